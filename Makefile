@@ -1,0 +1,64 @@
+# Each command sets up .venv by itself, once. `make` alone lists them.
+
+PY := .venv/bin/python
+WORKERS ?= auto
+# A GPU's tests run where there is a GPU.
+GPU := $(wildcard /dev/nvidiactl)
+NO_GPU := $(if $(GPU),, and not gpu)
+PYTEST := $(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test test-slow lab build check mutate bench new clean
+
+help:
+	@echo "make demo        the whole product on a sample class: notebooks, grades, a report"
+	@echo "make test        the tests"
+	@echo "make lab         the course in JupyterLab"
+	@echo ""
+	@echo "make build       the notebooks from solutions/"
+	@echo "make check       lint, types, stale files, and every exercise against its witnesses"
+	@echo "make mutate      small mistakes in every solution: do the graders see them?"
+	@echo "make bench       the engine beside Numba's simulator"
+	@echo "make new NAME=x  the files of a new exercise (LESSON=threads adds it to that lesson)"
+	@echo "make test-slow   the tests that 'make test' leaves out"
+	@echo "make venv        set-up alone (PYTHON=/path/to/python3.12 chooses the Python)"
+	@echo "make clean       remove what was built, and caches; .venv stays"
+
+venv:
+	@sh tools/venv.sh
+
+demo: venv
+	@$(PY) -m autograder demo
+
+test: venv
+	$(PYTEST) -m "not slow and not network$(NO_GPU)"
+
+test-slow: venv
+	$(PYTEST) -m "(slow or network)$(NO_GPU)"
+
+lab: venv
+	$(PY) -m jupyter lab --notebook-dir=notebooks
+
+build: venv
+	$(PY) -m autograder build
+
+check: venv
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(PY) -m mypy
+	$(PY) -m autograder check
+
+mutate: venv
+	$(PY) -m autograder mutate
+
+bench: venv
+	$(PY) -m course.bench
+
+new: venv
+	@if [ -z "$(NAME)" ]; then \
+		echo "An exercise needs a name, in lower case with underscores: make new NAME=row_max" >&2; exit 2; fi
+	@$(PY) -m autograder new "$(NAME)" $(if $(LESSON),--lesson "$(LESSON)")
+
+clean:
+	rm -rf .build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -path ./.venv -prune -o -name __pycache__ -type d -exec rm -rf {} +

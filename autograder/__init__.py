@@ -1,0 +1,1 @@
+"""What instructors use: building, grading, reports. It imports course; course never imports it."""

@@ -1,0 +1,78 @@
+"""`python -m autograder COMMAND`: what an instructor and an author of lessons run."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+#: command: the module that holds `add_arguments` and `main`, and what it does. A module is
+#: imported only when its command runs, since nbgrader takes seconds to import.
+COMMANDS = {
+    "build": ("autograder.build", "make the notebooks from the lessons' sources"),
+    "check": ("autograder.verify", "hold every lesson to its witnesses, budgets and notebooks"),
+    "new": ("autograder.new", "scaffold an exercise"),
+    "grade": ("autograder.grade", "grade notebooks"),
+    "mutate": ("autograder.mutate", "find small mistakes that the graders do not see"),
+    "init": ("autograder.private", "make your private folder, with the seed of hidden cases"),
+    "doctor": ("autograder.sandbox.doctor", "say what this machine can put around submissions"),
+    "demo": ("autograder.demo", "build the course and grade a sample class"),
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are sentences."""
+
+    def error(self, message: str) -> NoReturn:
+        sentence = message[:1].upper() + message[1:].rstrip(".")
+        print(f"{sentence}. `{self.prog} --help` lists what there is.", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def parser_for(command: str | None) -> Parser:
+    """The parser, with the arguments of `command` and the names of the others."""
+    parser = Parser(prog="python -m autograder", description=__doc__)
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    for name, (module, words) in COMMANDS.items():
+        subparser = subparsers.add_parser(name, help=words, description=words.capitalize() + ".")
+        if name == command:
+            importlib.import_module(module).add_arguments(subparser)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit status: 0 done, 1 failed, 2 wrong arguments."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    command = next((word for word in arguments if not word.startswith("-")), None)
+    if command is not None and command not in COMMANDS:
+        close = difflib.get_close_matches(command, COMMANDS, 1)
+        meant = f" Did you mean {close[0]!r}?" if close else ""
+        commands = ", ".join(COMMANDS)
+        print(f"There is no command {command!r}.{meant} There are: {commands}.", file=sys.stderr)
+        return 2
+    try:
+        parser = parser_for(command)
+        args = parser.parse_args(arguments)
+        if command is None:
+            parser.print_help()
+            return 2
+        return int(importlib.import_module(COMMANDS[command][0]).main(args))
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] in ("course", "autograder"):
+            raise
+        print(
+            f"The package {error.name!r} is not installed in this Python ({sys.executable}). "
+            "Run `make venv` in the repository, then use .venv/bin/python.",
+            file=sys.stderr,
+        )
+        return 1
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,184 @@
+"""Held-out cases: ranges that stand in `STEM.py` beside this file, drawn from the owner's seed.
+
+A lesson's file declares, for each exercise, which shapes, dtypes and distributions the grader
+may try. It holds no case: the cases come from the ranges and the owner's seed together, so
+that publishing the ranges tells nobody what will be graded.
+
+    HIDDEN = {
+        "vector_add": (
+            Draws(N=between(1, 64)),
+            Draws(N=between(1000, 5000)),
+            Draws(traffic=True, N=multiples(128, 2048, 8192)),
+        ),
+    }
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from autograder.lessons import lesson_stem, lessons
+from course.exercise import Case, Draw
+
+T = TypeVar("T")
+
+#: The owner's secret: text, bytes or a whole number. Equal text and number are different seeds.
+Seed = str | bytes | int
+
+
+class HiddenCasesError(ValueError):
+    """A hidden file that cannot be used. The text says which one, and what it should hold."""
+
+
+@dataclass(frozen=True)
+class Choice(Generic[T]):
+    """One of `values`, each as likely as the others."""
+
+    values: tuple[T, ...]
+
+    def draw(self, rng: np.random.Generator) -> T:
+        return self.values[int(rng.integers(len(self.values)))]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A whole number from `low` to `high`, both included, in steps of `step` from `low`."""
+
+    low: int
+    high: int
+    step: int = 1
+
+    def draw(self, rng: np.random.Generator) -> int:
+        return self.low + self.step * int(rng.integers((self.high - self.low) // self.step + 1))
+
+
+def between(low: int, high: int) -> Steps:
+    """A whole number from `low` to `high`, both included."""
+    if low > high:
+        raise HiddenCasesError(f"between({low}, {high}): the first number is the smaller one.")
+    return Steps(low, high)
+
+
+def multiples(of: int, low: int, high: int) -> Steps:
+    """A multiple of `of` from `low` to `high`, both included."""
+    if of < 1:
+        raise HiddenCasesError(f"multiples({of}, {low}, {high}): expected a step of 1 or more.")
+    first, last = -(-low // of) * of, high // of * of
+    if first > last:
+        raise HiddenCasesError(
+            f"multiples({of}, {low}, {high}): no multiple of {of} lies from {low} to {high}."
+        )
+    return Steps(first, last, of)
+
+
+def choice(*values: T) -> Choice[T]:
+    """One of `values`."""
+    if not values:
+        raise HiddenCasesError("choice(): expected at least one value.")
+    return Choice(values)
+
+
+class Draws:
+    """A range of cases: each size a number, `between`, `multiples` or `choice`.
+
+    Args:
+        traffic: whether the cost is graded on it (rows of 128 bytes, see `course.exercise.Case`).
+        dtypes: dtypes by parameter name, each a dtype's name or a `choice` of names.
+        draws: how inputs are drawn, by parameter name: `uniform(0, 1)`, say.
+        sizes: the names that the exercise's shapes use.
+    """
+
+    def __init__(
+        self,
+        traffic: bool = False,
+        dtypes: Mapping[str, str | Choice[str]] | None = None,
+        draws: Mapping[str, Draw] | None = None,
+        **sizes: int | Steps | Choice[int],
+    ) -> None:
+        if not sizes:
+            raise HiddenCasesError("Draws(): expected at least one size, such as N=between(1, 64).")
+        for name, size in sizes.items():
+            if not isinstance(size, int | Steps | Choice) or isinstance(size, bool):
+                raise HiddenCasesError(
+                    f"Draws({name}={size!r}): expected a whole number, between(...), "
+                    "multiples(...) or choice(...)."
+                )
+        self.traffic = traffic
+        self.dtypes = dict(dtypes or {})
+        self.draws = dict(draws or {})
+        self.sizes = sizes
+
+    def case(self, rng: np.random.Generator) -> Case:
+        """One case from these ranges."""
+        sizes = {
+            name: size if isinstance(size, int) else int(size.draw(rng))
+            for name, size in self.sizes.items()
+        }
+        dtypes = {
+            name: dtype if isinstance(dtype, str) else dtype.draw(rng)
+            for name, dtype in self.dtypes.items()
+        }
+        return Case(sizes, self.traffic, dtypes, self.draws)
+
+
+def derived(seed: Seed, *parts: str | int) -> int:
+    """A number of 256 bits from the owner's seed and `parts`; nothing leads back to the seed."""
+    digest = hashlib.sha256()
+    for part in (seed, *parts):
+        data = part if isinstance(part, bytes) else str(part).encode()
+        digest.update(f"{type(part).__name__}:{len(data)}:".encode() + data)
+    return int.from_bytes(digest.digest(), "big")
+
+
+def hidden_ranges(stem: str) -> Mapping[str, tuple[Draws, ...]]:
+    """What autograder/hidden/STEM.py declares, by exercise; empty where there is no such file.
+
+    Raises:
+        HiddenCasesError: if the file does not hold `HIDDEN`, or names an unknown exercise.
+    """
+    if importlib.util.find_spec(f"{__name__}.{stem}") is None:
+        return {}
+    module = importlib.import_module(f"{__name__}.{stem}")
+    where = f"autograder/hidden/{stem}.py"
+    ranges = getattr(module, "HIDDEN", None)
+    if not isinstance(ranges, Mapping):
+        raise HiddenCasesError(
+            f"{where}: expected HIDDEN, a dict of exercise names to tuples of Draws(...)."
+        )
+    known = {exercise.name for exercise in lessons().get(stem, ())}
+    for name, draws in ranges.items():
+        if name not in known:
+            raise HiddenCasesError(
+                f"{where}: {name!r} is no exercise of this lesson, which has {sorted(known)}."
+            )
+        if not isinstance(draws, tuple) or not all(isinstance(d, Draws) for d in draws):
+            raise HiddenCasesError(f"{where}: HIDDEN[{name!r}] should be a tuple of Draws(...).")
+    return ranges
+
+
+def hidden_cases(exercise_name: str, seed: Seed) -> tuple[Case, ...]:
+    """The held-out cases of an exercise for this seed, in the order of its ranges.
+
+    The same seed gives the same cases; a range's case depends on the seed, the exercise's name
+    and the range's position, and on nothing else.
+
+    Raises:
+        HiddenCasesError: for an unknown exercise or a hidden file that cannot be used.
+    """
+    stem = lesson_stem(exercise_name)
+    if stem is None:
+        raise HiddenCasesError(
+            f"No lesson has an exercise named {exercise_name!r}. They stand in course/exercises/."
+        )
+    ranges = hidden_ranges(stem).get(exercise_name, ())
+    return tuple(
+        draws.case(np.random.default_rng(derived(seed, exercise_name, position)))
+        for position, draws in enumerate(ranges)
+    )

@@ -1,0 +1,19 @@
+"""Ranges of held-out cases of lesson 05."""
+
+from autograder.hidden import Draws, between, choice, multiples
+from course.exercise import uniform
+
+HIDDEN = {
+    "repeat_multiply": (
+        Draws(N=between(1, 64), k=between(2, 4)),
+        Draws(N=between(257, 3000), k=between(2, 12)),
+        Draws(traffic=True, N=multiples(256, 2048, 8192), k=choice(12, 16, 20, 24)),
+    ),
+    "half_the_bytes": (
+        Draws(N=between(1, 64)),
+        Draws(N=between(257, 3000)),
+        # small values as well: a kernel must not owe its answer to a narrow range
+        Draws(N=between(300, 900), draws={"x": uniform(0.1, 9.0), "w": uniform(1.0, 90.0)}),
+        Draws(traffic=True, N=multiples(512, 2048, 16384)),
+    ),
+}

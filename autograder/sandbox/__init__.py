@@ -1,0 +1,8 @@
+"""Two processes and the walls between them: a judge, and a runner that holds one launch at a time.
+
+wire      a launch and its result as plain bytes: no pickle, every size bounded
+runner    the untrusted side: preloaded, forks for each launch
+remote    the judge's side: sends a launch, checks what comes back
+walls     what this machine can put around them: bubblewrap, or Landlock with seccomp
+doctor    says what that is, and how to get more
+"""

@@ -1,0 +1,67 @@
+"""What a process may take. The watcher outside ends it earlier; these hold where it is late."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+
+_GRACE_SECONDS = 30
+#: A file in a launch's own /tmp.
+LARGEST_FILE_BYTES = 16 * 2**20
+#: All of /tmp.
+TMP_BYTES = 64 * 2**20
+_OPEN_FILES = 64
+
+
+def own_data_bytes() -> int:
+    """Writable private memory of this process: what a fork of it begins with."""
+    pages = int(Path("/proc/self/statm").read_text().split()[5])
+    return pages * resource.getpagesize()
+
+
+def limit(own_bytes: int, memory_bytes: int, seconds: float) -> None:
+    """Bounds this process: memory beyond `own_bytes`, processor time, no core files."""
+    data = own_bytes + memory_bytes
+    resource.setrlimit(resource.RLIMIT_DATA, (data, data))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+    cpu = int(used + seconds) + _GRACE_SECONDS
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
+
+
+def limit_launch() -> None:
+    """What holds for a launch besides: files are small and few, processes none."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE_BYTES, LARGEST_FILE_BYTES))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))
+    resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+
+
+def resident_bytes(root: int, depth: int) -> int:
+    """Resident memory of the processes that are `depth` or more generations below `root`."""
+    total, generation = 0, [root]
+    level = 0
+    while generation:
+        if level >= depth:
+            total += sum(map(_resident, generation))
+        generation = [child for process in generation for child in _children(process)]
+        level += 1
+    return total
+
+
+def _children(process: int) -> list[int]:
+    found: list[int] = []
+    try:
+        for task in Path(f"/proc/{process}/task").iterdir():
+            found += map(int, (task / "children").read_text().split())
+    except OSError:
+        pass  # it has ended
+    return found
+
+
+def _resident(process: int) -> int:
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    except (OSError, IndexError):
+        return 0  # it has ended
+    return pages * os.sysconf("SC_PAGE_SIZE")

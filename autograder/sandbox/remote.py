@@ -1,0 +1,149 @@
+"""The judge's side of the wall: each launch goes to the runner, and what comes back is doubted."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autograder.judge import Check, course_check
+from autograder.sandbox.wire import WireError, decoded_result, encoded_run, largest_result
+from autograder.sentences import Fault, size_text
+from course.exercise import Case, Exercise
+from course.runner import Ran, Run
+from course.verdict import Verdict
+
+_GRACE_SECONDS = 5.0
+_LONGEST_LINE_BYTES = 1000
+
+
+class RunnerLostError(Exception):
+    """The runner is gone, or says what no runner says. The judge needs another one."""
+
+
+class Connection:
+    """The judge's end of the socket to a runner."""
+
+    def __init__(self, handle: int) -> None:
+        self._socket = socket.socket(fileno=handle)
+        self._file = self._socket.makefile("rb")
+
+    def wait(self) -> None:
+        """Until the runner has imported what it needs.
+
+        Raises:
+            RunnerLostError: where it cannot start.
+        """
+        try:
+            self._line()
+        except (OSError, EOFError, ValueError) as error:
+            raise RunnerLostError(f"the runner does not start: {error}") from error
+
+    def ask(self, data: bytes, most_bytes: int, seconds: float, memory_bytes: int) -> Any:
+        """(what the fork wrote, how it ended), see `runner`.
+
+        Raises:
+            RunnerLostError: where no such answer comes.
+        """
+        try:
+            self._socket.settimeout(seconds + _GRACE_SECONDS)
+            number = secrets.randbits(32)
+            request = {
+                "id": number,
+                "bytes": len(data),
+                "most_bytes": most_bytes,
+                "seconds": seconds,
+                "memory_bytes": memory_bytes,
+            }
+            self._socket.sendall(json.dumps(request).encode() + b"\n" + data)
+            head = self._line()
+            if head["id"] != number or not 0 <= head["bytes"] <= most_bytes:
+                raise ValueError("another answer")
+            answer = self._file.read(head["bytes"])
+            if len(answer) != head["bytes"]:
+                raise EOFError("half an answer")
+            return answer, head["end"]
+        except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+            raise RunnerLostError(f"the runner is lost: {error}") from error
+
+    def _line(self) -> Any:
+        line = self._file.readline(_LONGEST_LINE_BYTES)
+        if not line.endswith(b"\n"):
+            raise EOFError("it ended")
+        return json.loads(line)
+
+
+@dataclass
+class Remote:
+    """A `course.runner.Runner` whose launches are made behind the wall. One for each check.
+
+    A launch that leaves no result leaves `fault`, which is the verdict, whatever the check
+    makes of the exception.
+    """
+
+    connection: Connection
+    exercise: str
+    seconds: float
+    memory_bytes: int
+    fault: Exception | None = None
+
+    def __call__(self, run: Run) -> Ran:
+        """Makes one launch.
+
+        Raises:
+            KernelFault: whatever is wrong with the cell or happens in the launch.
+            Fault: where there is no result: too late, too much memory, garbage, or a death.
+            EngineFailed: where the engine itself fails.
+        """
+        most_bytes = largest_result(run)
+        try:
+            answer, end = self.connection.ask(
+                encoded_run(run), most_bytes, self.seconds, self.memory_bytes
+            )
+        except RunnerLostError as error:
+            self.fault = error
+            raise
+        if end == 0:
+            try:
+                return decoded_result(answer, run)
+            except MemoryError:
+                limit = size_text(self.memory_bytes)
+                raise self._failed("out_of_memory", limit=limit) from None
+            except WireError as error:
+                raise self._failed("runner_garbage", detail=str(error)) from error
+        if end == "late":
+            raise self._failed("out_of_time", limit=f"{self.seconds:g} seconds")
+        if end == "over":
+            raise self._failed("runner_garbage", detail=f"more than {size_text(most_bytes)}")
+        status = end if isinstance(end, int) else 1
+        detail = f"signal {-status}" if status < 0 else f"status {status}"
+        raise self._failed("runner_died", detail=detail)
+
+    def _failed(self, message_id: str, **fields: object) -> Fault:
+        fault = Fault(message_id, exercise=self.exercise, **fields)
+        self.fault = fault
+        return fault
+
+
+def sandboxed(connection: Connection, seconds: float, memory_bytes: int) -> Check:
+    """The course's own check, with every launch behind the wall.
+
+    Args:
+        seconds: that one launch may take.
+        memory_bytes: that one launch may take.
+    """
+
+    def check(exercise: Exercise, source: str, cases: Sequence[Case] | None, seed: int) -> Verdict:
+        runner = Remote(connection, exercise.name, seconds, memory_bytes)
+        verdict = course_check(exercise, source, cases, seed, runner)
+        if runner.fault is not None:
+            raise runner.fault
+        return verdict
+
+    return check

@@ -1,0 +1,165 @@
+"""An engine that does what the text of a cell says, in place of the course's own.
+
+It stands for a kernel's Python that got past admission: what it does, it does behind the wall.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from course.faults import KernelFault, Outcome
+from course.runner import Ran, Run
+from course.traffic import Traffic
+
+NAME = "autograder.tests.hostile:Hostile"
+#: The pipe to the process that forked this one.
+_ANSWER = 3
+
+
+class Hostile:
+    """Runs `WORD ARGUMENT`, the first line of the cell after its `# `, and reports by a fault."""
+
+    def __call__(self, run: Run) -> Ran:
+        """Does it, and says what came of it as the `detail` of a fault."""
+        word, _, rest = run.source.partition("\n")[0].removeprefix("# ").partition(" ")
+        if word == "honest":
+            arrays = {n: v for n, v in run.arguments.items() if isinstance(v, np.ndarray)}
+            return Ran(arrays, Traffic(launches=1))
+        try:
+            said = str(_DEEDS[word](rest))
+        except OSError as error:
+            said = f"refused: {error.strerror}"
+        detail = json.dumps(said)
+        raise KernelFault(Outcome.DOES_NOT_COMPILE, "syntax_error", 1, detail=detail)
+
+
+def _connect(rest: str) -> str:
+    with socket.create_connection(("127.0.0.1", int(rest)), timeout=2):
+        return "connected"
+
+
+def _write(rest: str) -> str:
+    Path(rest).write_text("mine")
+    return "written"
+
+
+def _fill(rest: str) -> str:
+    with Path(rest).open("wb") as file:
+        while True:
+            file.write(b"x" * (1 << 20))
+
+
+def _fork(_: str) -> str:
+    return f"forked {os.fork()}"
+
+
+def _bomb(_: str) -> str:
+    while True:
+        os.fork()
+
+
+def _eat(_: str) -> str:
+    held = []
+    while True:
+        held.append(bytearray(b"x") * (32 << 20))
+
+
+def _shared(_: str) -> str:
+    """Memory that no limit of this process counts: the watcher has to see it."""
+    import mmap
+
+    held = []
+    while True:
+        block = mmap.mmap(-1, 32 << 20)
+        block.write(b"x" * (32 << 20))
+        held.append(block)
+
+
+def _spin(_: str) -> str:
+    while True:
+        pass
+
+
+def _babble(rest: str) -> str:
+    handle = int(rest)
+    while True:
+        os.write(handle, b"x" * 65536)
+
+
+def _answer(rest: str) -> str:
+    os.write(_ANSWER, json.loads(rest).encode("latin-1"))
+    os._exit(0)
+
+
+def _trace(_: str) -> str:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.ptrace(16, os.getppid(), None, None) != 0:  # PTRACE_ATTACH
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return "traced"
+
+
+def _environment(_: str) -> str:
+    return " ".join(sorted(os.environ))
+
+
+def _kill(_: str) -> str:
+    os.kill(os.getppid(), 9)
+    return "killed"
+
+
+def _processes(_: str) -> str:
+    return str(sum(path.name.isdecimal() for path in Path("/proc").iterdir()))
+
+
+def _handles(_: str) -> str:
+    return " ".join(str(n) for n in range(200) if _is_open(n))
+
+
+def _is_open(handle: int) -> bool:
+    try:
+        os.fstat(handle)
+    except OSError:
+        return False
+    return True
+
+
+def _sleep(rest: str) -> str:
+    time.sleep(float(rest))
+    return "slept"
+
+
+def _exit(rest: str) -> str:
+    os._exit(int(rest))
+
+
+_DEEDS: dict[str, Callable[[str], Any]] = {
+    "connect": _connect,
+    "read": lambda rest: Path(rest).read_text(),
+    "write": _write,
+    "list": lambda rest: " ".join(sorted(path.name for path in Path(rest).iterdir())),
+    "fill": _fill,
+    "fork": _fork,
+    "bomb": _bomb,
+    "run": lambda rest: os.execv(rest, [rest]),
+    "eat": _eat,
+    "shared": _shared,
+    "spin": _spin,
+    "babble": _babble,
+    "answer": _answer,
+    "trace": _trace,
+    "environment": _environment,
+    "kill": _kill,
+    "processes": _processes,
+    "handles": _handles,
+    "sleep": _sleep,
+    "exit": _exit,
+}

@@ -1,0 +1,520 @@
+"""Grading a class: one durable verdict each, whatever was handed in and whatever happens."""
+
+import argparse
+import csv
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from autograder import grade, pool, store
+from autograder.judge import Graded, credited, faulted, judge_cell, seed_id, verdict_key
+from autograder.lessons import lesson_exercises
+from autograder.sentences import Fault
+from autograder.store import Store, as_csv, slug
+from autograder.tests import fakes
+from autograder.tests.notebooks import EXERCISES, LESSON, cell, notebook, put, solved
+from course.exercise import case
+from course.faults import Outcome
+
+REPOSITORY = Path(grade.__file__).parent.parent
+FIRST, SECOND, THIRD = EXERCISES[:3]
+
+
+@pytest.fixture(autouse=True)
+def steady_course(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The course's files may change while the tests run; a key must not."""
+    monkeypatch.setattr("autograder.judge.course_version", lambda: "steady")
+
+
+def arguments(*words: object) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    grade.add_arguments(parser)
+    args = parser.parse_args([str(word) for word in words])
+    args.check = fakes.CHECK
+    return args
+
+
+def run(*words: object) -> int:
+    return grade.main(arguments("--jobs", 2, *words))
+
+
+def rows(out: Path) -> dict[tuple[str, str], dict[str, object]]:
+    """{(student, exercise): row}, each there once."""
+    listed = json.loads((out / "verdicts.json").read_text())
+    found = {(row["student"], row["exercise"]): row for row in listed}
+    assert len(found) == len(listed)
+    return found
+
+
+def outcomes(out: Path, student: str) -> list[object]:
+    return [rows(out)[student, exercise]["outcome"] for exercise in EXERCISES]
+
+
+def test_a_row_says_who_what_and_what_came_of_it(tmp_path: Path) -> None:
+    put(tmp_path / "class/vega_01_threads.ipynb", solved({FIRST: "WRONG_ANSWER"}))
+    assert run(tmp_path / "class", "--out", tmp_path / "out", "--seed", "s") == grade.DONE
+    row = rows(tmp_path / "out")["vega", FIRST]
+    points = lesson_exercises("threads")[0].points
+    assert row == {
+        "student": "vega",
+        "notebook": LESSON,
+        "exercise": FIRST,
+        "outcome": "WRONG_ANSWER",
+        "points": 0.0,
+        "max_points": points,
+        "requested_bytes": 320,
+        "budget_bytes": 352.0,
+        "least_bytes": 320,
+        "message": "The fake says WRONG_ANSWER.",
+        "message_id": "fake",
+        "line": None,
+        "case": "",
+    }
+    assert rows(tmp_path / "out")["vega", SECOND]["points"] > 0  # type: ignore[operator]
+    lines = (tmp_path / "out/verdicts.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == list(rows(tmp_path / "out").values())
+    table = list(csv.DictReader((tmp_path / "out/verdicts.csv").read_text().splitlines()))
+    assert [line["exercise"] for line in table] == EXERCISES
+
+
+def test_bad_input_gets_a_verdict_each_and_the_class_is_graded(tmp_path: Path) -> None:
+    bad = {
+        "not_json": b"{oops",
+        "empty": b"",
+        "no_utf8": b"\xff\xfe",
+        "a_list": b"[1, 2]",
+        "nan": b'{"nbformat": 4, "cells": [NaN]}',
+        "deep": b"[" * 100_000,
+        "old": json.dumps({"nbformat": 3, "worksheets": []}).encode(),
+        "no_cells": notebook([]),
+        "twice": notebook([cell("PASS", name) for name in [*EXERCISES, *EXERCISES]]),
+        "numbers": notebook([cell(3, name) for name in EXERCISES]),
+        "metadata": notebook([{**cell("PASS", n), "metadata": "x"} for n in EXERCISES]),
+        "huge": b" " * (20 * 2**20 + 1),
+    }
+    for name, content in bad.items():
+        put(tmp_path / f"submitted/{name}/{LESSON}/{LESSON}.ipynb", content)
+    put(tmp_path / f"submitted/good/{LESSON}/{LESSON}.ipynb", solved())
+    (tmp_path / f"submitted/absent/{LESSON}").mkdir(parents=True)
+    (tmp_path / f"submitted/linked/{LESSON}").mkdir(parents=True)
+    link = tmp_path / f"submitted/linked/{LESSON}/{LESSON}.ipynb"
+    link.symlink_to(tmp_path / f"submitted/good/{LESSON}/{LESSON}.ipynb")
+    out = tmp_path / "out"
+    assert run(tmp_path, "--out", out) == grade.DONE
+    found = rows(out)
+    assert len(found) == (len(bad) + 3) * len(EXERCISES)
+    for (student, _), row in found.items():
+        if student == "good":
+            assert row["outcome"] == "PASS"
+        else:
+            assert row["points"] == 0
+            assert row["outcome"] in ("REJECTED", "NOT_ATTEMPTED")
+            assert str(row["message"]).endswith(".")
+    missing = ("no_cells", "metadata", "absent")
+    assert {s for (s, _), r in found.items() if r["outcome"] == "NOT_ATTEMPTED"} == set(missing)
+
+
+def test_notebooks_that_no_lesson_can_be_told_of_get_one_verdict_each(tmp_path: Path) -> None:
+    put(tmp_path / "in/vega.ipynb", notebook([cell("x = 1")]))
+    put(tmp_path / "in/rigel.ipynb", b"not JSON")
+    put(tmp_path / "in/deneb.ipynb", solved())
+    out = tmp_path / "out"
+    assert run(tmp_path / "in", "--out", out) == grade.DONE
+    assert "names no lesson" in str(rows(out)["vega", ""]["message"])
+    assert "expected JSON" in str(rows(out)["rigel", ""]["message"])
+    assert outcomes(out, "deneb") == ["PASS"] * len(EXERCISES)
+    assert run(tmp_path / "in", "--out", out, "--lesson", LESSON) == grade.DONE
+    assert outcomes(out, "vega") == ["NOT_ATTEMPTED"] * len(EXERCISES)
+    assert ("vega", "") not in rows(out)
+
+
+def test_one_bad_cell_costs_that_exercise_only(tmp_path: Path) -> None:
+    cells = [cell("PASS", name) for name in EXERCISES]
+    cells[0] = cell("PASS", "renamed")
+    cells.append(cell("PASS", SECOND))
+    put(tmp_path / "in/vega_01_threads.ipynb", notebook(cells))
+    assert run(tmp_path / "in", "--out", tmp_path / "out") == grade.DONE
+    rest = ["PASS"] * (len(EXERCISES) - 2)
+    assert outcomes(tmp_path / "out", "vega") == ["NOT_ATTEMPTED", "REJECTED", *rest]
+
+
+def test_points_in_the_notebook_count_for_nothing(tmp_path: Path) -> None:
+    content = solved()
+    for one in content["cells"]:
+        one["metadata"]["nbgrader"] |= {"points": 1e9, "grade": True}
+    put(tmp_path / "in/vega_01_threads.ipynb", content)
+    run(tmp_path / "in", "--out", tmp_path / "out")
+    for exercise in lesson_exercises("threads"):
+        assert rows(tmp_path / "out")["vega", exercise.name]["points"] == exercise.points
+
+
+@pytest.mark.parametrize(
+    ("credit", "points"),
+    [(99.0, 4), (-1.0, 0), (float("nan"), 0), (float("inf"), 0), (0.7, 2.8), (1 / 3, 1.33)],
+)
+def test_points_are_finite_and_within_the_spec(credit: float, points: float) -> None:
+    assert credited(credit, 4) == points
+
+
+def test_nothing_in_a_notebook_is_executed(tmp_path: Path) -> None:
+    trap = f"from pathlib import Path\nPath({str(tmp_path / 'ran')!r}).touch()\n"
+    trapped = [cell(trap, name) for name in EXERCISES]
+    put(tmp_path / "in/vega_01_threads.ipynb", notebook([cell(trap), *trapped, cell(trap)]))
+    args = arguments(tmp_path / "in", "--out", tmp_path / "out")
+    args.check = "autograder.judge:course_check"
+    assert grade.main(args) == grade.DONE
+    assert not (tmp_path / "ran").exists()
+    assert {row["points"] for row in rows(tmp_path / "out").values()} == {0}
+
+
+def test_a_judge_that_hangs_dies_or_eats_memory_costs_one_exercise(tmp_path: Path) -> None:
+    sources = {FIRST: "hang", SECOND: "die", THIRD: "eat"}
+    put(tmp_path / "in/vega_01_threads.ipynb", solved(sources))
+    put(tmp_path / "in/rigel_01_threads.ipynb", solved({FIRST: "raise on purpose"}))
+    out = tmp_path / "out"
+    limits = "--time-limit", 1.5, "--memory-limit", 300
+    assert run(tmp_path / "in", "--out", out, *limits) == grade.DONE
+    rest = ["PASS"] * (len(EXERCISES) - 3)
+    assert outcomes(out, "vega") == ["TIMED_OUT", "NOT_MEASURED", "NOT_MEASURED", *rest]
+    assert "after 1.5 seconds" in str(rows(out)["vega", FIRST]["message"])
+    assert "signal 11" in str(rows(out)["vega", SECOND]["message"])
+    assert "300.0 MB of memory" in str(rows(out)["vega", THIRD]["message"])
+    assert "on purpose" in str(rows(out)["rigel", FIRST]["message"])
+
+
+def test_a_second_run_judges_only_what_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    put(tmp_path / "in/rigel.ipynb", solved())
+    put(tmp_path / "in/deneb_01_threads.ipynb", b"broken")
+    put(tmp_path / "in/mira_01_threads.ipynb", b"")
+    command = tmp_path / "in", "--out", tmp_path / "out"
+    count = 4 * len(EXERCISES)
+    run(*command)
+    assert f"{count} judged)" in capsys.readouterr().out
+    before = rows(tmp_path / "out")
+    run(*command)
+    assert f"0 judged, {count} known" in capsys.readouterr().out
+    assert rows(tmp_path / "out") == before
+    put(tmp_path / "in/rigel.ipynb", solved("WRONG_ANSWER"))
+    run(*command)
+    assert f"{len(EXERCISES)} judged" in capsys.readouterr().out
+    run(*command, "--seed", "another")
+    assert f"{count} judged)" in capsys.readouterr().out
+    run(*command, "--seed", "another", "--regrade")
+    assert f"{count} judged)" in capsys.readouterr().out
+
+
+def test_what_the_judge_failed_on_is_judged_again(tmp_path: Path) -> None:
+    graded = Graded("vega", LESSON, FIRST, "NOT_MEASURED", 0, 4, key="k", message_id="judge_died")
+    kept = Store(tmp_path)
+    kept.keep(graded)
+    assert kept.known("vega", LESSON, FIRST, "k") is None
+
+
+def start(*words: object) -> subprocess.Popen[str]:
+    """A run in a process of its own, with the fake check."""
+    program = (
+        "import sys, argparse, autograder.judge as judge\n"
+        "judge.course_version = lambda: 'steady'\n"
+        "from autograder import grade\n"
+        "parser = argparse.ArgumentParser(); grade.add_arguments(parser)\n"
+        f"args = parser.parse_args(sys.argv[1:]); args.check = {fakes.CHECK!r}\n"
+        "sys.exit(grade.main(args))"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, words)],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def slow_class(root: Path, students: int = 6) -> int:
+    for number in range(students):
+        put(root / f"s{number}_01_threads.ipynb", solved("slow 0.15"))
+    return students * len(EXERCISES)
+
+
+def verdict_files(out: Path) -> list[Path]:
+    return list(out.glob("verdicts/*/*/*.json"))
+
+
+def wait_for(count: int, out: Path) -> None:
+    deadline = time.monotonic() + 60
+    while len(verdict_files(out)) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def workers() -> set[int]:
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = path.read_bytes()
+            if b"autograder.worker\0" in command and fakes.CHECK.encode() in command:
+                found.add(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    count = slow_class(tmp_path / "in")
+    command = tmp_path / "in", "--out", tmp_path / "out", "--jobs", 2
+    killed = start(*command)
+    wait_for(5, tmp_path / "out")
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.wait()
+    half = {path: path.read_bytes() for path in verdict_files(tmp_path / "out")}
+    assert 5 <= len(half) < count
+    assert all(json.loads(data)["outcome"] == "PASS" for data in half.values())
+    said, _ = start(*command).communicate(timeout=120)
+    judged = count - len(half)
+    assert f"{count} verdicts ({judged} judged, {len(half)} known from before)" in said
+    assert len(rows(tmp_path / "out")) == count
+    assert all(path.read_bytes() == data for path, data in half.items())
+    assert not list((tmp_path / "out").rglob("*.tmp")) or len(half) < count
+
+
+def test_no_judge_outlives_a_killed_run(tmp_path: Path) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved({SECOND: "hang"}))
+    others = workers()
+    killed = start(tmp_path / "in", "--out", tmp_path / "out", "--jobs", 1)
+    wait_for(1, tmp_path / "out")
+    assert workers() - others
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.wait()
+    deadline = time.monotonic() + 20
+    while workers() - others and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not workers() - others
+
+
+def test_control_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path) -> None:
+    count = slow_class(tmp_path / "in")
+    stopped = start(tmp_path / "in", "--out", tmp_path / "out", "--jobs", 1)
+    wait_for(3, tmp_path / "out")
+    os.kill(stopped.pid, signal.SIGINT)
+    said, _ = stopped.communicate(timeout=60)
+    assert stopped.returncode == grade.INTERRUPTED
+    assert f"of {count} verdicts are kept in" in said
+    assert "The same command goes on from there." in said
+    assert "Traceback" not in said
+    assert 3 <= len(rows(tmp_path / "out")) < count
+
+
+def test_two_runs_side_by_side_leave_one_verdict_each(tmp_path: Path) -> None:
+    count = slow_class(tmp_path / "in", students=3)
+    command = tmp_path / "in", "--out", tmp_path / "out", "--jobs", 1
+    runs = [start(*command), start(*command)]
+    said = [one.communicate(timeout=120)[0] for one in runs]
+    assert [one.returncode for one in runs] == [grade.DONE, grade.DONE], said
+    found = rows(tmp_path / "out")
+    assert len(found) == count
+    assert {row["outcome"] for row in found.values()} == {"PASS"}
+    assert not list((tmp_path / "out").rglob("*.tmp"))
+
+
+def test_an_output_folder_that_cannot_be_written_is_said_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    taken = put(tmp_path / "taken", b"a file")
+    assert run(tmp_path / "in", "--out", taken) == grade.CANNOT
+    said = capsys.readouterr().err
+    assert f"Cannot write to {taken}" in said
+    assert "another --out" in said
+
+
+def test_a_full_disk_is_a_sentence_and_what_was_written_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    before = store.write
+    written: list[Path] = []
+
+    def full(path: Path, data: bytes) -> None:
+        if len(written) == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        before(path, data)
+        written.append(path)
+
+    monkeypatch.setattr(store, "write", full)
+    assert run(tmp_path / "in", "--out", tmp_path / "out") == grade.CANNOT
+    assert "No space left on device" in capsys.readouterr().err
+    assert sorted(verdict_files(tmp_path / "out")) == sorted(written)
+
+
+def test_nothing_to_grade_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path / "nowhere", "--out", tmp_path / "out") == grade.CANNOT
+    assert "nowhere does not exist" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert run(tmp_path / "empty", "--out", tmp_path / "out") == grade.CANNOT
+    assert "empty holds no notebook" in capsys.readouterr().err
+
+
+def test_a_path_that_leads_nowhere_does_not_stop_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    assert run(tmp_path / "no", tmp_path / "in", "--out", tmp_path / "out") == grade.NOT_ALL
+    assert len(rows(tmp_path / "out")) == len(EXERCISES)
+    assert "no does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "no/such/file", "seed.txt"])
+def test_a_seed_that_cannot_be_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(grade.UsageError, match="--seed"):
+        grade.read_seed(text)
+
+
+def test_a_seed_is_a_value_or_what_a_file_holds(tmp_path: Path) -> None:
+    file = put(tmp_path / "mine.txt", b"secret\n")
+    assert grade.read_seed(str(file)) == grade.read_seed("secret") == b"secret"
+
+
+def test_a_folder_makes_its_own_seed_once_for_its_owner_only(tmp_path: Path) -> None:
+    first = Store(tmp_path).seed()
+    assert Store(tmp_path).seed() == first
+    assert len(first) >= 32
+    assert (tmp_path / ".seed").stat().st_mode & 0o077 == 0
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    run(tmp_path / "in", "--out", tmp_path)
+    reports = [p for p in tmp_path.rglob("*") if p.is_file() and p.name != ".seed"]
+    assert not any(first in path.read_bytes() for path in reports)
+
+
+def test_a_seed_is_shown_by_an_id_that_does_not_hold_it() -> None:
+    assert seed_id(b"secret") != seed_id(b"secreu")
+    assert "secret" not in seed_id(b"secret")
+
+
+def test_the_key_changes_with_the_notebook_the_exercise_and_the_seed() -> None:
+    base = verdict_key(b"n", "e", b"s")
+    assert base == verdict_key(b"n", "e", b"s")
+    others = {verdict_key(b"m", "e", b"s"), verdict_key(b"n", "f", b"s")}
+    others |= {verdict_key(b"n", "e", b"t"), verdict_key(b"n", "e", b"s", "another:check")}
+    assert base not in others
+    assert len(others) == 4
+
+
+def test_an_unknown_lesson_lists_those_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path, "--lesson", "knitting", "--out", tmp_path / "out") == grade.CANNOT
+    assert LESSON in capsys.readouterr().err
+
+
+def test_hidden_cases_count_only_where_the_visible_ones_are_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    exercise = lesson_exercises("threads")[1]
+    monkeypatch.setattr("autograder.judge.hidden_cases", lambda *_: (case(True, N=128),))
+    said = {
+        source: judge_cell(exercise, source, b"s", fakes.check).outcome
+        for source in ("PASS", "RACE", "hidden")
+    }
+    assert said == {"PASS": Outcome.PASS, "RACE": Outcome.RACE, "hidden": Outcome.WRONG_ANSWER}
+
+
+def test_hidden_sizes_stay_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    exercise = lesson_exercises("threads")[1]
+    monkeypatch.setattr("autograder.judge.hidden_cases", lambda *_: (case(True, N=128),))
+    assert judge_cell(exercise, "hidden", b"s", fakes.check).case_label == "held out"
+
+
+def test_a_spreadsheet_takes_no_text_for_a_formula() -> None:
+    row = Graded("=1+1", LESSON, FIRST, "PASS", 1, 1, message="@SUM(A1)")
+    [line] = csv.DictReader(as_csv([row]).splitlines())
+    assert line["student"] == "'=1+1"
+    assert line["message"] == "'@SUM(A1)"
+
+
+def test_different_names_are_different_files() -> None:
+    names = ["vega", "Vega", "VEGA", "vega!", "vega?", "../vega", "véga", ".", "", "a" * 300]
+    slugs = [slug(name) for name in names]
+    assert len({s.casefold() for s in slugs}) == len(names)
+    assert not any("/" in s or s.startswith(".") or len(s) > 60 for s in slugs)
+
+
+def test_a_report_escapes_what_students_wrote(tmp_path: Path) -> None:
+    name = "<script>alert(1)<"
+    put(tmp_path / f"in/{name}/01_threads.ipynb", solved("WRONG_ANSWER\n<img src=x onerror=y>"))
+    put(tmp_path / "in/vega/01_threads.ipynb", b"{<b>")
+    run(tmp_path / "in", "--out", tmp_path / "out")
+    html = (tmp_path / "out/report.html").read_text()
+    assert "<script" not in html
+    assert "<img" not in html
+    assert "&lt;script&gt;alert(1)" in html
+
+
+def test_a_faulted_exercise_has_no_points_and_its_own_words() -> None:
+    exercise = lesson_exercises("threads")[0]
+    verdict = faulted(exercise, Fault("missing_cell", exercise=exercise.name, unreadable=""))
+    assert verdict.points == 0
+    assert verdict.max_points == exercise.points
+    assert f"`{exercise.name}`" in verdict.message
+
+
+def test_a_judge_that_cannot_start_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    args = arguments(tmp_path / "in", "--out", tmp_path / "out")
+    args.check = "autograder.no_such:check"
+    assert grade.main(args) == grade.CANNOT
+    assert "The judge cannot start: ModuleNotFoundError" in capsys.readouterr().err
+
+
+def test_many_verdicts_are_a_row_a_student(capsys: pytest.CaptureFixture[str]) -> None:
+    from autograder.table import MOST_ROWS, show
+
+    names = [f"s{number:03}" for number in range(MOST_ROWS)]
+    passed = [Graded(name, LESSON, FIRST, "PASS", 1, 1) for name in names]
+    failed = [Graded(name, LESSON, SECOND, "RACE", 0, 1) for name in names]
+    show(sorted(passed + failed, key=store.order))
+    said = capsys.readouterr().out
+    assert "1 ✓ PASS" in said
+    assert f"✗ RACE {SECOND}" in said
+    assert Counter(said)["\n"] < MOST_ROWS + 12
+
+
+def test_a_few_verdicts_are_a_row_each_with_traffic_and_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from autograder.table import show
+
+    show([Graded("vega", LESSON, FIRST, "RACE", 0, 4, 3200, 1600, 800, "Two \x1b[31mthreads.")])
+    said = capsys.readouterr().out
+    for words in ("vega", FIRST, "✗ RACE", "0 / 4", "3.1 KB", "2.0", "Two \ufffd[31mthreads."):
+        assert words in said
+
+
+def test_a_narrow_terminal_loses_columns_from_the_right(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from rich.console import Console
+
+    from autograder.table import show
+
+    show([Graded("vega", LESSON, FIRST, "RACE", 0, 4, 3200, 1600, 800)], Console(width=50))
+    said = capsys.readouterr().out
+    assert "✗ RACE" in said
+    assert "0 / 4" in said
+    assert "what happened" not in said
+
+
+def test_the_limits_have_the_stated_defaults() -> None:
+    assert pool.Limits() == pool.Limits(60.0, 2 * 2**30)

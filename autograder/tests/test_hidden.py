@@ -1,0 +1,140 @@
+"""Held-out cases: what the ranges give, and what the owner's seed decides."""
+
+import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import autograder.hidden
+from autograder.hidden import (
+    Draws,
+    HiddenCasesError,
+    between,
+    choice,
+    derived,
+    hidden_cases,
+    multiples,
+)
+from autograder.lessons import stem_of_notebook
+from course.exercise import uniform
+
+RANGES = """
+from autograder.hidden import Draws, between, multiples
+HIDDEN = {
+    "vector_add": (
+        Draws(N=between(1, 64)),
+        Draws(N=between(1000, 100000)),
+        Draws(traffic=True, N=multiples(128, 2048, 8192)),
+    )
+}
+"""
+
+
+def cases_of(draws: Draws, count: int = 200) -> list[dict[str, int]]:
+    rng = np.random.default_rng(0)
+    return [dict(draws.case(rng).sizes) for _ in range(count)]
+
+
+@pytest.fixture
+def threads_file(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Puts a text in the place of autograder/hidden/threads.py."""
+
+    def put(text: str) -> None:
+        name = "autograder.hidden.threads"
+        module = ModuleType(name)
+        module.__spec__ = ModuleSpec(name, None)
+        exec(text, vars(module))  # this test's own text
+        monkeypatch.setitem(sys.modules, name, module)
+
+    return put
+
+
+def test_between_reaches_both_ends_and_nothing_beyond() -> None:
+    assert {c["N"] for c in cases_of(Draws(N=between(3, 6)))} == {3, 4, 5, 6}
+
+
+def test_multiples_are_multiples_within_the_ends() -> None:
+    assert {c["N"] for c in cases_of(Draws(N=multiples(128, 200, 600)))} == {256, 384, 512}
+
+
+def test_choice_gives_each_of_its_values_and_a_number_stays() -> None:
+    drawn = cases_of(Draws(N=choice(2, 9), K=5))
+    assert {c["N"] for c in drawn} == {2, 9}
+    assert {c["K"] for c in drawn} == {5}
+
+
+def test_a_case_carries_traffic_dtypes_and_distributions() -> None:
+    draw = uniform(0, 1)
+    draws = Draws(True, {"a": choice("int8"), "b": "float64"}, {"a": draw}, N=8)
+    case = draws.case(np.random.default_rng(0))
+    assert case.traffic
+    assert case.dtypes == {"a": "int8", "b": "float64"}
+    assert case.draws == {"a": draw}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: between(5, 4),
+        lambda: multiples(128, 1, 100),
+        lambda: multiples(0, 1, 100),
+        lambda: choice(),
+        lambda: Draws(),
+        lambda: Draws(N="10"),  # type: ignore[arg-type]  # on purpose
+        lambda: Draws(N=True),
+    ],
+)
+def test_a_range_without_a_meaning_is_refused_in_words(wrong: Callable[[], object]) -> None:
+    with pytest.raises(HiddenCasesError, match=r"expected|no multiple|smaller"):
+        wrong()
+
+
+def test_the_seed_decides_the_cases(threads_file: Callable[[str], None]) -> None:
+    threads_file(RANGES)
+    first = hidden_cases("vector_add", "a seed")
+    assert first == hidden_cases("vector_add", "a seed")
+    assert first != hidden_cases("vector_add", "another seed")
+    assert [case.traffic for case in first] == [False, False, True]
+
+
+def test_each_part_of_a_derived_number_counts() -> None:
+    numbers = {derived("s", "ab", 1), derived("s", "a", "b1"), derived("s", "ab1"), derived(b"s")}
+    numbers |= {derived(1), derived("1"), derived("s", "ab", "1")}
+    assert len(numbers) == 7
+
+
+def test_an_unknown_exercise_is_named() -> None:
+    with pytest.raises(HiddenCasesError, match="'no_such'"):
+        hidden_cases("no_such", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("HIDDN = {}", "expected HIDDEN"),
+        ("HIDDEN = {'vector_ad': ()}", "'vector_ad' is no exercise"),
+        ("HIDDEN = {'vector_add': (3,)}", "tuple of Draws"),
+    ],
+)
+def test_a_hidden_file_with_a_slip_is_named(
+    threads_file: Callable[[str], None], text: str, words: str
+) -> None:
+    threads_file(text)
+    with pytest.raises(HiddenCasesError, match=r"threads\.py.*" + words):
+        hidden_cases("vector_add", 1)
+
+
+def test_every_hidden_file_can_be_drawn() -> None:
+    folder = Path(autograder.hidden.__file__).parent
+    for file in folder.glob("[!_]*.py"):
+        for name in autograder.hidden.hidden_ranges(file.stem):
+            assert hidden_cases(name, 1)
+
+
+def test_a_notebook_name_finds_its_lesson() -> None:
+    assert stem_of_notebook("01_threads") == stem_of_notebook("threads") == "threads"
+    assert stem_of_notebook("holiday") is None

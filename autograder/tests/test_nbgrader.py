@@ -1,0 +1,536 @@
+"""nbgrader's own commands on a class of strangers, with our judge in them."""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbgrader.api import Gradebook
+from nbgrader.converters.base import NbGraderException
+from nbgrader.coursedir import CourseDirectory
+from traitlets.config import Config
+
+from autograder import grade
+from autograder.autograded import KnownCell, autograded, harmless, unanswered
+from autograder.build import instructor_notebook
+from autograder.gradebook import score, write_scores
+from autograder.judge import Graded
+from autograder.lessons import lesson_exercises
+from autograder.nbgrader_glue import JudgedAutograde, configure
+from autograder.source import lesson_files, read_lesson
+from autograder.submissions import Notebook, parse
+
+ROOT = Path(grade.__file__).parent.parent
+LESSON = "01_threads"
+EXERCISES = lesson_exercises("threads")
+POINTS = {exercise.name: float(exercise.points) for exercise in EXERCISES}
+SEED = "a test"
+SCRIPT = "<script>alert('reached')</script>"
+ANSWER = f"Because $a<b$ and {SCRIPT} [here](javascript:alert('reached'))"
+
+
+@dataclass(frozen=True)
+class Course:
+    """A course directory, and nbgrader's commands in it."""
+
+    root: Path
+
+    @property
+    def db_url(self) -> str:
+        return f"sqlite:///{self.root / 'gradebook.db'}"
+
+    def nbgrader(self, command: str, *words: str) -> subprocess.CompletedProcess[str]:
+        folder = str(Path(sys.executable).parent)
+        return subprocess.run(
+            [
+                *(sys.executable, "-m", "nbgrader", command, LESSON),
+                *("--course-dir", str(self.root), "--db", self.db_url),
+                f"--CourseDirectory.source_directory={self.root / 'source'}",
+                f"--CourseDirectory.release_directory={self.root / 'release'}",
+                f"--JudgedAutograde.seed={SEED}",
+                *words,
+            ],
+            cwd=ROOT,
+            env={**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def config(self, student: str = "*", db_url: str = "") -> Config:
+        """nbgrader's settings for one student, for a converter in this process."""
+        config = Config()
+        config.CourseDirectory.root = str(self.root)
+        config.CourseDirectory.db_url = db_url or self.db_url
+        config.CourseDirectory.assignment_id = LESSON
+        config.CourseDirectory.student_id = student
+        config.JudgedAutograde.seed = SEED
+        config.JudgedAutograde.jobs = 1
+        return config
+
+    def autograde(self, student: str = "*", force: bool = False, db_url: str = "") -> None:
+        """What `nbgrader autograde` does, without the seconds that its start takes."""
+        config = self.config(student, db_url)
+        directory = CourseDirectory(config=config)
+        JudgedAutograde(coursedir=directory, config=config, force=force).start()
+
+    def released(self) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads(
+            (self.root / "release" / LESSON / f"{LESSON}.ipynb").read_text()
+        )
+        return content
+
+    def put(self, student: str, content: dict[str, Any] | bytes | None) -> Path:
+        folder = self.root / "submitted" / student / LESSON
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{LESSON}.ipynb"
+        if content is not None:
+            data = content if isinstance(content, bytes) else json.dumps(content).encode()
+            path.write_bytes(data)
+        return path
+
+    def scores(self, student: str) -> dict[str, float | None]:
+        with Gradebook(self.db_url) as book:
+            [notebook] = book.find_submission(LESSON, student).notebooks
+            return {g.name.removesuffix("_check"): g.auto_score for g in notebook.grades}
+
+    def autograded(self, student: str) -> Any:
+        path = self.root / "autograded" / student / LESSON / f"{LESSON}.ipynb"
+        return nbformat.read(path, as_version=4)
+
+    def feedback(self, student: str) -> str:
+        return (self.root / "feedback" / student / LESSON / f"{LESSON}.html").read_text()
+
+
+def filled(notebook: dict[str, Any], sources: dict[str, str], answer: str = "") -> dict[str, Any]:
+    """The released notebook with these cells, and this text for every written answer."""
+    notebook = copy.deepcopy(notebook)
+    for cell in notebook["cells"]:
+        name = cell["metadata"].get("nbgrader", {}).get("grade_id", "")
+        if name in sources:
+            cell["source"] = sources[name]
+        elif name.startswith("explain_") and answer:
+            cell["source"] = answer
+    return notebook
+
+
+def hostile(notebook: dict[str, Any], solutions: dict[str, str], trap: str) -> dict[str, Any]:
+    """Right answers in a notebook that tries to run, to show script, and to raise its points."""
+    content = filled(notebook, solutions, ANSWER)
+    for cell in content["cells"]:
+        nbgrader = cell["metadata"].get("nbgrader", {})
+        if "points" in nbgrader:
+            nbgrader["points"] = 1000
+        if cell["cell_type"] == "code":
+            html = {"text/html": SCRIPT, "text/plain": "1000"}
+            cell["outputs"] = [
+                {
+                    "output_type": "execute_result",
+                    "data": html,
+                    "metadata": {},
+                    "execution_count": 1,
+                },
+                {"output_type": "error", "ename": "E", "evalue": "e", "traceback": []},
+                {"output_type": "stream", "name": "stderr", "text": "x"},
+            ]
+    code: dict[str, Any] = {"outputs": [], "execution_count": None}
+    for kind, more in (("code", code), ("markdown", {})):
+        source = trap if kind == "code" else f"{SCRIPT} ![x](attachment:a.svg)"
+        cell = {"cell_type": kind, "metadata": {}, "source": source, "id": f"x{kind}", **more}
+        content["cells"].append(cell)
+        content["cells"].insert(0, {**cell, "id": f"y{kind}"})
+    raw = {"cell_type": "raw", "metadata": {"raw_mimetype": "text/html"}, "source": SCRIPT}
+    content["cells"].append({**raw, "id": "raw"})
+    content["metadata"]["language_info"] = {"name": "python", "pygments_lexer": f'">{SCRIPT}'}
+    content["metadata"]["title"] = SCRIPT
+    return content
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    """A class of seven, generated, autograded and given feedback by nbgrader's own commands."""
+    course = Course(tmp_path_factory.mktemp("course"))
+    [path] = [p for p in lesson_files(ROOT) if p.stem == LESSON]
+    lesson = read_lesson(path, EXERCISES)
+    source = course.root / "source" / LESSON / f"{LESSON}.ipynb"
+    source.parent.mkdir(parents=True)
+    nbformat.write(instructor_notebook(lesson), source)
+    assert course.nbgrader("generate_assignment").returncode == 0
+    released = course.released()
+    ran = course.root / "ran"
+    trap = f"open({str(ran)!r}, 'w').close()"
+
+    course.put("vega", filled(released, lesson.solutions))
+    wrong = {
+        **lesson.solutions,
+        "vector_add": lesson.solutions["vector_add"] + f"\n# {SCRIPT}\n1/0",
+    }
+    course.put("altair", filled(released, wrong))
+    course.put("mallory", hostile(released, lesson.solutions, trap))
+    course.put("deneb", released)
+    course.put("castor", b"{ broken")
+    course.put("spica", None)
+    linked = course.put("rigel", None)
+    secret = course.root / "secret.txt"
+    secret.write_text("SECRET")
+    linked.symlink_to(course.put("vega", None))
+    (linked.parent / "notes.txt").symlink_to(secret)
+    (linked.parent / "timestamp.txt").write_text("the day before yesterday")
+    (course.put("vega", None).parent / "data.txt").write_text("mine")
+    less = filled(released, lesson.solutions)
+    names = "index_2d", "vector_add_check"
+    less["cells"] = [c for c in less["cells"] if grade_id(c) not in names]
+    course.put("mira", less)
+
+    done = course.nbgrader("autograde")
+    assert done.returncode == 0, done.stderr
+    assert course.nbgrader("generate_feedback").returncode == 0
+    assert not ran.exists()
+    return course
+
+
+def grade_id(cell: Any) -> str:
+    return str(cell["metadata"].get("nbgrader", {}).get("grade_id", ""))
+
+
+def judged(scores: dict[str, float | None]) -> dict[str, float | None]:
+    return {name: value for name, value in scores.items() if name in POINTS}
+
+
+def test_scores_in_the_gradebook_are_the_verdicts_points(course: Course) -> None:
+    assert judged(course.scores("vega")) == POINTS
+    assert judged(course.scores("altair")) == {**POINTS, "vector_add": 0.0}
+    assert judged(course.scores("deneb")) == dict.fromkeys(POINTS, 0.0)
+
+
+def test_a_hostile_notebook_gets_its_points_and_not_one_more(course: Course) -> None:
+    assert judged(course.scores("mallory")) == POINTS
+
+
+@pytest.mark.parametrize("student", ["castor", "spica", "rigel"])
+def test_damaged_input_is_zero_with_a_reason_and_stops_nobody(course: Course, student: str) -> None:
+    assert judged(course.scores(student)) == dict.fromkeys(POINTS, 0.0)
+    assert "could not be graded" in course.autograded(student).cells[0].source
+    assert "could not be graded" in course.feedback(student)
+
+
+def test_removed_cells_come_back_in_their_place_with_the_verdict(course: Course) -> None:
+    assert judged(course.scores("mira")) == {**POINTS, "index_2d": 0.0}
+    names = [grade_id(cell) for cell in course.autograded("mira").cells if grade_id(cell)]
+    assert names == [grade_id(c) for c in course.autograded("vega").cells if grade_id(c)]
+    assert "was missing from the submission" in course.feedback("mira")
+
+
+def test_each_check_cell_shows_its_verdict_as_panel_and_as_text(course: Course) -> None:
+    panels = {
+        grade_id(cell): cell.outputs
+        for cell in course.autograded("altair").cells
+        if grade_id(cell).endswith("_check")
+    }
+    assert set(panels) == {f"{name}_check" for name in POINTS}
+    for name, [output] in panels.items():
+        word = "REJECTED" if name == "vector_add_check" else "PASS"
+        assert word in output["data"]["text/html"]
+        assert "points" in output["data"]["text/plain"]
+    assert "REJECTED" in course.feedback("altair")
+
+
+def test_no_output_of_a_student_is_kept(course: Course) -> None:
+    for cell in course.autograded("mallory").cells:
+        if cell.cell_type == "code" and not grade_id(cell).endswith("_check"):
+            assert cell.outputs == []
+        assert set(cell.metadata) <= {"nbgrader"}
+
+
+@pytest.mark.parametrize("student", ["mallory", "altair"])
+def test_no_script_reaches_a_graders_browser(course: Course, student: str) -> None:
+    for cell in course.autograded(student).cells:
+        assert cell.cell_type in ("code", "markdown")
+        if cell.cell_type == "markdown":
+            assert SCRIPT not in cell.source
+        for output in cell.get("outputs", ()):
+            assert "<script" not in output["data"]["text/html"]
+    assert "alert(" in course.feedback(student)
+    assert SCRIPT not in course.feedback(student)
+    assert "javascript:alert" not in course.feedback(student)
+
+
+def test_written_answers_wait_for_a_person_and_empty_ones_do_not(course: Course) -> None:
+    with Gradebook(course.db_url) as book:
+        waiting = {s.student.id: s.needs_manual_grade for s in book.assignment_submissions(LESSON)}
+    assert waiting["mallory"]
+    assert not any(waiting[student] for student in ("vega", "deneb", "castor", "spica"))
+
+
+def test_files_of_a_student_are_copied_and_links_are_not(course: Course) -> None:
+    assert (course.root / "autograded/vega" / LESSON / "data.txt").read_text() == "mine"
+    everything = [p for p in (course.root / "autograded").rglob("*") if p.is_file()]
+    assert not any("SECRET" in path.read_text() for path in everything)
+    assert not (course.root / "autograded/rigel" / LESSON / "notes.txt").exists()
+
+
+def test_the_class_report_stands_beside_the_gradebook(course: Course) -> None:
+    rows = json.loads((course.root / "grades/verdicts.json").read_text())
+    assert len(rows) == 8 * len(POINTS)
+    assert (course.root / "grades/report.html").exists()
+
+
+def test_grading_again_skips_what_is_graded_and_force_does_not(course: Course) -> None:
+    with Gradebook(course.db_url) as book:
+        grade_ = book.find_grade("vector_add_check", LESSON, LESSON, "vega")
+        grade_.manual_score = 1.5
+        book.db.commit()
+    course.autograde("vega")
+    assert not needs_a_look(course, "vega")
+    course.autograde("vega", force=True)
+    assert needs_a_look(course, "vega")
+    with Gradebook(course.db_url) as book:
+        grade_ = book.find_grade("vector_add_check", LESSON, LESSON, "vega")
+        assert grade_.manual_score == 1.5
+        assert grade_.auto_score == POINTS["vector_add"]
+        grade_.manual_score = None
+        book.db.commit()
+
+
+def needs_a_look(course: Course, student: str) -> bool:
+    with Gradebook(course.db_url) as book:
+        return bool(book.find_submission(LESSON, student).needs_manual_grade)
+
+
+def test_what_is_handed_in_again_is_graded_again(course: Course) -> None:
+    path = course.put("altair", None)
+    before = path.read_bytes()
+    autograded_ = course.root / "autograded/altair" / LESSON
+    (autograded_ / "timestamp.txt").write_text("2026-01-01 10:00:00 UTC")
+    path.with_name("timestamp.txt").write_text("2026-01-02 10:00:00 UTC")
+    path.write_bytes(course.put("vega", None).read_bytes())
+    try:
+        course.autograde("altair")
+        assert judged(course.scores("altair")) == POINTS
+    finally:
+        path.write_bytes(before)
+        course.autograde("altair", force=True)
+
+
+def test_an_assignment_that_is_not_in_the_gradebook_is_said(course: Course) -> None:
+    with pytest.raises(NbGraderException, match="nbgrader generate_assignment 01_threads"):
+        course.autograde(db_url=f"sqlite:///{course.root / 'other.db'}")
+
+
+def test_the_formgrader_grades_with_our_converter(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import nbgrader.apps.api
+    import nbgrader.apps.autogradeapp
+    import nbgrader.converters
+    from nbgrader.apps.api import NbGraderAPI
+
+    for module in (nbgrader.apps.api, nbgrader.apps.autogradeapp, nbgrader.converters):
+        monkeypatch.setattr(module, "Autograde", module.Autograde)
+    config = course.config()
+    configure(config)
+    assert nbgrader.apps.api.Autograde is JudgedAutograde
+    api = NbGraderAPI(CourseDirectory(config=config), config=config)
+    assert api.autograde(LESSON, "vega")["success"]
+    assert judged(course.scores("vega")) == POINTS
+
+
+# ------------------------------------------------------------------ grade --gradebook
+
+
+@pytest.fixture
+def rows() -> list[Graded]:
+    return [Graded("procyon", LESSON, e.name, "PASS", e.points, e.points) for e in EXERCISES]
+
+
+def test_grade_writes_the_same_scores(course: Course, rows: list[Graded]) -> None:
+    assert write_scores(course.db_url, rows) == []
+    assert judged(course.scores("procyon")) == POINTS
+    worse = [Graded("procyon", LESSON, rows[0].exercise, "RACE", 0, 4)]
+    assert write_scores(course.db_url, worse) == []
+    assert judged(course.scores("procyon")) == {**POINTS, rows[0].exercise: 0.0}
+
+
+def test_the_grade_command_takes_a_gradebook(course: Course, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "autograder", "grade", str(course.root / "submitted/vega")),
+            *("--out", str(tmp_path), "--gradebook", course.db_url, "--seed", SEED),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert judged(course.scores("vega")) == POINTS
+
+
+def test_no_score_leaves_the_range_of_its_cell(course: Course, rows: list[Graded]) -> None:
+    values = [1e9, -5.0, float("nan"), float("inf"), 2.0]
+    bad = [
+        Graded("arcturus", LESSON, e.name, "PASS", value, 1e9)
+        for e, value in zip(EXERCISES, values, strict=True)
+    ]
+    assert write_scores(course.db_url, bad) == []
+    kept = [POINTS[EXERCISES[0].name], 0.0, 0.0, 0.0, 2.0]
+    expected = dict(zip(POINTS, kept, strict=True))
+    assert judged(course.scores("arcturus")) == expected
+    assert score(float("inf"), 4.0) == 0.0
+    assert score(3, 4.0) == 3.0
+
+
+def test_a_gradebook_that_is_not_there_is_not_made(tmp_path: Path, rows: list[Graded]) -> None:
+    path = tmp_path / "typo.db"
+    [said] = write_scores(f"sqlite:///{path}", rows)
+    assert "There is no gradebook" in said
+    assert "The verdicts are on disk" in said
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("gradebook.db", "is no address of a gradebook"),
+        ("", "is no address of a gradebook"),
+        ("postgresql://localhost:1/class", "cannot be"),
+    ],
+)
+def test_an_address_that_leads_nowhere_is_said(url: str, words: str, rows: list[Graded]) -> None:
+    [said] = write_scores(url, rows)
+    assert words in said
+    assert "The verdicts are on disk" in said
+
+
+def test_a_file_that_is_no_gradebook_is_said(tmp_path: Path, rows: list[Graded]) -> None:
+    path = tmp_path / "gradebook.db"
+    path.write_bytes(b"this is no database, only some text\n" * 50)
+    [said] = write_scores(f"sqlite:///{path}", rows)
+    assert "cannot be written: file is not a database" in said
+
+
+def test_a_locked_gradebook_is_said(course: Course, rows: list[Graded]) -> None:
+    import sqlite3
+
+    with closing(sqlite3.connect(course.root / "gradebook.db")) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        [said] = write_scores(f"{course.db_url}?timeout=0.1", rows)
+    assert "database is locked" in said
+
+
+def test_a_read_only_gradebook_is_said(course: Course, rows: list[Graded]) -> None:
+    path = course.root / "gradebook.db"
+    [said] = write_scores(f"sqlite:///file:{path}?mode=ro&uri=true", rows)
+    assert "readonly database" in said
+
+
+def test_a_gradebook_without_the_lesson_is_said(course: Course, rows: list[Graded]) -> None:
+    other = [Graded("procyon", "02_coalescing", "column_or_row", "PASS", 1, 1)]
+    [said] = write_scores(course.db_url, other)
+    assert "nbgrader generate_assignment 02_coalescing" in said
+    [said] = write_scores(course.db_url, [Graded("x", LESSON, "no_such", "PASS", 1, 1)])
+    assert "does not have the cells no_such_check" in said
+
+
+# ------------------------------------------------------------------ the notebook made anew
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a < b and $a<b$", "a < b and $a< b$"),
+        (SCRIPT, "< script>alert('reached')< /script>"),
+        ("<!-- x -->", "< !-- x -->"),
+        (r"$\href{javascript:x}{y}$", "$href{javascript :x}{y}$"),
+        ("[x](JavaScript:y)", "[x](JavaScript :y)"),
+        ("`i<n` **bold**", "`i< n` **bold**"),
+        ("![x](attachment:a.svg)", "![x](attachment :a.svg)"),
+    ],
+)
+def test_markdown_of_a_student_is_made_harmless(text: str, kept: str) -> None:
+    assert harmless(text) == kept
+
+
+def test_markdown_that_cannot_be_rendered_is_shown_as_it_was_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def stumble(text: str) -> str:
+        raise RecursionError
+
+    assert harmless("a ``` b") == "a ``` b"
+    monkeypatch.setattr("autograder.autograded.markdown2html_mistune", stumble)
+    assert harmless("a ``` b") == "``````\na ``` b\n``````"
+
+
+def test_endless_markdown_is_cut() -> None:
+    assert len(harmless("x" * 10**6)) < 21_000
+    assert harmless("x" * 10**6).endswith("in the submission]")
+
+
+def known(name: str, **more: Any) -> KnownCell:
+    base = {"kind": "markdown", "source": "Write here.", "locked": False, "grade": True}
+    return KnownCell(name, **{**base, "solution": True, **more})
+
+
+def submitted(*cells: tuple[str, str]) -> Notebook:
+    content = {
+        "nbformat": 4,
+        "cells": [
+            {"cell_type": "code", "source": text, "metadata": {"nbgrader": {"grade_id": name}}}
+            for name, text in cells
+        ],
+    }
+    return parse(json.dumps(content).encode())
+
+
+def test_an_answer_counts_as_one_when_it_is_not_the_released_text() -> None:
+    cell = known("explain_x")
+    assert unanswered(cell, None)
+    assert unanswered(cell, submitted())
+    assert unanswered(cell, submitted(("explain_x", " Write here.\n")))
+    assert unanswered(cell, submitted(("explain_x", "")))
+    assert not unanswered(cell, submitted(("explain_x", "Because.")))
+
+
+def test_a_copied_cell_is_one_cell_of_the_gradebook_in_the_autograded_notebook() -> None:
+    node = autograded(submitted(("a", "one"), ("a", "two")), [known("a", kind="code")], {})
+    assert [(grade_id(cell), cell.source) for cell in node.cells] == [("", "one"), ("a", "two")]
+
+
+def test_locked_cells_are_ours_again() -> None:
+    cells = [known("a_check", kind="code", locked=True, solution=False, source="ex.a.check(a)")]
+    node = autograded(submitted(("a_check", "cheat()")), cells, {})
+    assert node.cells[0].source == "ex.a.check(a)"
+
+
+def test_our_own_markdown_keeps_its_html() -> None:
+    content = notebook_of("<details>ours</details>", "<details>theirs</details>")
+    node = autograded(content, [], {}, released=["<details>ours</details>"])
+    assert [c.source for c in node.cells] == [
+        "<details>ours</details>",
+        "< details>theirs< /details>",
+    ]
+
+
+def notebook_of(*texts: str) -> Notebook:
+    cells = [{"cell_type": "markdown", "metadata": {}, "source": text} for text in texts]
+    return parse(json.dumps({"nbformat": 4, "cells": cells}).encode())
+
+
+def test_every_autograded_notebook_is_valid() -> None:
+    makers: list[Callable[[], Iterator[Notebook | None]]] = [
+        lambda: iter([None]),
+        lambda: iter([submitted(("a", "x\x00y"), ("b", ""))]),
+        lambda: iter([notebook_of("", "\u2028", "x" * 10)]),
+    ]
+    for make in makers:
+        for content in make():
+            nbformat.validate(autograded(content, [known("a"), known("b", kind="code")], {}))

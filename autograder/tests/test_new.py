@@ -1,0 +1,190 @@
+"""A scaffold: what it writes, what it refuses, and that it works as it stands."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from autograder import __main__ as command_line
+from autograder.new import NameRefused, scaffold, with_entry, with_import
+from autograder.percent import blocks
+from autograder.tests.small_course import REPOSITORY, small_course
+from autograder.verify import gaps
+from autograder.witness import read_witnesses
+
+SPEC = '''"""Lesson 01."""
+
+from course.exercise import Array, integers
+
+add_one = Array("a", "N", draw=integers(0, 9))
+'''
+HIDDEN = '''"""Ranges."""
+
+from autograder.hidden import Draws, choice
+
+HIDDEN = {
+    "add_one": (Draws(N=choice(1, 2)),),
+}
+'''
+
+WITNESSES = '''"""Wrong kernels."""
+
+# %% add_one no_guard -> OUT_OF_BOUNDS
+# A reason.
+from numba import cuda
+
+
+@cuda.jit
+def add_one(x, y):
+    y[cuda.grid(1)] = 1
+'''
+
+
+@pytest.fixture
+def root(tmp_path):
+    small_course(tmp_path)
+    for path, text in (
+        ("course/exercises", SPEC),
+        ("autograder/hidden", HIDDEN),
+        ("autograder/witnesses", WITNESSES),
+    ):
+        (tmp_path / path).mkdir(parents=True)
+        (tmp_path / path / "small.py").write_text(text)
+    return tmp_path
+
+
+def declared(path):
+    """The exercises of a spec module, by name."""
+    namespace: dict = {}
+    exec(compile(path.read_text(), path, "exec"), namespace)
+    return {k: v for k, v in namespace.items() if hasattr(v, "hints")}
+
+
+def test_an_exercise_in_a_new_lesson_has_four_files(root):
+    written = scaffold(root, "row_max", "06_norms")
+    assert [str(path.relative_to(root)) for path in written] == [
+        "course/exercises/norms.py",
+        "solutions/06_norms.py",
+        "autograder/witnesses/norms.py",
+        "autograder/hidden/norms.py",
+    ]
+    assert list(declared(written[0])) == ["row_max"]
+
+
+def test_an_exercise_without_a_lesson_joins_the_last_one_that_is_no_primer(root):
+    (root / "solutions" / "90_primer.py").write_text("# %% [markdown]\n# # A primer\n")
+    assert scaffold(root, "row_max")[1].name == "01_small.py"
+
+
+def test_a_scaffold_is_a_lesson_that_reads_and_witnesses_that_read(root):
+    from autograder.source import read_lesson
+
+    spec, lesson, witnesses, _ = scaffold(root, "row_max", "06_norms")
+    read = read_lesson(lesson, tuple(declared(spec).values()))
+    assert list(read.starters) == ["row_max"]
+    assert [(w.name, w.outcome.value) for w in read_witnesses(witnesses)] == [
+        ("no_guard", "OUT_OF_BOUNDS"),
+        ("early_return", "PASS"),
+    ]
+
+
+def test_every_gap_of_a_scaffold_is_named(root):
+    from autograder.source import read_lesson
+
+    spec, path, *_ = scaffold(root, "row_max", "06_norms")
+    lesson = read_lesson(path, tuple(declared(spec).values()))
+    sentences = list(gaps(root, lesson))
+    text = "".join(file.read_text() for file in (root).rglob("*norms.py"))
+    assert len(sentences) == text.count("TO WRITE")
+    assert "course/exercises/norms.py:7: still to be written: the title." in sentences
+    assert any(s.startswith("autograder/hidden/norms.py:") for s in sentences)
+
+
+def test_an_exercise_is_added_to_the_lesson_named(root):
+    scaffold(root, "row_max", "small")
+    witnesses = read_witnesses(root / "autograder/witnesses/small.py")
+    assert [w.exercise for w in witnesses] == ["add_one", "row_max", "row_max"]
+    spec = (root / "course/exercises/small.py").read_text()
+    assert spec.startswith(SPEC.replace("Array, integers", "(").partition("(")[0])
+    assert "row_max = KernelExercise(" in spec
+    lesson = (root / "solutions/01_small.py").read_text()
+    titles = [block.title for block in blocks(lesson)[1]]
+    assert titles[-2:] == ["row_max", "row_max_check"]
+    assert "add_one" in titles
+    hidden = ast.parse((root / "autograder/hidden/small.py").read_text()).body[-1]
+    assert isinstance(hidden, ast.Assign)
+    assert isinstance(hidden.value, ast.Dict)
+    keys = [key.value for key in hidden.value.keys if isinstance(key, ast.Constant)]
+    assert keys == ["add_one", "row_max"]
+
+
+def test_a_first_exercise_needs_the_name_of_its_lesson(tmp_path):
+    with pytest.raises(NameRefused, match="There is no lesson yet"):
+        scaffold(tmp_path, "row_max")
+
+
+@pytest.mark.parametrize(
+    ("name", "lesson", "words"),
+    [
+        ("2fast", "", "'2fast' cannot name an exercise. Expected small letters"),
+        ("RowMax", "", "cannot name an exercise"),
+        ("row-max", "", "cannot name an exercise"),
+        ("lambda", "", "cannot name an exercise"),
+        ("", "", "cannot name an exercise"),
+        ("row_check", "", "NAME_check and explain_NAME are names of cells"),
+        ("explain_row", "", "NAME_check and explain_NAME are names of cells"),
+        ("add_one", "", "course/exercises/small.py has a 'add_one' already"),
+        ("stems", "", "`ex.stems` means something else already"),
+        ("small", "", "'small' is a lesson: `ex.small` means its module."),
+        ("norms", "06_norms", "A lesson and its exercise cannot share the name 'norms'."),
+        ("row_max", "smal", "no lesson 'smal'. Did you mean 'small'? There are: small."),
+        ("row_max", "01_norms", "The number 01 is that of 01_small.py."),
+    ],
+)
+def test_a_name_that_cannot_be_is_refused_and_nothing_written(root, name, lesson, words):
+    before = {path: path.read_bytes() for path in root.rglob("*.py")}
+    with pytest.raises(NameRefused) as caught:
+        scaffold(root, name, lesson)
+    assert words in str(caught.value)
+    assert {path: path.read_bytes() for path in root.rglob("*.py")} == before
+
+
+def test_a_second_scaffold_of_one_name_is_refused(root, capsys):
+    assert command_line.main(["new", "row_max", "--root", str(root)]) == 0
+    assert command_line.main(["new", "row_max", "--root", str(root)]) == 2
+    assert capsys.readouterr().err == (
+        "course/exercises/small.py has a 'row_max' already. Nothing was written.\n"
+    )
+
+
+def test_an_import_is_added_where_there_is_none_and_merged_where_there_is():
+    assert with_import('"""Doc."""\n\nx = 1\n', "m", ["b", "A"]) == (
+        '"""Doc."""\n\nfrom m import A, b\n\nx = 1\n'
+    )
+    assert with_import("from m import b as c\n", "m", ["A"]) == "from m import A, b as c\n"
+
+
+def test_a_hidden_file_of_another_form_is_refused():
+    with pytest.raises(NameRefused, match="no dict HIDDEN"):
+        with_entry("HIDDEN = dict()\n", "entry")
+
+
+def test_a_scaffold_passes_the_lint(root):
+    shutil.copy(REPOSITORY / "pyproject.toml", root)
+    scaffold(root, "row_max", "06_norms")
+    scaffold(root, "column_max", "small")
+    scaffold(root, "row_sum", "norms")
+    for command in (["check"], ["format", "--check"]):
+        files = ["course", "autograder", "solutions/06_norms.py"]
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command, *files],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout

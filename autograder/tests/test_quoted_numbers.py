@@ -1,0 +1,51 @@
+"""What lessons say about a GPU is what was measured: one number, one place it comes from."""
+
+from pathlib import Path
+
+import pytest
+
+from course.figures import measured
+
+SOLUTIONS = Path(__file__).resolve().parents[2] / "solutions"
+
+
+def prose(lesson: str) -> str:
+    """The lesson's text with its lines joined, so that a wrapped sentence is one."""
+    lines = (SOLUTIONS / f"{lesson}.py").read_text(encoding="utf-8").splitlines()
+    return " ".join(" ".join(line.removeprefix("# ") for line in lines).split())
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        f"| `to_device`, ordinary host memory | {measured.TO_DEVICE_GB_S:.0f} GB/s |",
+        f"| `copy_to_host`, ordinary host memory | {measured.TO_HOST_GB_S:.0f} GB/s |",
+        f"host memory (see below) | {measured.PINNED_GB_S:.0f} GB/s |",
+        f"while others are under way | {measured.LAUNCH_QUEUED_US:.0f} microseconds |",
+        f"until the kernel is done | {measured.LAUNCH_AND_WAIT_US:.0f} microseconds |",
+        f"read by a kernel | {1000 * measured.LEVELS[-1].bandwidth_tb_s:,.0f} GB/s |",
+        f"one thread takes about {measured.ADD_ONE_THREAD_MS:.0f} ms",
+        f"A thread for each takes {measured.ADD_MS} ms",
+        f"takes {measured.SAXPY_STRIDE_MS:.3f} ms and the version with chunks "
+        f"{measured.SAXPY_CHUNK_MS} ms",
+        f"{round(measured.SAXPY_CHUNK_MS / measured.SAXPY_STRIDE_MS)} times as long",
+        *(f"| {n} | {a:.2f} ms | {b:.2f} ms |" for n, (a, b) in measured.ROOTS_MS.items()),
+    ],
+)
+def test_lesson_01_quotes_what_was_measured(quote: str) -> None:
+    assert quote in prose("01_threads")
+
+
+def test_lesson_00_works_with_the_data_sheet_of_the_gpu_that_it_names() -> None:
+    h200 = next(gpu for gpu in measured.GPUS if gpu.name.startswith("H200"))
+    assert f"operations = {h200.tflop_s:.0f}e12 / ({h200.memory_gb_s / 1000}e12 / 4)" in prose(
+        "00_start"
+    )
+    assert h200.operations_a_number == pytest.approx(55.8, abs=0.1)
+
+
+def test_each_level_further_away_is_slower_and_delivers_less() -> None:
+    latencies = [level.latency_ns for level in measured.LEVELS]
+    assert latencies == sorted(latencies)
+    rates = [level.bandwidth_tb_s for level in measured.LEVELS]
+    assert rates == sorted(rates, reverse=True)

@@ -1,0 +1,308 @@
+"""What is taken for whose notebook, and what is said about files that are none."""
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autograder.sentences import SENTENCES, Fault
+from autograder.submissions import (
+    MOST_CELLS,
+    find,
+    parse,
+    read_bytes,
+    without_collisions,
+)
+from autograder.tests.notebooks import LESSON, cell, notebook, put, solved
+
+
+def whose(root: Path, **more: str) -> dict[str, tuple[str, str]]:
+    """{path below root: (student, notebook)}"""
+    found = find([root], **more)
+    return {str(s.path.relative_to(root)): (s.student, s.notebook) for s in found.submissions}
+
+
+@pytest.mark.parametrize(
+    ("path", "student", "lesson"),
+    [
+        ("submitted/vega/01_threads/01_threads.ipynb", "vega", LESSON),
+        ("submitted/vega/homework/01_threads.ipynb", "vega", LESSON),
+        ("vega/01_threads.ipynb", "vega", LESSON),
+        ("vega/01_threads/01_threads (1).ipynb", "vega", LESSON),
+        ("vega_01_threads.ipynb", "vega", LESSON),
+        ("01_threads-vega.ipynb", "vega", LESSON),
+        ("threads_vega.ipynb", "vega", LESSON),
+        ("01_threads/vega.ipynb", "vega", LESSON),
+        ("vega.ipynb", "vega", "vega"),
+        ("Alpha Centauri_02_coalescing.IPYNB", "Alpha Centauri", "02_coalescing"),
+        ("04_matmul_vega.ipynb", "vega", "04_matmul"),
+        ("01_threads.ipynb", "class", LESSON),
+        ("01_threads (2).ipynb", "class", LESSON),
+    ],
+)
+def test_the_rule_of_names(tmp_path: Path, path: str, student: str, lesson: str) -> None:
+    put(tmp_path / "class" / path, solved())
+    [found] = find([tmp_path / "class"]).submissions
+    assert (found.student, found.notebook) == (student, lesson)
+
+
+def test_a_single_notebook_finds_its_student_above_it(tmp_path: Path) -> None:
+    file = put(tmp_path / "submitted/vega/01_threads/01_threads.ipynb", solved())
+    [found] = find([file]).submissions
+    assert found.student == "vega"
+
+
+def test_a_course_folder_stands_for_what_was_handed_in(tmp_path: Path) -> None:
+    put(tmp_path / "source/01_threads/01_threads.ipynb", solved())
+    put(tmp_path / "submitted/vega/01_threads/01_threads.ipynb", solved())
+    assert [s.student for s in find([tmp_path]).submissions] == ["vega"]
+
+
+def test_a_named_lesson_counts_for_every_notebook(tmp_path: Path) -> None:
+    put(tmp_path / "vega.ipynb", solved())
+    [found] = find([tmp_path], stem="matmul").submissions
+    assert (found.student, found.notebook) == ("vega", "04_matmul")
+
+
+def test_checkpoints_and_hidden_files_are_no_submissions(tmp_path: Path) -> None:
+    put(tmp_path / "vega/.ipynb_checkpoints/01_threads-checkpoint.ipynb", solved())
+    put(tmp_path / "vega/01_threads.ipynb", solved())
+    put(tmp_path / "vega/.01_threads.ipynb", solved())
+    assert list(whose(tmp_path)) == ["vega/01_threads.ipynb"]
+
+
+def test_a_primer_has_nothing_to_grade(tmp_path: Path) -> None:
+    primer = put(tmp_path / "vega/90_primer_strides.ipynb", notebook([]))
+    put(tmp_path / "vega/01_threads.ipynb", solved())
+    assert list(whose(tmp_path)) == ["vega/01_threads.ipynb"]
+    [said] = find([primer]).problems
+    assert "has no exercises" in said
+
+
+def test_one_file_given_twice_is_one_submission(tmp_path: Path) -> None:
+    file = put(tmp_path / "vega/01_threads.ipynb", solved())
+    assert len(find([tmp_path, file, tmp_path / "vega"]).submissions) == 1
+
+
+def test_paths_that_lead_nowhere_are_named_and_the_others_taken(tmp_path: Path) -> None:
+    put(tmp_path / "vega/01_threads.ipynb", solved())
+    (tmp_path / "empty").mkdir()
+    text = put(tmp_path / "notes.txt", b"hello")
+    found = find([tmp_path / "nowhere", tmp_path / "empty", text, tmp_path / "vega"])
+    assert len(found.submissions) == 1
+    nowhere, empty, notes = found.problems
+    assert "nowhere does not exist" in nowhere
+    assert "empty holds no notebook" in empty
+    assert "notes.txt is no notebook" in notes
+
+
+def test_a_folder_that_cannot_be_read_is_named_and_the_others_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "vega/01_threads.ipynb", solved())
+    put(tmp_path / "rigel/01_threads.ipynb", solved())
+    scan = os.scandir
+
+    def refuse(path: str) -> object:
+        if str(path).endswith("rigel"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    found = find([tmp_path])
+    assert "vega" in {s.student for s in found.submissions if s.fault is None}
+    assert any("rigel cannot be read: Permission denied." in p for p in found.problems)
+
+
+def test_a_student_folder_without_a_notebook_is_a_submission_with_a_reason(tmp_path: Path) -> None:
+    put(tmp_path / "submitted/vega/01_threads/01_threads.ipynb", solved())
+    put(tmp_path / "submitted/rigel/01_threads/kernel.py", b"")
+    (tmp_path / "submitted/deneb").mkdir()
+    faults = {s.student: (s.notebook, s.fault) for s in find([tmp_path]).submissions if s.fault}
+    assert set(faults) == {"rigel", "deneb"}
+    notebook_name, fault = faults["rigel"]
+    assert notebook_name == LESSON
+    assert "only 01_threads/kernel.py" in str(fault)
+
+
+def test_two_files_with_one_name_are_neither_graded_nor_lost(tmp_path: Path) -> None:
+    put(tmp_path / "vega_01_threads.ipynb", solved())
+    put(tmp_path / "01_threads_vega.ipynb", solved("WRONG_ANSWER"))
+    put(tmp_path / "rigel_01_threads.ipynb", solved())
+    kept = without_collisions(find([tmp_path]).submissions)
+    assert {s.student: s.fault is None for s in kept} == {"vega": False, "rigel": True}
+    [vega] = [s for s in kept if s.student == "vega"]
+    assert "01_threads_vega.ipynb" in str(vega.fault)
+    assert "vega_01_threads.ipynb" in str(vega.fault)
+
+
+def test_names_that_would_steer_a_terminal_are_made_harmless(tmp_path: Path) -> None:
+    raw = os.fsencode(tmp_path) + b"/\x1b[31mv\xff\n_01_threads.ipynb"
+    with open(raw, "wb") as file:  # noqa: PTH123  (a name that is not text)
+        file.write(json.dumps(solved()).encode())
+    [found] = find([tmp_path]).submissions
+    assert found.student.isprintable()
+    found.student.encode()
+
+
+def reason(call: object, *arguments: object) -> str:
+    with pytest.raises(Fault) as caught:
+        call(*arguments)  # type: ignore[operator]
+    assert str(caught.value) == f"{caught.value.sentence} {caught.value.next_step}".strip()
+    return caught.value.message_id
+
+
+def test_files_that_are_not_plain_files_are_refused(tmp_path: Path) -> None:
+    target = put(tmp_path / "real.ipynb", solved())
+    (tmp_path / "link.ipynb").symlink_to(target)
+    (tmp_path / "folder.ipynb").mkdir()
+    os.mkfifo(tmp_path / "pipe.ipynb")
+    assert reason(read_bytes, tmp_path / "link.ipynb") == "link"
+    assert reason(read_bytes, tmp_path / "folder.ipynb") == "not_a_file"
+    assert reason(read_bytes, tmp_path / "pipe.ipynb") == "not_a_file"
+    assert reason(read_bytes, tmp_path / "gone.ipynb") == "unreadable"
+    assert reason(read_bytes, Path("/dev/zero")) == "not_a_file"
+    assert reason(read_bytes, target, 10) == "too_large"
+    assert json.loads(read_bytes(target)) == solved()
+
+
+def test_links_are_found_and_not_followed(tmp_path: Path) -> None:
+    secret = put(tmp_path / "secret/01_threads.ipynb", solved())
+    root = tmp_path / "submitted"
+    put(root / "vega/01_threads.ipynb", solved())
+    (root / "rigel").mkdir()
+    (root / "rigel/01_threads.ipynb").symlink_to(secret)
+    (root / "deneb").symlink_to(secret.parent)
+    (root / "vega/more").symlink_to(secret.parent)
+    found = {s.student: s for s in find([root]).submissions}
+    assert set(found) == {"vega", "rigel", "deneb"}
+    assert found["deneb"].fault is not None
+    assert reason(read_bytes, found["rigel"].path) == "link"
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"", "empty_file"),
+        (b" \n", "empty_file"),
+        (b"\xff\xfe\x00", "not_utf8"),
+        (b"{not json", "not_json"),
+        (b"hello", "not_json"),
+        (b'{"nbformat": 4, "cells": [' + b"9" * 5000 + b"]}", "not_json"),
+        (b'{"nbformat": 4, "cells": [NaN]}', "not_finite"),
+        (b'{"nbformat": 4, "cells": [-Infinity]}', "not_finite"),
+        (b'{"cells": ' + b"[" * 200_000, "too_deep"),
+        (b'{"nbformat": 4, "cells": ' + b"[" * 5000 + b"]" * 5000 + b"}", "too_deep"),
+        (b"[]", "not_a_notebook"),
+        (b"null", "not_a_notebook"),
+        (b"{}", "not_a_notebook"),
+        (b'{"nbformat": true, "cells": []}', "not_a_notebook"),
+        (b'{"nbformat": "4", "cells": []}', "not_a_notebook"),
+        (b'{"nbformat": 4}', "not_a_notebook"),
+        (b'{"nbformat": 4, "cells": {}}', "not_a_notebook"),
+        (b'{"nbformat": 3, "worksheets": []}', "old_format"),
+        (b'{"nbformat": 99999999999, "cells": []}', "old_format"),
+        (json.dumps(notebook([0] * (MOST_CELLS + 1))).encode(), "too_many_cells"),
+    ],
+)
+def test_bytes_that_are_no_notebook_have_a_reason(data: bytes, expected: str) -> None:
+    assert reason(parse, data) == expected
+
+
+def solution_reason(*cells: object) -> str:
+    return reason(parse(json.dumps(notebook(list(cells))).encode()).solution, "vector_add")
+
+
+def test_a_solution_cell_that_cannot_be_judged_has_a_reason() -> None:
+    good = cell("PASS", "vector_add")
+    assert solution_reason() == "missing_cell"
+    assert solution_reason(cell("x", "vector_ad")) == "missing_cell"
+    assert solution_reason(good, good) == "duplicated_cell"
+    assert solution_reason(cell(7, "vector_add")) == "cell_not_text"
+    assert solution_reason(cell(["a", 7], "vector_add")) == "cell_not_text"
+    assert solution_reason(cell(None, "vector_add")) == "cell_not_text"
+    assert solution_reason(cell("x = '\ud800'", "vector_add")) == "cell_not_unicode"
+    assert solution_reason(cell("#" * 10**6, "vector_add")) == "cell_too_large"
+    assert solution_reason({**good, "metadata": 3}) == "missing_cell"
+    assert solution_reason({**good, "metadata": {"nbgrader": []}}) == "missing_cell"
+    assert solution_reason({**good, "cell_type": 5}, None, 3, "x") == "missing_cell"
+    assert solution_reason(cell("x", ["vector_add"])) == "missing_cell"  # type: ignore[arg-type]
+
+
+def test_unreadable_cells_are_mentioned_where_one_is_missing() -> None:
+    read = parse(json.dumps(notebook([None, 3])).encode())
+    with pytest.raises(Fault, match="2 cells cannot be read"):
+        read.solution("vector_add")
+
+
+def test_a_cell_is_read_as_text_or_as_lines_and_whatever_its_type() -> None:
+    for source in ("a\nb", ["a\n", "b"]):
+        for kind in ("code", "markdown"):
+            data = json.dumps(notebook([cell(source, "vector_add", kind)])).encode()
+            assert parse(data).solution("vector_add") == "a\nb"
+
+
+def test_a_byte_order_mark_is_no_fault() -> None:
+    assert parse(b"\xef\xbb\xbf" + json.dumps(solved()).encode()).stem() == "threads"
+
+
+def test_the_lesson_is_the_one_with_most_exercises_among_the_cells() -> None:
+    cells = [cell("x", "vector_add"), cell("x", "index_2d"), cell("x", "matmul_naive")]
+    assert parse(json.dumps(notebook(cells)).encode()).stem() == "threads"
+    assert parse(json.dumps(notebook([cell("x", "nothing")])).encode()).stem() is None
+
+
+def test_every_sentence_can_be_filled_with_what_its_fault_knows() -> None:
+    for message_id, (_, happened, todo) in SENTENCES.items():
+        names = {n for text in (happened, todo) for n in _fields(text)}
+        fault = Fault(message_id, **dict.fromkeys(names, "x"))
+        assert fault.sentence.rstrip().endswith("."), message_id
+
+
+def _fields(text: str) -> list[str]:
+    from string import Formatter
+
+    return [name for _, name, _, _ in Formatter().parse(text) if name]
+
+
+def outcome_of(data: bytes) -> str:
+    """The cell's text, or the reason why there is none."""
+    try:
+        return parse(data).solution("vector_add")
+    except Fault as fault:
+        assert fault.sentence  # noqa: PT017  (it can be put in words, whatever it is)
+        return fault.message_id
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5)
+    | st.integers(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["cells", "nbformat", "cell_type", "metadata", "nbgrader", "grade_id"])
+            | st.just("source"),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.binary(max_size=60) | json_values.map(lambda value: json.dumps(value).encode()))
+def test_any_bytes_are_a_notebook_or_a_fault(data: bytes) -> None:
+    assert outcome_of(data)
+
+
+@given(json_values)
+def test_any_cells_are_a_notebook_or_a_fault(value: object) -> None:
+    data = json.dumps({"nbformat": 4, "cells": [value, cell("x", "vector_add")]}).encode()
+    assert outcome_of(data) in ("x", "duplicated_cell", "not_json")

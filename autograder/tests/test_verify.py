@@ -1,0 +1,83 @@
+"""What `make check` prints, and when it fails."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from autograder import __main__ as command_line
+from autograder import verify
+from autograder.notebook_run import NotebookRun
+from autograder.source import read_lesson
+from autograder.tests.small_course import ADD_ONE, COUNT_BLOCKS, LESSON, small_course
+from autograder.trial import Trial
+from autograder.verify import Findings, gaps, print_findings, strangers
+from autograder.witness import Witness
+from course.faults import Outcome
+
+
+@pytest.fixture
+def lesson(tmp_path):
+    return read_lesson(
+        small_course(tmp_path) / "solutions" / "01_small.py", (ADD_ONE, COUNT_BLOCKS)
+    )
+
+
+def printed(findings):
+    console = Console(width=110, record=True, file=io.StringIO())
+    print_findings(findings, console)
+    return console.export_text()
+
+
+def test_findings_show_a_row_an_exercise_and_every_failure_as_a_sentence():
+    good = Trial("small", "add_one", 4, 2, {"solution": 0.25}, {"solution": 0.5}, 1.0, 1.47)
+    bad = Trial("small", "count_blocks", failures=["count_blocks: it asks no questions."])
+    slow = NotebookRun("01_small", "student", 3.0, {"add_one": 0.1}, notes=["it took long."])
+    findings = Findings(["notebooks/01_small.ipynb is missing."], [good, bad], [slow])
+    text = printed(findings)
+    rows = {line.split()[0]: line.split() for line in text.splitlines() if line.split()}
+    assert rows["add_one"] == ["add_one", "4", "2", "0.25", "0.50", "1.00", "1.47", "✓"]
+    assert rows["count_blocks"][-3:] == ["✗", "1", "failure"]
+    assert rows["01_small"] == ["01_small", "student", "3.0", "0.10", "✓"]
+    assert "slow or odd: it took long." in text
+    assert "✗ notebooks/01_small.ipynb is missing." in text
+    assert "✗ count_blocks: it asks no questions." in text
+    assert len(findings.failures) == 2
+
+
+def test_a_witness_of_another_lessons_exercise_is_a_failure(tmp_path, lesson):
+    path = tmp_path / "autograder" / "witnesses" / "small.py"
+    witness = Witness("add_two", "slow", Outcome.RACE, None, "why", "x = 1", path, 9)
+    assert list(strangers(tmp_path, lesson, [witness])) == [
+        "autograder/witnesses/small.py:9: the witness 'slow' is for 'add_two', and the lesson has: "
+        "add_one, count_blocks."
+    ]
+
+
+def test_a_lesson_without_gaps_has_none(tmp_path, lesson):
+    assert list(gaps(tmp_path, lesson)) == []
+
+
+def test_an_error_of_the_check_itself_is_a_failure_and_no_end():
+    findings = Findings()
+    with verify._told(findings):
+        assert 1 / len(findings.trials)
+    assert "the check itself failed." in findings.failures[0]
+    assert "ZeroDivisionError: " in findings.failures[0]
+
+
+def test_a_source_that_cannot_be_built_ends_the_check_with_its_sentence(tmp_path, capsys):
+    root = small_course(tmp_path, LESSON.replace("# %% [markdown]", "# %% predict", 1))
+    assert command_line.main(["check", "small", "--root", str(root)]) == 1
+    error = capsys.readouterr().err
+    assert "01_small.py:" in error
+    assert "Nothing was checked" in error
+
+
+@pytest.mark.parametrize(("findings", "status"), [(Findings(), 0), (Findings(["bad."]), 1)])
+def test_the_exit_status_says_whether_anything_failed(monkeypatch, findings, status):
+    monkeypatch.setattr(verify, "verify", lambda *args, **options: findings)
+    assert command_line.main(["check", "--root", str(Path.cwd())]) == status

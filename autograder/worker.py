@@ -1,0 +1,158 @@
+"""The process that judges: `python -m autograder.worker`, started and watched by `Worker`.
+
+It holds the seed and draws, compares and words; the launches are made by another process
+(`autograder.sandbox.runner`), which it reaches by a socket. Both stand behind a wall
+(`autograder.sandbox.walls`). Arguments: the wall's kind, the check's name, the socket
+(another check than the course's makes no launches, and has no runner).
+
+It imports the course once. For each notebook it forks, so that a notebook that hangs or eats
+the memory takes nothing with it, and a fork costs milliseconds where an import costs a second.
+
+In, on its standard input: a line of JSON (`bytes`, `stem`, `exercises`, `seed`, `check`,
+`memory_bytes`, `seconds`, `seconds_each`), then that many bytes of notebook. Out, a line of
+JSON each: {"ready"} once; then of the child {"read"}, a verdict an exercise, or {"lesson"}, or
+{"fault"}; of its parent {"end": exit status}. No pickle, in either direction.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import sys
+from typing import Any, BinaryIO
+
+from autograder.judge import CHECK, Check, faulted, judge_cell, named_check, result
+from autograder.lessons import lesson_exercises, lessons
+from autograder.sandbox.limits import limit, own_data_bytes
+from autograder.sandbox.remote import Connection, RunnerLostError, sandboxed
+from autograder.sandbox.seccomp import dies_with_parent, not_traceable
+from autograder.sandbox.walls import Kind, close_in
+from autograder.sentences import Fault
+from autograder.submissions import Notebook, parse
+from course.exercise import Exercise
+
+#: How often the parent looks whether its own parent still lives.
+_LOOK_SECONDS = 0.02
+
+
+def main() -> None:
+    """Serves requests until its input ends."""
+    requests = os.fdopen(os.dup(0), "rb", buffering=0)
+    answers = os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)  # what a kernel prints goes nowhere
+    kind, name = Kind(sys.argv[1]), sys.argv[2]
+    connection = Connection(int(sys.argv[3])) if name == CHECK else None
+    dies_with_parent()
+    check = named_check(name)
+    lessons()  # imported now, and not by each fork
+    own_bytes = own_data_bytes()
+    close_in(kind)
+    not_traceable()
+    if connection is not None:
+        connection.wait()
+    _send(answers, {"ready": True})
+    while line := _line(requests):
+        request = json.loads(line)
+        data = _exactly(requests, request["bytes"])
+        child = os.fork()
+        if child == 0:
+            if connection is not None:
+                check = sandboxed(connection, request["seconds_each"], request["memory_bytes"])
+            _serve(request, data, answers, check, own_bytes)
+        if not _wait(child, requests, answers):
+            return
+
+
+def _serve(
+    request: dict[str, Any], data: bytes, answers: int, check: Check, own_bytes: int
+) -> None:
+    """A child's whole life."""
+    status = 1
+    try:
+        dies_with_parent()
+        limit(own_bytes, request["memory_bytes"], request["seconds"])
+        _judge(request, data, answers, check)
+        status = 0
+    except MemoryError:
+        _send(answers, {"memory": True})
+    except BaseException as error:
+        _send(answers, {"failed": f"{type(error).__name__}: {error}"[:500]})
+    finally:
+        os._exit(status)
+
+
+def _judge(request: dict[str, Any], data: bytes, answers: int, check: Check) -> None:
+    try:
+        notebook = parse(data)
+    except Fault as fault:
+        _send(answers, {"fault": [fault.message_id, fault.fields]})
+        return
+    _send(answers, {"read": True})
+    if request["exercises"] is None:
+        _send(answers, {"lesson": notebook.stem()})
+        return
+    seed = base64.b64decode(request["seed"])
+    known = {exercise.name: exercise for exercise in lesson_exercises(request["stem"])}
+    for name in request["exercises"]:
+        _send(answers, _verdict(known[name], notebook, seed, check))
+
+
+def _verdict(exercise: Exercise, notebook: Notebook, seed: bytes, check: Check) -> dict[str, Any]:
+    try:
+        verdict = judge_cell(exercise, notebook.solution(exercise.name), seed, check)
+    except Fault as fault:
+        verdict = faulted(exercise, fault)
+    except (MemoryError, RunnerLostError):
+        raise
+    except Exception as error:  # a fault of the judge must not become one of the student
+        detail = f"{type(error).__name__}: {error}"[:300]
+        verdict = faulted(exercise, Fault("judge_failed", exercise=exercise.name, detail=detail))
+    return result(exercise, verdict)
+
+
+def _wait(child: int, requests: BinaryIO, answers: int) -> bool:
+    """Waits for the child, and ends it where the process that asked is gone."""
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            _send(answers, {"end": os.waitstatus_to_exitcode(status)})
+            return True
+        if select.select([requests], [], [], _LOOK_SECONDS)[0]:  # nothing is due: it has ended
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+            return False
+
+
+def _send(answers: int, frame: dict[str, Any]) -> None:
+    data = json.dumps(frame).encode() + b"\n"
+    while data:
+        data = data[os.write(answers, data) :]
+
+
+def _line(requests: BinaryIO) -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = requests.read(1)
+        if not byte:
+            return b""
+        line += byte
+    return line
+
+
+def _exactly(requests: BinaryIO, count: int) -> bytes:
+    parts = []
+    while count:
+        part = requests.read(min(count, 1 << 20))
+        if not part:
+            raise EOFError("the request ended in its middle")
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""How long a learner waits for a check, and a grader for the hidden cases.
+
+`python -m course.bench.checks` prints a line of JSON for each exercise that has a lesson
+solution; with an exercise's name it times the first check of a fresh process, on the solution
+that it is given as standard input.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from course import exercises
+from course.check import VISIBLE_SEED, check_number_source, check_source
+from course.exercise import Case, Exercise, KernelExercise
+from course.faults import Outcome
+
+ROOT = Path(__file__).resolve().parents[2]
+HIDDEN_SEED = "bench"  # no owner's
+
+
+@dataclass(frozen=True)
+class CheckTimes:
+    """One exercise's solution: seconds of the visible cases, and of all hidden ones.
+
+    The processor's seconds are what it would take on a machine without other work.
+    """
+
+    lesson: str
+    exercise: str
+    check_s: float
+    check_processor_s: float
+    hidden_s: float | None
+    hidden_processor_s: float | None
+
+
+def seconds_of(
+    exercise: Exercise,
+    source: str,
+    cases: Sequence[Case] | None = None,
+    clocks: tuple[Callable[[], float], ...] = (time.perf_counter, time.process_time),
+) -> tuple[float, ...]:
+    """Seconds of one check of a solution, by each clock: that on the wall, and the processor's.
+
+    Raises:
+        ArithmeticError: where the solution does not pass.
+    """
+    start = [clock() for clock in clocks]
+    if isinstance(exercise, KernelExercise):
+        verdict = check_source(exercise, source, cases, VISIBLE_SEED)
+    else:
+        verdict = check_number_source(exercise, source)  # type: ignore[arg-type]  # the other kind
+    seconds = tuple(clock() - then for clock, then in zip(clocks, start, strict=True))
+    if verdict.outcome is not Outcome.PASS:
+        raise ArithmeticError(f"the solution of {exercise.name} got {verdict.outcome.name}")
+    return seconds
+
+
+def every_check(root: Path = ROOT) -> Iterator[CheckTimes]:
+    """Times each exercise's solution, lesson by lesson."""
+    from autograder.build import read_lessons
+    from autograder.hidden import hidden_cases
+
+    for lesson in read_lessons(root):
+        for exercise in lesson.exercises:
+            source = lesson.solutions[exercise.name]
+            check = seconds_of(exercise, source)
+            cases = hidden_cases(exercise.name, HIDDEN_SEED)
+            hidden = seconds_of(exercise, source, cases) if cases else (None, None)
+            yield CheckTimes(lesson.name, exercise.name, *check, *hidden)
+
+
+def solution_of(name: str, root: Path = ROOT) -> str:
+    """The solution cell of an exercise."""
+    from autograder.build import read_lessons
+
+    return next(
+        lesson.solutions[name]
+        for lesson in read_lessons(root)
+        if any(exercise.name == name for exercise in lesson.exercises)
+    )
+
+
+def main(names: Sequence[str]) -> None:
+    """Prints what was timed, a line of JSON each."""
+    if names:
+        seconds, _ = seconds_of(exercises.all_exercises()[names[0]], sys.stdin.read())
+        print(json.dumps({"seconds": seconds}))
+        return
+    for times in every_check():
+        print(json.dumps(asdict(times)), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,315 @@
+"""The figures of a run, their targets, and how they are shown and kept."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from course.bench.checks import CheckTimes
+from course.bench.kernels import Timed
+
+#: A check of an exercise, and all its hidden cases, take less than this.
+CHECK_S, HIDDEN_S = 1.0, 3.0
+PEAK_BYTES = 10**9
+MULTIPLY_ADDS_A_SECOND = 1e8
+
+
+@dataclass(frozen=True)
+class Race:
+    """One kernel on the engine and on the simulator, which may have been left out."""
+
+    name: str
+    engine: Timed
+    simulator: Timed | None
+    target_ratio: float
+
+    @property
+    def engine_ms(self) -> float:
+        """The median of the launches after the first, which reads and lowers the kernel too."""
+        return 1e3 * _median_of_later(self.engine.seconds)
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times faster the engine is."""
+        if self.simulator is None:
+            return None
+        return 1e3 * self.simulator.seconds[0] / self.engine_ms
+
+    @property
+    def processor_ratio(self) -> float | None:
+        """How many times less processor time the engine takes: other work disturbs it less."""
+        if self.simulator is None:
+            return None
+        engine_s = _median_of_later(self.engine.processor_seconds)
+        return self.simulator.processor_seconds[0] / engine_s
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the target is met; None where nobody knows."""
+        return None if self.ratio is None else self.ratio >= self.target_ratio
+
+
+def _median_of_later(seconds: Sequence[float]) -> float:
+    return statistics.median(seconds[1:] or seconds)
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Multiply-adds a second of a matmul."""
+
+    name: str
+    engine: Timed
+    multiply_adds: int
+
+    @property
+    def multiply_adds_a_second(self) -> float:
+        return self.multiply_adds / statistics.median(self.engine.seconds)
+
+    @property
+    def multiply_adds_a_processor_second(self) -> float:
+        return self.multiply_adds / statistics.median(self.engine.processor_seconds)
+
+    @property
+    def met(self) -> bool:
+        return self.multiply_adds_a_second >= MULTIPLY_ADDS_A_SECOND
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The most memory that a process with one launch used."""
+
+    name: str
+    engine_s: float
+    peak_bytes: int
+
+    @property
+    def met(self) -> bool:
+        return self.peak_bytes < PEAK_BYTES
+
+
+@dataclass(frozen=True)
+class FirstCheck:
+    """The first check of a fresh process, and what its imports take."""
+
+    exercise: str
+    check_s: float
+    import_numba_s: float
+    import_course_s: float
+
+    @property
+    def met(self) -> bool:
+        return self.check_s < CHECK_S
+
+
+@dataclass
+class Report:
+    """Everything that one run of `make bench` measured."""
+
+    machine: dict[str, Any]
+    date: str
+    command: str
+    races: list[Race] = field(default_factory=list)
+    speeds: list[Speed] = field(default_factory=list)
+    peaks: list[Peak] = field(default_factory=list)
+    checks: list[CheckTimes] = field(default_factory=list)
+    first_checks: list[FirstCheck] = field(default_factory=list)
+
+    @property
+    def slowest_first(self) -> list[CheckTimes]:
+        return sorted(self.checks, key=lambda times: -times.check_s)
+
+    def as_json(self) -> dict[str, Any]:
+        """Figures with what is computed from them, for a file."""
+        return {
+            "command": self.command,
+            "date": self.date,
+            "machine": self.machine,
+            "beside_the_simulator": [
+                {
+                    **asdict(r),
+                    "engine_ms": r.engine_ms,
+                    "ratio": r.ratio,
+                    "processor_ratio": r.processor_ratio,
+                    "met": r.met,
+                }
+                for r in self.races
+            ],
+            "speed": [
+                {
+                    **asdict(s),
+                    "multiply_adds_a_second": s.multiply_adds_a_second,
+                    "multiply_adds_a_processor_second": s.multiply_adds_a_processor_second,
+                    "met": s.met,
+                }
+                for s in self.speeds
+            ],
+            "memory": [{**asdict(p), "limit_bytes": PEAK_BYTES, "met": p.met} for p in self.peaks],
+            "checks": [
+                {**asdict(c), "target_check_s": CHECK_S, "target_hidden_s": HIDDEN_S, "met": met(c)}
+                for c in self.slowest_first
+            ],
+            "first_checks": [
+                {**asdict(f), "target_check_s": CHECK_S, "met": f.met} for f in self.first_checks
+            ],
+        }
+
+
+def met(times: CheckTimes) -> bool:
+    """Whether a check and its hidden cases were quick enough."""
+    return times.check_s < CHECK_S and (times.hidden_s is None or times.hidden_s < HIDDEN_S)
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were taken on."""
+    return {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "load_average": round(os.getloadavg()[0], 1),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        **{package: version(package) for package in ("numba", "numpy")},
+    }
+
+
+def _cpu() -> str:
+    path = Path("/proc/cpuinfo")
+    if path.exists():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine()
+
+
+# ---------------------------------------------------------------- on the terminal
+
+
+def show(report: Report, console: Console) -> None:
+    """A table of each kind of figure."""
+    words = report.machine
+    console.print(
+        f"{words['cpu']}, {words['cores']} cores, load {words['load_average']} at the start; "
+        f"Python {words['python']}, Numba {words['numba']}, NumPy {words['numpy']}; {report.date}"
+    )
+    _print(
+        console,
+        "The engine, metered and with every check, beside Numba's simulator",
+        [
+            "kernel",
+            "engine, ms",
+            "first, ms",
+            "simulator, ms",
+            "ratio",
+            "of CPU time",
+            "target",
+            "met",
+        ],
+        [
+            [
+                race.name,
+                f"{race.engine_ms:,.1f}",
+                f"{1e3 * race.engine.seconds[0]:,.1f}",
+                "left out" if race.simulator is None else f"{1e3 * race.simulator.seconds[0]:,.0f}",
+                "" if race.ratio is None else f"{race.ratio:,.0f}",
+                "" if race.processor_ratio is None else f"{race.processor_ratio:,.0f}",
+                f"{race.target_ratio:,.0f}",
+                _word(race.met),
+            ]
+            for race in report.races
+        ],
+    )
+    _print(
+        console,
+        "Speed",
+        ["kernel", "seconds", "multiply-adds a second", "of CPU time", "target", "met"],
+        [
+            [
+                speed.name,
+                f"{statistics.median(speed.engine.seconds):.2f}",
+                f"{speed.multiply_adds_a_second:.2e}",
+                f"{speed.multiply_adds_a_processor_second:.2e}",
+                f"{MULTIPLY_ADDS_A_SECOND:.0e}",
+                _word(speed.met),
+            ]
+            for speed in report.speeds
+        ],
+    )
+    _print(
+        console,
+        "Memory of the whole process",
+        ["kernel", "seconds", "peak, MB", "limit, MB", "met"],
+        [
+            [
+                peak.name,
+                f"{peak.engine_s:.2f}",
+                f"{peak.peak_bytes / 1e6:,.0f}",
+                f"{PEAK_BYTES / 1e6:,.0f}",
+                _word(peak.met),
+            ]
+            for peak in report.peaks
+        ],
+    )
+    _print(
+        console,
+        f"Checks of the solutions: under {CHECK_S:g} s, all hidden cases under {HIDDEN_S:g} s",
+        ["exercise", "lesson", "check, s", "of CPU", "hidden cases, s", "of CPU", "met"],
+        [
+            [
+                times.exercise,
+                times.lesson,
+                f"{times.check_s:.3f}",
+                f"{times.check_processor_s:.3f}",
+                _seconds(times.hidden_s),
+                _seconds(times.hidden_processor_s),
+                _word(met(times)),
+            ]
+            for times in report.slowest_first
+        ],
+    )
+    _print(
+        console,
+        "The first check of a fresh process, beside its imports",
+        ["exercise", "check, s", "import numba.cuda, s", "import course, s", "met"],
+        [
+            [
+                first.exercise,
+                f"{first.check_s:.3f}",
+                f"{first.import_numba_s:.2f}",
+                f"{first.import_course_s:.2f}",
+                _word(first.met),
+            ]
+            for first in report.first_checks
+        ],
+    )
+
+
+def _seconds(seconds: float | None) -> str:
+    return "none" if seconds is None else f"{seconds:.3f}"
+
+
+def _word(met: bool | None) -> str:
+    return "?" if met is None else "yes" if met else "NO"
+
+
+def _print(
+    console: Console, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    if not rows:
+        return
+    table = Table(title=title, title_justify="left", title_style="bold", box=None)
+    for number, heading in enumerate(headings):
+        figure = number > 0 and heading not in ("met", "lesson")
+        table.add_column(heading, justify="right" if figure else "left")
+    for row in rows:
+        table.add_row(*row)
+    console.print()
+    console.print(table)

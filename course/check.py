@@ -1,0 +1,113 @@
+"""From what a learner passes to `.check` to a verdict.
+
+The notebook's check and the grader run the same stages (`course.stages`) on the same text: the
+whole source of the solution cell, which is read and never executed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Sequence
+
+from course.answers import check_number_source as check_number_source
+from course.answers import check_numbers as check_numbers
+from course.exercise import Case, Exercise, KernelExercise
+from course.faults import KernelFault, Outcome
+from course.phrasing import shown
+from course.runner import Engine
+from course.runner import Ran as Ran
+from course.runner import Run as Run
+from course.runner import Runner as Runner
+from course.runner import run_case as run_case
+from course.source import function_source
+from course.stages import Stages
+from course.verdict import Verdict
+from course.words import next_step, sentence
+
+#: Inputs of the visible cases are drawn from this; the grader passes a seed of its own.
+VISIBLE_SEED = 20_250_101
+
+
+def check_function(exercise: KernelExercise, function: object, detailed: bool = False) -> Verdict:
+    """Checks what a learner passed to `.check`: a kernel, or anything else.
+
+    `detailed` shows every line with its traffic, also where the answer is wrong.
+    """
+    try:
+        got = _not_a_kernel(exercise, function)
+        if got is not None:
+            return got
+        python = getattr(function, "py_func", None) or function
+        source = function_source(python)
+        if not source.strip():
+            return _refused(exercise, "no_source", name=getattr(python, "__name__", "?"))
+        return check_source(exercise, source, runner=Engine(printing=True), detailed=detailed)
+    except Exception:
+        return not_measured(exercise, traceback.format_exc())
+
+
+def check_source(
+    exercise: KernelExercise,
+    source: str,
+    cases: Sequence[Case] | None = None,
+    seed: int | Sequence[int] = VISIBLE_SEED,
+    runner: Runner | None = None,
+    detailed: bool = False,
+) -> Verdict:
+    """The verdict on a cell's text.
+
+    Args:
+        cases: the visible ones unless told.
+        seed: of the inputs; every case draws its own from it.
+        runner: makes each launch; the engine in this process unless told.
+    """
+    stages = Stages(exercise, source, detailed)
+    try:
+        return stages.verdict(exercise.cases if cases is None else cases, seed, runner or Engine())
+    except KernelFault as fault:
+        return stages.faulted(fault)
+    except Exception:
+        return not_measured(exercise, traceback.format_exc(), source)
+
+
+def not_measured(exercise: Exercise, error: str, source: str = "") -> Verdict:
+    """The check itself failed: never a pass, and the fault is not the learner's."""
+    fields = {"detail": (error.strip().splitlines() or ["no detail"])[-1][:200]}
+    return Verdict(
+        Outcome.NOT_MEASURED,
+        exercise.name,
+        sentence("not_measured", fields),
+        "not_measured",
+        source=source,
+        max_points=exercise.points,
+        next_steps=(next_step("not_measured", fields),),
+        internal_error=error,
+    )
+
+
+def _not_a_kernel(exercise: KernelExercise, function: object) -> Verdict | None:
+    if hasattr(function, "py_func"):
+        return None
+    if inspect.isfunction(function):
+        return _refused(exercise, "not_jitted", name=function.__name__)
+    kind = type(function).__name__
+    article = "an" if kind[0].lower() in "aeiou" else "a"
+    words = {"NoneType": "None", "ellipsis": "`...`", "type": "a class"}
+    got = words.get(kind, f"{article} {kind}")
+    if isinstance(function, bool | int | float | str):
+        got += f" ({shown(function)[:40]!r})" if isinstance(function, str) else f" ({function})"
+    return _refused(exercise, "not_a_kernel", got=got)
+
+
+def _refused(exercise: KernelExercise, message_id: str, **fields: object) -> Verdict:
+    known = {"name": exercise.name, **fields}
+    return Verdict(
+        Outcome.REJECTED,
+        exercise.name,
+        sentence(message_id, known),
+        message_id,
+        max_points=exercise.points,
+        next_steps=(next_step(message_id, known),),
+        commands=(f"ex.{exercise.name}.hint()",),
+    )

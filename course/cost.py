@@ -1,0 +1,258 @@
+"""What a right kernel cost: table rows, annotated lines, credit, and advice by pattern."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from course.exercise import (
+    BUDGET_SLACK,
+    RIGHT_SHARE,
+    TRAFFIC_BANDS,
+    Case,
+    KernelExercise,
+)
+from course.faults import Outcome
+from course.formula import evaluate
+from course.traffic import DIRECTIONS, SECTOR_BYTES, Site, Traffic
+from course.verdict import Access, Extra, Row, SourceLine, bytes_text, ratio_text
+
+#: Below this share of used bytes in its sectors an access is called scattered.
+SCATTERED_BELOW = 0.75
+#: Up to this share (8 of 32 bytes) neighbouring lanes cannot have been side by side.
+APART_UP_TO = 0.25
+_THIRD_PERSON = {"load": "reads", "store": "writes", "atomic": "updates"}
+_PASSIVE = {"load": "asked for", "store": "written", "atomic": "updated"}
+_PLURAL = {"load": "read", "store": "write", "atomic": "update"}
+
+
+def renamed(traffic: Traffic, names: Mapping[str, str]) -> Traffic:
+    """The same traffic with arrays named as in the exercise, not as in the learner's `def`."""
+    if all(old == new for old, new in names.items()):
+        return traffic
+    return replace(
+        traffic,
+        sites=[replace(s, array=names.get(s.array, s.array)) for s in traffic.sites],
+        footprints={(names.get(a, a), d): n for (a, d), n in traffic.footprints.items()},
+    )
+
+
+def traffic_rows(
+    exercise: KernelExercise, case: Case, constants: Mapping[str, int], traffic: Traffic
+) -> tuple[Row, ...]:
+    """A row an array and direction that is budgeted or was used, and the total."""
+    budget = {} if exercise.budget is None else exercise.budget_sectors(case, constants)
+    least = exercise.least_sectors(case, constants)
+    pairs = sorted(
+        dict.fromkeys([*budget, *traffic.arrays()]), key=lambda pair: DIRECTIONS.index(pair[1])
+    )
+    rows = []
+    for pair in pairs:
+        allowed = budget.get(pair)
+        row = Row(
+            array=pair[0],
+            direction=pair[1],
+            requested_bytes=traffic.sectors(*pair) * SECTOR_BYTES,
+            budget_bytes=None if allowed is None else allowed * SECTOR_BYTES,
+            least_bytes=least.get(pair, 0) * SECTOR_BYTES,
+        )
+        rows.append(replace(row, note=_note(row, sites_of(traffic, row))) if row.over else row)
+    total = Row(
+        array="",
+        direction="total",
+        requested_bytes=traffic.requested_bytes,
+        budget_bytes=sum(budget.values()) * SECTOR_BYTES if budget else None,
+        least_bytes=sum(least.values()) * SECTOR_BYTES,
+    )
+    return (*rows, total)
+
+
+def sites_of(traffic: Traffic, row: Row) -> list[Site]:
+    """The accesses that a row sums up; all of them for the total."""
+    if row.direction == "total":
+        return list(traffic.sites)
+    return [s for s in traffic.sites if (s.array, s.direction) == (row.array, row.direction)]
+
+
+def worst_row(rows: Iterable[Row]) -> Row | None:
+    """The row furthest over its budget, or None. The total wins only where no array is over."""
+    over = [row for row in rows if row.over]
+    single = [row for row in over if row.direction != "total"]
+    return max(single or over, key=lambda row: row.ratio or 0.0, default=None)
+
+
+def traffic_credit(rows: Iterable[Row]) -> float:
+    """The share of the points by the worst ratio of any row, the total among them."""
+    ratio = max((row.ratio or 0.0 for row in rows), default=0.0)
+    return next((share for most, share in TRAFFIC_BANDS if ratio <= most), RIGHT_SHARE)
+
+
+def extras(
+    exercise: KernelExercise, case: Case, constants: Mapping[str, int], traffic: Traffic
+) -> tuple[Extra, ...]:
+    """What was measured beside the traffic, in the order in which it is graded."""
+    names = exercise.names(case, constants)
+
+    def limit(formula: str | None) -> int | None:
+        return None if formula is None else math.floor(evaluate(formula, names))
+
+    return (
+        Extra("divergent branches", traffic.divergent_branches, limit(exercise.divergent_branches)),
+        Extra("extra turns for bank conflicts", traffic.bank_conflicts,
+              limit(exercise.bank_conflicts)),
+        Extra("operations of the longest warp", traffic.longest_warp, limit(exercise.longest_warp)),
+        Extra("bytes of shared memory a block", traffic.shared_bytes, limit(exercise.shared_bytes)),
+    )  # fmt: skip
+
+
+#: Outcome and sentence of each extra, in the order of `extras`.
+EXTRA_OUTCOMES = (
+    (Outcome.TOO_DIVERGENT, "too_divergent"),
+    (Outcome.BANK_CONFLICTS, "bank_conflicts"),
+    (Outcome.TOO_SERIAL, "too_serial"),
+    (Outcome.TOO_MANY_RESOURCES, "shared_over_limit"),
+)
+
+
+def source_lines(
+    source: str, first: int, last: int, traffic: Traffic | None, marked: Iterable[int]
+) -> tuple[SourceLine, ...]:
+    """Lines `first` to `last` of the cell, and marked ones outside, with their traffic."""
+    looked_at = set(marked)
+    lines = []
+    for number, code in enumerate(source.splitlines(), start=1):
+        sites = [] if traffic is None else [s for s in traffic.sites if s.line == number]
+        if first <= number <= last or number in looked_at or sites:
+            lines.append(_line(number, code, sites, number in looked_at))
+    return tuple(lines)
+
+
+def _line(number: int, code: str, sites: list[Site], marked: bool) -> SourceLine:
+    pairs = dict.fromkeys((site.array, site.direction) for site in sites)
+    ordered = sorted(pairs, key=lambda pair: DIRECTIONS.index(pair[1]))
+    accesses = [_access([s for s in sites if (s.array, s.direction) == pair]) for pair in ordered]
+    return SourceLine(number, code, tuple(accesses), marked)
+
+
+def _access(sites: list[Site]) -> Access:
+    """Sites of one line, array and direction as one."""
+    sectors = sum(site.sectors for site in sites)
+    requests = [site.requests for site in sites]
+    known = [number for number in requests if number is not None]
+    asked = sum(known) if len(known) == len(requests) else 0
+    return Access(
+        sites[0].array,
+        sites[0].direction,
+        sectors * SECTOR_BYTES,
+        sectors / asked if asked else None,
+        sum(site.lane_bytes for site in sites) / (sectors * SECTOR_BYTES) if sectors else 0.0,
+    )
+
+
+def _note(row: Row, sites: list[Site]) -> str:
+    """`a store request touches 32 sectors and uses 4 of 32 bytes in each`, of the worst site."""
+    if not sites:
+        return ""
+    worst = max(sites, key=lambda site: site.sectors)
+    if worst.reuse < SCATTERED_BELOW:
+        used = f"uses {ratio_text(SECTOR_BYTES * worst.reuse)} of {SECTOR_BYTES} bytes in each"
+        if worst.sectors_a_request is None:
+            return f"a {row.direction} {used.replace('in each', 'of each sector')}"
+        touched = ratio_text(worst.sectors_a_request)
+        plural = "" if touched == "1" else "s"
+        uses = used if plural else used.replace("in each", "in it")
+        return f"a {row.direction} request touches {touched} sector{plural} and {uses}"
+    footprint = max(site.footprint_bytes for site in sites)
+    if footprint and row.requested_bytes >= 1.5 * footprint:
+        times = ratio_text(row.requested_bytes / footprint)
+        return f"each sector is {_PASSIVE[row.direction]} {times} times"
+    return ""
+
+
+def advice(row: Row, traffic: Traffic) -> str:
+    """A question to go on with, by what the accesses of the worst row look like."""
+    sites = sites_of(traffic, row)
+    if not sites:
+        return "Which line asks for the bytes?"
+    worst = max(sites, key=lambda site: site.sectors)
+    if row.direction == "total" and worst.reuse >= SCATTERED_BELOW:
+        return "Which of these accesses could a variable in a register replace?"
+    if worst.direction == "atomic":
+        return (
+            "Every atomic goes to memory. What could be added up first, in a variable or in "
+            "shared memory, so that one atomic does for many elements?"
+        )
+    if row.budget_bytes is None:
+        verb = "read" if worst.direction == "load" else "written"
+        return f"Keep the value in a variable: {worst.array} need not be {verb} for it."
+    if worst.reuse < SCATTERED_BELOW:
+        if worst.sectors_a_request is not None and worst.sectors_a_request <= 1.0:
+            return (
+                "One lane of a warp asks at a time, and each request pays for a whole sector. "
+                "How could 32 neighbouring lanes take 32 neighbouring elements?"
+            )
+        if worst.reuse <= APART_UP_TO:
+            return (
+                f"Neighbouring lanes {_PLURAL[worst.direction]} addresses that lie apart. Which "
+                f"index should differ by one between neighbouring lanes?"
+            )
+        return (
+            f"Part of each sector is moved for nothing. Do neighbouring lanes "
+            f"{_PLURAL[worst.direction]} side by side, and does what they share begin where a "
+            f"sector begins?"
+        )
+    lines = sorted({site.line for site in sites})
+    # a line that alone asks again and again reads what other threads have got: no variable helps
+    alone = (
+        worst.direction == "load" and worst.sectors * SECTOR_BYTES >= 1.5 * worst.footprint_bytes
+    )
+    if len(lines) > 1 and not alone:
+        places = f"{', '.join(map(str, lines[:-1]))} and {lines[-1]}"
+        if worst.direction == "load":
+            return f"Lines {places} read {worst.array}. Could a variable keep what the first got?"
+        return (
+            f"Lines {places} {_PLURAL[worst.direction]} {worst.array}. Could a variable hold the "
+            f"value until the last?"
+        )
+    footprint = max(site.footprint_bytes for site in sites)
+    if footprint and row.requested_bytes >= 1.5 * footprint:
+        times = ratio_text(row.requested_bytes / footprint)
+        return (
+            f"The launch {_THIRD_PERSON[worst.direction]} each sector of {worst.array} {times} "
+            f"times. What could keep it near: a variable, or shared memory?"
+        )
+    return "Which elements are asked for that no result needs?"
+
+
+def budget_words(exercise: KernelExercise) -> list[tuple[str, str]]:
+    """(row, formula) as enforced: ``("load a", "1.1 x sectors(N)")``."""
+    if exercise.budget is None:
+        return []
+    found = []
+    for row, formula in exercise.budget.rows.items():
+        single = isinstance(ast.parse(formula.strip(), mode="eval").body, ast.Call | ast.Name)
+        found.append((row, f"{BUDGET_SLACK:g} x {formula if single else f'({formula})'}"))
+    return found
+
+
+def row_fields(row: Row) -> dict[str, object]:
+    """Fields of the sentence on a row that is over its budget."""
+    return {
+        "array": row.array,
+        "direction": row.direction.capitalize(),
+        "requested": bytes_text(row.requested_bytes),
+        "budget": bytes_text(row.budget_bytes or 0.0),
+    }
+
+
+def extra_lines(outcome: Outcome, traffic: Traffic) -> list[int]:
+    """The lines to look at for a graded extra, the worst first."""
+    counts: dict[int, int] = {}
+    if outcome is Outcome.TOO_DIVERGENT:
+        counts = dict(traffic.divergent_sites)
+    elif outcome is Outcome.BANK_CONFLICTS:
+        for (_, line), extra in traffic.bank_conflict_sites.items():
+            counts[line] = counts.get(line, 0) + extra
+    return sorted((n for n in counts if counts[n]), key=lambda n: -counts[n])

@@ -1,0 +1,67 @@
+"""Every exercise by its name: ``from course import exercises as ex``, then ``ex.vector_add``.
+
+One module a lesson; a module is imported when a name is first looked for, so that the import
+costs nothing. Order: by lesson, then as they are defined.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from typing import Any
+
+from course.exercise import Exercise
+
+#: Lessons in order, by stem. A module that is not listed here comes last.
+STEMS = (
+    "start",
+    "threads",
+    "coalescing",
+    "shared_memory",
+    "matmul",
+    "roofline",
+    "hello_triton",
+    "softmax",
+    "norms",
+    "triton_matmul",
+    "flash_forward",
+    "flash_backward",
+    "speed_of_light",
+)
+
+
+def stems() -> list[str]:
+    """Stems of the lessons that have exercises, in order."""
+    found = {module.name for module in pkgutil.iter_modules(__path__)}
+    known = [stem for stem in STEMS if stem in found]
+    return known + sorted(found.difference(STEMS))
+
+
+def lesson(stem: str) -> dict[str, Exercise]:
+    """The exercises of one lesson by name, in order of definition."""
+    module = importlib.import_module(f"{__name__}.{stem}")
+    exercises = [value for value in vars(module).values() if isinstance(value, Exercise)]
+    return {exercise.name: exercise for exercise in exercises}
+
+
+def all_exercises() -> dict[str, Exercise]:
+    """Every exercise by name, by lesson and in order of definition."""
+    return {name: exercise for stem in stems() for name, exercise in lesson(stem).items()}
+
+
+def __getattr__(name: str) -> Any:  # each kind of exercise has a check of its own
+    if not name.startswith("_"):
+        for stem in stems():
+            exercise = lesson(stem).get(name)
+            if exercise is not None:
+                return exercise
+        names = list(all_exercises())
+        near = difflib.get_close_matches(name, names, n=3)
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(names)}."
+        raise AttributeError(f"There is no exercise named {name!r}. {hint}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*all_exercises(), "all_exercises", "lesson", "stems"]

@@ -1,0 +1,32 @@
+"""Lesson 00: one line to fill, one verdict to read."""
+
+from __future__ import annotations
+
+from course.exercise import Array, Budget, KernelExercise, Launch, Role, case
+
+double = KernelExercise(
+    name="double",
+    title="Double every element",
+    task=(
+        "Write y[i] = 2 * x[i] for every i below N. One thread works on one element; the index "
+        "and the guard are there, one line is missing."
+    ),
+    points=2,
+    minutes=5,
+    difficulty=1,
+    hints=(
+        "Thread i reads one element of x and writes one element of y. Both have the number i.",
+        "An element is read and written with square brackets, as in NumPy: x[i] on the right "
+        "of the `=`, y[i] on the left.",
+        "The line has the form `y[i] = ...`. What stands on the right is twice x[i].",
+    ),
+    parameters=(Array("x", "N"), Array("y", "N", Role.OUT)),
+    reference=lambda x: {"y": 2 * x},
+    cases=(case(N=1), case(N=1000), case(True, N=2048)),
+    launch=Launch("cdiv(N, 256)", "256"),
+    budget=Budget(
+        {"load x": "sectors(N)", "store y": "sectors(N)"},
+        why="each element of x read once, each element of y written once",
+    ),
+    longest_warp="100",
+)

@@ -1,0 +1,85 @@
+"""A picture with a text alternative, drawn the same way every time.
+
+Pictures carry their own light panel, so that they read the same on a light and on a dark
+page. A notebook shows an image with its text alternative; a terminal shows the text.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Panel, ink and fills. The six colours are Okabe and Ito's, chosen to stay apart for every
+#: common form of colour blindness; hatches and labels say the same thing without colour.
+PANEL = "#fbfaf7"
+BORDER = "#c9c6bd"
+INK = "#1d2127"
+FAINT_INK = "#5b616b"
+BLUE = "#0072b2"
+ORANGE = "#e69f00"
+GREEN = "#009e73"
+RED = "#d55e00"
+SKY = "#56b4e9"
+PURPLE = "#cc79a7"
+SERIES = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY)
+#: Drawn with SERIES, so that lines stay apart in grey: matplotlib line styles and markers.
+LINE_STYLES = ("-", "--", "-.", ":", "-", "--")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+_HASH_SALT = "course"  # fixes the ids that matplotlib writes into an SVG
+
+
+class Picture:
+    """An image and what it says in words.
+
+    Args:
+        source: an SVG document, or a matplotlib Figure (it is drawn once, here).
+        alt: the text alternative: what the picture shows, numbers included.
+
+    Raises:
+        ValueError: without a text alternative.
+    """
+
+    def __init__(self, source: str | Figure, alt: str) -> None:
+        if not alt.strip():
+            raise ValueError("a picture needs a text alternative: say in words what it shows")
+        self.alt = " ".join(alt.split())
+        self.svg = source if isinstance(source, str) else _svg_of(source)
+
+    def __repr__(self) -> str:
+        return f"[picture] {self.alt}"
+
+    def _repr_html_(self) -> str:
+        data = base64.b64encode(self.svg.encode()).decode()
+        return (
+            f'<img src="data:image/svg+xml;base64,{data}" alt="{html.escape(self.alt)}" '
+            'style="max-width:100%;height:auto">'
+        )
+
+
+def plot(width: float = 7.0, height: float = 4.0) -> Figure:
+    """An empty matplotlib Figure on the house panel, in inches, without pyplot's state.
+
+    Draw with ``figure.add_subplot()``; style lines with SERIES, LINE_STYLES and MARKERS.
+    """
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), facecolor=PANEL, layout="constrained")
+
+
+def _svg_of(figure: Figure) -> str:
+    import matplotlib
+
+    for axes in figure.axes:
+        axes.set_facecolor(PANEL)
+    buffer = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": _HASH_SALT, "svg.fonttype": "path"}):
+        figure.savefig(
+            buffer, format="svg", metadata={"Date": None, "Creator": None}, facecolor=PANEL
+        )
+    return buffer.getvalue()

@@ -1,0 +1,1 @@
+"""The same kernels on a real GPU: hardware counters and recorded measurements."""

@@ -1,0 +1,228 @@
+"""Hardware counters of every kernel that a Python program launches, read with Nsight Compute.
+
+``python -m course.gpu.counters FILE [ARGUMENT ...]`` prints a table. It needs an NVIDIA GPU,
+the ``ncu`` program and leave to read the counters; where one is missing it says which. The
+GPU's clocks are left alone, so the counts are to be trusted and the durations are not.
+"""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_L1 = "l1tex__t_{what}_pipe_lsu_mem_{space}_op_{op}.sum"
+
+#: Our names for the counters, and Nsight Compute's. Requests are one per warp and instruction,
+#: sectors are of 32 bytes, ``dram`` counts are bytes.
+METRICS: dict[str, str] = {
+    "load_requests": _L1.format(what="requests", space="global", op="ld"),
+    "store_requests": _L1.format(what="requests", space="global", op="st"),
+    "atomic_requests": _L1.format(what="requests", space="global", op="atom"),
+    "reduction_requests": _L1.format(what="requests", space="global", op="red"),
+    "load_sectors": _L1.format(what="sectors", space="global", op="ld"),
+    "store_sectors": _L1.format(what="sectors", space="global", op="st"),
+    "atomic_sectors": _L1.format(what="sectors", space="global", op="atom"),
+    "reduction_sectors": _L1.format(what="sectors", space="global", op="red"),
+    "l2_read_sectors": "lts__t_sectors_srcunit_tex_op_read.sum",
+    "l2_write_sectors": "lts__t_sectors_srcunit_tex_op_write.sum",
+    "dram_read_bytes": "dram__bytes_read.sum",
+    "dram_write_bytes": "dram__bytes_write.sum",
+}
+
+#: Counters of shared and local memory and of control flow, beside ``METRICS``.
+MORE_METRICS: dict[str, str] = {
+    "l2_atomic_sectors": "lts__t_sectors_srcunit_tex_op_atom.sum",
+    "l2_reduction_sectors": "lts__t_sectors_srcunit_tex_op_red.sum",
+    "local_load_requests": _L1.format(what="requests", space="local", op="ld"),
+    "local_store_requests": _L1.format(what="requests", space="local", op="st"),
+    "local_load_sectors": _L1.format(what="sectors", space="local", op="ld"),
+    "local_store_sectors": _L1.format(what="sectors", space="local", op="st"),
+    "global_load_instructions": "smsp__inst_executed_op_global_ld.sum",
+    "global_store_instructions": "smsp__inst_executed_op_global_st.sum",
+    "global_atomic_instructions": "smsp__inst_executed_op_global_atom.sum",
+    "global_reduction_instructions": "smsp__inst_executed_op_global_red.sum",
+    "shared_load_instructions": "smsp__inst_executed_op_shared_ld.sum",
+    "shared_store_instructions": "smsp__inst_executed_op_shared_st.sum",
+    "shared_atomic_instructions": "smsp__inst_executed_op_shared_atom.sum",
+    "shared_load_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "shared_store_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "shared_atomic_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum",
+    "shared_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+    "shared_load_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "shared_store_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+    "shared_atomic_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_atom.sum",
+    "sass_shared_wavefronts": "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared.sum",
+    "sass_shared_wavefronts_ideal": (
+        "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_ideal.sum"
+    ),
+    "branches": "smsp__sass_branch_targets.sum",
+    "divergent_branches": "smsp__sass_branch_targets_threads_divergent.sum",
+    "uniform_branches": "smsp__sass_branch_targets_threads_uniform.sum",
+    "branch_instructions": "smsp__inst_executed_op_branch.sum",
+    "instructions": "smsp__inst_executed.sum",
+    "thread_instructions": "smsp__thread_inst_executed.sum",
+    "registers": "launch__registers_per_thread",
+    "duration_ns": "gpu__time_duration.sum",
+}
+
+
+class CountersUnavailable(RuntimeError):
+    """The counters cannot be read here; the message says why and what would help."""
+
+
+@dataclass(frozen=True)
+class KernelCounts:
+    """What one launch did: ``grid`` in blocks, ``block`` in threads, ``counts`` by our names."""
+
+    name: str
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    counts: Mapping[str, float]
+
+
+def find_ncu() -> str:
+    """The path of ``ncu``; CountersUnavailable where there is none or no GPU."""
+    path = shutil.which("ncu")
+    if path is None:
+        raise CountersUnavailable(
+            "Nsight Compute's ncu is not on the PATH. It comes with the CUDA toolkit "
+            "(often /usr/local/cuda/bin); without it use course.measure(), which needs no GPU."
+        )
+    smi = shutil.which("nvidia-smi")
+    listed = subprocess.run([smi, "-L"], capture_output=True, text=True) if smi else None
+    if listed is None or listed.returncode != 0 or "GPU" not in listed.stdout:
+        raise CountersUnavailable(
+            "This machine shows no NVIDIA GPU (nvidia-smi -L lists none), and hardware "
+            "counters need one; course.measure() counts the same bytes without."
+        )
+    return path
+
+
+def known_metrics(ncu: str) -> set[str] | None:
+    """Base names of the counters that the GPU has, or None where ncu does not list them."""
+    asked = subprocess.run([ncu, "--query-metrics"], capture_output=True, text=True)
+    names = {line.split()[0] for line in asked.stdout.splitlines() if "__" in line}
+    return names or None
+
+
+def available(metrics: Mapping[str, str], ncu: str) -> dict[str, str]:
+    """Those of ``metrics`` that this GPU has."""
+    known = known_metrics(ncu)
+    if known is None:
+        return dict(metrics)
+    return {
+        short: full
+        for short, full in metrics.items()
+        if full.startswith(("launch__", "smsp__sass_")) or full.split(".")[0] in known
+    }
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.strip("() ").replace(",", " ").split())
+
+
+def parse_raw_csv(text: str, metrics: Mapping[str, str]) -> list[KernelCounts]:
+    """Launches in a raw-page CSV of ncu, in launch order; a counter it lacks is left out."""
+    lines = [line for line in text.splitlines() if line.startswith('"')]
+    rows = list(csv.DictReader(lines))
+    launches = []
+    for row in rows:
+        if not (row.get("ID") or "").strip():
+            continue  # the row of units
+        counts = {}
+        for short, full in metrics.items():
+            value = (row.get(full) or "").replace(",", "").strip()
+            try:
+                counts[short] = float(value)
+            except ValueError:
+                continue
+        launches.append(
+            KernelCounts(
+                name=row.get("Kernel Name") or "",
+                grid=_numbers(row.get("Grid Size") or ""),
+                block=_numbers(row.get("Block Size") or ""),
+                counts=counts,
+            )
+        )
+    return launches
+
+
+def count_command(
+    command: Sequence[str],
+    metrics: Mapping[str, str] | None = None,
+    timeout_s: float | None = None,
+) -> list[KernelCounts]:
+    """Counters of every kernel that ``command`` launches, in launch order.
+
+    A command that fails after some launches still gives their counts; one that
+    launches nothing gives an empty list.
+    """
+    ncu = find_ncu()
+    wanted = METRICS if metrics is None else metrics
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "counters.csv"
+        asked = subprocess.run(
+            [
+                ncu,
+                *("--clock-control", "none"),
+                *("--csv", "--page", "raw", "--print-units", "base"),
+                *("--metrics", ",".join(wanted.values())),
+                *("--log-file", str(log)),
+                *command,
+            ],
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+        )
+        text = log.read_text() if log.exists() else ""
+    launches = parse_raw_csv(text, wanted)
+    if launches or asked.returncode == 0:
+        return launches
+    said = (text + asked.stdout + asked.stderr).strip()
+    if "ERR_NVGPUCTRPERM" in said:
+        raise CountersUnavailable(
+            "The driver keeps the counters from this user (ERR_NVGPUCTRPERM). An administrator "
+            "can allow them: https://developer.nvidia.com/ERR_NVGPUCTRPERM"
+        )
+    raise CountersUnavailable(f"ncu ended with code {asked.returncode}:\n{said[-2000:]}")
+
+
+def count_file(
+    path: str | Path,
+    arguments: Sequence[str] = (),
+    metrics: Mapping[str, str] | None = None,
+    timeout_s: float | None = None,
+) -> list[KernelCounts]:
+    """Counters of every kernel that a Python file launches, in launch order."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    return count_command([sys.executable, str(path), *arguments], metrics, timeout_s)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print a table of counts for a Python file; 2 where the counters cannot be read."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(__doc__)
+        return 0 if arguments else 2
+    try:
+        launches = count_file(arguments[0], arguments[1:])
+    except (CountersUnavailable, FileNotFoundError) as problem:
+        print(problem, file=sys.stderr)
+        return 2
+    for launch in launches:
+        print(f"{launch.name}  grid {launch.grid}  block {launch.block}")
+        for name, value in launch.counts.items():
+            print(f"    {name:20} {value:>16,.0f}")
+    if not launches:
+        print("The program launched no kernel.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

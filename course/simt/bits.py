@@ -1,0 +1,50 @@
+"""Counting and turning bits, and the fused multiply-add, on lanes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def _patterns(values: np.ndarray) -> tuple[np.ndarray, int]:
+    """The values' bit patterns as uint64, and how many bits they have."""
+    size = values.dtype.itemsize
+    return values.view(np.dtype(f"u{size}")).astype(np.uint64), 8 * size
+
+
+def popc(values: np.ndarray) -> np.ndarray:
+    """How many bits are set."""
+    return np.bitwise_count(_patterns(values)[0]).astype(values.dtype)
+
+
+def clz(values: np.ndarray) -> np.ndarray:
+    """How many leading bits are 0."""
+    bits, width = _patterns(values)
+    length = np.zeros(bits.shape, np.int64)
+    for step in range(64):
+        length[(bits >> np.uint64(step)) & np.uint64(1) == 1] = step + 1
+    return (width - length).astype(values.dtype)
+
+
+def ffs(values: np.ndarray) -> np.ndarray:
+    """The place of the lowest set bit, from 1; 0 where none is."""
+    bits, width = _patterns(values)
+    place = np.zeros(bits.shape, np.int64)
+    for step in reversed(range(width)):
+        place[(bits >> np.uint64(step)) & np.uint64(1) == 1] = step + 1
+    return place.astype(np.uint32)
+
+
+def brev(values: np.ndarray) -> np.ndarray:
+    """The bits in reverse order."""
+    bits, width = _patterns(values)
+    result = np.zeros_like(bits)
+    for step in range(width):
+        bit = (bits >> np.uint64(step)) & np.uint64(1)
+        result |= bit << np.uint64(width - 1 - step)
+    return result.astype(values.dtype)
+
+
+def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """a * b + c, rounded once (but for float64, where NumPy has no wider type everywhere)."""
+    wide = np.longdouble if a.dtype == np.float64 else np.float64
+    return (a.astype(wide) * b + c).astype(a.dtype)

@@ -1,0 +1,471 @@
+"""`for` and `while`: lowered until the types and held values at the head are stable."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba.core import types
+
+from course.simt import control, turns
+from course.simt.branches import common, join
+from course.simt.cell import Ref, rejected
+from course.simt.control import Casts
+from course.simt.elements import tuple_items
+from course.simt.expr import (
+    UNKNOWN,
+    Expr,
+    converted,
+    nothing,
+    number,
+    variable,
+)
+from course.simt.frames import LoopTargets
+from course.simt.lanes import Lanes, Statement
+from course.simt.merging import Held, LoopScope, available, old_enough
+from course.simt.types import (
+    INT,
+    INT32,
+    ArrayType,
+    Scalar,
+    TupleType,
+    is_integer,
+    is_scalar,
+    unify,
+)
+from course.simt.unrolling import (
+    Counting,
+    counting,
+    full_turns,
+    stored_names,
+    unroll_mode,
+)
+
+if TYPE_CHECKING:
+    from course.simt.lower import Lowering
+
+
+MAX_LOOP_PASSES = 8
+
+
+@dataclass
+class LoopEntry:
+    """What is known at a loop's head; it grows until a turn changes nothing."""
+
+    number: int
+    env: dict[str, Expr]
+    held: dict[Any, Held]
+    version: int
+    unrolled: bool
+    types: dict[str, Any] = field(default_factory=dict)
+    #: held at the end of every turn
+    known: dict[Any, Held] = field(default_factory=dict)
+    clobbers: bool = False
+
+
+@dataclass
+class Turn:
+    """One turn of a loop, lowered."""
+
+    scope: LoopScope
+    targets: LoopTargets
+    version: int
+    test: Any
+    statements: list[Statement]
+    exit_env: dict[str, Expr]
+    end_casts: Casts = field(default_factory=Casts)
+    latch: list[tuple[dict[str, Expr], Casts]] = field(default_factory=list)
+    held: dict[Any, Held] = field(default_factory=dict)
+    clobbers: bool = False
+
+
+def for_range(low: Lowering, node: ast.For) -> Statement:
+    """``for name in range(...)``, or over a tuple written out."""
+    if node.orelse:
+        raise rejected(
+            node, "rejected_syntax", construct="`for ... else`", instead="use a flag and an if"
+        )
+    if not isinstance(node.target, ast.Name):
+        raise rejected(
+            node,
+            "rejected_syntax",
+            construct=f"the loop variable `{ast.unparse(node.target)}`",
+            instead="use one name: for i in range(n)",
+        )
+    name = node.target.id
+    if isinstance(node.iter, ast.Tuple):
+        return _over_tuple(low, node, name, [low.scalar(e) for e in node.iter.elts])
+    if isinstance(node.iter, ast.Name | ast.Attribute):
+        value = low.expression(node.iter)
+        if isinstance(value.type, TupleType):
+            return _over_tuple(low, node, name, list(value.items or tuple_items(low, value)))
+    bounds, type_ = _range(low, node)
+    constant = all(isinstance(b.const, int) for b in bounds)
+    known_turns = range(*[int(b.const) for b in bounds]) if constant and bounds[-1].const else None
+    if known_turns is not None and full_turns(node, turns.length(known_turns), low.env):
+        return _turn_by_turn(low, node, name, [converted(number(v), type_) for v in known_turns])
+    runs = [bound.run for bound in bounds]
+    start = number(0) if len(bounds) == 1 else bounds[0]
+    unroll = unroll_mode(node, low.function, low.env, isinstance(start.const, int))
+
+    def head(low: Lowering) -> Callable[[Lanes], Any] | None:
+        low.bind(name, Expr(type_, nothing))
+        return None
+
+    return _loop(
+        low,
+        node,
+        head,
+        stored_names(node.body) | {name},
+        bool(known_turns),
+        "" if known_turns is not None else unroll,
+        lambda turn, names, casts, loop, unroll: turns.for_loop(
+            node.lineno, name, type_, runs, turn.statements, names, casts, loop, unroll
+        ),
+    )
+
+
+def _over_tuple(low: Lowering, node: ast.For, name: str, elements: list[Expr]) -> Statement:
+    """A loop over a tuple written out: every element is evaluated once, before the first turn."""
+    low.instances += 1
+    kept: list[tuple[str, Expr]] = []
+    values: list[Expr] = []
+    for position, element in enumerate(elements):
+        place = f"%element{low.instances}.{position}"
+        if element.const is UNKNOWN:
+            kept.append((place, element))
+        values.append(low.versioned(element, variable(place)))
+    leaves = (ast.Break, ast.Continue)
+    if any(isinstance(n, leaves) for s in node.body for n in ast.walk(s)):
+        each_turn = _one_by_one(low, node, name, values)
+    else:
+        each_turn = _turn_by_turn(low, node, name, values)
+
+    def execute(lanes: Lanes) -> None:
+        for place, element in kept:
+            lanes.vars[place] = element.run(lanes)
+        each_turn(lanes)
+
+    return execute
+
+
+def _one_by_one(low: Lowering, node: ast.For, name: str, values: list[Expr]) -> Statement:
+    """A loop over a tuple that a `break` or `continue` leaves: one body for all its turns."""
+    type_: Any = values[0].type if values else INT
+    for value in values:
+        if not is_scalar(value.type):
+            raise low.untyped(node, f"`{ast.unparse(node.iter)}` is not a tuple of numbers")
+        type_ = unify(type_, value.type)
+    runs = [converted(value, type_).run for value in values]
+
+    def head(low: Lowering) -> Callable[[Lanes], Any] | None:
+        low.bind(name, Expr(type_, nothing))
+        return None
+
+    return _loop(
+        low,
+        node,
+        head,
+        stored_names(node.body) | {name},
+        bool(values),
+        "",
+        lambda turn, names, casts, loop, unroll: turns.for_each(
+            node.lineno, name, runs, turn.statements, names, casts, loop
+        ),
+    )
+
+
+def _turn_by_turn(low: Lowering, node: ast.For, name: str, values: list[Expr]) -> Statement:
+    """A loop of few known turns, written out, as the compiler writes it."""
+    statements: list[Statement] = []
+    for value in values:
+        if not low.reachable:
+            break
+        low.env[name] = value
+
+        def begin(lanes: Lanes, value: Expr = value) -> None:
+            lanes.assign(name, value.run(lanes))
+
+        statements += [begin, *low.block(node.body)]
+    line = node.lineno
+
+    def execute(lanes: Lanes) -> None:
+        lanes.step(line)
+        lanes.run(statements)
+
+    return execute
+
+
+def _range(low: Lowering, node: ast.For) -> tuple[list[Expr], Scalar]:
+    call = node.iter
+    if not (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id not in low.assigned
+        and low.expression(call.func).const == Ref("range")
+    ):
+        raise rejected(
+            node,
+            "rejected_syntax",
+            construct=f"a loop over `{ast.unparse(call)[:40]}`",
+            instead="for i in range(...)",
+        )
+    if not 1 <= len(call.args) <= 3 or call.keywords:
+        raise low.untyped(call, "range takes one to three whole numbers")
+    bounds = [low.scalar(argument) for argument in call.args]
+    for bound, argument in zip(bounds, call.args, strict=True):
+        if not is_integer(bound.type):
+            raise low.untyped(
+                argument,
+                f"range needs whole numbers, and `{ast.unparse(argument)}` is "
+                f"{bound.type}: use // or int()",
+            )
+    type_: Scalar = INT
+    if all(b.type in (INT32, types.int16, types.int8) for b in bounds):
+        type_ = INT32
+    elif any(b.type == types.uint64 for b in bounds):
+        type_ = types.uint64
+    return [converted(bound, type_) for bound in bounds], type_
+
+
+def while_loop(low: Lowering, node: ast.While) -> Statement:
+    """``while``; one that counts is given its number of turns."""
+    if node.orelse:
+        raise rejected(node, "rejected_syntax", construct="`while ... else`", instead="use a flag")
+    counts = counting(node)
+    names = stored_names(node.body)
+    unroll = ""
+    if counts is not None:
+        start = low.env.get(counts.name)
+        unroll = unroll_mode(
+            node,
+            low.function,
+            low.env,
+            start is not None and isinstance(start.const, int),
+        )
+
+    def head(low: Lowering) -> Callable[[Lanes], Any] | None:
+        before = dict(low.held)
+        test = low.condition(node.test).run
+        # The test stands at the end of a turn in the compiled loop: what it loads in
+        # one turn is not at hand in the next, but for what no turn changes.
+        first = low.held_first if isinstance(node.test, ast.BoolOp) else low.held
+        rotated = {k for k in first if k not in before and not old_enough(k, low.loop_version)}
+        low.held_where[True] = {
+            k: h for k, h in low.held_where.get(True, low.held).items() if k not in rotated
+        }
+        return test
+
+    return _loop(
+        low,
+        node,
+        head,
+        names,
+        False,
+        unroll,
+        lambda turn, names, casts, loop, unroll: turns.while_loop(
+            node.lineno,
+            turn.test,
+            turn.statements,
+            names,
+            casts,
+            loop,
+            unroll,
+            None if counts is None else _counter(low, counts),
+        ),
+    )
+
+
+def _counter(low: Lowering, counts: Counting) -> Callable[[Lanes], np.ndarray | None] | None:
+    """The turns of ``while i < n: ...; i += step``, from the values at its head."""
+    parts = [low.value(node) for node in (counts.left, counts.right, counts.step)]
+    if not all(is_integer(part.type) for part in parts) or any(p.masked for p in parts):
+        return None
+    left, right, step = [converted(part, INT).run for part in parts]
+    sign = np.int64(-1 if counts.down else 1)
+
+    def count(lanes: Lanes) -> np.ndarray | None:
+        found: np.ndarray | None = turns.turns_of(
+            left(lanes), right(lanes), sign * step(lanes), counts.up, counts.equal
+        )
+        return found
+
+    return count
+
+
+def _loop(
+    low: Lowering,
+    node: ast.For | ast.While,
+    head: Callable[[Lowering], Callable[[Lanes], Any] | None],
+    names: set[str],
+    sure: bool,
+    unroll: str,
+    make: Callable[..., Statement],
+) -> Statement:
+    """Lowers a loop until the types and the held values at its head are stable.
+
+    `head` lowers what each turn starts with; `sure` says that there is a first turn;
+    `unroll` how the compiler unrolls the loop.
+    """
+    registers = low.registers
+    registers.pending.clear()
+    low.loop_numbers += 1
+    entry = LoopEntry(
+        low.loop_numbers,
+        dict(low.env),
+        {k: h for k, h in registers.held.items() if h.loop is None and h.half is None},
+        registers.version,
+        bool(unroll),
+    )
+    entry.types = {n: entry.env[n].type for n in names if n in entry.env}
+    low.depth += not sure
+    for _ in range(MAX_LOOP_PASSES):
+        turn = _turn(low, entry, head, node, names)
+        types_now = _head_types(low, node, names, entry, turn)
+        fresh = {k: h for k, h in turn.held.items() if turn.clobbers or k not in entry.held}
+        stable = (
+            types_now == entry.types
+            and turn.clobbers == entry.clobbers
+            and fresh.keys() <= entry.known.keys()
+        )
+        entry.types, entry.clobbers, entry.known = types_now, turn.clobbers, fresh
+        if stable:
+            break
+    registers.keep_in_register(turn.scope, turn.version)
+    low.depth -= not sure
+    casts = _after_loop(low, node, names, entry, turn, sure)
+    return make(turn, sorted(names), casts, entry.number, unroll)
+
+
+def _turn(
+    low: Lowering,
+    entry: LoopEntry,
+    head: Callable[[Lowering], Callable[[Lanes], Any] | None],
+    node: ast.For | ast.While,
+    names: set[str],
+) -> Turn:
+    """Lowers one turn with what is known about the loop's head so far."""
+    registers = low.registers
+    low.spend(10 + (len(entry.env) + len(entry.held) + len(entry.known)) // 8)
+    registers.version = entry.version
+    scope, targets = LoopScope(entry.number), LoopTargets()
+    registers.loops.append(scope)
+    low.loops.append(targets)
+    low.loop_nodes.append(node)
+    low.frame.env = dict(entry.env)
+    version = low.loop_version = registers.new_version()
+    for name in sorted(names & entry.env.keys()):
+        type_ = entry.types[name]
+        if type_ is not None and not isinstance(type_, ArrayType):
+            fresh = registers.new_version()
+            partly = entry.env[name].partly
+            low.env[name] = Expr(
+                type_, variable(name), ("variable", fresh), fresh, masked=partly, partly=partly
+            )
+    low.held = {
+        key: held for key, held in entry.held.items() if not entry.clobbers or key in entry.known
+    }
+    for key, held in entry.known.items():
+        if key not in low.held:
+            since = registers.new_version() if entry.clobbers else entry.version
+            part = entry.unrolled and entry.clobbers
+            low.held[key] = Held(held.token, since, low.depth, (entry.number, part))
+    low.held_where = {}
+    test = head(low)
+    low.held = dict(low.held_where.get(True, low.held))
+    exit_env = dict(low.env)
+    low.reachable = True
+    statements = low.block(node.body)
+    turn = Turn(scope, targets, version, test, statements, exit_env)
+    turn.latch = list(targets.continues)
+    if low.reachable:
+        turn.latch.append((low.frame.env, turn.end_casts))
+        turn.held = available(registers, version, scope)
+    turn.clobbers = scope.barred or any(store for *_, store, _ in scope.accesses)
+    registers.loops.pop()
+    low.loops.pop()
+    low.loop_nodes.pop()
+    return turn
+
+
+def _head_types(
+    low: Lowering, node: ast.AST, names: set[str], entry: LoopEntry, turn: Turn
+) -> dict[str, Any]:
+    return {
+        name: common(
+            low,
+            node,
+            name,
+            [entry.env[name], *[env[name] for env, _ in turn.latch if name in env]],
+        )
+        for name in names & entry.env.keys()
+    }
+
+
+def _after_loop(
+    low: Lowering,
+    node: ast.AST,
+    names: set[str],
+    entry: LoopEntry,
+    turn: Turn,
+    sure: bool,
+) -> control.LoopCasts:
+    """Joins the ways out of a loop; returns the changes of types on its ways."""
+    entry_casts, exit_casts = Casts(), Casts()
+    for name, type_ in entry.types.items():
+        if type_ is None:
+            continue
+        for env, casts in ((entry.env, entry_casts), *turn.latch):
+            source = env[name].type if name in env else None
+            if source is not None:
+                casts.add(name, source, type_)
+    # A variable that is born in the loop leaves it with the type of its last turn.
+    head = dict(turn.exit_env)
+    born = {name for env, _ in turn.latch for name in names & env.keys()} - head.keys()
+    for name in sorted(born):
+        found = [env[name] for env, _ in turn.latch if name in env]
+        partly = len(found) < len(turn.latch) or any(binding.partly for binding in found)
+        head[name] = replace(found[0], partly=partly)
+    low.frame.env = join(low, node, [(head, exit_casts), *turn.targets.breaks])
+    for name in (names & low.env.keys()) - entry.env.keys():
+        binding = low.env[name]
+        if binding.type is not None:
+            fresh = low.registers.new_version()
+            low.env[name] = replace(
+                binding,
+                key=("variable", fresh),
+                since=fresh,
+                const=UNKNOWN,
+                items=None,
+                masked=not sure or binding.partly,
+                partly=not sure or binding.partly,
+            )
+    low.held = {
+        key: held for key, held in entry.held.items() if not turn.clobbers or key in turn.held
+    }
+    if sure and not turn.targets.breaks:
+        for key, held in turn.held.items():
+            low.held.setdefault(key, Held(held.token, low.registers.new_version()))
+    low.registers.pending.clear()
+    low.reachable = True
+    return control.LoopCasts(entry_casts, turn.end_casts, exit_casts)
+
+
+def break_out(low: Lowering, node: ast.Break) -> Statement:
+    """``break``."""
+    casts = Casts()
+    low.loops[-1].breaks.append((dict(low.env), casts))
+    low.reachable = False
+    return control.break_statement(node.lineno, casts)
+
+
+def continue_on(low: Lowering, node: ast.Continue) -> Statement:
+    """``continue``."""
+    casts = Casts()
+    low.loops[-1].continues.append((dict(low.env), casts))
+    low.registers.loops[-1].continue_held.append(set(low.held))
+    low.reachable = False
+    return control.continue_statement(node.lineno, casts)

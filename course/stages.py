@@ -1,0 +1,400 @@
+"""The stages of a check, in order, and the verdict of the first one that fails.
+
+Attempted, admitted, compiles, the first fault in execution order (smallest case first), right,
+then cost.
+"""
+
+from __future__ import annotations
+
+import ast
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from course import compare, cost
+from course.exercise import RIGHT_SHARE, Array, Case, KernelExercise, Role, Scalar, drawn, poisoned
+from course.faults import KernelFault, Outcome
+from course.formula import evaluate
+from course.runner import Ran, Run, Runner
+from course.source import is_starter, parsed
+from course.traffic import Traffic
+from course.verdict import Extra, Row, Verdict
+from course.words import next_step, sentence
+
+
+def case_seed(exercise: KernelExercise, case: Case, seed: int | Sequence[int]) -> list[int]:
+    """Entropy of one case's inputs: the seed, the exercise and the case's sizes."""
+    base = [seed] if isinstance(seed, int) else list(seed)
+    return [*base, zlib.crc32(f"{exercise.name} {case.label}".encode())]
+
+
+def case_size(exercise: KernelExercise, case: Case) -> int:
+    """Elements of all arrays together: the smallest case is tried first."""
+    names = exercise.names(case)
+    return sum(int(np.prod(exercise.shape(array, names))) for array in exercise.arrays)
+
+
+#: Statements after which a kernel counts as endless: a few for each element, so that one
+#: thread that does the work of all is measured and not stopped, in a vector of 8,192 too.
+FEWEST_STEPS = 5_000
+STEPS_AN_ELEMENT = 8
+MOST_STEPS = 40_000
+#: Too much work in one warp is measured, and not stopped, up to this many times what is allowed.
+SERIAL_SLACK = 10
+
+
+def step_limit(exercise: KernelExercise, case: Case, constants: Mapping[str, int]) -> int:
+    """Statements that one batch of blocks may execute in this case."""
+    steps = min(MOST_STEPS, FEWEST_STEPS + STEPS_AN_ELEMENT * case_size(exercise, case))
+    if exercise.longest_warp is None:
+        return steps
+    longest = evaluate(exercise.longest_warp, exercise.names(case, constants))
+    return max(steps, SERIAL_SLACK * int(longest))
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What one case cost."""
+
+    rows: tuple[Row, ...]
+    extras: tuple[Extra, ...]
+    traffic: Traffic
+
+    @property
+    def credit(self) -> float:
+        return cost.traffic_credit(self.rows)
+
+    @property
+    def ratio(self) -> float:
+        return max((row.ratio or 0.0 for row in self.rows), default=0.0)
+
+
+class Stages:
+    """One check under way: what is known of the cell so far."""
+
+    def __init__(self, exercise: KernelExercise, source: str, detailed: bool) -> None:
+        self.exercise = exercise
+        self.source = source
+        self.detailed = detailed
+        self.parameters: tuple[str, ...] = ()
+        self.span = (1, len(source.splitlines()))
+        self.constants: dict[str, int] = {}
+        self.case: Case | None = None
+        self.number = 0
+        self.count = 0
+
+    # ------------------------------------------------------------ the stages
+
+    def verdict(self, cases: Sequence[Case], seed: int | Sequence[int], runner: Runner) -> Verdict:
+        self._attempted()
+        self._admitted()
+        ordered = sorted(cases, key=lambda case: case_size(self.exercise, case))
+        self.count = len(ordered)
+        results = []
+        for self.number, self.case in enumerate(ordered, start=1):
+            results.append(self._launched(self.case, seed, runner))
+        for self.number, self.case in enumerate(ordered, start=1):
+            wrong = self._wrong(self.case, *results[self.number - 1])
+            if wrong is not None:
+                return wrong
+        return self._cost(ordered, [ran.traffic for _, ran in results])
+
+    def _attempted(self) -> None:
+        """The starter's marker still stands, and nothing is stored."""
+        if not self.source.strip():
+            raise KernelFault(Outcome.NOT_ATTEMPTED, "empty_cell", name=self.exercise.name)
+        tree = parsed(self.source)
+        if is_starter(tree):
+            raise KernelFault(Outcome.NOT_ATTEMPTED, "not_attempted", name=self.exercise.name)
+
+    def _admitted(self) -> None:
+        """The cell is kernel code, its kernel takes the arguments, its constants are allowed."""
+        from course.simt.cell import read_cell
+
+        name = self.exercise.name
+        cell = read_cell(self.source)
+        kernel = cell.kernels.get(name)
+        if kernel is None:
+            found = tuple(f"`{other}`" for other in cell.kernels) or None
+            raise KernelFault(Outcome.REJECTED, "no_such_kernel", name=name, found=found)
+        line = kernel.node.lineno
+        if kernel.device:
+            raise KernelFault(Outcome.REJECTED, "device_function", line, name=name)
+        self.parameters = tuple(kernel.parameters)
+        self.span = (line - len(kernel.node.decorator_list), kernel.node.end_lineno or line)
+        expected = tuple(parameter.name for parameter in self.exercise.parameters)
+        if len(self.parameters) != len(expected):
+            raise KernelFault(
+                Outcome.DOES_NOT_COMPILE,
+                "parameter_count",
+                line,
+                name=name,
+                expected=len(expected),
+                got=len(self.parameters),
+                names=expected,
+                signature=", ".join(expected),
+            )
+        constants: dict[str, int] = {}
+        for constant, choice in self.exercise.constants.items():
+            value = cell.constants.get(constant, choice.default)
+            if value not in choice.choices:
+                raise KernelFault(
+                    Outcome.REJECTED,
+                    "constant_choice",
+                    _line_of(cell.tree, constant),
+                    name=constant,
+                    got=value,
+                    choices=choice.choices,
+                )
+            constants[constant] = int(value)
+        self.constants = constants
+
+    def _launched(
+        self, case: Case, seed: int | Sequence[int], runner: Runner
+    ) -> tuple[dict[str, Any], Ran]:
+        """(arguments as they were drawn, what the launch left of a second copy of them)."""
+        rng = np.random.default_rng(case_seed(self.exercise, case, seed))
+        arguments = drawn(self.exercise, case, rng, self.constants)
+        before = {
+            name: value.copy() if isinstance(value, np.ndarray) else value
+            for name, value in arguments.items()
+        }
+        names = self.exercise.names(case, self.constants)
+        grid, block, shared_bytes = self.exercise.launch.values(names)
+        steps = step_limit(self.exercise, case, self.constants)
+        name = self.exercise.name
+        ran = runner(Run(self.source, name, arguments, grid, block, shared_bytes, steps))
+        learner_names = dict(zip(self.parameters, before, strict=True))
+        return before, replace(ran, traffic=cost.renamed(ran.traffic, learner_names))
+
+    def _wrong(self, case: Case, before: Mapping[str, Any], ran: Ran) -> Verdict | None:
+        exercise = self.exercise
+        for array in exercise.arrays:
+            if array.role is Role.IN:
+                changed = compare.changed(before[array.name], ran.arrays[array.name])
+                if changed is not None:
+                    outputs = [a.name for a in exercise.arrays if a.role is not Role.IN]
+                    fields = {"array": array.name, "outputs": tuple(outputs), **changed}
+                    return self._wrong_verdict("read_only_input", fields, ran.traffic)
+        given = {p.name: _wide(before[p.name]) for p in exercise.parameters if _is_given(p)}
+        with np.errstate(all="ignore"):
+            expected = exercise.reference(**given)
+            sizes = expected if exercise.magnitude is None else exercise.magnitude(**given)
+            got = dict(ran.arrays) if exercise.finish is None else exercise.finish(ran.arrays)
+        grid, block, _ = exercise.launch.values(exercise.names(case, self.constants))
+        for name, values in expected.items():
+            found = np.asarray(got[name])
+            limits = compare.tolerance(self._dtype(name, case), exercise.tolerance)
+            want = np.broadcast_to(np.asarray(values), found.shape)
+            magnitude = np.broadcast_to(np.asarray(sizes[name]), found.shape)
+            reads = ran.traffic.sectors(name, "load") + ran.traffic.sectors(name, "atomic")
+            loaded = reads > 0 and self._role(name) is Role.OUT
+            if exercise.finish is not None:
+                unwritten = self._unwritten(ran)
+                if (
+                    unwritten is not None
+                    and not compare.close(found, want, magnitude, *limits).all()
+                ):
+                    return unwritten
+            wrong = compare.mistake(name, found, want, magnitude, limits, grid, block, loaded)
+            if wrong is not None:
+                stored = ran.traffic.sectors(name, "store") + ran.traffic.sectors(name, "atomic")
+                unstored = wrong.message_id == "never_written" and not stored
+                return self._wrong_verdict(
+                    "never_stored" if unstored else wrong.message_id,
+                    wrong.fields,
+                    ran.traffic,
+                    wrong.pattern_id,
+                    {**wrong.fields, **wrong.pattern_fields},
+                )
+        return None
+
+    def _unwritten(self, ran: Ran) -> Verdict | None:
+        """An output with elements that no thread wrote, where the host sums them up."""
+        for array in self.exercise.arrays:
+            left = poisoned(ran.arrays[array.name])
+            if array.role is Role.OUT and left.any():
+                index = np.unravel_index(int(np.argmax(left)), left.shape)
+                others = int(left.sum()) - 1
+                fields = {
+                    "array": array.name,
+                    "index": tuple(map(int, index)),
+                    "total": left.size,
+                    "others": others or None,
+                }
+                return self._wrong_verdict("never_written", fields, ran.traffic)
+        return None
+
+    def _cost(self, ordered: Sequence[Case], measured: Sequence[Traffic]) -> Verdict:
+        """The traffic of every graded case, then what else is graded, worst case shown."""
+        graded = [k for k, case in enumerate(ordered) if case.traffic]
+        if not graded:
+            return self._made(Outcome.PASS, "passed", {}, credit=1.0)
+        bills = {k: self._bill(ordered[k], measured[k]) for k in graded}
+        worst = min(graded, key=lambda k: (bills[k].credit, -bills[k].ratio))
+        for position, (outcome, message_id) in enumerate(cost.EXTRA_OUTCOMES):
+            over = [k for k in graded if bills[k].extras[position].over]
+            if over and bills[worst].credit == 1.0:
+                self.number, self.case = over[0] + 1, ordered[over[0]]
+                return self._extra_verdict(outcome, message_id, bills[over[0]], position)
+        self.number, self.case = worst + 1, ordered[worst]
+        if bills[worst].credit < 1.0:
+            return self._traffic_verdict(bills[worst])
+        budgeted = {} if self.exercise.budget is None else {"budgeted": ""}
+        return self._made(Outcome.PASS, "passed", budgeted, credit=1.0, bill=bills[worst])
+
+    def _bill(self, case: Case, traffic: Traffic) -> Bill:
+        return Bill(
+            cost.traffic_rows(self.exercise, case, self.constants, traffic),
+            cost.extras(self.exercise, case, self.constants, traffic),
+            traffic,
+        )
+
+    def _extra_verdict(
+        self, outcome: Outcome, message_id: str, bill: Bill, position: int
+    ) -> Verdict:
+        extra = bill.extras[position]
+        return self._made(
+            outcome,
+            message_id,
+            {"got": extra.value, "limit": extra.limit},
+            credit=RIGHT_SHARE,
+            bill=bill,
+            marked=cost.extra_lines(outcome, bill.traffic),
+        )
+
+    # ------------------------------------------------------------ their verdicts
+
+    def faulted(self, fault: KernelFault) -> Verdict:
+        """The verdict on a fault of any stage."""
+        name = self.exercise.name
+        fields: dict[str, object] = {"name": name, "line": fault.line, **fault.fields}
+        lines = [n for n in (fault.line, fault.fields.get("other_line")) if isinstance(n, int)]
+        if fault.outcome in (Outcome.REJECTED, Outcome.DOES_NOT_COMPILE):
+            self.number, self.case = 0, None  # the case does not matter: no launch would do
+        return self._made(fault.outcome, fault.message_id, fields, line=fault.line, marked=lines)
+
+    def _wrong_verdict(
+        self,
+        message_id: str,
+        fields: Mapping[str, object],
+        traffic: Traffic,
+        pattern_id: str = "",
+        pattern_fields: Mapping[str, object] | None = None,
+    ) -> Verdict:
+        case = self.case
+        assert case is not None
+        bill = self._bill(case, traffic) if self.detailed else None
+        verdict = self._made(Outcome.WRONG_ANSWER, message_id, fields, bill=bill)
+        if not pattern_id:
+            return self._with_order(verdict)
+        known = pattern_fields or {}
+        return self._with_order(
+            replace(
+                verdict,
+                message=f"{verdict.message} {sentence(pattern_id, known)}",
+                next_steps=(next_step(pattern_id, known),),
+            )
+        )
+
+    def _with_order(self, verdict: Verdict) -> Verdict:
+        """Adds a remark where the kernel has the parameters' names in another order."""
+        expected = tuple(parameter.name for parameter in self.exercise.parameters)
+        if self.parameters == expected or sorted(self.parameters) != sorted(expected):
+            return verdict
+        fields = {"expected": expected, "got": self.parameters}
+        steps = (*verdict.next_steps, sentence("argument_order", fields))
+        return replace(verdict, next_steps=steps)
+
+    def _traffic_verdict(self, bill: Bill) -> Verdict:
+        row = cost.worst_row(bill.rows)
+        assert row is not None
+        message_id = "too_much_traffic"
+        if row.direction == "total":
+            message_id = "too_much_traffic_total"
+            unforeseen = [r for r in bill.rows if r.budget_bytes is None and r.requested_bytes]
+            if unforeseen:
+                row = max(unforeseen, key=lambda r: r.requested_bytes)
+                message_id = "unbudgeted_traffic"
+        fields = {**cost.row_fields(row), "advice": cost.advice(row, bill.traffic)}
+        worst = cost.sites_of(bill.traffic, row)
+        return self._made(
+            Outcome.TOO_MUCH_TRAFFIC,
+            message_id,
+            fields,
+            credit=bill.credit,
+            bill=bill,
+            line=max(worst, key=lambda site: site.sectors).line if worst else None,
+            marked=sorted({site.line for site in worst}),
+        )
+
+    def _made(
+        self,
+        outcome: Outcome,
+        message_id: str,
+        fields: Mapping[str, object],
+        *,
+        credit: float = 0.0,
+        line: int | None = None,
+        bill: Bill | None = None,
+        marked: Sequence[int] = (),
+    ) -> Verdict:
+        exercise = self.exercise
+        first, last = self.span if bill is not None or self.detailed else (1, 0)
+        step = next_step(message_id, fields)
+        commands = [] if outcome is Outcome.PASS else [f"ex.{exercise.name}.hint()"]
+        if bill is not None and not self.detailed:
+            commands.append(f"ex.{exercise.name}.show({exercise.name})")
+        traffic = None if bill is None else bill.traffic
+        return Verdict(
+            outcome=outcome,
+            exercise=exercise.name,
+            message=sentence(message_id, fields),
+            message_id=message_id,
+            line=line if line is not None else next(iter(marked), None),
+            source=self.source,
+            case_label=self.case.label if self.case else "",
+            case_number=self.number,
+            case_count=self.count,
+            rows=() if bill is None else bill.rows,
+            lines=cost.source_lines(self.source, first, last, traffic, marked),
+            extras=() if bill is None else bill.extras,
+            credit=credit,
+            max_points=exercise.points,
+            next_steps=(step,) if step else (),
+            commands=tuple(commands),
+            detailed=self.detailed,
+        )
+
+    def _dtype(self, name: str, case: Case) -> np.dtype[Any]:
+        """The dtype whose tolerance counts: an output's own, or the first output's."""
+        outputs = [array for array in self.exercise.arrays if array.role is not Role.IN]
+        chosen = next((array for array in outputs if array.name == name), outputs[0])
+        return self.exercise.dtype(chosen, case)
+
+    def _role(self, name: str) -> Role | None:
+        return next((a.role for a in self.exercise.arrays if a.name == name), None)
+
+
+def _line_of(tree: ast.Module, name: str) -> int | None:
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node)):
+                return node.lineno
+    return None
+
+
+def _is_given(parameter: Array | Scalar) -> bool:
+    return isinstance(parameter, Scalar) or parameter.role is not Role.OUT
+
+
+def _wide(value: Any) -> Any:
+    """A copy for the reference: float64, or int64 for whole numbers; scalars as numbers."""
+    if not isinstance(value, np.ndarray):
+        return value.item()
+    if value.dtype.kind == "f":
+        return value.astype(np.float64)
+    return value.astype(np.int64) if value.dtype.kind in "iu" else value.copy()

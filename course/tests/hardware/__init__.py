@@ -1,0 +1,1 @@
+"""What a real GPU answered: kernels, and the counts and results recorded on an H200."""

@@ -1,0 +1,31 @@
+"""Every case, in the order in which they are launched."""
+
+from . import (
+    access,
+    arrays,
+    atomics,
+    control,
+    matmul,
+    merge,
+    merge_branches,
+    merge_loops,
+    merge_stores,
+    merge_values,
+    shapes,
+    shared,
+    unrolled,
+    values,
+    values_flow,
+    values_math,
+    warps,
+)
+from .cases import Case
+
+#: These add to the cases of ``merge``.
+MERGING = (merge_stores, merge_loops, merge_branches, merge_values)
+BOOKS = (access, shapes, shared, matmul, atomics, warps, control, arrays, unrolled, merge)
+VALUES = (values, values_flow, values_math)
+CASES: tuple[Case, ...] = tuple(case for module in (*BOOKS, *VALUES) for case in module.book.cases)
+BY_NAME: dict[str, Case] = {case.name: case for case in CASES}
+if len(BY_NAME) != len(CASES):
+    raise ValueError("two cases of different modules share a name")

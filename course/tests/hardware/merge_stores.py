@@ -1,0 +1,154 @@
+# mypy: disable-error-code="misc, assignment"
+"""Kernels that store to one address more than once, or store and then load."""
+
+from numba import cuda
+
+from .merge import ROUNDS, case, loads_and_out, one, rounds_out, with_other
+
+# ---- stores ---------------------------------------------------------------------------
+
+
+@cuda.jit
+def merge_store_then_load(x, y, out, other):
+    i = cuda.grid(1)
+    out[i] = x[i] * 2
+    other[i] = out[i] + 1
+
+
+@cuda.jit
+def merge_store_load_other_between(x, y, out, other):
+    i = cuda.grid(1)
+    out[i] = x[i] * 2
+    middle = y[i]
+    other[i] = out[i] + middle
+
+
+@cuda.jit
+def merge_two_stores(x, y, out):
+    i = cuda.grid(1)
+    out[i] = 1
+    out[i] = x[i]
+
+
+@cuda.jit
+def merge_two_stores_load_between(x, y, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    out[i] = y[i] + 1
+
+
+@cuda.jit
+def merge_two_stores_barrier(x, y, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    cuda.syncthreads()
+    out[i] = 1
+
+
+@cuda.jit
+def merge_store_then_augment(x, y, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    out[i] += y[i]
+
+
+@cuda.jit
+def merge_zero_then_augment(x, y, out):
+    i = cuda.grid(1)
+    out[i] = 0
+    out[i] += x[i]
+    out[i] += y[i]
+
+
+@cuda.jit
+def merge_augment_twice(x, y, out):
+    i = cuda.grid(1)
+    out[i] += x[i]
+    out[i] += y[i]
+
+
+@cuda.jit
+def merge_store_itself(x, y, out):
+    i = cuda.grid(1)
+    out[i] = out[i]
+
+
+@cuda.jit
+def merge_store_back(x, y, out):
+    i = cuda.grid(1)
+    value = out[i]
+    out[i] = value + x[i]
+    out[i] = value
+
+
+@cuda.jit
+def merge_swap(x, y, out):
+    i = cuda.grid(1)
+    x[i], y[i] = y[i], x[i]
+
+
+@cuda.jit
+def merge_store_branches(x, y, out):
+    i = cuda.grid(1)
+    if i % 2 == 0:
+        out[i] = 1
+    else:
+        out[i] = 2
+
+
+@cuda.jit
+def merge_store_branches_loads(x, y, out):
+    i = cuda.grid(1)
+    if i % 2 == 0:
+        out[i] = x[i]
+    else:
+        out[i] = y[i]
+
+
+@cuda.jit
+def merge_store_default_then_branch(x, y, out):
+    i = cuda.grid(1)
+    out[i] = 0
+    if i % 2 == 0:
+        out[i] = x[i]
+
+
+@cuda.jit
+def merge_store_branch_then_always(x, y, out):
+    i = cuda.grid(1)
+    if x[i] > 0:
+        out[i] = 1
+    out[i] = x[i]
+
+
+@cuda.jit
+def merge_store_invariant_loop(x, y, out):
+    i = cuda.grid(1)
+    for k in range(ROUNDS):
+        out[i] = x[i] + k
+
+
+@cuda.jit
+def merge_store_flag_loop(x, y, out, rounds):
+    i = cuda.grid(1)
+    for k in range(rounds):
+        out[i] = y[k]
+
+
+case(merge_store_then_load, with_other, (2, 3), (2, 2))
+case(merge_store_load_other_between, with_other, (2, 3), (3, 2))
+case(merge_two_stores, loads_and_out, 2, (1, 2))
+case(merge_two_stores_load_between, loads_and_out, 2, (2, 2))
+case(merge_two_stores_barrier, loads_and_out, 2, (1, 2))
+case(merge_store_then_augment, loads_and_out, 2, (3, 2))
+case(merge_zero_then_augment, loads_and_out, 2, (4, 3))
+case(merge_augment_twice, lambda: (one(1), one(2), one(3)), 2, (4, 2))
+case(merge_store_itself, lambda: (one(1), one(2), one(3)), 2, (1, 1))
+case(merge_store_back, lambda: (one(1), one(2), one(3)), 2, (2, 2))
+case(merge_swap, lambda: (one(1), one(2), one(3)), (0, 1), (2, 2))
+case(merge_store_branches, loads_and_out, 2, (0, 2))
+case(merge_store_branches_loads, loads_and_out, 2, (2, 2))
+case(merge_store_default_then_branch, loads_and_out, 2, (1, 2))
+case(merge_store_branch_then_always, loads_and_out, 2, (2, 2))
+case(merge_store_invariant_loop, loads_and_out, 2, (10, 10))
+case(merge_store_flag_loop, rounds_out, 2, (10, 10))

@@ -1,0 +1,368 @@
+# mypy: disable-error-code="misc, assignment"
+"""Kernels that work through shared memory: tiles, halos, reductions, matmul, banks."""
+
+from numba import cuda, float32, float64, int8, int32
+
+from .cases import Book, blank, ints, zeros
+
+book = Book()
+TPB = 128
+T = 16
+WITH_HALO = TPB + 4
+
+
+@cuda.jit
+def transpose_direct(x, out):
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        out[column, row] = x[row, column]
+
+
+@cuda.jit
+def transpose_tile(x, out):
+    tile = cuda.shared.array((32, 32), float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    column = cuda.blockIdx.x * 32 + tx
+    row = cuda.blockIdx.y * 32 + ty
+    for k in range(0, 32, 8):
+        if row + k < x.shape[0] and column < x.shape[1]:
+            tile[ty + k, tx] = x[row + k, column]
+    cuda.syncthreads()
+    column = cuda.blockIdx.y * 32 + tx
+    row = cuda.blockIdx.x * 32 + ty
+    for k in range(0, 32, 8):
+        if row + k < out.shape[0] and column < out.shape[1]:
+            out[row + k, column] = tile[tx, ty + k]
+
+
+@cuda.jit
+def transpose_padded(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    column = cuda.blockIdx.x * 32 + tx
+    row = cuda.blockIdx.y * 32 + ty
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column = cuda.blockIdx.y * 32 + tx
+    row = cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+@cuda.jit
+def transpose_tile_square(x, out):
+    tile = cuda.shared.array((T, T), float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    tile[ty, tx] = x[cuda.blockIdx.y * T + ty, cuda.blockIdx.x * T + tx]
+    cuda.syncthreads()
+    out[cuda.blockIdx.x * T + ty, cuda.blockIdx.y * T + tx] = tile[tx, ty]
+
+
+book.add(transpose_direct, (3, 6), (32, 8), lambda: (ints(1, 45, 75), blank(75, 45)), 1)
+book.add(transpose_tile, (3, 2), (32, 8), lambda: (ints(2, 45, 75), blank(75, 45)), 1)
+book.add(transpose_tile, (2, 2), (32, 8), lambda: (ints(2, 64, 64), blank(64, 64)), 1, tag="exact")
+book.add(transpose_padded, (3, 2), (32, 32), lambda: (ints(3, 45, 75), blank(75, 45)), 1)
+book.add(transpose_tile_square, (4, 4), (16, 16), lambda: (ints(4, 64, 64), blank(64, 64)), 1)
+
+
+@cuda.jit
+def shared_reverse(x, out):
+    cache = cuda.shared.array(TPB, float32)
+    t = cuda.threadIdx.x
+    start = cuda.blockIdx.x * TPB
+    cache[t] = x[start + t]
+    cuda.syncthreads()
+    out[start + t] = cache[TPB - 1 - t]
+
+
+book.add(shared_reverse, 4, TPB, lambda: (ints(5, 512), blank(512)), 1)
+
+
+@cuda.jit
+def stencil_halo(x, weights, out):
+    cache = cuda.shared.array(WITH_HALO, float32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    n = x.size
+    if i < n:
+        cache[t + 2] = x[i]
+    else:
+        cache[t + 2] = 0
+    if t < 2:
+        left = i - 2
+        right = i + TPB
+        cache[t] = x[left] if left >= 0 else 0.0
+        cache[t + TPB + 2] = x[right] if right < n else 0.0
+    cuda.syncthreads()
+    if i < n:
+        total = 0.0
+        for k in range(5):
+            total += weights[k] * cache[t + k]
+        out[i] = total
+
+
+@cuda.jit
+def stencil_direct(x, out):
+    i = cuda.grid(1)
+    if 0 < i and i < x.size - 1:
+        out[i] = x[i - 1] - 2 * x[i] + x[i + 1]
+
+
+book.add(stencil_halo, 4, TPB, lambda: (ints(6, 500), ints(7, 5), blank(500)), 2)
+book.add(stencil_direct, 4, TPB, lambda: (ints(8, 500), zeros(500)), 1)
+
+
+@cuda.jit
+def block_sum(x, out):
+    cache = cuda.shared.array(TPB, float32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    cache[t] = x[i] if i < x.size else 0.0
+    cuda.syncthreads()
+    step = TPB // 2
+    while step > 0:
+        if t < step:
+            cache[t] += cache[t + step]
+        cuda.syncthreads()
+        step //= 2
+    if t == 0:
+        out[cuda.blockIdx.x] = cache[0]
+
+
+@cuda.jit
+def block_sum_interleaved(x, out):
+    cache = cuda.shared.array(TPB, float32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    cache[t] = 0
+    if i < x.size:
+        cache[t] = x[i]
+    cuda.syncthreads()
+    step = 1
+    while step < cuda.blockDim.x:
+        if t % (2 * step) == 0:
+            cache[t] += cache[t + step]
+        cuda.syncthreads()
+        step *= 2
+    if t == 0:
+        out[cuda.blockIdx.x] = cache[0]
+
+
+@cuda.jit
+def block_max_any_size(x, out):
+    cache = cuda.shared.array(256, float64)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    if i < x.size:
+        cache[t] = x[i]
+    else:
+        cache[t] = -1e30
+    cuda.syncthreads()
+    count = cuda.blockDim.x
+    while count > 1:
+        half = (count + 1) // 2
+        if t < count - half:
+            cache[t] = max(cache[t], cache[t + half])
+        cuda.syncthreads()
+        count = half
+    if t == 0:
+        out[cuda.blockIdx.x] = cache[0]
+
+
+book.add(block_sum, 8, TPB, lambda: (ints(9, 1000), blank(8)), 1)
+book.add(block_sum_interleaved, 8, TPB, lambda: (ints(9, 1000), blank(8)), 1)
+for threads in (96, 192):
+    book.add(
+        block_max_any_size,
+        -(-1000 // threads),
+        threads,
+        lambda threads=threads: (
+            ints(10, 1000, dtype="float64"),
+            blank(-(-1000 // threads), dtype="float64"),
+        ),
+        1,
+        tag=str(threads),
+    )
+
+
+@cuda.jit
+def dot_grid_stride(a, b, out):
+    cache = cuda.shared.array(TPB, float32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    stride = cuda.gridDim.x * cuda.blockDim.x
+    total = 0.0
+    while i < a.size:
+        total += a[i] * b[i]
+        i += stride
+    cache[t] = total
+    cuda.syncthreads()
+    half = TPB // 2
+    while half > 0:
+        if t < half:
+            cache[t] += cache[t + half]
+        cuda.syncthreads()
+        half //= 2
+    if t == 0:
+        out[cuda.blockIdx.x] = cache[0]
+
+
+@cuda.jit
+def dot_range(a, b, out):
+    cache = cuda.shared.array(TPB, float32)
+    t = cuda.threadIdx.x
+    total = float32(0)
+    for i in range(cuda.grid(1), a.size, cuda.gridsize(1)):
+        total += a[i] * b[i]
+    cache[t] = total
+    cuda.syncthreads()
+    half = TPB // 2
+    while half > 0:
+        if t < half:
+            cache[t] += cache[t + half]
+        cuda.syncthreads()
+        half //= 2
+    if t == 0:
+        cuda.atomic.add(out, 0, cache[0])
+
+
+for kernel, blocks in ((dot_grid_stride, 4), (dot_range, 1)):
+    for n in (4096, 4114, 4099, 500, 16000):
+        book.add(
+            kernel,
+            4,
+            TPB,
+            lambda n=n, blocks=blocks: (ints(11, n), ints(12, n), zeros(blocks)),
+            2,
+            tag=str(n),
+        )
+
+
+@cuda.jit
+def dynamic_reverse(x, out):
+    cache = cuda.shared.array(0, float32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    cache[t] = x[i]
+    cuda.syncthreads()
+    out[i] = cache[cuda.blockDim.x - 1 - t]
+
+
+book.add(dynamic_reverse, 4, 96, lambda: (ints(13, 384), blank(384)), 1, shared=96 * 4)
+
+
+@cuda.jit
+def prefix_sum(x, out):
+    cache = cuda.shared.array(256, int32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    cache[t] = x[i]
+    cuda.syncthreads()
+    step = 1
+    while step < 256:
+        value = int32(0)
+        if t >= step:
+            value = cache[t - step]
+        cuda.syncthreads()
+        cache[t] += value
+        cuda.syncthreads()
+        step *= 2
+    out[i] = cache[t]
+
+
+book.add(prefix_sum, 2, 256, lambda: (ints(14, 512, dtype="int32"), blank(512, dtype="int32")), 1)
+
+
+@cuda.jit
+def histogram_shared(x, out):
+    counts = cuda.shared.array(64, int32)
+    t = cuda.threadIdx.x
+    if t < 64:
+        counts[t] = 0
+    cuda.syncthreads()
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        cuda.atomic.add(counts, x[i], 1)
+    cuda.syncthreads()
+    if t < 64:
+        cuda.atomic.add(out, t, counts[t])
+
+
+@cuda.jit
+def histogram_global(x, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        cuda.atomic.add(out, x[i], 1)
+
+
+book.add(
+    histogram_shared,
+    4,
+    128,
+    lambda: (ints(15, 2000, dtype="uint8", high=64), zeros(64, dtype="int32")),
+    1,
+)
+book.add(
+    histogram_global,
+    8,
+    256,
+    lambda: (ints(15, 2000, dtype="int32", low=0, high=64), zeros(64, dtype="int32")),
+    1,
+)
+
+
+@cuda.jit
+def bank_stride(out, step):
+    cache = cuda.shared.array(1056, float32)
+    t = cuda.threadIdx.x
+    cache[t * step] = t
+    cuda.syncwarp()
+    out[t] = cache[(31 - t) * step]
+
+
+@cuda.jit
+def bank_stride_64(out, step):
+    cache = cuda.shared.array(1056, float64)
+    t = cuda.threadIdx.x
+    cache[t * step] = t
+    cuda.syncwarp()
+    out[t] = cache[(31 - t) * step]
+
+
+@cuda.jit
+def bank_stride_8(out, step):
+    cache = cuda.shared.array(4096, int8)
+    t = cuda.threadIdx.x
+    cache[t * step] = t
+    cuda.syncwarp()
+    out[t] = cache[(31 - t) * step]
+
+
+@cuda.jit
+def bank_gather(index, out):
+    cache = cuda.shared.array(1024, float32)
+    t = cuda.threadIdx.x
+    for k in range(t, 1024, 32):
+        cache[k] = k
+    cuda.syncwarp()
+    out[t] = cache[index[t]]
+
+
+for step in (1, 2, 3, 4, 8, 16, 32, 33):
+    book.add(bank_stride, 1, 32, lambda step=step: (blank(32), step), 0, tag=str(step))
+for step in (1, 2, 3, 8, 16):
+    book.add(bank_stride_64, 1, 32, lambda step=step: (blank(32), step), 0, tag=str(step))
+for step in (1, 2, 4, 8, 128):
+    book.add(bank_stride_8, 1, 32, lambda step=step: (blank(32), step), 0, tag=str(step))
+book.add(bank_gather, 1, 32, lambda: (ints(16, 32, dtype="int64", low=0, high=1024), blank(32)), 1)
+book.add(
+    bank_gather,
+    1,
+    32,
+    lambda: (ints(17, 32, dtype="int64", low=0, high=4) * 32, blank(32)),
+    1,
+    tag="same_bank",
+)

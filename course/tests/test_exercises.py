@@ -1,0 +1,71 @@
+"""The registry of exercises, and what every spec must hold."""
+
+import importlib
+
+import pytest
+
+import course.exercises
+from course import exercises as ex
+from course.exercise import Exercise, KernelExercise, NumberExercise
+from course.statement import statement_html, statement_text
+
+
+def test_an_exercise_is_found_by_its_name():
+    assert ex.vector_add.name == "vector_add"
+    assert ex.vector_add is ex.lesson("threads")["vector_add"]
+
+
+def test_an_unknown_name_is_an_error_that_names_near_ones():
+    with pytest.raises(AttributeError, match=r"no exercise named 'vectr_add'.*vector_add"):
+        ex.vectr_add  # noqa: B018  # the access itself is tested
+
+
+def test_names_of_the_language_are_not_looked_up_among_exercises():
+    assert not hasattr(ex, "__wrapped__")
+
+
+def test_dir_lists_every_exercise():
+    assert set(ex.all_exercises()) <= set(dir(ex))
+
+
+def test_no_two_exercises_share_a_name_and_none_has_the_name_of_a_lesson():
+    names = []
+    for stem in ex.stems():
+        module = importlib.import_module(f"{course.exercises.__name__}.{stem}")
+        names += [value.name for value in vars(module).values() if isinstance(value, Exercise)]
+    assert sorted(names) == sorted(set(names))
+    assert not set(names) & set(ex.stems())
+
+
+@pytest.mark.parametrize("stem", ex.stems())
+def test_an_exercise_is_bound_to_its_own_name(stem):
+    module = importlib.import_module(f"{course.exercises.__name__}.{stem}")
+    for key, value in vars(module).items():
+        if isinstance(value, Exercise):
+            assert key == value.name
+
+
+def test_lessons_come_in_order():
+    stems = ex.stems()
+    assert stems.index("start") < stems.index("threads")
+
+
+@pytest.mark.parametrize("name", sorted(ex.all_exercises()))
+def test_every_statement_can_be_read(name):
+    exercise = ex.all_exercises()[name]
+    text, html = statement_text(exercise), statement_html(exercise)
+    assert exercise.title in text
+    assert f"ex.{name}.check({name})" in text
+    assert html.count("<table") == html.count("<caption")
+    if isinstance(exercise, KernelExercise) and exercise.budget is not None:
+        assert "1.1 x" in text
+    if isinstance(exercise, NumberExercise):
+        assert all(question in text for question in exercise.questions)
+
+
+@pytest.mark.parametrize("name", sorted(ex.all_exercises()))
+def test_every_exercise_has_one_to_three_hints_and_points(name):
+    exercise = ex.all_exercises()[name]
+    assert 1 <= len(exercise.hints) <= 3
+    assert all(exercise.hints)
+    assert exercise.points > 0

@@ -1,0 +1,99 @@
+"""Every picture says in words what it shows, is well-formed, and draws the same twice."""
+
+import importlib
+import inspect
+import pkgutil
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+
+import pytest
+
+import course.figures
+from course.figures import FILLS, Drawing, Picture, access_picture, grid_picture, plot
+
+
+def pictures_of_the_lessons() -> list[Callable[[], Picture]]:
+    found: list[Callable[[], Picture]] = []
+    for module_info in pkgutil.iter_modules(course.figures.__path__):
+        module = importlib.import_module(f"course.figures.{module_info.name}")
+        for name, function in sorted(vars(module).items()):
+            own = getattr(function, "__module__", "") == module.__name__
+            if not own or name.startswith("_") or not inspect.isfunction(function):
+                continue
+            signature = inspect.signature(function)
+            complete = all(p.default is not p.empty for p in signature.parameters.values())
+            if signature.return_annotation in ("Picture", Picture) and complete:
+                found.append(function)
+    return found
+
+
+@pytest.mark.parametrize(
+    "draw", pictures_of_the_lessons(), ids=lambda f: f"{f.__module__.split('.')[-1]}.{f.__name__}"
+)
+def test_a_lessons_picture_has_a_text_alternative_and_draws_the_same_twice(
+    draw: Callable[[], Picture],
+) -> None:
+    first, second = draw(), draw()
+    assert len(first.alt) > 40, "the alternative says less than a sentence"
+    assert ElementTree.fromstring(first.svg).tag.endswith("svg")
+    assert first.svg == second.svg
+
+
+def test_a_picture_without_words_is_refused() -> None:
+    with pytest.raises(ValueError, match="text alternative"):
+        Picture("<svg/>", "  ")
+
+
+def test_a_notebook_gets_an_image_with_its_alternative_and_a_terminal_the_words() -> None:
+    picture = Drawing(10, 10).picture('a "small" box')
+    assert 'alt="a &quot;small&quot; box"' in picture._repr_html_()
+    assert repr(picture) == '[picture] a "small" box'
+
+
+def test_no_two_kinds_of_box_differ_by_colour_alone() -> None:
+    looks = [(fill.hatch, fill.colour == "none") for fill in FILLS.values()]
+    solid = [kind for kind, fill in FILLS.items() if not fill.hatch and fill.colour != "none"]
+    assert solid == ["plain", "used"]  # one white, one filled: apart in grey too
+    hatched = [look for look in looks if look[0]]
+    assert len(set(hatched)) == len(hatched)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "itemsize", "words"),
+    [
+        ([4 * i for i in range(32)], 4, "4 sectors: 128 bytes moved, 128 used (100 %)"),
+        ([4 * i + 4 for i in range(32)], 4, "5 sectors: 160 bytes moved, 128 used (80 %)"),
+        ([32 * i for i in range(32)], 4, "32 sectors: 1024 bytes moved, 128 used (12.5 %)"),
+        ([0] * 32, 4, "1 sector: 32 bytes moved, 4 used (12.5 %)"),
+        ([8 * i for i in range(32)], 8, "8 sectors: 256 bytes moved, 256 used (100 %)"),
+        ([0, None, 64], 4, "2 sectors: 64 bytes moved, 8 used (12.5 %)"),
+        ([4096 * i + 30 for i in range(32)], 4, "64 sectors: 2048 bytes moved, 128 used (6.25 %)"),
+    ],
+)
+def test_the_access_picture_counts_sectors_and_used_bytes(
+    addresses: list[int | None], itemsize: int, words: str
+) -> None:
+    picture = access_picture(addresses, itemsize)
+    assert words in picture.alt
+    ElementTree.fromstring(picture.svg)
+
+
+def test_an_access_picture_needs_an_active_lane_and_at_most_a_warp() -> None:
+    with pytest.raises(ValueError, match="no lane is active"):
+        access_picture([None])
+    with pytest.raises(ValueError, match="32 lanes"):
+        access_picture([0] * 33)
+
+
+def test_the_grid_picture_counts_the_threads_past_the_end() -> None:
+    assert "last 2 threads of the grid have no element" in grid_picture(10, 4).alt
+    assert "no thread is spare" in grid_picture(8, 4).alt
+
+
+def test_a_chart_is_the_same_svg_twice() -> None:
+    def chart() -> Picture:
+        figure = plot(3, 2)
+        figure.add_subplot().plot([1, 2], [3, 4], label="a")
+        return Picture(figure, "a line from 3 to 4")
+
+    assert chart().svg == chart().svg

@@ -1,0 +1,59 @@
+"""Every way in which Numba and numba-cuda start a kernel reaches the engine without a GPU."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numba import cuda
+
+import course
+
+pytestmark = pytest.mark.skipif(course.has_gpu(), reason="launches go to the GPU here")
+
+
+@cuda.jit
+def add_one(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = x[i] + 1
+
+
+@cuda.jit
+def fill_from_a_tuple(x, y):
+    i = cuda.grid(1)
+    for v in (x[i], 2.0):
+        x[i] = 0
+        y[i] += v
+
+
+def test_a_loop_over_a_tuple_evaluates_its_elements_once_before_the_first_turn() -> None:
+    x, y = np.full(32, 5, np.float32), np.zeros(32, np.float32)
+    fill_from_a_tuple[1, 32](x, y)
+    assert (y == 7).all()
+
+
+def test_a_trace_prints_one_threads_steps_and_returns_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    x, y = np.zeros(100, np.float32), np.zeros(100, np.float32)
+    assert course.trace(add_one, block=1, thread=3)[4, 32](x, y) is None
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert first.endswith("-> i = 35")
+    assert last.endswith("y[i] = x[i] + 1")
+
+
+def test_forall_launches_enough_threads_for_its_tasks() -> None:
+    x, y = np.zeros(1000, np.float32), np.zeros(1000, np.float32)
+    with course.measure() as traffic:
+        add_one.forall(1000)(x, y)
+    assert (y == 1).all()
+    assert traffic.sectors("x", "load") == 125
+
+
+def test_a_launch_as_numba_cuda_hands_it_over_runs_on_the_engine() -> None:
+    x, y = np.zeros(100, np.float32), np.zeros(100, np.float32)
+    settings = SimpleNamespace(griddim=(4, 1, 1), blockdim=(32, 1, 1), stream=0, sharedmem=0)
+    with course.measure() as traffic:
+        add_one.call((x, y), settings)
+    assert (y == 1).all()
+    assert traffic.launches == 1

@@ -1,0 +1,165 @@
+"""How a verdict reads, as text and as HTML, and what a report gets of it."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from course.faults import Outcome
+from course.tests.verdict_samples import GOLDEN, samples
+from course.verdict import HEADLINES, Row, Verdict, bytes_text, of_budget_text, ratio_text
+
+SAMPLES = samples()
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+@pytest.mark.parametrize("suffix", ["txt", "html"])
+def test_a_verdict_reads_as_in_its_golden_file(name, suffix):
+    verdict = SAMPLES[name]
+    text = str(verdict) if suffix == "txt" else verdict._repr_html_()
+    golden = (GOLDEN / f"{name}.{suffix}").read_text(encoding="utf-8")
+    assert f"{text}\n" == golden, "run: python -m course.tests.verdict_samples"
+
+
+def test_no_golden_file_is_left_over():
+    names = {path.stem for path in GOLDEN.iterdir()}
+    assert names == set(SAMPLES)
+
+
+def test_every_outcome_has_words_and_a_sample():
+    assert set(HEADLINES) == set(Outcome)
+    assert {verdict.outcome for verdict in SAMPLES.values()} == set(Outcome)
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_only_a_pass_is_true(name):
+    verdict = SAMPLES[name]
+    assert bool(verdict) is (verdict.outcome is Outcome.PASS)
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_every_failure_says_what_to_do_next(name):
+    verdict = SAMPLES[name]
+    assert verdict.message[0].isupper() or verdict.message[0] in "`abcwA"
+    assert verdict.message.endswith(".")
+    assert verdict or verdict.next_steps
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_a_report_is_plain_json_and_holds_no_traceback(name):
+    verdict = SAMPLES[name]
+    report = json.loads(json.dumps(verdict.to_json(), allow_nan=False))
+    assert report["outcome"] == verdict.outcome.value
+    assert report["message"] == verdict.message
+    assert "Traceback" not in json.dumps(report)
+    assert "internal_error" not in report
+
+
+def test_a_report_on_traffic_holds_bytes_and_ratios():
+    report = SAMPLES["traffic_scattered"].to_json()
+    assert (report["requested_bytes"], report["least_bytes"]) == (294912, 65536)
+    assert report["budget_bytes"] == pytest.approx(72089.6)
+    assert report["rows"][1]["ratio"] == pytest.approx(256 / 35.2)
+    assert (report["credit"], report["points"]) == (0.6, 4.8)
+
+
+class Elements(HTMLParser):
+    """Tags, text and attributes of a panel; fails where tags do not pair."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def elements(html: str) -> Elements:
+    parser = Elements()
+    parser.feed(html)
+    parser.close()
+    assert parser.open == []
+    return parser
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_a_panel_says_in_words_what_its_colour_and_symbol_say(name):
+    verdict = SAMPLES[name]
+    text = elements(verdict._repr_html_()).text
+    assert verdict.outcome.value in text
+    assert verdict.headline in text
+    assert all(step.replace("`", "") in text for step in verdict.next_steps)
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_every_table_of_a_panel_has_a_caption_and_scoped_headers(name):
+    tags = elements(SAMPLES[name]._repr_html_()).tags
+    tables = [tag for tag, _ in tags if tag == "table"]
+    assert [tag for tag, _ in tags if tag == "caption"] == ["caption"] * len(tables)
+    assert all(attributes.get("scope") for tag, attributes in tags if tag == "th")
+    assert {tag for tag, _ in tags}.isdisjoint({"script", "style", "link", "img", "iframe"})
+
+
+def test_whatever_a_learner_wrote_is_escaped():
+    verdict = Verdict(
+        Outcome.REJECTED,
+        "<b>",
+        "`<script>alert(1)</script>` & more",
+        "x",
+        case_label="<i>",
+        case_number=1,
+        case_count=1,
+        next_steps=('<a href="x">',),
+        commands=("<u>",),
+    )
+    tags = {tag for tag, _ in elements(verdict._repr_html_()).tags}
+    assert tags <= {"div", "span", "strong", "p", "code"}
+
+
+def test_sizes_are_shown_in_units_of_1024_bytes():
+    assert [bytes_text(n) for n in (0, 96, 35.2, 1023, 1024, 36045, 1536 * 1024, 3 << 30)] == [
+        "0 B", "96 B", "35.2 B", "1023 B", "1.0 KB", "35.2 KB", "1.5 MB", "3.0 GB",
+    ]  # fmt: skip
+
+
+def test_a_ratio_just_over_the_budget_is_not_shown_as_one():
+    assert [of_budget_text(r) for r in (0.909, 1.0, 1.02, 1.1, 7.27, None)] == [
+        "0.9", "1.0", "1.02", "1.1", "7.3", "-",
+    ]  # fmt: skip
+    assert [ratio_text(r) for r in (4.0, 7.25, 0.125, 1.0, 32.0)] == [
+        "4",
+        "7.2",
+        "0.125",
+        "1",
+        "32",
+    ]
+
+
+def test_an_access_without_budget_is_not_over_and_a_budget_of_nothing_is():
+    assert not Row("c", "load", 32, None, 0).over
+    assert Row("c", "load", 32, 0.0, 0).over
+    assert not Row("c", "load", 0, 0.0, 0).over
+
+
+def luminance(color: str) -> float:
+    channels = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(part * weight for part, weight in zip(linear, (0.2126, 0.7152, 0.0722), strict=True))
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_white_words_on_a_badge_can_be_read(name):
+    colors = re.findall(r"background:(#\w{6});color:#ffffff", SAMPLES[name]._repr_html_())
+    assert colors
+    assert all(1.05 / (luminance(color) + 0.05) >= 4.5 for color in colors)

@@ -1,0 +1,199 @@
+"""Programs that disagree about control flow: each effect once, values as if alone."""
+
+import pytest
+
+pytest.importorskip("triton", reason="Triton has no wheel for this system")
+
+import torch
+import triton
+import triton.language as tl
+
+from course.tests.tile.running import both, without_block_pointers
+
+
+@triton.jit
+def sides(x_ptr, out_ptr, n):
+    pid = tl.program_id(0)
+    x = tl.load(x_ptr + pid)
+    kept = x * 2
+    if x > 0:
+        y = x + 1
+        tl.store(out_ptr + pid, y)
+    else:
+        y = x - 1
+        if x < -1:
+            y = y * 10
+        tl.store(out_ptr + pid, y)
+    z = y + kept if pid % 2 == 0 else kept
+    tl.store(out_ptr + n + pid, z)
+
+
+def test_a_branch_by_program_runs_each_side_once():
+    x = torch.tensor([1.0, -0.5, -2.0, 3.0, -4.0])
+    (_, out, _), traffic = both(sides, [x, torch.zeros(2, 5), 5], (5,))
+    y = torch.where(x > 0, x + 1, torch.where(x < -1, (x - 1) * 10, x - 1))
+    even = torch.arange(5) % 2 == 0
+    assert torch.equal(out[0], y)
+    assert torch.equal(out[1], torch.where(even, y + 2 * x, 2 * x))
+    assert traffic.loads.sectors == 5
+    assert traffic.stores.sectors == 10
+
+
+@triton.jit
+def counted(trips_ptr, out_ptr, start_ptr):
+    pid = tl.program_id(0)
+    trips = tl.load(trips_ptr + pid)
+    first = tl.load(start_ptr + pid)
+    total = tl.zeros((4,), tl.int32)
+    last = -1
+    for i in range(first, trips, 2):
+        total += i * tl.arange(0, 4)
+        if i % 4 == 0:
+            total += 1
+        last = i
+    tl.store(out_ptr + pid * 5 + tl.arange(0, 4), total)
+    tl.store(out_ptr + pid * 5 + 4, last)
+
+
+def test_a_loop_whose_bounds_differ_by_program():
+    trips = torch.tensor([0, 3, 9, 9, 1, 20], dtype=torch.int32)
+    start = torch.tensor([0, 1, 0, 4, 1, 2], dtype=torch.int32)
+    out = torch.zeros(6, 5, dtype=torch.int32)
+    (_, out, _), _ = both(counted, [trips, out, start], (6,))
+    for n in range(6):
+        steps = range(int(start[n]), int(trips[n]), 2)
+        total = [sum(i * c + (i % 4 == 0) for i in steps) for c in range(4)]
+        assert out[n].tolist() == [*total, steps[-1] if len(steps) else -1]
+
+
+@triton.jit
+def collatz(x_ptr, steps_ptr):
+    pid = tl.program_id(0)
+    x = tl.load(x_ptr + pid)
+    steps = 0
+    while x != 1:
+        if x % 2 == 0:
+            x = x // 2
+        else:
+            x = 3 * x + 1
+        steps += 1
+    tl.store(steps_ptr + pid, steps)
+
+
+def test_a_while_loop_ends_for_each_program_by_itself():
+    x = torch.arange(1, 30, dtype=torch.int32)
+    (_, steps), _ = both(collatz, [x, torch.zeros_like(x)], (29,))
+
+    def count(n):
+        return 0 if n == 1 else 1 + count(n // 2 if n % 2 == 0 else 3 * n + 1)
+
+    assert steps.tolist() == [count(n) for n in range(1, 30)]
+
+
+@triton.jit
+def early(x_ptr, out_ptr, n):
+    pid = tl.program_id(0)
+    if pid >= n:
+        return
+    x = tl.load(x_ptr + pid)
+    y = clipped(x)
+    if y == 5:
+        tl.store(out_ptr + pid, -1.0)
+        return
+    tl.store(out_ptr + pid, y)
+
+
+@triton.jit
+def clipped(x):
+    if x > 5:
+        return 5.0
+    if x < -5:
+        return -5.0
+    return x * 2
+
+
+def test_programs_that_return_early_leave_the_others_alone():
+    x = torch.tensor([1.0, 9.0, -9.0, 2.0])
+    (_, out, _), traffic = both(early, [x, torch.zeros(4), 4], (9,))
+    assert out.tolist() == [2.0, -1.0, -5.0, 4.0]
+    assert traffic.loads.sectors == 4
+
+
+@triton.jit
+def descriptor_loop(x_ptr, out_ptr, N, D: tl.constexpr, CAUSAL: tl.constexpr):
+    pid = tl.program_id(0)
+    source = tl.make_tensor_descriptor(x_ptr, [N, D], [D, 1], [4, D])
+    total = tl.zeros((4, D), tl.float32)
+    end = N
+    if CAUSAL:
+        end = (pid + 1) * 4
+    for start in tl.range(0, end, 4):
+        total += source.load([start, 0])
+    at = (pid * 4 + tl.arange(0, 4))[:, None] * D + tl.arange(0, D)[None, :]
+    tl.store(out_ptr + at, total)
+
+
+@triton.jit
+def pointer_loop(x_ptr, out_ptr, N, D: tl.constexpr):
+    pid = tl.program_id(0)
+    source = tl.make_block_ptr(x_ptr, (N, D), (D, 1), (0, 0), (4, D), (1, 0))
+    total = tl.zeros((4, D), tl.float32)
+    for _ in range(0, (pid + 1) * 4, 4):
+        total += tl.load(source)
+        source = tl.advance(source, (4, 0))
+    at = (pid * 4 + tl.arange(0, 4))[:, None] * D + tl.arange(0, D)[None, :]
+    tl.store(out_ptr + at, total)
+
+
+def test_descriptors_in_loops_of_different_lengths():
+    x = torch.randn(16, 8)
+    (_, out, *_), _ = both(descriptor_loop, [x, torch.zeros_like(x), 16], (4,), D=8, CAUSAL=True)
+    assert torch.allclose(out.reshape(4, 4, 8), x.reshape(4, 4, 8).cumsum(0), atol=1e-5)
+
+
+@without_block_pointers
+def test_block_pointers_move_with_their_programs():
+    x = torch.randn(16, 8)
+    (_, out, *_), _ = both(pointer_loop, [x, torch.zeros_like(x), 16], (4,), D=8)
+    assert torch.allclose(out.reshape(4, 4, 8), x.reshape(4, 4, 8).cumsum(0), atol=1e-5)
+
+
+@triton.jit
+def chosen_tensor(x_ptr, y_ptr, out_ptr, N: tl.constexpr):
+    lanes = tl.arange(0, N)
+    if tl.program_id(0) % 2 == 0:
+        source = x_ptr
+    else:
+        source = y_ptr
+    mixed = tl.where(lanes < 2, source + lanes, y_ptr + lanes)
+    tl.store(out_ptr + tl.program_id(0) * N + lanes, tl.load(mixed, mask=lanes != 1, other=-1.0))
+
+
+def test_one_load_may_reach_into_several_tensors():
+    x, y = torch.arange(4.0), torch.arange(4.0) + 10
+    (_, _, out), traffic = both(chosen_tensor, [x, y, torch.zeros(2, 4)], (2,), N=4)
+    assert out.tolist() == [[0, -1, 12, 13], [10, -1, 12, 13]]
+    assert traffic.sectors("x_ptr", "load") == 1
+    assert traffic.sectors("y_ptr", "load") == 2
+
+
+def test_programs_run_in_batches_so_that_memory_stays_bounded(monkeypatch):
+    from course.tests.tile import cases
+    from course.tile import launch as module
+
+    whole = cases.matmul(64, "float32", (16, 16, 16))
+    whole_traffic = module.launch(whole.kernel, whole.args, whole.grid, whole.constants)
+    started = []
+    start = module.Run.start
+    monkeypatch.setattr(module, "BATCH_ELEMENTS", 3 * 16 * 16)
+    monkeypatch.setattr(
+        module.Run,
+        "start",
+        lambda self, programs: (started.append(len(programs)), start(self, programs)),
+    )
+    parts = whole.args[2].clone()
+    whole.args[2].fill_(0)
+    traffic = module.launch(whole.kernel, whole.args, whole.grid, whole.constants)
+    assert started == [3, 3, 3, 3, 3, 1]
+    assert traffic == whole_traffic
+    assert torch.equal(parts, whole.args[2])

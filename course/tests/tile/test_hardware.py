@@ -1,0 +1,78 @@
+"""The engine's counts are those of an H200's counters, recorded in `hardware/h200.json`."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton", reason="Triton has no wheel for this system")
+
+from course.tests.tile import cases
+from course.tile.launch import launch
+
+RECORDED = json.loads((Path(__file__).parent / "hardware" / "h200.json").read_text())["cases"]
+UNALIGNED = [name for name in RECORDED if name.startswith("unaligned")]
+DESCRIPTORS = [name for name in RECORDED if name.startswith("tile_sums")]
+#: loads of one element a program: each of the four warps repeats them, and the count does not
+SCALAR_LOADS = [name for name in RECORDED if name.startswith("cross_entropy")]
+ALIGNED = [name for name in RECORDED if name not in UNALIGNED + DESCRIPTORS + SCALAR_LOADS]
+
+
+@cache
+def case_of(name):
+    return cases.RECORDED[name]()
+
+
+@cache
+def traffic_of(name):
+    case = case_of(name)
+    return launch(case.kernel, case.args, case.grid, case.constants)
+
+
+def counts_of(name):
+    return RECORDED[name]["counts"]
+
+
+def test_at_least_twelve_kernels_in_two_sizes_were_recorded():
+    kernels = [RECORDED[name]["kernel"] + ("_causal" in name) * "_causal" for name in ALIGNED]
+    assert sum(kernels.count(kernel) >= 2 for kernel in set(kernels)) >= 12
+    assert set(RECORDED) == set(cases.RECORDED)
+
+
+@pytest.mark.parametrize("name", ALIGNED)
+def test_sectors_of_an_aligned_kernel_are_those_of_the_l1_counters(name):
+    traffic, counts = traffic_of(name), counts_of(name)
+    assert traffic.loads.sectors == counts["load_sectors"]
+    assert traffic.stores.sectors == counts["store_sectors"]
+
+
+@pytest.mark.parametrize("name", SCALAR_LOADS)
+def test_a_load_of_one_element_is_repeated_by_each_warp_on_the_gpu(name):
+    traffic, counts = traffic_of(name), counts_of(name)
+    programs, warps = RECORDED[name]["grid"][0], RECORDED[name]["warps"]
+    scalar = [site.sectors for site in traffic.sites if site.lane_bytes <= 8 * programs]
+    loads = sum(scalar) - programs  # one of them is the store
+    assert traffic.loads.sectors + (warps - 1) * loads == counts["load_sectors"]
+    assert traffic.stores.sectors == counts["store_sectors"]
+
+
+@pytest.mark.parametrize("name", DESCRIPTORS)
+def test_sectors_through_a_descriptor_are_the_bytes_that_tma_brings(name):
+    traffic, counts = traffic_of(name), counts_of(name)
+    assert traffic.loads.sectors * 32 == counts["tma_load_bytes"]
+    assert all(site.descriptor for site in traffic.sites if site.direction == "load")
+
+
+@pytest.mark.parametrize("name", UNALIGNED)
+def test_sectors_of_an_unaligned_kernel_lie_between_those_of_l2_and_of_l1(name):
+    traffic, counts = traffic_of(name), counts_of(name)
+    assert traffic.loads.footprint_bytes <= 32 * counts["l2_read_sectors"]
+    assert counts["l2_read_sectors"] <= traffic.loads.sectors <= counts["load_sectors"]
+    assert traffic.stores.sectors <= counts["store_sectors"]
+
+
+def test_results_on_the_gpu_were_those_of_the_reference():
+    for name, recorded in RECORDED.items():
+        tf32 = 0.03 if "float32" in name else 0
+        assert recorded["difference"] <= max(tf32, case_of(name).tolerance), name

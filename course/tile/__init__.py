@@ -1,0 +1,1 @@
+"""Runs Triton kernels on the CPU: all programs of a launch at once, metered and checked."""

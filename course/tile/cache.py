@@ -1,0 +1,87 @@
+"""A model of the L2 cache: which of a launch's sectors have to come from DRAM.
+
+What a program asks of L1 does not depend on the order of programs; what DRAM delivers does,
+since L2 keeps what was used last. The model is small and says what it assumes: programs start
+in launch order, one on each of a stated number of multiprocessors, and those of one wave go
+through the kernel in step; the cache holds whole sectors of 32 bytes and drops the one that
+was not used for longest; L1 keeps nothing from one access to the next. A store needs no read,
+and is written when its sector is dropped, or at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from course.tile.launch import Grid, launch
+from course.traffic import SECTOR_BYTES, Traffic
+
+#: An NVIDIA T4: 40 multiprocessors, 4 MB of L2.
+T4_MULTIPROCESSORS, T4_L2_BYTES = 40, 4 << 20
+
+
+class Cache:
+    """Sectors in the order of their last use."""
+
+    def __init__(self, capacity_bytes: int) -> None:
+        self.capacity = max(1, capacity_bytes // SECTOR_BYTES)
+        self.kept: dict[int, bool] = {}
+        self.read = 0
+        self.written = 0
+
+    def access(self, sectors: np.ndarray, stored: bool) -> None:
+        """Sectors that are used one after the other."""
+        kept, capacity = self.kept, self.capacity
+        for sector in sectors.tolist():
+            dirty = kept.pop(sector, None)
+            if dirty is None:
+                if len(kept) >= capacity:
+                    self.written += kept.pop(next(iter(kept)))
+                self.read += not stored
+                dirty = False
+            kept[sector] = dirty or stored
+
+    def flush(self) -> None:
+        """Writes what is left to be written."""
+        self.written += sum(self.kept.values())
+        self.kept.clear()
+
+
+@dataclass(frozen=True)
+class CacheTraffic:
+    """What crossed the border between L2 and DRAM, beside what the programs asked for."""
+
+    traffic: Traffic
+    dram_read_bytes: int
+    dram_written_bytes: int
+
+    @property
+    def hit_rate(self) -> float:
+        """The part of the loaded sectors that L2 had."""
+        asked = self.traffic.loads.sectors * SECTOR_BYTES
+        return 1 - self.dram_read_bytes / asked if asked else 0.0
+
+
+def through_l2(
+    kernel: Any,
+    args: Sequence[Any],
+    grid: Grid,
+    named: dict[str, Any] | None = None,
+    *,
+    capacity_bytes: int = T4_L2_BYTES,
+    multiprocessors: int = T4_MULTIPROCESSORS,
+) -> CacheTraffic:
+    """Runs a launch as `course.tile.launch.launch` does, with an L2 cache of a stated size.
+
+    Raises:
+        KernelFault: what the launch or the kernel did wrong.
+    """
+    cache = Cache(capacity_bytes)
+    traffic = launch(
+        kernel, args, grid, named, together=multiprocessors, printing=False, listener=cache.access
+    )
+    cache.flush()
+    return CacheTraffic(traffic, cache.read * SECTOR_BYTES, cache.written * SECTOR_BYTES)

@@ -1,0 +1,402 @@
+"""Expressions of a kernel, read from its syntax tree: nothing of the learner's is executed.
+
+The rules are those of Triton's own front end: constants stay `constexpr`, operators go to the
+tensor's methods, library functions in Python (`tl.sum`, `tl.zeros`) are walked like the
+learner's own. What Triton refuses is refused with its own words, and the line.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import triton
+import triton.language as tl
+from triton.language.extra.cuda import libdevice
+from triton.runtime.jit import JITFunction
+
+from course.faults import KernelFault, Outcome
+from course.tile.functions import Code, allowed_global
+from course.tile.run import Run
+from course.tile.semantic import Semantic
+from course.tile.values import Unsupported
+
+_MISSING = object()
+_BINARY = {
+    ast.Add: "__add__",
+    ast.Sub: "__sub__",
+    ast.Mult: "__mul__",
+    ast.Div: "__truediv__",
+    ast.FloorDiv: "__floordiv__",
+    ast.Mod: "__mod__",
+    ast.Pow: "__pow__",
+    ast.LShift: "__lshift__",
+    ast.RShift: "__rshift__",
+    ast.BitAnd: "__and__",
+    ast.BitOr: "__or__",
+    ast.BitXor: "__xor__",
+    ast.Eq: "__eq__",
+    ast.NotEq: "__ne__",
+    ast.Lt: "__lt__",
+    ast.LtE: "__le__",
+    ast.Gt: "__gt__",
+    ast.GtE: "__ge__",
+}
+_UNARY = {
+    ast.USub: "__neg__",
+    ast.UAdd: "__pos__",
+    ast.Not: "__not__",
+    ast.Invert: "__invert__",
+}
+_BUILTINS: dict[str, Any] = {
+    "len": len,
+    "list": list,
+    "range": range,
+    "float": float,
+    "int": int,
+    "bool": bool,
+    "isinstance": isinstance,
+    "getattr": getattr,
+    "hasattr": hasattr,
+    "print": tl.device_print,
+    "min": getattr(tl.core, "builtin_min", min),
+    "max": getattr(tl.core, "builtin_max", max),
+}
+#: modules that stand for the target's own
+_TARGET_MODULES = {"triton.language.extra.libdevice": libdevice}
+#: host functions on constants that a kernel may call by name
+_HOST = (triton.cdiv, triton.next_power_of_2)
+
+
+class Frame:
+    """One call: its variables, and what groups of programs have returned."""
+
+    def __init__(self, code: Code, variables: dict[str, Any]) -> None:
+        self.code = code
+        self.vars = variables
+        self.returns: list[tuple[Any, Any]] = []
+
+
+class Bound:
+    """A library function in Python that was looked up on a tensor: ``x.sum``."""
+
+    def __init__(self, owner: Any, function: Any) -> None:
+        self.owner = owner
+        self.function = function
+
+
+def plain(value: Any) -> Any:
+    """The Python value of a `constexpr`; anything else as it is."""
+    return value.value if isinstance(value, tl.constexpr) else value
+
+
+def is_value(value: Any) -> bool:
+    """Whether Triton calls it a value: a tensor, a tuple, a constant, a descriptor."""
+    return isinstance(value, tl.core.base_value)
+
+
+class Expressions:
+    """The walker's part that evaluates."""
+
+    run: Run
+    semantic: Semantic
+    frame: Frame
+    call_JitFunction: Callable[..., Any]
+    _signatures: dict[Any, tuple[bool, bool]]
+
+    def refuse(self, detail: str, node: ast.AST | None = None) -> KernelFault:
+        """A construct that Triton's compiler refuses."""
+        if node is not None:
+            self.at(node)
+        return self.run.fault(Outcome.DOES_NOT_COMPILE, "triton_refuses", detail=detail)
+
+    def at(self, node: ast.AST) -> None:
+        """Notes the place that is being executed, where the learner wrote it."""
+        if self.frame.code.own and isinstance(node, ast.stmt | ast.expr):
+            self.run.line = self.frame.code.first_line + node.lineno - 1
+            self.run.column = node.col_offset
+
+    def value(self, node: ast.expr | None) -> Any:
+        """Evaluates an expression."""
+        if node is None:
+            return None
+        method = _EXPRESSIONS.get(type(node))
+        if method is None:
+            raise self.refuse(f"`{ast.unparse(node)}` is not part of Triton's language", node)
+        return method(self, node)
+
+    # ------------------------------------------------------------ names and constants
+
+    def _constant(self, node: ast.Constant) -> Any:
+        return tl.constexpr(node.value)
+
+    def _name(self, node: ast.Name) -> Any:
+        found = self.frame.vars.get(node.id, _MISSING)
+        if found is not _MISSING:
+            return found
+        found = self.frame.code.scope.get(node.id, _MISSING)
+        if found is not _MISSING:
+            module = _TARGET_MODULES.get(getattr(found, "__module__", ""))
+            if module is not None:
+                return getattr(module, found.__name__)
+            if allowed_global(found) or node.id in _BUILTINS or found in _HOST:
+                return found
+            self.at(node)
+            raise self.run.fault(
+                Outcome.DOES_NOT_COMPILE, "triton_global", name=node.id, got=type(found).__name__
+            )
+        if node.id in _BUILTINS:
+            return _BUILTINS[node.id]
+        self.at(node)
+        raise self.run.fault(Outcome.DOES_NOT_COMPILE, "undefined_name", name=node.id)
+
+    def _attribute(self, node: ast.Attribute) -> Any:
+        owner = self.value(node.value)
+        if isinstance(owner, ModuleType):
+            owner = _TARGET_MODULES.get(owner.__name__, owner)
+        try:
+            return self.attribute(owner, node.attr)
+        except AttributeError as error:
+            if isinstance(owner, ModuleType):
+                raise self.refuse(f"`{ast.unparse(node)}` does not exist", node) from None
+            raise self.refuse(str(error), node) from None
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """``owner.name`` as Triton finds it."""
+        if isinstance(owner, tl.tensor) and name == "T":
+            return self.semantic.permute(owner, (1, 0))
+        if isinstance(owner, tl.constexpr) and name not in ("value", "type"):
+            owner = owner.value
+        found = getattr(owner, name)
+        if is_value(owner) and isinstance(found, JITFunction):
+            return Bound(owner, found)
+        return found
+
+    # ------------------------------------------------------------ operators
+
+    def _binary(self, node: ast.BinOp) -> Any:
+        name = _BINARY.get(type(node.op))
+        if name is None:
+            raise self.refuse(f"Triton has no operator for `{ast.unparse(node)}`", node)
+        return self._operator(node, name, self.value(node.left), self.value(node.right))
+
+    def _operator(self, node: ast.expr, name: str, left: Any, right: Any) -> Any:
+        self.at(node)
+        try:
+            if isinstance(left, tl.tensor):
+                return getattr(left, name)(right, _semantic=self.semantic)
+            if isinstance(right, tl.tensor):
+                reverse = re.sub(r"__(.*)__", r"__r\1__", name)
+                return getattr(right, reverse)(left, _semantic=self.semantic)
+            if not isinstance(left, tl.constexpr | tl.tuple) and isinstance(right, tl.constexpr):
+                left = tl.constexpr(left)
+            method = getattr(left, name)
+        except (KernelFault, Unsupported):
+            raise
+        except Exception as error:
+            raise self.refuse(_said(error), node) from None
+        return self.call(node, method, [right], {})
+
+    def _compare(self, node: ast.Compare) -> Any:
+        if len(node.ops) != 1:
+            raise self.refuse("a chain of comparisons; write two, joined by `&`", node)
+        left, right = self.value(node.left), self.value(node.comparators[0])
+        if isinstance(node.ops[0], ast.Is):
+            return tl.constexpr(plain(left) is plain(right))
+        if isinstance(node.ops[0], ast.IsNot):
+            return tl.constexpr(plain(left) is not plain(right))
+        name = _BINARY.get(type(node.ops[0]))
+        if name is None:
+            raise self.refuse(f"Triton has no comparison `{ast.unparse(node)}`", node)
+        return self._operator(node, name, left, right)
+
+    def _unary(self, node: ast.UnaryOp) -> Any:
+        operand = self.value(node.operand)
+        name = _UNARY[type(node.op)]
+        self.at(node)
+        try:
+            if isinstance(operand, tl.tensor):
+                return getattr(operand, name)(_semantic=self.semantic)
+            if name == "__not__" and not hasattr(operand, name):
+                return tl.constexpr(not operand)
+            return getattr(operand, name)()
+        except (KernelFault, Unsupported):
+            raise
+        except Exception as error:
+            raise self.refuse(_said(error), node) from None
+
+    def _boolean(self, node: ast.BoolOp) -> Any:
+        name = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
+        tensors: list[Any] = []
+        value: Any = None
+        for item in node.values:
+            value = self.value(item)
+            if isinstance(value, tl.tensor):
+                tensors.append(value)
+            elif bool(value) == (name == "logical_or"):
+                return value
+        if not tensors:
+            return value
+        while len(tensors) > 1:
+            right = tensors.pop()
+            tensors.append(self._operator(node, name, tensors.pop(), right))
+        return tensors[0]
+
+    # ------------------------------------------------------------ collections
+
+    def _tuple(self, node: ast.Tuple | ast.List) -> Any:
+        return tl.tuple([self.value(item) for item in node.elts])
+
+    def _subscript(self, node: ast.Subscript) -> Any:
+        owner, part = self.value(node.value), self.value(node.slice)
+        if is_value(owner):
+            return self.call(node, owner.__getitem__, [part], {})
+        return owner[plain(part)]
+
+    def _slice(self, node: ast.Slice) -> Any:
+        return tl.slice(self.value(node.lower), self.value(node.upper), self.value(node.step))
+
+    def _comprehension(self, node: ast.ListComp) -> Any:
+        if len(node.generators) != 1 or not isinstance(node.generators[0].target, ast.Name):
+            raise self.refuse("a nested comprehension", node)
+        items = self.value(node.generators[0].iter)
+        if not isinstance(items, tl.tuple):
+            raise self.refuse("a comprehension over something that is no tuple", node)
+        results = []
+        for item in items:
+            self.frame.vars[node.generators[0].target.id] = item
+            results.append(self.value(node.elt))
+        return tl.tuple(results)
+
+    def _joined(self, node: ast.JoinedStr) -> Any:
+        text = []
+        for part in node.values:
+            if isinstance(part, ast.Constant):
+                text.append(str(part.value))
+            elif isinstance(part, ast.FormattedValue):
+                text.append(str(plain(self.value(part.value))))
+        return "".join(text)
+
+    # ------------------------------------------------------------ calls
+
+    def _call(self, node: ast.Call) -> Any:
+        function = plain(self.value(node.func))
+        if function is tl.static_assert:
+            return self._static_assert(node)
+        args: list[Any] = []
+        for item in node.args:
+            if isinstance(item, ast.Starred):
+                args.extend(self.value(item.value).values)
+            else:
+                args.append(self.value(item))
+        named = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
+        self.at(node)
+        if function in (tl.static_print, int, len, bool, float):
+            return self._static(node, print if function is tl.static_print else function, args)
+        return self.call(node, function, args, named)
+
+    def _static_assert(self, node: ast.Call) -> None:
+        passed = plain(self.value(node.args[0]))
+        self.at(node)
+        if not isinstance(passed, bool):
+            raise self.refuse("`tl.static_assert` takes a condition on constants", node)
+        if not passed:
+            message = plain(self.value(node.args[1])) if len(node.args) > 1 else ""
+            said = f": {message}" if message else ""
+            raise self.refuse(f"the static_assert does not hold{said}", node)
+
+    def _static(self, node: ast.Call, function: Any, args: list[Any]) -> Any:
+        values = [plain(a) for a in args]
+        if any(isinstance(v, tl.tensor) for v in values) and function is not print:
+            raise self.refuse(f"`{ast.unparse(node)}` needs a constant, and this is a tensor", node)
+        try:
+            return tl.constexpr(function(*values))
+        except Exception as error:
+            raise self.refuse(_said(error), node) from None
+
+    def call(self, node: ast.AST, function: Any, args: list[Any], named: dict[str, Any]) -> Any:
+        """Calls what a kernel may call: Triton's functions, jitted ones, methods of constants."""
+        if isinstance(function, Bound):
+            args, function = [function.owner, *args], function.function
+        elif type(function).__name__ == "BoundConstexprFunction":
+            args, function = [function.__self__, *args], function.__func__
+        if isinstance(function, JITFunction):
+            return self.call_JitFunction(function, args, named)
+        owner = getattr(function, "__self__", None)
+        constant_function = type(function).__name__ == "ConstexprFunction"
+        ours = (is_value(owner) and not isinstance(owner, tl.constexpr)) or tl.core.is_builtin(
+            function
+        )
+        try:
+            if ours or constant_function:
+                extra: dict[str, Any] = {}
+                semantic, generator = (True, False) if constant_function else self._wants(function)
+                if semantic:
+                    extra["_semantic"] = self.semantic
+                if generator:
+                    extra["_generator"] = self
+                result = function(*args, **extra, **named)
+                return tl.tuple(result) if isinstance(result, tuple) else result
+            if isinstance(owner, tl.constexpr) or function in _BUILTINS.values():
+                result = function(*[plain(a) for a in args])
+            elif function in _HOST:
+                result = function(*[plain(a) for a in args], **named)
+            elif isinstance(function, type) and str(function.__module__).startswith("triton."):
+                return function(*args, **named)
+            elif str(getattr(function, "__module__", "")).startswith("triton."):
+                result = function(*args, **named)
+            elif isinstance(owner, str):
+                result = function(*[plain(a) for a in args])
+            else:
+                name = getattr(function, "__name__", type(function).__name__)
+                raise self.run.fault(Outcome.DOES_NOT_COMPILE, "triton_foreign_call", name=name)
+        except (KernelFault, Unsupported):
+            raise
+        except Exception as error:
+            raise self.refuse(_said(error), node) from None
+        if isinstance(result, tuple):
+            return tl.tuple([r if is_value(r) else tl.constexpr(r) for r in result])
+        return result if is_value(result) else tl.constexpr(result)
+
+    def _wants(self, function: Any) -> tuple[bool, bool]:
+        """Whether it takes `_semantic` and `_generator`."""
+        key = getattr(function, "__func__", function)
+        found = self._signatures.get(key)
+        if found is None:
+            parameters = (getattr(key, "signature", None) or inspect.signature(key)).parameters
+            found = ("_semantic" in parameters, "_generator" in parameters)
+            self._signatures[key] = found
+        return found
+
+    def _choice(self, node: ast.IfExp) -> Any:
+        raise NotImplementedError
+
+
+def _said(error: BaseException) -> str:
+    """What an exception of Triton's says, as the end of a sentence."""
+    cause = error.__cause__
+    text = str(error) or (str(cause) if cause else "") or type(error).__name__
+    return " ".join(text.split()).rstrip(".")
+
+
+_EXPRESSIONS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Constant: Expressions._constant,
+    ast.Name: Expressions._name,
+    ast.Attribute: Expressions._attribute,
+    ast.BinOp: Expressions._binary,
+    ast.Compare: Expressions._compare,
+    ast.UnaryOp: Expressions._unary,
+    ast.BoolOp: Expressions._boolean,
+    ast.Tuple: Expressions._tuple,
+    ast.List: Expressions._tuple,
+    ast.Subscript: Expressions._subscript,
+    ast.Slice: Expressions._slice,
+    ast.ListComp: Expressions._comprehension,
+    ast.JoinedStr: Expressions._joined,
+    ast.Call: Expressions._call,
+    ast.IfExp: lambda self, node: self._choice(node),
+}

@@ -1,0 +1,171 @@
+"""A `@triton.jit` function as the walker reads it: its tree, its names, its place in a file."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import triton.language as tl
+from triton.runtime.jit import JITFunction
+
+
+@dataclass
+class Code:
+    """What stands in a function's source.
+
+    Attributes:
+        body: its statements.
+        first_line: the line of its `def` in the file or cell.
+        own: whether the learner wrote it, and not Triton.
+    """
+
+    source: str
+    body: list[ast.stmt]
+    first_line: int
+    own: bool
+    scope: dict[str, Any]
+
+
+def code_of(function: Any) -> Code:
+    """The code of a jitted function, read once."""
+    found = function.__dict__.get("_course_code")
+    if found is None or found.source != function.src:
+        tree = function.parse()
+        module = str(getattr(function, "__module__", "") or "")
+        found = Code(
+            source=function.src,
+            body=tree.body[0].body,
+            first_line=_first_line(function),
+            own=not module.startswith("triton."),
+            scope=function.get_capture_scope(),
+        )
+        function.__dict__["_course_code"] = found
+    return found
+
+
+def _first_line(function: Any) -> int:
+    """The line of the `def`, below its decorators."""
+    for number, line in enumerate(function.raw_src):
+        if line.lstrip().startswith("def "):
+            return int(function.starting_line_number) + number
+    return int(function.starting_line_number)
+
+
+def base_function(kernel: Any) -> Any:
+    """The jitted function under autotune and heuristics wrappers."""
+    while not isinstance(kernel, JITFunction) and hasattr(kernel, "fn"):
+        kernel = kernel.fn
+    return kernel
+
+
+def allowed_global(value: Any) -> bool:
+    """Whether a kernel may use a global: modules, Triton's own things, constants of `constexpr`."""
+    if value is None or isinstance(value, ModuleType | tl.constexpr | tl.dtype | JITFunction):
+        return True
+    if getattr(value, "__triton_builtin__", False) or getattr(value, "__triton_aggregate__", False):
+        return True
+    if hasattr(value, "__triton_constexpr_function__") or type(value).__name__ in (
+        "ConstexprFunction",
+        "BoundConstexprFunction",
+    ):
+        return True
+    if str(getattr(value, "__module__", "")).startswith("triton.language"):
+        return True
+    return isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
+
+
+class _Stores(ast.NodeVisitor):
+    """Names of calls that write: does a function store, update, or lock?"""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        self.names.add(node.attr)
+        self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        self.names.add(node.id)
+
+
+def names_used(function: Any, seen: set[int] | None = None) -> set[str]:
+    """Every name and attribute in a function and in the jitted functions that it calls."""
+    seen = set() if seen is None else seen
+    if id(function) in seen:
+        return set()
+    seen.add(id(function))
+    code = code_of(function)
+    visitor = _Stores()
+    for statement in code.body:
+        visitor.visit(statement)
+    names = set(visitor.names)
+    for name in visitor.names:
+        called = code.scope.get(name)
+        if isinstance(called, JITFunction) and code.own:
+            names |= names_used(called, seen)
+    return names
+
+
+def written_parameters(function: Any) -> set[str]:
+    """Parameters whose tensors may be stored to: all that a written pointer may come from.
+
+    A conservative reading: what flows into the pointer of a store or atomic, through any
+    assignment, and everything that is passed on to a function that writes.
+    """
+    code = code_of(function)
+    flows: dict[str, set[str]] = {}
+    targets: set[str] = set()
+    for statement in code.body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value:
+                left = node.targets if isinstance(node, ast.Assign) else [node.target]
+                for target in left:
+                    for name in _names(target):
+                        flows.setdefault(name, set()).update(_names(node.value))
+            elif isinstance(node, ast.For):
+                for name in _names(node.target):
+                    flows.setdefault(name, set()).update(_names(node.iter))
+            elif isinstance(node, ast.Call):
+                targets |= _written_by(node, code.scope)
+    while True:
+        more = set().union(*(flows.get(name, set()) for name in targets)) - targets
+        if not more:
+            return targets
+        targets |= more
+
+
+def _written_by(call: ast.Call, scope: dict[str, Any]) -> set[str]:
+    """Names that a call may write through."""
+    function = call.func
+    if isinstance(function, ast.Attribute) and _writes(function.attr):
+        first = call.args[:1] + [k.value for k in call.keywords if k.arg == "pointer"]
+        return set().union(_names(function.value), *(_names(a) for a in first))
+    passed = [*call.args, *(k.value for k in call.keywords)]
+    if isinstance(function, ast.Name):
+        called = scope.get(function.id)
+        if called is None and function.id in dir(builtins):
+            return set()
+    elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+        called = getattr(scope.get(function.value.id), function.attr, _NOTHING)
+    else:
+        return set()
+    if isinstance(called, JITFunction) and not any(_writes(n) for n in names_used(called)):
+        return set()
+    imported = _writes(str(getattr(called, "__name__", "")))  # from triton.language import store
+    if called is None or imported or isinstance(called, JITFunction):
+        return set().union(set(), *(_names(a) for a in passed))
+    return set()
+
+
+_NOTHING = object()
+
+
+def _writes(name: str) -> bool:
+    return name in ("store", "scatter") or name.startswith("atomic_")
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}

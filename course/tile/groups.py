@@ -1,0 +1,118 @@
+"""Programs that disagree: values split by group, and put together again.
+
+A value carries a row a program, or one row for all. Where control flow divides the programs,
+each group works on its own rows; when the groups meet, the rows are interleaved again in the
+order of the programs.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+
+from course.tile.transfers import BlockPointer
+from course.tile.values import Value
+
+
+class Disagreement(Exception):
+    """Two groups leave different kinds of thing in one variable."""
+
+
+def _handle(handle: Any, change: Callable[[Value], Value]) -> Any:
+    if isinstance(handle, Value):
+        return change(handle)
+    if isinstance(handle, BlockPointer):
+        moved = copy.copy(handle)
+        moved.base = change(handle.base)
+        for name in ("extent", "strides", "offsets"):
+            setattr(moved, name, [change(value) for value in getattr(handle, name)])
+        return moved
+    return handle
+
+
+def _changed(value: Any, change: Callable[[Value], Value]) -> Any:
+    if isinstance(value, tl.tensor):
+        handle = _handle(value.handle, change)
+        return value if handle is value.handle else tl.tensor(handle, value.type)
+    if isinstance(value, tl.tuple):
+        return tl.tuple([_changed(item, change) for item in value.values], value.type)
+    if isinstance(value, tl.core.tensor_descriptor_base):
+        moved = copy.copy(value)
+        moved.handle = _handle(value.handle, change)
+        return moved
+    return value
+
+
+def taken(value: Any, rows: np.ndarray) -> Any:
+    """The rows of some of the programs."""
+
+    def change(part: Value) -> Value:
+        return part if part.data.shape[0] == 1 else part.with_data(part.data[rows])
+
+    return _changed(value, change)
+
+
+def _parts(value: Any) -> list[Value]:
+    found: list[Value] = []
+
+    def note(part: Value) -> Value:
+        found.append(part)
+        return part
+
+    _changed(value, note)
+    return found
+
+
+def joined(values: Sequence[Any], rows: Sequence[np.ndarray], count: int) -> Any:
+    """One value from several groups': `rows` say which programs each holds.
+
+    Raises:
+        Disagreement: where the groups hold different types.
+    """
+    first = values[0]
+    if all(value is first for value in values) and _uniform(first):
+        return first
+    if not isinstance(first, tl.tensor | tl.tuple | tl.core.tensor_descriptor_base):
+        if all(type(v) is type(first) and _plain(v) == _plain(first) for v in values):
+            return first
+        raise Disagreement("a constant that is not the same on both sides")
+    if any(type(v) is not type(first) or v.type != first.type for v in values):
+        types = sorted({str(getattr(v, "type", type(v).__name__)) for v in values})
+        raise Disagreement(" and ".join(types))
+    pieces = [iter(_parts(value)) for value in values]
+
+    def change(_: Value) -> Value:
+        parts = [next(piece) for piece in pieces]
+        if all(p.data.shape[0] == 1 for p in parts) and all(
+            p.data is parts[0].data or np.array_equal(p.data, parts[0].data) for p in parts
+        ):
+            return parts[0]
+        block = np.broadcast_shapes(*(p.data.shape[1:] for p in parts))
+        data = np.empty((count, *block), parts[0].data.dtype)
+        for part, where in zip(parts, rows, strict=True):
+            data[where] = part.data
+        return parts[0].with_data(data)
+
+    return _changed(first, change)
+
+
+def _uniform(value: Any) -> bool:
+    return all(part.data.shape[0] == 1 for part in _parts(value))
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, tl.constexpr) else value
+
+
+def places(groups: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """(all programs, ascending, where each group's programs stand among them)."""
+    together = np.concatenate(groups)
+    order = np.argsort(together, kind="stable")
+    position = np.empty(len(order), np.int64)
+    position[order] = np.arange(len(order))
+    ends = np.cumsum([len(group) for group in groups])
+    return together[order], np.split(position, ends[:-1])

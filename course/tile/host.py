@@ -1,0 +1,110 @@
+"""Launching Triton kernels without a GPU: `kernel[grid](...)` as Triton spells it.
+
+`install` takes over the launch of a jitted function, nothing else. On a machine with a GPU a
+launch runs there, except inside `course.measure()`, where it runs on the engine, metered; the
+tensors come to the CPU and go back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import torch
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.jit import JITFunction
+
+from course.faults import KernelFault
+from course.simt import host
+from course.tile.launch import launch
+from course.traffic import Traffic
+
+
+@cache
+def has_gpu() -> bool:
+    """Whether Triton could launch on a GPU here."""
+    return bool(torch.cuda.is_available())
+
+
+def measuring() -> bool:
+    """Whether a `with course.measure()` is open."""
+    return bool(host._measuring)
+
+
+def _note(traffic: Traffic | None) -> None:
+    if traffic is not None:
+        for parts in host._measuring:
+            parts.append(traffic)
+
+
+def run_on_engine(
+    kernel: Any, args: Sequence[Any], grid: Any, named: dict[str, Any], **options: Any
+) -> Traffic:
+    """Launches a kernel on the engine; tensors that lie on a GPU come and go.
+
+    Raises:
+        KernelFault: what the launch or the kernel did wrong.
+    """
+    moved: list[tuple[torch.Tensor, torch.Tensor]] = []
+    arguments = [_local(value, moved) for value in args]
+    by_name = {name: _local(value, moved) for name, value in named.items()}
+    try:
+        traffic = launch(kernel, arguments, grid, by_name, **options)
+    except KernelFault as fault:
+        _note(fault.traffic)
+        raise
+    finally:
+        for there, here in moved:
+            there.copy_(here)
+    _note(traffic)
+    return traffic
+
+
+def _local(value: Any, moved: list[tuple[torch.Tensor, torch.Tensor]]) -> Any:
+    """A tensor on the CPU; tensors that share storage on the GPU are not followed."""
+    if isinstance(value, torch.Tensor) and value.device.type == "cuda":
+        here = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
+        here.copy_(value)
+        moved.append((value, here))
+        return here
+    return value
+
+
+def _run(on_gpu: Callable[..., Any]) -> Callable[..., Any]:
+    def run(self: Any, *args: Any, grid: Any, warmup: bool, **named: Any) -> Any:
+        if warmup or (has_gpu() and not measuring()):
+            return on_gpu(self, *args, grid=grid, warmup=warmup, **named)
+        for hook in self.pre_run_hooks:
+            hook(*args, **named)
+        run_on_engine(self, args, grid, named)
+        return None
+
+    return run
+
+
+def _autotuned(on_gpu: Callable[..., Any]) -> Callable[..., Any]:
+    def run(self: Any, *args: Any, **named: Any) -> Any:
+        """There is nothing to time here: the first configuration that is left is taken."""
+        if has_gpu() and not measuring():
+            return on_gpu(self, *args, **named)
+        self.nargs = dict(zip(self.arg_names, args, strict=False))
+        config = self.prune_configs(named)[0] if len(self.configs) > 1 else self.configs[0]
+        self.best_config = config
+        if config.pre_hook is not None:
+            config.pre_hook({**self.nargs, **named, **config.all_kwargs()})
+        try:
+            return self.fn.run(*args, **named, **config.all_kwargs())
+        finally:
+            self.nargs = None
+
+    return run
+
+
+def install() -> None:
+    """Takes over the launch of jitted functions, once."""
+    if getattr(JITFunction, "_course_installed", False):
+        return
+    JITFunction.run = _run(JITFunction.run)
+    Autotuner.run = _autotuned(Autotuner.run)
+    JITFunction._course_installed = True

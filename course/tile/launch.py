@@ -1,0 +1,151 @@
+"""One launch of a Triton kernel: its arguments, its grid, and the programs in batches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import triton
+
+from course.faults import KernelFault, Outcome
+from course.tile.arguments import Passed, bound
+from course.tile.functions import base_function, code_of, names_used
+from course.tile.memory import Memory
+from course.tile.meter import Listener, Meter
+from course.tile.run import Run
+from course.tile.values import Unsupported
+from course.tile.walker import Walker
+from course.traffic import Traffic
+
+#: Elements of one value of all programs that run together: large enough that NumPy works on
+#: long rows, small enough that a launch needs some hundreds of megabytes at most.
+BATCH_ELEMENTS = 1 << 19
+#: Statements that one batch may execute before its kernel counts as endless.
+STEP_LIMIT = 200_000
+MAX_GRID = (2**31 - 1, 65535, 65535)
+MAX_PROGRAMS = 1 << 24  # beyond this the engine would run for hours
+
+Grid = int | Sequence[int] | Callable[[dict[str, Any]], Sequence[int]]
+
+
+def launch(
+    kernel: Any,
+    args: Sequence[Any],
+    grid: Grid,
+    named: dict[str, Any] | None = None,
+    *,
+    step_limit: int = STEP_LIMIT,
+    together: int | None = None,
+    printing: bool = True,
+    listener: Listener | None = None,
+) -> Traffic:
+    """Runs a kernel on every program of a grid; tensors are changed in place.
+
+    Args:
+        kernel: a `@triton.jit` function.
+        args: CPU tensors, numbers, host tensor descriptors.
+        grid: programs along x, y, z, or a function of the arguments that gives them.
+        named: arguments by name, constants and launch options among them.
+        step_limit: statements that one batch of programs may execute.
+        together: how many programs run at once; 1 is the slow path that the fast one is
+            held to. By default as many as memory allows.
+        printing: whether what the kernel prints is printed here when it ends.
+        listener: hears of every access, in order (see `course.tile.cache`).
+
+    Raises:
+        KernelFault: what the launch or the kernel did wrong; its `traffic` holds the counts.
+    """
+    function = base_function(kernel)
+    _check_jitted(function, kernel)
+    given = bound(function, tuple(args), dict(named or {}))
+    extent = _extent(grid, given)
+    passed = Passed(function, given)
+    run = Run(extent, step_limit)
+    meter = Meter(listener)
+    names = names_used(function)
+    locks = bool(names & {"atomic_cas", "atomic_xchg"})
+    run.memory = Memory(run, passed.views, meter, ordered_by_locks=locks)
+    sizes = function.__dict__.setdefault("_course_sizes", {})
+    key = repr(sorted(passed.constants.items(), key=lambda item: item[0]))
+    run.largest = sizes.get(key, _guess(passed.constants))
+    programs = extent[0] * extent[1] * extent[2]
+    walker = Walker(run)
+    first = 0
+    try:
+        with np.errstate(all="ignore"):
+            passed.make_descriptors(walker.semantic)
+            while first < programs:
+                batch = 1 if locks else together or max(1, BATCH_ELEMENTS // run.largest)
+                last = min(programs, first + batch)
+                run.start(np.arange(first, last))
+                walker.kernel(function, passed.values)
+                first = last
+    except KernelFault as fault:
+        fault.traffic = meter.traffic()
+        raise
+    except Unsupported as what:
+        refusal = run.fault(Outcome.NOT_MEASURED, "tile_unsupported", detail=str(what))
+        refusal.traffic = meter.traffic()
+        raise refusal from None
+    except (TypeError, ValueError, AssertionError) as error:
+        refusal = run.fault(Outcome.DOES_NOT_COMPILE, "triton_refuses", detail=str(error))
+        refusal.traffic = meter.traffic()
+        raise refusal from error
+    finally:
+        if printing and run.printed:
+            print("\n".join(run.printed))
+    sizes[key] = run.largest
+    return meter.traffic()
+
+
+def _guess(constants: dict[str, Any]) -> int:
+    """Elements of the largest block, before the kernel has run once: two constants multiplied."""
+    sizes = sorted(
+        (v for v in constants.values() if isinstance(v, int) and not isinstance(v, bool) and v > 1),
+        reverse=True,
+    )
+    return max(1, min(int(np.prod(sizes[:2], dtype=np.int64)), 1 << 17) if sizes else 1)
+
+
+def _check_jitted(function: Any, kernel: Any) -> None:
+    if not hasattr(function, "params") or not hasattr(function, "parse"):
+        raise KernelFault(
+            Outcome.REJECTED,
+            "tile_not_jitted",
+            None,
+            name=getattr(kernel, "__name__", str(kernel)),
+        )
+    if os.environ.get("TRITON_INTERPRET") == "1" or triton.knobs.runtime.interpret:
+        raise KernelFault(Outcome.NOT_MEASURED, "tile_interpreter", None)
+
+
+def _extent(grid: Grid, given: dict[str, Any]) -> tuple[int, int, int]:
+    if callable(grid):
+        try:
+            grid = grid(given)
+        except KeyError as error:
+            raise KernelFault(
+                Outcome.REJECTED, "tile_grid_name", None, name=str(error.args[0])
+            ) from None
+    items = (grid,) if isinstance(grid, int | np.integer) else grid
+    shape = tuple(items) if isinstance(items, tuple | list) else ()
+    whole = all(isinstance(i, int | np.integer) and not isinstance(i, bool) for i in shape)
+    if not 1 <= len(shape) <= 3 or not whole:
+        raise KernelFault(Outcome.REJECTED, "tile_grid", None, grid=grid)
+    x, y, z = (*map(int, shape), 1, 1)[:3]
+    if min(x, y, z) < 1:
+        raise KernelFault(Outcome.REJECTED, "tile_zero_grid", None, grid=tuple(map(int, shape)))
+    if any(n > most for n, most in zip((x, y, z), MAX_GRID, strict=True)):
+        raise KernelFault(Outcome.REJECTED, "tile_grid", None, grid=shape, limit=MAX_GRID)
+    if x * y * z > MAX_PROGRAMS:
+        raise KernelFault(
+            Outcome.TIMED_OUT, "tile_too_large", None, programs=x * y * z, limit=MAX_PROGRAMS
+        )
+    return x, y, z
+
+
+def first_line(kernel: Any) -> int:
+    """The line of a kernel's `def`."""
+    return code_of(base_function(kernel)).first_line

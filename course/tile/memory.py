@@ -1,0 +1,315 @@
+"""Global memory: the tensors of a launch, and every access checked before it is made.
+
+A pointer is a number: its upper bits name the tensor that was passed (view 0, 1, ...), its
+lower 40 bits the byte in that tensor's allocation, with 2^39 added so that a stray to either
+side stays recognisable as one from that tensor. An allocation starts at a multiple of 256
+bytes, as on a GPU; views of it keep their offsets.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+
+from course.faults import Outcome
+from course.tile.atomics import updated
+from course.tile.meter import Meter
+from course.tile.races import History
+from course.tile.run import Run
+from course.tile.tensors import View
+from course.tile.values import (
+    Unsupported,
+    Value,
+    bf16_from_bits,
+    bf16_to_bits,
+    is_bf16,
+    numpy_type,
+)
+
+REGION_BITS = 40
+MIDDLE = 1 << (REGION_BITS - 1)
+_BYTE = (1 << REGION_BITS) - 1
+
+
+def address_of(view: View) -> int:
+    """The virtual address of a view's first element."""
+    return ((view.number + 1) << REGION_BITS) + MIDDLE + view.offset_bytes
+
+
+class Memory:
+    """All tensors of a launch."""
+
+    def __init__(self, run: Run, views: list[View], meter: Meter, ordered_by_locks: bool) -> None:
+        self.run = run
+        self.views = views
+        self.meter = meter
+        self.histories: dict[int, History] = {}
+        self.ordered_by_locks = ordered_by_locks
+
+    # ------------------------------------------------------------ accesses
+
+    def load(
+        self, pointer: Value, mask: Value | None, other: Value | None, descriptor: bool = False
+    ) -> Value:
+        """The elements at `pointer`; where the mask is false, `other` or 0."""
+        element = pointer.type.scalar.element_ty
+        dtype = _stored_type(element)
+        active = _mask(mask)
+        fill: Any = 0 if other is None else other.data
+        if active is not None and not active.any():
+            data = np.broadcast_to(np.asarray(fill, numpy_type(element)), active.shape)
+            return Value(data, element, pointer.shape)
+        several = self._several(pointer, active)
+        if several:
+            data = np.asarray(fill, numpy_type(element))
+            for part in several:
+                found = self.load(pointer, part, None, descriptor).data
+                data = np.where(part.data, found, data)
+            return Value(data, element, pointer.shape)
+        view, addresses = self._checked(pointer, active, dtype.itemsize, "loads from")
+        self.meter.access(self.run, view, "load", addresses, active, pointer.shape, descriptor)
+        places = _places(addresses, dtype.itemsize)
+        if view.allocation.tracked:
+            self._history(view).load(self.run, view, places, active, pointer.shape, dtype.itemsize)
+        else:
+            view.allocation.unseen = True
+        values = _decoded(view.allocation.as_type(dtype).take(places), element)
+        if active is not None:
+            values = np.where(active, values, fill)
+        return Value(values, element, pointer.shape)
+
+    def store(
+        self, pointer: Value, value: Value, mask: Value | None, descriptor: bool = False
+    ) -> None:
+        """Stores elements where the mask is true."""
+        dtype = _stored_type(pointer.type.scalar.element_ty)
+        active = _mask(mask)
+        if active is not None and not active.any():
+            return
+        several = self._several(pointer, active)
+        if several:
+            for part in several:
+                self.store(pointer, value, part, descriptor)
+            return
+        view, addresses = self._checked(pointer, active, dtype.itemsize, "stores to")
+        self.meter.access(self.run, view, "store", addresses, active, pointer.shape, descriptor)
+        shape = (self.run.count, *pointer.shape)
+        places = np.broadcast_to(_places(addresses, dtype.itemsize), shape)
+        values = np.broadcast_to(_encoded(value), shape)
+        programs = self._programs(shape)
+        if active is not None:
+            keep = np.broadcast_to(active, shape)
+            places, values, programs = places[keep], values[keep], programs[keep]
+        self._writable(view)
+        self._history(view).store(self.run, view, places, programs, dtype.itemsize)
+        memory = view.allocation.as_type(dtype)
+        memory[places] = values
+        self._agreed(view, memory, places, values, programs)
+
+    def atomic(
+        self,
+        operation: str,
+        pointer: Value,
+        value: Value,
+        mask: Value | None,
+        expected: Value | None = None,
+        descriptor: bool = False,
+    ) -> Value:
+        """Updates elements in the order of the programs; gives what each found."""
+        element = pointer.type.scalar.element_ty
+        dtype = _stored_type(element)
+        active = _mask(mask)
+        shape = (self.run.count, *pointer.shape)
+        found = np.zeros(shape, numpy_type(element))
+        if active is not None and not active.any():
+            return Value(found, element, pointer.shape)
+        several = self._several(pointer, active)
+        if several:
+            for part in several:
+                old = self.atomic(operation, pointer, value, part, expected, descriptor).data
+                found = np.where(part.data, old, found)
+            return Value(found, element, pointer.shape)
+        view, addresses = self._checked(pointer, active, dtype.itemsize, "updates")
+        self.meter.access(self.run, view, "atomic", addresses, active, pointer.shape, descriptor)
+        places = np.broadcast_to(_places(addresses, dtype.itemsize), shape)
+        keep = np.ones(shape, np.bool_) if active is None else np.broadcast_to(active, shape)
+        self._writable(view)
+        self._history(view).atomic(
+            self.run, view, places[keep], self._programs(shape)[keep], dtype.itemsize
+        )
+        memory = view.allocation.as_type(dtype)
+        given = np.broadcast_to(value.data, shape)[keep]
+        wanted = None if expected is None else np.broadcast_to(expected.data, shape)[keep]
+        if is_bf16(element):
+            wide = bf16_from_bits(memory)
+            found[keep] = updated(operation, wide, places[keep], given, wanted, bf16=True)
+            memory[places[keep]] = bf16_to_bits(wide[places[keep]])
+        else:
+            found[keep] = updated(operation, memory, places[keep], given, wanted)
+        return Value(found, element, pointer.shape)
+
+    # ------------------------------------------------------------ checks
+
+    def _agreed(
+        self,
+        view: View,
+        memory: np.ndarray,
+        places: np.ndarray,
+        values: np.ndarray,
+        programs: np.ndarray,
+    ) -> None:
+        """Two elements of one block stored to one place must be equal: nobody knows which wins."""
+        bits = f"i{memory.dtype.itemsize}"
+        kept = memory[places].view(bits)
+        lost = kept != np.ascontiguousarray(values, memory.dtype).view(bits)
+        if not lost.any():
+            return
+        at = np.unravel_index(int(lost.argmax()), lost.shape)
+        self.run.fail(
+            Outcome.RACE,
+            "tile_race_lanes",
+            array=view.name,
+            index=view.index_of(int(places[at]) * memory.dtype.itemsize),
+            program=self.run.shown_program(int(programs[at])),
+        )
+
+    def _programs(self, shape: tuple[int, ...]) -> np.ndarray:
+        rows = self.run.programs.astype(np.int32).reshape(-1, *(1,) * (len(shape) - 1))
+        return np.broadcast_to(rows, shape)
+
+    def _history(self, view: View) -> History:
+        allocation = view.allocation
+        found = self.histories.get(allocation.number)
+        if found is None:
+            if allocation.unseen:
+                raise Unsupported("a store through a pointer that it cannot follow")
+            found = History(allocation, self.ordered_by_locks)
+            self.histories[allocation.number] = found
+            allocation.tracked = True
+        return found
+
+    def _writable(self, view: View) -> None:
+        if not view.writeable:
+            self.run.fail(
+                Outcome.DOES_NOT_COMPILE,
+                "launch_argument",
+                name=view.name,
+                detail="it is read-only, and the kernel writes it",
+            )
+
+    def _checked(
+        self, pointer: Value, active: np.ndarray | None, size: int, verb: str
+    ) -> tuple[View, np.ndarray]:
+        """(the view, byte offsets in its allocation) of an access that may be made.
+
+        Masked-off lanes get the offset of a lane that is active.
+        """
+        addresses = pointer.data
+        if active is not None:
+            shape = np.broadcast_shapes(addresses.shape, active.shape)
+            wide = np.broadcast_to(addresses, shape)
+            lanes = np.broadcast_to(active, shape)
+            first = wide[np.unravel_index(int(lanes.argmax()), shape)]
+            addresses = np.where(lanes, wide, first)
+        low, high = int(addresses.min()), int(addresses.max())
+        number = (low >> REGION_BITS) - 1
+        if high >> REGION_BITS != low >> REGION_BITS or not 0 <= number < len(self.views):
+            self._foreign(addresses, active, verb)
+        view = self.views[number]
+        base = ((number + 1) << REGION_BITS) + MIDDLE
+        if low < base + view.first_byte or high - base + size > view.end_byte:
+            outside = (addresses < base + view.first_byte) | (
+                addresses > base + view.end_byte - size
+            )
+            self._outside(view, addresses - base, outside, active, size, verb)
+        offsets = addresses - base
+        if not view.dense or size != view.itemsize:
+            bad = view.not_elements(offsets, size)
+            if bad is not None:
+                self._outside(view, offsets, bad, active, size, verb)
+        return view, offsets
+
+    def _several(self, pointer: Value, active: np.ndarray | None) -> list[Value]:
+        """Masks of the lanes of each tensor, where one access reaches into more than one."""
+        if len(self.views) == 1:
+            return []
+        low, high = int(pointer.data.min()), int(pointer.data.max())
+        if low >> REGION_BITS == high >> REGION_BITS:
+            return []
+        regions = pointer.data >> REGION_BITS
+        lanes = True if active is None else active
+        shape = np.broadcast_shapes(regions.shape, np.shape(lanes))
+        numbers = np.unique(np.broadcast_to(regions, shape)[np.broadcast_to(lanes, shape)])
+        if len(numbers) < 2 or numbers[0] < 1 or numbers[-1] > len(self.views):
+            return []
+        return [Value((regions == number) & lanes, tl.int1, pointer.shape) for number in numbers]
+
+    def _foreign(self, addresses: np.ndarray, active: np.ndarray | None, verb: str) -> None:
+        numbers = (addresses >> REGION_BITS) - 1
+        at, program = self._first(numbers != numbers.clip(0, len(self.views) - 1), active)
+        self.run.fail(
+            Outcome.OUT_OF_BOUNDS,
+            "tile_no_tensor",
+            doing=verb,
+            address=hex(int(addresses[at]) & (2**64 - 1)),
+            program=program,
+        )
+
+    def _outside(
+        self,
+        view: View,
+        offsets: np.ndarray,
+        outside: np.ndarray,
+        active: np.ndarray | None,
+        size: int,
+        verb: str,
+    ) -> None:
+        at, program = self._first(outside, active)
+        index = view.index_of(int(offsets[at]))
+        self.run.fail(
+            Outcome.OUT_OF_BOUNDS,
+            "tile_out_of_bounds",
+            array=view.name,
+            index=index,
+            shape=view.shape,
+            elements=view.elements,
+            program=program,
+            doing=verb,
+        )
+
+    def _first(self, bad: np.ndarray, active: np.ndarray | None) -> tuple[tuple[int, ...], str]:
+        lanes = bad if active is None else bad & active
+        at = np.unravel_index(int(lanes.argmax()), lanes.shape)
+        row = int(at[0])
+        program = self.run.programs[row if lanes.shape[0] > 1 else 0]
+        where = tuple(int(i) for i in at)
+        return where, self.run.shown_program(int(program))
+
+
+def _mask(mask: Value | None) -> np.ndarray | None:
+    """The mask's data, or None where every lane is active."""
+    return None if mask is None or mask.data.all() else mask.data
+
+
+def _stored_type(element: Any) -> np.dtype:
+    if is_bf16(element):
+        return np.dtype(np.int16)
+    dtype = numpy_type(element)
+    return np.dtype(np.int8) if dtype.kind == "b" else dtype
+
+
+def _places(offsets: np.ndarray, size: int) -> np.ndarray:
+    shift = size.bit_length() - 1
+    return offsets >> shift if shift else offsets
+
+
+def _decoded(values: np.ndarray, element: Any) -> np.ndarray:
+    if is_bf16(element):
+        return bf16_from_bits(values)
+    return values.astype(np.bool_) if numpy_type(element).kind == "b" else values
+
+
+def _encoded(value: Value) -> np.ndarray:
+    return bf16_to_bits(value.data) if is_bf16(value.type) else value.data

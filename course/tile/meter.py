@@ -1,0 +1,187 @@
+"""Counting: the distinct 32-byte sectors that each program's access touches.
+
+One load or store of a program moves each sector that holds one of its active elements once;
+the compiler's layout then splits it over warps so that no sector is asked for twice. That is
+what the hardware's L1 counters show on aligned kernels (`course/tests/tile/hardware`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from course.tile.run import Run
+from course.tile.tensors import View
+from course.traffic import SECTOR_BYTES, Site, Traffic
+
+_SHIFT = SECTOR_BYTES.bit_length() - 1
+
+
+class SiteCounter:
+    """One access in the source, while the launch runs."""
+
+    def __init__(self) -> None:
+        self.sectors = 0
+        self.lane_bytes = 0
+        #: touched sectors by allocation
+        self.touched: dict[int, np.ndarray] = {}
+
+
+#: what hears of every access: distinct sectors a program, numbered through all allocations,
+#: and whether they are stored
+Listener = Callable[[np.ndarray, bool], None]
+_ALLOCATION = 1 << 40  # sectors of one allocation are numbered from a multiple of this
+
+
+class Meter:
+    """Everything that is counted in one launch."""
+
+    def __init__(self, listener: Listener | None = None) -> None:
+        self.listener = listener
+        self.sites: dict[tuple[str, str, int, int, bool], SiteCounter] = {}
+
+    def access(
+        self,
+        run: Run,
+        view: View,
+        direction: str,
+        offsets: np.ndarray,
+        active: np.ndarray | None,
+        shape: tuple[int, ...],
+        descriptor: bool,
+    ) -> None:
+        """Counts one access of every program of the group.
+
+        Args:
+            offsets: byte offsets in the view's allocation, (programs or 1, *block axes or 1).
+            active: the mask, or None where every lane is active.
+            shape: the block's shape.
+        """
+        key = (view.name, direction, run.line, run.column, descriptor)
+        site = self.sites.get(key)
+        if site is None:
+            site = self.sites[key] = SiteCounter()
+        allocation = view.allocation
+        touched = site.touched.get(allocation.number)
+        if touched is None:
+            touched = site.touched[allocation.number] = np.zeros(allocation.sectors, np.bool_)
+        whole = run.count
+        for size in shape:
+            whole *= size
+        if active is None:
+            lanes, rows = whole, offsets.shape[0]
+            sectors = _whole(offsets, touched)
+        else:
+            lanes = int(np.count_nonzero(active)) * (whole // active.size)
+            both = np.broadcast_shapes(offsets.shape, active.shape)
+            rows = both[0]
+            sectors = _masked(
+                np.broadcast_to(offsets, both), np.broadcast_to(active, both), touched
+            )
+        site.sectors += sectors * (run.count // rows)
+        if self.listener is not None:
+            block = np.broadcast_shapes(offsets.shape, () if active is None else active.shape)
+            base = allocation.number * _ALLOCATION
+            listed = _listed(np.broadcast_to(offsets, block), active, run.count) + base
+            self.listener(listed, direction != "load")
+        site.lane_bytes += lanes * view.itemsize
+
+    def traffic(self) -> Traffic:
+        """The counts so far, as the learner sees them."""
+        sites = []
+        unions: dict[tuple[str, str], dict[int, np.ndarray]] = {}
+        for key, site in sorted(self.sites.items(), key=lambda item: item[0][2:4]):
+            array, direction, line, column, descriptor = key
+            footprint = sum(int(t.sum()) for t in site.touched.values()) * SECTOR_BYTES
+            sites.append(
+                Site(
+                    array,
+                    direction,
+                    line,
+                    column,
+                    None,
+                    site.sectors,
+                    site.lane_bytes,
+                    footprint,
+                    descriptor,
+                )
+            )
+            union = unions.setdefault((array, direction), {})
+            for number, touched in site.touched.items():
+                union[number] = touched | union[number] if number in union else touched
+        return Traffic(
+            sites=sites,
+            footprints={
+                key: sum(int(t.sum()) for t in union.values()) * SECTOR_BYTES
+                for key, union in unions.items()
+            },
+            launches=1,
+        )
+
+
+def _by_step(offsets: np.ndarray) -> list[int]:
+    """Block axes, largest step first: in that order neighbours in memory are neighbours here."""
+    first = (0,) * offsets.ndim
+    steps = {}
+    for axis in range(1, offsets.ndim):
+        if offsets.shape[axis] > 1:
+            second = first[:axis] + (1,) + first[axis + 1 :]
+            steps[axis] = abs(int(offsets[second]) - int(offsets[first]))
+    return sorted(steps, key=lambda axis: -steps[axis])
+
+
+def _arranged(array: np.ndarray, axes: list[int]) -> np.ndarray:
+    """(rows, lanes) with the axes in a given order; axes of size 1 fall away."""
+    rest = [axis for axis in range(1, array.ndim) if axis not in axes]
+    return array.transpose(0, *rest, *axes).reshape(array.shape[0], -1)
+
+
+def _whole(offsets: np.ndarray, touched: np.ndarray) -> int:
+    """Distinct sectors, summed over rows, where every lane is active; marks them."""
+    rows = offsets.shape[0]
+    if offsets.size == rows:
+        touched[offsets.reshape(-1) >> _SHIFT] = True
+        return rows
+    sectors = _arranged(offsets, _by_step(offsets)) >> _SHIFT
+    fresh = sectors[:, 1:] != sectors[:, :-1]
+    touched[sectors[:, 0]] = True
+    seen = sectors[:, 1:][fresh]
+    touched[seen] = True
+    if bool((sectors[:, 1:] >= sectors[:, :-1]).all()):
+        return rows + len(seen)
+    owners = np.repeat(np.arange(rows), np.count_nonzero(fresh, axis=1))
+    return _distinct(
+        np.concatenate([sectors[:, 0], seen]), np.concatenate([np.arange(rows), owners])
+    )
+
+
+def _masked(offsets: np.ndarray, active: np.ndarray, touched: np.ndarray) -> int:
+    """As `_whole`, for the active lanes."""
+    axes = _by_step(offsets)
+    lanes = _arranged(active, axes) if len(axes) else active.reshape(active.shape[0], -1)
+    sectors = _arranged(offsets, axes)[lanes] >> _SHIFT
+    owners = np.repeat(np.arange(len(lanes)), np.count_nonzero(lanes, axis=1))
+    other = owners[1:] != owners[:-1]
+    fresh = np.r_[True, (sectors[1:] != sectors[:-1]) | other]
+    touched[sectors[fresh]] = True
+    if bool((other | (sectors[1:] >= sectors[:-1])).all()):
+        return int(np.count_nonzero(fresh))
+    return _distinct(sectors[fresh], owners[fresh])
+
+
+def _listed(offsets: np.ndarray, active: np.ndarray | None, count: int) -> np.ndarray:
+    """The sectors of each program in turn, each once."""
+    shape = (count, *offsets.shape[1:])
+    sectors = np.broadcast_to(offsets, shape) >> _SHIFT
+    lanes = np.broadcast_to(True if active is None else active, shape)
+    rows = zip(sectors.reshape(count, -1), lanes.reshape(count, -1), strict=True)
+    return np.concatenate([np.unique(row[keep]) for row, keep in rows])
+
+
+def _distinct(sectors: np.ndarray, owners: np.ndarray) -> int:
+    """Distinct pairs of a sector and the row that touches it."""
+    low = int(sectors.min())
+    keys = owners * (int(sectors.max()) - low + 1) + (sectors - low)
+    keys.sort()
+    return 1 + int(np.count_nonzero(keys[1:] != keys[:-1])) if len(keys) else 0

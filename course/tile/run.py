@@ -1,0 +1,118 @@
+"""What one launch has while it runs: its grid, the group of programs, the place in the source."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from course.faults import KernelFault, Outcome
+from course.tile.values import Value
+
+PRINTED_LINES = 200
+
+
+class Run:
+    """The state that builder, memory and walker share.
+
+    Attributes:
+        programs: numbers of the programs that run now, ascending, x fastest.
+        line, column: the place in the learner's source that is being executed.
+        largest: elements of the largest block of one program so far.
+    """
+
+    def __init__(self, grid: tuple[int, int, int], step_limit: int) -> None:
+        self.grid = grid
+        self.step_limit = step_limit
+        self.steps = 0
+        self.programs = np.zeros(1, np.int64)
+        self.line = 0
+        self.column = 0
+        self.largest = 1
+        self.printed: list[str] = []
+        self.memory: Any = None
+        self._places: dict[int, np.ndarray] = {}
+
+    @property
+    def count(self) -> int:
+        """How many programs run now."""
+        return len(self.programs)
+
+    def start(self, programs: np.ndarray) -> None:
+        """The next batch of programs."""
+        self.programs = programs
+        self.steps = 0
+
+    def program_id(self, axis: int) -> np.ndarray:
+        """(programs,) int32: the place of each along one axis of the grid."""
+        x, y, _ = self.grid
+        ids = self.programs
+        if self.grid[axis] == 1:
+            return np.zeros(1, np.int32)
+        if axis == 0:
+            return (ids % x).astype(np.int32)
+        return (ids // x % y if axis == 1 else ids // (x * y)).astype(np.int32)
+
+    def shown_program(self, number: int) -> str:
+        """A program's place in the grid, as `tl.program_id` counts."""
+        x, y, z = self.grid
+        place = (number % x, number // x % y, number // (x * y))
+        if z > 1:
+            return f"({place[0]}, {place[1]}, {place[2]})"
+        return f"({place[0]}, {place[1]})" if y > 1 else str(place[0])
+
+    def note_size(self, elements: int) -> None:
+        """Remembers the largest block: it decides how many programs run at once."""
+        if elements > self.largest:
+            self.largest = elements
+
+    def step(self) -> None:
+        """One statement of one group."""
+        self.steps += 1
+        if self.steps > self.step_limit:
+            raise self.fault(
+                Outcome.TIMED_OUT,
+                "tile_timed_out",
+                steps=self.step_limit,
+                program=self.shown_program(int(self.programs[0])),
+            )
+
+    def fault(self, outcome: Outcome, message_id: str, **fields: object) -> KernelFault:
+        """A fault on the line that is being executed."""
+        return KernelFault(outcome, message_id, self.line or None, **fields)
+
+    def fail(self, outcome: Outcome, message_id: str, **fields: object) -> NoReturn:
+        """Raises it."""
+        raise self.fault(outcome, message_id, **fields)
+
+    # ------------------------------------------------------------ words from the kernel
+
+    def print_values(self, prefix: str, hex_: bool, values: list[Value]) -> None:
+        """`tl.device_print`, a line a program and value; the first few hundred lines."""
+        for at, program in enumerate(self.programs):
+            if len(self.printed) > PRINTED_LINES:
+                return
+            if len(self.printed) == PRINTED_LINES:
+                self.printed.append(f"... (only the first {PRINTED_LINES} lines are shown)")
+                return
+            shown = []
+            for value in values:
+                data = value.whole()
+                row = data[at if data.shape[0] > 1 else 0]
+                shown.append(np.vectorize(hex)(row) if hex_ and row.dtype.kind == "i" else row)
+            text = " ".join(str(item) for item in shown)
+            self.printed.append(f"program {self.shown_program(int(program))}:{prefix}{text}")
+
+    def check_assertion(self, condition: Value, message: str) -> None:
+        """`tl.device_assert` and `assert`."""
+        data = condition.whole()
+        rows = data.reshape(data.shape[0], -1).all(axis=1)
+        if not rows.all():
+            at = int(np.argmin(rows))
+            program = self.programs[at if data.shape[0] > 1 else 0]
+            self.fail(
+                Outcome.WRONG_ANSWER,
+                "tile_assertion",
+                program=self.shown_program(int(program)),
+                message=message,
+            )

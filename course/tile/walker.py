@@ -1,0 +1,307 @@
+"""Statements of a kernel: assignments, and control flow on which programs may disagree.
+
+A branch on a value that differs between programs is taken by groups: each group runs its side
+with its own rows of every variable, and the groups meet behind the branch. A loop goes on with
+the programs that still have an iteration; the others wait at its end. Each effect happens
+exactly once.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+
+from course.tile.builder import Builder
+from course.tile.expressions import Frame, plain
+from course.tile.functions import code_of
+from course.tile.groups import Disagreement, joined, places, taken
+from course.tile.loops import Loops
+from course.tile.run import Run
+from course.tile.semantic import Semantic
+from course.tile.values import Value
+
+MOST_CALLS = 60
+_NOBODY = np.zeros(0, np.int64)
+
+
+class Walker(Loops):
+    """Runs a kernel's body for the run's current group of programs."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.semantic = Semantic(Builder(run))
+        self.depth = 0
+        self._signatures = {}
+        self.frame: Frame
+
+    # ------------------------------------------------------------ functions
+
+    def kernel(self, function: Any, arguments: dict[str, Any]) -> None:
+        """Runs a kernel with its arguments bound."""
+        self.frame = Frame(code_of(function), dict(arguments))
+        self.block(self.frame.code.body)
+
+    def call_JitFunction(
+        self, fn: Any, args: Any, kwargs: dict[str, Any], caller_context: Any = None
+    ) -> Any:
+        """Runs a jitted function and gives what it returns."""
+        try:
+            bound = fn.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise self.refuse(f"{fn.__name__}: {error}") from None
+        bound.apply_defaults()
+        variables = {
+            name: value if isinstance(value, tl.core.base_value) else tl.constexpr(plain(value))
+            for name, value in bound.arguments.items()
+        }
+        if self.depth >= MOST_CALLS:
+            raise self.refuse(f"`{fn.__name__}` calls itself without end")
+        caller, programs, place = self.frame, self.run.programs, (self.run.line, self.run.column)
+        self.frame = Frame(code_of(fn), variables)
+        self.depth += 1
+        try:
+            self.block(self.frame.code.body)
+            if self.run.count:
+                self.frame.returns.append((self.run.programs, tl.constexpr(None)))
+            return self._returned(self.frame.returns, len(programs))
+        finally:
+            self.depth -= 1
+            self.frame, self.run.programs = caller, programs
+            self.run.line, self.run.column = place
+
+    def _returned(self, returns: list[tuple[Any, Any]], count: int) -> Any:
+        if len(returns) == 1:
+            return returns[0][1]
+        _, rows = places([programs for programs, _ in returns])
+        return self._joined_values([value for _, value in returns], rows, count, "the return value")
+
+    def _joined_values(self, values: list[Any], rows: Any, count: int, what: str) -> Any:
+        kinds = {isinstance(v, tl.constexpr) for v in values}
+        constants = [v for v in values if isinstance(v, tl.constexpr)]
+        if len(kinds) > 1 or len({repr(plain(v)) for v in constants}) > 1:
+            values = [self.semantic.to_tensor(v, check_type=False) for v in values]
+        try:
+            return joined(values, rows, count)
+        except Disagreement as error:
+            raise self.refuse(f"{what} has two types, {error}") from None
+
+    # ------------------------------------------------------------ statements
+
+    def block(self, statements: list[ast.stmt]) -> None:
+        """Runs statements until all programs of the group have returned."""
+        run = self.run
+        for statement in statements:
+            self.at(statement)
+            run.step()
+            method = _STATEMENTS.get(type(statement))
+            if method is None:
+                what = _NAMED.get(type(statement), type(statement).__name__)
+                raise self.refuse(f"{what} is not part of Triton's language", statement)
+            method(self, statement)
+            if not len(run.programs):
+                return
+
+    def _expression(self, node: ast.Expr) -> None:
+        self.value(node.value)
+
+    def _assign(self, node: ast.Assign) -> None:
+        if len(node.targets) != 1:
+            raise self.refuse("an assignment to several names at once", node)
+        self._store(node.targets[0], self._assigned(self.value(node.value), node))
+
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        annotation = plain(self.value(node.annotation))
+        value = self.value(node.value)
+        if annotation is tl.constexpr:
+            if not isinstance(node.target, ast.Name):
+                raise self.refuse("a constexpr that is not a plain name", node)
+            if isinstance(value, tl.tensor):
+                raise self.refuse(
+                    f"`{node.target.id}` is declared constexpr, and its value is a tensor", node
+                )
+            self.frame.vars[node.target.id] = tl.constexpr(plain(value))
+            return
+        self._store(node.target, self._assigned(value, node))
+
+    def _augmented(self, node: ast.AugAssign) -> None:
+        if not isinstance(node.target, ast.Name):
+            raise self.refuse("an element of a tensor cannot be assigned: use tl.store", node)
+        load = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        whole = ast.copy_location(ast.BinOp(load, node.op, node.value), node)
+        self._store(node.target, self._assigned(self.value(whole), node))
+
+    def _assigned(self, value: Any, node: ast.AST) -> Any:
+        """What a plain assignment keeps: numbers become tensors, as the compiler does."""
+        if isinstance(value, tl.tuple):
+            return tl.tuple([self._assigned(item, node) for item in value.values], value.type)
+        value = plain(value)
+        if value is None or isinstance(value, tl.core.base_value | tl.dtype):
+            return value
+        try:
+            return self.semantic.to_tensor(value)
+        except (TypeError, ValueError) as error:
+            raise self.refuse(str(error), node) from None
+
+    def _store(self, target: ast.expr, value: Any) -> None:
+        if isinstance(target, ast.Name):
+            self.frame.vars[target.id] = value
+        elif isinstance(target, ast.Tuple):
+            items = getattr(value, "values", None)
+            if items is None or len(items) != len(target.elts):
+                raise self.refuse("the two sides of this assignment differ in length", target)
+            for part, item in zip(target.elts, items, strict=True):
+                self._store(part, item)
+        elif isinstance(target, ast.Subscript):
+            raise self.refuse("an element of a tensor cannot be assigned: use tl.store", target)
+        else:
+            raise self.refuse(f"`{ast.unparse(target)}` cannot be assigned", target)
+
+    def _pass(self, node: ast.stmt) -> None:
+        pass
+
+    def _return(self, node: ast.Return) -> None:
+        value = self.value(node.value)
+        self.frame.returns.append(
+            (self.run.programs, tl.constexpr(None) if value is None else value)
+        )
+        self.run.programs = _NOBODY
+
+    def _assert(self, node: ast.Assert) -> None:
+        test = self.value(node.test)
+        message = plain(self.value(node.msg)) if node.msg is not None else ""
+        self.at(node)
+        tl.device_assert(test, message, _semantic=self.semantic)
+
+    def _with(self, node: ast.With) -> None:
+        managers = []
+        for item in node.items:
+            call = item.context_expr
+            if not isinstance(call, ast.Call):
+                raise self.refuse("`with` takes one of Triton's contexts", node)
+            manager = plain(self.value(call.func))
+            if not str(getattr(manager, "__module__", "")).startswith("triton."):
+                raise self.refuse("`with` takes one of Triton's contexts", node)
+            managers.append(manager)
+        self.block(node.body)
+
+    # ------------------------------------------------------------ branches
+
+    def condition(self, value: Any, node: ast.AST) -> bool | np.ndarray:
+        """True or False where all programs agree, else a boolean for each."""
+        if isinstance(value, tl.condition if hasattr(tl, "condition") else ()):
+            value = value.condition
+        if not isinstance(value, tl.tensor):
+            return bool(plain(value))
+        if value.type.is_block() and value.numel.value != 1:
+            raise self.refuse(
+                "the condition is a block of several elements; reduce it first, or use tl.where",
+                node,
+            )
+        handle: Value = value.handle
+        if handle.data.size != handle.data.shape[0]:
+            raise self.refuse("a branch inside a combining function of a reduction", node)
+        flags = handle.data.reshape(-1) != 0
+        if flags.all():
+            return True
+        return flags if flags.any() else False
+
+    def _if(self, node: ast.If) -> None:
+        test = self.condition(self.value(node.test), node)
+        if isinstance(test, bool):
+            self.block(node.body if test else node.orelse)
+            return
+        self._split(
+            [
+                (np.flatnonzero(test), lambda: self.block(node.body)),
+                (np.flatnonzero(~test), lambda: self.block(node.orelse)),
+            ]
+        )
+
+    def _split(self, parts: list[tuple[np.ndarray, Callable[[], None]]]) -> None:
+        """Runs each part with its rows of the group, then puts the groups together."""
+        frame, programs, before = self.frame, self.run.programs, self.frame.vars
+        meeting: list[tuple[np.ndarray, dict[str, Any]]] = []
+        started: list[dict[str, Any]] = []
+        for rows, body in parts:
+            self.run.programs = programs[rows]
+            frame.vars = {name: taken(value, rows) for name, value in before.items()}
+            start = dict(frame.vars)
+            body()
+            if self.run.count:
+                meeting.append((self.run.programs, frame.vars))
+                started.append(start)
+        everyone = sum(len(group) for group, _ in meeting) == len(programs)
+        untouched = {
+            name
+            for name in before
+            if everyone
+            and all(
+                variables.get(name, started) is start[name]
+                for (_, variables), start in zip(meeting, started, strict=True)
+            )
+        }
+        self._meet(meeting, {name: before[name] for name in untouched})
+
+    def _meet(
+        self, groups: list[tuple[np.ndarray, dict[str, Any]]], kept: dict[str, Any] | None = None
+    ) -> None:
+        """Groups that arrive at one place go on together."""
+        if len(groups) <= 1:
+            self.run.programs, self.frame.vars = groups[0] if groups else (_NOBODY, {})
+            return
+        programs, rows = places([group for group, _ in groups])
+        variables = dict(kept or {})
+        names = set.intersection(*(set(own) for _, own in groups))
+        for name in names - variables.keys():
+            variables[name] = self._joined_values(
+                [own[name] for _, own in groups], rows, len(programs), f"`{name}`"
+            )
+        self.run.programs, self.frame.vars = programs, variables
+
+    def _choice(self, node: ast.IfExp) -> Any:
+        value = self.value(node.test)
+        test = self.condition(value, node)
+        runtime = isinstance(value, tl.tensor)
+        if isinstance(test, bool):
+            chosen = self.value(node.body if test else node.orelse)
+            return self.semantic.to_tensor(chosen) if runtime else chosen
+        sides: list[Any] = []
+        parts = [np.flatnonzero(test), np.flatnonzero(~test)]
+        self._split(
+            [
+                (parts[0], lambda: sides.append(self.semantic.to_tensor(self.value(node.body)))),
+                (parts[1], lambda: sides.append(self.semantic.to_tensor(self.value(node.orelse)))),
+            ]
+        )
+        return self._joined_values(sides, parts, self.run.count, "the conditional expression")
+
+
+_NAMED = {
+    ast.Break: "`break`",
+    ast.Continue: "`continue`",
+    ast.FunctionDef: "a function inside a kernel",
+    ast.Try: "`try`",
+    ast.Raise: "`raise`",
+    ast.Import: "`import`",
+    ast.ImportFrom: "`import`",
+    ast.Global: "`global`",
+    ast.Delete: "`del`",
+}
+
+_STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
+    ast.Expr: Walker._expression,
+    ast.Assign: Walker._assign,
+    ast.AnnAssign: Walker._annotated,
+    ast.AugAssign: Walker._augmented,
+    ast.Pass: Walker._pass,
+    ast.Return: Walker._return,
+    ast.Assert: Walker._assert,
+    ast.With: Walker._with,
+    ast.If: Walker._if,
+    ast.While: Walker._while,
+    ast.For: Walker._for,
+}

@@ -1,0 +1,186 @@
+"""What is counted: requests, sectors and bytes, by site.
+
+A *request* is one warp's load, store or atomic instruction with at least one active lane.
+The memory answers a request in *sectors* of 32 bytes: every sector that holds a byte of an
+active lane's element is moved whole (compute capability 6.0 and up). *Lane bytes* are what
+the lanes asked for; the *footprint* is every distinct sector once. Sectors x 32 are the
+*requested bytes*: what warps ask of L1. These are Nsight Compute's counters
+`l1tex__t_requests_pipe_lsu_mem_global_op_*` and `l1tex__t_sectors_pipe_lsu_mem_global_op_*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+SECTOR_BYTES = 32
+WARP_LANES = 32
+ALLOCATION_ALIGNMENT_BYTES = 256
+DIRECTIONS = ("load", "store", "atomic")
+
+
+@dataclass(frozen=True)
+class Site:
+    """One access in the source, summed over a launch (or over several, inside `measure`).
+
+    `requests` is None for Triton, where the compiler decides which warp asks for what.
+    """
+
+    array: str
+    direction: str
+    line: int
+    column: int
+    requests: int | None
+    sectors: int
+    lane_bytes: int
+    footprint_bytes: int
+    descriptor: bool = False
+
+    @property
+    def requested_bytes(self) -> int:
+        return self.sectors * SECTOR_BYTES
+
+    @property
+    def sectors_a_request(self) -> float | None:
+        return self.sectors / self.requests if self.requests else None
+
+    @property
+    def reuse(self) -> float:
+        """How often each byte moved was used by a lane: 1 is coalesced, below 1 is waste."""
+        return self.lane_bytes / self.requested_bytes if self.sectors else 0.0
+
+
+@dataclass(frozen=True)
+class Totals:
+    """One direction, summed over its sites. `footprint_bytes` counts a shared sector once."""
+
+    requests: int | None = 0
+    sectors: int = 0
+    lane_bytes: int = 0
+    footprint_bytes: int = 0
+
+
+@dataclass
+class Traffic:
+    """What one or several launches asked of global memory, and what else was counted."""
+
+    sites: list[Site] = field(default_factory=list)
+    #: distinct sectors x 32 by (array, direction)
+    footprints: dict[tuple[str, str], int] = field(default_factory=dict)
+    bank_conflicts: int = 0
+    #: extra wavefronts by (shared array, line)
+    bank_conflict_sites: dict[tuple[str, int], int] = field(default_factory=dict)
+    divergent_branches: int = 0
+    #: divergent branches by line
+    divergent_sites: dict[int, int] = field(default_factory=dict)
+    #: operations of the longest warp: a statement that a warp executes is one
+    longest_warp: int = 0
+    shared_bytes: int = 0
+    launches: int = 0
+
+    def totals(self, direction: str) -> Totals:
+        """Sums of one direction ('load', 'store' or 'atomic')."""
+        sites = [site for site in self.sites if site.direction == direction]
+        requests = [site.requests for site in sites]
+        return Totals(
+            requests=None if None in requests else sum(r for r in requests if r is not None),
+            sectors=sum(site.sectors for site in sites),
+            lane_bytes=sum(site.lane_bytes for site in sites),
+            footprint_bytes=sum(b for (_, d), b in self.footprints.items() if d == direction),
+        )
+
+    @property
+    def loads(self) -> Totals:
+        return self.totals("load")
+
+    @property
+    def stores(self) -> Totals:
+        return self.totals("store")
+
+    @property
+    def atomics(self) -> Totals:
+        return self.totals("atomic")
+
+    @property
+    def requested_bytes(self) -> int:
+        """Sectors x 32 of loads, stores and atomics together."""
+        return sum(site.requested_bytes for site in self.sites)
+
+    def sectors(self, array: str, direction: str) -> int:
+        """Sectors that warps asked for on one array in one direction."""
+        return sum(s.sectors for s in self.sites if (s.array, s.direction) == (array, direction))
+
+    def arrays(self) -> list[tuple[str, str]]:
+        """(array, direction) pairs with traffic, loads first, in order of first access."""
+        seen = dict.fromkeys((s.array, s.direction) for s in self.sites)
+        return sorted(seen, key=lambda pair: DIRECTIONS.index(pair[1]))
+
+
+def sectors_of(elements: int, itemsize: int, offset_bytes: int = 0) -> int:
+    """Sectors that `elements` neighbouring items touch, from `offset_bytes` past a sector."""
+    if elements <= 0:
+        return 0
+    first = offset_bytes // SECTOR_BYTES
+    last = (offset_bytes + elements * itemsize - 1) // SECTOR_BYTES
+    return last - first + 1
+
+
+def sectors_of_rows(rows: int, columns: int, itemsize: int, pitch: int | None = None) -> int:
+    """Sectors of `rows` rows, each read by itself: a straddled sector counts in both rows.
+
+    Args:
+        columns: items in a row.
+        pitch: items from one row's start to the next, `columns` unless told.
+    """
+    step = columns if pitch is None else pitch
+    period = _rows_until_aligned(step * itemsize)
+    starts = [row * step * itemsize % SECTOR_BYTES for row in range(min(rows, period))]
+    once = [sectors_of(columns, itemsize, start) for start in starts]
+    whole, rest = divmod(rows, period)
+    return whole * sum(once) + sum(once[:rest])
+
+
+def _rows_until_aligned(pitch_bytes: int) -> int:
+    period = 1
+    while period * pitch_bytes % SECTOR_BYTES:
+        period += 1
+    return period
+
+
+def merged(parts: Iterable[Traffic]) -> Traffic:
+    """Several launches' traffic as one: sites of one place in the source are added up."""
+    total = Traffic()
+    sites: dict[tuple[str, str, int, int, bool], Site] = {}
+    for part in parts:
+        for site in part.sites:
+            key = (site.array, site.direction, site.line, site.column, site.descriptor)
+            old = sites.get(key)
+            sites[key] = site if old is None else _added(old, site)
+        for pair, amount in part.footprints.items():
+            total.footprints[pair] = max(total.footprints.get(pair, 0), amount)
+        for shared, extra in part.bank_conflict_sites.items():
+            total.bank_conflict_sites[shared] = total.bank_conflict_sites.get(shared, 0) + extra
+        for line, count in part.divergent_sites.items():
+            total.divergent_sites[line] = total.divergent_sites.get(line, 0) + count
+        total.bank_conflicts += part.bank_conflicts
+        total.divergent_branches += part.divergent_branches
+        total.longest_warp = max(total.longest_warp, part.longest_warp)
+        total.shared_bytes = max(total.shared_bytes, part.shared_bytes)
+        total.launches += part.launches
+    total.sites = list(sites.values())
+    return total
+
+
+def _added(a: Site, b: Site) -> Site:
+    requests = None if a.requests is None or b.requests is None else a.requests + b.requests
+    return Site(
+        a.array,
+        a.direction,
+        a.line,
+        a.column,
+        requests,
+        a.sectors + b.sectors,
+        a.lane_bytes + b.lane_bytes,
+        max(a.footprint_bytes, b.footprint_bytes),
+        a.descriptor,
+    )

@@ -1,0 +1,543 @@
+"""Every sentence a learner reads about a kernel: one template and one next step a message.
+
+A template names live values in braces. A part between bars, ``|by thread {thread}|``, is left
+out where one of its values is not known, so that no sentence ever fails. `course.faults` says
+what happened, this module how it reads, `course.verdict` where it stands on the panel.
+
+How values are given: `block`, `thread`, `other_block`, `other_thread`, `missing_thread`, `index`
+and `shape` as a number, a tuple or text ("3", "(3, 1)"), places x first, an index in the array's
+order; `other_thread` and `other_block` may be "several"; `access` as "reads" or "load"; `kind` as
+"earlier access/this access": "write/read" is a read of what another thread wrote. `line` is
+the fault's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from course.phrasing import filled, shown
+from course.tile.wording import TILE
+
+
+class Words(NamedTuple):
+    """What happened, and what to do next. Both are templates."""
+
+    text: str
+    next: str
+
+
+_RANGE_NEXT = (
+    "Which threads have an element to work on? Guard the line with an `if` on the index, "
+    "and check how the index is made."
+)
+_SHARED_NEXT = (
+    "Put `cuda.syncthreads()` between the two accesses, where every thread of the block "
+    "passes it; or give each thread a cell of its own.| Both are on line {one_line}: the barrier "
+    "belongs between two turns of its loop, or between its read and its write.|"
+)
+_GLOBAL_NEXT = (
+    "Let one thread alone own each element, or use an atomic such as `cuda.atomic.add`. "
+    "`cuda.syncthreads()` orders the threads of one block; nothing orders two blocks."
+)
+_CELL_NEXT = (
+    "The check reads this cell alone: put imports, constants and @cuda.jit functions in it, "
+    "and launches in another cell."
+)
+_REPORT = (
+    "This is a fault of the course and not of your kernel: please report it, with this cell. "
+    "For a developer: the traceback is in verdict.internal_error."
+)
+
+#: What the cell is: before a kernel exists.
+_ADMISSION = {
+    "not_attempted": Words(
+        "`{name}` is as you got it: it stores nothing yet.",
+        "Replace the `...` in the cell above with your code, run that cell, then this one.",
+    ),
+    "not_attempted_numbers": Words(
+        "No entry of `{name}` is filled in yet.",
+        "Replace each `...` with a number or with arithmetic, run that cell, then this one.",
+    ),
+    "empty_cell": Words(
+        "The cell of `{name}` is empty.",
+        "Define `{name}` in it. The statement shows its parameters: run `ex.{name}`.",
+    ),
+    "syntax_error": Words(
+        "Python cannot read this line: {detail}.",
+        "Look at this line and the one above it: a bracket, a colon, an operator or an indent is "
+        "the usual cause.",
+    ),
+    "notebook_command": Words(
+        "`{command}` is a command to the notebook, not Python: the grader cannot read this cell.",
+        "Keep such commands out of this cell: put them in another one.",
+    ),
+    "rejected_syntax": Words(
+        "{construct} cannot stand in a kernel here.",
+        "|Instead: {instead}.|",
+    ),
+    "rejected_name": Words(
+        "`{name}` cannot be used in a kernel here|: it is {got}|.",
+        "Pass it to the kernel as an argument, or make it a number in this cell.",
+    ),
+    "rejected_attribute": Words(
+        "`{name}` cannot be used in a kernel here.",
+        "|Instead: {instead}.|",
+    ),
+    "rejected_foreign_name": Words(
+        "`{name}` is not defined in this cell.",
+        "Move {name} into this cell: the check reads this cell alone, and so does the grader.",
+    ),
+    "missing_import": Words(
+        "`{name}` is not defined in this cell.",
+        "Write `{imported}` at the top of this cell: the check reads this cell alone, and so does "
+        "the grader.",
+    ),
+    "missing_prefix": Words(
+        "`{name}` is not defined in this cell.",
+        "Did you mean `{path}`?",
+    ),
+    "rejected_import": Words(
+        "`{name}` is not one of the imports that a kernel's cell may have.",
+        "|Instead: {instead}.| Import from numba, math or numpy, and only what a kernel can use.",
+    ),
+    "rejected_top_level": Words(
+        "`{construct}` stands in the cell of the kernel, outside any function.",
+        _CELL_NEXT,
+    ),
+    "rejected_decorator": Words(
+        "`{name}` has a decorator that this course cannot read.",
+        "Write `@cuda.jit` above the kernel, or `@cuda.jit(device=True)` above a function that "
+        "a kernel calls.",
+    ),
+    "rejected_parameter": Words(
+        "The parameters of `{name}` are not all plain names.",
+        "A kernel takes plain parameters: no defaults, no `*args`, no keywords.",
+    ),
+    "rejected_return": Words(
+        "A kernel returns no value|, and this line returns `{value}`|: nobody is there to receive "
+        "it.",
+        "Store the result in an output array, and end with a bare `return` or with nothing.",
+    ),
+    "kernel_called": Words(
+        "`{name}` is a kernel, and a kernel cannot be called from another.",
+        "Write `@cuda.jit(device=True)` above `def {name}` if a kernel is to call it.",
+    ),
+    "rejected_recursion": Words(
+        "`{name}` calls itself|, by way of {path}|.",
+        "Write the repetition as a loop.",
+    ),
+    "source_too_long": Words(
+        "The cell has {characters} characters, and the most is {limit}.",
+        "Keep the kernel and what it uses, and move the rest to another cell.",
+    ),
+    "too_much_code": Words(
+        "This is too much code to compile: more than {limit} names, numbers and operations|, "
+        "with all that `{name}` calls and repeats written out|.",
+        "A kernel of this course has some hundreds: let functions call fewer functions, nest "
+        "fewer loops, and pass long tables in as an array.",
+    ),
+    "source_not_text": Words(
+        "The cell cannot be read: {detail}.",
+        "Keep the kernel and what it uses, in plain text.",
+    ),
+    "rejected_dynamic_shared": Words(
+        "{array} takes dynamic shared memory as {dtype}, and another array takes the same memory "
+        "as {other}.",
+        "All dynamic shared arrays of a kernel start at one address: use one, with one dtype.",
+    ),
+    "rejected_constant": Words(
+        "`{construct}` is not a constant that a kernel's cell may have: a number, arithmetic on "
+        "numbers, or a small array of numbers.",
+        "Write the number itself, for example `TPB = 256`, and move other code to another cell.",
+    ),
+    "rejected_signature": Words(
+        "`@cuda.jit` of `{name}` names argument types.",
+        "Write `@cuda.jit` alone: the types come from the arguments of the launch.",
+    ),
+    "rejected_jit_option": Words(
+        "`@cuda.jit` has no option `{name}` here.",
+        "Write `@cuda.jit` alone, or `@cuda.jit(device=True)`.",
+    ),
+    "not_a_kernel": Words(
+        "The check got {got}, not a kernel.",
+        "Pass the function itself, without brackets or quotes: `ex.{name}.check({name})`.",
+    ),
+    "not_jitted": Words(
+        "`{name}` is a plain Python function: a GPU cannot run it.",
+        "Write `@cuda.jit` on the line above `def {name}`, or `@cuda.jit(device=True)` if a kernel "
+        "calls it, and run the cell again.",
+    ),
+    "device_function": Words(
+        "`{name}` is a device function: a kernel can call it, a launch cannot.",
+        "Decorate the kernel with `@cuda.jit` alone, without `device=True`.",
+    ),
+    "no_such_kernel": Words(
+        "The cell defines no kernel named `{name}`|; it defines {found}|.",
+        "Name the kernel `{name}`, with `@cuda.jit` above it.",
+    ),
+    "no_source": Words(
+        "The source of `{name}` cannot be found, so its lines cannot be checked.",
+        "Define it in a notebook cell or in a file, not through exec, and run that cell again.",
+    ),
+    "parameter_count": Words(
+        "`{name}` takes {got} parameters; the check passes {expected}: {names}.",
+        "Write `def {name}({signature}):`.",
+    ),
+    "argument_order": Words(
+        "The check passes {expected} in this order; your kernel names them {got}.",
+        "Write the parameters in the order of the check.",
+    ),
+    "constant_choice": Words(
+        "`{name}` is {got}, and the launch allows {choices}.",
+        "Choose one of these for `{name}`.",
+    ),
+}
+
+#: What Numba's compiler would refuse, and what a launch would refuse.
+_COMPILATION = {
+    "type_error": Words(
+        "Numba cannot compile this line: {detail}.",
+        "Check the types on this line: what each value is, and what the operation takes.",
+    ),
+    "undefined_name": Words(
+        "`{name}` is not defined in this cell.",
+        "If it stands in another cell, move {name} into this one: the check reads this cell "
+        "alone, and so does the grader. If not, correct its spelling.",
+    ),
+    "unassigned_name": Words(
+        "`{name}` is read here and may have no value yet.",
+        "Give it a value above this line, on every path that leads here.",
+    ),
+    "type_unification": Words(
+        "`{name}` would have two types, {first} and {second}: Numba gives a variable one.",
+        "Use two names, or make both values the same type.",
+    ),
+    "store_to_constant": Words(
+        "`{array}` is constant memory: a kernel can read it and cannot write it.",
+        "Write to an output array, a shared array or a local array.",
+    ),
+    "shape_computed": Words(
+        "|The shape of {array} is computed in the kernel: `{shape}`.| Numba takes numbers and "
+        "names of numbers there, nothing computed.",
+        "Give the number a name at the top of the cell, such as `SIZE = {shape}`, and use the "
+        "name.",
+    ),
+    "shared_shape_not_constant": Words(
+        "The shape of the shared array {array} is `{shape}`, which is not known before the launch.",
+        "Give a number, or a constant of this cell: `TPB = 256` above the kernel, and "
+        "`cuda.shared.array(TPB, float32)` in it.",
+    ),
+    "local_shape_not_constant": Words(
+        "The shape of the local array {array} is `{shape}`, which is not known before the launch.",
+        "Give a number, or a constant of this cell.",
+    ),
+    "too_many_threads": Words(
+        "A block of {threads} threads: a GPU takes at most {limit} a block.",
+        "Use more blocks with fewer threads each.",
+    ),
+    "too_much_shared": Words(
+        "The block asks for {bytes} bytes of shared memory, and there are {limit}.",
+        "Use a smaller tile, or reuse one array for both purposes.",
+    ),
+    "too_much_local": Words(
+        "The local array {array} has {elements} elements in each thread, and the most here is "
+        "{limit}.",
+        "Use a smaller local array: each thread has few registers.",
+    ),
+    "block_shape": Words(
+        "{block} is not the shape of a block: it is one to three whole numbers, each 1 or more"
+        "|, the last at most {limit}|.",
+        "Write the block as a whole number, or as (x, y) or (x, y, z).",
+    ),
+    "grid_shape": Words(
+        "{grid} is not the shape of a grid: it is one to three whole numbers|, at most {limit}|.",
+        "Write the grid as a whole number, or as (x, y) or (x, y, z); divide with `//`, rounded "
+        "up: (N + TPB - 1) // TPB.",
+    ),
+    "launch_configuration": Words(
+        "The launch of `{name}` needs a grid and a block in square brackets|, and got {got}|.",
+        "Write `{name}[blocks, threads](...)`: how many blocks, and how many threads in each.",
+    ),
+    "launch_tasks": Words(
+        "`{name}.forall` takes the number of tasks, and got {got}.",
+        "Pass a whole number: `{name}.forall(array.size)(...)`.",
+    ),
+    "launch_shared_bytes": Words(
+        "{got} is not an amount of dynamic shared memory: that is a whole number of bytes.",
+        "Write `kernel[grid, block, 0, bytes](...)`, with bytes = elements * itemsize.",
+    ),
+    "launch_keyword": Words(
+        "The launch of `{name}` passes `{argument}` by name: a kernel takes its arguments by "
+        "position.",
+        "Leave out the names and keep the order of the parameters.",
+    ),
+    "launch_signature": Words(
+        "The arguments do not fit `{name}`: {detail}.",
+        "Write `@cuda.jit` alone, and the types come from the arguments; or convert the arrays.",
+    ),
+    "zero_grid": Words(
+        "The grid {grid} has no blocks, so nothing would run.",
+        "Round up when you count blocks: (N + TPB - 1) // TPB.",
+    ),
+    "launch_argument": Words(
+        "The argument `{name}` cannot be passed: {detail}.",
+        "Pass NumPy arrays, device arrays, CPU tensors or numbers.",
+    ),
+    "argument_count": Words(
+        "The kernel takes {got} arguments, {names}, and the launch passes {expected}.",
+        "Pass one argument for each parameter, in order.",
+    ),
+}
+
+#: What happens while a kernel runs.
+_FAULTS = {
+    "out_of_bounds": Words(
+        "{array}[{index}] does not exist: {array} has shape {shape}. "
+        "|Thread {thread} of block {block} {verb} it.|",
+        _RANGE_NEXT,
+    ),
+    "negative_index": Words(
+        "|Thread {thread} of block {block} {verb} {array}[{index}].| A negative index is "
+        "taken for a mistake here: Numba would wrap it to the array's end without a word.",
+        _RANGE_NEXT,
+    ),
+    "uninitialised_shared": Words(
+        "Thread {thread} of block {block} reads {array}[{index}] in shared memory, and no "
+        "thread has written it.",
+        "Find the threads that should have written {array}[{index}]: who loads it, and is "
+        "that load guarded away?",
+    ),
+    "uninitialised_local": Words(
+        "Thread {thread} of block {block} reads {array}[{index}] in its local array before it "
+        "has written it.",
+        "Fill the local array first: it starts with whatever memory held.",
+    ),
+    "uninitialised_variable": Words(
+        "Thread {thread} of block {block} reads `{name}` before it has a value.",
+        "Give `{name}` a value above the `if` or loop that sets it.",
+    ),
+    "race_shared": Words(
+        "Thread {thread} of block {block} {does} {array}[{index}] in shared memory|, on line "
+        "{line}|, and {other} {other_does} it|, on line {other_line}|, with no barrier between"
+        "|: {mixed}|.",
+        _SHARED_NEXT,
+    ),
+    "race_shared_same_value": Words(
+        "Thread {thread} of block {block} and {other} store the same value to {array}[{index}] "
+        "in shared memory, without an atomic. The result does not depend on who comes first, "
+        "and it is a race all the same.",
+        "Let one thread store it: `if cuda.threadIdx.x == 0:`.",
+    ),
+    "race_global": Words(
+        "Thread {thread} of block {block} {does} {array}[{index}]|, on line {line}|, and {other} "
+        "{other_does} it|, on line {other_line}|. Nothing says who comes first|: {mixed}|.",
+        _GLOBAL_NEXT,
+    ),
+    "race_global_same_value": Words(
+        "Thread {thread} of block {block} and {other} store the same value to {array}[{index}], "
+        "without an atomic. The result does not depend on who comes first, and it is a race all "
+        "the same.",
+        "Let one thread alone store each element; for one number a block, that is "
+        "`if cuda.threadIdx.x == 0:`.",
+    ),
+    "barrier_divergence": Words(
+        "Thread {thread} of block {block} waits at `{barrier}`|, and thread {missing_thread} of "
+        "its block does not come|.",
+        "Move the barrier out of the `if` or loop, so that every thread of the block passes it; "
+        "keep the work itself inside.",
+    ),
+    "bad_shuffle": Words(
+        "Thread {thread} of block {block} reads from lane {lane} of its warp by| `{call}`|, and "
+        "that lane does not take part.",
+        "Let the whole warp run the shuffle, and guard only what is done with its result.",
+    ),
+    "bad_mask": Words(
+        "The mask of `{call}` {mask_problem}: thread {thread} of block {block}, lane {lane} of its "
+        "warp.",
+        "Let the whole warp run this line, with the mask 0xFFFFFFFF.",
+    ),
+    "timed_out": Words(
+        "The kernel was stopped after {steps} steps|: thread {thread} of block {block} was still "
+        "in its loop|.",
+        "Find the loop whose condition never becomes false: what changes it?",
+    ),
+    "zero_step": Words(
+        "The step of this `range` is 0: the loop would not move.",
+        "Find out what makes the step 0; a stride is usually cuda.gridsize(1) or blockDim.x.",
+    ),
+    "too_large_to_run": Words(
+        "The launch starts {threads} threads, and the most here is {limit}.",
+        "Try a smaller size.",
+    ),
+}
+
+#: What the check finds when the kernel ran to its end.
+_RESULTS = {
+    "passed": Words("Right on every case|, within its budget of traffic{budgeted}|.", ""),
+    "passed_numbers": Words("Every entry is right.", ""),
+    "read_only_input": Words(
+        "{array} is an input, and your kernel changed it: {array}[{index}] was {expected} and is "
+        "{got} now.",
+        "Write results only to the outputs: {outputs}.",
+    ),
+    "never_written": Words(
+        "{array}[{index}] was never written|; nor were {others} more of {total} elements|.",
+        "Which thread should write {array}[{index}]? Work out its index by hand.",
+    ),
+    "never_stored": Words(
+        "No thread stored anything in {array}: {array}[{index}] was never written|, nor were "
+        "{others} more of {total} elements|.",
+        "A kernel stores with square brackets: `{array}[...] = ...`. Is there such a line, and "
+        "which thread comes to it?",
+    ),
+    "output_read": Words(
+        "{array}[{index}] is {got}: an output starts as {poison}, and your kernel reads {array} "
+        "before it has written it.",
+        "Store with `=`, not with `+=` or an atomic; or keep the sum in a variable and store it "
+        "once.",
+    ),
+    "wrong_value": Words(
+        "{array}[{index}]: expected {expected}, your kernel gave {got}|; {wrong} of {total} "
+        "elements are wrong|.",
+        "Follow the one thread that writes {array}[{index}], line by line: `course.trace` shows "
+        "a thread's steps.",
+    ),
+    "wrong_scalar": Words(
+        "{array}: expected {expected}, your kernel gave {got}.",
+        "Follow one thread, line by line: `course.trace` shows a thread's steps.",
+    ),
+    "too_much_traffic": Words(
+        "{direction} {array}: warps ask for {requested}, and the budget is {budget}.",
+        "{advice}",
+    ),
+    "too_much_traffic_total": Words(
+        "All accesses together: warps ask for {requested}, and the budget is {budget}.",
+        "{advice}",
+    ),
+    "unbudgeted_traffic": Words(
+        "{direction} {array}: warps ask for {requested}, and the budget has no row for it.",
+        "{advice}",
+    ),
+    "too_divergent": Words(
+        "Warps disagree about a branch {got} times; the most here is {limit}.",
+        "Choose the branch by warp and not by lane: all 32 lanes of a warp should take one side.",
+    ),
+    "bank_conflicts": Words(
+        "Shared memory takes {got} extra turns for bank conflicts; the most here is {limit}.",
+        "Lanes of a warp that use one bank wait for each other. What row length puts a "
+        "column's cells into different banks?",
+    ),
+    "too_serial": Words(
+        "The longest warp runs {got} operations; the most here is {limit}.",
+        "Spread the work: which threads wait while this warp loops?",
+    ),
+    "shared_over_limit": Words(
+        "A block takes {got} bytes of shared memory; the most here is {limit}.",
+        "What could the threads keep in registers, or hand to each other by shuffles?",
+    ),
+    "not_measured": Words("The check itself failed on this kernel: {detail}.", _REPORT),
+}
+
+#: Why an answer is wrong, said only where the pattern is exact.
+_PATTERNS = {
+    "all_zero": Words("Every element is 0.", "Is the result stored, and not only computed?"),
+    "first_block_only": Words(
+        "The first {count} elements are right, one block's worth, and all later ones are wrong.",
+        "Does the index count blocks? cuda.threadIdx.x starts at 0 in each block.",
+    ),
+    "one_round_only": Words(
+        "The first {count} elements are right, one for each thread of the grid, and all later ones "
+        "are wrong.",
+        "There are more elements than threads. Which element does a thread take after its first?",
+    ),
+    "ragged_tail": Words(
+        "The full blocks are right; the last, partly filled block, from {start} on, is not.",
+        "What happens to the last {count} elements?",
+    ),
+    "transposed": Words(
+        "The result is the transpose of what is expected.",
+        "Which axis does threadIdx.x walk along, and which index of the array is that?",
+    ),
+    "off_by_one": Words(
+        "The result is the expected one, shifted by one element.",
+        "Compare the index that is read with the index that is written.",
+    ),
+    "reversed": Words(
+        "The result is the expected one in reverse order.",
+        "Compare the index that is read with the index that is written.",
+    ),
+    "low_precision": Words(
+        "The result is right to about {digits} digits: {array} is {dtype}, and a lower "
+        "precision was used on the way.",
+        "Which value on the way has fewer bits than {dtype}?",
+    ),
+    "scaled": Words(
+        "Every element is {factor} times what is expected.",
+        "What is counted or multiplied once too often, or never?",
+    ),
+}
+
+#: Numbers to work out.
+_NUMBERS = {
+    "wrong_number": Words(
+        "{name}[{key}] is not {got}.",
+        "The question was: {question}",
+    ),
+    "number_missing": Words(
+        "`{name}` has no entry {key}.",
+        "Add it: {question}",
+    ),
+    "number_unfilled": Words(
+        "{name}[{key}] is not filled in.",
+        "The question was: {question}",
+    ),
+    "number_extra": Words(
+        "`{name}` has an entry {key} that nobody asked for.",
+        "Remove it, or correct its spelling|: did you mean {near}?|",
+    ),
+    "number_not_arithmetic": Words(
+        "{name}[{key}] is not a number or arithmetic on numbers: {detail}.",
+        "Write a number, or an expression such as `20000 / 256`.",
+    ),
+    "number_duplicate": Words(
+        "`{name}` has the entry {key} twice.",
+        "Keep one of the two.",
+    ),
+    "not_a_dict": Words(
+        "`{name}` should be a dict with one entry a question; the check got {got}.",
+        "Keep the form of the cell you were given: `{name} = {{...}}`.",
+    ),
+    "no_such_answers": Words(
+        "The cell assigns nothing to `{name}`.",
+        "Keep the form of the cell you were given: `{name} = {{...}}`.",
+    ),
+}
+
+#: Sentences about answers and not about kernels.
+ABOUT_NUMBERS = frozenset(_NUMBERS)
+
+WORDS: dict[str, Words] = {
+    **_ADMISSION,
+    **_COMPILATION,
+    **_FAULTS,
+    **_RESULTS,
+    **_PATTERNS,
+    **_NUMBERS,
+    **{message_id: Words(*texts) for message_id, texts in TILE.items()},
+}
+
+
+def sentence(message_id: str, fields: Mapping[str, object]) -> str:
+    """What happened, as a sentence with live values. An unknown id gives a sentence too."""
+    words = WORDS.get(message_id)
+    if words is None:
+        values = ", ".join(f"{name} {shown(value)}" for name, value in fields.items())
+        return f"{message_id.replace('_', ' ')}{': ' if values else ''}{values}."
+    return filled(words.text, fields)
+
+
+def next_step(message_id: str, fields: Mapping[str, object]) -> str:
+    """What to do next, or '' where there is nothing to say."""
+    words = WORDS.get(message_id)
+    return "" if words is None else filled(words.next, fields)
