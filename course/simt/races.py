@@ -17,12 +17,9 @@ from course.traffic import WARP_LANES
 
 NOBODY = -1
 MOST_UNREAD = 1024  # postponed reads of a block, of up to 16 KB each
-# Several threads are remembered by what they have in common: their warp, their block, nothing.
+# Several threads are remembered by what they have in common: their warp, their block, nothing:
+# as -(2 + 3 x the number of that warp or block + which of the three it is).
 _WARP, _BLOCK, _GRID = 0, 1, 2
-
-
-def _several(kind: int, number: np.ndarray | int) -> Any:
-    return -(2 + 3 * number + kind)
 
 
 class Past:
@@ -204,21 +201,22 @@ class History:
             return
         cells, threads, other = cells[differ], threads[differ], other[differ]
         current = past.who[cells].astype(np.int64)
+        warp, block = threads // WARP_LANES, threads // lanes.threads
+        scope = np.full(len(cells), _WARP)
         for who in (other, current):
             single = who >= 0
             kind = np.where(single, _WARP, (-who - 2) % 3)
             number = np.where(single, who // WARP_LANES, (-who - 2) // 3)
-            warp, block = threads // WARP_LANES, threads // lanes.threads
             other_block = np.where(kind == _WARP, number // lanes.warps, number)
             same_warp = (kind == _WARP) & (number == warp)
             same_block = (kind != _GRID) & (other_block == block)
-            for scope, chosen, group in (
-                (_WARP, same_warp, warp),
-                (_BLOCK, same_block & ~same_warp, block),
-                (_GRID, ~same_block, 0 * block),
-            ):
-                if chosen.any():
-                    past.who[cells[chosen]] = _several(scope, group[chosen])
+            scope = np.maximum(
+                scope, np.where(same_warp, _WARP, np.where(same_block, _BLOCK, _GRID))
+            )
+        # A cell may stand here several times: the widest scope is written last.
+        for width, group in ((_WARP, warp), (_BLOCK, block), (_GRID, 0 * block)):
+            chosen = scope == width
+            past.who[cells[chosen]] = -(2 + 3 * group[chosen] + width)
 
     # ------------------------------------------------------------ words
 

@@ -146,6 +146,16 @@ def test_a_race_is_found_exactly_where_two_accesses_are_unordered(
     check(program, shared, batch_lanes, monkeypatch)
 
 
+def test_a_read_by_another_warp_is_remembered_beside_ones_own(monkeypatch):
+    """Found at random: thread 32 reads a cell, thread 0 reads it too, passes a syncwarp, writes."""
+    cells, kinds = np.zeros((3, 40), np.int64), np.zeros((3, 40), np.int64)
+    cells[0, 32] = cells[1, 0] = cells[2, 0] = 1
+    kinds[0, 32] = kinds[1, 0] = READ
+    kinds[2, 0] = WRITE
+    program = (cells, kinds, np.array([NO_BARRIER, WARP, NO_BARRIER]), 40)
+    check(program, shared=False, batch_lanes=1, monkeypatch=monkeypatch)
+
+
 @pytest.mark.slow
 @LONG
 @given(programs(), st.booleans(), st.sampled_from([1, 128, 1 << 17]))
