@@ -32,7 +32,8 @@ class NameRefused(ValueError):
     """A name that an exercise or a lesson cannot have, and why."""
 
 
-SPEC_NAMES = ("Array", "Budget", "KernelExercise", "Launch", "Role", "case")
+SPEC_NAMES = ("Array", "Budget", "KernelExercise", "Role", "case")
+LAUNCH_NAMES = ("Launch",)
 SPEC = """
 {name} = KernelExercise(
     name="{name}",
@@ -155,9 +156,13 @@ def scaffold(root: Path, name: str, lesson: str = "") -> list[Path]:
     fill = {"name": name, "gap": GAP}
     contents = {
         spec: with_import(
-            _read(spec) or f'"""{GAP}: what the lesson is about."""\n',
-            "course.exercise",
-            SPEC_NAMES,
+            with_import(
+                _read(spec) or f'"""{GAP}: what the lesson is about."""\n',
+                "course.exercise",
+                SPEC_NAMES,
+            ),
+            "course.launching",
+            LAUNCH_NAMES,
         )
         + SPEC.format(**fill),
         source: _cells_added(source, LESSON_HEAD.format(**fill), LESSON_CELLS.format(**fill)),
@@ -256,8 +261,14 @@ def with_import(text: str, module: str, names: Iterable[str]) -> str:
     imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
     docstring = body[:1] if ast.get_docstring(ast.Module(body, [])) is not None else []
     above = max((node.end_lineno or 0 for node in [*docstring, *imports]), default=0)
-    gap = "\n" if above else ""
+    last = imports[-1] if imports else None
+    beside = isinstance(last, ast.ImportFrom) and _package(last.module) == _package(module)
+    gap = "\n" if above and not beside else ""
     return "".join([*lines[:above], gap, _import(module, wanted), *lines[above:]])
+
+
+def _package(module: str | None) -> str:
+    return (module or "").partition(".")[0]
 
 
 def _import(module: str, names: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from course.exercise import poison, poisoned
+from course.inputs import poison, poisoned
 
 #: dtype: (relative, absolute) tolerance where the exercise states none. Whole numbers are exact.
 TOLERANCE = {"float16": (1e-2, 1e-2), "float32": (1e-5, 1e-5), "float64": (1e-12, 1e-12)}

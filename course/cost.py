@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from course.exercise import (
     BUDGET_SLACK,
@@ -14,7 +14,7 @@ from course.exercise import (
     Case,
     KernelExercise,
 )
-from course.faults import Outcome
+from course.faults import KernelFault, Outcome
 from course.formula import evaluate
 from course.traffic import DIRECTIONS, SECTOR_BYTES, Site, Traffic
 from course.verdict import Access, Extra, Row, SourceLine, bytes_text, ratio_text
@@ -89,31 +89,69 @@ def traffic_credit(rows: Iterable[Row]) -> float:
     return next((share for most, share in TRAFFIC_BANDS if ratio <= most), RIGHT_SHARE)
 
 
+@dataclass(frozen=True)
+class Graded:
+    """Something graded beside the traffic, where the exercise's field `limit` has a formula.
+
+    Attributes:
+        dialect: whose kernels have it.
+        label: how a verdict calls it.
+        count: the field of `Traffic` that holds it.
+        limit: the field of `KernelExercise` that limits it.
+    """
+
+    dialect: str
+    label: str
+    count: str
+    limit: str
+    outcome: Outcome
+    message_id: str
+
+
+#: In the order in which they are graded.
+GRADED = (
+    Graded("numba", "divergent branches", "divergent_branches", "divergent_branches",
+           Outcome.TOO_DIVERGENT, "too_divergent"),
+    Graded("numba", "extra turns for bank conflicts", "bank_conflicts", "bank_conflicts",
+           Outcome.BANK_CONFLICTS, "bank_conflicts"),
+    Graded("numba", "operations of the longest warp", "longest_warp", "longest_warp",
+           Outcome.TOO_SERIAL, "too_serial"),
+    Graded("numba", "bytes of shared memory a block", "shared_bytes", "shared_bytes",
+           Outcome.TOO_MANY_RESOURCES, "shared_over_limit"),
+    Graded("triton", "bytes from DRAM in the cache model", "dram_bytes", "dram_bytes",
+           Outcome.TOO_MUCH_TRAFFIC, "dram_over_limit"),
+    Graded("triton", "statements of the longest program", "longest_program", "longest_program",
+           Outcome.TOO_SERIAL, "program_too_long"),
+    Graded("triton", "bytes of shared memory a program", "shared_bytes", "shared_bytes",
+           Outcome.TOO_MANY_RESOURCES, "shared_over_limit"),
+    Graded("triton", "registers a thread", "registers", "registers",
+           Outcome.TOO_MANY_RESOURCES, "registers_over_limit"),
+    Graded("triton", "bytes of spilled registers a thread", "spill_bytes", "spill_bytes",
+           Outcome.TOO_MANY_RESOURCES, "spills_over_limit"),
+)  # fmt: skip
+
+
 def extras(
     exercise: KernelExercise, case: Case, constants: Mapping[str, int], traffic: Traffic
-) -> tuple[Extra, ...]:
-    """What was measured beside the traffic, in the order in which it is graded."""
+) -> tuple[tuple[Graded, Extra], ...]:
+    """What was measured beside the traffic, in the order in which it is graded.
+
+    Raises:
+        KernelFault: NOT_MEASURED, where something is graded that could not be measured.
+    """
     names = exercise.names(case, constants)
-
-    def limit(formula: str | None) -> int | None:
-        return None if formula is None else math.floor(evaluate(formula, names))
-
-    return (
-        Extra("divergent branches", traffic.divergent_branches, limit(exercise.divergent_branches)),
-        Extra("extra turns for bank conflicts", traffic.bank_conflicts,
-              limit(exercise.bank_conflicts)),
-        Extra("operations of the longest warp", traffic.longest_warp, limit(exercise.longest_warp)),
-        Extra("bytes of shared memory a block", traffic.shared_bytes, limit(exercise.shared_bytes)),
-    )  # fmt: skip
-
-
-#: Outcome and sentence of each extra, in the order of `extras`.
-EXTRA_OUTCOMES = (
-    (Outcome.TOO_DIVERGENT, "too_divergent"),
-    (Outcome.BANK_CONFLICTS, "bank_conflicts"),
-    (Outcome.TOO_SERIAL, "too_serial"),
-    (Outcome.TOO_MANY_RESOURCES, "shared_over_limit"),
-)
+    found = []
+    for graded in GRADED:
+        if graded.dialect != exercise.dialect:
+            continue
+        formula = getattr(exercise, graded.limit)
+        value = getattr(traffic, graded.count)
+        if value is None and formula is not None:
+            raise KernelFault(Outcome.NOT_MEASURED, "extra_unknown", None, what=graded.label)
+        if value is not None:
+            limit = None if formula is None else math.floor(evaluate(formula, names))
+            found.append((graded, Extra(graded.label, value, limit)))
+    return tuple(found)
 
 
 def source_lines(

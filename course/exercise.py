@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from course.draws import Draw, normal
 from course.formula import Number, evaluate
+from course.launching import Launch, Launcher, Programs
 from course.traffic import sectors_of, sectors_of_rows
 
 if TYPE_CHECKING:
     from course.verdict import Verdict
-
-Draw = Callable[[np.random.Generator, tuple[int, ...], np.dtype[Any]], np.ndarray]
 
 #: Full credit up to this many times the budget formula, which is the worst honest design.
 BUDGET_SLACK = 1.1
@@ -37,38 +37,6 @@ class Role(Enum):
     OUT = "out"  # poisoned: NaN, or a sentinel for integers
     INOUT = "inout"  # drawn; the kernel changes it
     ACCUMULATE = "accumulate"  # filled with `start`; the kernel adds to it
-
-
-def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    """Standard normal values, all different; whole numbers for an integer dtype."""
-    if dtype.kind in "iu":
-        return integers(0, 1000)(rng, shape, dtype)
-    return rng.standard_normal(shape).astype(dtype)
-
-
-def uniform(low: float, high: float) -> Draw:
-    """Values between `low` and `high`."""
-
-    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-        return rng.uniform(low, high, shape).astype(dtype)
-
-    return draw
-
-
-def integers(low: int, high: int) -> Draw:
-    """Whole numbers from `low` to `high` - 1."""
-
-    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-        return rng.integers(low, high, shape).astype(dtype)
-
-    return draw
-
-
-def permutation(
-    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> np.ndarray:
-    """The whole numbers from 0 up, each once, in random order."""
-    return rng.permutation(int(np.prod(shape))).reshape(shape).astype(dtype)
 
 
 @dataclass(frozen=True)
@@ -105,54 +73,47 @@ class Scalar:
 
 
 @dataclass(frozen=True)
+class Meta:
+    """A `tl.constexpr` parameter of a Triton kernel: a formula in sizes and constants."""
+
+    name: str
+    value: str
+
+
+Parameter = Array | Scalar | Meta
+
+
+@dataclass(frozen=True)
 class Case:
-    """One set of sizes. `traffic` says that the cost is graded on it (rows of 128 bytes)."""
+    """One set of sizes. `traffic` says that the cost is graded on it (rows of 128 bytes).
+
+    The arrays (M, N) named in `transposed` are stored column after column.
+    """
 
     sizes: Mapping[str, int]
     traffic: bool = False
     dtypes: Mapping[str, str] = field(default_factory=dict)
     draws: Mapping[str, Draw] = field(default_factory=dict)
+    transposed: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
         sizes = ", ".join(f"{name}={value}" for name, value in self.sizes.items())
         dtypes = ", ".join(f"{name} {dtype}" for name, dtype in self.dtypes.items())
-        return "; ".join(part for part in (sizes, dtypes) if part)
+        columns = " and ".join(self.transposed)
+        stored = f"{columns} stored by columns" if columns else ""
+        return "; ".join(part for part in (sizes, dtypes, stored) if part)
 
 
 def case(
     traffic: bool = False,
     dtypes: Mapping[str, str] | None = None,
     draws: Mapping[str, Draw] | None = None,
+    transposed: tuple[str, ...] = (),
     **sizes: int,
 ) -> Case:
     """A case by its sizes: ``case(N=1000)``, ``case(True, M=64, N=128)``."""
-    return Case(sizes, traffic, dtypes or {}, draws or {})
-
-
-@dataclass(frozen=True)
-class Launch:
-    """How the check launches the kernel: formulas in sizes and constants, x first."""
-
-    grid: str | tuple[str, ...]
-    block: str | tuple[str, ...]
-    shared_bytes: str = "0"
-
-    def values(self, names: Mapping[str, Number]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-        """(grid, block, dynamic shared bytes) as numbers."""
-
-        def numbers(formulas: str | tuple[str, ...]) -> tuple[int, ...]:
-            axes = (formulas,) if isinstance(formulas, str) else formulas
-            return tuple(int(evaluate(axis, names)) for axis in axes)
-
-        return numbers(self.grid), numbers(self.block), int(evaluate(self.shared_bytes, names))
-
-    def __str__(self) -> str:
-        def words(axes: str | tuple[str, ...]) -> str:
-            return axes if isinstance(axes, str) else f"({', '.join(axes)})"
-
-        shared = "" if self.shared_bytes == "0" else f", 0, {self.shared_bytes}"
-        return f"[{words(self.grid)}, {words(self.block)}{shared}]"
+    return Case(sizes, traffic, dtypes or {}, draws or {}, transposed)
 
 
 @dataclass(frozen=True)
@@ -211,7 +172,11 @@ class Exercise:
 
 @dataclass(frozen=True, repr=False)
 class KernelExercise(Exercise):
-    """A kernel to write.
+    """A kernel to write, and a launcher where `launch` asks for one.
+
+    `launch` says the dialect: `Launch` is Numba's, `Programs` and `Launcher` are Triton's. With
+    a `Launcher` the cell's function, named like the exercise, takes the `in` arrays and scalars
+    in their order and returns the `out` arrays in theirs.
 
     `reference` takes the `in`, `inout` and `accumulate` arrays in float64 (whole numbers stay
     int64) and the scalars, by name, and returns the expected arrays by name. `finish`, where
@@ -220,10 +185,10 @@ class KernelExercise(Exercise):
     that is not the expected value itself (sums that cancel).
     """
 
-    parameters: tuple[Array | Scalar, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
     reference: Callable[..., dict[str, Any]] = dict
     cases: tuple[Case, ...] = ()
-    launch: Launch = Launch("1", "1")
+    launch: Launch | Programs | Launcher = field(default=Launch("1", "1"))
     budget: Budget | None = None
     constants: Mapping[str, Constant] = field(default_factory=dict)
     tolerance: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # dtype: rtol, atol
@@ -235,12 +200,38 @@ class KernelExercise(Exercise):
     divergent_branches: str | None = None
     bank_conflicts: str | None = None
     longest_warp: str | None = None
-    #: shared memory of a block, static and dynamic
+    #: shared memory of a block, static and dynamic; of a Triton program, compiled for sm_80
     shared_bytes: str | None = None
+    #: registers of a thread, and what does not fit in them, compiled for sm_80 (Triton)
+    registers: str | None = None
+    spill_bytes: str | None = None
+    #: statements that the longest program executes (Triton)
+    longest_program: str | None = None
+    #: bytes that DRAM delivers in the model of an L2 cache, `course.tile.cache` (Triton)
+    dram_bytes: str | None = None
 
     @property
     def arrays(self) -> tuple[Array, ...]:
         return tuple(p for p in self.parameters if isinstance(p, Array))
+
+    @property
+    def dialect(self) -> str:
+        """`numba` or `triton`."""
+        return "numba" if isinstance(self.launch, Launch) else "triton"
+
+    @property
+    def passed(self) -> tuple[Parameter, ...]:
+        """What the learner's function takes: with a launcher, all but the outputs."""
+        if not isinstance(self.launch, Launcher):
+            return self.parameters
+        return tuple(p for p in self.parameters if p not in self.returned)
+
+    @property
+    def returned(self) -> tuple[Array, ...]:
+        """The arrays that a launcher returns."""
+        if not isinstance(self.launch, Launcher):
+            return ()
+        return tuple(array for array in self.arrays if array.role is Role.OUT)
 
     def check(self, kernel: object = None) -> Verdict:
         """Runs the visible cases and says what came of them. Never raises for a mistake."""
@@ -257,7 +248,11 @@ class KernelExercise(Exercise):
     def names(self, case: Case, constants: Mapping[str, int] | None = None) -> dict[str, Number]:
         """Every name that a formula of this exercise may use, with its value in `case`."""
         defaults = {name: constant.default for name, constant in self.constants.items()}
-        return {**defaults, **(constants or {}), **case.sizes}
+        names: dict[str, Number] = {**defaults, **(constants or {}), **case.sizes}
+        for parameter in self.parameters:
+            if isinstance(parameter, Meta):
+                names[parameter.name] = int(evaluate(parameter.value, names))
+        return names
 
     def dtype(self, parameter: Array | Scalar, case: Case) -> np.dtype[Any]:
         return np.dtype(case.dtypes.get(parameter.name, parameter.dtype))
@@ -340,66 +335,6 @@ class NumberExercise(Exercise):
         from course.answers import check_numbers
 
         return check_numbers(self, answers)
-
-
-def drawn(
-    exercise: KernelExercise,
-    case: Case,
-    rng: np.random.Generator,
-    constants: Mapping[str, int] | None = None,
-) -> dict[str, Any]:
-    """The kernel's arguments by parameter name, in order: fresh inputs, poisoned outputs."""
-    names = exercise.names(case, constants)
-    arguments: dict[str, Any] = {}
-    for parameter in exercise.parameters:
-        dtype = exercise.dtype(parameter, case)
-        if isinstance(parameter, Scalar):
-            arguments[parameter.name] = dtype.type(evaluate(parameter.value, names))
-            continue
-        shape = exercise.shape(parameter, names)
-        if parameter.role is Role.OUT:
-            values = np.full(shape, poison(dtype), dtype)
-        elif parameter.role is Role.ACCUMULATE:
-            values = np.full(shape, parameter.start, dtype)
-        else:
-            draw = case.draws.get(parameter.name, parameter.draw)
-            values = draw(rng, shape, dtype)
-        arguments[parameter.name] = _pitched(parameter, values, names)
-    return arguments
-
-
-def _pitched(array: Array, values: np.ndarray, names: Mapping[str, Number]) -> np.ndarray:
-    if not array.pitch:
-        return values
-    pitch = int(evaluate(array.pitch, names))
-    holder = np.full((*values.shape[:-1], pitch), poison(values.dtype), values.dtype)
-    view = holder[..., : values.shape[-1]]
-    view[...] = values
-    return view
-
-
-#: NaNs that no arithmetic makes: the payload tells an element that was never written.
-_POISON_BITS = {"float16": 0x7E15, "float32": 0x7FC0_0D1E, "float64": 0x7FF8_0D1E_0D1E_0D1E}
-
-
-def poison(dtype: np.dtype[Any]) -> Any:
-    """What an output holds before it is written: NaN, or a sentinel for whole numbers."""
-    if dtype.kind == "f":
-        bits = np.array(_POISON_BITS[dtype.name], f"uint{8 * dtype.itemsize}")
-        return bits.view(dtype)[()]
-    if dtype.kind in "iu":
-        return dtype.type(np.iinfo(dtype).max - 41)
-    return dtype.type(False)
-
-
-def poisoned(values: np.ndarray) -> np.ndarray:
-    """Element by element: still what `poison` left there. Never so for a bool."""
-    if values.dtype.kind == "f":
-        bits = np.ascontiguousarray(values).view(f"uint{8 * values.dtype.itemsize}")
-        return (bits == _POISON_BITS[values.dtype.name]).reshape(values.shape)
-    if values.dtype.kind in "iu":
-        return values == poison(values.dtype)
-    return np.zeros(values.shape, bool)
 
 
 def kernel_exercises(exercises: Sequence[Exercise]) -> list[KernelExercise]:

@@ -39,6 +39,11 @@ def cdiv(a: int, b: int) -> int:
     return -(-a // b)
 
 
+def next_power_of_2(a: int) -> int:
+    """The least power of two that is not below a: `next_power_of_2(1000)` is 1024."""
+    return 1 << max(0, int(a) - 1).bit_length()
+
+
 def _rounded(value: Number, digits: int | None = None) -> Number:
     if digits is not None and abs(digits) > MOST_DIGITS:
         raise FormulaError(f"it rounds to {digits} digits")
@@ -47,6 +52,7 @@ def _rounded(value: Number, digits: int | None = None) -> Number:
 
 FUNCTIONS: dict[str, Callable[..., Number]] = {
     "cdiv": cdiv,
+    "next_power_of_2": next_power_of_2,
     "ceil": math.ceil,
     "floor": math.floor,
     "min": min,

@@ -19,8 +19,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Output:
+    """What a launcher has to return."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
 class Run:
-    """One launch to make: the cell's text, the kernel's name, and fresh arguments in order."""
+    """One launch to make: the cell's text, the kernel's name, and fresh arguments in order.
+
+    With `outputs`, `kernel` names a launcher of the cell: it is called with the arguments, and
+    returns the outputs.
+    """
 
     source: str
     kernel: str
@@ -30,11 +43,23 @@ class Run:
     shared_bytes: int
     #: statements that one batch of blocks may execute before the kernel counts as endless
     step_limit: int
+    #: `numba` or `triton`; what follows is Triton's
+    dialect: str = "numba"
+    #: warps of a program, where the launch does not say
+    warps: int = 0
+    outputs: tuple[Output, ...] = ()
+    #: whether the L2 cache's model is asked what DRAM delivers
+    cache: bool = False
+    #: whether registers and spills are asked for: they cost a run of the assembler
+    binary: bool = False
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a launch left: every array by parameter name, and what it asked of memory."""
+    """What a launch left: every array by parameter name, and what it asked of memory.
+
+    A launcher's outputs are among the arrays.
+    """
 
     arrays: Mapping[str, np.ndarray]
     traffic: Traffic
@@ -53,6 +78,7 @@ class Engine:
         self.printing = printing
         self._source: str | None = None
         self._kernels: Mapping[str, Function] = {}
+        self._triton: Runner | None = None
 
     def __call__(self, run: Run) -> Ran:
         """Makes one launch.
@@ -60,6 +86,8 @@ class Engine:
         Raises:
             KernelFault: whatever is wrong with the cell or happens in the launch.
         """
+        if run.dialect == "triton":
+            return self._on_tiles(run)
         from course.simt.cell import read_cell
         from course.simt.launch import launch
 
@@ -78,6 +106,13 @@ class Engine:
         )
         arrays = {n: v for n, v in arguments.items() if isinstance(v, np.ndarray)}
         return Ran(arrays, traffic)
+
+    def _on_tiles(self, run: Run) -> Ran:
+        if self._triton is None:
+            from course.tile.engine import TileEngine
+
+            self._triton = TileEngine(self.printing)
+        return self._triton(run)
 
 
 def run_case(run: Run) -> Ran:

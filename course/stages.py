@@ -15,10 +15,13 @@ from typing import Any
 import numpy as np
 
 from course import compare, cost
-from course.exercise import RIGHT_SHARE, Array, Case, KernelExercise, Role, Scalar, drawn, poisoned
+from course.exercise import RIGHT_SHARE, Array, Case, KernelExercise, Parameter, Role, Scalar
 from course.faults import KernelFault, Outcome
 from course.formula import evaluate
-from course.runner import Ran, Run, Runner
+from course.inputs import drawn, poisoned
+from course.launching import Launch
+from course.runner import Output, Ran, Run, Runner
+from course.solution import read_solution
 from course.source import is_starter, parsed
 from course.traffic import Traffic
 from course.verdict import Extra, Row, Verdict
@@ -60,8 +63,17 @@ class Bill:
     """What one case cost."""
 
     rows: tuple[Row, ...]
-    extras: tuple[Extra, ...]
+    graded: tuple[tuple[cost.Graded, Extra], ...]
     traffic: Traffic
+
+    @property
+    def extras(self) -> tuple[Extra, ...]:
+        return tuple(extra for _, extra in self.graded)
+
+    @property
+    def over(self) -> tuple[tuple[cost.Graded, Extra], ...]:
+        """What is graded beside the traffic, and too much."""
+        return tuple((graded, extra) for graded, extra in self.graded if extra.over)
 
     @property
     def credit(self) -> float:
@@ -111,34 +123,24 @@ class Stages:
             raise KernelFault(Outcome.NOT_ATTEMPTED, "not_attempted", name=self.exercise.name)
 
     def _admitted(self) -> None:
-        """The cell is kernel code, its kernel takes the arguments, its constants are allowed."""
-        from course.simt.cell import read_cell
-
-        name = self.exercise.name
-        cell = read_cell(self.source)
-        kernel = cell.kernels.get(name)
-        if kernel is None:
-            found = tuple(f"`{other}`" for other in cell.kernels) or None
-            raise KernelFault(Outcome.REJECTED, "no_such_kernel", name=name, found=found)
-        line = kernel.node.lineno
-        if kernel.device:
-            raise KernelFault(Outcome.REJECTED, "device_function", line, name=name)
-        self.parameters = tuple(kernel.parameters)
-        self.span = (line - len(kernel.node.decorator_list), kernel.node.end_lineno or line)
-        expected = tuple(parameter.name for parameter in self.exercise.parameters)
+        """The cell is kernel code, its function takes the arguments, its constants are allowed."""
+        exercise = self.exercise
+        cell = read_solution(self.source, exercise)
+        self.parameters, self.span = cell.parameters, cell.span
+        expected = tuple(parameter.name for parameter in exercise.passed)
         if len(self.parameters) != len(expected):
             raise KernelFault(
                 Outcome.DOES_NOT_COMPILE,
                 "parameter_count",
-                line,
-                name=name,
+                cell.line,
+                name=exercise.name,
                 expected=len(expected),
                 got=len(self.parameters),
                 names=expected,
                 signature=", ".join(expected),
             )
         constants: dict[str, int] = {}
-        for constant, choice in self.exercise.constants.items():
+        for constant, choice in exercise.constants.items():
             value = cell.constants.get(constant, choice.default)
             if value not in choice.choices:
                 raise KernelFault(
@@ -166,7 +168,25 @@ class Stages:
         grid, block, shared_bytes = self.exercise.launch.values(names)
         steps = step_limit(self.exercise, case, self.constants)
         name = self.exercise.name
-        ran = runner(Run(self.source, name, arguments, grid, block, shared_bytes, steps))
+        exercise = self.exercise
+        run = Run(
+            self.source,
+            name,
+            arguments,
+            grid,
+            block,
+            shared_bytes,
+            steps,
+            dialect=exercise.dialect,
+            warps=0 if isinstance(exercise.launch, Launch) else exercise.launch.num_warps,
+            outputs=tuple(
+                Output(a.name, exercise.shape(a, names), exercise.dtype(a, case).name)
+                for a in exercise.returned
+            ),
+            cache=exercise.dram_bytes is not None and case.traffic,
+            binary=exercise.registers is not None or exercise.spill_bytes is not None,
+        )
+        ran = runner(run)
         learner_names = dict(zip(self.parameters, before, strict=True))
         return before, replace(ran, traffic=cost.renamed(ran.traffic, learner_names))
 
@@ -179,7 +199,7 @@ class Stages:
                     outputs = [a.name for a in exercise.arrays if a.role is not Role.IN]
                     fields = {"array": array.name, "outputs": tuple(outputs), **changed}
                     return self._wrong_verdict("read_only_input", fields, ran.traffic)
-        given = {p.name: _wide(before[p.name]) for p in exercise.parameters if _is_given(p)}
+        given = {p.name: _wide(before[p.name]) for p in exercise.passed if _is_given(p)}
         with np.errstate(all="ignore"):
             expected = exercise.reference(**given)
             sizes = expected if exercise.magnitude is None else exercise.magnitude(**given)
@@ -235,11 +255,12 @@ class Stages:
             return self._made(Outcome.PASS, "passed", {}, credit=1.0)
         bills = {k: self._bill(ordered[k], measured[k]) for k in graded}
         worst = min(graded, key=lambda k: (bills[k].credit, -bills[k].ratio))
-        for position, (outcome, message_id) in enumerate(cost.EXTRA_OUTCOMES):
-            over = [k for k in graded if bills[k].extras[position].over]
-            if over and bills[worst].credit == 1.0:
-                self.number, self.case = over[0] + 1, ordered[over[0]]
-                return self._extra_verdict(outcome, message_id, bills[over[0]], position)
+        if bills[worst].credit == 1.0:
+            for kind in cost.GRADED:
+                for k in graded:
+                    for _, extra in (over for over in bills[k].over if over[0] is kind):
+                        self.number, self.case = k + 1, ordered[k]
+                        return self._extra_verdict(kind, extra, bills[k])
         self.number, self.case = worst + 1, ordered[worst]
         if bills[worst].credit < 1.0:
             return self._traffic_verdict(bills[worst])
@@ -253,17 +274,14 @@ class Stages:
             traffic,
         )
 
-    def _extra_verdict(
-        self, outcome: Outcome, message_id: str, bill: Bill, position: int
-    ) -> Verdict:
-        extra = bill.extras[position]
+    def _extra_verdict(self, kind: cost.Graded, extra: Extra, bill: Bill) -> Verdict:
         return self._made(
-            outcome,
-            message_id,
+            kind.outcome,
+            kind.message_id,
             {"got": extra.value, "limit": extra.limit},
             credit=RIGHT_SHARE,
             bill=bill,
-            marked=cost.extra_lines(outcome, bill.traffic),
+            marked=cost.extra_lines(kind.outcome, bill.traffic),
         )
 
     # ------------------------------------------------------------ their verdicts
@@ -387,8 +405,11 @@ def _line_of(tree: ast.Module, name: str) -> int | None:
     return None
 
 
-def _is_given(parameter: Array | Scalar) -> bool:
-    return isinstance(parameter, Scalar) or parameter.role is not Role.OUT
+def _is_given(parameter: Parameter) -> bool:
+    """Whether the reference takes it."""
+    if isinstance(parameter, Array):
+        return parameter.role is not Role.OUT
+    return isinstance(parameter, Scalar)
 
 
 def _wide(value: Any) -> Any:

@@ -9,15 +9,8 @@ from html import escape
 import numpy as np
 
 from course.cost import budget_words
-from course.exercise import (
-    Array,
-    Case,
-    Exercise,
-    KernelExercise,
-    NumberExercise,
-    Role,
-    poison,
-)
+from course.exercise import Array, Case, Exercise, KernelExercise, Meta, NumberExercise, Role
+from course.inputs import poison
 from course.traffic import SECTOR_BYTES
 from course.verdict import bytes_text, wrapped
 
@@ -32,6 +25,7 @@ _FORMULA_WORDS = {
     "sectors": "sectors(n) is what n neighbouring elements touch",
     "rows": "rows(m, n) is what m rows of n elements touch",
     "cdiv": "cdiv(a, b) is a / b rounded up",
+    "next_power_of_2": "next_power_of_2(n) is the least power of two that is not below n",
 }
 #: How many hints of each exercise this process has shown.
 _shown: Counter[str] = Counter()
@@ -94,7 +88,11 @@ def facts(exercise: Exercise) -> list[tuple[str, str]]:
     """(label, value) pairs: launch, what is compared, effort, points."""
     found = []
     if isinstance(exercise, KernelExercise):
-        found.append(("Launch", f"{exercise.name}{exercise.launch}({_arguments(exercise)})"))
+        if exercise.returned:
+            outputs = ", ".join(array.name for array in exercise.returned)
+            found.append(("Called", f"{outputs} = {exercise.name}({_arguments(exercise)})"))
+        else:
+            found.append(("Launch", f"{exercise.name}{exercise.launch}({_arguments(exercise)})"))
         if exercise.finish_words:
             found.append(("Compared", exercise.finish_words))
         cases = "; ".join(case.label for case in exercise.cases)
@@ -106,6 +104,10 @@ def facts(exercise: Exercise) -> list[tuple[str, str]]:
                 ("extra turns for bank conflicts", exercise.bank_conflicts),
                 ("operations of the longest warp", exercise.longest_warp),
                 ("bytes of shared memory a block", exercise.shared_bytes),
+                ("registers a thread", exercise.registers),
+                ("bytes of spilled registers a thread", exercise.spill_bytes),
+                ("statements of the longest program", exercise.longest_program),
+                ("bytes from DRAM in the cache model", exercise.dram_bytes),
             )
             if formula is not None
         ]
@@ -142,7 +144,7 @@ def tables(exercise: Exercise) -> list[Table]:
 
 
 def _arguments(exercise: KernelExercise) -> str:
-    return ", ".join(parameter.name for parameter in exercise.parameters)
+    return ", ".join(parameter.name for parameter in exercise.passed)
 
 
 def _parameters(exercise: KernelExercise) -> Table:
@@ -152,10 +154,14 @@ def _parameters(exercise: KernelExercise) -> Table:
             dtype = np.dtype(parameter.dtype)
             start = "NaN" if dtype.kind == "f" else str(poison(dtype))
             role = _ROLES[parameter.role].format(start=parameter.start, poison=start)
+            if parameter in exercise.returned:
+                role = "output: the launcher makes and returns it"
             pitch = f", rows {parameter.pitch} elements apart" if parameter.pitch else ""
             axes = parameter.axes
             shape = f"({', '.join(axes)}{',' if len(axes) == 1 else ''})"
             rows.append((parameter.name, shape + pitch, parameter.dtype, role))
+        elif isinstance(parameter, Meta):
+            rows.append((parameter.name, "constant", "tl.constexpr", f"= {parameter.value}"))
         else:
             rows.append((parameter.name, "scalar", parameter.dtype, f"= {parameter.value}"))
     return Table("Parameters", ("name", "shape", "dtype", "role"), tuple(rows))

@@ -77,6 +77,13 @@ class Traffic:
     longest_warp: int = 0
     shared_bytes: int = 0
     launches: int = 0
+    #: what the compiler gives each thread of a Triton kernel, and what it spills; None: unknown
+    registers: int | None = None
+    spill_bytes: int | None = None
+    #: statements that the longest program executes (Triton)
+    longest_program: int = 0
+    #: what DRAM delivers in the model of an L2 cache; None where that was not asked for
+    dram_bytes: int | None = None
 
     def totals(self, direction: str) -> Totals:
         """Sums of one direction ('load', 'store' or 'atomic')."""
@@ -167,8 +174,18 @@ def merged(parts: Iterable[Traffic]) -> Traffic:
         total.longest_warp = max(total.longest_warp, part.longest_warp)
         total.shared_bytes = max(total.shared_bytes, part.shared_bytes)
         total.launches += part.launches
+        total.registers = _most(total.registers, part.registers)
+        total.spill_bytes = _most(total.spill_bytes, part.spill_bytes)
+        total.longest_program += part.longest_program  # one launch comes after the other
+        if part.dram_bytes is not None:
+            total.dram_bytes = (total.dram_bytes or 0) + part.dram_bytes
     total.sites = list(sites.values())
     return total
+
+
+def _most(a: int | None, b: int | None) -> int | None:
+    known = [n for n in (a, b) if n is not None]
+    return max(known) if known else None
 
 
 def _added(a: Site, b: Site) -> Site:

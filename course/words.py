@@ -436,6 +436,10 @@ _RESULTS = {
         "A block takes {got} bytes of shared memory; the most here is {limit}.",
         "What could the threads keep in registers, or hand to each other by shuffles?",
     ),
+    "extra_unknown": Words(
+        "The {what} could not be measured here, and they are graded.",
+        "Check on a machine where Triton's own assembler runs (Linux), or ask whoever grades.",
+    ),
     "not_measured": Words("The check itself failed on this kernel: {detail}.", _REPORT),
 }
 

@@ -25,7 +25,8 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from autograder.lessons import lesson_stem, lessons
-from course.exercise import Case, Draw
+from course.draws import Draw
+from course.exercise import Case
 
 T = TypeVar("T")
 

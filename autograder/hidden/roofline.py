@@ -1,7 +1,7 @@
 """Ranges of held-out cases of lesson 05."""
 
 from autograder.hidden import Draws, between, choice, multiples
-from course.exercise import uniform
+from course.draws import uniform
 
 HIDDEN = {
     "repeat_multiply": (

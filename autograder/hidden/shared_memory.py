@@ -1,7 +1,7 @@
 """Held-out ranges of lesson 03."""
 
 from autograder.hidden import Draws, between, choice, multiples
-from course.exercise import integers, uniform
+from course.draws import integers, uniform
 
 _TRANSPOSES = (
     Draws(M=between(2, 31), N=between(2, 31)),

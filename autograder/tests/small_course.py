@@ -12,12 +12,12 @@ from course.exercise import (
     Budget,
     Exercise,
     KernelExercise,
-    Launch,
     NumberExercise,
     Question,
     Role,
     case,
 )
+from course.launching import Launch
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -20,7 +20,7 @@ from autograder.hidden import (
     multiples,
 )
 from autograder.lessons import stem_of_notebook
-from course.exercise import uniform
+from course.draws import uniform
 
 RANGES = """
 from autograder.hidden import Draws, between, multiples

@@ -100,7 +100,7 @@ def test_every_gap_of_a_scaffold_is_named(root):
     sentences = list(gaps(root, lesson))
     text = "".join(file.read_text() for file in (root).rglob("*norms.py"))
     assert len(sentences) == text.count("TO WRITE")
-    assert "course/exercises/norms.py:7: still to be written: the title." in sentences
+    assert "course/exercises/norms.py:8: still to be written: the title." in sentences
     assert any(s.startswith("autograder/hidden/norms.py:") for s in sentences)
 
 

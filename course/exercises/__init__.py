@@ -24,9 +24,9 @@ STEMS = (
     "hello_triton",
     "softmax",
     "norms",
-    "triton_matmul",
-    "flash_forward",
-    "flash_backward",
+    "fusion",
+    "attention",
+    "attention_backward",
     "speed_of_light",
 )
 

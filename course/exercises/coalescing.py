@@ -9,13 +9,13 @@ from course.exercise import (
     Budget,
     Constant,
     KernelExercise,
-    Launch,
     NumberExercise,
     Question,
     Role,
     Scalar,
     case,
 )
+from course.launching import Launch
 
 #: Rows that one thread of `column_or_row` adds up.
 STRIP_ROWS = 16

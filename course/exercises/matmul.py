@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from course.exercise import Array, Budget, Constant, KernelExercise, Launch, Role, case
+from course.exercise import Array, Budget, Constant, KernelExercise, Role, case
+from course.launching import Launch
 
 #: Relative to |A| @ |B|: a chain of K float32 additions errs by less than K * 6e-8 of it.
 TOLERANCE = {"float32": (1e-5, 0.0)}

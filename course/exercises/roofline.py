@@ -4,18 +4,18 @@ from typing import Any
 
 import numpy as np
 
+from course.draws import uniform
 from course.exercise import (
     Array,
     Budget,
     KernelExercise,
-    Launch,
     NumberExercise,
     Question,
     Role,
     Scalar,
     case,
-    uniform,
 )
+from course.launching import Launch
 
 #: NVIDIA's data sheet of the H200 (SXM): peaks without sparsity, per second.
 H200 = {"FP32_FLOP_S": 67e12, "TENSOR_FLOP_S": 989e12, "BYTES_S": 4.8e12}

@@ -6,17 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from course.exercise import (
-    Array,
-    Budget,
-    Constant,
-    KernelExercise,
-    Launch,
-    Role,
-    case,
-    integers,
-    uniform,
-)
+from course.draws import integers, uniform
+from course.exercise import Array, Budget, Constant, KernelExercise, Role, case
+from course.launching import Launch
 
 #: float32 sums in any order, relative to the sum of the sizes of what is added: chains of a
 #: few hundred additions stay far below it, and float16 anywhere on the way does not.

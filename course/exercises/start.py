@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from course.exercise import Array, Budget, KernelExercise, Launch, Role, case
+from course.exercise import Array, Budget, KernelExercise, Role, case
+from course.launching import Launch
 
 double = KernelExercise(
     name="double",

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from course.draws import integers
 from course.exercise import (
     Array,
     Budget,
     KernelExercise,
-    Launch,
     NumberExercise,
     Question,
     Role,
     Scalar,
     case,
-    integers,
 )
+from course.launching import Launch
 
 grid_math = NumberExercise(
     name="grid_math",

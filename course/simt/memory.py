@@ -6,6 +6,7 @@ of indices, one an axis, the active mask, and the (line, column) of the access.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np

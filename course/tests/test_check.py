@@ -5,16 +5,9 @@ import pytest
 
 from course import exercises as ex
 from course.check import check_function, check_source
-from course.exercise import (
-    Array,
-    Budget,
-    Constant,
-    KernelExercise,
-    Launch,
-    Role,
-    case,
-)
+from course.exercise import Array, Budget, Constant, KernelExercise, Role, case
 from course.faults import KernelFault, Outcome
+from course.launching import Launch
 from course.tests.kernels_of_learners import (
     HEAD,
     NO_GUARD,

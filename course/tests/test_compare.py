@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from course.compare import close, mistake, tolerance
-from course.exercise import poison, poisoned
+from course.inputs import poison, poisoned
 
 LIMITS = (1e-5, 1e-5)
 

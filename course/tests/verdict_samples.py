@@ -15,17 +15,9 @@ from typing import Any
 import numpy as np
 
 from course.check import check_function, check_source
-from course.exercise import (
-    Array,
-    Budget,
-    KernelExercise,
-    Launch,
-    NumberExercise,
-    Question,
-    Role,
-    case,
-)
+from course.exercise import Array, Budget, KernelExercise, NumberExercise, Question, Role, case
 from course.faults import KernelFault, Outcome
+from course.launching import Launch
 from course.tests.kernels_of_learners import (
     HEAD,
     NO_GUARD,

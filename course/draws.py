@@ -1,0 +1,42 @@
+"""How an exercise's inputs are drawn: functions of a generator, a shape and a dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Draw = Callable[[np.random.Generator, tuple[int, ...], np.dtype[Any]], np.ndarray]
+
+
+def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Standard normal values, all different; whole numbers for an integer dtype."""
+    if dtype.kind in "iu":
+        return integers(0, 1000)(rng, shape, dtype)
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def uniform(low: float, high: float) -> Draw:
+    """Values between `low` and `high`."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        return rng.uniform(low, high, shape).astype(dtype)
+
+    return draw
+
+
+def integers(low: int, high: int) -> Draw:
+    """Whole numbers from `low` to `high` - 1."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        return rng.integers(low, high, shape).astype(dtype)
+
+    return draw
+
+
+def permutation(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    """The whole numbers from 0 up, each once, in random order."""
+    return rng.permutation(int(np.prod(shape))).reshape(shape).astype(dtype)

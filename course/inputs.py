@@ -1,0 +1,77 @@
+"""The arguments of one case: inputs drawn, outputs poisoned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from course.exercise import Array, Case, KernelExercise, Meta, Role, Scalar
+from course.formula import Number, evaluate
+
+
+def drawn(
+    exercise: KernelExercise,
+    case: Case,
+    rng: np.random.Generator,
+    constants: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
+    """The kernel's arguments by parameter name, in order: fresh inputs, poisoned outputs."""
+    names = exercise.names(case, constants)
+    arguments: dict[str, Any] = {}
+    for parameter in exercise.passed:
+        if isinstance(parameter, Meta):
+            arguments[parameter.name] = int(names[parameter.name])
+            continue
+        dtype = exercise.dtype(parameter, case)
+        if isinstance(parameter, Scalar):
+            arguments[parameter.name] = dtype.type(evaluate(parameter.value, names))
+            continue
+        shape = exercise.shape(parameter, names)
+        if parameter.role is Role.OUT:
+            values = np.full(shape, poison(dtype), dtype)
+        elif parameter.role is Role.ACCUMULATE:
+            values = np.full(shape, parameter.start, dtype)
+        else:
+            draw = case.draws.get(parameter.name, parameter.draw)
+            values = draw(rng, shape, dtype)
+        stored = _pitched(parameter, values, names)
+        if parameter.name in case.transposed:
+            stored = np.asfortranarray(values)
+        arguments[parameter.name] = stored
+    return arguments
+
+
+def _pitched(array: Array, values: np.ndarray, names: Mapping[str, Number]) -> np.ndarray:
+    if not array.pitch:
+        return values
+    pitch = int(evaluate(array.pitch, names))
+    holder = np.full((*values.shape[:-1], pitch), poison(values.dtype), values.dtype)
+    view = holder[..., : values.shape[-1]]
+    view[...] = values
+    return view
+
+
+#: NaNs that no arithmetic makes: the payload tells an element that was never written.
+_POISON_BITS = {"float16": 0x7E15, "float32": 0x7FC0_0D1E, "float64": 0x7FF8_0D1E_0D1E_0D1E}
+
+
+def poison(dtype: np.dtype[Any]) -> Any:
+    """What an output holds before it is written: NaN, or a sentinel for whole numbers."""
+    if dtype.kind == "f":
+        bits = np.array(_POISON_BITS[dtype.name], f"uint{8 * dtype.itemsize}")
+        return bits.view(dtype)[()]
+    if dtype.kind in "iu":
+        return dtype.type(np.iinfo(dtype).max - 41)
+    return dtype.type(False)
+
+
+def poisoned(values: np.ndarray) -> np.ndarray:
+    """Element by element: still what `poison` left there. Never so for a bool."""
+    if values.dtype.kind == "f":
+        bits = np.ascontiguousarray(values).view(f"uint{8 * values.dtype.itemsize}")
+        return (bits == _POISON_BITS[values.dtype.name]).reshape(values.shape)
+    if values.dtype.kind in "iu":
+        return values == poison(values.dtype)
+    return np.zeros(values.shape, bool)
