@@ -10,6 +10,7 @@ and is written when its sector is dropped, or at the end.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,8 @@ class Cache:
 
     def __init__(self, capacity_bytes: int) -> None:
         self.capacity = max(1, capacity_bytes // SECTOR_BYTES)
-        self.kept: dict[int, bool] = {}
+        # a plain dict would search for its oldest key through all that were dropped before
+        self.kept: OrderedDict[int, bool] = OrderedDict()
         self.read = 0
         self.written = 0
 
@@ -36,13 +38,15 @@ class Cache:
         """Sectors that are used one after the other."""
         kept, capacity = self.kept, self.capacity
         for sector in sectors.tolist():
-            dirty = kept.pop(sector, None)
-            if dirty is None:
-                if len(kept) >= capacity:
-                    self.written += kept.pop(next(iter(kept)))
-                self.read += not stored
-                dirty = False
-            kept[sector] = dirty or stored
+            if sector in kept:
+                kept.move_to_end(sector)
+                if stored:
+                    kept[sector] = True
+                continue
+            if len(kept) >= capacity:
+                self.written += kept.popitem(last=False)[1]
+            self.read += not stored
+            kept[sector] = stored
 
     def flush(self) -> None:
         """Writes what is left to be written."""
