@@ -80,7 +80,19 @@ class Meta:
     value: str
 
 
-Parameter = Array | Scalar | Meta
+@dataclass(frozen=True)
+class Stride:
+    """A scalar parameter that says how far apart neighbours along `axis` of `array` lie.
+
+    In elements, as `array.stride(axis)` of a torch tensor; `array` stands before it.
+    """
+
+    name: str
+    array: str
+    axis: int
+
+
+Parameter = Array | Scalar | Meta | Stride
 
 
 @dataclass(frozen=True)

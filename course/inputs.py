@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from course.exercise import Array, Case, KernelExercise, Meta, Role, Scalar
+from course.exercise import Array, Case, KernelExercise, Meta, Role, Scalar, Stride
 from course.formula import Number, evaluate
 
 
@@ -23,6 +23,10 @@ def drawn(
     for parameter in exercise.passed:
         if isinstance(parameter, Meta):
             arguments[parameter.name] = int(names[parameter.name])
+            continue
+        if isinstance(parameter, Stride):
+            strided = arguments[parameter.array]
+            arguments[parameter.name] = strided.strides[parameter.axis] // strided.itemsize
             continue
         dtype = exercise.dtype(parameter, case)
         if isinstance(parameter, Scalar):

@@ -9,7 +9,16 @@ from html import escape
 import numpy as np
 
 from course.cost import budget_words
-from course.exercise import Array, Case, Exercise, KernelExercise, Meta, NumberExercise, Role
+from course.exercise import (
+    Array,
+    Case,
+    Exercise,
+    KernelExercise,
+    Meta,
+    NumberExercise,
+    Role,
+    Stride,
+)
 from course.inputs import poison
 from course.traffic import SECTOR_BYTES
 from course.verdict import bytes_text, wrapped
@@ -162,6 +171,9 @@ def _parameters(exercise: KernelExercise) -> Table:
             rows.append((parameter.name, shape + pitch, parameter.dtype, role))
         elif isinstance(parameter, Meta):
             rows.append((parameter.name, "constant", "tl.constexpr", f"= {parameter.value}"))
+        elif isinstance(parameter, Stride):
+            value = f"= {parameter.array}.stride({parameter.axis})"
+            rows.append((parameter.name, "scalar", "int32", value))
         else:
             rows.append((parameter.name, "scalar", parameter.dtype, f"= {parameter.value}"))
     return Table("Parameters", ("name", "shape", "dtype", "role"), tuple(rows))

@@ -93,6 +93,7 @@ class Draws:
         traffic: whether the cost is graded on it (rows of 128 bytes, see `course.exercise.Case`).
         dtypes: dtypes by parameter name, each a dtype's name or a `choice` of names.
         draws: how inputs are drawn, by parameter name: `uniform(0, 1)`, say.
+        transposed: arrays (M, N) that are stored column after column.
         sizes: the names that the exercise's shapes use.
     """
 
@@ -101,6 +102,7 @@ class Draws:
         traffic: bool = False,
         dtypes: Mapping[str, str | Choice[str]] | None = None,
         draws: Mapping[str, Draw] | None = None,
+        transposed: tuple[str, ...] = (),
         **sizes: int | Steps | Choice[int],
     ) -> None:
         if not sizes:
@@ -114,6 +116,7 @@ class Draws:
         self.traffic = traffic
         self.dtypes = dict(dtypes or {})
         self.draws = dict(draws or {})
+        self.transposed = transposed
         self.sizes = sizes
 
     def case(self, rng: np.random.Generator) -> Case:
@@ -126,7 +129,7 @@ class Draws:
             name: dtype if isinstance(dtype, str) else dtype.draw(rng)
             for name, dtype in self.dtypes.items()
         }
-        return Case(sizes, self.traffic, dtypes, self.draws)
+        return Case(sizes, self.traffic, dtypes, self.draws, self.transposed)
 
 
 def derived(seed: Seed, *parts: str | int) -> int:

@@ -138,3 +138,8 @@ def test_every_hidden_file_can_be_drawn() -> None:
 def test_a_notebook_name_finds_its_lesson() -> None:
     assert stem_of_notebook("01_threads") == stem_of_notebook("threads") == "threads"
     assert stem_of_notebook("holiday") is None
+
+
+def test_a_range_says_which_arrays_are_stored_by_columns():
+    drawn = Draws(M=3, N=between(2, 9), transposed=("x",)).case(np.random.default_rng(0))
+    assert drawn.transposed == ("x",)
