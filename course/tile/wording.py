@@ -8,6 +8,41 @@ from __future__ import annotations
 _WRITE_TILE = "tl.load(pointer, mask=offsets < n, other=0.0)"
 
 TILE: dict[str, tuple[str, str]] = {
+    # ------------------------------------------------------------ the cell
+    "no_triton": (
+        "Triton cannot be imported here: there are wheels of it for Linux alone.",
+        "Use Linux, WSL, a container (see .devcontainer) or Colab for this lesson; the Numba "
+        "lessons, 00 to 05, work everywhere.",
+    ),
+    "tile_not_a_launcher": (
+        "`{name}` is a kernel, and a launcher is asked for: a plain function that takes the "
+        "inputs, makes the outputs and launches the kernel.",
+        "Give the kernel another name, and write `def {name}(...)` without a decorator.",
+    ),
+    "tile_decorator": (
+        "{construct} is no decorator that a check takes.",
+        "Write `@triton.jit` alone; constants that you would tune stand at the top of the cell.",
+    ),
+    "launcher_count": (
+        "The launcher has to return {count} tensors, {expected}, and returns {got}.",
+        "End it with `return` and these names.",
+    ),
+    "launcher_result": (
+        "The launcher has to return the tensor {name}, and returns {got}.",
+        "End it with `return` and the tensor that the kernel wrote.",
+    ),
+    "launcher_shape": (
+        "The launcher returns {name} as {got}; expected: {expected}.",
+        "Check the size and the `dtype` where the output is made.",
+    ),
+    "launcher_returns_input": (
+        "The launcher returns one of its inputs as {name}.",
+        "Make the output with `torch.empty(...)`, and let the kernel write it.",
+    ),
+    "launcher_no_launch": (
+        "The launcher starts no kernel.",
+        "Launch the kernel: `kernel[grid](...)`.",
+    ),
     # ------------------------------------------------------------ the launch
     "tile_not_jitted": (
         "`{name}` is not a Triton kernel.",
@@ -74,6 +109,35 @@ TILE: dict[str, tuple[str, str]] = {
         "has {limit}.",
         "Use smaller blocks, or fewer stages: `num_stages=2` in the launch.",
     ),
+    "tile_compile_late": (
+        "Compiling `{kernel}` for compute capability {target} was stopped after {seconds} seconds "
+        "of processor time.",
+        "A `tl.static_range` is unrolled, turn by turn: use `range` where the bound need not be "
+        "a constant, or fewer turns; and smaller blocks.",
+    ),
+    "tile_compiler_died": (
+        "Triton's compiler broke off while it compiled `{kernel}` for compute capability "
+        "{target}: {detail}.",
+        "Try a smaller block, or write the line that you changed last another way: a compiler "
+        "that breaks off is a fault of the compiler.",
+    ),
+    # ------------------------------------------------------------ on other GPUs
+    "tile_elsewhere_refused": (
+        "On a {gpu} (compute capability {target}) `{kernel}` does not compile|, line {line}|: "
+        "{detail}.",
+        "Grading compiles for this GPU too: check the types and shapes on that line.",
+    ),
+    "tile_elsewhere_shared": (
+        "On a {gpu} (compute capability {target}) `{kernel}` does not fit: a program needs {bytes} "
+        "bytes of shared memory, and there are {limit}.",
+        "Smaller blocks would run there, too.",
+    ),
+    # ------------------------------------------------------------ where there is no Triton
+    "triton_absent": (
+        "Triton has no package for {system}, and this exercise needs it.",
+        "It runs on Linux: in Colab, in the course's dev container (.devcontainer: VS Code's "
+        "`Reopen in Container`, or GitHub Codespaces), or in Windows' Subsystem for Linux.",
+    ),
     "triton_global": (
         "`{name}` stands outside the kernel and is no constant of Triton's|: it is {got}|.",
         "Write `{name}: tl.constexpr = ...` as a parameter, or `{name} = tl.constexpr(...)` "
@@ -86,6 +150,25 @@ TILE: dict[str, tuple[str, str]] = {
     "tile_unsupported": (
         "This engine does not run {detail}.",
         "It may well run on a GPU. Here, write it another way to have it measured.",
+    ),
+    # ------------------------------------------------------------ what it costs
+    "dram_over_limit": (
+        "In the model of an L2 cache DRAM delivers {got} bytes; the most here is {limit}.",
+        "Which programs run at the same time, and how many different rows and columns of tiles "
+        "do they need together?",
+    ),
+    "program_too_long": (
+        "The longest program executes {got} statements; the most here is {limit}.",
+        "Spread the work over more programs: which loop could be an axis of the grid?",
+    ),
+    "registers_over_limit": (
+        "A thread takes {got} registers; the most here is {limit}.",
+        "Fewer elements a thread: a smaller block, or more warps.",
+    ),
+    "spills_over_limit": (
+        "{got} bytes of each thread's values do not fit in registers and go to memory; the most "
+        "here is {limit}.",
+        "Fewer elements a thread: a smaller block, or more warps.",
     ),
     # ------------------------------------------------------------ while it runs
     "tile_out_of_bounds": (
@@ -121,5 +204,146 @@ TILE: dict[str, tuple[str, str]] = {
     "tile_assertion": (
         "Program {program} fails the kernel's own assertion|: {message}|.",
         "Find out which value breaks it: `tl.device_print` shows one.",
+    ),
+}
+
+_CELL_NEXT = (
+    "The check reads this cell alone: put imports, constants, @triton.jit kernels and launchers "
+    "in it, and calls in another cell."
+)
+_FOLLOW = (
+    "Follow the program that writes it, line by line: `tl.device_print` in the kernel shows a "
+    "program's values."
+)
+
+#: What reads otherwise for a Triton kernel than for a Numba one, by the id of its message.
+INSTEAD: dict[str, tuple[str, str]] = {
+    "no_such_kernel": (
+        "The cell defines no function named `{name}`|; it defines {found}|.",
+        "Name it `{name}`: the check looks for that name.",
+    ),
+    "not_a_kernel": (
+        "The check got {got}, and no function.",
+        "Pass the function itself, without brackets or quotes: `ex.{name}.check({name})`.",
+    ),
+    "rejected_top_level": (
+        "`{construct}` stands in the solution cell, outside any function.",
+        _CELL_NEXT,
+    ),
+    "rejected_import": (
+        "`{name}` is not one of the imports that this cell may have.",
+        "|Instead: {instead}.| Import torch, triton, triton.language or math, and only what a "
+        "kernel or its launcher can use.",
+    ),
+    "never_written": (
+        "{array}[{index}] was never written|; nor were {others} more of {total} elements|.",
+        "Which program should write {array}[{index}]? Work out its offsets by hand.",
+    ),
+    "never_stored": (
+        "No program stored anything in {array}: {array}[{index}] was never written|, nor were "
+        "{others} more of {total} elements|.",
+        "A kernel stores with `tl.store({array}_pointer + offsets, values, mask=...)`. Is there "
+        "such a line for {array}, and which program comes to it?",
+    ),
+    "output_read": (
+        "{array}[{index}] is {got}: an output starts as {poison}, and your kernel reads {array} "
+        "before it has written it.",
+        "Keep the sum in a variable and store it once.",
+    ),
+    "wrong_value": (
+        "{array}[{index}]: expected {expected}, your kernel gave {got}|; {wrong} of {total} "
+        "elements are wrong|.",
+        _FOLLOW,
+    ),
+    "wrong_scalar": ("{array}: expected {expected}, your kernel gave {got}.", _FOLLOW),
+    "too_much_traffic": (
+        "{direction} {array}: programs ask for {requested}, and the budget is {budget}.",
+        "{advice}",
+    ),
+    "too_much_traffic_total": (
+        "All accesses together: programs ask for {requested}, and the budget is {budget}.",
+        "{advice}",
+    ),
+    "unbudgeted_traffic": (
+        "{direction} {array}: programs ask for {requested}, and the budget has no row for it.",
+        "{advice}",
+    ),
+    "transposed": (
+        "The result is the transpose of what is expected.",
+        "Which offsets run along the rows, and which along the columns?",
+    ),
+    "shared_over_limit": (
+        "A program takes {got} bytes of shared memory; the most here is {limit}.",
+        "Use smaller blocks, or fewer stages.",
+    ),
+    # ------------------------------------------------------------ the launcher
+    "launcher_syntax": (
+        "{construct} cannot stand in a launcher here.",
+        "|Instead: {instead}.| A launcher works out sizes, allocates, and launches kernels.",
+    ),
+    "launcher_name": (
+        "`{name}` cannot be used in a launcher here|: it is {got}|.",
+        "A launcher uses numbers, torch's allocations, triton.cdiv and the kernels and functions "
+        "of its cell.",
+    ),
+    "launcher_attribute": (
+        "`{name}` cannot be used in a launcher here.",
+        "|Instead: {instead}.||Did you mean `{near}`?| A launcher works out sizes, allocates, and "
+        "launches kernels.",
+    ),
+    "launcher_computes": (
+        "`{construct}` works on a tensor's elements in the launcher, where no traffic is counted: "
+        "the kernel must do the work.",
+        "|Instead: {instead}.| Let a kernel load the elements, compute, and store them.",
+    ),
+    "launcher_copies": (
+        "`{construct}` would have to copy the tensor, and no kernel would do it.",
+        "Pass the tensor as it is, and its strides beside it: `x.stride(0)`, `x.stride(1)`.",
+    ),
+    "launcher_device": (
+        "`{construct}` does not say where the tensor lies: on a GPU, the kernel could not reach "
+        "it.",
+        "Pass `device=x.device` of an argument, or use `torch.empty_like(x)`.",
+    ),
+    "launcher_memory": (
+        "The launcher allocates {bytes} bytes, and the most here is {limit}.",
+        "Check the shape of what it allocates.",
+    ),
+    "launcher_value": (
+        "`{construct}` has no value: {detail}.",
+        "Work out by hand what each name on this line holds; `print` it in a launch of your own.",
+    ),
+    "launcher_index": (
+        "`{construct}`: there is no item {index}, since there are {items}.",
+        "Counting starts at 0: does the tensor have as many axes as you think?",
+    ),
+    "launcher_unpack": (
+        "There are {got} values for {expected} names.",
+        "Write one name for each value: a tensor of two axes gives `M, N = x.shape`.",
+    ),
+    "launcher_arguments": (
+        "`{name}` takes {expected} arguments|: {names}|; this call passes {got}|, and nothing for "
+        "{missing}|.",
+        "Pass one argument for each parameter, in order or by name.",
+    ),
+    "launcher_no_grid": (
+        "`{name}` is called like a function, without a grid.",
+        "Say how many programs to start: `{name}[grid](...)`.",
+    ),
+    "launcher_assert": (
+        "The launcher's own assertion fails: `{construct}`|: {message}|.",
+        "The arguments of this case are valid: make the launcher take them.",
+    ),
+    "launcher_raises": (
+        "The launcher raises {name}|: {message}|.",
+        "The arguments of this case are valid: make the launcher take them.",
+    ),
+    "launcher_recursion": (
+        "`{name}` calls functions that call functions without end.",
+        "Write the repetition as a loop.",
+    ),
+    "launcher_timed_out": (
+        "The launcher was stopped after {steps} steps.",
+        "Find the loop whose condition never becomes false: what changes it?",
     ),
 }

@@ -1,0 +1,11 @@
+"""Launchers: the learner's own function that allocates outputs and launches kernels.
+
+It is walked over its syntax tree and never executed by Python. What it may name, look at and
+call stands in `course.tile.launcher.names`; everything else is refused by its name.
+"""
+
+from course.tile.launcher.admission import admit
+from course.tile.launcher.names import Kernel, Ref
+from course.tile.launcher.walker import call
+
+__all__ = ["Kernel", "Ref", "admit", "call"]

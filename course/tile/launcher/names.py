@@ -1,0 +1,309 @@
+"""What a launcher may name: a positive list of modules, functions and attributes.
+
+A launcher is the learner's own Python function that allocates outputs and launches kernels.
+Everything that is not listed here is refused, by its name and with what to write instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+import math
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import triton
+import triton.language as tl
+from triton.runtime.jit import KernelInterface
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from course.faults import KernelFault, Outcome
+
+MISSING = object()
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A listed module or function, by its path: ``torch.empty``."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A jitted function by its name alone, where the kernel itself is not made yet."""
+
+    name: str
+
+
+def is_kernel(value: Any) -> bool:
+    """Whether a value can be launched: `@triton.jit`, under autotune or heuristics or not."""
+    return isinstance(value, KernelInterface | Kernel)
+
+
+#: importable modules, and how the paths of their members begin
+MODULES = {
+    "torch": "torch",
+    "triton": "triton",
+    "triton.language": "tl",
+    "math": "math",
+    "triton.tools.tensor_descriptor": "tensor_descriptor",
+}
+#: names that a cell uses and forgets to import, and the line that is missing
+IMPORTS = {
+    "torch": "import torch",
+    "triton": "import triton",
+    "tl": "import triton.language as tl",
+    "math": "import math",
+    "TensorDescriptor": "from triton.tools.tensor_descriptor import TensorDescriptor",
+}
+TORCH_DTYPES: dict[str, torch.dtype] = {
+    name: getattr(torch, name)
+    for name in (
+        *("float16", "bfloat16", "float32", "float64", "half", "float", "double"),
+        *("int8", "int16", "int32", "int64", "short", "int", "long"),
+        *("uint8", "uint16", "uint32", "uint64", "bool"),
+    )
+}
+TL_DTYPES: dict[str, Any] = {
+    name: getattr(tl, name)
+    for name in (
+        *("float16", "bfloat16", "float32", "float64", "int1"),
+        *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    )
+}
+ALLOCATIONS = (
+    *("torch.empty", "torch.empty_like", "torch.zeros", "torch.zeros_like"),
+    *("torch.ones", "torch.ones_like", "torch.full", "torch.full_like"),
+)
+MATH_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    f"math.{name}": getattr(math, name)
+    for name in (
+        *("sqrt", "exp", "exp2", "log", "log2", "log10", "ceil", "floor", "trunc", "fabs"),
+        *("gcd", "isqrt", "isfinite", "isinf", "isnan"),
+    )
+}
+MATH_CONSTANTS = {f"math.{name}": getattr(math, name) for name in ("pi", "e", "inf", "nan")}
+DESCRIPTOR = "tensor_descriptor.TensorDescriptor"
+PATHS = frozenset(
+    {
+        *MODULES.values(),
+        *ALLOCATIONS,
+        *MATH_FUNCTIONS,
+        *MATH_CONSTANTS,
+        *(f"torch.{name}" for name in TORCH_DTYPES),
+        *(f"tl.{name}" for name in TL_DTYPES),
+        *("triton.cdiv", "triton.next_power_of_2"),
+        *(DESCRIPTOR, f"{DESCRIPTOR}.from_tensor"),
+    }
+)
+#: path: what Python holds under it, so that a live value is known again
+_OBJECTS: dict[str, Any] = {
+    "torch": torch,
+    "triton": triton,
+    "tl": tl,
+    "math": math,
+    "tensor_descriptor": sys.modules["triton.tools.tensor_descriptor"],
+    "triton.cdiv": triton.cdiv,
+    "triton.next_power_of_2": triton.next_power_of_2,
+    DESCRIPTOR: TensorDescriptor,
+    **{path: getattr(torch, path.partition(".")[2]) for path in ALLOCATIONS},
+    **MATH_FUNCTIONS,
+}
+_BY_IDENTITY = {id(value): path for path, value in _OBJECTS.items()}
+
+BUILTINS = frozenset(
+    {"abs", "bool", "float", "int", "len", "list", "max", "min", "print", "range", "round", "tuple"}
+)
+#: what `raise` may raise, and what a bare `raise` of a class says
+EXCEPTIONS = frozenset(
+    {"AssertionError", "NotImplementedError", "RuntimeError", "TypeError", "ValueError"}
+)
+
+PROPERTIES = frozenset({"T", "device", "dtype", "is_cuda", "ndim", "shape"})
+VIEWS = frozenset(
+    {"flatten", "permute", "reshape", "squeeze", "t", "transpose", "unsqueeze", "view"}
+)
+QUESTIONS = frozenset({"dim", "element_size", "is_contiguous", "numel", "size", "stride"})
+NEW_TENSORS = frozenset({"new_empty", "new_full", "new_zeros"})
+METHODS = VIEWS | QUESTIONS | NEW_TENSORS
+DTYPE_ATTRIBUTES = frozenset({"is_floating_point", "itemsize"})
+ATTRIBUTES = PROPERTIES | METHODS | DTYPE_ATTRIBUTES | {"from_tensor"}
+
+_STRIDES = "pass the strides to the kernel, `x.stride(0)`, and address with them"
+_COPIES = {
+    "clone": "allocate with torch.empty_like, and let a kernel copy",
+    "contiguous": _STRIDES,
+    "cpu": "leave the tensor where it is",
+    "cuda": "leave the tensor where it is",
+    "to": "convert in the kernel, `x.to(tl.float16)`",
+    "half": "convert in the kernel, `x.to(tl.float16)`",
+    "float": "convert in the kernel, `x.to(tl.float32)`",
+    "type": "convert in the kernel, `x.to(tl.float32)`",
+    "expand": "pass a stride of 0",
+    "fill_": "torch.zeros or torch.full, or a store in the kernel",
+    "zero_": "torch.zeros, or a store in the kernel",
+    "item": "tl.load in the kernel",
+    "tolist": "tl.load in the kernel",
+    "numpy": "tl.load in the kernel",
+    "copy_": "a store in the kernel",
+    "data_ptr": "pass the tensor itself: the kernel gets its pointer",
+    "chunk": "basic slices, `x[:half]`, which are views",
+    "split": "basic slices, `x[:half]`, which are views",
+}
+_PATH_INSTEAD = {
+    "torch.empty_strided": "torch.empty, and a view of it: `.T`",
+    "torch.rand": "pass the values in, or use tl.rand in the kernel",
+    "torch.randn": "pass the values in, or use tl.randn in the kernel",
+    "torch.arange": "tl.arange in the kernel",
+    "torch.tensor": "pass numbers to the kernel as arguments",
+    "triton.jit": "`@triton.jit` on a function at the top level of the cell",
+    "tl.cdiv": "triton.cdiv",
+}
+_TENSOR_NAMES = frozenset(dir(torch.Tensor))
+_COMPUTING_SPACES = ("torch.nn.", "torch.special.", "torch.linalg.", "torch.fft.", "torch.ops.")
+
+
+def rejected(node: ast.AST, message_id: str, **fields: object) -> KernelFault:
+    """A construct that is no launcher code."""
+    return KernelFault(
+        Outcome.REJECTED, message_id, getattr(node, "lineno", None), **fields
+    )  # nodes without a line are parts of one that has
+
+
+def broken(node: ast.AST, message_id: str, **fields: object) -> KernelFault:
+    """A launcher that cannot go on."""
+    return KernelFault(
+        Outcome.DOES_NOT_COMPILE, message_id, getattr(node, "lineno", None), **fields
+    )
+
+
+def text(node: ast.AST) -> str:
+    """A construct as it stands in the source, cut to a length that a sentence bears."""
+    return ast.unparse(node).splitlines()[0][:60]
+
+
+def listed(value: Any) -> Any:
+    """A module-level value of the cell as a launcher may hold it, else MISSING.
+
+    What is known by identity becomes a Ref; nothing else of Python's is let in.
+    """
+    if isinstance(value, tl.constexpr):
+        value = value.value
+    if isinstance(value, np.bool_ | np.integer | np.floating):
+        value = value.item()
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if type(value) in (tuple, list):
+        items = [listed(item) for item in value]
+        return MISSING if any(i is MISSING for i in items) else type(value)(items)
+    if isinstance(value, Ref):
+        return value if value.path in PATHS else MISSING
+    if is_kernel(value) or isinstance(value, ast.FunctionDef | torch.dtype | tl.dtype):
+        return value
+    path = _BY_IDENTITY.get(id(value))
+    return MISSING if path is None else Ref(path)
+
+
+def member(path: str, name: str) -> Any:
+    """What `name` is inside a listed module: a Ref, a dtype or a number; MISSING if not listed."""
+    full = f"{path}.{name}"
+    if path == "torch" and name in TORCH_DTYPES:
+        return TORCH_DTYPES[name]
+    if path == "tl" and name in TL_DTYPES:
+        return TL_DTYPES[name]
+    if full in MATH_CONSTANTS:
+        return MATH_CONSTANTS[full]
+    if full == "triton.language":
+        return Ref("tl")
+    return Ref(full) if full in PATHS else MISSING
+
+
+def refused_member(node: ast.AST, path: str) -> KernelFault:
+    """The fault for a path of a module that is not listed: ``torch.softmax``."""
+    name = path.rpartition(".")[2]
+    instead = _PATH_INSTEAD.get(path)
+    computing = path.startswith(_COMPUTING_SPACES) or (
+        path.startswith("torch.") and (name in _TENSOR_NAMES or name in ("tensor", "einsum"))
+    )
+    if computing and path.count(".") < 5:
+        return rejected(node, "launcher_computes", construct=path, instead=instead)
+    if path.startswith("tl.") and instead is None:
+        instead = "call it in a kernel: functions of `tl` run on the GPU"
+    near = None if instead else _near(path, PATHS)
+    return rejected(node, "launcher_attribute", name=path, instead=instead, near=near)
+
+
+def refused_attribute(node: ast.AST, name: str) -> KernelFault:
+    """The fault for an attribute of a value that is not listed: ``x.softmax``."""
+    if name in _COPIES:
+        return rejected(node, "launcher_computes", construct=f".{name}", instead=_COPIES[name])
+    if name in _TENSOR_NAMES and not name.startswith("_"):
+        return rejected(node, "launcher_computes", construct=f".{name}")
+    near = _near(name, ATTRIBUTES)
+    return rejected(node, "launcher_attribute", name=f".{name}", near=near)
+
+
+def refused_name(node: ast.AST, name: str) -> KernelFault:
+    """The fault for a name that has no value here."""
+    if name in IMPORTS:
+        return rejected(node, "missing_import", name=name, imported=IMPORTS[name])
+    if name in _PYTHONS_OWN or name.startswith("__"):
+        return rejected(node, "launcher_name", name=name)
+    return rejected(node, "rejected_foreign_name", name=name)
+
+
+_PYTHONS_OWN = frozenset(dir(builtins))
+
+
+def _near(name: str, known: frozenset[str]) -> str | None:
+    found = difflib.get_close_matches(name, sorted(known), 1, 0.75)
+    return found[0] if found else None
+
+
+class Scope:
+    """The module-level names of a cell, each as a launcher may hold it."""
+
+    def __init__(self, names: Callable[[str], Any] | Mapping[str, Any]) -> None:
+        self._names = names
+
+    def get(self, name: str) -> Any:
+        """The value of a name, a builtin's Ref, or MISSING where the name is unknown.
+
+        Raises:
+            KeyError: the name has a value that no launcher may hold; its words are the argument.
+        """
+        value = self._find(name)
+        if value is MISSING:
+            return Ref(name) if name in BUILTINS else MISSING
+        found = listed(value)
+        if found is MISSING:
+            raise KeyError(type(value).__name__)
+        return found
+
+    def _find(self, name: str) -> Any:
+        if isinstance(self._names, Mapping):
+            return self._names.get(name, MISSING)
+        try:
+            return self._names(name)
+        except KeyError:
+            return MISSING
+
+    def resolve(self, node: ast.AST, name: str) -> Any:
+        """The value of a name.
+
+        Raises:
+            KernelFault: REJECTED for a name that is unknown or not listed.
+        """
+        try:
+            found = self.get(name)
+        except KeyError as error:
+            raise rejected(node, "launcher_name", name=name, got=error.args[0]) from None
+        if found is MISSING:
+            raise refused_name(node, name)
+        return found
