@@ -1,0 +1,524 @@
+"""Lesson 10: attention without its N x N matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from course.draws import Draw, uniform
+from course.exercise import (
+    Array,
+    Budget,
+    KernelExercise,
+    NumberExercise,
+    Question,
+    Role,
+    case,
+)
+from course.launching import Launcher
+
+#: Relative to `_size`. float16: an output is rounded once, and so are the weights that `tl.dot`
+#: takes, each by at most 2**-11 = 4.9e-4 of itself; the solutions err by less than 3e-4.
+#: float32: the solutions err by less than 1e-7, and float16 operands by more than 5e-6.
+TOLERANCE = {"float16": (1e-3, 0.0), "float32": (1e-6, 0.0)}
+#: What a T4 gives a program.
+SHARED_BYTES = "64 * 1024"
+
+
+def spread(width: float) -> Draw:
+    """Normal values of the standard deviation `width`."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        return rng.normal(0.0, width, shape).astype(dtype)
+
+    return draw
+
+
+#: Scores far apart: exp of the greatest overflows float32, and one key gets nearly all weight.
+FAR_APART: dict[str, Draw] = {"q": spread(6.0), "k": spread(6.0)}
+#: Weights nearly equal and values of one sign: the sum before the division passes 65,504, the
+#: most that float16 holds, where there are a thousand keys.
+ONE_SIGN: dict[str, Draw] = {"q": uniform(-0.1, 0.1), "v": uniform(64.0, 128.0)}
+
+
+def halves(*names: str) -> dict[str, str]:
+    """These parameters in float16."""
+    return dict.fromkeys(names, "float16")
+
+
+HALF = halves("q", "k", "v", "out")
+
+
+def _weights(q: np.ndarray, k: np.ndarray, causal: bool) -> tuple[np.ndarray, np.ndarray]:
+    """(softmax of the scores, the size of each score's products) for (H, M, D) and (H, N, D)."""
+    scale = q.shape[-1] ** -0.5
+    scores = q @ k.swapaxes(-1, -2) * scale
+    size = np.abs(q) @ np.abs(k).swapaxes(-1, -2) * scale
+    if causal:
+        scores[:, ~np.tri(*scores.shape[1:], dtype=bool)] = -np.inf
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True), size
+
+
+def _attention(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool = False
+) -> dict[str, np.ndarray]:
+    weights, _ = _weights(q, k, causal)
+    return {"out": weights @ v}
+
+
+def _size(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool = False
+) -> dict[str, np.ndarray]:
+    """What `rtol` is relative to: a score's rounding moves its weight by as much, relatively."""
+    weights, size = _weights(q, k, causal)
+    moved = 1 + size + np.sum(weights * size, axis=-1, keepdims=True)
+    return {"out": (weights * moved) @ np.abs(v)}
+
+
+def _causal(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+    return _attention(q, k, v, causal=True)
+
+
+def _causal_size(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+    return _size(q, k, v, causal=True)
+
+
+def _grouped(q: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """Single queries (H, D) as (G, H / G, D), one batch of rows for each head of K and V."""
+    return q.reshape(len(k), -1, q.shape[-1])
+
+
+def _of_one_query(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+    return {"out": _attention(_grouped(q, k), k, v)["out"].reshape(q.shape)}
+
+
+def _size_of_one_query(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+    return {"out": _size(_grouped(q, k), k, v)["out"].reshape(q.shape)}
+
+
+N, D, BR, BC = 4096, 64, 64, 64
+_SIZES: dict[str, int] = {"N": N, "D": D, "BR": BR, "BC": BC}
+_UNFUSED = "N**2 * (4 + 2 * D / {br} + D / BC) + N * D"
+_FUSED = "2 * N * D + 2 * cdiv(N, {br}) * N * D"
+_BYTES_OF_HALF = "An element of float16 has 2 bytes."
+
+attention_bytes = NumberExercise(
+    name="attention_bytes",
+    title="What the N x N matrix costs",
+    task=(
+        "One head, float16, N = 4096 positions of D = 64, tiles of BR = 64 queries and BC = 64 "
+        "keys. Unfused means three kernels: S = Q K^T, P = softmax of S's rows (each row read "
+        "once and written once), O = P V, each product with tiles that hold whole rows of D. "
+        "Fused means that nothing of size N x N reaches memory. Least bytes count every input "
+        "and output of a kernel once; requested bytes count what all programs load and store."
+    ),
+    points=6,
+    minutes=40,
+    difficulty=3,
+    hints=(
+        "Write the unfused kernels down one below the other, and what each loads and stores: "
+        "three of them touch S or P, four times in all.",
+        "Requests of S = Q K^T: there are (N / BR) * (N / BC) tiles of S. Each loads BR rows of "
+        "Q and BC rows of K, of D elements. O = P V has N / BR tiles; each loads BR whole rows "
+        "of P and all of V.",
+        "Fused, a program keeps BR rows of Q and passes over all of K and V: N / BR programs "
+        "each load 2 * N * D elements. Which tile's side is missing in this count?",
+    ),
+    given=_SIZES,
+    questions={
+        "scores_bytes": Question(
+            "the matrix S",
+            "2 * N**2",
+            "bytes",
+            slips={
+                "N**2": _BYTES_OF_HALF,
+                "4 * N**2": _BYTES_OF_HALF,
+                "2 * N * D": "That is Q. S has a row and a column for every position.",
+            },
+        ),
+        "least_unfused": Question(
+            "the least bytes of the three kernels",
+            "2 * (4 * N**2 + 4 * N * D)",
+            "bytes",
+            0.001,
+            slips={
+                "4 * N**2 + 4 * N * D": _BYTES_OF_HALF,
+                "2 * (2 * N**2 + 4 * N * D)": "S is written and read, and so is P.",
+                "2 * 4 * N**2": "Q, K, V and O move too.",
+            },
+        ),
+        "least_fused": Question(
+            "the least bytes of one fused kernel",
+            "2 * 4 * N * D",
+            "bytes",
+            slips={
+                "4 * N * D": _BYTES_OF_HALF,
+                "2 * 3 * N * D": "O is written too.",
+            },
+        ),
+        "least_ratio": Question(
+            "the first over the second",
+            "1 + N / D",
+            "times",
+            0.001,
+            slips={"N / D": "Q, K, V and O move in both."},
+        ),
+        "requested_unfused": Question(
+            "bytes that the three kernels request",
+            f"2 * ({_UNFUSED.format(br='BR')})",
+            "bytes",
+            0.001,
+            slips={
+                _UNFUSED.format(br="BR"): _BYTES_OF_HALF,
+                "2 * (4 * N**2 + 4 * N * D)": (
+                    "That is the least. Each tile of S loads its rows of Q and K again."
+                ),
+                "2 * (N**2 * (4 + D / BR + D / BC) + N * D)": (
+                    "O = P V has its tiles as well: each loads all of V."
+                ),
+            },
+        ),
+        "requested_fused": Question(
+            "bytes that the fused kernel requests",
+            f"2 * ({_FUSED.format(br='BR')})",
+            "bytes",
+            0.001,
+            slips={
+                _FUSED.format(br="BR"): _BYTES_OF_HALF,
+                "2 * 4 * N * D": "That is the least. Each tile of queries passes over all of K.",
+                "2 * (2 * N * D + cdiv(N, BR) * N * D)": "K and V: two arrays pass by.",
+                "2 * (2 * N * D + 2 * N * N * D)": (
+                    "A tile of 64 queries loads a row of K once for all of them."
+                ),
+            },
+        ),
+        "requested_ratio": Question(
+            "unfused over fused",
+            f"({_UNFUSED.format(br='BR')}) / ({_FUSED.format(br='BR')})",
+            "times",
+            0.01,
+        ),
+        "requested_fused_128": Question(
+            "bytes that the fused kernel requests with BR = 128",
+            f"2 * ({_FUSED.format(br='128')})",
+            "bytes",
+            0.001,
+            slips={
+                f"2 * ({_FUSED.format(br='BR')}) / 2": (
+                    "Only K and V are halved: Q and O move once, whatever the tile."
+                ),
+            },
+        ),
+        "pays_ten_times": Question(
+            "D = 64: from which N on does the unfused version move ten times the least of the "
+            "fused one, or more?",
+            "9 * D",
+            "positions",
+            slips={
+                "10 * D": "The least ratio is 1 + N / D.",
+            },
+        ),
+        "scores_of_a_layer": Question(
+            "S of 32 heads at N = 32768, in GB (10**9 bytes)",
+            "32 * 2 * 32768**2 / 10**9",
+            "GB",
+            0.01,
+            slips={
+                "2 * 32768**2 / 10**9": "That is one head.",
+                "32 * 2 * 32768**2 / 2**30": "A GB is 10**9 bytes here.",
+            },
+        ),
+        "causal_tiles": Question(
+            "causal: position i attends to positions 0 to i. N = 512, tiles of 64 x 64: how many "
+            "of the 64 tiles of S hold something that is needed?",
+            "8 * 9 / 2",
+            "tiles",
+            slips={
+                "32": "The tiles on the diagonal are needed, too.",
+                "28": "The tiles on the diagonal are needed, too.",
+            },
+        ),
+        "causal_share": Question(
+            "causal, N = 4096, the same tiles: loads of K, as a share of the loads without the "
+            "causal rule",
+            "(N / BR + 1) / (2 * N / BR)",
+            "a share, 0 to 1",
+            0.002,
+            slips={
+                "0.5": "A little more: the tiles on the diagonal are loaded whole.",
+                "100 * (N / BR + 1) / (2 * N / BR)": "That is in percent.",
+            },
+        ),
+    },
+)
+
+attend_one_query = KernelExercise(
+    name="attend_one_query",
+    title="One query, one pass",
+    task=(
+        "H heads with one query each: q and out are (H, D), k and v are (H, N, D). For each head, "
+        "scores[j] = (q . k[j]) / sqrt(D), weights = softmax(scores), out = sum over j of "
+        "weights[j] * v[j]. A program computes one head. It passes once over k and v, some 32 to "
+        "256 keys at a time, and keeps three things: the greatest score so far, the sum of "
+        "weights, the weighted sum of v. Inputs are float16 or float32, D is 16, 32, 64 or 128. "
+        "Rows of k and v are D neighbours but may lie further apart; both arrays have the same "
+        "strides. Compute in float32. out is contiguous and has q's dtype."
+    ),
+    points=9,
+    minutes=60,
+    difficulty=4,
+    core=True,
+    hints=(
+        "softmax_online of lesson 07 with two changes: the scores are computed where they were "
+        "loaded, and beside the sum of weights a second sum is kept, of weights times rows of v.",
+        "keys is a tile (BC, D) and the query a row of D: tl.sum(query * keys, 1) gives BC "
+        "scores. Rows past N are not loaded, and their scores must be -inf, not 0.",
+        "When the greatest score grows from m to m_new, all that has been summed was measured "
+        "against the old m. Which factor repairs total and acc?",
+    ),
+    parameters=(
+        Array("q", "H, D"),
+        Array("k", "H, N, D", pitch="D + GAP"),
+        Array("v", "H, N, D", pitch="D + GAP"),
+        Array("out", "H, D", Role.OUT),
+    ),
+    reference=_of_one_query,
+    magnitude=_size_of_one_query,
+    tolerance=TOLERANCE,
+    cases=(
+        case(H=1, N=1, D=16, GAP=0),
+        case(H=2, N=37, D=32, GAP=3),
+        case(H=2, N=300, D=64, GAP=8, dtypes=HALF),
+        case(H=2, N=600, D=32, GAP=0, draws=FAR_APART),
+        case(H=1, N=1500, D=32, GAP=0, dtypes=HALF, draws=ONE_SIGN),
+        case(True, H=3, N=1024, D=64, GAP=0),
+    ),
+    launch=Launcher(),
+    budget=Budget(
+        {
+            "load q": "rows(H, D)",
+            "load k": "rows(H * N, D)",
+            "load v": "rows(H * N, D)",
+            "store out": "rows(H, D)",
+        },
+        why="Everything once. Scores and weights never leave the program.",
+    ),
+    shared_bytes=SHARED_BYTES,
+    spill_bytes="512",
+)
+
+_TILED = (
+    Array("q", "H, N, D", pitch="D + GAP"),
+    Array("k", "H, N, D", pitch="D + GAP"),
+    Array("v", "H, N, D", pitch="D + GAP"),
+    Array("out", "H, N, D", Role.OUT),
+)
+
+flash_forward = KernelExercise(
+    name="flash_forward",
+    title="A tile of queries",
+    task=(
+        "out[h] = softmax(q[h] k[h]^T / sqrt(D)) v[h] for H heads, all arrays (H, N, D). A program "
+        "computes 64 queries of one head, or more, and passes once over that head's k and v, some "
+        "16 to 128 keys at a time. No score and no weight reaches memory. Inputs are float16 or "
+        "float32, D is 16, 32, 64 or 128, N is anything. Rows of q, k and v are D neighbours but "
+        "may lie further apart; the three have the same strides. Maximum, sums and the output's "
+        "accumulator are float32; tl.dot may take weights in v's dtype. out is contiguous and has "
+        "q's dtype."
+    ),
+    points=14,
+    minutes=90,
+    difficulty=5,
+    core=True,
+    hints=(
+        "Begin with attend_one_query and give everything a first axis of BR queries: m and total "
+        "become (BR,), acc (BR, D), scores (BR, BC).",
+        "Two products: tl.dot(queries, tl.trans(keys)) is (BR, BC), and tl.dot(weights.to(v's "
+        'dtype), values) is (BR, D). Say input_precision="ieee" for the float32 cases.',
+        "A factor for each row multiplies a whole row of acc: rescale[:, None]. Rows past N are "
+        "masked at the load of q and at the store; keys past N get the score -inf. What is left "
+        "is the order in the loop: which of m, total and acc must still be old when rescale is "
+        "computed?",
+    ),
+    parameters=_TILED,
+    reference=_attention,
+    magnitude=_size,
+    tolerance=TOLERANCE,
+    cases=(
+        case(H=1, N=1, D=16, GAP=0),
+        case(H=2, N=37, D=32, GAP=3),
+        case(H=2, N=100, D=64, GAP=8, dtypes=HALF),
+        case(H=1, N=200, D=32, GAP=0, draws=FAR_APART),
+        case(H=1, N=1024, D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN),
+        case(True, H=1, N=192, D=32, GAP=0),
+        case(True, H=2, N=256, D=64, GAP=0, dtypes=HALF),
+    ),
+    launch=Launcher(),
+    budget=Budget(
+        {
+            "load q": "rows(H * N, D)",
+            "load k": "cdiv(N, 64) * rows(H * N, D)",
+            "load v": "cdiv(N, 64) * rows(H * N, D)",
+            "store out": "rows(H * N, D)",
+        },
+        why="Q and out once; all of K and V for each tile of 64 queries.",
+    ),
+    shared_bytes=SHARED_BYTES,
+)
+
+flash_causal = KernelExercise(
+    name="flash_causal",
+    title="Nothing from the future",
+    task=(
+        "flash_forward with the causal rule: query i attends to keys 0 to i. A tile of 64 queries "
+        "or more loads the keys up to its last query and no tile beyond; load at most 64 keys at "
+        "a time. Everything else is as in flash_forward."
+    ),
+    points=9,
+    minutes=45,
+    difficulty=3,
+    hints=(
+        "Two changes to flash_forward: where the loop ends, and which scores become -inf.",
+        "Program t holds the queries from t * BR to t * BR + BR - 1. The last key that any of "
+        "them needs has the number of its last query.",
+        "In the tiles on the diagonal row i keeps the columns j with j <= i. Is the comparison "
+        "between numbers within the tile, or between positions?",
+    ),
+    parameters=_TILED,
+    reference=_causal,
+    magnitude=_causal_size,
+    tolerance=TOLERANCE,
+    cases=(
+        case(H=1, N=1, D=16, GAP=0),
+        case(H=2, N=37, D=32, GAP=3),
+        case(H=2, N=100, D=64, GAP=8, dtypes=HALF),
+        case(H=1, N=200, D=32, GAP=0, draws=FAR_APART),
+        case(H=1, N=1024, D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN),
+        case(True, H=1, N=256, D=32, GAP=0),
+        case(True, H=1, N=512, D=64, GAP=0, dtypes=HALF),
+    ),
+    launch=Launcher(),
+    budget=Budget(
+        {
+            "load q": "rows(H * N, D)",
+            "load k": "cdiv(N, 64) * (cdiv(N, 64) + 1) / 2 * rows(H * 64, D)",
+            "load v": "cdiv(N, 64) * (cdiv(N, 64) + 1) / 2 * rows(H * 64, D)",
+            "store out": "rows(H * N, D)",
+        },
+        why=(
+            "Tile t of 64 queries loads t tiles of 64 keys, counted from 1: with T tiles that is "
+            "T * (T + 1) / 2 of the T * T."
+        ),
+    ),
+    shared_bytes=SHARED_BYTES,
+)
+
+flash_decode = KernelExercise(
+    name="flash_decode",
+    title="One query, many programs",
+    task=(
+        "The same task as attend_one_query, for few heads and very long k and v: each head's keys "
+        "are split into chunks of 128 to 512, a program for each chunk of each head. A program "
+        "stores what it has: its greatest score, its sum of weights, its weighted sum of v, in "
+        "float32. A second kernel, a program a head, combines the chunks. Everything else is as "
+        "in attend_one_query."
+    ),
+    points=5,
+    minutes=60,
+    difficulty=4,
+    bonus=True,
+    hints=(
+        "The first kernel is attend_one_query with a loop that begins and ends elsewhere, and "
+        "without the division at its end. The launcher makes room for the parts: (H, chunks, D) "
+        "and twice (H, chunks).",
+        "To combine: the greatest score of all chunks, then for each chunk the factor that you "
+        "know from the loop, exp(its m - the greatest).",
+        "The number of chunks is no power of two: tl.arange(0, CHUNKS) with CHUNKS = "
+        "triton.next_power_of_2(chunks) and a mask. Which `other` does each of the three loads "
+        "need, so that a chunk that does not exist adds nothing?",
+    ),
+    parameters=(
+        Array("q", "H, D"),
+        Array("k", "H, N, D", pitch="D + GAP"),
+        Array("v", "H, N, D", pitch="D + GAP"),
+        Array("out", "H, D", Role.OUT),
+    ),
+    reference=_of_one_query,
+    magnitude=_size_of_one_query,
+    tolerance=TOLERANCE,
+    cases=(
+        case(H=1, N=1, D=16, GAP=0),
+        case(H=2, N=700, D=32, GAP=3),
+        case(H=2, N=1000, D=64, GAP=8, dtypes=HALF),
+        case(H=2, N=1700, D=32, GAP=0, draws=FAR_APART),
+        case(H=1, N=1500, D=32, GAP=0, dtypes=HALF, draws=ONE_SIGN),
+        case(True, H=1, N=16384, D=64, GAP=0, dtypes=HALF),
+    ),
+    launch=Launcher(),
+    budget=Budget(
+        {
+            "load q": "cdiv(N, 128) * rows(H, D)",
+            "load k": "rows(H * N, D)",
+            "load v": "rows(H * N, D)",
+            "store out": "rows(H, D)",
+        },
+        why=(
+            "K and V once, the query once a chunk. The parts are small: they fit into the tenth "
+            "that every total has to spare."
+        ),
+    ),
+    spill_bytes="512",
+    longest_program="200",
+)
+
+flash_gqa = KernelExercise(
+    name="flash_gqa",
+    title="Heads that share keys",
+    task=(
+        "One query for each of H = G * R heads: q and out are (G * R, D). k and v have only G "
+        "heads, (G, N, D): query heads g * R to g * R + R - 1 all attend to head g of k and v. "
+        "A program takes one g and its R queries, and passes once over k[g] and v[g]. R is 1 to "
+        "32. Everything else is as in attend_one_query."
+    ),
+    points=5,
+    minutes=45,
+    difficulty=4,
+    bonus=True,
+    hints=(
+        "The R queries of a group are a tile of queries: this is flash_forward with another "
+        "meaning of its rows.",
+        "tl.dot wants at least 16 rows, and tl.arange a power of two: ROWS = max(16, "
+        "triton.next_power_of_2(R)), with a mask for the rows from R on.",
+        "Row r of the tile is row g * R + r of q and out. What would an unmasked row R read?",
+    ),
+    parameters=(
+        Array("q", "G * R, D"),
+        Array("k", "G, N, D", pitch="D + GAP"),
+        Array("v", "G, N, D", pitch="D + GAP"),
+        Array("out", "G * R, D", Role.OUT),
+    ),
+    reference=_of_one_query,
+    magnitude=_size_of_one_query,
+    tolerance=TOLERANCE,
+    cases=(
+        case(G=1, R=1, N=1, D=16, GAP=0),
+        case(G=2, R=3, N=37, D=32, GAP=3),
+        case(G=2, R=8, N=300, D=64, GAP=8, dtypes=HALF),
+        case(G=2, R=5, N=400, D=32, GAP=0, draws=FAR_APART),
+        case(G=1, R=17, N=1100, D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN),
+        case(True, G=2, R=8, N=512, D=64, GAP=0, dtypes=HALF),
+    ),
+    launch=Launcher(),
+    budget=Budget(
+        {
+            "load q": "rows(G * R, D)",
+            "load k": "rows(G * N, D)",
+            "load v": "rows(G * N, D)",
+            "store out": "rows(G * R, D)",
+        },
+        why="K and V once for all R heads of a group, not once a head.",
+    ),
+    shared_bytes=SHARED_BYTES,
+)
