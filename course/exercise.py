@@ -45,6 +45,8 @@ class Array:
 
     `pitch` (a formula) makes rows that many elements apart, so that the array that the kernel
     gets is a view with gaps. `draw` says how inputs are drawn; `start` fills an accumulator.
+    `computed` makes an input of others: of the arrays before it, in float64, and the scalars, by
+    name (what a forward pass left to a backward one).
     """
 
     name: str
@@ -54,6 +56,7 @@ class Array:
     draw: Draw = normal
     start: float = 0.0
     pitch: str = ""
+    computed: Callable[..., np.ndarray] | None = None
 
     @property
     def axes(self) -> tuple[str, ...]:

@@ -37,6 +37,8 @@ def drawn(
             values = np.full(shape, poison(dtype), dtype)
         elif parameter.role is Role.ACCUMULATE:
             values = np.full(shape, parameter.start, dtype)
+        elif parameter.computed is not None:
+            values = parameter.computed(**_known(exercise, case, names, arguments)).astype(dtype)
         else:
             draw = case.draws.get(parameter.name, parameter.draw)
             values = draw(rng, shape, dtype)
@@ -45,6 +47,25 @@ def drawn(
             stored = np.asfortranarray(values)
         arguments[parameter.name] = stored
     return arguments
+
+
+def _known(
+    exercise: KernelExercise,
+    case: Case,
+    names: Mapping[str, Number],
+    arguments: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What an array may be computed of: the arrays so far, in float64, and every scalar."""
+    known = {
+        name: value.astype(np.float64)
+        for name, value in arguments.items()
+        if isinstance(value, np.ndarray)
+    }
+    for parameter in exercise.passed:
+        if isinstance(parameter, Scalar):
+            scalar = exercise.dtype(parameter, case).type(evaluate(parameter.value, names))
+            known[parameter.name] = scalar.item()
+    return known
 
 
 def _pitched(array: Array, values: np.ndarray, names: Mapping[str, Number]) -> np.ndarray:

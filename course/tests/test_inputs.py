@@ -50,3 +50,29 @@ def test_a_matrix_stored_by_columns_has_the_values_of_one_stored_by_rows() -> No
 
 def test_the_statement_says_which_stride_a_parameter_is() -> None:
     assert "= x.stride(1)" in statement_text(exercise())
+
+
+def test_an_input_computed_of_others_sees_them_as_the_kernel_gets_them_and_the_scalars() -> None:
+    def scaled(x: np.ndarray, factor: int) -> np.ndarray:
+        return factor * x
+
+    of_others = KernelExercise(
+        "add",
+        "title",
+        "task",
+        1,
+        5,
+        1,
+        ("hint",),
+        parameters=(
+            Array("x", "N", dtype="float16"),
+            Array("y", "N", computed=scaled),
+            Scalar("factor", "N + 3"),
+            Array("out", "N", Role.OUT),
+        ),
+        cases=(case(N=4),),
+        launch=Programs("1"),
+    )
+    arguments = drawn(of_others, case(N=4), np.random.default_rng(0))
+    assert arguments["y"].dtype == np.float32
+    assert np.array_equal(arguments["y"], 7 * arguments["x"].astype(np.float32))
