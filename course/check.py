@@ -38,7 +38,7 @@ def check_function(exercise: KernelExercise, function: object, detailed: bool = 
         got = _not_a_kernel(exercise, function)
         if got is not None:
             return got
-        python = getattr(function, "py_func", None) or function
+        python = getattr(function, "py_func", None) or getattr(function, "fn", None) or function
         source = function_source(python)
         if not source.strip():
             return _refused(exercise, "no_source", name=getattr(python, "__name__", "?"))
@@ -87,10 +87,18 @@ def not_measured(exercise: Exercise, error: str, source: str = "") -> Verdict:
 
 
 def _not_a_kernel(exercise: KernelExercise, function: object) -> Verdict | None:
-    if hasattr(function, "py_func"):
+    """The verdict on something that is no function of the kind that the exercise asks for."""
+    plain = inspect.isfunction(function)
+    if exercise.dialect == "triton":
+        if plain if exercise.returned else _is_jitted(function):
+            return None
+        if plain or _is_jitted(function):
+            wrong = "tile_not_a_launcher" if exercise.returned else "tile_not_jitted"
+            return _refused(exercise, wrong, name=getattr(function, "__name__", exercise.name))
+    elif hasattr(function, "py_func"):
         return None
-    if inspect.isfunction(function):
-        return _refused(exercise, "not_jitted", name=function.__name__)
+    elif plain:
+        return _refused(exercise, "not_jitted", name=getattr(function, "__name__", "?"))
     kind = type(function).__name__
     article = "an" if kind[0].lower() in "aeiou" else "a"
     words = {"NoneType": "None", "ellipsis": "`...`", "type": "a class"}
@@ -100,14 +108,21 @@ def _not_a_kernel(exercise: KernelExercise, function: object) -> Verdict | None:
     return _refused(exercise, "not_a_kernel", got=got)
 
 
+def _is_jitted(function: object) -> bool:
+    """Whether this is a `@triton.jit` function, under autotune and heuristics or not."""
+    return inspect.isfunction(getattr(function, "fn", None)) or hasattr(
+        getattr(function, "fn", None), "fn"
+    )
+
+
 def _refused(exercise: KernelExercise, message_id: str, **fields: object) -> Verdict:
     known = {"name": exercise.name, **fields}
     return Verdict(
         Outcome.REJECTED,
         exercise.name,
-        sentence(message_id, known),
+        sentence(message_id, known, exercise.dialect),
         message_id,
         max_points=exercise.points,
-        next_steps=(next_step(message_id, known),),
+        next_steps=(next_step(message_id, known, exercise.dialect),),
         commands=(f"ex.{exercise.name}.hint()",),
     )

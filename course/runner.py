@@ -50,6 +50,8 @@ class Run:
     outputs: tuple[Output, ...] = ()
     #: whether the L2 cache's model is asked what DRAM delivers
     cache: bool = False
+    #: whether the cost of this run is graded
+    graded: bool = False
     #: whether registers and spills are asked for: they cost a run of the assembler
     binary: bool = False
 

@@ -183,6 +183,7 @@ class Stages:
                 Output(a.name, exercise.shape(a, names), exercise.dtype(a, case).name)
                 for a in exercise.returned
             ),
+            graded=case.traffic,
             cache=exercise.dram_bytes is not None and case.traffic,
             binary=exercise.registers is not None or exercise.spill_bytes is not None,
         )
@@ -313,8 +314,8 @@ class Stages:
         return self._with_order(
             replace(
                 verdict,
-                message=f"{verdict.message} {sentence(pattern_id, known)}",
-                next_steps=(next_step(pattern_id, known),),
+                message=f"{verdict.message} {sentence(pattern_id, known, self.exercise.dialect)}",
+                next_steps=(next_step(pattern_id, known, self.exercise.dialect),),
             )
         )
 
@@ -362,7 +363,7 @@ class Stages:
     ) -> Verdict:
         exercise = self.exercise
         first, last = self.span if bill is not None or self.detailed else (1, 0)
-        step = next_step(message_id, fields)
+        step = next_step(message_id, fields, exercise.dialect)
         commands = [] if outcome is Outcome.PASS else [f"ex.{exercise.name}.hint()"]
         if bill is not None and not self.detailed:
             commands.append(f"ex.{exercise.name}.show({exercise.name})")
@@ -370,7 +371,7 @@ class Stages:
         return Verdict(
             outcome=outcome,
             exercise=exercise.name,
-            message=sentence(message_id, fields),
+            message=sentence(message_id, fields, exercise.dialect),
             message_id=message_id,
             line=line if line is not None else next(iter(marked), None),
             source=self.source,

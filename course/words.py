@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from course.phrasing import filled, shown
-from course.tile.wording import TILE
+from course.tile.wording import INSTEAD, TILE
 
 
 class Words(NamedTuple):
@@ -532,16 +532,28 @@ WORDS: dict[str, Words] = {
 }
 
 
-def sentence(message_id: str, fields: Mapping[str, object]) -> str:
+#: What reads otherwise for the kernels of a dialect.
+_OF_DIALECT: dict[str, dict[str, Words]] = {
+    "numba": {},
+    "triton": {message_id: Words(*texts) for message_id, texts in INSTEAD.items()},
+}
+
+
+def words_of(message_id: str, dialect: str = "numba") -> Words | None:
+    """Both templates of a message, as a dialect has them; None for an unknown id."""
+    return _OF_DIALECT[dialect].get(message_id) or WORDS.get(message_id)
+
+
+def sentence(message_id: str, fields: Mapping[str, object], dialect: str = "numba") -> str:
     """What happened, as a sentence with live values. An unknown id gives a sentence too."""
-    words = WORDS.get(message_id)
+    words = words_of(message_id, dialect)
     if words is None:
         values = ", ".join(f"{name} {shown(value)}" for name, value in fields.items())
         return f"{message_id.replace('_', ' ')}{': ' if values else ''}{values}."
     return filled(words.text, fields)
 
 
-def next_step(message_id: str, fields: Mapping[str, object]) -> str:
+def next_step(message_id: str, fields: Mapping[str, object], dialect: str = "numba") -> str:
     """What to do next, or '' where there is nothing to say."""
-    words = WORDS.get(message_id)
+    words = words_of(message_id, dialect)
     return "" if words is None else filled(words.next, fields)

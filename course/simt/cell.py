@@ -227,14 +227,14 @@ def read_cell(source: str) -> Cell:
         KernelFault: REJECTED or DOES_NOT_COMPILE, with the line.
     """
     tree = parse(source)
-    _check_compiles(tree)
+    check_compiles(tree)
     cell = Cell(source, tree, {})
     for statement in tree.body:
         _read_statement(statement, cell)
     return cell
 
 
-def _check_compiles(tree: ast.Module) -> None:
+def check_compiles(tree: ast.Module) -> None:
     """Python refuses more than its grammar does: a `break` outside a loop, a name given twice."""
     try:
         with warnings.catch_warnings(action="ignore"):
@@ -249,7 +249,7 @@ def _check_compiles(tree: ast.Module) -> None:
 
 def _read_statement(statement: ast.stmt, cell: Cell) -> None:
     names = cell.names
-    _check_annotations(statement)
+    check_annotations(statement)
     if isinstance(statement, ast.Import):
         for alias in statement.names:
             if alias.name not in MODULES:
@@ -281,7 +281,7 @@ def _read_statement(statement: ast.stmt, cell: Cell) -> None:
         )
 
 
-def _check_annotations(statement: ast.stmt) -> None:
+def check_annotations(statement: ast.stmt) -> None:
     """Annotations name types. They are not used, and Python would run what stands in them."""
     for node in ast.walk(statement):
         held = (getattr(node, "annotation", None), getattr(node, "returns", None))

@@ -25,9 +25,12 @@ T4_MULTIPROCESSORS, T4_L2_BYTES = 40, 4 << 20
 
 
 class Cache:
-    """Sectors in the order of their last use."""
+    """Sectors in the order of their last use. `multiprocessors` programs run at once."""
 
-    def __init__(self, capacity_bytes: int) -> None:
+    def __init__(
+        self, capacity_bytes: int = T4_L2_BYTES, multiprocessors: int = T4_MULTIPROCESSORS
+    ) -> None:
+        self.multiprocessors = multiprocessors
         self.capacity = max(1, capacity_bytes // SECTOR_BYTES)
         # a plain dict would search for its oldest key through all that were dropped before
         self.kept: OrderedDict[int, bool] = OrderedDict()
@@ -47,6 +50,11 @@ class Cache:
                 self.written += kept.popitem(last=False)[1]
             self.read += not stored
             kept[sector] = stored
+
+    @property
+    def read_bytes(self) -> int:
+        """What DRAM has delivered so far."""
+        return self.read * SECTOR_BYTES
 
     def flush(self) -> None:
         """Writes what is left to be written."""
@@ -83,9 +91,9 @@ def through_l2(
     Raises:
         KernelFault: what the launch or the kernel did wrong.
     """
-    cache = Cache(capacity_bytes)
+    cache = Cache(capacity_bytes, multiprocessors)
     traffic = launch(
         kernel, args, grid, named, together=multiprocessors, printing=False, listener=cache.access
     )
     cache.flush()
-    return CacheTraffic(traffic, cache.read * SECTOR_BYTES, cache.written * SECTOR_BYTES)
+    return CacheTraffic(traffic, cache.read_bytes, cache.written * SECTOR_BYTES)

@@ -97,7 +97,10 @@ def launch(
         if printing and run.printed:
             print("\n".join(run.printed))
     sizes[key] = run.largest
-    return meter.traffic()
+    run.end()
+    traffic = meter.traffic()
+    traffic.longest_program = run.longest
+    return traffic
 
 
 def _guess(constants: dict[str, Any]) -> int:

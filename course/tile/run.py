@@ -25,6 +25,11 @@ class Run:
         self.grid = grid
         self.step_limit = step_limit
         self.steps = 0
+        #: statements of the longest program of all batches before this one
+        self.longest = 0
+        self._first = 0
+        self._together = 0
+        self._apart = np.zeros(1, np.int64)
         self.programs = np.zeros(1, np.int64)
         self.line = 0
         self.column = 0
@@ -39,9 +44,17 @@ class Run:
         return len(self.programs)
 
     def start(self, programs: np.ndarray) -> None:
-        """The next batch of programs."""
+        """The next batch of programs, numbered in sequence."""
+        self.end()
         self.programs = programs
         self.steps = 0
+        self._first = int(programs[0])
+        self._apart = np.zeros(len(programs), np.int64)
+
+    def end(self) -> None:
+        """The batch has run."""
+        self.longest = max(self.longest, self._together + int(self._apart.max()))
+        self._together = 0
 
     def program_id(self, axis: int) -> np.ndarray:
         """(programs,) int32: the place of each along one axis of the grid."""
@@ -69,6 +82,10 @@ class Run:
     def step(self) -> None:
         """One statement of one group."""
         self.steps += 1
+        if len(self.programs) == len(self._apart):
+            self._together += 1
+        else:
+            self._apart[self.programs - self._first] += 1
         if self.steps > self.step_limit:
             raise self.fault(
                 Outcome.TIMED_OUT,

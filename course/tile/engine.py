@@ -1,0 +1,222 @@
+"""Runs of a check on the Triton engine: `course.runner.Run` in, `course.runner.Ran` out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from course.cost import renamed
+from course.faults import KernelFault, Outcome
+from course.runner import Output, Ran, Run
+from course.tile import gate
+from course.tile.arguments import bound
+from course.tile.cache import Cache
+from course.tile.canary import require_right_counts
+from course.tile.cell import TileCell, forget, read_cell
+from course.tile.functions import base_function
+from course.tile.launch import launch
+from course.tile.launcher import call
+from course.traffic import Traffic, merged
+
+#: The compute capability that every launch of a check is compiled for: 8.0, an A100.
+CHECK_TARGET = 80
+
+
+class TileEngine:
+    """Makes runs, in this process; reads a cell once for all its cases.
+
+    One instance serves one check. `printing` lets the kernel's prints through; `assemble` asks
+    for registers and spills too, which starts processes of its own.
+    """
+
+    def __init__(self, printing: bool = False, assemble: bool = True) -> None:
+        self.printing = printing
+        self.assemble = assemble
+        self._cell: TileCell | None = None
+        self.compiled: dict[Any, gate.Resources] = {}
+
+    def __del__(self) -> None:
+        if self._cell is not None:
+            forget(self._cell)
+
+    def __call__(self, run: Run) -> Ran:
+        """Makes one run: a launch, or a call of the cell's launcher.
+
+        Raises:
+            KernelFault: whatever is wrong with the cell or happens in the launch.
+        """
+        require_right_counts()
+        if self._cell is None or run.source != self._cell.source:
+            self._cell = read_cell(run.source)
+        tensors = {
+            name: torch.from_numpy(value) if isinstance(value, np.ndarray) else _number(value)
+            for name, value in run.arguments.items()
+        }
+        launches = _Launches(run, tensors, self)
+        if run.outputs:
+            result = call(
+                self._cell.launchers[run.kernel],
+                self._cell.names,
+                list(tensors.values()),
+                launches.make,
+            )
+            arrays = launches.inputs() | launches.returned(result)
+        else:
+            kernel = self._cell.kernels[run.kernel]
+            launches.make(kernel, tuple(tensors.values()), run.grid, {})
+            arrays = launches.inputs()
+        return Ran(arrays, launches.traffic())
+
+
+class _Launches:
+    """The launches of one run, and whose memory is whose."""
+
+    def __init__(self, run: Run, tensors: Mapping[str, Any], engine: TileEngine) -> None:
+        self.run = run
+        self.tensors = tensors
+        self.engine = engine
+        #: (traffic, storage by the kernel's parameter)
+        self.made: list[tuple[Traffic, dict[str, int]]] = []
+        self.names = {
+            _storage(value): name
+            for name, value in tensors.items()
+            if isinstance(value, torch.Tensor)
+        }
+        self._alive: list[Any] = []
+
+    def make(self, kernel: Any, args: Sequence[Any], grid: Any, named: Mapping[str, Any]) -> None:
+        """One launch: compiled for a GPU first, then run and measured."""
+        options = {"num_warps": self.run.warps, **named}
+        resources = self._compiled(kernel, args, options)
+        function = base_function(kernel)
+        given = bound(function, tuple(args), dict(options))
+        self._alive.append(given)  # so that no storage is given away twice
+        storages = {
+            name: _storage(_tensor(value))
+            for name, value in given.items()
+            if _tensor(value) is not None
+        }
+        cache = Cache() if self.run.cache else None
+        traffic = launch(
+            kernel,
+            args,
+            grid,
+            options,
+            printing=self.engine.printing,
+            together=None if cache is None else cache.multiprocessors,
+            listener=None if cache is None else cache.access,
+        )
+        traffic.shared_bytes = resources.shared_bytes
+        traffic.registers = resources.registers
+        traffic.spill_bytes = resources.spill_bytes
+        if cache is not None:
+            traffic.dram_bytes = cache.read_bytes
+        self.made.append((traffic, storages))
+
+    def _compiled(
+        self, kernel: Any, args: Sequence[Any], options: dict[str, Any]
+    ) -> gate.Resources:
+        """What the compiler makes of a launch: once for each set of types, and where it is graded.
+
+        Raises:
+            KernelFault: DOES_NOT_COMPILE, or TOO_MANY_RESOURCES.
+        """
+        types = [str(v.dtype) if isinstance(v, torch.Tensor) else type(v).__name__ for v in args]
+        key = (id(base_function(kernel)), self.run.graded, repr((types, sorted(options.items()))))
+        if key not in self.engine.compiled:
+            self.engine.compiled[key] = gate.compile_for(kernel, args, options, CHECK_TARGET)
+        return self.engine.compiled[key]
+
+    def inputs(self) -> dict[str, np.ndarray]:
+        """What the arguments hold now."""
+        return {
+            name: value for name, value in self.run.arguments.items()
+            if isinstance(value, np.ndarray)
+        }  # fmt: skip
+
+    def returned(self, result: Any) -> dict[str, np.ndarray]:
+        """What the launcher returned, by the outputs' names.
+
+        Raises:
+            KernelFault: WRONG_ANSWER, where that is not what was asked for.
+        """
+        wanted = self.run.outputs
+        got = result if isinstance(result, tuple | list) and len(wanted) > 1 else (result,)
+        if len(got) != len(wanted):
+            raise _wrong(
+                "launcher_count",
+                expected=tuple(output.name for output in wanted),
+                count=len(wanted),
+                got=_shown(result),
+            )
+        arrays = {}
+        for output, value in zip(wanted, got, strict=True):
+            self._check(output, value)
+            self.names.setdefault(_storage(value), output.name)
+            arrays[output.name] = value.numpy()
+        return arrays
+
+    def _check(self, output: Output, value: Any) -> None:
+        if not isinstance(value, torch.Tensor):
+            raise _wrong("launcher_result", name=output.name, got=_shown(value))
+        dtype = str(value.dtype).removeprefix("torch.")
+        if dtype != output.dtype or tuple(value.shape) != output.shape:
+            raise _wrong(
+                "launcher_shape",
+                name=output.name,
+                expected=f"{_shape(output.shape)} {output.dtype}",
+                got=f"{_shape(tuple(value.shape))} {dtype}",
+            )
+        if _storage(value) in {
+            _storage(t) for t in self.tensors.values() if isinstance(t, torch.Tensor)
+        }:
+            raise _wrong("launcher_returns_input", name=output.name)
+
+    def traffic(self) -> Traffic:
+        """All launches together, arrays by the exercise's names."""
+        if not self.made:
+            raise KernelFault(Outcome.WRONG_ANSWER, "launcher_no_launch", None)
+        return merged(
+            renamed(
+                traffic,
+                {
+                    parameter: self.names[storage]
+                    for parameter, storage in storages.items()
+                    if storage in self.names
+                },
+            )
+            for traffic, storages in self.made
+        )
+
+
+def _wrong(message_id: str, **fields: object) -> KernelFault:
+    return KernelFault(Outcome.WRONG_ANSWER, message_id, None, **fields)
+
+
+def _tensor(value: Any) -> torch.Tensor | None:
+    """The tensor that an argument is, or describes."""
+    base = getattr(value, "base", None) if type(value).__name__ == "TensorDescriptor" else value
+    return base if isinstance(base, torch.Tensor) else None
+
+
+def _storage(value: Any) -> int:
+    return int(value.untyped_storage().data_ptr())
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of shape {_shape(tuple(value.shape))}"
+    if isinstance(value, tuple | list):
+        return f"{len(value)} values"
+    return "nothing (None)" if value is None else f"a value of type {type(value).__name__}"
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
