@@ -1,0 +1,91 @@
+"""Held-out ranges of lesson 08."""
+
+from autograder.hidden import Draws, between, choice, multiples
+from course.draws import integers
+from course.exercises.norms import (
+    LARGE_LOGITS,
+    NEAR_16,
+    NEAR_300,
+    SHIFTED,
+    TINY,
+    WIDE,
+    ascending,
+    halves,
+    masked_start,
+    targets_around,
+)
+
+#: Between two powers of two, so that no row fills its block.
+_SHORT, _MIDDLE, _LONG = between(65, 127), between(130, 250), between(600, 1000)
+_RMSNORM = halves("x", "w", "y")
+_LAYERNORM = halves("x", "w", "b", "y")
+_BACKWARD = halves("x", "w", "dy", "dx")
+
+HIDDEN = {
+    "rmsnorm": (
+        Draws(M=between(1, 3), D=between(1, 3)),
+        Draws(M=between(2, 9), D=_SHORT),
+        Draws(M=between(2, 5), D=_MIDDLE, draws={"x": TINY}),
+        Draws(M=between(2, 4), D=_LONG, dtypes=_RMSNORM, draws={"x": NEAR_16}),
+        Draws(M=between(2, 4), D=_LONG, dtypes=_RMSNORM, draws={"x": NEAR_300}),
+        Draws(traffic=True, M=multiples(8, 16, 48), D=multiples(256, 512, 2048)),
+        Draws(traffic=True, M=multiples(8, 16, 48), D=multiples(512, 512, 3072), dtypes=_RMSNORM),
+    ),
+    "layernorm": (
+        Draws(M=between(1, 3), D=between(1, 3)),
+        Draws(M=choice(5, 7, 9, 11, 13), D=_SHORT),
+        Draws(M=between(2, 7), D=_MIDDLE, draws={"x": TINY}),
+        Draws(M=between(8, 14), D=_LONG, draws={"x": SHIFTED}),
+        Draws(M=between(2, 5), D=_LONG, dtypes=_LAYERNORM, draws={"x": WIDE}),
+        Draws(traffic=True, M=multiples(8, 16, 48), D=multiples(256, 512, 1024)),
+        Draws(traffic=True, M=multiples(8, 16, 48), D=multiples(256, 512, 1024), dtypes=_LAYERNORM),
+    ),
+    "cross_entropy": (
+        Draws(M=between(1, 3), V=1, PAD=0, draws={"targets": integers(0, 1)}),
+        Draws(M=between(8, 20), V=7, PAD=9, draws={"targets": targets_around(7)}),
+        Draws(M=between(6, 12), V=1000, PAD=24, draws={"targets": targets_around(1000)}),
+        Draws(
+            M=between(2, 6),
+            V=between(1100, 3000),
+            PAD=between(1, 8),
+            dtypes={"logits": choice("float16", "float32")},
+            draws={"logits": LARGE_LOGITS, "targets": integers(0, 1100)},
+        ),
+        Draws(
+            M=between(2, 6),
+            V=between(4100, 6000),
+            PAD=between(1, 8),
+            draws={"logits": masked_start, "targets": integers(0, 4100)},
+        ),
+        Draws(
+            M=between(2, 6),
+            V=between(1100, 3000),
+            PAD=between(1, 8),
+            draws={"logits": ascending, "targets": integers(0, 1100)},
+        ),
+        Draws(
+            traffic=True,
+            M=multiples(4, 8, 16),
+            V=multiples(256, 2048, 6144),
+            PAD=choice(0, 32, 64),
+            draws={"targets": integers(0, 2048)},
+        ),
+        Draws(
+            traffic=True,
+            M=multiples(4, 8, 16),
+            V=multiples(256, 4096, 8192),
+            PAD=choice(0, 64),
+            dtypes={"logits": "float16"},
+            draws={"targets": integers(0, 4096)},
+        ),
+    ),
+    "rmsnorm_backward": (
+        Draws(M=between(1, 3), D=between(1, 3)),
+        Draws(M=choice(9, 11, 19, 21, 35), D=_SHORT),
+        Draws(M=between(2, 7), D=_MIDDLE, draws={"x": TINY}),
+        Draws(M=between(9, 14), D=_LONG, dtypes=_BACKWARD, draws={"x": NEAR_16}),
+        Draws(M=between(9, 14), D=_LONG, dtypes=_BACKWARD, draws={"x": NEAR_300}),
+        Draws(traffic=True, M=multiples(16, 32, 64), D=multiples(256, 256, 1024)),
+        Draws(traffic=True, M=multiples(16, 32, 64), D=multiples(256, 512, 1024), dtypes=_BACKWARD),
+    ),
+}

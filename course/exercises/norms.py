@@ -1,0 +1,405 @@
+"""Lesson 08: reductions along a row: norms, cross entropy, and a backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from course.draws import Draw, integers, uniform
+from course.exercise import Array, Budget, Constant, KernelExercise, Meta, Role, Scalar, case
+from course.launching import Programs
+
+EPS = "1e-5"
+#: A float16 result is rounded once, by at most 2**-11 = 4.9e-4 of itself; 1e-6 is for the range
+#: below 6e-5, where float16 has fewer digits. The float32 sums before it err by less than 1e-6.
+RTOL_HALF, ATOL_HALF = 2e-3, 1e-6
+
+
+def spread(width: float, centre: float = 0.0) -> Draw:
+    """Normal values of the standard deviation `width` around `centre`."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        return rng.normal(centre, width, shape).astype(dtype)
+
+    return draw
+
+
+def masked_start(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    """Normal logits of which the first three fifths of each row, and a few more, are -inf."""
+    values = rng.standard_normal(shape)
+    values[rng.random(shape) < 0.1] = -np.inf
+    values[:, : shape[1] * 3 // 5] = -np.inf
+    values[:, -1] = rng.standard_normal(shape[0])
+    return values.astype(dtype)
+
+
+def ascending(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Rows that rise from left to right, so that the largest so far is always the last."""
+    return np.sort(rng.normal(0, 20, shape)).astype(dtype)
+
+
+def targets_around(tokens: int) -> Draw:
+    """Targets from 0 to `tokens` - 1, four of them at the edges and beyond where there is room."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        values = rng.integers(0, tokens, shape)
+        values[-4:] = rng.permutation([tokens - 1, tokens, -1, -100])[: len(values)]
+        return values.astype(dtype)
+
+    return draw
+
+
+def halves(*names: str) -> dict[str, str]:
+    """The arrays named, in float16."""
+    return dict.fromkeys(names, "float16")
+
+
+#: Inputs whose squares add up to more than float16 holds, and whose squares alone do.
+NEAR_16, NEAR_300 = spread(0.5, 16.0), spread(20.0, 300.0)
+TINY = uniform(-4e-3, 4e-3)  # squares near eps
+SHIFTED = spread(1.0, 1000.0)
+WIDE = spread(30.0)
+LARGE_LOGITS = spread(300.0, 1000.0)
+
+
+# ---------------------------------------------------------------- rmsnorm
+
+
+def _rmsnorm(x: np.ndarray, w: np.ndarray, eps: float, **_: Any) -> dict[str, np.ndarray]:
+    return {"y": x / np.sqrt(np.mean(x * x, axis=1, keepdims=True) + eps) * w}
+
+
+rmsnorm = KernelExercise(
+    name="rmsnorm",
+    title="RMSNorm: a row, its mean square, once through memory",
+    task=(
+        "y[m, d] = x[m, d] / sqrt(mean over d of x[m, d]**2 + eps) * w[d]. A program normalises "
+        "one row; BLOCK is the power of two that holds it. x, w and y are float16 or float32: "
+        "compute in float32."
+    ),
+    points=7,
+    minutes=35,
+    difficulty=2,
+    hints=(
+        "The whole row fits into one block: load it once, with a mask, and everything that "
+        "follows works on registers.",
+        "What does the load give for the lanes past D? It must add nothing to the sum, and the "
+        "mean has D terms, not BLOCK.",
+        "x.to(tl.float32) before the square, not after the sum. Then one line for the scale, "
+        "tl.rsqrt(... + eps), and one for the store: what stands under the root?",
+    ),
+    parameters=(
+        Array("x", "M, D"),
+        Array("w", "D", draw=spread(0.3, 1.0)),
+        Array("y", "M, D", Role.OUT),
+        Scalar("D", "D"),
+        Scalar("eps", EPS, "float32"),
+        Meta("BLOCK", "next_power_of_2(D)"),
+    ),
+    reference=_rmsnorm,
+    tolerance={"float32": (1e-5, 1e-9), "float16": (RTOL_HALF, ATOL_HALF)},
+    cases=(
+        case(M=1, D=1),
+        case(M=3, D=70),
+        case(draws={"x": TINY}, M=2, D=300),
+        case(dtypes=halves("x", "w", "y"), draws={"x": NEAR_16}, M=2, D=1024),
+        case(dtypes=halves("x", "w", "y"), draws={"x": NEAR_300}, M=2, D=500),
+        case(True, M=32, D=1024),
+        case(True, dtypes=halves("x", "w", "y"), M=32, D=2048),
+    ),
+    launch=Programs("M"),
+    budget=Budget(
+        {"load x": "rows(M, D)", "load w": "M * sectors(D)", "store y": "rows(M, D)"},
+        why="x once in, y once out, and each of the M programs loads the D weights.",
+    ),
+    longest_program="60",
+)
+
+
+# ---------------------------------------------------------------- layernorm
+
+
+def _layernorm(
+    x: np.ndarray, w: np.ndarray, b: np.ndarray, eps: float, **_: Any
+) -> dict[str, np.ndarray]:
+    centred = x - x.mean(axis=1, keepdims=True)
+    return {"y": centred / np.sqrt(np.mean(centred**2, axis=1, keepdims=True) + eps) * w + b}
+
+
+def _size_of_layernorm(
+    x: np.ndarray, w: np.ndarray, b: np.ndarray, eps: float, **_: Any
+) -> dict[str, np.ndarray]:
+    mean = x.mean(axis=1, keepdims=True)
+    deviation = np.sqrt(np.mean((x - mean) ** 2, axis=1, keepdims=True) + eps)
+    return {"y": (np.abs(x) + np.abs(mean)) / deviation * np.abs(w) + np.abs(b)}
+
+
+layernorm = KernelExercise(
+    name="layernorm",
+    title="LayerNorm: two statistics of a row, weights for several rows",
+    task=(
+        "y[m, d] = (x[m, d] - mean) / sqrt(variance + eps) * w[d] + b[d], with the mean and the "
+        "variance (the mean of the squared distances from the mean) of row m. A program "
+        "normalises ROWS rows (4 or 8) and loads w and b once for all of them. BLOCK is the power "
+        "of two that holds a row. x, w, b and y are float16 or float32: compute in float32."
+    ),
+    points=9,
+    minutes=50,
+    difficulty=3,
+    hints=(
+        "A tile of ROWS x BLOCK: rows[:, None] * D + columns[None, :]. Two masks: rows below M, "
+        "columns below D. Sums go along axis 1.",
+        "The variance is the mean of (x - mean)**2, from the same registers: subtract first. Where "
+        "a lane has no element, x - mean is -mean, not 0.",
+        "tl.where(mask, x - mean[:, None], 0.0) is the centred tile. Its square summed along axis "
+        "1, divided by the number of elements: which number is that?",
+    ),
+    parameters=(
+        Array("x", "M, D"),
+        Array("w", "D", draw=spread(0.3, 1.0)),
+        Array("b", "D"),
+        Array("y", "M, D", Role.OUT),
+        Scalar("M", "M"),
+        Scalar("D", "D"),
+        Scalar("eps", EPS, "float32"),
+        Meta("ROWS", "ROWS"),
+        Meta("BLOCK", "next_power_of_2(D)"),
+    ),
+    reference=_layernorm,
+    magnitude=_size_of_layernorm,
+    tolerance={"float32": (3e-6, 1e-9), "float16": (RTOL_HALF, ATOL_HALF)},
+    cases=(
+        case(M=1, D=1),
+        case(M=5, D=70),
+        case(draws={"x": TINY}, M=3, D=300),
+        case(draws={"x": SHIFTED}, M=9, D=500),
+        case(dtypes=halves("x", "w", "b", "y"), draws={"x": WIDE}, M=2, D=1024),
+        case(True, M=32, D=1024),
+        case(True, dtypes=halves("x", "w", "b", "y"), M=32, D=1024),
+    ),
+    launch=Programs("cdiv(M, ROWS)"),
+    budget=Budget(
+        {
+            "load x": "rows(M, D)",
+            "load w": "cdiv(M, 4) * sectors(D)",
+            "load b": "cdiv(M, 4) * sectors(D)",
+            "store y": "rows(M, D)",
+        },
+        why="x once in, y once out, w and b once for every 4 rows.",
+    ),
+    constants={"ROWS": Constant(4, (4, 8))},
+    longest_program="60 + 25 * ROWS",
+)
+
+
+# ---------------------------------------------------------------- cross_entropy
+
+
+def _log_sum_exp(logits: np.ndarray) -> np.ndarray:
+    top = logits.max(axis=1)
+    result: np.ndarray = top + np.log(np.exp(logits - top[:, None]).sum(axis=1))
+    return result
+
+
+def _own_logits(logits: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """The logit of each row's target, -inf where the target is no token."""
+    known = (targets >= 0) & (targets < logits.shape[1])
+    own = logits[np.arange(len(targets)), np.where(known, targets, 0)]
+    return np.where(known, own, -np.inf)
+
+
+def _cross_entropy(logits: np.ndarray, targets: np.ndarray, **_: Any) -> dict[str, np.ndarray]:
+    lse = _log_sum_exp(logits)
+    return {"loss": lse - _own_logits(logits, targets), "lse": lse}
+
+
+def _size_of_cross_entropy(
+    logits: np.ndarray, targets: np.ndarray, **_: Any
+) -> dict[str, np.ndarray]:
+    lse = 1 + np.abs(_log_sum_exp(logits))
+    own = _own_logits(logits, targets)
+    return {"loss": lse + np.where(np.isfinite(own), np.abs(own), 0), "lse": lse}
+
+
+cross_entropy = KernelExercise(
+    name="cross_entropy",
+    title="Cross entropy in one pass over the vocabulary",
+    task=(
+        "For each row m of logits (M x V): lse[m] = log of the sum over v of exp(logits[m, v]), "
+        "and loss[m] = lse[m] - logits[m, targets[m]]. A program takes one row, whose rows begin "
+        "`stride` elements apart, and reads its logits once, BLOCK at a time. A logit may be -inf, "
+        "never a whole row of them. A target below 0 or from V on is an error in the data: its "
+        "loss is inf (the probability of a token that does not exist is 0), its lse is as "
+        "usual, and nothing outside the row may be read. Logits are float16 or float32; loss and "
+        "lse are float32: compute in float32. BLOCK may be 256, 512, 1024 or 2048."
+    ),
+    points=12,
+    minutes=65,
+    difficulty=4,
+    hints=(
+        "The first loop of softmax_online is all you need: a running maximum and a running sum "
+        "that is rescaled whenever the maximum grows. There is no second loop.",
+        "While all logits so far are -inf, the maximum is -inf too, and -inf - (-inf) is NaN: "
+        "subtract something finite as long as that is so.",
+        "The target's logit is one masked load. With mask=(target >= 0) & (target < V) and "
+        "other=-float('inf'), what does lse minus it give for a target that does not exist?",
+    ),
+    parameters=(
+        Array("logits", "M, V", pitch="V + PAD"),
+        Array("targets", "M", dtype="int64", draw=integers(0, 2)),
+        Array("loss", "M", Role.OUT),
+        Array("lse", "M", Role.OUT),
+        Scalar("V", "V"),
+        Scalar("stride", "V + PAD"),
+        Meta("BLOCK", "BLOCK"),
+    ),
+    reference=_cross_entropy,
+    magnitude=_size_of_cross_entropy,
+    tolerance={"float32": (2e-6, 0.0)},
+    cases=(
+        case(draws={"targets": integers(0, 1)}, M=1, V=1, PAD=0),
+        case(draws={"targets": targets_around(10)}, M=8, V=10, PAD=6),
+        case(
+            draws={"logits": LARGE_LOGITS, "targets": integers(0, 1500)},
+            M=3,
+            V=1500,
+            PAD=4,
+        ),
+        case(
+            draws={"logits": masked_start, "targets": integers(0, 5003)},
+            M=4,
+            V=5003,
+            PAD=5,
+        ),
+        case(True, draws={"targets": integers(0, 4096)}, M=16, V=4096, PAD=64),
+        case(
+            True,
+            dtypes={"logits": "float16"},
+            draws={"targets": integers(0, 8192)},
+            M=16,
+            V=8192,
+            PAD=0,
+        ),
+    ),
+    launch=Programs("M"),
+    budget=Budget(
+        {
+            "load logits": "rows(M, V, V + PAD) + M",
+            "load targets": "M",
+            "store loss": "M",
+            "store lse": "M",
+        },
+        why=(
+            "Every logit once, and one sector more for the target's. A program's lone numbers (its "
+            "target, its loss, its lse) cost a sector each."
+        ),
+    ),
+    constants={"BLOCK": Constant(1024, (256, 512, 1024, 2048))},
+    longest_program="25 * cdiv(V, BLOCK) + 60",
+)
+
+
+# ---------------------------------------------------------------- rmsnorm_backward
+
+
+def _parts(
+    x: np.ndarray, w: np.ndarray, dy: np.ndarray, eps: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(1 / rms, the normalised rows, the gradient of them)."""
+    scale = 1 / np.sqrt(np.mean(x * x, axis=1, keepdims=True) + eps)
+    return scale, x * scale, dy * w
+
+
+def _rmsnorm_backward(
+    x: np.ndarray, w: np.ndarray, dy: np.ndarray, eps: float, **_: Any
+) -> dict[str, np.ndarray]:
+    scale, n, dn = _parts(x, w, dy, eps)
+    dx = scale * (dn - n * np.mean(dn * n, axis=1, keepdims=True))
+    return {"dx": dx, "dw": (dy * n).sum(axis=0)}
+
+
+def _size_of_backward(
+    x: np.ndarray, w: np.ndarray, dy: np.ndarray, eps: float, **_: Any
+) -> dict[str, np.ndarray]:
+    scale, n, dn = (np.abs(part) for part in _parts(x, w, dy, eps))
+    dx = scale * (dn + n * np.mean(dn * n, axis=1, keepdims=True))
+    return {"dx": dx, "dw": (np.abs(dy) * n).sum(axis=0)}
+
+
+def _summed(outputs: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    return {"dx": outputs["dx"], "dw": outputs["parts"].astype(np.float64).sum(axis=0)}
+
+
+rmsnorm_backward = KernelExercise(
+    name="rmsnorm_backward",
+    title="RMSNorm, backward",
+    task=(
+        "Given x, w and dy, the gradient of a loss by rmsnorm's y, compute with "
+        "s = 1 / sqrt(mean(x**2) + eps) and n = x * s of each row: "
+        "dx = s * (dy * w - n * mean(dy * w * n)), the mean along the row, and dw[d] = the sum of "
+        "dy[m, d] * n[m, d] over the rows m. A program takes ROWS rows (8 or 16), one after the "
+        "other, and stores its part of dw as row `program` of parts, float32; the host adds the "
+        "parts. BLOCK is the power of two that holds a row. The other arrays are float16 or "
+        "float32: compute in float32."
+    ),
+    points=5,
+    minutes=70,
+    difficulty=4,
+    bonus=True,
+    hints=(
+        "A loop over rows, from program * ROWS to min(program * ROWS + ROWS, M). Load w once, "
+        "before it. What else stays in registers from row to row?",
+        "dw runs across rows, so it needs no reduction inside the program: a block of BLOCK sums "
+        "that starts at tl.zeros((BLOCK,), tl.float32) and grows by dy * n in each step.",
+        "Two reductions a row, tl.sum(x * x) and tl.sum(dy * w * n), both over D elements. Then "
+        "dx, and after the loop one store of the sums: at which address does this program's row "
+        "of parts begin?",
+    ),
+    parameters=(
+        Array("x", "M, D"),
+        Array("w", "D", draw=spread(0.3, 1.0)),
+        Array("dy", "M, D"),
+        Array("dx", "M, D", Role.OUT),
+        Array("parts", "cdiv(M, ROWS), D", Role.OUT),
+        Scalar("M", "M"),
+        Scalar("D", "D"),
+        Scalar("eps", EPS, "float32"),
+        Meta("ROWS", "ROWS"),
+        Meta("BLOCK", "next_power_of_2(D)"),
+    ),
+    reference=_rmsnorm_backward,
+    magnitude=_size_of_backward,
+    finish=_summed,
+    finish_words="dx, and dw as the sum of the rows of parts, taken on the host",
+    tolerance={
+        "float32": (1e-5, 1e-9),
+        "float64": (1e-5, 1e-9),
+        "float16": (RTOL_HALF, ATOL_HALF),
+    },
+    cases=(
+        case(M=1, D=1),
+        case(M=19, D=70),
+        case(draws={"x": TINY}, M=9, D=300),
+        case(dtypes=halves("x", "w", "dy", "dx"), draws={"x": NEAR_16}, M=11, D=1024),
+        case(dtypes=halves("x", "w", "dy", "dx"), draws={"x": NEAR_300}, M=9, D=500),
+        case(True, M=64, D=512),
+        case(True, dtypes=halves("x", "w", "dy", "dx"), M=64, D=1024),
+    ),
+    launch=Programs("cdiv(M, ROWS)"),
+    budget=Budget(
+        {
+            "load x": "rows(M, D)",
+            "load dy": "rows(M, D)",
+            "load w": "cdiv(M, 8) * sectors(D)",
+            "store dx": "rows(M, D)",
+            "store parts": "cdiv(M, 8) * sectors(D)",
+        },
+        why="x and dy once in, dx once out; w and a part of dw once for every 8 rows.",
+    ),
+    constants={"ROWS": Constant(8, (8, 16))},
+    longest_program="60 + 30 * ROWS",
+)
