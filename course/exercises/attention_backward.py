@@ -1,0 +1,366 @@
+"""Lesson 11: the gradients of attention, without its N x N matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from course.draws import Draw
+from course.exercise import Array, Budget, KernelExercise, Role, Scalar, case
+from course.launching import Launcher
+
+#: Relative to the sums of absolute products below. float32: the solutions err by 2.4e-5 where the
+#: scores are near 100, because a score's last digit counts there; float16 operands err by more
+#: than 1e-3. float16: an output is rounded once, and so are the weights that `tl.dot` takes, each
+#: by at most 2**-11 = 4.9e-4 of itself, or by 3e-8 where a weight is below 6e-5 (subnormal).
+TOLERANCE = {"float16": (2.5e-3, 2e-5), "float32": (1e-4, 0.0)}
+#: A sum of D products in float32 errs by less than 4e-7 of their absolute sum.
+SUM_TOLERANCE = {"float32": (2e-6, 0.0)}
+#: What a T4 gives a program.
+SHARED_BYTES = "64 * 1024"
+#: Beyond this exp overflows float32 (from 88.8 on), on either side of zero.
+FAR = 105.0
+
+
+def spread(width: float) -> Draw:
+    """Normal values of the standard deviation `width`."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        return rng.normal(0.0, width, shape).astype(dtype)
+
+    return draw
+
+
+def near(root: float) -> Draw:
+    """Rows (..., D) of which two have a product of about root**2 * sqrt(D)."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        size = root / shape[-1] ** 0.25
+        return (size * rng.uniform(0.95, 1.05, shape)).astype(dtype)
+
+    return draw
+
+
+#: Scores far apart: a few keys of each query get nearly all weight.
+FAR_APART: dict[str, Draw] = {"q": spread(3.0), "k": spread(3.0)}
+#: Every score near 105, and every score near -105.
+FAR_ABOVE: dict[str, Draw] = {"q": near(FAR**0.5), "k": near(FAR**0.5)}
+FAR_BELOW: dict[str, Draw] = {"q": near(FAR**0.5), "k": near(-(FAR**0.5))}
+
+
+def halves(*names: str) -> dict[str, str]:
+    """These parameters in float16."""
+    return dict.fromkeys(names, "float16")
+
+
+HALF = halves("q", "k", "v", "out", "dout", "dq", "dk", "dv")
+HALF_ROWS = halves("out", "dout")
+
+
+def _softmax(q: np.ndarray, k: np.ndarray, causal: bool) -> tuple[np.ndarray, np.ndarray]:
+    """(weights, log-sum-exp of each row of scores) of q and k, both (H, N, D)."""
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    if causal:
+        scores[:, ~np.tri(q.shape[1], dtype=bool)] = -np.inf
+    top = scores.max(axis=-1, keepdims=True)
+    total = np.exp(scores - top).sum(axis=-1, keepdims=True)
+    return np.exp(scores - top) / total, (top + np.log(total))[..., 0]
+
+
+def _forward(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -> dict[str, np.ndarray]:
+    weights, lse = _softmax(q, k, causal)
+    return {"out": weights @ v, "lse": lse}
+
+
+def _forward_size(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool
+) -> dict[str, np.ndarray]:
+    """An error of lse is a relative error of every weight that is computed with it."""
+    weights, lse = _softmax(q, k, causal)
+    return {"out": weights @ np.abs(v), "lse": np.maximum(1.0, np.abs(lse) / 20)}
+
+
+def _lse(q: np.ndarray, k: np.ndarray, causal: bool, **_: np.ndarray) -> np.ndarray:
+    return _softmax(q, k, causal)[1]
+
+
+def _delta(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, dout: np.ndarray, causal: bool, **_: np.ndarray
+) -> np.ndarray:
+    return np.sum(_forward(q, k, v, causal)["out"] * dout, axis=-1)
+
+
+def gradients(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, dout: np.ndarray, causal: bool
+) -> dict[str, np.ndarray]:
+    """dq, dk and dv, each (H, N, D), as torch's autograd computes them in float64."""
+    import torch  # late: lessons without Triton do without it
+
+    inputs = [torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in (q, k, v)]
+    scores = inputs[0] @ inputs[1].transpose(-1, -2) / q.shape[-1] ** 0.5
+    if causal:
+        future = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(future, -float("inf"))
+    out = scores.softmax(dim=-1) @ inputs[2]
+    grads = torch.autograd.grad(out, inputs, torch.tensor(dout, dtype=torch.float64))
+    return {name: grad.numpy() for name, grad in zip(("dq", "dk", "dv"), grads, strict=True)}
+
+
+def gradient_sizes(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, dout: np.ndarray, causal: bool
+) -> dict[str, np.ndarray]:
+    """The same sums with every term's absolute value."""
+    weights, _ = _softmax(q, k, causal)
+    dweights = dout @ v.swapaxes(-1, -2)
+    delta = np.sum(weights * dweights, axis=-1, keepdims=True)
+    terms = weights * (np.abs(dweights) + np.abs(delta)) / np.sqrt(q.shape[-1])
+    return {
+        "dq": terms @ np.abs(k),
+        "dk": terms.swapaxes(-1, -2) @ np.abs(q),
+        "dv": weights.swapaxes(-1, -2) @ np.abs(dout),
+    }
+
+
+def _only(names: tuple[str, ...], of: Any) -> Any:
+    """`of` as a reference of the exercises that get what the forward pass left."""
+
+    def reference(
+        q: np.ndarray,
+        k: np.ndarray,
+        v: np.ndarray,
+        dout: np.ndarray,
+        lse: np.ndarray,
+        delta: np.ndarray,
+        causal: bool,
+    ) -> dict[str, np.ndarray]:
+        found = of(q, k, v, dout, causal)
+        return {name: found[name] for name in names}
+
+    return reference
+
+
+_INPUTS = (Array("q", "H, N, D"), Array("k", "H, N, D"), Array("v", "H, N, D"))
+_CAUSAL = Scalar("causal", "causal", "bool")
+_LEFT_BY_FORWARD = (
+    *_INPUTS,
+    Array("dout", "H, N, D"),
+    Array("lse", "H, N", computed=_lse),
+    Array("delta", "H, N", computed=_delta),
+)
+#: T tiles of 64 are met by T tiles of 64, or by 1, 2, ... T of them with the causal rule.
+_MET = "cdiv(N, 64) * (cdiv(N, 64) * (2 - causal) + causal) / 2"
+_TILES = (
+    "With T tiles of 64: each of them meets all T, T * T meetings; with the causal rule 1, 2, ... "
+    "T, which makes T * (T + 1) / 2."
+)
+_SHAPES = "H is any number of heads, N anything, D 16, 32 or 64; all arrays are contiguous"
+
+flash_lse = KernelExercise(
+    name="flash_lse",
+    title="One number a query, kept for later",
+    task=(
+        "out = softmax(q k^T / sqrt(D)) v for each head, as in lesson 10, and with it lse (H, N) "
+        "in float32: lse[i] = log of the sum over j of exp(score[i, j]), the natural logarithm. "
+        "q, k, v and out are (H, N, D), float16 or float32. "
+        f"{_SHAPES}. Where causal is true, query i attends to keys 0 to i, and tiles that lie "
+        "in the future are not loaded. A program computes 64 queries or more of one head and "
+        "loads at most 64 keys at a time."
+    ),
+    points=6,
+    minutes=40,
+    difficulty=3,
+    hints=(
+        "At the end of the forward pass each row has its greatest score m and total, the sum of "
+        "exp(score - m). The sum of exp(score) is total * exp(m): never compute that product, it "
+        "may overflow.",
+        "log(total * exp(m)) is a sum of two things that you have. With exp2 in place of exp, m "
+        "and total are to the base 2: log(x) = log2(x) * log(2).",
+        "lse is a row of N numbers a head: program (t, h) stores BR of them from h * N + t * BR "
+        "on. Which mask?",
+    ),
+    parameters=(
+        *_INPUTS,
+        Array("out", "H, N, D", Role.OUT),
+        Array("lse", "H, N", Role.OUT),
+        _CAUSAL,
+    ),
+    reference=_forward,
+    magnitude=_forward_size,
+    tolerance=TOLERANCE,
+    cases=(
+        case(H=1, N=1, D=16, causal=0),
+        case(H=2, N=45, D=16, causal=1, draws=FAR_BELOW),
+        case(H=1, N=100, D=16, causal=0, draws=FAR_ABOVE),
+        case(H=2, N=70, D=64, causal=1, dtypes=HALF),
+        case(True, H=2, N=256, D=64, causal=0, dtypes=HALF),
+        case(True, H=2, N=256, D=64, causal=1, dtypes=HALF),
+    ),
+    launch=Launcher(),
+    budget=Budget(
+        {
+            "load q": "rows(H * N, D)",
+            "load k": f"{_MET} * rows(H * 64, D)",
+            "load v": f"{_MET} * rows(H * 64, D)",
+            "store out": "rows(H * N, D)",
+            "store lse": "rows(H, N)",
+        },
+        why=f"Q, out and lse once. {_TILES}",
+    ),
+    shared_bytes=SHARED_BYTES,
+)
+
+flash_delta = KernelExercise(
+    name="flash_delta",
+    title="The dot product of a row with its gradient",
+    task=(
+        "delta[h, i] = sum over d of out[h, i, d] * dout[h, i, d], in float32. out and dout are "
+        "(H, N, D), both float16 or both float32, delta is (H, N). "
+        f"{_SHAPES}. Multiply and add in float32. A program takes 16 rows or more, so that "
+        "it stores neighbours and not a lone number."
+    ),
+    points=4,
+    minutes=25,
+    difficulty=2,
+    hints=(
+        "The heads lie one after the other: out is H * N rows of D, whatever the head. One grid "
+        "axis is enough.",
+        "Load a tile (ROWS, D) of each with a mask for the rows past the end, .to(tl.float32) "
+        "both, multiply.",
+        "tl.sum(product, axis=...) leaves one number a row. Which axis goes, and what does the "
+        "store's mask look like?",
+    ),
+    parameters=(
+        Array("out", "H, N, D"),
+        Array("dout", "H, N, D"),
+        Array("delta", "H, N", Role.OUT),
+    ),
+    reference=lambda out, dout: {"delta": np.sum(out * dout, axis=-1)},
+    magnitude=lambda out, dout: {"delta": np.sum(np.abs(out * dout), axis=-1)},
+    tolerance=SUM_TOLERANCE,
+    cases=(
+        case(H=1, N=1, D=16),
+        case(H=3, N=37, D=32),
+        case(H=2, N=100, D=64, dtypes=HALF_ROWS),
+        case(H=1, N=50, D=64, dtypes=HALF_ROWS, draws={"out": spread(60.0), "dout": spread(60.0)}),
+        case(True, H=2, N=256, D=32),
+        case(True, H=2, N=512, D=64, dtypes=HALF_ROWS),
+    ),
+    launch=Launcher(),
+    budget=Budget(
+        {
+            "load out": "rows(H * N, D)",
+            "load dout": "rows(H * N, D)",
+            "store delta": "sectors(H * N)",
+        },
+        why="Everything once. 8 neighbours of delta share a sector.",
+    ),
+    shared_bytes=SHARED_BYTES,
+)
+
+flash_dkdv = KernelExercise(
+    name="flash_dkdv",
+    title="A tile of keys gathers its gradients",
+    task=(
+        "Given q, k, v, dout (the gradient of out), lse and delta, return dk and dv, the gradients "
+        "of k and v, for each head. q, k, v, dout, dk and dv are (H, N, D), all float16 or all "
+        "float32, lse and delta (H, N) in float32. "
+        f"{_SHAPES}. Weights are exp(score - lse), scores are scaled by 1 / sqrt(D), and "
+        "where causal is true query i has attended to keys 0 to i. A program owns 64 keys or more "
+        "of one head, loads at most 64 queries at a time and none that has not seen its keys. "
+        "Nothing of size N x N reaches memory. Accumulate in float32."
+    ),
+    points=14,
+    minutes=100,
+    difficulty=5,
+    hints=(
+        "In the loop, per tile of queries: s = q k^T * scale, p = exp(s - lse), dp = dout v^T, "
+        "ds = p * (dp - delta). All four are (BR, BC), queries down, keys across; lse and delta "
+        "are a number a row.",
+        "dv += p^T dout and dk += ds^T q: (BC, BR) times (BR, D). tl.trans turns a tile, and "
+        "tl.dot wants both of one dtype: .to(dout.dtype).",
+        "Weights that do not exist must be 0: keys past N, queries past N, the future. Mask p with "
+        "tl.where, after the exp. scale belongs into s once and into dk once. With the causal "
+        "rule, which is the first tile of queries that has seen key t * BC?",
+    ),
+    parameters=(
+        *_LEFT_BY_FORWARD,
+        Array("dk", "H, N, D", Role.OUT),
+        Array("dv", "H, N, D", Role.OUT),
+        _CAUSAL,
+    ),
+    reference=_only(("dk", "dv"), gradients),
+    magnitude=_only(("dk", "dv"), gradient_sizes),
+    tolerance=TOLERANCE,
+    cases=(
+        case(H=1, N=1, D=16, causal=0),
+        case(H=2, N=45, D=16, causal=1, draws=FAR_BELOW),
+        case(H=1, N=100, D=16, causal=0, draws=FAR_APART),
+        case(H=2, N=70, D=64, causal=1, dtypes=HALF),
+        case(True, H=2, N=256, D=64, causal=0, dtypes=HALF),
+        case(True, H=2, N=256, D=64, causal=1, dtypes=HALF),
+    ),
+    launch=Launcher(),
+    budget=Budget(
+        {
+            "load q": f"{_MET} * rows(H * 64, D)",
+            "load k": "rows(H * N, D)",
+            "load v": "rows(H * N, D)",
+            "load dout": f"{_MET} * rows(H * 64, D)",
+            "load lse": f"{_MET} * rows(H, 64)",
+            "load delta": f"{_MET} * rows(H, 64)",
+            "store dk": "rows(H * N, D)",
+            "store dv": "rows(H * N, D)",
+        },
+        why=f"K, V and their gradients once. {_TILES}",
+    ),
+    shared_bytes=SHARED_BYTES,
+)
+
+flash_dq = KernelExercise(
+    name="flash_dq",
+    title="A tile of queries gathers its gradient",
+    task=(
+        "Given the same as in flash_dkdv, return dq, the gradient of q. A program owns 64 queries "
+        "or more of one head, loads at most 64 keys at a time and none of the future where causal "
+        "is true. It stores its part of dq once: no atomics, nothing of size N x N in memory. "
+        f"Shapes and dtypes are as in flash_dkdv: {_SHAPES}. Accumulate in float32."
+    ),
+    points=9,
+    minutes=60,
+    difficulty=4,
+    hints=(
+        "The loop of flash_lse with the inside of flash_dkdv: q, dout, lse and delta of the tile "
+        "are loaded once, before the loop; k and v pass by.",
+        "s, p, dp and ds are computed as before. dq += ds k: (BR, BC) times (BC, D), and nothing "
+        "is turned.",
+        "What lies past N reads as 0, and its weight would be exp(0 - lse), which may be inf: the "
+        "mask goes on p. Where does the scale go, and how often?",
+    ),
+    parameters=(*_LEFT_BY_FORWARD, Array("dq", "H, N, D", Role.OUT), _CAUSAL),
+    reference=_only(("dq",), gradients),
+    magnitude=_only(("dq",), gradient_sizes),
+    tolerance=TOLERANCE,
+    cases=(
+        case(H=1, N=1, D=16, causal=0),
+        case(H=2, N=45, D=16, causal=1, draws=FAR_BELOW),
+        case(H=1, N=100, D=16, causal=0, draws=FAR_APART),
+        case(H=2, N=70, D=64, causal=1, dtypes=HALF),
+        case(True, H=2, N=256, D=64, causal=0, dtypes=HALF),
+        case(True, H=2, N=256, D=64, causal=1, dtypes=HALF),
+    ),
+    launch=Launcher(),
+    budget=Budget(
+        {
+            "load q": "rows(H * N, D)",
+            "load k": f"{_MET} * rows(H * 64, D)",
+            "load v": f"{_MET} * rows(H * 64, D)",
+            "load dout": "rows(H * N, D)",
+            "load lse": "rows(H, N)",
+            "load delta": "rows(H, N)",
+            "store dq": "rows(H * N, D)",
+        },
+        why=f"Q, dout, lse, delta and dq once. {_TILES}",
+    ),
+    shared_bytes=SHARED_BYTES,
+)
