@@ -4,43 +4,48 @@ The engine runs what the compiler would refuse now and then: a product of float3
 a `tl.dot` with a side of 8, a variable that changes its type in a loop. So each kernel is
 compiled with the launch's own argument types for a stated GPU, and the compiler's refusal is
 the verdict. What it made tells the resources: registers, shared memory, spills.
+
+In a notebook the compiler works in a child with limits (`bounded`), and what it found is kept
+on disk, by source. In a grader's launch, which is a child with limits already and may start
+and write nothing, it works in place (`work_in_place`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
-import os
-import re
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
 import triton
 import triton.language as tl
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
-from triton.compiler.errors import CompilationError
+from triton.runtime.cache import get_cache_manager
 
 from course.faults import KernelFault, Outcome
+from course.tile import compiler
 from course.tile.arguments import ELEMENTS, bound, option_names
+from course.tile.bounded import DiedError, LateError, in_a_child
+from course.tile.compiler import AssemblerError, Source, Usage
 from course.tile.functions import base_function, code_of
 
-WARP = 32
 ALIGNMENT = 16  # pointers and numbers that are multiples of it are compiled for that
 #: shared memory that a block can have, by compute capability
 #: (CUDA C++ Programming Guide, "Technical specifications per compute capability")
 SHARED_LIMITS = {75: 64 << 10, 80: 163 << 10, 86: 99 << 10, 89: 99 << 10, 90: 227 << 10}
+#: What a check compiles for at once, and what besides: the T4 of Colab, and Hopper.
+TARGET, OTHER_TARGETS = 80, (75, 90)
+#: Processor time for one kernel and target: a large tile takes 7 s, an unrolled loop for ever.
+COMPILE_SECONDS = 30.0
 _NAMES = {"int1": "i1"} | {
     name: name.replace("uint", "u").replace("int", "i")
     for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 }
-_compiled: dict[Any, Resources | KernelFault] = {}
+_KEPT_FILE = "course_gate.json"
 
 
 @dataclass(frozen=True)
@@ -49,65 +54,250 @@ class Resources:
 
     Attributes:
         target: the compute capability, 80 for 8.0.
-        registers: of each thread.
         shared_bytes: of each program.
-        spill_bytes: of each thread, kept in local memory for want of registers.
+        registers: of each thread; None where nobody asked the assembler.
+        spill_bytes: of each thread, kept in local memory for want of registers; or None.
     """
 
     target: int
     warps: int
-    registers: int
     shared_bytes: int
-    spill_bytes: int
+    registers: int | None = None
+    spill_bytes: int | None = None
 
     @property
     def fits(self) -> bool:
         """Whether a program's shared memory fits on the target."""
-        return self.shared_bytes <= SHARED_LIMITS.get(self.target, SHARED_LIMITS[75])
+        return self.shared_bytes <= shared_limit(self.target)
+
+
+Found = Resources | KernelFault
+Assembler = Callable[[str, int], Usage]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where the compiler works: in a child or in place, with a disk or without."""
+
+    alone: bool = True
+    keeps: bool = True
+    assembler: Assembler = compiler.assembled
+
+
+_setting = Setting()
+_found: dict[str, Found] = {}
+
+
+def work_in_place(assembler: Assembler = compiler.assembled) -> None:
+    """From here on this process, a child with limits, compiles in place and writes nothing."""
+    global _setting
+    _setting = Setting(alone=False, keeps=False, assembler=assembler)
 
 
 def compile_for(
-    kernel: Any, args: Sequence[Any], named: dict[str, Any] | None = None, target: int = 80
+    kernel: Any,
+    args: Sequence[Any],
+    named: dict[str, Any] | None = None,
+    target: int = TARGET,
+    *,
+    binary: bool = True,
 ) -> Resources:
     """Compiles a kernel for a launch's arguments; each combination once.
 
+    Args:
+        binary: whether registers and spills are asked for, which takes an assembler's run.
+
     Raises:
-        KernelFault: DOES_NOT_COMPILE with the compiler's message and the line, or
-            TOO_MANY_RESOURCES where its shared memory does not fit on the target.
+        KernelFault: DOES_NOT_COMPILE with the compiler's message and the line, TIMED_OUT where
+            the compiler takes too long, or TOO_MANY_RESOURCES where its shared memory does not
+            fit on the target.
     """
-    function = base_function(kernel)
-    named = dict(named or {})
-    given = bound(function, tuple(args), named)
-    signature, constants, attributes = _types(function, given)
-    options = {
-        name: named[name]
-        for name in option_names()
-        if name in named and name not in ("warmup", "stream", "debug")
-    }
-    key = (function.cache_key, repr((signature, constants, attributes, options)), target)
-    found = _compiled.get(key)
-    if found is None:
-        try:
-            found = _compile(function, signature, constants, attributes, options, target)
-        except KernelFault as fault:
-            found = fault
-        _compiled[key] = found
+    found = find(source_of(kernel, args, named), target, binary)
     if isinstance(found, KernelFault):
         raise KernelFault(found.outcome, found.message_id, found.line, **found.fields)
     if not found.fits:
         raise KernelFault(
             Outcome.TOO_MANY_RESOURCES,
             "tile_shared",
-            code_of(function).first_line,
+            code_of(base_function(kernel)).first_line,
             bytes=found.shared_bytes,
-            limit=SHARED_LIMITS.get(target, SHARED_LIMITS[75]),
-            target=_shown(target),
+            limit=shared_limit(target),
+            target=compiler.shown(target),
         )
     return found
 
 
-def _shown(target: int) -> str:
-    return f"{target // 10}.{target % 10}"
+def compile_for_others(
+    kernel: Any, args: Sequence[Any], named: dict[str, Any] | None = None
+) -> None:
+    """Compiles a kernel for the other targets, without registers, as a grader does.
+
+    Raises:
+        KernelFault: DOES_NOT_COMPILE where it would not run there at all.
+    """
+    source = source_of(kernel, args, named)
+    for target in OTHER_TARGETS:
+        found = find(source, target, binary=False)
+        if isinstance(found, KernelFault):
+            raise KernelFault(found.outcome, found.message_id, found.line, **found.fields)
+
+
+def source_of(kernel: Any, args: Sequence[Any], named: dict[str, Any] | None = None) -> Source:
+    """A kernel with the types and constants that its launch with these arguments has."""
+    function = base_function(kernel)
+    named = dict(named or {})
+    signature, constants, attributes = _types(function, bound(function, tuple(args), named))
+    ours = ("warmup", "stream", "debug")
+    options = {n: named[n] for n in sorted(option_names()) if n in named and n not in ours}
+    return Source(function, signature, constants, attributes, options)
+
+
+def shared_limit(target: int) -> int:
+    """The most shared memory that a block can have."""
+    return SHARED_LIMITS.get(target, SHARED_LIMITS[75])
+
+
+# ---------------------------------------------------------------- each combination once
+
+
+def find(source: Source, target: int, binary: bool) -> Found:
+    """What the compiler makes of a kernel, or what is wrong with it."""
+    key = key_of(source, target)
+    found = known(key, binary)
+    if found is not None:
+        return found
+    work = lambda: plain(_compiled(source, target, binary))  # noqa: E731
+    if not _setting.alone:
+        found = _compiled(source, target, binary)
+    else:
+        try:
+            found = from_plain(in_a_child(work, COMPILE_SECONDS))
+        except LateError:
+            found = _late(source, target)
+        except DiedError as error:
+            found = _died(source, target, error)
+        except OSError:  # no child can be made here
+            found = _compiled(source, target, binary)
+    remember({key: found}, keep=True)
+    return found
+
+
+def known(key: str, binary: bool) -> Found | None:
+    """What was found before, in this process or on this disk."""
+    found = _found.get(key)
+    if found is None and _setting.keeps:
+        found = _kept(key)
+        if found is not None:
+            _found[key] = found
+    if isinstance(found, Resources) and binary and found.registers is None:
+        return None
+    return found
+
+
+def key_of(source: Source, target: int) -> str:
+    """The same for the same kernel, types, constants, options, target and Triton."""
+    constants = [(at, getattr(v, "cache_key", repr(v))) for at, v in source.constants.items()]
+    parts = (
+        _edition(),
+        source.function.cache_key,
+        repr((source.signature, constants, source.attributes, source.options)),
+        str(target),
+    )
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def remembered() -> dict[str, Found]:
+    """All that this process has found."""
+    return dict(_found)
+
+
+def remember(found: dict[str, Found], keep: bool = False) -> None:
+    """Takes over what another process has found; with `keep`, on disk too."""
+    _found.update(found)
+    if keep and _setting.keeps:
+        for key, one in found.items():
+            if not _passing(one):
+                _keep(key, one)
+
+
+def _compiled(source: Source, target: int, binary: bool) -> Found:
+    try:
+        assembly = compiler.to_ptx(source, target)
+    except KernelFault as fault:
+        return fault
+    made = Resources(target, assembly.warps, assembly.shared_bytes)
+    if not binary:
+        return made
+    try:
+        usage = _setting.assembler(assembly.ptx, target)
+    except AssemblerError as error:
+        return compiler.assembler_refused(source, error, target)
+    return replace(made, registers=usage.registers, spill_bytes=usage.spill_bytes)
+
+
+def _late(source: Source, target: int) -> KernelFault:
+    return KernelFault(
+        Outcome.TIMED_OUT, "tile_compile_late", code_of(source.function).first_line,
+        kernel=source.function.__name__, seconds=int(COMPILE_SECONDS),
+        target=compiler.shown(target),
+    )  # fmt: skip
+
+
+def _died(source: Source, target: int, error: DiedError) -> KernelFault:
+    return KernelFault(
+        Outcome.DOES_NOT_COMPILE, "tile_compiler_died", code_of(source.function).first_line,
+        kernel=source.function.__name__, detail=str(error), target=compiler.shown(target),
+    )  # fmt: skip
+
+
+def _passing(found: Found) -> bool:
+    """Whether it says something of this machine's hour, and not of the kernel."""
+    return isinstance(found, KernelFault) and found.message_id in (
+        "tile_compile_late",
+        "tile_compiler_died",
+    )
+
+
+@cache
+def _edition() -> str:
+    """Changes with Triton, and with this gate."""
+    digest = hashlib.sha256(triton.__version__.encode())
+    for file in (__file__, compiler.__file__):
+        digest.update(Path(file).read_bytes())
+    return digest.hexdigest()
+
+
+# ---------------------------------------------------------------- as plain data, and on disk
+
+
+def plain(found: Found) -> dict[str, Any]:
+    """What JSON can keep of it."""
+    if isinstance(found, Resources):
+        return {"resources": list(astuple(found))}
+    fields = {name: str(value) for name, value in found.fields.items()}
+    return {"fault": [found.outcome.value, found.message_id, found.line, fields]}
+
+
+def from_plain(kept: dict[str, Any]) -> Found:
+    """The reverse."""
+    if "resources" in kept:
+        return Resources(*kept["resources"])
+    outcome, message_id, line, fields = kept["fault"]
+    return KernelFault(Outcome(outcome), message_id, line, **fields)
+
+
+def _kept(key: str) -> Found | None:
+    try:
+        path = get_cache_manager(key).get_file(_KEPT_FILE)
+        return None if path is None else from_plain(json.loads(Path(path).read_text()))
+    except (OSError, RuntimeError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _keep(key: str, found: Found) -> None:
+    # A disk that takes nothing: then it is compiled anew next time.
+    with contextlib.suppress(OSError, RuntimeError):
+        get_cache_manager(key).put(json.dumps(plain(found)), _KEPT_FILE, binary=False)
 
 
 # ---------------------------------------------------------------- types
@@ -170,134 +360,3 @@ def _type(value: Any, parameter: Any) -> tuple[Any, Any, bool]:
 
 def _short(element: Any) -> str:
     return _NAMES.get(element.name, element.name)
-
-
-# ---------------------------------------------------------------- the compiler
-
-
-def _compile(
-    function: Any,
-    signature: dict[str, Any],
-    constants: dict[tuple[int, ...], Any],
-    attributes: dict[tuple[int, ...], Any],
-    options: dict[str, Any],
-    target: int,
-) -> Resources:
-    source = ASTSource(function, signature, constants, attributes)
-    said: list[str] = []
-    try:
-        with _stderr(said):
-            made = triton.compile(source, target=GPUTarget("cuda", target, WARP), options=options)
-    except CompilationError as error:
-        line, message = _located(function, error)
-        raise _refused(line, message, target) from None
-    except Exception as error:
-        line, message = _from_passes("".join(said), error)
-        raise _refused(line or code_of(function).first_line, message, target) from None
-    registers, spills = _usage(made.asm.get("cubin"))
-    return Resources(target, made.metadata.num_warps, registers, made.metadata.shared, spills)
-
-
-def _refused(line: int | None, message: str, target: int) -> KernelFault:
-    return KernelFault(
-        Outcome.DOES_NOT_COMPILE, "triton_compiler", line, detail=message, target=_shown(target)
-    )
-
-
-def _chain(error: BaseException) -> list[CompilationError]:
-    found: list[CompilationError] = []
-    at: BaseException | None = error
-    while at is not None:
-        if isinstance(at, CompilationError):
-            found.append(at)
-        at = at.__cause__
-    return found
-
-
-def _located(function: Any, error: CompilationError) -> tuple[int | None, str]:
-    """(line in the learner's code, what the compiler says): innermost of both."""
-    chain = _chain(error)
-    message = next((e.error_message for e in reversed(chain) if e.error_message), None)
-    if message is None:
-        last: BaseException = chain[-1]
-        message = str(last.__cause__ or type(last).__name__)
-    line = None
-    sources = _own_sources(function)
-    for part in chain:
-        first = sources.get(part.src or "")
-        if first is not None and hasattr(part.node, "lineno"):
-            line = first + part.node.lineno - 1
-    return line, _cut(message)
-
-
-def _own_sources(function: Any, seen: dict[str, int] | None = None) -> dict[str, int]:
-    """Sources of the kernel and the learner's functions that it calls, with their first lines."""
-    seen = {} if seen is None else seen
-    code = code_of(function)
-    if code.own and code.source not in seen:
-        seen[code.source] = code.first_line
-        for value in list(code.scope.values()):
-            if hasattr(value, "parse") and hasattr(value, "params"):
-                _own_sources(value, seen)
-    return seen
-
-
-def _from_passes(text: str, error: Exception) -> tuple[int | None, str]:
-    """A refusal behind the front end: the first error that the compiler wrote, or its exception."""
-    found = re.search(r"[^\s:]+:(\d+):\d+: error: (.*)", text)
-    if found:
-        return int(found.group(1)), _cut(found.group(2))
-    found = re.search(r"error: (.*)", text)
-    return None, _cut(found.group(1) if found else str(error) or type(error).__name__)
-
-
-def _cut(message: str) -> str:
-    """A message on one line, without the exception's name around it."""
-    text = " ".join(message.split())
-    wrapped = re.fullmatch(r"\w*(?:Error|Exception)\((['\"])(.*)\1,?\)", text)
-    text = wrapped.group(2) if wrapped else text
-    text = text if len(text) <= 300 else text[:297] + "..."
-    return text.rstrip(".") or "the compiler gives no reason"
-
-
-@contextlib.contextmanager
-def _stderr(lines: list[str]) -> Iterator[None]:
-    """Keeps what the compiler's C++ side writes to the process's stderr."""
-    sys.stderr.flush()
-    with tempfile.TemporaryFile(mode="w+") as kept:
-        saved = os.dup(2)
-        os.dup2(kept.fileno(), 2)
-        try:
-            yield
-        finally:
-            os.dup2(saved, 2)
-            os.close(saved)
-            kept.seek(0)
-            lines.append(kept.read())
-
-
-# ---------------------------------------------------------------- resources
-
-
-@functools.cache
-def _cuobjdump() -> str | None:
-    import triton.backends.nvidia as nvidia
-
-    path = Path(nvidia.__file__ or "").parent / "bin" / "cuobjdump"
-    return str(path) if path.exists() else None
-
-
-def _usage(cubin: bytes | None) -> tuple[int, int]:
-    """(registers a thread, bytes of local memory a thread) of a compiled kernel."""
-    tool = _cuobjdump()
-    if cubin is None or tool is None:
-        return 0, 0
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "kernel.cubin"
-        path.write_bytes(cubin)
-        text = subprocess.run(
-            [tool, "-res-usage", str(path)], capture_output=True, text=True, timeout=60
-        ).stdout
-    registers = [int(n) for n in re.findall(r"REG:(\d+)", text)]
-    stacks = [int(n) for n in re.findall(r"STACK:(\d+)", text)]
-    return max(registers, default=0), max(stacks, default=0)

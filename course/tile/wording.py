@@ -132,12 +132,6 @@ TILE: dict[str, tuple[str, str]] = {
         "bytes of shared memory, and there are {limit}.",
         "Smaller blocks would run there, too.",
     ),
-    # ------------------------------------------------------------ where there is no Triton
-    "triton_absent": (
-        "Triton has no package for {system}, and this exercise needs it.",
-        "It runs on Linux: in Colab, in the course's dev container (.devcontainer: VS Code's "
-        "`Reopen in Container`, or GitHub Codespaces), or in Windows' Subsystem for Linux.",
-    ),
     "triton_global": (
         "`{name}` stands outside the kernel and is no constant of Triton's|: it is {got}|.",
         "Write `{name}: tl.constexpr = ...` as a parameter, or `{name} = tl.constexpr(...)` "
@@ -204,6 +198,76 @@ TILE: dict[str, tuple[str, str]] = {
     "tile_assertion": (
         "Program {program} fails the kernel's own assertion|: {message}|.",
         "Find out which value breaks it: `tl.device_print` shows one.",
+    ),
+    # ------------------------------------------------------------ the launcher
+    "launcher_syntax": (
+        "{construct} cannot stand in a launcher here.",
+        "|Instead: {instead}.| A launcher works out sizes, allocates, and launches kernels.",
+    ),
+    "launcher_name": (
+        "`{name}` cannot be used in a launcher here|: it is {got}|.",
+        "A launcher uses numbers, torch's allocations, triton.cdiv and the kernels and functions "
+        "of its cell.",
+    ),
+    "launcher_attribute": (
+        "`{name}` cannot be used in a launcher here.",
+        "|Instead: {instead}.||Did you mean `{near}`?| A launcher works out sizes, allocates, and "
+        "launches kernels.",
+    ),
+    "launcher_computes": (
+        "`{construct}` works on a tensor's elements in the launcher, where no traffic is counted: "
+        "the kernel must do the work.",
+        "|Instead: {instead}.| Let a kernel load the elements, compute, and store them.",
+    ),
+    "launcher_copies": (
+        "`{construct}` would have to copy the tensor, and no kernel would do it.",
+        "Pass the tensor as it is, and its strides beside it: `x.stride(0)`, `x.stride(1)`.",
+    ),
+    "launcher_device": (
+        "`{construct}` does not say where the tensor lies: on a GPU, the kernel could not reach "
+        "it.",
+        "Pass `device=x.device` of an argument, or use `torch.empty_like(x)`.",
+    ),
+    "launcher_memory": (
+        "The launcher allocates {bytes} bytes, and the most here is {limit}.",
+        "Check the shape of what it allocates.",
+    ),
+    "launcher_value": (
+        "`{construct}` has no value: {detail}.",
+        "Work out by hand what each name on this line holds; `print` it in a launch of your own.",
+    ),
+    "launcher_index": (
+        "`{construct}`: there is no item {index}, since there are {items}.",
+        "Counting starts at 0: does the tensor have as many axes as you think?",
+    ),
+    "launcher_unpack": (
+        "There are {got} values for {expected} names.",
+        "Write one name for each value: a tensor of two axes gives `M, N = x.shape`.",
+    ),
+    "launcher_arguments": (
+        "`{name}` takes {expected} arguments|: {names}|; this call passes {got}|, and nothing for "
+        "{missing}|.",
+        "Pass one argument for each parameter, in order or by name.",
+    ),
+    "launcher_no_grid": (
+        "`{name}` is called like a function, without a grid.",
+        "Say how many programs to start: `{name}[grid](...)`.",
+    ),
+    "launcher_assert": (
+        "The launcher's own assertion fails: `{construct}`|: {message}|.",
+        "The arguments of this case are valid: make the launcher take them.",
+    ),
+    "launcher_raises": (
+        "The launcher raises {name}|: {message}|.",
+        "The arguments of this case are valid: make the launcher take them.",
+    ),
+    "launcher_recursion": (
+        "`{name}` calls functions that call functions without end.",
+        "Write the repetition as a loop.",
+    ),
+    "launcher_timed_out": (
+        "The launcher was stopped after {steps} steps.",
+        "Find the loop whose condition never becomes false: what changes it?",
     ),
 }
 
@@ -275,75 +339,5 @@ INSTEAD: dict[str, tuple[str, str]] = {
     "shared_over_limit": (
         "A program takes {got} bytes of shared memory; the most here is {limit}.",
         "Use smaller blocks, or fewer stages.",
-    ),
-    # ------------------------------------------------------------ the launcher
-    "launcher_syntax": (
-        "{construct} cannot stand in a launcher here.",
-        "|Instead: {instead}.| A launcher works out sizes, allocates, and launches kernels.",
-    ),
-    "launcher_name": (
-        "`{name}` cannot be used in a launcher here|: it is {got}|.",
-        "A launcher uses numbers, torch's allocations, triton.cdiv and the kernels and functions "
-        "of its cell.",
-    ),
-    "launcher_attribute": (
-        "`{name}` cannot be used in a launcher here.",
-        "|Instead: {instead}.||Did you mean `{near}`?| A launcher works out sizes, allocates, and "
-        "launches kernels.",
-    ),
-    "launcher_computes": (
-        "`{construct}` works on a tensor's elements in the launcher, where no traffic is counted: "
-        "the kernel must do the work.",
-        "|Instead: {instead}.| Let a kernel load the elements, compute, and store them.",
-    ),
-    "launcher_copies": (
-        "`{construct}` would have to copy the tensor, and no kernel would do it.",
-        "Pass the tensor as it is, and its strides beside it: `x.stride(0)`, `x.stride(1)`.",
-    ),
-    "launcher_device": (
-        "`{construct}` does not say where the tensor lies: on a GPU, the kernel could not reach "
-        "it.",
-        "Pass `device=x.device` of an argument, or use `torch.empty_like(x)`.",
-    ),
-    "launcher_memory": (
-        "The launcher allocates {bytes} bytes, and the most here is {limit}.",
-        "Check the shape of what it allocates.",
-    ),
-    "launcher_value": (
-        "`{construct}` has no value: {detail}.",
-        "Work out by hand what each name on this line holds; `print` it in a launch of your own.",
-    ),
-    "launcher_index": (
-        "`{construct}`: there is no item {index}, since there are {items}.",
-        "Counting starts at 0: does the tensor have as many axes as you think?",
-    ),
-    "launcher_unpack": (
-        "There are {got} values for {expected} names.",
-        "Write one name for each value: a tensor of two axes gives `M, N = x.shape`.",
-    ),
-    "launcher_arguments": (
-        "`{name}` takes {expected} arguments|: {names}|; this call passes {got}|, and nothing for "
-        "{missing}|.",
-        "Pass one argument for each parameter, in order or by name.",
-    ),
-    "launcher_no_grid": (
-        "`{name}` is called like a function, without a grid.",
-        "Say how many programs to start: `{name}[grid](...)`.",
-    ),
-    "launcher_assert": (
-        "The launcher's own assertion fails: `{construct}`|: {message}|.",
-        "The arguments of this case are valid: make the launcher take them.",
-    ),
-    "launcher_raises": (
-        "The launcher raises {name}|: {message}|.",
-        "The arguments of this case are valid: make the launcher take them.",
-    ),
-    "launcher_recursion": (
-        "`{name}` calls functions that call functions without end.",
-        "Write the repetition as a loop.",
-    ),
-    "launcher_timed_out": (
-        "The launcher was stopped after {steps} steps.",
-        "Find the loop whose condition never becomes false: what changes it?",
     ),
 }

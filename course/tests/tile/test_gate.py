@@ -1,5 +1,11 @@
 """What Triton's compiler refuses is refused here, with its message and the line."""
 
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("triton", reason="Triton has no wheel for this system")
@@ -10,9 +16,17 @@ import triton.language as tl
 
 from course.faults import KernelFault, Outcome
 from course.tests.tile import cases
+from course.tile import bounded, compiler, findings, gate
 from course.tile.functions import code_of
 from course.tile.gate import compile_for
 from course.tile.launch import launch
+
+
+@pytest.fixture(autouse=True)
+def nothing_found_before(monkeypatch, tmp_path):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(gate, "_found", {})
+    monkeypatch.setattr(findings, "_told", set())
 
 
 @triton.jit
@@ -97,3 +111,154 @@ def test_tiles_that_do_not_fit_in_shared_memory_are_too_many_resources():
 def test_a_kernel_compiles_for_each_target(target):
     case = cases.add(1000)
     assert compile_for(case.kernel, case.args, case.constants, target).target == target
+
+
+# ------------------------------------------------------------ what it makes is what Triton makes
+
+
+@pytest.mark.parametrize("target", [75, 80, 90])
+@pytest.mark.parametrize(
+    "make", [lambda: cases.matmul(64), lambda: cases.softmax_one_pass(4, 9000)]
+)
+def test_registers_and_shared_memory_are_those_of_tritons_own_binary(make, target, tmp_path):
+    case = make()
+    found = compile_for(case.kernel, case.args, case.constants, target)
+    source = gate.source_of(case.kernel, case.args, case.constants)
+    written = triton.compiler.ASTSource(
+        source.function, source.signature, source.constants, source.attributes
+    )
+    made = triton.compile(written, target=triton.backends.compiler.GPUTarget("cuda", target, 32))
+    file = tmp_path / "kernel.cubin"
+    file.write_bytes(made.asm["cubin"])
+    tool = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
+    said = subprocess.run([tool, "-res-usage", file], capture_output=True, text=True).stdout
+    assert found.registers == max(map(int, re.findall(r"REG:(\d+)", said)))
+    assert found.shared_bytes == made.metadata.shared
+
+
+def test_a_row_that_does_not_fit_in_registers_spills():
+    case = cases.softmax_one_pass(2, 1 << 15)
+    found = compile_for(case.kernel, case.args, case.constants)
+    assert found.registers == 255
+    assert found.spill_bytes > 100
+
+
+# ------------------------------------------------------------ once, with limits
+
+
+def test_a_kernel_is_compiled_once_in_a_process_and_once_on_a_disk(monkeypatch):
+    case = cases.add(1000)
+    first = compile_for(case.kernel, case.args, case.constants)
+    monkeypatch.setattr(gate, "in_a_child", _never)
+    assert compile_for(case.kernel, case.args, case.constants) == first
+    monkeypatch.setattr(gate, "_found", {})
+    assert compile_for(case.kernel, case.args, case.constants) == first
+    with pytest.raises(AssertionError, match="compiled anew"):
+        compile_for(case.kernel, case.args, {"BLOCK": 512})
+
+
+def test_a_refusal_is_kept_too():
+    for _ in range(2):
+        with pytest.raises(KernelFault, match="y is not defined"):
+            compile_for(only_one_side, (torch.zeros(4),))
+        gate._found.clear()
+
+
+def test_registers_are_asked_for_where_they_were_not_before():
+    case = cases.add(1000)
+    assert compile_for(case.kernel, case.args, case.constants, binary=False).registers is None
+    assert compile_for(case.kernel, case.args, case.constants).registers > 0
+
+
+def test_a_disk_that_cannot_be_written_is_no_refusal(monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", "/proc/no/such/folder")
+    case = cases.add(1000)
+    assert compile_for(case.kernel, case.args, case.constants).target == 80
+
+
+@triton.jit
+def unrolled(x_ptr, TURNS: tl.constexpr):
+    for i in tl.static_range(TURNS):
+        tl.store(x_ptr + i, tl.load(x_ptr + i) + i)
+
+
+def test_a_compile_without_end_is_stopped(monkeypatch):
+    monkeypatch.setattr(gate, "COMPILE_SECONDS", 0.5)
+    with pytest.raises(KernelFault) as caught:
+        compile_for(unrolled, (torch.zeros(4),), {"TURNS": 10**7})
+    assert caught.value.outcome is Outcome.TIMED_OUT
+    assert "`unrolled`" in str(caught.value)
+    gate._found.clear()
+    monkeypatch.setattr(gate, "COMPILE_SECONDS", 30)
+    assert compile_for(unrolled, (torch.zeros(4),), {"TURNS": 2}).target == 80
+
+
+def test_a_compiler_that_crashes_takes_no_notebook_with_it(monkeypatch):
+    monkeypatch.setattr(compiler, "to_ptx", lambda *_: os.abort())
+    with pytest.raises(KernelFault) as caught:
+        compile_for(cases.add(8).kernel, cases.add(8).args, {"BLOCK": 64})
+    assert caught.value.outcome is Outcome.DOES_NOT_COMPILE
+    assert "SIGABRT" in str(caught.value)
+
+
+def test_in_place_it_starts_no_process_and_hears_the_compiler(monkeypatch):
+    monkeypatch.setattr(gate, "_setting", gate.Setting(alone=False, keeps=False))
+    compiler.warm_up()
+    monkeypatch.setattr(os, "fork", _never)
+    monkeypatch.setattr(subprocess, "Popen", _never)
+    case = cases.matmul(64)
+    found = compile_for(case.kernel, case.args, case.constants, binary=False)
+    assert found.shared_bytes == 2 * (64 * 32 + 32 * 64) * 2
+    with pytest.raises(KernelFault, match="K >= 16"):
+        compile_for(small_dot, (torch.zeros(16, 8).half(), torch.zeros(16, 16)), {"M": 16, "K": 8})
+
+
+def _never(*_, **__):
+    raise AssertionError("compiled anew")
+
+
+# ------------------------------------------------------------ the other GPUs
+
+
+def found_in_the_background(label, *launches):
+    findings.in_background(label, launches)
+    deadline = time.monotonic() + 60
+    found = findings.pending_findings()
+    while findings.searching() and time.monotonic() < deadline:
+        time.sleep(0.05)
+        found += findings.pending_findings()
+    return found
+
+
+@triton.jit
+def turns(a_ptr, out_ptr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    a = tl.load(a_ptr + at[:, None] * N + at[None, :])
+    tl.store(out_ptr + at[:, None] + at[None, :] * N, a)
+
+
+def test_what_a_t4_cannot_hold_is_told_once():
+    square = torch.zeros(256, 256)
+    launch = (turns, (square, square.clone()), {"N": 256, "num_warps": 8})
+    told = found_in_the_background("turns", launch)
+    assert [(one.label, one.target) for one in told] == [("turns", 75), ("turns", 90)]
+    assert "T4" in told[0].sentence
+    assert "there are 65,536" in told[0].sentence
+    assert found_in_the_background("turns", launch) == []
+
+
+def test_what_fits_everywhere_is_not_spoken_of(monkeypatch):
+    case = cases.add(1000)
+    assert found_in_the_background("add", (case.kernel, case.args, case.constants)) == []
+    monkeypatch.setattr(bounded.os, "fork", _never)
+    assert found_in_the_background("add", (case.kernel, case.args, case.constants)) == []
+
+
+def test_a_newer_check_ends_the_search_of_an_older_one():
+    x = torch.zeros(4)
+    findings.in_background("same", [(unrolled, (x,), {"TURNS": 10**7})])
+    process = findings._searches["same"].child._process
+    findings.in_background("same", [])
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+    assert findings.pending_findings() == []

@@ -1,0 +1,137 @@
+"""What other GPUs make of a checked kernel, found out behind the notebook's back.
+
+A check compiles for compute capability 8.0 and answers. A child at the lowest priority then
+compiles the same launches for 7.5 and 9.0, and what it finds is told with the next verdict.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from course.faults import KernelFault, Outcome
+from course.tile import compiler, gate
+from course.tile.bounded import Child, DiedError, LateError, Say
+from course.tile.compiler import Source
+from course.tile.functions import code_of
+from course.tile.gate import OTHER_TARGETS, Found
+from course.words import sentence
+
+#: A GPU of each compute capability that a learner may have heard of.
+GPUS = {75: "T4", 80: "A100", 90: "H100"}
+_LOWEST_PRIORITY = 19
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that another GPU would not take. `label` says what was checked."""
+
+    label: str
+    target: int
+    sentence: str
+
+
+@dataclass
+class _Search:
+    """One child and what it was asked: (key, source, target) in its order."""
+
+    asked: dict[str, tuple[Source, int]]
+    child: Child | None
+
+
+_searches: dict[str, _Search] = {}
+_told: set[tuple[str, str]] = set()
+
+
+def in_background(label: str, launches: Iterable[tuple[Any, Any, dict[str, Any]]]) -> None:
+    """Compiles launches for the other targets in a child of this process.
+
+    A search under the same label that is still going on is given up: its kernel is an old one.
+
+    Args:
+        label: what was checked, an exercise's name.
+        launches: (kernel, arguments, arguments by name) of each; one of a kind is enough.
+    """
+    asked: dict[str, tuple[Source, int]] = {}
+    for kernel, args, named in launches:
+        source = gate.source_of(kernel, args, named)
+        for target in OTHER_TARGETS:
+            asked[gate.key_of(source, target)] = (source, target)
+    _end(label)
+    unknown = {key: job for key, job in asked.items() if gate.known(key, binary=False) is None}
+    child = None
+    if unknown:
+
+        def work(say: Say) -> None:
+            gate.work_in_place()
+            for key, (source, target) in unknown.items():
+                say([key, gate.plain(gate.find(source, target, binary=False))])
+
+        try:
+            child = Child(work, gate.COMPILE_SECONDS * len(unknown), _LOWEST_PRIORITY)
+        except OSError:
+            return  # no child can be made: nothing is found out
+    _searches[label] = _Search(asked, child)
+
+
+def pending_findings() -> list[Finding]:
+    """What was found since the last call, each once; waits for nothing."""
+    found: list[Finding] = []
+    for label, search in list(_searches.items()):
+        _hear(search)
+        for key, (source, target) in search.asked.items():
+            known = gate.known(key, binary=False)
+            text = None if known is None else _sentence(source, target, known)
+            if text is not None and (key, label) not in _told:
+                _told.add((key, label))
+                found.append(Finding(label, target, text))
+        if search.child is None or not search.child.running:
+            del _searches[label]
+    return found
+
+
+def searching() -> bool:
+    """Whether a child is still at work."""
+    return any(search.child is not None and search.child.running for search in _searches.values())
+
+
+def _hear(search: _Search) -> None:
+    if search.child is None:
+        return
+    try:
+        for key, kept in search.child.lines(wait=False):
+            gate.remember({key: gate.from_plain(kept)}, keep=True)
+    except (LateError, DiedError):
+        pass  # what it had said stays; the rest is for grading to find
+
+
+def _sentence(source: Source, target: int, found: Found) -> str | None:
+    fields: dict[str, object] = {
+        "gpu": GPUS[target],
+        "target": compiler.shown(target),
+        "kernel": source.function.__name__,
+    }
+    if isinstance(found, KernelFault):
+        if found.outcome is not Outcome.DOES_NOT_COMPILE:
+            return None
+        line = found.line if found.line != code_of(source.function).first_line else None
+        known = {**fields, "line": line, "detail": found.fields.get("detail", "")}
+        return sentence("tile_elsewhere_refused", known)
+    if found.fits:
+        return None
+    sizes = {"bytes": found.shared_bytes, "limit": gate.shared_limit(target)}
+    return sentence("tile_elsewhere_shared", {**fields, **sizes})
+
+
+def _end(label: str) -> None:
+    search = _searches.pop(label, None)
+    if search is not None and search.child is not None:
+        search.child.close()
+
+
+@atexit.register
+def _end_all() -> None:
+    for label in list(_searches):
+        _end(label)
