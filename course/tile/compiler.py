@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from triton import knobs
 from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia import compiler as nvidia
@@ -129,7 +128,7 @@ def ptx_version(target: int) -> int:
 def ptxas_command(target: int, path: str) -> list[str]:
     """The command that assembles the PTX in `path` as Triton does, and keeps nothing of it."""
     architecture = f"sm_{target}{'a' if target >= 90 else ''}"
-    command = [knobs.nvidia.ptxas.path, "-lineinfo", "-v"]
+    command = [nvidia.get_ptxas(target).path, "-lineinfo", "-v"]
     if _allocates_longer():
         command.append("--regAllocOptLevel=2")
     return [*command, f"--gpu-name={architecture}", path, "-o", "/dev/null"]

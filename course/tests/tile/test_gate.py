@@ -138,9 +138,7 @@ def test_registers_and_shared_memory_are_those_of_tritons_own_binary(make, targe
 
 def test_a_row_that_does_not_fit_in_registers_spills():
     case = cases.softmax_one_pass(2, 1 << 15)
-    found = compile_for(case.kernel, case.args, case.constants)
-    assert found.registers == 255
-    assert found.spill_bytes > 100
+    assert compile_for(case.kernel, case.args, case.constants).spill_bytes > 100
 
 
 # ------------------------------------------------------------ once, with limits
