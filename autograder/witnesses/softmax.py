@@ -739,6 +739,32 @@ def softmax_online(x, out, N, BLOCK: tl.constexpr):
         tl.store(out + row * N + columns, tl.exp(tile - top) * scale, mask=columns < N)
 
 
+# %% softmax_online sum_starts_as_an_integer -> DOES_NOT_COMPILE
+# A name that a loop changes keeps its type: 0 is an int32, the sum a float32.
+import triton
+import triton.language as tl
+
+BLOCK = 512
+
+
+@triton.jit
+def softmax_online(x, out, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    top = -3.0e38
+    total = 0
+    for start in range(0, N, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        tile = tl.load(x + row * N + columns, mask=columns < N, other=-float("inf")).to(tl.float32)
+        new_top = tl.maximum(top, tl.max(tile, axis=0))
+        total = total * tl.exp(top - new_top) + tl.sum(tl.exp(tile - new_top), axis=0)
+        top = new_top
+    total = tl.maximum(total, 1.0)
+    for start in range(0, N, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        tile = tl.load(x + row * N + columns, mask=columns < N, other=-float("inf")).to(tl.float32)
+        tl.store(out + row * N + columns, tl.exp(tile - top) / total, mask=columns < N)
+
+
 # %% softmax_online finite_start -> PASS
 # The maximum starts below every logit, but finite: no -inf - -inf, and no `where`.
 import triton
@@ -1037,8 +1063,8 @@ def softmax_one_pass(x, out, M, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(out + at, weights / tl.sum(weights, axis=0), mask=columns < N)
 
 
-# %% softmax_one_pass exp_of_half -> DOES_NOT_COMPILE
-# tl.exp takes float32: a float16 row has to be converted after the load.
+# %% softmax_one_pass weights_in_half -> WRONG_ANSWER
+# Weights rounded to float16 keep three digits.
 import triton
 import triton.language as tl
 
@@ -1049,9 +1075,10 @@ ROWS = 1
 def softmax_one_pass(x, out, M, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     columns = tl.arange(0, BLOCK)
     at = tl.program_id(0) * N + columns
-    tile = tl.load(x + at, mask=columns < N, other=-float("inf"))
+    tile = tl.load(x + at, mask=columns < N, other=-float("inf")).to(tl.float32)
     top = tl.max(tile, axis=0)
-    weights = tl.exp(tile - top)
+    top = tl.where(top == -float("inf"), 0.0, top)
+    weights = tl.exp(tile - top).to(tl.float16).to(tl.float32)
     total = tl.maximum(tl.sum(weights, axis=0), 1.0)
     tl.store(out + at, weights / total, mask=columns < N)
 

@@ -1,0 +1,43 @@
+"""Held-out ranges of lesson 07."""
+
+from autograder.hidden import Draws, between, multiples
+from course.exercises.softmax import (
+    HALF,
+    NEARLY_LEVEL,
+    ascending,
+    empty_rows,
+    masked_starts,
+    near_1000,
+)
+
+_TILES = (
+    Draws(M=1, N=1),
+    Draws(M=between(2, 6), N=between(2, 40)),
+    Draws(M=between(2, 6), N=between(1100, 3000)),
+    Draws(M=between(2, 5), N=between(200, 1500), draws={"x": empty_rows}),
+    Draws(M=between(2, 5), N=between(1100, 3000), dtypes=HALF, draws={"x": near_1000}),
+    Draws(M=between(2, 5), N=between(1100, 3000), draws={"x": near_1000}),
+    Draws(M=between(2, 5), N=between(1700, 4000), draws={"x": masked_starts}),
+    Draws(M=between(2, 5), N=between(2100, 4000), draws={"x": ascending}),
+    Draws(M=between(2, 5), N=between(2100, 4000), dtypes=HALF, draws={"x": ascending}),
+    Draws(M=1, N=between(68000, 72000), dtypes=HALF, draws={"x": NEARLY_LEVEL}),
+    Draws(traffic=True, M=between(8, 48), N=multiples(64, 2112, 3200), dtypes=HALF),
+    Draws(traffic=True, M=between(8, 48), N=multiples(32, 2080, 3200)),
+)
+
+HIDDEN = {
+    "softmax_three_pass": _TILES,
+    "softmax_online": _TILES,
+    "softmax_one_pass": (
+        Draws(M=1, N=1),
+        Draws(M=between(2, 20), N=between(2, 40)),
+        Draws(M=multiples(2, 3, 21), N=between(1100, 2000)),
+        Draws(M=between(3, 5), N=between(200, 1500), draws={"x": empty_rows}),
+        Draws(M=7, N=between(500, 1000), dtypes=HALF, draws={"x": near_1000}),
+        Draws(M=between(4, 8), N=between(500, 1000), draws={"x": near_1000}),
+        Draws(M=5, N=between(1100, 2000), draws={"x": ascending}),
+        Draws(M=5, N=between(1700, 4000), draws={"x": masked_starts}),
+        Draws(traffic=True, M=between(5, 20), N=multiples(64, 2560, 4096), dtypes=HALF),
+        Draws(traffic=True, M=between(5, 20), N=multiples(32, 2560, 4096)),
+    ),
+}

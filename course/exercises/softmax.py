@@ -1,0 +1,204 @@
+"""Lesson 07: softmax in three passes over memory, in two, and in one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from course.draws import uniform
+from course.exercise import Array, Budget, Constant, KernelExercise, Meta, Role, Scalar, case
+from course.launching import Programs
+
+#: float32: eight times what exp and a sum of thousands of terms err by; weights in float16 miss
+#: it by far. float16: four roundings of the result; below 6e-5 its steps are 6e-8.
+TOLERANCE = {"float32": (1e-5, 1e-9), "float16": (2e-3, 1e-7)}
+HALF = {"x": "float16", "out": "float16"}
+#: float16 cannot hold the sum of more than 65,504 weights near 1.
+NEARLY_LEVEL = uniform(-0.01, 0.01)
+
+
+def near_1000(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Logits around 1000 in the even rows and around -1000 in the odd ones."""
+    centres = np.where(np.arange(shape[0]) % 2 == 0, 1000.0, -1000.0)
+    return (centres[:, None] + 4 * rng.standard_normal(shape)).astype(dtype)
+
+
+def ascending(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Rows that ascend from below -100 to above 100: each tile has a new maximum."""
+    return np.sort(40 * rng.standard_normal(shape), axis=1).astype(dtype)
+
+
+def masked_starts(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    """Rows whose first part, at least 5/8 of them, is -inf."""
+    x = rng.standard_normal(shape)
+    columns = shape[1]
+    for row in x:
+        row[: rng.integers(5 * columns // 8, columns)] = -np.inf
+    return x.astype(dtype)
+
+
+def empty_rows(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    """Every second row, the first among them, is -inf alone."""
+    x = rng.standard_normal(shape)
+    x[::2] = -np.inf
+    return x.astype(dtype)
+
+
+def _softmax(x: np.ndarray, **_sizes: int) -> dict[str, np.ndarray]:
+    top = x.max(axis=1, keepdims=True)
+    weights = np.exp(x - np.where(np.isneginf(top), 0.0, top))
+    return {"out": weights / np.maximum(weights.sum(axis=1, keepdims=True), 1.0)}
+
+
+_RULES = (
+    " x and out are both float32 or both float16: compute in float32. Elements may be -inf, and a "
+    "row of -inf alone gives zeros. Among the inputs are logits near 1000, rows that ascend and "
+    "rows that begin with a thousand times -inf."
+)
+_PARAMETERS = (
+    Array("x", "M, N"),
+    Array("out", "M, N", Role.OUT),
+    Scalar("N", "N", "int32"),
+    Meta("BLOCK", "BLOCK"),
+)
+_BLOCK = {"BLOCK": Constant(512, (256, 512, 1024))}
+_CASES = (
+    case(M=1, N=1),
+    case(M=5, N=300),
+    case(M=3, N=600, draws={"x": empty_rows}),
+    case(M=3, N=700, dtypes=HALF),
+    case(M=4, N=1500, draws={"x": near_1000}),
+    case(M=3, N=2100, draws={"x": masked_starts}),
+    case(M=3, N=2500, draws={"x": ascending}),
+    case(M=1, N=70000, dtypes=HALF, draws={"x": NEARLY_LEVEL}),
+    case(True, M=32, N=2048, dtypes=HALF),
+    case(True, M=64, N=2048),
+)
+
+softmax_three_pass = KernelExercise(
+    name="softmax_three_pass",
+    title="Maximum, sum, result",
+    task=(
+        "The softmax of each row of x, for x of shape M x N, any sizes: "
+        "out[r, c] = exp(x[r, c] - m) / s, where m is the largest element of row r and s the sum "
+        "of exp(x[r, c] - m) over the row. Program r has row r, which may be longer than BLOCK."
+        + _RULES
+    ),
+    points=8,
+    minutes=50,
+    difficulty=3,
+    hints=(
+        "Three loops over the tiles of the row, one after the other: `for start in range(0, N, "
+        "BLOCK)`. The first finds m, the second s, the third stores. Each loads the row again.",
+        "Lanes past the end of the row: which value is never the largest, and has the weight 0? "
+        "Give it to tl.load as `other`.",
+        "In a row of -inf alone m is -inf, and -inf - -inf is nan. After the first loop, "
+        "tl.where(m == -float('inf'), 0.0, m) is safe to subtract. Then s is 0 for such a row, "
+        "and at least 1 for every other: what can you divide by in both cases?",
+    ),
+    parameters=_PARAMETERS,
+    reference=_softmax,
+    tolerance=TOLERANCE,
+    cases=_CASES,
+    launch=Programs("M"),
+    budget=Budget(
+        {"load x": "3 * rows(M, N)", "store out": "rows(M, N)"},
+        why="Each row is read for its maximum, for its sum and for its result, and written once.",
+    ),
+    constants=_BLOCK,
+)
+
+softmax_online = KernelExercise(
+    name="softmax_online",
+    title="Maximum and sum in one pass",
+    task=(
+        "The softmax of each row of x, for x of shape M x N, any sizes, as in "
+        "softmax_three_pass, with two passes over the row: the first finds its maximum and its "
+        "sum together, the second stores the result. Program r has row r, which may be longer "
+        "than BLOCK." + _RULES
+    ),
+    points=12,
+    minutes=70,
+    difficulty=4,
+    core=True,
+    hints=(
+        "Two numbers go from tile to tile: top, the largest so far, and total, the sum of "
+        "exp(x - top) so far. When top grows, what must total be multiplied by?",
+        "In each turn: new_top is the larger of top and the tile's maximum. total, rescaled to "
+        "new_top, plus the tile's sum of exp(tile - new_top), is the new total. Then top becomes "
+        "new_top, last.",
+        "As long as only -inf has come by, new_top is -inf too, and -inf - -inf is nan. Either "
+        "subtract tl.where(new_top == -float('inf'), 0.0, new_top), or start top at the lowest "
+        "finite float32, -3.4028234e38. The second pass needs the same care, and a total of 0.",
+    ),
+    parameters=_PARAMETERS,
+    reference=_softmax,
+    tolerance=TOLERANCE,
+    cases=_CASES,
+    launch=Programs("M"),
+    budget=Budget(
+        {"load x": "2 * rows(M, N)", "store out": "rows(M, N)"},
+        why="Each row is read once for its maximum and sum, once for its result, and written once.",
+    ),
+    constants=_BLOCK,
+)
+
+softmax_one_pass = KernelExercise(
+    name="softmax_one_pass",
+    title="A row on the chip",
+    task=(
+        "The softmax of each row of x, for x of shape M x N, any M, rows of up to 4,096 elements, "
+        "with one load of each element. BLOCK is N rounded up to a power of two, so a row fits in "
+        "one tile. A program has ROWS rows, side by side or one after the other: choose ROWS. "
+        "What a thread needs of registers is graded too." + _RULES
+    ),
+    points=10,
+    minutes=50,
+    difficulty=3,
+    hints=(
+        "With ROWS = 1 the kernel has no loop: load the row, find its maximum, take exp, add up, "
+        "divide, store. What has been loaded stays in registers.",
+        "For more rows at once the tile is ROWS x BLOCK: row numbers [:, None], column numbers "
+        "[None, :], reductions with axis=1, and a mask for both axes, since M need not be a "
+        "multiple of ROWS.",
+        "A program has 4 warps, 128 threads: a tile of ROWS x BLOCK elements is ROWS * BLOCK / 128 "
+        "of them in each thread, and the weights need room as well. How many registers may a "
+        "thread take, and which ROWS fits for a BLOCK of 4096?",
+    ),
+    parameters=(
+        Array("x", "M, N"),
+        Array("out", "M, N", Role.OUT),
+        Scalar("M", "M", "int32"),
+        Scalar("N", "N", "int32"),
+        Meta("ROWS", "ROWS"),
+        Meta("BLOCK", "next_power_of_2(N)"),
+    ),
+    reference=_softmax,
+    tolerance=TOLERANCE,
+    cases=(
+        case(M=1, N=1),
+        case(M=5, N=300),
+        case(M=3, N=600, draws={"x": empty_rows}),
+        case(M=3, N=700, dtypes=HALF),
+        case(M=5, N=1500, draws={"x": near_1000}),
+        case(M=3, N=2100, draws={"x": masked_starts}),
+        case(True, M=16, N=4096, dtypes=HALF),
+        case(True, M=24, N=4096),
+    ),
+    launch=Programs("cdiv(M, ROWS)"),
+    budget=Budget(
+        {"load x": "rows(M, N)", "store out": "rows(M, N)"},
+        why=(
+            "Each element is loaded once and stored once. With 128 registers a thread, four "
+            "programs of 128 threads share the 65,536 of a multiprocessor."
+        ),
+    ),
+    constants={"ROWS": Constant(1, (1, 2, 4, 8))},
+    registers="128",
+    spill_bytes="0",
+)
