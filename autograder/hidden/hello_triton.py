@@ -10,7 +10,12 @@ _GRADED = Draws(traffic=True, N=multiples(128, 6144, 12288))
 _WIDE = {"x": uniform(-30.0, 30.0)}
 
 HIDDEN = {
-    "triton_add": (_SMALL, _BELOW_ALL_BLOCKS, _RAGGED, _GRADED),
+    "triton_add": (
+        _SMALL,
+        _BELOW_ALL_BLOCKS,
+        _RAGGED,
+        Draws(traffic=True, N=multiples(128, 16384, 24576)),
+    ),
     "wave_energy": (_SMALL, _RAGGED, Draws(N=between(4100, 9000), draws=_WIDE), _GRADED),
     "row_scale": (
         Draws(M=between(2, 7), N=between(9, 31)),

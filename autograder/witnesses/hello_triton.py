@@ -170,6 +170,25 @@ def triton_add(x_ptr, y_ptr, out_ptr, N, BLOCK: tl.constexpr):
     tl.store(out_ptr + offsets, tl.load(out_ptr + offsets, mask=inside) + y, mask=inside)
 
 
+# %% triton_add one_program_does_all -> TOO_SERIAL
+# The same bytes, and one multiprocessor at work.
+import triton
+import triton.language as tl
+
+BLOCK = 1024
+
+
+@triton.jit
+def triton_add(x_ptr, y_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    if tl.program_id(0) == 0:
+        for start in range(0, N, BLOCK):
+            offsets = start + tl.arange(0, BLOCK)
+            inside = offsets < N
+            x = tl.load(x_ptr + offsets, mask=inside)
+            y = tl.load(y_ptr + offsets, mask=inside)
+            tl.store(out_ptr + offsets, x + y, mask=inside)
+
+
 # %% triton_add if_on_a_block -> DOES_NOT_COMPILE
 # A guard as in Numba: a block of booleans is neither true nor false.
 import triton

@@ -66,13 +66,14 @@ triton_add = KernelExercise(
     reference=lambda x, y, N: {"out": x + y},
     magnitude=lambda x, y, N: {"out": np.abs(x) + np.abs(y)},
     tolerance={"float32": (1e-6, 0.0)},
-    cases=(case(N=1), case(N=1000), case(N=5000), case(True, N=8192)),
+    cases=(case(N=1), case(N=1000), case(N=5000), case(True, N=16384)),
     launch=_A_BLOCK_A_PROGRAM,
     budget=Budget(
         {"load x": "sectors(N)", "load y": "sectors(N)", "store out": "sectors(N)"},
         why="Each element is loaded or stored once, whatever the block.",
     ),
     constants=_BLOCK,
+    longest_program="20",
 )
 
 wave_energy = KernelExercise(
