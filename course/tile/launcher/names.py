@@ -166,6 +166,8 @@ _PATH_INSTEAD = {
     "tl.cdiv": "triton.cdiv",
 }
 _TENSOR_NAMES = frozenset(dir(torch.Tensor))
+#: functions of torch that are no methods, and make elements or work on them
+_TORCH_MAKES = frozenset({"tensor", "einsum", "arange", "cat", "stack", "rand", "randn", "eye"})
 _COMPUTING_SPACES = ("torch.nn.", "torch.special.", "torch.linalg.", "torch.fft.", "torch.ops.")
 
 
@@ -229,7 +231,7 @@ def refused_member(node: ast.AST, path: str) -> KernelFault:
     name = path.rpartition(".")[2]
     instead = _PATH_INSTEAD.get(path)
     computing = path.startswith(_COMPUTING_SPACES) or (
-        path.startswith("torch.") and (name in _TENSOR_NAMES or name in ("tensor", "einsum"))
+        path.startswith("torch.") and (name in _TENSOR_NAMES or name in _TORCH_MAKES)
     )
     if computing and path.count(".") < 5:
         return rejected(node, "launcher_computes", construct=path, instead=instead)
@@ -266,6 +268,12 @@ def _near(name: str, known: frozenset[str]) -> str | None:
     return found[0] if found else None
 
 
+def _kind_of(value: Any) -> str:
+    if isinstance(value, Ref):
+        return f"{value.path}, which is for kernels"
+    return f"of type {type(value).__name__}"
+
+
 class Scope:
     """The module-level names of a cell, each as a launcher may hold it."""
 
@@ -283,7 +291,7 @@ class Scope:
             return Ref(name) if name in BUILTINS else MISSING
         found = listed(value)
         if found is MISSING:
-            raise KeyError(type(value).__name__)
+            raise KeyError(_kind_of(value))
         return found
 
     def _find(self, name: str) -> Any:
