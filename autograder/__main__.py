@@ -17,6 +17,7 @@ COMMANDS = {
     "new": ("autograder.new", "scaffold an exercise"),
     "grade": ("autograder.grade", "grade notebooks"),
     "mutate": ("autograder.mutate", "find small mistakes that the graders do not see"),
+    "release": ("autograder.bundle", "make what students get: notebooks, the course, instructions"),
     "init": ("autograder.private", "make your private folder, with the seed of hidden cases"),
     "doctor": ("autograder.sandbox.doctor", "say what this machine can put around submissions"),
     "demo": ("autograder.demo", "build the course and grade a sample class"),

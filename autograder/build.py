@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import nbformat
 
+from autograder import overlay, private
 from autograder.percent import Problem, SourceError
 from autograder.release import BuildError, register, release, settings
 from autograder.source import Cell, Kind, Lesson, lesson_files, read_lesson, regions, starter
@@ -138,7 +139,8 @@ def read_lessons(
 
 def instructor_notebook(lesson: Lesson) -> Any:
     """The lesson as a notebook with solutions and nbgrader's metadata."""
-    points = {exercise.name: exercise.points for exercise in lesson.exercises}
+    of_class = overlay.active()
+    points = {exercise.name: of_class.points_of(exercise) for exercise in lesson.exercises}
     seen: Counter[str] = Counter()
     cells = []
     for cell in _with_set_up(lesson.cells):
@@ -161,7 +163,7 @@ def _with_set_up(cells: Sequence[Cell]) -> list[Cell]:
     return [*cells[:title], set_up, *cells[title:]]
 
 
-def _metadata(cell: Cell, points: Mapping[str, int]) -> dict[str, Any]:
+def _metadata(cell: Cell, points: Mapping[str, float]) -> dict[str, Any]:
     def nbgrader(grade: bool, solution: bool, **more: object) -> dict[str, Any]:
         common = {"grade_id": cell.name, "locked": not solution, "task": False}
         version = {"schema_version": _SCHEMA_VERSION}
@@ -180,9 +182,17 @@ def _metadata(cell: Cell, points: Mapping[str, int]) -> dict[str, Any]:
             return {"tags": list(cell.tags)} if cell.tags else {}
 
 
-def student_bytes(released: Path) -> bytes:
-    """The released notebook as it is committed: its text, and a seal that it is as built."""
+def student_bytes(released: Path, points: Mapping[str, float]) -> bytes:
+    """The released notebook as a student gets it: its text, and a seal that it is as built.
+
+    Args:
+        points: by exercise, as they are to stand in it.
+    """
     notebook = nbformat.read(released, as_version=4)
+    for cell in notebook.cells:
+        marks = cell.metadata.get("nbgrader", {})
+        if marks.get("grade") and not marks.get("solution"):
+            marks["points"] = points[marks["grade_id"].removesuffix("_check")]
     notebook.metadata = {
         "course": {"seal": _seal(notebook)},
         "kernelspec": _KERNELSPEC,
@@ -213,12 +223,13 @@ def is_as_built(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class Built:
-    """A lesson's three notebooks, not yet in place."""
+    """A lesson's notebooks, not yet in place. `student` has the course's own points."""
 
     lesson: Lesson
     source: bytes
     released: bytes
     student: bytes
+    of_class: bytes
 
 
 def make(lessons: Sequence[Lesson], config: Config, scratch: Path) -> list[Built]:
@@ -239,7 +250,10 @@ def make(lessons: Sequence[Lesson], config: Config, scratch: Path) -> list[Built
         leaks = leaked(lesson, nbformat.read(released, as_version=4))
         if leaks:
             raise BuildError("\n".join(leaks))
-        built.append(Built(lesson, content, released.read_bytes(), student_bytes(released)))
+        own = {exercise.name: exercise.points for exercise in lesson.exercises}
+        here = {e.name: overlay.active().points_of(e) for e in lesson.exercises}
+        student, of_class = student_bytes(released, own), student_bytes(released, here)
+        built.append(Built(lesson, content, released.read_bytes(), student, of_class))
     return built
 
 
@@ -370,9 +384,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Builds, and says what came of it. 0 when every notebook stands."""
     root = args.root.resolve()
+    folder = private.default_folder()
     try:
+        overlay.use(folder if folder.is_dir() else None)
         report = build(root, args.lessons, args.force)
-    except (SourceError, BuildError) as error:
+    except (SourceError, BuildError, overlay.OverlayError) as error:
         print(error, file=sys.stderr)
         print("Nothing was built: no notebook has changed.", file=sys.stderr)
         return 1

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from autograder import private
+from autograder import overlay, private
 from autograder.judge import CHECK, Graded, seed_id, verdict_key
 from autograder.lessons import lesson_exercises, lesson_name, stem_of_notebook
 from autograder.pool import JudgeError, Limits, Pool, Task, not_judged
@@ -45,6 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE|DIR|VALUE",
         help="your secret, a file that holds it, or a folder that `init` made; without it the "
         "folder that `init` makes by default, or else the first run makes DIR/.seed",
+    )
+    parser.add_argument(
+        "--unit",
+        choices=tuple(overlay.UNITS),
+        help="what counts: course (all), two-week (the core); default: your settings.toml, or all",
     )
     parser.add_argument(
         "--jobs",
@@ -114,6 +119,7 @@ def main(args: argparse.Namespace) -> int:
         stem = _stem(args.lesson)
         store = Store(args.out)
         seed = chosen_seed(args.seed, store)
+        overlay.use(chosen_folder(args.seed), args.unit or "")
         limits = Limits(args.time_limit, int(args.memory_limit * 2**20))
         stopped = False
         try:
@@ -125,7 +131,7 @@ def main(args: argparse.Namespace) -> int:
         finally:
             _progress(None)
         rows = summarise(store, seed_id(seed))
-    except (StoreError, JudgeError, UsageError) as error:
+    except (StoreError, JudgeError, UsageError, overlay.OverlayError) as error:
         print(error, file=sys.stderr)
         return CANNOT
     if stopped:
@@ -170,6 +176,12 @@ def chosen_seed(text: str | None, store: Store) -> bytes:
     if not store.has_seed() and (folder / private.SEED_NAME).exists():
         return read_seed(str(folder))
     return store.seed()
+
+
+def chosen_folder(text: str | None) -> Path | None:
+    """The private folder that --seed names, or else the one that `init` makes by default."""
+    folder = private.default_folder() if text is None else Path(text)
+    return folder if folder.is_dir() else None
 
 
 def read_seed(text: str) -> bytes:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import course
-from autograder import hidden
+from autograder import hidden, overlay
 from autograder.hidden import Seed, derived, hidden_cases
 from autograder.sentences import Fault
 from autograder.veil import veiled
@@ -204,6 +204,7 @@ def verdict_key(content: bytes, exercise: str, seed: Seed, check: str = CHECK) -
         hashlib.sha256(content).digest(),
         exercise,
         course_version(),
+        overlay.active().digest(),
         seed_id(seed),
         check,
     ):

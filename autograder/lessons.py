@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from autograder import overlay
 from autograder.source import lesson_files
 from course import exercises
 from course.exercise import Exercise
@@ -18,8 +19,8 @@ def lessons() -> dict[str, tuple[Exercise, ...]]:
 
 
 def lesson_exercises(stem: str) -> tuple[Exercise, ...]:
-    """The exercises of one lesson, in the order of their definition."""
-    return tuple(exercises.lesson(stem).values())
+    """The exercises of one lesson that count in this class, in the order of their definition."""
+    return overlay.active().graded(exercises.lesson(stem))
 
 
 def lesson_stem(exercise_name: str) -> str | None:
@@ -49,9 +50,13 @@ def lesson_in(text: str) -> tuple[str, str] | None:
 
 
 def has_no_exercises(notebook_name: str) -> bool:
-    """Whether this is a notebook of the course in which there is nothing to grade: a primer."""
+    """Whether this is a notebook of the course with nothing to grade.
+
+    A primer, or a lesson that has no exercise of the class's unit.
+    """
     ours = {path.stem for path in lesson_files(ROOT)}
-    return notebook_name in ours and stem_of_notebook(notebook_name) is None
+    stem = stem_of_notebook(notebook_name)
+    return notebook_name in ours and (stem is None or not lesson_exercises(stem))
 
 
 def stem_of_notebook(notebook_name: str) -> str | None:

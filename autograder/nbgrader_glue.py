@@ -37,7 +37,7 @@ from nbgrader.preprocessors import (
 )
 from traitlets import Bool, Float, Integer, List, Unicode
 
-from autograder import grade
+from autograder import grade, overlay
 from autograder.autograded import KnownCell, autograded, unanswered
 from autograder.gradebook import prepare, save_points
 from autograder.judge import Graded, seed_id
@@ -88,9 +88,13 @@ class SaveVerdicts(NbGraderPreprocessor):
 
 
 def _by_hand(book: Any, cell: KnownCell, whose: tuple[str, str, str], empty: bool) -> None:
-    """A cell that no judge knows: a written answer, or a test of an instructor's own."""
+    """A cell that no judge knows: a written answer, a test of an instructor's own.
+
+    One that is worth nothing and asks for no answer belongs to an exercise outside the unit.
+    """
     grade_ = book.find_grade(cell.name, *whose)
-    grade_.auto_score = 0.0 if empty and cell.solution else None
+    worthless = not cell.solution and not grade_.max_score
+    grade_.auto_score = 0.0 if worthless or (empty and cell.solution) else None
     grade_.needs_manual_grade = grade_.manual_score is not None or grade_.auto_score is None
 
 
@@ -125,10 +129,11 @@ class JudgedAutograde(Autograde):
         try:
             self._store = Store(Path(self.coursedir.root) / self.grades_directory)
             seed = grade.chosen_seed(self.seed or None, self._store)
+            overlay.use(grade.chosen_folder(self.seed or None))
             limits = Limits(self.time_limit, self.memory_limit * 2**20)
             with Pool(seed, self.jobs, limits, trust=self.trust) as self._pool:
                 super().start()
-        except (StoreError, JudgeError, grade.UsageError) as error:
+        except (StoreError, JudgeError, grade.UsageError, overlay.OverlayError) as error:
             self.log.error(str(error))
             raise NbGraderException(str(error)) from error
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
+from autograder import overlay
 from autograder.hidden import Seed
 from autograder.judge import CHECK, Graded, faulted, result, verdict_key
 from autograder.lessons import lesson_exercises
@@ -137,8 +138,8 @@ class Worker:
             handle = judges_end.fileno()
             self._process = self.wall.start(
                 "autograder.worker",
-                [self.check, str(handle)],
-                [ROOT / "course", ROOT / "autograder"],
+                [self.check, str(handle), *overlay.active().arguments()],
+                [ROOT / "course", ROOT / "autograder", *overlay.active().readable()],
                 keep=[handle],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -3,6 +3,8 @@
 Who has the seed can draw the hidden cases, so the folder is its owner's alone, and lies outside
 of the repository. `grade` and `nbgrader autograde` find it where it lies by default; `--seed DIR`
 names another one. Keep a copy of it: with another seed, the same notebook gets other cases.
+The folder also holds settings.toml (which unit the class takes, points), and may hold held-out
+ranges and exercises of your own: see `autograder.overlay`, and the README.md in the folder.
 """
 
 from __future__ import annotations
@@ -14,10 +16,32 @@ import stat
 import sys
 from pathlib import Path
 
+from autograder import overlay
 from autograder.store import SEED_BYTES
 
 ROOT = Path(__file__).resolve().parent.parent
 SEED_NAME = "seed"
+
+
+_README = """\
+# Your class
+
+- `seed`: from it the held-out cases are drawn. Keep a copy; show it to nobody.
+- `settings.toml`: which unit your class takes, and points of your own.
+- `hidden/STEM.py`: held-out ranges of your own for a lesson, in the place of the course's
+  `autograder/hidden/STEM.py`. Copy that file and change it.
+- `exercises/STEM.py`: exercises of your own, in the place of `course/exercises/STEM.py`. Copy that
+  file and change it: `python -m autograder release --out DIR` packs it for your students, and
+  `python -m autograder check STEM` holds it to its witnesses.
+"""
+_SETTINGS = """\
+# Which part of the course counts: "course" (all of it) or "two-week" (the core).
+unit = "course"
+
+# What an exercise is worth, where that is not what the course says.
+[points]
+# vector_add = 4
+"""
 
 
 class PrivateError(Exception):
@@ -80,6 +104,11 @@ def make(folder: Path) -> bool:
         raise PrivateError(f"Cannot write to {folder}: {error.strerror}.") from error
     with os.fdopen(handle, "w") as file:
         file.write(secrets.token_hex(SEED_BYTES) + "\n")
+    for name, text in (("README.md", _README), (overlay.SETTINGS, _SETTINGS)):
+        if not (folder / name).exists():
+            (folder / name).write_text(text)
+    for part in (overlay.HIDDEN, overlay.EXERCISES):
+        (folder / part).mkdir(exist_ok=True)
     return True
 
 

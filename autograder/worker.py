@@ -2,8 +2,9 @@
 
 It holds the seed and draws, compares and words; the launches are made by another process
 (`autograder.sandbox.runner`), which it reaches by a socket. Both stand behind a wall
-(`autograder.sandbox.walls`). Arguments: the wall's kind, the check's name, the socket
-(another check than the course's makes no launches, and has no runner).
+(`autograder.sandbox.walls`). Arguments: the wall's kind, the check's name, the socket, the
+private folder or nothing, the unit. (Another check than the course's makes no launches, and has
+no runner.)
 
 It imports the course once. For each notebook it forks, so that a notebook that hangs or eats
 the memory takes nothing with it, and a fork costs milliseconds where an import costs a second.
@@ -21,8 +22,10 @@ import json
 import os
 import select
 import sys
+from pathlib import Path
 from typing import Any, BinaryIO
 
+from autograder import overlay
 from autograder.judge import CHECK, Check, faulted, judge_cell, named_check, result
 from autograder.lessons import lesson_exercises, lessons
 from autograder.sandbox.limits import limit, own_data_bytes
@@ -48,6 +51,8 @@ def main() -> None:
     connection = Connection(int(sys.argv[3])) if name == CHECK else None
     dies_with_parent()
     check = named_check(name)
+    folder, unit = sys.argv[4:6]
+    overlay.use(Path(folder) if folder else None, unit)
     lessons()  # imported now, and not by each fork
     own_bytes = own_data_bytes()
     close_in(kind)

@@ -8,6 +8,7 @@ stays a syntax tree, which `course.tile.launcher` walks.
 from __future__ import annotations
 
 import ast
+import copy
 import linecache
 import math
 from collections.abc import Mapping
@@ -282,6 +283,9 @@ def _jitted(node: ast.FunctionDef, cell: TileCell) -> Any:
     """The `@triton.jit` function of a definition."""
     options = _options(node, cell)
     arguments = node.args
+    if getattr(node, "type_params", None):
+        construct = "type parameters"
+        raise rejected(node, "rejected_syntax", construct=construct, instead="leave them out")
     if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
         raise rejected(
             node,
@@ -296,20 +300,16 @@ def _jitted(node: ast.FunctionDef, cell: TileCell) -> Any:
         if (known := _annotation(argument, cell)) is not None
     }
     defaults = tuple(_constant(default, cell) for default in arguments.defaults)
-    bare = ast.FunctionDef(
-        name=node.name,
-        args=ast.arguments(
-            posonlyargs=[],
-            args=[ast.copy_location(ast.arg(name), a) for name, a in parameters.items()],
-            kwonlyargs=[],
-            kw_defaults=[],
-            defaults=[],
-        ),
-        body=node.body,
-        decorator_list=[],
-        type_params=[],
+    bare = copy.copy(node)
+    bare.args = ast.arguments(
+        posonlyargs=[],
+        args=[ast.copy_location(ast.arg(name), a) for name, a in parameters.items()],
+        kwonlyargs=[],
+        kw_defaults=[],
+        defaults=[],
     )
-    module = ast.Module([ast.copy_location(bare, node)], [])
+    bare.decorator_list, bare.returns = [], None
+    module = ast.Module([bare], [])
     code = compile(module, cell.filename, "exec", dont_inherit=True)
     inner = next(c for c in code.co_consts if hasattr(c, "co_code") and c.co_name == node.name)
     function = FunctionType(inner, cell.scope, node.name, defaults or None)

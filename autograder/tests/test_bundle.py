@@ -1,0 +1,145 @@
+"""What students get holds the course, and no solution, no hidden case, no seed."""
+
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from autograder import bundle, overlay, private
+from autograder.__main__ import main
+from autograder.build import read_lessons
+from autograder.source import regions
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    home = tmp_path_factory.mktemp("private") / "mine"
+    private.make(home)
+    out = tmp_path_factory.mktemp("bundle") / "students"
+    assert main(["release", "--out", str(out), "--private", str(home)]) == 0
+    yield out, home
+    overlay.use(None)
+
+
+def contents(out):
+    for name, content in bundle._files(out):
+        yield name, content.decode(errors="replace")
+
+
+def test_it_holds_every_notebook_a_wheel_versions_and_instructions(made):
+    out, _ = made
+    notebooks = {path.name for path in (out / "notebooks").iterdir()}
+    assert notebooks == {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
+    for notebook in notebooks:
+        committed = (ROOT / "notebooks" / notebook).read_bytes()
+        assert (out / "notebooks" / notebook).read_bytes() == committed
+    [wheel] = out.glob("*.whl")
+    text = (out / "README.md").read_text()
+    assert wheel.name in text
+    assert "torch==" in text
+    pins = (out / "requirements.txt").read_text()
+    assert "numba==" in pins
+    assert "jupyterlab==" in pins
+    assert "nbgrader" not in pins
+    assert "pytest" not in pins
+
+
+def test_it_holds_no_solution_no_hidden_range_no_seed(made):
+    out, home = made
+    seed = (home / private.SEED_NAME).read_text().strip()
+    solved = [
+        "\n".join(line.strip() for line in region).strip()
+        for lesson in read_lessons(ROOT)
+        for cell in lesson.cells
+        for region in regions(cell.source)
+    ]
+    assert len(solved) > 30
+    for name, text in contents(out):
+        parts = Path(name).parts
+        assert not {"autograder", "solutions", "tests", "hidden", "witnesses"} & set(parts), name
+        assert "BEGIN SOLUTION" not in text, name
+        assert "HIDDEN = {" not in text, name
+        assert seed not in text, name
+        bare = "\n".join(line.strip() for line in text.splitlines())
+        for region in solved:
+            assert "\n" not in region or region not in bare, name
+
+
+def test_what_would_give_something_away_is_named(made, tmp_path):
+    _, home = made
+    lessons = read_lessons(ROOT)
+    region = next(
+        region
+        for lesson in lessons
+        for cell in lesson.cells
+        for region in regions(cell.source)
+        if len(region) > 2
+    )
+    (tmp_path / "notes.md").write_text("\n".join(["  x"] + list(region)))
+    (tmp_path / "other.txt").write_bytes(private.read(home))
+    (tmp_path / "autograder").mkdir()
+    (tmp_path / "autograder" / "a.py").write_text("")
+    seeds = [private.read(home)]
+    sentences = " ".join(bundle.given_away(tmp_path, lessons, seeds))
+    assert "notes.md would hold the solution of" in sentences
+    assert "other.txt would hold your seed" in sentences
+    assert "autograder/a.py is no file for students" in sentences
+
+
+def test_a_folder_that_is_not_empty_is_refused(made, capsys):
+    out, home = made
+    assert main(["release", "--out", str(out), "--private", str(home)]) == 2
+    assert "not empty" in capsys.readouterr().err
+
+
+def test_the_two_week_unit_names_what_counts(tmp_path):
+    out = tmp_path / "students"
+    assert main(["release", "--out", str(out), "--unit", "two-week"]) == 0
+    overlay.use(None)
+    text = (out / "README.md").read_text()
+    assert "vector_add" in text
+    assert "saxpy_grid_stride" not in text
+    assert (out / "notebooks" / "00_start.ipynb").exists()
+
+
+@pytest.mark.slow
+def test_the_wheel_works_alone_in_a_clean_environment(made, tmp_path):
+    """An environment of its own, with this one's packages beside the wheel and no checkout."""
+    out, _ = made
+    venv.create(tmp_path / "clean", with_pip=False)
+    python = tmp_path / "clean" / "bin" / "python"
+    [wheel] = out.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    packages = next(p for p in sys.path if p.endswith("site-packages"))
+    code = """
+import numpy as np
+from course import exercises as ex
+from course.check import check_source
+assert len(ex.all_exercises()) > 30
+cell = "from numba import cuda\\n@cuda.jit\\ndef double(x, y):\\n    ..."
+verdict = check_source(ex.double, cell)
+assert verdict.outcome.value == "NOT_ATTEMPTED", verdict
+for name in ("autograder", "solutions"):
+    try:
+        __import__(name)
+    except ModuleNotFoundError:
+        pass
+    else:
+        raise SystemExit(name + " can be imported")
+print("works")
+"""
+    done = subprocess.run(
+        [str(python), "-c", code],
+        cwd=tmp_path,
+        env={"PYTHONPATH": os.pathsep.join([str(tmp_path / "site"), packages]), "HOME": "/tmp"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == "works", done.stderr

@@ -1,0 +1,147 @@
+"""An instructor's private folder: unit, points, held-out ranges, exercises."""
+
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from autograder import hidden, lessons, overlay, private
+from autograder.__main__ import main
+from autograder.build import make, read_lessons
+from autograder.release import settings
+from course import exercises
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    private.make(tmp_path / "mine")
+    yield tmp_path / "mine"
+    overlay.use(None)
+
+
+def written(folder, text):
+    (folder / overlay.SETTINGS).write_text(text)
+    return folder
+
+
+def names(stem):
+    return [exercise.name for exercise in lessons.lesson_exercises(stem)]
+
+
+def test_a_new_folder_changes_nothing(folder):
+    before = lessons.lessons()
+    overlay.use(folder)
+    assert lessons.lessons() == before
+
+
+def test_the_two_week_unit_has_the_core_and_nothing_else(folder):
+    overlay.use(folder, "two-week")
+    assert names("threads") == ["vector_add", "index_2d"]
+    assert names("start") == []
+    assert lessons.has_no_exercises("00_start")
+    overlay.use(None)
+    assert names("start") == ["double"]
+    assert not lessons.has_no_exercises("00_start")
+
+
+def test_the_unit_and_points_of_the_settings_hold(folder):
+    overlay.use(written(folder, 'unit = "two-week"\n[points]\nvector_add = 2.5\n'))
+    points = {e.name: e.points for e in lessons.lesson_exercises("threads")}
+    assert points["vector_add"] == 2.5
+    assert points["index_2d"] == exercises.lesson("threads")["index_2d"].points
+
+
+def test_ranges_of_ones_own_stand_in_the_place_of_the_courses(folder):
+    (folder / "hidden" / "start.py").write_text(
+        "from autograder.hidden import Draws\nHIDDEN = {'double': (Draws(N=77),)}\n"
+    )
+    overlay.use(folder)
+    assert [case.sizes for case in hidden.hidden_cases("double", "seed")] == [{"N": 77}]
+    overlay.use(None)
+    assert len(hidden.hidden_cases("double", "seed")) > 1
+
+
+def test_an_exercise_of_ones_own_stands_in_the_place_of_the_courses(folder):
+    text = (ROOT / "course" / "exercises" / "start.py").read_text()
+    own = text.replace("points=", "points=90 + ")
+    assert own != text
+    (folder / "exercises" / "start.py").write_text(own)
+    overlay.use(folder)
+    assert lessons.lesson_exercises("start")[0].points > 90
+    overlay.use(None)
+    assert lessons.lesson_exercises("start")[0].points < 90
+    assert str(folder) not in str(sys.modules["course.exercises.start"].__file__)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("unit = ", "cannot be read"),
+        ('unit = "three-week"', "There is no unit 'three-week'. There are: course, two-week."),
+        ("colour = 1", "there is no setting 'colour'"),
+        ("[points]\nvector_sum = 1", "names 'vector_sum', which is no exercise"),
+        ("[points]\nvector_add = -1", "from 0 to 1000 for vector_add, got -1"),
+        ("[points]\nvector_add = nan", "got nan"),
+        ("[points]\nvector_add = true", "got True"),
+        ("points = 3", "[points] should hold"),
+    ],
+)
+def test_settings_that_cannot_be_are_sentences(folder, text, words):
+    with pytest.raises(overlay.OverlayError) as error:
+        overlay.use(written(folder, text))
+    assert words in str(error.value)
+    assert overlay.active() == overlay.Overlay()
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "text", "words"),
+    [
+        ("exercises", "starts.py", "", "there is no lesson 'starts'"),
+        ("exercises", "start.py", "1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_files_that_cannot_be_used_are_sentences(folder, part, name, text, words):
+    (folder / part / name).write_text(text)
+    with pytest.raises(overlay.OverlayError, match=words):
+        overlay.use(folder)
+
+
+def test_two_overlays_have_two_digests(folder):
+    plain = overlay.use(folder).digest()
+    (folder / "hidden" / "start.py").write_text("HIDDEN = {}\n")
+    changed = overlay.use(folder).digest()
+    assert len({plain, changed, overlay.use(folder, "two-week").digest()}) == 3
+
+
+def test_a_build_gives_the_class_its_points_and_the_repository_the_courses(folder, tmp_path):
+    overlay.use(written(folder, 'unit = "two-week"\n[points]\nvector_add = 42\n'))
+    lesson = read_lessons(ROOT, ["threads"])
+    [built] = make(lesson, settings(ROOT), tmp_path / "scratch")
+
+    def points(content):
+        marks = [c.metadata.get("nbgrader", {}) for c in nbformat.reads(content, 4).cells]
+        return {m["grade_id"]: m["points"] for m in marks if m.get("grade") and "points" in m}
+
+    own = {f"{e.name}_check": e.points for e in exercises.lesson("threads").values()}
+    assert points(built.student.decode()).items() >= own.items()
+    assert points(built.of_class.decode())["vector_add_check"] == 42
+    assert points(built.source.decode())["grid_math_check"] == 0
+
+
+def test_grading_takes_the_unit_and_the_points(folder, tmp_path, capsys):
+    written(folder, 'unit = "two-week"\n[points]\nvector_add = 42\n')
+    notebook = ROOT / "notebooks" / "01_threads.ipynb"
+    (tmp_path / "vega").mkdir()
+    (tmp_path / "vega" / "01_threads.ipynb").write_bytes(notebook.read_bytes())
+    out = tmp_path / "grades"
+    arguments = ["grade", str(tmp_path / "vega"), "--out", str(out), "--seed", str(folder)]
+    assert main(arguments) == 0
+    rows = (out / "verdicts.csv").read_text() if (out / "verdicts.csv").exists() else ""
+    text = rows + capsys.readouterr().out
+    assert "vector_add" in text
+    assert "index_2d" in text
+    assert "grid_math" not in text
+    assert "42" in text
