@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from course.faults import KernelFault, Outcome
 from course.tile import compiler, gate
@@ -45,18 +44,17 @@ _searches: dict[str, _Search] = {}
 _told: set[tuple[str, str]] = set()
 
 
-def in_background(label: str, launches: Iterable[tuple[Any, Any, dict[str, Any]]]) -> None:
-    """Compiles launches for the other targets in a child of this process.
+def in_background(label: str, sources: Iterable[Source]) -> None:
+    """Compiles kernels for the other targets in a child of this process.
 
     A search under the same label that is still going on is given up: its kernel is an old one.
 
     Args:
         label: what was checked, an exercise's name.
-        launches: (kernel, arguments, arguments by name) of each; one of a kind is enough.
+        sources: `gate.source_of` each launch; one of a kind is enough.
     """
     asked: dict[str, tuple[Source, int]] = {}
-    for kernel, args, named in launches:
-        source = gate.source_of(kernel, args, named)
+    for source in sources:
         for target in OTHER_TARGETS:
             asked[gate.key_of(source, target)] = (source, target)
     _end(label)

@@ -77,10 +77,14 @@ Assembler = Callable[[str, int], Usage]
 
 @dataclass(frozen=True)
 class Setting:
-    """Where the compiler works: in a child or in place, with a disk or without."""
+    """Where the compiler works: in a child or in place, with a disk or without.
+
+    `others` says that a kernel must compile for the other targets, too.
+    """
 
     alone: bool = True
     keeps: bool = True
+    others: bool = False
     assembler: Assembler = compiler.assembled
 
 
@@ -88,10 +92,10 @@ _setting = Setting()
 _found: dict[str, Found] = {}
 
 
-def work_in_place(assembler: Assembler = compiler.assembled) -> None:
+def work_in_place(assembler: Assembler = compiler.assembled, others: bool = False) -> None:
     """From here on this process, a child with limits, compiles in place and writes nothing."""
     global _setting
-    _setting = Setting(alone=False, keeps=False, assembler=assembler)
+    _setting = Setting(alone=False, keeps=False, others=others, assembler=assembler)
 
 
 def compile_for(
@@ -104,6 +108,8 @@ def compile_for(
 ) -> Resources:
     """Compiles a kernel for a launch's arguments; each combination once.
 
+    In a grader's launch it has to compile for the other targets, too.
+
     Args:
         binary: whether registers and spills are asked for, which takes an assembler's run.
 
@@ -112,9 +118,8 @@ def compile_for(
             the compiler takes too long, or TOO_MANY_RESOURCES where its shared memory does not
             fit on the target.
     """
-    found = find(source_of(kernel, args, named), target, binary)
-    if isinstance(found, KernelFault):
-        raise KernelFault(found.outcome, found.message_id, found.line, **found.fields)
+    source = source_of(kernel, args, named)
+    found = _raised(find(source, target, binary))
     if not found.fits:
         raise KernelFault(
             Outcome.TOO_MANY_RESOURCES,
@@ -124,22 +129,16 @@ def compile_for(
             limit=shared_limit(target),
             target=compiler.shown(target),
         )
+    if _setting.others:
+        for other in OTHER_TARGETS:
+            _raised(find(source, other, binary=False, once_for_all_alignments=True))
     return found
 
 
-def compile_for_others(
-    kernel: Any, args: Sequence[Any], named: dict[str, Any] | None = None
-) -> None:
-    """Compiles a kernel for the other targets, without registers, as a grader does.
-
-    Raises:
-        KernelFault: DOES_NOT_COMPILE where it would not run there at all.
-    """
-    source = source_of(kernel, args, named)
-    for target in OTHER_TARGETS:
-        found = find(source, target, binary=False)
-        if isinstance(found, KernelFault):
-            raise KernelFault(found.outcome, found.message_id, found.line, **found.fields)
+def _raised(found: Found) -> Resources:
+    if isinstance(found, KernelFault):
+        raise KernelFault(found.outcome, found.message_id, found.line, **found.fields)
+    return found
 
 
 def source_of(kernel: Any, args: Sequence[Any], named: dict[str, Any] | None = None) -> Source:
@@ -160,9 +159,15 @@ def shared_limit(target: int) -> int:
 # ---------------------------------------------------------------- each combination once
 
 
-def find(source: Source, target: int, binary: bool) -> Found:
-    """What the compiler makes of a kernel, or what is wrong with it."""
-    key = key_of(source, target)
+def find(
+    source: Source, target: int, binary: bool, *, once_for_all_alignments: bool = False
+) -> Found:
+    """What the compiler makes of a kernel, or what is wrong with it.
+
+    What a GPU refuses, it refuses of sizes that are multiples of 16 and of others alike: to know
+    that, one compile is enough.
+    """
+    key = key_of(replace(source, attributes={}) if once_for_all_alignments else source, target)
     found = known(key, binary)
     if found is not None:
         return found

@@ -211,6 +211,29 @@ def test_in_place_it_starts_no_process_and_hears_the_compiler(monkeypatch):
         compile_for(small_dot, (torch.zeros(16, 8).half(), torch.zeros(16, 16)), {"M": 16, "K": 8})
 
 
+def test_a_grader_compiles_for_the_other_gpus_too(monkeypatch):
+    case = cases.add(1024)
+    assert compile_for(case.kernel, case.args, case.constants).target == 80
+    assert len(gate._found) == 1
+    place = gate.Setting(alone=False, keeps=False, others=True)
+    monkeypatch.setattr(gate, "_setting", place)
+    assert compile_for(case.kernel, case.args, case.constants).target == 80
+    assert len(gate._found) == 3
+    odd = (*case.args[:3], 1001)
+    assert compile_for(case.kernel, odd, case.constants, binary=False).target == 80
+    assert len(gate._found) == 4, "the other GPUs are not asked again for another alignment"
+
+    def refuse(source, target):
+        if target == 75:
+            raise KernelFault(Outcome.DOES_NOT_COMPILE, "triton_compiler", 1, target="7.5")
+        return in_order(source, target)
+
+    in_order = compiler.to_ptx
+    monkeypatch.setattr(compiler, "to_ptx", refuse)
+    with pytest.raises(KernelFault, match=r"compute capability 7\.5"):
+        compile_for(case.kernel, case.args, {"BLOCK": 512}, binary=False)
+
+
 def _never(*_, **__):
     raise AssertionError("compiled anew")
 
@@ -219,7 +242,7 @@ def _never(*_, **__):
 
 
 def found_in_the_background(label, *launches):
-    findings.in_background(label, launches)
+    findings.in_background(label, [gate.source_of(*launch) for launch in launches])
     deadline = time.monotonic() + 60
     found = findings.pending_findings()
     while findings.searching() and time.monotonic() < deadline:
@@ -254,7 +277,7 @@ def test_what_fits_everywhere_is_not_spoken_of(monkeypatch):
 
 def test_a_newer_check_ends_the_search_of_an_older_one():
     x = torch.zeros(4)
-    findings.in_background("same", [(unrolled, (x,), {"TURNS": 10**7})])
+    findings.in_background("same", [gate.source_of(unrolled, (x,), {"TURNS": 10**7})])
     process = findings._searches["same"].child._process
     findings.in_background("same", [])
     with pytest.raises(ProcessLookupError):
