@@ -1,27 +1,35 @@
 """Held-out ranges of lesson 11."""
 
+from collections.abc import Mapping
+
 from autograder.hidden import Draws, between, choice, multiples
 from course.exercises.attention_backward import (
     FAR_ABOVE,
     FAR_APART,
     FAR_BELOW,
     HALF,
+    HALF_KV,
+    HALF_Q,
     HALF_ROWS,
     spread,
 )
 
-_TILED = (
-    Draws(H=between(1, 3), N=1, D=choice(16, 32), causal=choice(0, 1)),
-    Draws(H=2, N=between(17, 63), D=16, causal=1, draws=FAR_BELOW),
-    Draws(H=1, N=between(65, 120), D=16, causal=0, draws=FAR_ABOVE),
-    Draws(H=2, N=between(129, 190), D=choice(32, 64), causal=choice(0, 1), dtypes=HALF),
-    Draws(H=1, N=between(65, 120), D=32, causal=choice(0, 1), draws=FAR_APART),
-    Draws(traffic=True, H=2, N=multiples(64, 192, 320), D=64, causal=0, dtypes=HALF),
-    Draws(traffic=True, H=between(1, 2), N=multiples(64, 256, 384), D=64, causal=1, dtypes=HALF),
-)
+
+def _tiled(half: Mapping[str, str]) -> tuple[Draws, ...]:
+    """Ranges of an exercise whose float16 arrays are `half`."""
+    return (
+        Draws(H=between(1, 3), N=1, D=choice(16, 32), causal=0),
+        Draws(H=2, N=between(17, 63), D=16, causal=0, draws=FAR_BELOW),
+        Draws(H=1, N=between(65, 120), D=16, causal=1, draws=FAR_ABOVE),
+        Draws(H=2, N=between(129, 190), D=choice(32, 64), causal=choice(0, 1), dtypes=half),
+        Draws(H=1, N=between(65, 120), D=32, causal=choice(0, 1), draws=FAR_APART),
+        Draws(traffic=True, H=2, N=multiples(64, 256, 320), D=64, causal=0, dtypes=half),
+        Draws(traffic=True, H=2, N=multiples(64, 256, 384), D=64, causal=1, dtypes=half),
+    )
+
 
 HIDDEN = {
-    "flash_lse": _TILED,
+    "flash_lse": _tiled(HALF),
     "flash_delta": (
         Draws(H=between(1, 3), N=1, D=choice(16, 32)),
         Draws(H=between(2, 4), N=between(17, 90), D=choice(16, 32)),
@@ -36,6 +44,6 @@ HIDDEN = {
         Draws(traffic=True, H=between(1, 3), N=multiples(64, 192, 640), D=32),
         Draws(traffic=True, H=2, N=multiples(64, 256, 640), D=64, dtypes=HALF_ROWS),
     ),
-    "flash_dkdv": _TILED,
-    "flash_dq": _TILED,
+    "flash_dkdv": _tiled(HALF_KV),
+    "flash_dq": _tiled(HALF_Q),
 }
