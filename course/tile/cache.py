@@ -22,6 +22,8 @@ from course.traffic import SECTOR_BYTES, Traffic
 
 #: An NVIDIA T4: 40 multiprocessors, 4 MB of L2.
 T4_MULTIPROCESSORS, T4_L2_BYTES = 40, 4 << 20
+#: The small GPU of a check: what its L2 cannot hold, a laptop still multiplies within a second.
+CHECK_MULTIPROCESSORS, CHECK_L2_BYTES = 16, 256 << 10
 
 
 class Cache:

@@ -13,7 +13,7 @@ from course.faults import KernelFault, Outcome
 from course.runner import Output, Ran, Run
 from course.tile import gate
 from course.tile.arguments import bound
-from course.tile.cache import Cache
+from course.tile.cache import CHECK_L2_BYTES, CHECK_MULTIPROCESSORS, Cache
 from course.tile.canary import require_right_counts
 from course.tile.cell import TileCell, forget, read_cell
 from course.tile.functions import base_function
@@ -99,7 +99,7 @@ class _Launches:
             for name, value in given.items()
             if _tensor(value) is not None
         }
-        cache = Cache() if self.run.cache else None
+        cache = Cache(CHECK_L2_BYTES, CHECK_MULTIPROCESSORS) if self.run.cache else None
         traffic = launch(
             kernel,
             args,
@@ -127,7 +127,9 @@ class _Launches:
         types = [str(v.dtype) if isinstance(v, torch.Tensor) else type(v).__name__ for v in args]
         key = (id(base_function(kernel)), self.run.graded, repr((types, sorted(options.items()))))
         if key not in self.engine.compiled:
-            self.engine.compiled[key] = gate.compile_for(kernel, args, options, CHECK_TARGET)
+            self.engine.compiled[key] = gate.compile_for(
+                kernel, args, options, CHECK_TARGET, binary=self.run.binary
+            )
         return self.engine.compiled[key]
 
     def inputs(self) -> dict[str, np.ndarray]:

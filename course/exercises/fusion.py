@@ -1,0 +1,434 @@
+"""Lesson 09: matrix multiplication in Triton, tensor cores, program order, and fusion."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from course.draws import integers, uniform
+from course.exercise import (
+    Array,
+    Budget,
+    KernelExercise,
+    NumberExercise,
+    Question,
+    Role,
+    case,
+)
+from course.launching import Launcher
+
+#: Relative to |A| @ |B|. Sums in float32 err by about 1e-7 of it, float16 ones by 3e-5 and more.
+TOLERANCE = {"float32": (2e-6, 0.0)}
+_OPERANDS = (Array("A", "M, K", dtype="float16"), Array("B", "K, N", dtype="float16"))
+_PRODUCT = (*_OPERANDS, Array("C", "M, N", Role.OUT))
+#: Weights that keep sums over a few hundred steps near 1, where an activation bends.
+_WEIGHTS = uniform(-0.1, 0.1)
+_TILES_OF_64 = {
+    "load A": "cdiv(N, 64) * rows(M, K)",
+    "load B": "cdiv(M, 64) * rows(K, N)",
+    "store C": "rows(M, N)",
+}
+
+
+def _product(A: np.ndarray, B: np.ndarray) -> dict[str, np.ndarray]:
+    return {"C": A @ B}
+
+
+def _size_of_product(A: np.ndarray, B: np.ndarray) -> dict[str, np.ndarray]:
+    return {"C": np.abs(A) @ np.abs(B)}
+
+
+triton_matmul = KernelExercise(
+    name="triton_matmul",
+    title="Tiles without threads",
+    task=(
+        "C = A @ B for A of shape M x K and B of shape K x N in float16, any sizes, C in float32, "
+        "with the sums in float32. Write the kernel and the launcher: a program for each tile of "
+        "C, at least 64 x 64. A and B may be stored by rows or by columns: their strides say so."
+    ),
+    points=12,
+    minutes=75,
+    difficulty=4,
+    core=True,
+    hints=(
+        "It is matmul_tiled without threads and barriers. Each step along K: a (BM, BK) tile of "
+        "A, a (BK, BN) tile of B, and total = tl.dot(a, b, total).",
+        "A tile's addresses are A + rows[:, None] * am + steps[None, :] * ak. Both axes need a "
+        "mask, and an element that does not exist counts as 0.0: the third argument of tl.load.",
+        "The launcher: torch.empty for C (which dtype? on which device?), a grid of two axes that "
+        "rounds up, the launch with all strides, and one more line that is easily forgotten.",
+    ),
+    parameters=_PRODUCT,
+    reference=_product,
+    magnitude=_size_of_product,
+    tolerance=TOLERANCE,
+    cases=(
+        case(M=1, N=1, K=1),
+        case(M=33, N=150, K=50),
+        case(transposed=("A", "B"), M=70, N=50, K=90),
+        case(M=32, N=48, K=1024),
+        case(True, M=128, N=256, K=128),
+    ),
+    launch=Launcher(),
+    budget=Budget(
+        _TILES_OF_64,
+        why="All of A for each column of 64-wide tiles of C, all of B for each row of them.",
+    ),
+)
+
+#: Of the kernel that the lesson compiles: one 64 x 64 x 32 product, 4 warps.
+_DOT = {"BM": 64, "BN": 64, "BK": 32, "warps": 4}
+_A_LANES_SHARE = "That is what the 128 threads of the program do together."
+_ONE_WARP = "Each of the 4 warps runs its share: the PTX is one thread's program."
+
+read_the_ptx = NumberExercise(
+    name="read_the_ptx",
+    title="What did tl.dot become?",
+    task=(
+        "The cells above compile one kernel for three GPUs: a (64, 32) tile times a (32, 64) tile "
+        "with 4 warps. Work each number out from the shapes; then find it in the PTX. An "
+        "instruction named mMnNkK multiplies an M x K matrix by a K x N one."
+    ),
+    points=6,
+    minutes=40,
+    difficulty=3,
+    hints=(
+        "A multiply-add for each of M * N outputs and each of K steps: M * N * K of them, in the "
+        "whole product and in one instruction alike.",
+        "mma.sync is executed by one warp, wgmma by four warps together. PTX is the program of "
+        "one thread, so that an instruction which all warps run stands in it once.",
+        "`count(ptx(80, ...))` in the cells above counts instructions by name. Call it with other "
+        "dtypes and shapes.",
+    ),
+    given=_DOT,
+    questions={
+        "multiply_adds": Question(
+            "multiply-adds of the whole product, 64 x 64 x 32",
+            "BM * BN * BK",
+            slips={"2 * BM * BN * BK": "Those are operations: a multiply-add counts as two."},
+        ),
+        "fma_a_thread": Question(
+            "sm_75: fma.rn.f32 instructions of one thread, where there are no others",
+            "BM * BN * BK / (32 * warps)",
+            slips={"BM * BN * BK": _A_LANES_SHARE, "BM * BN * BK / 32": "4 warps, not one."},
+        ),
+        "work_of_an_mma": Question(
+            "multiply-adds in one mma.sync.aligned.m16n8k16",
+            "16 * 8 * 16",
+            slips={"16 + 8 + 16": "Each of the 16 x 8 outputs takes 16 of them."},
+        ),
+        "mma_a_warp": Question(
+            "sm_80: mma.sync.aligned.m16n8k16 instructions of one warp",
+            "BM * BN * BK / (16 * 8 * 16) / warps",
+            slips={"BM * BN * BK / (16 * 8 * 16)": _ONE_WARP},
+        ),
+        "wgmma_a_group": Question(
+            "sm_90: wgmma.mma_async m64n64k16 instructions of the group of 4 warps",
+            "BM * BN * BK / (64 * 64 * 16)",
+            slips={"BM * BN * BK / (64 * 64 * 16) / warps": "The four warps execute it together."},
+        ),
+        "fma_per_mma": Question(
+            "how many fma.rn.f32 of a warp (32 lanes, one multiply-add each) one m16n8k16 replaces",
+            "16 * 8 * 16 / 32",
+            slips={"16 * 8 * 16": "A warp's fma is 32 multiply-adds, one in each lane."},
+        ),
+        "sums_a_thread": Question(
+            "registers of a thread that hold the 64 x 64 float32 accumulator",
+            "BM * BN / (32 * warps)",
+            slips={
+                "BM * BN / 32": "4 warps share it.",
+                "BM * BN * 4 / 128": "A register has 4 bytes.",
+            },
+        ),
+        "smallest_k": Question(
+            "the smallest K that tl.dot takes for float16",
+            "16",
+            slips={
+                "8": "The gate refuses 8: what is the k of the instruction's name?",
+                "1": "M and N may be 1 (they are padded), but not K.",
+            },
+        ),
+        "smallest_k_int8": Question(
+            "the smallest K for int8, whose instruction takes as many bytes of each row",
+            "32",
+            slips={"16": "16 values of float16 are 32 bytes. How many of int8 are that?"},
+        ),
+        "tf32_mma": Question(
+            "sm_80, float32 inputs: mma.sync.aligned.m16n8k8 (tf32) instructions of one warp",
+            "BM * BN * BK / (16 * 8 * 8) / warps",
+            slips={
+                "BM * BN * BK / (16 * 8 * 16) / warps": "k is 8 here: half the work each.",
+                "0": "By default Triton gives float32 inputs to the tensor cores, as TF32.",
+            },
+        ),
+        "ieee_mma": Question(
+            'sm_80, float32 inputs, input_precision="ieee": mma.sync instructions',
+            "0",
+            slips={
+                "BM * BN * BK / (16 * 8 * 8) / warps": "Tensor cores of this kind have no float32 "
+                "inputs: what is left to compute with?"
+            },
+        ),
+        "bits_kept": Question(
+            "bits of a float32's 23-bit fraction that TF32 keeps, as many as float16's",
+            "10",
+            slips={
+                "19": "19 bits is a whole TF32: sign, exponent and fraction.",
+                "8": "Those are the exponent's bits, as many as float32's.",
+                "7": "That is bfloat16.",
+            },
+        ),
+    },
+)
+
+grouped_order = KernelExercise(
+    name="grouped_order",
+    title="Who runs together?",
+    task=(
+        "C = A @ B as in triton_matmul, in tiles of 64 x 64. The kernel and the launcher are "
+        "there; write tile_of, which says which tile program pid computes, so that programs that "
+        "run together share panels of A and B. Beside the loads, what comes from DRAM is graded, "
+        "in a model of a small GPU: 16 multiprocessors, 256 KiB of L2."
+    ),
+    points=7,
+    minutes=45,
+    difficulty=3,
+    hints=(
+        "16 programs run at a time, in the order of pid. In which shape of 16 tiles do they need "
+        "the fewest different panels?",
+        "A group is GROUP rows of tiles, all columns: GROUP * tiles_n programs. Inside a group "
+        "walk down a column of GROUP tiles first, then on to the next column.",
+        "pid // (GROUP * tiles_n) is the group and pid % (GROUP * tiles_n) the place in it. The "
+        "last group may have fewer rows than GROUP: by what must its places be divided?",
+    ),
+    parameters=_PRODUCT,
+    reference=_product,
+    magnitude=_size_of_product,
+    tolerance=TOLERANCE,
+    cases=(
+        case(M=1, N=1, K=1),
+        case(M=400, N=150, K=20),
+        case(True, M=1024, N=1024, K=128),
+    ),
+    launch=Launcher(),
+    budget=Budget(
+        _TILES_OF_64,
+        why=(
+            "The order changes nothing here: what programs ask for depends on the tile alone. From "
+            "DRAM a wave of 16 needs 8 panels of 64 * K, if its tiles form a square: 16 * 64 * K "
+            "bytes for every 16 * 64 * 64 elements of C, with 1.4 for other fair shapes."
+        ),
+    ),
+    dram_bytes="1.4 * M * N * K / 64",
+)
+
+
+def _gelu(h: np.ndarray) -> np.ndarray:
+    return 0.5 * h * (1 + np.vectorize(math.erf, otypes=[float])(h / math.sqrt(2)))
+
+
+def _size_of_linear(x: np.ndarray, w: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    return np.abs(x) @ np.abs(w) + np.abs(bias)
+
+
+matmul_epilogue = KernelExercise(
+    name="matmul_epilogue",
+    title="Before the store",
+    task=(
+        "out = gelu(x @ w + bias) in one kernel, any sizes: x is M x K, w is K x N, bias has N "
+        "elements, all float16; sums and out are float32. gelu(h) = h / 2 * (1 + erf(h / "
+        "sqrt(2))) is given. Write kernel and launcher."
+    ),
+    points=8,
+    minutes=40,
+    difficulty=3,
+    hints=(
+        "Start from your triton_matmul (here all matrices are stored by rows). What comes new "
+        "stands between the loop over K and the store.",
+        "The bias belongs to columns: load BN of its elements, masked by the columns, and add "
+        "them as one row to the tile: bias_tile[None, :].",
+        "float16 + float32 is float32 in Triton, so add to `total` before anything is made "
+        "small. Which of gelu and bias comes first, and how often does each happen?",
+    ),
+    parameters=(
+        Array("x", "M, K", dtype="float16"),
+        Array("w", "K, N", dtype="float16", draw=_WEIGHTS),
+        Array("bias", "N", dtype="float16"),
+        Array("out", "M, N", Role.OUT),
+    ),
+    reference=lambda x, w, bias: {"out": _gelu(x @ w + bias)},
+    magnitude=lambda x, w, bias: {"out": _size_of_linear(x, w, bias)},
+    tolerance=TOLERANCE,
+    cases=(
+        case(M=1, N=1, K=1),
+        case(M=100, N=70, K=50),
+        case(True, M=128, N=256, K=96),
+    ),
+    launch=Launcher(),
+    budget=Budget(
+        {
+            "load x": "cdiv(N, 64) * rows(M, K)",
+            "load w": "cdiv(M, 64) * rows(K, N)",
+            "load bias": "cdiv(M, 64) * sectors(N)",
+            "store out": "rows(M, N)",
+        },
+        why="The product's loads, the bias once for each row of tiles, and one store.",
+    ),
+)
+
+
+def _gated(
+    x: np.ndarray, w1: np.ndarray, w2: np.ndarray, b1: np.ndarray, b2: np.ndarray
+) -> dict[str, np.ndarray]:
+    return {"out": (x @ w2 + b2) / (1 + np.exp(-(x @ w1 + b1)))}
+
+
+def _size_of_gated(
+    x: np.ndarray, w1: np.ndarray, w2: np.ndarray, b1: np.ndarray, b2: np.ndarray
+) -> dict[str, np.ndarray]:
+    """The slope of a sigmoid is at most a quarter."""
+    value = np.abs(x @ w2 + b2)
+    return {"out": _size_of_linear(x, w1, b1) * value / 4 + _size_of_linear(x, w2, b2)}
+
+
+gated_linear = KernelExercise(
+    name="gated_linear",
+    title="Two products, one store",
+    task=(
+        "out = sigmoid(x @ w1 + b1) * (x @ w2 + b2) in one kernel, any sizes: x is M x K, w1 and "
+        "w2 are K x N, b1 and b2 have N elements, all float16; sums and out are float32. Write "
+        "kernel and launcher; tiles of out are at least 64 x 64."
+    ),
+    points=10,
+    minutes=60,
+    difficulty=4,
+    hints=(
+        "Two accumulators of the same shape, one loop over K. In each step: one tile of x, one of "
+        "w1, one of w2, two tl.dot.",
+        "w1 and w2 have one shape: the same block of offsets and the same mask serve both.",
+        "After the loop: each bias to its own accumulator, then tl.sigmoid(gate) * value. Which "
+        "of all this may stand inside the loop?",
+    ),
+    parameters=(
+        Array("x", "M, K", dtype="float16"),
+        Array("w1", "K, N", dtype="float16", draw=_WEIGHTS),
+        Array("w2", "K, N", dtype="float16", draw=_WEIGHTS),
+        Array("b1", "N", dtype="float16"),
+        Array("b2", "N", dtype="float16"),
+        Array("out", "M, N", Role.OUT),
+    ),
+    reference=_gated,
+    magnitude=_size_of_gated,
+    tolerance=TOLERANCE,
+    cases=(
+        case(M=1, N=1, K=1),
+        case(M=100, N=70, K=50),
+        case(True, M=128, N=256, K=96),
+    ),
+    launch=Launcher(),
+    budget=Budget(
+        {
+            "load x": "cdiv(N, 64) * rows(M, K)",
+            "load w1": "cdiv(M, 64) * rows(K, N)",
+            "load w2": "cdiv(M, 64) * rows(K, N)",
+            "load b1": "cdiv(M, 64) * sectors(N)",
+            "load b2": "cdiv(M, 64) * sectors(N)",
+            "store out": "rows(M, N)",
+        },
+        why=(
+            "x once for each column of tiles although two products need it, each weight once for "
+            "each row of tiles, and one store."
+        ),
+    ),
+)
+
+quantised_matmul = KernelExercise(
+    name="quantised_matmul",
+    title="Weights of one byte",
+    task=(
+        "out = x @ (w * scale): x is M x K in float16 with at most 64 rows, w is K x N in int8, "
+        "from -127 to 127, and column n of it is to be multiplied by scale[n] in float32; sums "
+        "and out are float32. One program computes all rows of a strip of at least 64 columns, "
+        "so that each weight is read once. Write kernel and launcher."
+    ),
+    points=4,
+    minutes=45,
+    difficulty=3,
+    bonus=True,
+    hints=(
+        "tl.dot wants one type on both sides. Every whole number up to 2048 is exact in float16: "
+        "turn the tile of weights into float16 after the load.",
+        "A column's scale is the same for every step along K, so it can wait until the sum is "
+        "complete, in float32.",
+        "A block has a power of two of rows: triton.next_power_of_2(M) in the launcher, and masks. "
+        "What does the last argument of tl.load have to be for int8?",
+    ),
+    parameters=(
+        Array("x", "M, K", dtype="float16"),
+        Array("w", "K, N", dtype="int8", draw=integers(-127, 128)),
+        Array("scale", "N", draw=uniform(0.001, 0.002)),
+        Array("out", "M, N", Role.OUT),
+    ),
+    reference=lambda x, w, scale: {"out": x @ w * scale},
+    magnitude=lambda x, w, scale: {"out": np.abs(x) @ np.abs(w) * scale},
+    tolerance=TOLERANCE,
+    cases=(
+        case(M=1, N=1, K=1),
+        case(M=5, N=150, K=70),
+        case(M=64, N=64, K=300),
+        case(True, M=64, N=512, K=256),
+    ),
+    launch=Launcher(),
+    budget=Budget(
+        {
+            "load x": "cdiv(N, 64) * rows(M, K)",
+            "load w": "rows(K, N)",
+            "load scale": "sectors(N)",
+            "store out": "rows(M, N)",
+        },
+        why="Each weight once, one byte; x, which is small, for each strip of 64 columns.",
+    ),
+)
+
+split_k = KernelExercise(
+    name="split_k",
+    title="Share the long axis",
+    task=(
+        "C = A @ B as in triton_matmul (stored by rows), for a long K and a small C: cut K into 8 "
+        "to 16 parts, with a program for each tile and each part (in steps of 32 or more), and "
+        "add the parts up: by atomics, or through memory with a second kernel. Write kernels and "
+        "launcher."
+    ),
+    points=4,
+    minutes=50,
+    difficulty=4,
+    bonus=True,
+    hints=(
+        "A third axis of the grid counts parts. A part has `length` steps of K, a multiple of BK: "
+        "the loop runs from program_id(2) * length to the end of the part, or of K.",
+        "torch.zeros, since tl.atomic_add(pointers, values, mask) adds to what is there.",
+        "How long is a part if K is cut into 8 and rounded up to whole steps, and how many parts "
+        "are there then? Neither may be forgotten where K is small.",
+    ),
+    parameters=_PRODUCT,
+    reference=_product,
+    magnitude=_size_of_product,
+    tolerance=TOLERANCE,
+    cases=(
+        case(M=1, N=1, K=1),
+        case(M=20, N=70, K=300),
+        case(True, M=64, N=64, K=4096),
+    ),
+    launch=Launcher(),
+    budget=Budget(
+        {
+            "load A": "cdiv(N, 64) * rows(M, K)",
+            "load B": "cdiv(M, 64) * rows(K, N)",
+            "atomic C": "16 * rows(M, N)",
+        },
+        why="The product's loads, and all of C once for each of at most 16 parts.",
+    ),
+    longest_program="40 + K / 32",
+    shared_bytes="65536",
+)
