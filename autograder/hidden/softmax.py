@@ -37,7 +37,7 @@ HIDDEN = {
         Draws(M=between(4, 8), N=between(500, 1000), draws={"x": near_1000}),
         Draws(M=5, N=between(1100, 2000), draws={"x": ascending}),
         Draws(M=5, N=between(1700, 4000), draws={"x": masked_starts}),
-        Draws(traffic=True, M=between(5, 20), N=multiples(64, 2560, 4096), dtypes=HALF),
-        Draws(traffic=True, M=between(5, 20), N=multiples(32, 2560, 4096)),
+        Draws(traffic=True, M=between(16, 28), N=multiples(64, 2560, 4096), dtypes=HALF),
+        Draws(traffic=True, M=between(16, 28), N=multiples(32, 2560, 4096)),
     ),
 }

@@ -352,6 +352,36 @@ def softmax_three_pass(x, out, N, BLOCK: tl.constexpr):
         tl.store(out + row * N + columns, tl.exp(tile - top) / total, mask=columns < N)
 
 
+# %% softmax_three_pass one_program_for_all_rows -> TOO_SERIAL
+# The bytes are right, and all multiprocessors but one are idle.
+import triton
+import triton.language as tl
+
+BLOCK = 1024
+
+
+@triton.jit
+def softmax_three_pass(x, out, N, BLOCK: tl.constexpr):
+    if tl.program_id(0) == 0:
+        for row in range(tl.num_programs(0)):
+            top = -3.0e38
+            for start in range(0, N, BLOCK):
+                columns = start + tl.arange(0, BLOCK)
+                tile = tl.load(x + row * N + columns, mask=columns < N, other=-float("inf"))
+                top = tl.maximum(top, tl.max(tile.to(tl.float32), axis=0))
+            total = 0.0
+            for start in range(0, N, BLOCK):
+                columns = start + tl.arange(0, BLOCK)
+                tile = tl.load(x + row * N + columns, mask=columns < N, other=-float("inf"))
+                total += tl.sum(tl.exp(tile.to(tl.float32) - top), axis=0)
+            total = tl.maximum(total, 1.0)
+            for start in range(0, N, BLOCK):
+                columns = start + tl.arange(0, BLOCK)
+                tile = tl.load(x + row * N + columns, mask=columns < N, other=-float("inf"))
+                weights = tl.exp(tile.to(tl.float32) - top)
+                tl.store(out + row * N + columns, weights / total, mask=columns < N)
+
+
 # %% softmax_three_pass lanes_keep_their_own -> PASS
 # Each lane keeps its own maximum and sum; the lanes are reduced once, after the loop.
 import triton
@@ -765,6 +795,35 @@ def softmax_online(x, out, N, BLOCK: tl.constexpr):
         tl.store(out + row * N + columns, tl.exp(tile - top) / total, mask=columns < N)
 
 
+# %% softmax_online one_program_for_all_rows -> TOO_SERIAL
+# The bytes are right, and all multiprocessors but one are idle.
+import triton
+import triton.language as tl
+
+BLOCK = 1024
+
+
+@triton.jit
+def softmax_online(x, out, N, BLOCK: tl.constexpr):
+    if tl.program_id(0) == 0:
+        for row in range(tl.num_programs(0)):
+            top = -3.0e38
+            total = 0.0
+            for start in range(0, N, BLOCK):
+                columns = start + tl.arange(0, BLOCK)
+                tile = tl.load(x + row * N + columns, mask=columns < N, other=-float("inf"))
+                tile = tile.to(tl.float32)
+                new_top = tl.maximum(top, tl.max(tile, axis=0))
+                total = total * tl.exp(top - new_top) + tl.sum(tl.exp(tile - new_top), axis=0)
+                top = new_top
+            total = tl.maximum(total, 1.0)
+            for start in range(0, N, BLOCK):
+                columns = start + tl.arange(0, BLOCK)
+                tile = tl.load(x + row * N + columns, mask=columns < N, other=-float("inf"))
+                weights = tl.exp(tile.to(tl.float32) - top)
+                tl.store(out + row * N + columns, weights / total, mask=columns < N)
+
+
 # %% softmax_online finite_start -> PASS
 # The maximum starts below every logit, but finite: no -inf - -inf, and no `where`.
 import triton
@@ -1081,6 +1140,27 @@ def softmax_one_pass(x, out, M, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     weights = tl.exp(tile - top).to(tl.float16).to(tl.float32)
     total = tl.maximum(tl.sum(weights, axis=0), 1.0)
     tl.store(out + at, weights / total, mask=columns < N)
+
+
+# %% softmax_one_pass one_program_for_all_rows -> TOO_SERIAL
+# A loop over all M rows, not over the ROWS of this program.
+import triton
+import triton.language as tl
+
+ROWS = 1
+
+
+@triton.jit
+def softmax_one_pass(x, out, M, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    if tl.program_id(0) == 0:
+        for row in range(M):
+            at = row * N + columns
+            tile = tl.load(x + at, mask=columns < N, other=-float("inf")).to(tl.float32)
+            top = tl.maximum(tl.max(tile, axis=0), -3.0e38)
+            weights = tl.exp(tile - top)
+            total = tl.maximum(tl.sum(weights, axis=0), 1.0)
+            tl.store(out + at, weights / total, mask=columns < N)
 
 
 # %% softmax_one_pass two_rows_a_program -> PASS

@@ -67,6 +67,8 @@ _PARAMETERS = (
     Meta("BLOCK", "BLOCK"),
 )
 _BLOCK = {"BLOCK": Constant(512, (256, 512, 1024))}
+#: Some twenty statements for each tile of a row, in all passes together.
+_LONGEST = "60 + 30 * cdiv(N, BLOCK)"
 _CASES = (
     case(M=1, N=1),
     case(M=5, N=300),
@@ -111,6 +113,7 @@ softmax_three_pass = KernelExercise(
         why="Each row is read for its maximum, for its sum and for its result, and written once.",
     ),
     constants=_BLOCK,
+    longest_program=_LONGEST,
 )
 
 softmax_online = KernelExercise(
@@ -146,6 +149,7 @@ softmax_online = KernelExercise(
         why="Each row is read once for its maximum and sum, once for its result, and written once.",
     ),
     constants=_BLOCK,
+    longest_program=_LONGEST,
 )
 
 softmax_one_pass = KernelExercise(
@@ -199,6 +203,7 @@ softmax_one_pass = KernelExercise(
         ),
     ),
     constants={"ROWS": Constant(1, (1, 2, 4, 8))},
+    longest_program="60 + 25 * ROWS",
     registers="128",
     spill_bytes="0",
 )
