@@ -169,7 +169,8 @@ class Worker:
             frames.append(self.end("it ended by itself" if not chunk else "it said too much"))
         if frames:
             self._ready = True
-            self._deadline = time.monotonic() + self._patience()
+            imports = "preparing" in frames[-1]
+            self._deadline = time.monotonic() + (_START_SECONDS if imports else self._patience())
         return frames
 
     def overdue(self) -> dict[str, Any] | None:

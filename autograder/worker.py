@@ -11,30 +11,34 @@ the memory takes nothing with it, and a fork costs milliseconds where an import 
 
 In, on its standard input: a line of JSON (`bytes`, `stem`, `exercises`, `seed`, `check`,
 `memory_bytes`, `seconds`, `seconds_each`), then that many bytes of notebook. Out, a line of
-JSON each: {"ready"} once; then of the child {"read"}, a verdict an exercise, or {"lesson"}, or
+JSON each: {"ready"} once; {"preparing"} before the first Triton lesson, which takes imports of
+seconds; then of the child {"read"}, a verdict an exercise, or {"lesson"}, or
 {"fault"}; of its parent {"end": exit status}. No pickle, in either direction.
 """
 
 from __future__ import annotations
 
 import base64
+import gc
 import json
 import os
 import select
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from autograder import overlay
 from autograder.judge import CHECK, Check, faulted, judge_cell, named_check, result
 from autograder.lessons import lesson_exercises, lessons
-from autograder.sandbox.limits import limit, own_data_bytes
+from autograder.sandbox.limits import OwnData, limit
 from autograder.sandbox.remote import Connection, RunnerLostError, sandboxed
 from autograder.sandbox.seccomp import dies_with_parent, not_traceable
 from autograder.sandbox.walls import Kind, close_in
 from autograder.sentences import Fault
 from autograder.submissions import Notebook, parse
-from course.exercise import Exercise
+from course.exercise import Exercise, KernelExercise
+from course.tile.available import has_triton
 
 #: How often the parent looks whether its own parent still lives.
 _LOOK_SECONDS = 0.02
@@ -54,15 +58,21 @@ def main() -> None:
     folder, unit = sys.argv[4:6]
     overlay.use(Path(folder) if folder else None, unit)
     lessons()  # imported now, and not by each fork
-    own_bytes = own_data_bytes()
+    own = OwnData()
+    own_bytes = own.bytes()
     close_in(kind)
     not_traceable()
     if connection is not None:
         connection.wait()
     _send(answers, {"ready": True})
+    prepared = False
     while line := _line(requests):
         request = json.loads(line)
         data = _exactly(requests, request["bytes"])
+        if connection is not None and _asks_for_triton(request) and not prepared:
+            _send(answers, {"preparing": True})
+            _prepare(connection)
+            own_bytes, prepared = own.bytes(), True
         child = os.fork()
         if child == 0:
             if connection is not None:
@@ -70,6 +80,25 @@ def main() -> None:
             _serve(request, data, answers, check, own_bytes)
         if not _wait(child, requests, answers):
             return
+
+
+def _asks_for_triton(request: dict[str, Any]) -> bool:
+    """Whether a Triton exercise is to be judged, on a machine that has Triton."""
+    if not request["exercises"] or not has_triton():
+        return False
+    exercises = lesson_exercises(request["stem"])
+    return any(isinstance(e, KernelExercise) and e.dialect == "triton" for e in exercises)
+
+
+def _prepare(connection: Connection) -> None:
+    """Imports torch and Triton here, where cells are read, and in the runner: once for all."""
+    import torch
+
+    torch.set_num_threads(1)  # a fork has no thread but one
+    import_module("course.tile.cell")
+    connection.prepare("triton")
+    gc.collect()
+    gc.freeze()
 
 
 def _serve(

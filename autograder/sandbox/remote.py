@@ -7,17 +7,27 @@ import json
 import secrets
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from autograder.judge import Check, course_check
-from autograder.sandbox.wire import WireError, decoded_result, encoded_run, largest_result
+from autograder.sandbox.doubt import WireError
+from autograder.sandbox.wire import (
+    MOST_COMPILED,
+    Compiled,
+    decoded_compiled,
+    decoded_result,
+    encoded_run,
+    largest_result,
+)
 from autograder.sentences import Fault, size_text
 from course.exercise import Case, Exercise
 from course.runner import Ran, Run
 from course.verdict import Verdict
 
 _GRACE_SECONDS = 5.0
+#: torch and Triton, from a slow disk.
+_PREPARE_SECONDS = 120.0
 _LONGEST_LINE_BYTES = 1000
 
 
@@ -31,6 +41,7 @@ class Connection:
     def __init__(self, handle: int) -> None:
         self._socket = socket.socket(fileno=handle)
         self._file = self._socket.makefile("rb")
+        self._prepared: set[str] = set()
 
     def wait(self) -> None:
         """Until the runner has imported what it needs.
@@ -42,6 +53,22 @@ class Connection:
             self._line()
         except (OSError, EOFError, ValueError) as error:
             raise RunnerLostError(f"the runner does not start: {error}") from error
+
+    def prepare(self, dialect: str) -> None:
+        """Has the runner import what a dialect needs beyond Numba's, once: seconds, for Triton.
+
+        Raises:
+            RunnerLostError: where it cannot.
+        """
+        if dialect == "numba" or dialect in self._prepared:
+            return
+        try:
+            self._socket.settimeout(_PREPARE_SECONDS)
+            self._socket.sendall(json.dumps({"prepare": dialect}).encode() + b"\n")
+            self._line()
+        except (OSError, EOFError, ValueError) as error:
+            raise RunnerLostError(f"the runner cannot import {dialect}: {error}") from error
+        self._prepared.add(dialect)
 
     def ask(self, data: bytes, most_bytes: int, seconds: float, memory_bytes: int) -> Any:
         """(what the fork wrote, how it ended), see `runner`.
@@ -92,6 +119,8 @@ class Remote:
     seconds: float
     memory_bytes: int
     fault: Exception | None = None
+    #: what the compiler found, by cell: what a launch says of its cell's kernels, no other hears
+    compiled: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def __call__(self, run: Run) -> Ran:
         """Makes one launch.
@@ -102,14 +131,18 @@ class Remote:
             EngineFailed: where the engine itself fails.
         """
         most_bytes = largest_result(run)
+        compiled = self.compiled.setdefault(run.source, {})
         try:
+            self.connection.prepare(run.dialect)
             answer, end = self.connection.ask(
-                encoded_run(run), most_bytes, self.seconds, self.memory_bytes
+                encoded_run(run, compiled), most_bytes, self.seconds, self.memory_bytes
             )
         except RunnerLostError as error:
             self.fault = error
             raise
         if end == 0:
+            if run.dialect == "triton":
+                self._note(compiled, decoded_compiled(answer))
             try:
                 return decoded_result(answer, run)
             except MemoryError:
@@ -125,6 +158,10 @@ class Remote:
         detail = f"signal {-status}" if status < 0 else f"status {status}"
         raise self._failed("runner_died", detail=detail)
 
+    def _note(self, compiled: dict[str, str], found: Compiled) -> None:
+        if len(compiled) + len(found) <= MOST_COMPILED:
+            compiled.update(found)
+
     def _failed(self, message_id: str, **fields: object) -> Fault:
         fault = Fault(message_id, exercise=self.exercise, **fields)
         self.fault = fault
@@ -138,9 +175,10 @@ def sandboxed(connection: Connection, seconds: float, memory_bytes: int) -> Chec
         seconds: that one launch may take.
         memory_bytes: that one launch may take.
     """
+    compiled: dict[str, dict[str, str]] = {}
 
     def check(exercise: Exercise, source: str, cases: Sequence[Case] | None, seed: int) -> Verdict:
-        runner = Remote(connection, exercise.name, seconds, memory_bytes)
+        runner = Remote(connection, exercise.name, seconds, memory_bytes, compiled=compiled)
         verdict = course_check(exercise, source, cases, seed, runner)
         if runner.fault is not None:
             raise runner.fault

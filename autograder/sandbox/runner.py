@@ -5,7 +5,8 @@ launch alone: the cell's text, its inputs, the grid. Its answer goes through a p
 process, which bounds it, ends the fork and whatever the fork started, and passes it on unread.
 
 In, on the socket that is its standard input: a line of JSON (`id`, `bytes`, `most_bytes`,
-`seconds`, `memory_bytes`), then that many bytes (`wire.encoded_run`). Out: a line of JSON (`id`,
+`seconds`, `memory_bytes`), then that many bytes (`wire.encoded_run`); or `{"prepare": "triton"}`,
+before the first Triton launch, which is answered with `{"ready": true}`. Out: a line of JSON (`id`,
 `bytes`, `end`), then the bytes that the fork wrote. `end` is "late", "over" (it wrote more than
 `most_bytes`), or the fork's exit status.
 """
@@ -29,10 +30,17 @@ from typing import Any
 
 import numpy as np
 
-from autograder.sandbox import seccomp
-from autograder.sandbox.limits import limit, limit_launch, own_data_bytes
+from autograder.sandbox import seccomp, tiles
+from autograder.sandbox.limits import OwnData, limit, limit_launch
 from autograder.sandbox.walls import Kind, close_in
-from autograder.sandbox.wire import decoded_run, encoded_failure, encoded_fault, encoded_ran
+from autograder.sandbox.wire import (
+    compiled_of,
+    decoded_run,
+    dialect_of,
+    encoded_failure,
+    encoded_fault,
+    encoded_ran,
+)
 from course.faults import KernelFault
 from course.runner import Run, Runner, run_case
 
@@ -64,7 +72,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     seccomp.dies_with_parent()
     engine = _loaded(sys.argv[2])
-    own_bytes = own_data_bytes()
+    own = OwnData()
+    own_bytes = own.bytes()
     close_in(kind)
     seccomp.not_traceable()
     gc.collect()
@@ -73,6 +82,11 @@ def main() -> None:
     with judge.makefile("rb") as requests:
         while line := requests.readline():
             request = json.loads(line)
+            if "prepare" in request:
+                tiles.prepare()
+                own_bytes = own.bytes()
+                judge.sendall(b'{"ready": true}\n')
+                continue
             data = requests.read(request["bytes"])
             answer, end = _run(request, data, engine, own_bytes, judge, kind)
             head = {"id": request["id"], "bytes": len(answer), "end": end}
@@ -99,27 +113,40 @@ def _run(
 ) -> tuple[bytes, str | int]:
     """What a fork answers, and how it ended."""
     reading, writing = os.pipe()
+    desk = None
+    if dialect_of(data) == "triton":
+        desk = tiles.Desk(own_bytes, request["memory_bytes"], kind)
     child = os.fork()
     if child == 0:
-        _launch(request, data, engine, own_bytes, writing, kind)
+        _launch(request, data, engine, own_bytes, writing, kind, desk)
     os.close(writing)
+    if desk is not None:
+        desk.launched()
     end: str | int | None = None
     try:
-        answer, end = _answer(reading, judge, request["most_bytes"], request["seconds"])
+        answer, end = _answer(reading, judge, request["most_bytes"], request["seconds"], desk)
     finally:
         os.close(reading)
+        if desk is not None:
+            desk.close()
         status = _ended(child, kind, at_once=end is not None)
     return answer, status if end is None else end
 
 
 def _answer(
-    reading: int, judge: socket.socket, most_bytes: int, seconds: float
+    reading: int,
+    judge: socket.socket,
+    most_bytes: int,
+    seconds: float,
+    desk: tiles.Desk | None = None,
 ) -> tuple[bytes, str | None]:
     """What comes out of the pipe until it is closed, and "late" or "over" where it is not."""
     parts: list[bytes] = []
     count = 0
     deadline = time.monotonic() + seconds
     watched: list[int | socket.socket] = [reading, judge]
+    if desk is not None:
+        watched.append(desk.handle)
     while True:
         left = deadline - time.monotonic()
         if left <= 0:
@@ -128,7 +155,9 @@ def _answer(
         if judge in ready and not judge.recv(1, socket.MSG_PEEK):
             return b"", "late"  # nobody waits for the answer
         if judge in ready:
-            watched = [reading]  # the next request: another judge's, after one that was killed
+            watched.remove(judge)  # the next request: another judge's, after one that was killed
+        if desk is not None and desk.handle in ready and not desk.serve(deadline):
+            watched.remove(desk.handle)
         if reading in ready:
             part = os.read(reading, _CHUNK_BYTES)
             if not part:
@@ -181,22 +210,28 @@ def _launch(
     own_bytes: int,
     writing: int,
     kind: Kind,
+    desk: tiles.Desk | None,
 ) -> None:
     """A fork's whole life."""
     status = 1
     try:
         seccomp.dies_with_parent()
         os.dup2(0, 2)  # what it says besides its answer goes nowhere
-        os.dup2(writing, 3)
-        os.closerange(4, 1 << 16)  # the judge's socket among them
+        before: dict[str, Any] = {}
+        if desk is None:
+            tiles.handed_down([writing])
+        else:
+            tiles.handed_down([writing, desk.asking, desk.hearing])
+            before = tiles.begin(compiled_of(data))
         limit(own_bytes, request["memory_bytes"], request["seconds"])
         limit_launch()
         if kind is not Kind.NONE:
             seccomp.restrict()
         try:
-            answer = encoded_ran(engine()(decoded_run(data)))
+            ran = engine()(decoded_run(data))
+            answer = encoded_ran(ran, {} if desk is None else tiles.found(before))
         except KernelFault as fault:
-            answer = encoded_fault(fault)
+            answer = encoded_fault(fault, {} if desk is None else tiles.found(before))
         except BaseException as error:
             answer = encoded_failure(error)
         view = memoryview(answer)

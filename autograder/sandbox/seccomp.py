@@ -83,6 +83,8 @@ _ALLOWED: dict[str, tuple[int | None, int | None]] = {
     "rseq": (334, 293),
     "faccessat2": (439, 439),
 }
+#: What turning into another program needs besides; it may make no process, either.
+_EXECUTING: dict[str, tuple[int | None, int | None]] = {"execve": (59, 221)}
 _PRLIMIT64 = (302, 261)
 _IOCTL = (16, 29)
 #: TCGETS, TIOCGWINSZ, FIONCLEX, FIOCLEX: what opening a file in Python asks
@@ -104,7 +106,7 @@ def supported() -> bool:
     return platform.machine() in _ARCHITECTURES
 
 
-def program() -> bytes:
+def program(executing: bool = False) -> bytes:
     """The filter, as the kernel reads it."""
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
@@ -116,7 +118,7 @@ def program() -> bytes:
         _step(_RETURN, _KILL),
         _step(_LOAD_WORD, _NUMBER_AT),
     ]
-    for numbers in _ALLOWED.values():
+    for numbers in (_ALLOWED | (_EXECUTING if executing else {})).values():
         number = numbers[column]
         if number is not None:
             steps += [_step(_JUMP_IF_EQUAL, number, skip_else=1), _step(_RETURN, _ALLOW)]
@@ -148,14 +150,17 @@ def no_new_privileges() -> None:
     _prctl(_SET_NO_NEW_PRIVILEGES, 1, 0)
 
 
-def restrict() -> None:
+def restrict(executing: bool = False) -> None:
     """Puts the filter around this process, for good.
+
+    Args:
+        executing: whether it may still turn into another program, which the filter outlives.
 
     Raises:
         SeccompError: where the kernel refuses.
     """
     no_new_privileges()
-    content = program()
+    content = program(executing)
     steps = ctypes.create_string_buffer(content, len(content))
     known = _Filter(len(content) // 8, ctypes.addressof(steps))
     _prctl(_SET_SECCOMP, _FILTER_MODE, ctypes.addressof(known))

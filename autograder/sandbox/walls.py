@@ -46,7 +46,8 @@ _SYSTEM = (
 _PACKAGES = ("site-packages", "dist-packages")
 #: A folder that bubblewrap makes, by which a process sees that it is behind it.
 _SIGN = "/.behind-bubblewrap"
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
+#: With what a processor can do, by which torch chooses its code.
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random", "/proc/cpuinfo")
 
 
 class Kind(Enum):

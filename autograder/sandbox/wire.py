@@ -8,6 +8,7 @@ result says of traffic and faults only where each value is of the kind that it h
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
@@ -15,17 +16,29 @@ from typing import Any
 
 import numpy as np
 
+from autograder.sandbox.doubt import (
+    WireError,
+    a_count,
+    a_direction,
+    a_list,
+    a_row,
+    a_text,
+    a_value,
+    plainly,
+)
 from course.faults import KernelFault, Outcome
-from course.runner import Ran, Run
-from course.traffic import DIRECTIONS, Site, Traffic
+from course.runner import Output, Ran, Run
+from course.tile.wording import TILE
+from course.traffic import Site, Traffic
 from course.words import WORDS
 
 #: A result's head: its sites, and a fault's values.
 LARGEST_HEAD_BYTES = 4 * 2**20
-LARGEST_NUMBER = 2**62
-MOST_ENTRIES = 20_000
-LONGEST_TEXT = 20_000
 _LENGTH = struct.Struct(">I")
+#: What the compiler found of one cell's kernels: a name, and text that only a runner reads.
+Compiled = Mapping[str, str]
+MOST_COMPILED = 200
+LONGEST_COMPILED = 5_000
 #: What a launch can come to by itself; right or dear is for the judge to say.
 _FAULTS = frozenset(Outcome) - {
     Outcome.PASS,
@@ -36,10 +49,8 @@ _FAULTS = frozenset(Outcome) - {
     Outcome.WRONG_ANSWER,
     Outcome.NOT_MEASURED,
 }
-
-
-class WireError(ValueError):
-    """Bytes that are no message of ours. The text says what was expected."""
+#: ... but that a launcher returned no such outputs, or that the engine cannot run a Triton cell.
+_TILE_FAULTS = frozenset({Outcome.WRONG_ANSWER, Outcome.NOT_MEASURED})
 
 
 class EngineFailed(Exception):
@@ -49,8 +60,11 @@ class EngineFailed(Exception):
 # ------------------------------------------------------------ a launch
 
 
-def encoded_run(run: Run) -> bytes:
-    """A launch with its arguments; each array with the allocation that it is a view of."""
+def encoded_run(run: Run, compiled: Compiled | None = None) -> bytes:
+    """A launch with its arguments; each array with the allocation that it is a view of.
+
+    `compiled` is what earlier launches of the same cell found, for this one not to find again.
+    """
     entries: list[dict[str, Any]] = []
     buffers: list[bytes] = []
     for name, value in run.arguments.items():
@@ -78,8 +92,27 @@ def encoded_run(run: Run) -> bytes:
         "shared_bytes": int(run.shared_bytes),
         "step_limit": int(run.step_limit),
         "arguments": entries,
+        "triton": {
+            "dialect": run.dialect,
+            "warps": int(run.warps),
+            "outputs": [[o.name, list(map(int, o.shape)), o.dtype] for o in run.outputs],
+            "cache": run.cache,
+            "graded": run.graded,
+            "binary": run.binary,
+        },
+        "compiled": dict(compiled or {}),
     }
     return _message(head, buffers)
+
+
+def dialect_of(data: bytes) -> str:
+    """The dialect of the launch that the judge wrote."""
+    return str(_parts(data, len(data))[0]["triton"]["dialect"])
+
+
+def compiled_of(data: bytes) -> Compiled:
+    """What the launch that the judge wrote brings of the compiler's findings."""
+    return dict(_parts(data, len(data))[0]["compiled"])
 
 
 def decoded_run(data: bytes) -> Run:
@@ -95,6 +128,8 @@ def decoded_run(data: bytes) -> Run:
         rest = rest[entry["bytes"] :]
         shape, strides = tuple(entry["shape"]), tuple(entry["strides"])
         arguments[entry["name"]] = np.ndarray(shape, dtype, owner, entry["offset"], strides)
+    triton = head["triton"]
+    outputs = tuple(Output(name, tuple(shape), dtype) for name, shape, dtype in triton["outputs"])
     return Run(
         head["source"],
         head["kernel"],
@@ -103,6 +138,7 @@ def decoded_run(data: bytes) -> Run:
         tuple(head["block"]),
         head["shared_bytes"],
         head["step_limit"],
+        **{**triton, "outputs": outputs},
     )
 
 
@@ -122,12 +158,23 @@ def _address(array: np.ndarray) -> int:
 
 def largest_result(run: Run) -> int:
     """The most bytes that a result of this launch can have."""
-    arrays = [v for v in run.arguments.values() if isinstance(v, np.ndarray)]
-    return _LENGTH.size + LARGEST_HEAD_BYTES + sum(array.nbytes for array in arrays)
+    sizes = [_size(dtype, shape) for _, dtype, shape in _left(run)]
+    return _LENGTH.size + LARGEST_HEAD_BYTES + sum(sizes)
 
 
-def encoded_ran(ran: Ran) -> bytes:
-    """What a launch left: the elements of each array, and the counts."""
+def _left(run: Run) -> list[tuple[str, np.dtype[Any], tuple[int, ...]]]:
+    """Name, dtype and shape of each array that a launch leaves: those passed, and outputs."""
+    passed = [(n, v) for n, v in run.arguments.items() if isinstance(v, np.ndarray)]
+    made = [(output.name, np.dtype(output.dtype), output.shape) for output in run.outputs]
+    return [*((name, value.dtype, value.shape) for name, value in passed), *made]
+
+
+def _size(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
+    return dtype.itemsize * math.prod(shape)
+
+
+def encoded_ran(ran: Ran, compiled: Compiled | None = None) -> bytes:
+    """What a launch left: the elements of each array, the counts, and what it compiled."""
     traffic = ran.traffic
     head = {
         "sites": [astuple(site) for site in traffic.sites],
@@ -135,18 +182,21 @@ def encoded_ran(ran: Ran) -> bytes:
         "bank_conflict_sites": [[*k, n] for k, n in traffic.bank_conflict_sites.items()],
         "divergent_sites": [[line, n] for line, n in traffic.divergent_sites.items()],
         "counts": [int(getattr(traffic, name)) for name in _COUNTS],
+        "known": [getattr(traffic, name) for name in _KNOWN],
+        "compiled": dict(compiled or {}),
     }
     return _message(head, [array.tobytes() for array in ran.arrays.values()])
 
 
-def encoded_fault(fault: KernelFault) -> bytes:
+def encoded_fault(fault: KernelFault, compiled: Compiled | None = None) -> bytes:
     """What is wrong with a kernel, without the counts until then."""
     return _message(
         {
+            "compiled": dict(compiled or {}),
             "fault": fault.outcome.value,
             "message_id": fault.message_id,
             "line": fault.line,
-            "fields": {name: _plain(value) for name, value in fault.fields.items()},
+            "fields": {name: plainly(value) for name, value in fault.fields.items()},
         }
     )
 
@@ -174,16 +224,14 @@ def decoded_result(data: bytes, run: Run) -> Ran:
         if "memory" in head:
             raise MemoryError
         if "failed" in head:
-            raise EngineFailed(_text(head["failed"]))
+            raise EngineFailed(a_text(head["failed"]))
         arrays = {}
-        for name, sent in run.arguments.items():
-            if not isinstance(sent, np.ndarray):
-                continue
-            if len(rest) < sent.nbytes:
-                raise WireError(f"the array {name} is short of {sent.nbytes - len(rest)} bytes")
-            values = np.frombuffer(rest[: sent.nbytes], sent.dtype).reshape(sent.shape)
-            arrays[name] = _valid(values)
-            rest = rest[sent.nbytes :]
+        for name, dtype, shape in _left(run):
+            size = _size(dtype, shape)
+            if len(rest) < size:
+                raise WireError(f"the array {name} is short of {size - len(rest)} bytes")
+            arrays[name] = _valid(np.frombuffer(rest[:size], dtype).reshape(shape))
+            rest = rest[size:]
         if len(rest):
             raise WireError(f"{len(rest)} bytes follow the last array")
         return Ran(arrays, _traffic(head))
@@ -193,7 +241,33 @@ def decoded_result(data: bytes, run: Run) -> Ran:
         raise WireError(f"{type(error).__name__}: {error}"[:200]) from error
 
 
-_COUNTS = ("bank_conflicts", "divergent_branches", "longest_warp", "shared_bytes", "launches")
+def decoded_compiled(data: bytes) -> Compiled:
+    """What a result says of the compiler's findings; nothing where it is no result.
+
+    It comes from the launch of a cell, and goes into later launches of the same cell alone.
+    """
+    try:
+        found = _parts(data, LARGEST_HEAD_BYTES)[0].get("compiled")
+    except (WireError, ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict) or len(found) > MOST_COMPILED:
+        return {}
+    texts = [*found.keys(), *found.values()]
+    if any(not isinstance(text, str) or len(text) > LONGEST_COMPILED for text in texts):
+        return {}
+    return found
+
+
+_COUNTS = (
+    "bank_conflicts",
+    "divergent_branches",
+    "longest_warp",
+    "shared_bytes",
+    "launches",
+    "longest_program",
+)
+#: Counts that a launch need not know.
+_KNOWN = ("registers", "spill_bytes", "dram_bytes")
 
 
 def _valid(values: np.ndarray) -> np.ndarray:
@@ -204,16 +278,20 @@ def _valid(values: np.ndarray) -> np.ndarray:
 
 
 def _traffic(head: Mapping[str, Any]) -> Traffic:
-    sites = [_site(*_row(row, 9)) for row in _list(head["sites"])]
-    counts = [_count(value) for value in _row(head["counts"], len(_COUNTS))]
-    footprints = [_row(row, 3) for row in _list(head["footprints"])]
-    conflicts = [_row(row, 3) for row in _list(head["bank_conflict_sites"])]
-    divergent = [_row(row, 2) for row in _list(head["divergent_sites"])]
+    sites = [_site(*a_row(row, 9)) for row in a_list(head["sites"])]
+    counts = [a_count(value) for value in a_row(head["counts"], len(_COUNTS))]
+    known = [None if v is None else a_count(v) for v in a_row(head["known"], len(_KNOWN))]
+    footprints = [a_row(row, 3) for row in a_list(head["footprints"])]
+    conflicts = [a_row(row, 3) for row in a_list(head["bank_conflict_sites"])]
+    divergent = [a_row(row, 2) for row in a_list(head["divergent_sites"])]
     return Traffic(
         sites=sites,
-        footprints={(_text(a), _direction(d)): _count(n) for a, d, n in footprints},
-        bank_conflict_sites={(_text(a), _count(line)): _count(n) for a, line, n in conflicts},
-        divergent_sites={_count(line): _count(n) for line, n in divergent},
+        footprints={(a_text(a), a_direction(d)): a_count(n) for a, d, n in footprints},
+        bank_conflict_sites={(a_text(a), a_count(line)): a_count(n) for a, line, n in conflicts},
+        divergent_sites={a_count(line): a_count(n) for line, n in divergent},
+        registers=known[0],
+        spill_bytes=known[1],
+        dram_bytes=known[2],
         **dict(zip(_COUNTS, counts, strict=True)),
     )
 
@@ -232,85 +310,29 @@ def _site(
     if not isinstance(descriptor, bool):
         raise WireError("expected true or false")
     return Site(
-        _text(array),
-        _direction(direction),
-        _count(line),
-        _count(column),
-        None if requests is None else _count(requests),
-        _count(sectors),
-        _count(lane_bytes),
-        _count(footprint_bytes),
+        a_text(array),
+        a_direction(direction),
+        a_count(line),
+        a_count(column),
+        None if requests is None else a_count(requests),
+        a_count(sectors),
+        a_count(lane_bytes),
+        a_count(footprint_bytes),
         descriptor,
     )
 
 
 def _fault(head: Mapping[str, Any]) -> KernelFault:
     outcome = Outcome(head["fault"])
-    message_id = _text(head["message_id"])
-    if outcome not in _FAULTS or message_id not in WORDS:
+    message_id = a_text(head["message_id"])
+    possible = outcome in _FAULTS or (outcome in _TILE_FAULTS and message_id in TILE)
+    if not possible or message_id not in WORDS:
         raise WireError(f"no launch comes to {outcome.value} {message_id!r}")
-    line = None if head["line"] is None else _count(head["line"])
-    fields = {_text(name): _tuples(value) for name, value in head["fields"].items()}
+    line = None if head["line"] is None else a_count(head["line"])
+    fields = {a_text(name): a_value(value) for name, value in head["fields"].items()}
     if {"outcome", "message_id", "line", "self"} & fields.keys() or len(fields) > 100:
         raise WireError("a fault's values have names that no fault has")
     return KernelFault(outcome, message_id, line, **fields)
-
-
-def _plain(value: object, depth: int = 0) -> Any:
-    """A fault's value in JSON. A tuple becomes a list, and a list a tuple again."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | float | str):
-        return value[:LONGEST_TEXT] if isinstance(value, str) else value
-    if isinstance(value, tuple | list) and depth < 4:
-        return [_plain(item, depth + 1) for item in value[:MOST_ENTRIES]]
-    return str(value)[:LONGEST_TEXT]
-
-
-def _tuples(value: object, depth: int = 0) -> Any:
-    if value is None or isinstance(value, bool | float):
-        return value
-    if isinstance(value, int):
-        if abs(value) > LARGEST_NUMBER:
-            raise WireError("a number is too large")
-        return value
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, list) and depth < 5:
-        return tuple(_tuples(item, depth + 1) for item in _list(value))
-    raise WireError(f"expected a plain value, got {type(value).__name__}")
-
-
-def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST_NUMBER:
-        raise WireError(f"expected a count, got {str(value)[:50]}")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
-        raise WireError("expected a text")
-    value.encode()  # half of a character is no text: UnicodeEncodeError
-    return value
-
-
-def _direction(value: object) -> str:
-    if value not in DIRECTIONS:
-        raise WireError("expected load, store or atomic")
-    return str(value)
-
-
-def _list(value: object) -> list[Any]:
-    if not isinstance(value, list) or len(value) > MOST_ENTRIES:
-        raise WireError("expected a list that is not too long")
-    return value
-
-
-def _row(value: object, count: int) -> list[Any]:
-    row = _list(value)
-    if len(row) != count:
-        raise WireError(f"expected {count} values in a row, got {len(row)}")
-    return row
 
 
 # ------------------------------------------------------------ both

@@ -125,13 +125,13 @@ def ptx_version(target: int) -> int:
 # ---------------------------------------------------------------- registers
 
 
-def ptxas_command(target: int, path: str) -> list[str]:
-    """The command that assembles the PTX in `path` as Triton does, and keeps nothing of it."""
+def ptxas_command(target: int, path: str, output: str = os.devnull) -> list[str]:
+    """The command that assembles the PTX in `path` as Triton does."""
     architecture = f"sm_{target}{'a' if target >= 90 else ''}"
     command = [nvidia.get_ptxas(target).path, "-lineinfo", "-v"]
     if _allocates_longer():
         command.append("--regAllocOptLevel=2")
-    return [*command, f"--gpu-name={architecture}", path, "-o", "/dev/null"]
+    return [*command, f"--gpu-name={architecture}", path, "-o", output]
 
 
 @cache
