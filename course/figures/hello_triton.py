@@ -143,8 +143,8 @@ def a_tile_of_offsets(rows: int = 4, columns: int = 8, stride_m: int = 20) -> Pi
     drawing.text(left, 300, f"{shapes}: each axis of length 1 is stretched.", 13)
     last = (first_row + rows - 1) * stride_m + first_column + columns - 1
     return drawing.picture(
-        f"Offsets of program (2, 1)'s tile of {rows} rows and {columns} columns in a matrix whose rows are "
-        f"{stride_m} elements apart. A column of row numbers, {first_row} to "
+        f"The tile of program (2, 1), {rows} rows and {columns} columns, in a matrix whose rows "
+        f"are {stride_m} elements apart. A column of row numbers, {first_row} to "
         f"{first_row + rows - 1}, times {stride_m}, and a row of column numbers, {first_column} to "
         f"{first_column + columns - 1}, are added: every row number meets every column number, "
         f"from {first_row * stride_m + first_column} to {last}."
