@@ -199,6 +199,11 @@ TILE: dict[str, tuple[str, str]] = {
         "Program {program} fails the kernel's own assertion|: {message}|.",
         "Find out which value breaks it: `tl.device_print` shows one.",
     ),
+    "tile_attribute": (
+        "`{name}` is not among what a kernel of this course may use.",
+        "|Did you mean `{near}`?||Instead: {instead}.| What `tl` has to move blocks and to compute "
+        "on them is all there.",
+    ),
     # ------------------------------------------------------------ the launcher
     "launcher_syntax": (
         "{construct} cannot stand in a launcher here.",

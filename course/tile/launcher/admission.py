@@ -93,9 +93,9 @@ class _Admission:
             return
         self.seen.add(id(node))
         if node.decorator_list:
-            raise _refused(node.decorator_list[0], "a decorator on a launcher", "a plain `def`")
+            raise _foreign(node.decorator_list[0], "a decorator on a launcher", "a plain `def`")
         if getattr(node, "type_params", None):
-            raise _refused(node, "a type parameter", "leave it out")
+            raise _foreign(node, "a type parameter", "leave it out")
         self._plain(node, node.name)
         _annotation(node.returns)
         self._arguments(node.args)
@@ -108,13 +108,13 @@ class _Admission:
     def _arguments(self, arguments: ast.arguments) -> None:
         if arguments.vararg or arguments.kwarg or arguments.posonlyargs:
             which = arguments.vararg or arguments.kwarg or arguments.posonlyargs[0]
-            raise _refused(which, "`*`, `**` or `/` among the parameters", "plain names")
+            raise _foreign(which, "`*`, `**` or `/` among the parameters", "plain names")
         for argument in (*arguments.args, *arguments.kwonlyargs):
             self._plain(argument, argument.arg)
             _annotation(argument.annotation)
         for default in (*arguments.defaults, *arguments.kw_defaults):
             if default is not None and not is_literal(default):
-                raise _refused(
+                raise _foreign(
                     default, f"the default `{text(default)}`", "a number, or no default at all"
                 )
 
@@ -132,7 +132,7 @@ class _Admission:
             self.function(node, self.local)
         elif isinstance(node, ast.For | ast.While):
             if node.orelse:
-                raise _refused(node, "`else` after a loop", "an `if` behind the loop")
+                raise _foreign(node, "`else` after a loop", "an `if` behind the loop")
             if isinstance(node, ast.For):
                 self.target(node.target)
                 self.expression(node.iter)
@@ -177,20 +177,20 @@ class _Admission:
         elif isinstance(node, ast.Subscript):
             raise _computes(node, "a store in the kernel")
         elif isinstance(node, ast.Attribute):
-            raise _refused(node, f"`{text(node)} = ...`", "a variable")
+            raise _foreign(node, f"`{text(node)} = ...`", "a variable")
         else:
             raise _unlisted(node)
 
     def _raise(self, node: ast.Raise) -> None:
         if node.cause is not None or node.exc is None:
-            raise _refused(node, f"`{text(node)}`", '`raise ValueError("why")`')
+            raise _foreign(node, f"`{text(node)}`", '`raise ValueError("why")`')
         call = node.exc
         name = call.func if isinstance(call, ast.Call) else call
         if not isinstance(name, ast.Name) or name.id not in EXCEPTIONS or name.id in self.local:
-            raise _refused(node, f"`{text(node)}`", '`raise ValueError("why")`')
+            raise _foreign(node, f"`{text(node)}`", '`raise ValueError("why")`')
         if isinstance(call, ast.Call):
             if len(call.args) > 1 or call.keywords:
-                raise _refused(node, f"`{text(node)}`", '`raise ValueError("why")`')
+                raise _foreign(node, f"`{text(node)}`", '`raise ValueError("why")`')
             for argument in call.args:
                 self.message(argument)
 
@@ -200,7 +200,7 @@ class _Admission:
             for part in node.values:
                 if isinstance(part, ast.FormattedValue):
                     if part.format_spec is not None:
-                        raise _refused(part, "a format behind `:` in an f-string", "leave it out")
+                        raise _foreign(part, "a format behind `:` in an f-string", "leave it out")
                     self.expression(part.value)
         elif node is not None:
             self.expression(node)
@@ -213,7 +213,7 @@ class _Admission:
             raise _unlisted(node)
         if isinstance(node, ast.Constant):
             if not isinstance(node.value, _CONSTANTS):
-                raise _refused(node, f"`{text(node)}`", "numbers and text")
+                raise _foreign(node, f"`{text(node)}`", "numbers and text")
         elif isinstance(node, ast.Name):
             self.name(node)
         elif isinstance(node, ast.Attribute):
@@ -244,7 +244,7 @@ class _Admission:
             (self.message if prints else self.expression)(argument)
         for keyword in node.keywords:
             if keyword.arg is None:
-                raise _refused(keyword.value, "`**` in a call", "each argument by its name")
+                raise _foreign(keyword.value, "`**` in a call", "each argument by its name")
             self._plain(keyword.value, keyword.arg)
             self.expression(keyword.value)
 
@@ -349,7 +349,7 @@ def _annotation(annotation: ast.expr | None) -> None:
     if annotation is not None and any(
         not isinstance(node, _ANNOTATION) for node in ast.walk(annotation)
     ):
-        raise _refused(
+        raise _foreign(
             annotation, f"the annotation `{text(annotation)}`", "name a type, or leave it out"
         )
 
@@ -359,7 +359,7 @@ def _unlisted(node: ast.AST) -> Exception:
     return rejected(node, "launcher_syntax", construct=construct, instead=instead)
 
 
-def _refused(node: ast.AST, construct: str, instead: str) -> Exception:
+def _foreign(node: ast.AST, construct: str, instead: str) -> Exception:
     return rejected(node, "launcher_syntax", construct=construct, instead=instead)
 
 

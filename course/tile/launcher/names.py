@@ -244,9 +244,9 @@ def refused_member(node: ast.AST, path: str) -> KernelFault:
 def refused_attribute(node: ast.AST, name: str) -> KernelFault:
     """The fault for an attribute of a value that is not listed: ``x.softmax``."""
     if name in _COPIES:
-        return rejected(node, "launcher_computes", construct=f".{name}", instead=_COPIES[name])
+        return rejected(node, "launcher_computes", construct=text(node), instead=_COPIES[name])
     if name in _TENSOR_NAMES and not name.startswith("_"):
-        return rejected(node, "launcher_computes", construct=f".{name}")
+        return rejected(node, "launcher_computes", construct=text(node))
     near = _near(name, ATTRIBUTES)
     return rejected(node, "launcher_attribute", name=f".{name}", near=near)
 
@@ -257,7 +257,7 @@ def refused_name(node: ast.AST, name: str) -> KernelFault:
         return rejected(node, "missing_import", name=name, imported=IMPORTS[name])
     if name in _PYTHONS_OWN or name.startswith("__"):
         return rejected(node, "launcher_name", name=name)
-    return rejected(node, "rejected_foreign_name", name=name)
+    return rejected(node, "undefined_name", name=name)
 
 
 _PYTHONS_OWN = frozenset(dir(builtins))
