@@ -68,7 +68,7 @@ pictures.threads_and_programs()
 #
 # What a program does see: `tl.program_id(0)` is its own number, from 0. `tl.arange(0, BLOCK)` is a
 # block of whole numbers, 0 to BLOCK - 1. Here are three programs that print the offsets they work
-# on. (`tl` is the usual short name of `triton.language`, all that a kernel may call.)
+# on. (`tl` is the usual short name of `triton.language`, which holds what a kernel may call.)
 
 
 # %%
@@ -303,13 +303,14 @@ prediction_one_line = ...
 prediction_two_lines = ...
 
 # %% [markdown]
-# The next cell asks Inductor what it writes, and stops it before it compiles anything. That works
-# without a GPU. The first time takes some ten seconds, most of them for loading the compiler. Where
-# Inductor does not run, a sentence says why, and the comparison uses what torch 2.13 wrote: one
-# kernel for each, the same two lines of arithmetic in both.
+# The next cell asks Inductor what it writes for a vector of 5,000 elements, and stops it before it
+# compiles anything. That works without a GPU. The first time takes some ten seconds, most of them
+# for loading the compiler. Where Inductor does not run, a sentence says why, and the comparison
+# uses what torch 2.13 wrote: one kernel for each, with the same two lines of arithmetic.
 
 # %%
-written = {function.__name__: kernels_of(function, x) for function in (one_line, two_lines)}
+ragged = torch.randn(5000, device=device)
+written = {function.__name__: kernels_of(function, ragged) for function in (one_line, two_lines)}
 compare(prediction_one_line, len(written["one_line"].kernels) or 1, "kernels for one_line")
 compare(prediction_two_lines, len(written["two_lines"].kernels) or 1, "kernels for two_lines")
 
@@ -323,8 +324,8 @@ print("both the same:", written["one_line"].kernels == written["two_lines"].kern
 # never becomes a tensor.
 #
 # And you can read it. `xnumel` is N and `XBLOCK` is BLOCK; `xindex` are the offsets and `xmask` the
-# mask. `tmp0` is loaded, `tmp1` and `tmp2` are computed, `tmp2` is stored. It is `triton_add` with
-# other names.
+# mask. `tmp0` is loaded, `tmp1` and `tmp2` are computed, `tmp2` is stored. It is your `triton_add`
+# with one input, other names and another line of arithmetic.
 #
 # ### Exercise: `wave_energy` (25 minutes)
 #
@@ -366,7 +367,7 @@ def wave(x):
     return x.sin() ** 2 + x.cos() ** 2 / 2
 
 
-print(kernels_of(wave, x))
+print(kernels_of(wave, ragged))
 
 # %% [markdown]
 # If the compiler can do this, why write kernels? Element by element it fuses well. It fuses what
@@ -520,10 +521,11 @@ compare(prediction_again, again, "times N elements")
 pictures.store_or_recompute()
 
 # %% [markdown]
-# Eight become five. The price is three sigmoids an element, a few dozen operations. Lesson 00 had
-# the exchange rate: while the memory of an H200 delivers one float32, its arithmetic units do 56
-# operations. To compute something twice in order not to move it is called **recomputation**. It
-# saves memory as well: s1 and s2 need not be kept from the forward pass to the backward pass.
+# Eight become five. The price is two more sigmoids an element, each an exponential, an addition and
+# a division. Lesson 00 had the exchange rate: while the memory of an H200 delivers one float32, its
+# arithmetic units do 56 operations. To compute something twice in order not to move it is called
+# **recomputation**. It saves memory as well: s1 and s2 need not be kept from the forward pass to
+# the backward pass.
 #
 # ### Exercise: `triple_sigmoid_backward` (40 minutes)
 #
@@ -621,7 +623,7 @@ print(f"  with your backward kernel {total:,} bytes, {total // x.nbytes} vectors
 # 127, and round. To **dequantise**, multiply by the scale again.
 
 # %%
-w = 0.0005 * torch.randn(4, 1000)
+w = 0.00025 * torch.randn(4, 1000)
 scale = w.abs().amax(dim=1) / 127
 q = torch.round(w / scale[:, None]).to(torch.int8)
 error = (q * scale[:, None] - w).abs().amax(dim=1)
@@ -644,8 +646,8 @@ compare(prediction, np.floor(6e-6 / 2.0**-24), "numbers", tolerance=0.05)
 pictures.float16_steps()
 
 # %% [markdown]
-# A hundred numbers are two digits. The product, up to 127 times larger, has its three digits in
-# float16 still. So multiply in float32 and round once, at the end: `tl.store` converts a block to
+# A hundred numbers are two digits. The products, up to 127 times larger, can have the three digits
+# of a float16. So multiply in float32 and round once, at the end: `tl.store` converts a block to
 # the type of the tensor that it is stored to. (int8 times float32 is float32, as in PyTorch.)
 #
 # For a row that is longer than a block, a program walks along it. An ordinary loop does that, with
