@@ -20,6 +20,7 @@ from triton.language.extra.cuda import libdevice
 from triton.runtime.jit import JITFunction
 
 from course.faults import KernelFault, Outcome
+from course.tile.constants import require_small
 from course.tile.functions import Code, allowed_global
 from course.tile.run import Run
 from course.tile.semantic import Semantic
@@ -194,6 +195,7 @@ class Expressions:
                 return getattr(right, reverse)(left, _semantic=self.semantic)
             if not isinstance(left, tl.constexpr | tl.tuple) and isinstance(right, tl.constexpr):
                 left = tl.constexpr(left)
+            require_small(name, plain(left), plain(right))
             method = getattr(left, name)
         except (KernelFault, Unsupported):
             raise

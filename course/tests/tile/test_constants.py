@@ -1,0 +1,76 @@
+"""Constants are worked out while a kernel is read: no giant may come of them."""
+
+import pytest
+
+pytest.importorskip("triton", reason="Triton has no wheel for this system")
+
+import torch
+import triton
+import triton.language as tl
+
+from course.faults import KernelFault, Outcome
+from course.tile.constants import MOST_ITEMS, require_small
+from course.tile.launch import launch
+
+
+@triton.jit
+def power(x, N: tl.constexpr):
+    v: tl.constexpr = N**N**N
+    tl.store(x, v)
+
+
+@triton.jit
+def squares(x, N: tl.constexpr):
+    v: tl.constexpr = N
+    for _ in range(60):
+        v: tl.constexpr = v * v
+    tl.store(x, 1.0)
+
+
+@triton.jit
+def shift(x, N: tl.constexpr):
+    v: tl.constexpr = 1 << (1 << 40)
+    tl.store(x, v)
+
+
+@triton.jit
+def text(x, N: tl.constexpr):
+    v: tl.constexpr = "a" * (1 << 33)
+    tl.store(x, v)
+
+
+@triton.jit
+def items(x, N: tl.constexpr):
+    v = (N, N) * 1000000000
+    tl.store(x, v[0])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "line"), [(power, 1), (squares, 3), (shift, 1), (text, 1), (items, 1)]
+)
+def test_a_giant_constant_is_refused_with_its_line(kernel, line):
+    with pytest.raises(KernelFault) as caught:
+        launch(kernel, (torch.zeros(1),), (1,), {"N": 9})
+    fault = caught.value
+    assert (fault.outcome, fault.message_id) == (Outcome.DOES_NOT_COMPILE, "triton_refuses")
+    assert fault.line == kernel.starting_line_number + 1 + line
+
+
+@pytest.mark.parametrize(
+    ("operation", "left", "right"),
+    [
+        ("__pow__", 2, 100), ("__pow__", 2.5, 1000), ("__pow__", 2, -1), ("__lshift__", 1, 62),
+        ("__mul__", 1 << 64, 1 << 64), ("__eq__", "relu", "relu"), ("__ne__", "relu", None),
+        ("__mul__", (1, 2), 3), ("__add__", (1, 2), (3,)), ("__add__", 10**1000, 1),
+    ],
+)  # fmt: skip
+def test_ordinary_constants_pass(operation, left, right):
+    require_small(operation, left, right)
+
+
+def test_a_tuple_has_a_most():
+    require_small("__mul__", (1,), MOST_ITEMS)
+    with pytest.raises(ValueError):
+        require_small("__mul__", (1,), MOST_ITEMS + 1)
+    with pytest.raises(ValueError):
+        require_small("__add__", (1,) * MOST_ITEMS, (1,))
