@@ -3608,3 +3608,93 @@ def split_k(A, B):  # A: (M, K) float16, B: (K, N) float16
     part_kernel[grid](A, B, parts, M, N, K, length, BM, BN, BK)
     add_kernel[(triton.cdiv(M * N, 256),)](parts, C, M * N, count, 256)
     return C
+
+
+# %% read_the_ptx whole_program_for_a_thread -> WRONG_ANSWER
+# Counted for the program where the PTX is one thread's: nothing is divided among the warps.
+read_the_ptx = {
+    "multiply_adds": 64 * 64 * 32,
+    "fma_a_thread": 64 * 64 * 32,
+    "work_of_an_mma": 16 * 8 * 16,
+    "mma_a_warp": 64 * 64 * 32 / (16 * 8 * 16),
+    "wgmma_a_group": 64 * 64 * 32 / (64 * 64 * 16),
+    "fma_per_mma": 16 * 8 * 16 / 32,
+    "sums_a_thread": 64 * 64,
+    "smallest_k": 16,
+    "smallest_k_int8": 32,
+    "tf32_mma": 64 * 64 * 32 / (16 * 8 * 8),
+    "ieee_mma": 0,
+    "bits_kept": 10,
+}
+
+
+# %% read_the_ptx operations_for_multiply_adds -> WRONG_ANSWER
+# Every multiply-add counted twice.
+read_the_ptx = {
+    "multiply_adds": 2 * 64 * 64 * 32,
+    "fma_a_thread": 64 * 64 * 32 / 128,
+    "work_of_an_mma": 2 * 16 * 8 * 16,
+    "mma_a_warp": 64 * 64 * 32 / (16 * 8 * 16) / 4,
+    "wgmma_a_group": 64 * 64 * 32 / (64 * 64 * 16),
+    "fma_per_mma": 2 * 16 * 8 * 16 / 32,
+    "sums_a_thread": 64 * 64 / 128,
+    "smallest_k": 16,
+    "smallest_k_int8": 32,
+    "tf32_mma": 64 * 64 * 32 / (16 * 8 * 8) / 4,
+    "ieee_mma": 0,
+    "bits_kept": 10,
+}
+
+
+# %% read_the_ptx wgmma_divided_among_warps -> WRONG_ANSWER
+# All right but one: four warps execute a wgmma together.
+read_the_ptx = {
+    "multiply_adds": 64 * 64 * 32,
+    "fma_a_thread": 64 * 64 * 32 / 128,
+    "work_of_an_mma": 16 * 8 * 16,
+    "mma_a_warp": 64 * 64 * 32 / (16 * 8 * 16) / 4,
+    "wgmma_a_group": 64 * 64 * 32 / (64 * 64 * 16) / 4,
+    "fma_per_mma": 16 * 8 * 16 / 32,
+    "sums_a_thread": 64 * 64 / 128,
+    "smallest_k": 16,
+    "smallest_k_int8": 32,
+    "tf32_mma": 64 * 64 * 32 / (16 * 8 * 8) / 4,
+    "ieee_mma": 0,
+    "bits_kept": 10,
+}
+
+
+# %% read_the_ptx float32_stays_float32 -> WRONG_ANSWER
+# Float32 in, float32 out, so no tensor core: but the default is TF32.
+read_the_ptx = {
+    "multiply_adds": 64 * 64 * 32,
+    "fma_a_thread": 64 * 64 * 32 / 128,
+    "work_of_an_mma": 16 * 8 * 16,
+    "mma_a_warp": 64 * 64 * 32 / (16 * 8 * 16) / 4,
+    "wgmma_a_group": 64 * 64 * 32 / (64 * 64 * 16),
+    "fma_per_mma": 16 * 8 * 16 / 32,
+    "sums_a_thread": 64 * 64 / 128,
+    "smallest_k": 16,
+    "smallest_k_int8": 32,
+    "tf32_mma": 0,
+    "ieee_mma": 0,
+    "bits_kept": 23,
+}
+
+
+# %% read_the_ptx worked_out -> PASS
+# Each number as a product.
+read_the_ptx = {
+    "multiply_adds": 64 * 64 * 32,
+    "fma_a_thread": 64 * 64 * 32 / 128,
+    "work_of_an_mma": 16 * 8 * 16,
+    "mma_a_warp": 64 * 64 * 32 / (16 * 8 * 16) / 4,
+    "wgmma_a_group": 64 * 64 * 32 / (64 * 64 * 16),
+    "fma_per_mma": 16 * 8 * 16 / 32,
+    "sums_a_thread": 64 * 64 / 128,
+    "smallest_k": 16,
+    "smallest_k_int8": 32,
+    "tf32_mma": 64 * 64 * 32 / (16 * 8 * 8) / 4,
+    "ieee_mma": 0,
+    "bits_kept": 10,
+}

@@ -136,10 +136,7 @@ read_the_ptx = NumberExercise(
         "sums_a_thread": Question(
             "registers of a thread that hold the 64 x 64 float32 accumulator",
             "BM * BN / (32 * warps)",
-            slips={
-                "BM * BN / 32": "4 warps share it.",
-                "BM * BN * 4 / 128": "A register has 4 bytes.",
-            },
+            slips={"BM * BN / 32": "All 4 warps hold a part of it."},
         ),
         "smallest_k": Question(
             "the smallest K that tl.dot takes for float16",
