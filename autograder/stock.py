@@ -1,0 +1,309 @@
+"""`make stock-nbgrader`: the exploits against nbgrader as it comes, for comparison.
+
+Each submission is graded by plain `nbgrader autograde`, in an environment that is thrown away:
+bubblewrap, no network, an own /tmp, a time and a memory limit. The assignment is lesson 01 as an
+instructor would write it for nbgrader, with asserts in the check cell and hidden tests. What is
+recorded: whether a wrong answer earned points, whether the notebook's code ran in the grader,
+whether hidden tests came out, whether grading stopped.
+
+`python -m autograder.stock one` is what runs inside; it reads one submission from its input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from autograder.build import instructor_notebook
+from autograder.exploit import Exploit, changed, exploits, with_cell, with_sources
+from autograder.lessons import ROOT, lesson_exercises
+from autograder.sandbox.walls import Kind, Wall, bubblewrap_works
+from autograder.source import lesson_files, read_lesson
+
+LESSON = "01_threads"
+EXERCISE = "vector_add"
+HIDDEN_MARK = "hidden-size-4099"
+#: The test cell as it would be written for nbgrader: visible asserts, and hidden ones.
+_TESTS = f"""\
+import numpy as np
+
+for n in (1, 1000):
+    a, b, c = np.arange(n, dtype=np.float32), np.ones(n, np.float32), np.zeros(n, np.float32)
+    vector_add[(n + 255) // 256, 256](a, b, c)
+    assert np.allclose(c, a + b)
+### BEGIN HIDDEN TESTS
+for n in (4099,):  # {HIDDEN_MARK}
+    a, b, c = np.arange(n, dtype=np.float32), np.ones(n, np.float32), np.zeros(n, np.float32)
+    vector_add[(n + 255) // 256, 256](a, b, c)
+    assert np.allclose(c, a + b)
+### END HIDDEN TESTS
+"""
+_MEMORY_BYTES = 4 * 2**30
+_PROCESSES = 400
+_SECONDS = 300
+_CONFIG = """
+c = get_config()
+c.CourseDirectory.course_id = "stock"
+c.ExecutePreprocessor.timeout = 30
+c.ClearSolutions.code_stub = {"python": "..."}
+"""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one submission on stock nbgrader.
+
+    Attributes:
+        points: of `max_points`, on the exercise that is wrong; None where there is no score.
+        ran: whether the submission's code ran in the grader's process.
+        leaked: whether a hidden test stands in what the student gets back.
+        stopped: why no grade came of it, or "".
+    """
+
+    name: str
+    tries: str
+    points: float | None
+    max_points: float
+    ran: bool
+    leaked: bool
+    stopped: str
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the trick got anything. (Hidden tests come out whoever asks: not counted.)"""
+        return bool(self.points) or self.ran or bool(self.stopped)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs all exploits, writes `--out`, and prints a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("mode", nargs="?", choices=("all", "one"), default="all")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "stock_nbgrader.json")
+    args = parser.parse_args(argv)
+    if args.mode == "one":
+        print(json.dumps(_one(json.load(sys.stdin))))
+        return 0
+    if not bubblewrap_works().works:
+        print(f"This needs bubblewrap: {bubblewrap_works().reason}.", file=sys.stderr)
+        return 2
+    found = []
+    for one in tried():
+        result = _behind_the_wall(one)
+        found.append(result)
+        print(_line(result), flush=True)
+    args.out.write_text(json.dumps(_report(found), indent=1) + "\n")
+    got = sum(result.succeeded for result in found if not result.name.startswith("control"))
+    print(f"\nOn stock nbgrader {got} of {len(found) - 2} got something. {args.out} holds all.")
+    return 0
+
+
+def tried() -> list[Exploit]:
+    """One of each file, and both controls: what is a submission of this one exercise."""
+    first: dict[str, Exploit] = {}
+    for one in exploits():
+        stem = one.name.partition(".")[0]
+        about = set(one.expect) - {"*"} <= {EXERCISE}
+        if one.tree is None and about and "bomb" not in stem:
+            first.setdefault(stem, one)
+    return list(first.values())
+
+
+def _line(result: Result) -> str:
+    got = [
+        f"{result.points:g} of {result.max_points:g} points" if result.points else "",
+        "its code ran" if result.ran else "",
+        "hidden tests came out" if result.leaked else "",
+        f"no grade: {result.stopped}" if result.stopped else "",
+    ]
+    return f"{result.name:40} {'; '.join(filter(None, got)) or 'nothing'}"
+
+
+def _report(found: Sequence[Result]) -> dict[str, Any]:
+    import nbgrader
+
+    return {
+        "command": "make stock-nbgrader",
+        "nbgrader": nbgrader.__version__,
+        "results": [asdict(result) for result in found],
+    }
+
+
+# ------------------------------------------------------------------ outside
+
+
+def _submission(one: Exploit, released: dict[str, Any], solved: dict[str, Any]) -> str | bytes:
+    """The file that tries an exploit."""
+    wrong = next(e.cell for e in exploits() if e.name == "control_wrong.wrong") or ""
+    if one.file is not None:
+        return one.file
+    if one.payload:
+        return json.dumps(with_cell(with_sources(released, {EXERCISE: wrong}), one.cell or ""))
+    if one.cell is not None:
+        return json.dumps(with_sources(released, {EXERCISE: one.cell}))
+    return json.dumps(changed(solved, one.changes))
+
+
+def _lesson() -> tuple[dict[str, Any], str]:
+    """(the instructor's notebook with asserts, the right solution)."""
+    [path] = [p for p in lesson_files(ROOT) if p.stem == LESSON]
+    lesson = read_lesson(path, lesson_exercises("threads"))
+    notebook = json.loads(json.dumps(instructor_notebook(lesson)))
+    kept = []
+    for cell in notebook["cells"]:
+        name = cell["metadata"].get("nbgrader", {}).get("grade_id", "")
+        if name == f"{EXERCISE}_check":
+            cell["source"] = _TESTS
+        if name in (EXERCISE, f"{EXERCISE}_check") or "import" in cell["source"][:40]:
+            kept.append(cell)
+    notebook["cells"] = kept
+    return notebook, lesson.solutions[EXERCISE]
+
+
+def _behind_the_wall(one: Exploit) -> Result:
+    notebook, solution = _lesson()
+    released = json.loads(json.dumps(notebook))
+    for cell in released["cells"]:
+        if cell["metadata"].get("nbgrader", {}).get("grade_id") == f"{EXERCISE}_check":
+            cell["source"] = _TESTS.partition("### BEGIN")[0].rstrip()
+    solved = with_sources(released, {EXERCISE: solution})
+    text = _submission(one, released, solved)
+    request = {
+        "source": notebook,
+        "submission": text if isinstance(text, str) else None,
+        "hex": None if isinstance(text, str) else text.hex(),
+    }
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as given:
+        given.write(json.dumps(request).encode())
+        given.seek(0)
+        process = Wall(Kind.BUBBLEWRAP).start(
+            "autograder.stock",
+            [],
+            [ROOT / "course", ROOT / "autograder", ROOT / "solutions"],
+            stdin=given.fileno(),
+            stdout=said.fileno(),
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            process.wait(_SECONDS + 60)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            process.wait()
+        said.seek(0)
+        lines = said.read().decode(errors="replace").strip().splitlines()
+    try:
+        answer = json.loads(lines[-1])
+    except (IndexError, ValueError):
+        answer = {"points": None, "max": 0.0, "ran": True, "leaked": False, "stopped": "killed"}
+    first = one.tries.strip().split(". ")[0].rstrip(".") + "."
+    return Result(
+        one.name,
+        " ".join(first.split()),
+        answer["points"],
+        answer["max"],
+        answer["ran"],
+        answer["leaked"],
+        answer["stopped"],
+    )
+
+
+# ------------------------------------------------------------------ inside
+
+
+def _one(request: dict[str, Any]) -> dict[str, Any]:
+    """Grades one submission with plain nbgrader, below /tmp."""
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES, _MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_NPROC, (_PROCESSES, _PROCESSES))
+    course, name = Path("/tmp/course"), f"{LESSON}.ipynb"
+    source = course / "source" / LESSON / name
+    source.parent.mkdir(parents=True)
+    source.write_text(json.dumps(request["source"]))
+    (course / "nbgrader_config.py").write_text(_CONFIG)
+    outside = Path("/tmp/outside")
+    outside.mkdir()
+    (outside / "secret.txt").write_text("secret")
+    text = request["submission"]
+    data = bytes.fromhex(request["hex"]) if text is None else _named(text, outside, course).encode()
+    _nbgrader(course, "generate_assignment", LESSON)
+    handed_in = course / "submitted" / "mallory" / LESSON / name
+    handed_in.parent.mkdir(parents=True)
+    handed_in.write_bytes(data)
+    before = _contents(outside)
+    ended = _nbgrader(course, "autograde", LESSON)
+    if not ended:
+        _nbgrader(course, "generate_feedback", LESSON)
+    points, most = _score(course)
+    back = "".join(
+        path.read_text(errors="replace")
+        for folder in ("autograded", "feedback")
+        for path in (course / folder).rglob("*")
+        if path.is_file()
+    )
+    return {
+        "points": points,
+        "max": most,
+        "ran": _contents(outside) != before,
+        "leaked": HIDDEN_MARK in back,
+        "stopped": ended,
+    }
+
+
+def _named(text: str, outside: Path, course: Path) -> str:
+    places = {
+        "@TRAP@": outside / "trap",
+        "@SECRET@": outside / "secret.txt",
+        "@SENTINEL@": outside,
+        "@GRADEBOOK@": course / "gradebook.db",
+        "@VICTIM@": outside / "victim",
+    }
+    for name, path in places.items():
+        text = text.replace(name, str(path))
+    return text
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def _nbgrader(course: Path, *command: str) -> str:
+    """Runs plain nbgrader; "" where it ended well, else why not."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "nbgrader", *command],
+            cwd=course,
+            env=environment,
+            capture_output=True,
+            timeout=_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return f"no end after {_SECONDS} s"
+    if done.returncode == 0:
+        return ""
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    said = [line for line in lines if "Error" in line or "failed" in line] or lines or [""]
+    return f"status {done.returncode}: {said[-1][:120]}"
+
+
+def _score(course: Path) -> tuple[float | None, float]:
+    from nbgrader.api import Gradebook
+
+    try:
+        with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as book:
+            grade = book.find_grade(f"{EXERCISE}_check", LESSON, LESSON, "mallory")
+            return grade.score, grade.max_score
+    except Exception:  # whatever is left of the gradebook
+        return None, 0.0
+
+
+if __name__ == "__main__":
+    # behind the wall the first argument is the wall's kind
+    sys.exit(main(["one"] if sys.argv[1:2] == [Kind.BUBBLEWRAP.value] else None))
