@@ -4,8 +4,8 @@
 # Between any two matrix products of a language model stands a **norm**: it divides each row of
 # numbers by the row's own size. At the end of the model stands a **loss**, one number from each row
 # of scores. Both do a handful of operations with each number that they read. By lesson 05 they
-# should take as long as their bytes take, and no longer. Here is what one H200 delivered, in bytes
-# that *have to* move over the time it took:
+# should take as long as their bytes take, and no longer. Here is what one H200 delivered in one
+# run, in bytes that *have to* move over the time that they took:
 
 # %%
 from course.figures import norms as pictures
@@ -332,7 +332,7 @@ print("exactly:   ", float(np.float32(0.1)) * 2**24)
 prediction = ...
 
 # %%
-compare(prediction, float(np.spacing(np.float32(1e6))), "is the distance")
+compare(prediction, float(np.spacing(np.float32(1e6))), "apart")
 
 # %%
 for centre in (0, 100, 1000, 10000):

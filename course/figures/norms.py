@@ -25,7 +25,7 @@ def chain_and_tree(values: int = 8) -> Picture:
     side = 32.0
     for i in range(values):
         drawing.box(24 + i * 46, 44, side, 26, f"x{i}", "used", 12)
-    drawing.line(40, 70, 40, 86, FAINT_INK, 1)
+    drawing.line(40, 70, 40, 104, FAINT_INK, 1)
     for i in range(1, values):
         y = 70 + i * 26
         drawing.line(24 + i * 46 + 16, 70, 24 + i * 46 + 16, y - 2, FAINT_INK, 1)
@@ -191,8 +191,8 @@ def two_directions() -> Picture:
     for c in range(8):
         x = left + c * side_x + side_x / 2
         drawing.line(x, top + 8 * side_y, x, top + 8 * side_y + 18, INK, 1.2, arrow=True)
-    drawing.text(620, top + 8 * side_y + 40, "the sum of the parts: dw", 12.5)
-    drawing.text(620, top + 8 * side_y + 58, "(a last, small step)", 12.5)
+    drawing.text(480, top + 8 * side_y + 40, "the sum of the parts: dw", 12.5)
+    drawing.text(480, top + 8 * side_y + 58, "(a last, small step)", 12.5)
     return drawing.picture(
         "Elements in rows m and columns d, shared out to two programs of four rows each. dx needs "
         "a mean along each row, which one program has whole. dw needs a sum down each column, over "
