@@ -110,8 +110,11 @@ def _ask(ptx: str, target: int) -> Any:
     from course.tile.compiler import AssemblerError, Usage
 
     data = memoryview(_QUESTION.pack(target, len(ptx.encode())) + ptx.encode())
-    while data:
-        data = data[os.write(ASKING, data) :]
+    try:
+        while data:
+            data = data[os.write(ASKING, data) :]
+    except BrokenPipeError:
+        raise AssemblerError("it takes no more") from None
     line = b""
     while not line.endswith(b"\n"):
         part = os.read(HEARING, _LONGEST_ANSWER)
@@ -134,8 +137,8 @@ class Desk:
         self.questions = 0
         self._buffer = b""
         self.handle, self.asking = os.pipe()
-        self.hearing, answering = os.pipe()
-        self._answering: int | None = answering
+        self.hearing, self._answering = os.pipe()
+        self._ends: tuple[int, ...] = (self.handle, self._answering)
 
     def launched(self) -> None:
         """Lets go of the launch's ends, once it has them."""
@@ -143,14 +146,10 @@ class Desk:
         os.close(self.hearing)
 
     def close(self) -> None:
-        """Lets go of its own ends."""
-        os.close(self.handle)
-        self._fall_silent()
-
-    def _fall_silent(self) -> None:
-        if self._answering is not None:
-            os.close(self._answering)
-            self._answering = None
+        """Lets go of its own ends: the launch then neither asks nor hears any more."""
+        for handle in self._ends:
+            os.close(handle)
+        self._ends = ()
 
     def serve(self, deadline: float) -> bool:
         """Takes in what has come and answers a question that is whole; False at the end.
@@ -164,7 +163,7 @@ class Desk:
         while len(self._buffer) >= _QUESTION.size:
             target, count = _QUESTION.unpack_from(self._buffer)
             if count > MOST_PTX_BYTES or self.questions >= MOST_QUESTIONS:
-                self._fall_silent()
+                self.close()
                 return False
             if len(self._buffer) < _QUESTION.size + count:
                 return True
@@ -172,9 +171,8 @@ class Desk:
             self._buffer = self._buffer[_QUESTION.size + count :]
             self.questions += 1
             answer = json.dumps(self._answer(target, ptx, deadline)).encode() + b"\n"
-            if self._answering is not None:
-                with contextlib.suppress(BrokenPipeError):
-                    os.write(self._answering, answer)
+            with contextlib.suppress(BrokenPipeError):
+                os.write(self._answering, answer)
         return True
 
     def _answer(self, target: int, ptx: bytes, deadline: float) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import ctypes
 import json
 import os
 import socket
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -141,6 +142,25 @@ def _exit(rest: str) -> str:
     os._exit(int(rest))
 
 
+def _assemble(rest: str) -> str:
+    """Hands PTX to the runner's assembler, as a Triton launch does."""
+    from autograder.sandbox import tiles
+    from course.tile.compiler import AssemblerError
+
+    count, target, text = json.loads(rest)
+    said = "nothing"
+    for _ in range(count):
+        try:
+            said = str(tiles._ask(text, target))
+        except AssemblerError as error:
+            said = f"error: {error}"
+    return said
+
+
+def _loaded(rest: str) -> str:
+    return str(rest in sys.modules)
+
+
 _DEEDS: dict[str, Callable[[str], Any]] = {
     "connect": _connect,
     "read": lambda rest: Path(rest).read_text(),
@@ -161,5 +181,7 @@ _DEEDS: dict[str, Callable[[str], Any]] = {
     "processes": _processes,
     "handles": _handles,
     "sleep": _sleep,
+    "assemble": _assemble,
+    "loaded": _loaded,
     "exit": _exit,
 }

@@ -132,7 +132,8 @@ def compile_for(
     if _setting.others:
         for other in OTHER_TARGETS:
             _raised(find(source, other, binary=False, once_for_all_alignments=True))
-    return found
+    # Who did not ask hears nothing of registers, whoever asked before.
+    return found if binary else replace(found, registers=None, spill_bytes=None)
 
 
 def _raised(found: Found) -> Resources:
