@@ -1,7 +1,7 @@
 """Held-out ranges of lesson 10."""
 
 from autograder.hidden import Draws, between, choice, multiples
-from course.exercises.attention import FAR_APART, HALF, ONE_SIGN
+from course.exercises.attention import FAR_APART, HALF, HUGE, ONE_SIGN
 
 _ONE_QUERY = (
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
@@ -22,18 +22,20 @@ _TILED = (
 HIDDEN = {
     "attend_one_query": (
         *_ONE_QUERY,
+        Draws(H=1, N=between(100, 200), D=choice(32, 64), GAP=0, dtypes=HALF, draws=HUGE),
         Draws(
             traffic=True,
             H=between(2, 3),
             N=multiples(128, 1024, 1536),
             D=64,
             GAP=0,
-            dtypes={name: choice("float16") for name in HALF},
+            dtypes=HALF,
         ),
-        Draws(traffic=True, H=2, N=multiples(128, 1024, 1536), D=choice(32, 64), GAP=0),
+        Draws(traffic=True, H=2, N=multiples(128, 1024, 1536), D=64, GAP=0),
     ),
     "flash_forward": (
         *_TILED,
+        Draws(H=1, N=between(100, 200), D=choice(32, 64), GAP=0, dtypes=HALF, draws=HUGE),
         Draws(traffic=True, H=2, N=multiples(128, 256, 384), D=64, GAP=0, dtypes=HALF),
         Draws(traffic=True, H=between(1, 2), N=multiples(64, 192, 320), D=32, GAP=0),
     ),
