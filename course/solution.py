@@ -40,9 +40,9 @@ def read_solution(source: str, exercise: KernelExercise) -> Solution:
     from course.tile.available import require_triton
 
     require_triton()
-    from course.tile.cell import read_cell
+    from course.tile import cell
 
-    return read_cell(source).solution(exercise.name, launcher=bool(exercise.returned))
+    return cell.read_solution(source, exercise.name, launcher=bool(exercise.returned))
 
 
 def _numba(source: str, name: str) -> Solution:

@@ -27,6 +27,8 @@ from course.faults import KernelFault, Outcome
 from course.formula import FormulaError, evaluate
 from course.simt.cell import check_annotations, check_compiles, parse
 from course.solution import Solution, found, missing
+from course.tile.admission import admit_kernel
+from course.tile.launcher import admit
 from course.tile.launcher.names import IMPORTS, MISSING, MODULES, Ref, member, rejected
 
 #: What stands behind a listed module in the scope of a kernel.
@@ -88,19 +90,32 @@ class TileCell:
 
 
 def read_cell(source: str) -> TileCell:
-    """Reads a solution cell: listed imports, constants, `@triton.jit` functions, launchers.
+    """Reads and admits a solution cell: imports, constants, `@triton.jit` functions, launchers.
 
     Raises:
         KernelFault: REJECTED or DOES_NOT_COMPILE, with the line.
     """
+    cell = _read(source)
+    _admit(cell)
+    return cell
+
+
+def read_solution(source: str, name: str, launcher: bool) -> Solution:
+    """The exercise's function in a cell, all of which is admitted.
+
+    Raises:
+        KernelFault: REJECTED or DOES_NOT_COMPILE, with the line.
+    """
+    cell = _read(source)
     try:
-        from course.tile.admission import admit_kernel
-        from course.tile.launcher import admit
-    except ImportError:
+        solution = cell.solution(name, launcher)
+        _admit(cell)
+    finally:
+        forget(cell)
+    return solution
 
-        def admit_kernel(*a): ...
-        def admit(*a): ...
 
+def _read(source: str) -> TileCell:
     tree = parse(source)
     check_compiles(tree)
     filename = f"<solution cell {next(_CELLS)}>"
@@ -111,13 +126,17 @@ def read_cell(source: str) -> TileCell:
         for statement in tree.body:
             _read_statement(statement, cell)
     except KernelFault:
-        del linecache.cache[filename]
+        forget(cell)
         raise
+    return cell
+
+
+def _admit(cell: TileCell) -> None:
+    """Looks at every line of every function, also at those that no launch reaches."""
     for name in cell.kernels:
         admit_kernel(cell.nodes[name], cell.names)
     for node in cell.launchers.values():
         admit(node, cell.names)
-    return cell
 
 
 def forget(cell: TileCell) -> None:

@@ -81,7 +81,7 @@ def test_a_right_kernel_passes_with_every_array_named_as_in_the_exercise():
         ("BLOCK = 512", "BLOCK = open('x')", Outcome.REJECTED, "rejected_constant", 6),
         ("BLOCK = 512", "print(1)", Outcome.REJECTED, "rejected_top_level", 6),
         ("@triton.jit", "@staticmethod", Outcome.REJECTED, "tile_decorator", 9),
-        (", n, BLOCK", ", BLOCK", Outcome.DOES_NOT_COMPILE, "parameter_count", 10),
+        (", n, BLOCK", ", n, m, BLOCK", Outcome.DOES_NOT_COMPILE, "parameter_count", 10),
         ("    mask = i < n", "    mask = i <", Outcome.DOES_NOT_COMPILE, "syntax_error", 12),
         ("x + y,", "tl.dot(x, y),", Outcome.DOES_NOT_COMPILE, None, 15),
     ],
