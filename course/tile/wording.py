@@ -258,6 +258,10 @@ TILE: dict[str, tuple[str, str]] = {
         "`{name}` is called like a function, without a grid.",
         "Say how many programs to start: `{name}[grid](...)`.",
     ),
+    "launcher_option": (
+        "A launch cannot set `{name}` here.",
+        "Beside the kernel's parameters a launch sets num_warps, num_stages or maxnreg.",
+    ),
     "launcher_assert": (
         "The launcher's own assertion fails: `{construct}`|: {message}|.",
         "The arguments of this case are valid: make the launcher take them.",

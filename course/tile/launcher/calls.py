@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from course.faults import KernelFault
+from course.tile.arguments import option_names
 from course.tile.launcher import tensors
 from course.tile.launcher.admission import is_literal, locals_of
 from course.tile.launcher.expressions import Expressions
@@ -41,6 +42,8 @@ from course.tile.launcher.numbers import FUNCTIONS, is_whole, kind
 #: What a launch counts as: a launcher of this course makes one to three.
 LAUNCH_STEPS = 300
 MOST_CALLS = 20
+#: What a launch may set beside the kernel's parameters.
+OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg"})
 
 Launch = Callable[[Any, tuple[Any, ...], Any, dict[str, Any]], None]
 
@@ -199,12 +202,21 @@ class Calls(Expressions):
             if not passable(value):
                 raise broken(given, "launcher_value", construct=text(given),
                              detail=f"{kind(value)} cannot be passed to a kernel")  # fmt: skip
+        self._check_options(node, configured.kernel)
         try:
             self.launch(configured.kernel, tuple(arguments), configured.grid, named)
         except KernelFault as fault:
             if fault.line is None:
                 fault.line = node.lineno
             raise
+
+    def _check_options(self, node: ast.Call, kernel: Any) -> None:
+        """Of what a launch may set beside the parameters, a check lets a few through."""
+        parameters = getattr(kernel, "arg_names", ())
+        for keyword in node.keywords:
+            name = str(keyword.arg)
+            if name not in parameters and name in option_names() - OPTIONS:
+                raise rejected(keyword.value, "launcher_option", name=name)
 
 
 def _meta(given: Mapping[str, Any]) -> Meta:

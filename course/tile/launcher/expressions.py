@@ -33,7 +33,16 @@ from course.tile.launcher.names import (
     rejected,
     text,
 )
-from course.tile.launcher.numbers import NoValue, binary, compare, is_number, is_whole, kind, unary
+from course.tile.launcher.numbers import (
+    NoValue,
+    binary,
+    bounded,
+    compare,
+    is_number,
+    is_whole,
+    kind,
+    unary,
+)
 
 
 class Expressions:
@@ -164,10 +173,12 @@ class Expressions:
         return slice(*(None if end is None else self.value(end) for end in ends))
 
     def _tuple(self, node: ast.Tuple) -> tuple[Any, ...]:
-        return tuple(self.value(item) for item in node.elts)
+        return tuple(self._list(node))
 
-    def _list(self, node: ast.List) -> list[Any]:
-        return [self.value(item) for item in node.elts]
+    def _list(self, node: ast.List | ast.Tuple) -> list[Any]:
+        items = [self.value(item) for item in node.elts]
+        self.tried(node, bounded, items)
+        return items
 
     def _binary(self, node: ast.BinOp) -> Any:
         return self._operated(node, node.op, self.value(node.left), self.value(node.right))

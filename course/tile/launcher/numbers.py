@@ -13,6 +13,7 @@ from course.formula import MOST_BITS, MOST_DIGITS
 from course.tile.launcher.names import MATH_FUNCTIONS, is_kernel
 
 MOST_ITEMS = 1024  # of a tuple; a grid has three, a shape five
+MOST_DEPTH = 16  # of tuples in tuples
 _INFINITIES = ("inf", "+inf", "-inf", "nan")
 
 
@@ -71,12 +72,26 @@ def kind(value: Any) -> str:
     return names.get(type(value).__name__, type(value).__name__)
 
 
+def _extent(value: Any) -> tuple[int, int]:
+    """How many items a value holds, those of tuples in it too, and how deep they lie."""
+    if not isinstance(value, tuple | list):
+        return 1, 0
+    parts = [_extent(item) for item in value]
+    return 1 + sum(items for items, _ in parts), 1 + max((depth for _, depth in parts), default=0)
+
+
 def bounded(value: Any) -> Any:
     """The value, where it is no giant.
+
+    Tuples are held to a size as they are made, so that looking through one ends soon.
 
     Raises:
         NoValue: a number of too many bits, a tuple of too many items, a complex number.
     """
+    if isinstance(value, tuple | list):
+        items, depth = _extent(value)
+        if items > MOST_ITEMS or depth > MOST_DEPTH:
+            raise NoValue(f"a tuple here has at most {MOST_ITEMS} items, {MOST_DEPTH} deep")
     if isinstance(value, int) and value.bit_length() > MOST_BITS:
         raise NoValue("the number is too large")
     if isinstance(value, complex):
@@ -97,11 +112,11 @@ def binary(operation: ast.operator, left: Any, right: Any) -> Any:
     if isinstance(operation, ast.Add) and type(left) is type(right) and type(left) in (tuple, list):
         if len(left) + len(right) > MOST_ITEMS:
             raise NoValue(f"the tuple has more than {MOST_ITEMS} items")
-        return left + right
+        return bounded(left + right)
     if isinstance(operation, ast.Mult) and type(left) in (tuple, list) and is_whole(right):
         if len(left) * right > MOST_ITEMS:
             raise NoValue(f"the tuple has more than {MOST_ITEMS} items")
-        return left * right
+        return bounded(left * right)
     raise NoValue(f"{kind(left)} and {kind(right)} do not go together")
 
 
