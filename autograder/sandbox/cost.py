@@ -1,7 +1,9 @@
 """`python -m autograder.sandbox.cost`: what isolation costs a launch, in milliseconds.
 
-The same small launch is made in this process and behind each wall that this machine has. What a
-wall costs is the difference: sending the arrays, a fork, the filter, and cleaning up behind it.
+The same small launch is made in this process and behind each wall that this machine has, of a
+Numba kernel and of a Triton kernel. What a wall costs is the difference: sending the arrays, a
+fork, the filter, and cleaning up behind it. What is done once for a cell (reading it, compiling)
+is done before the clock starts.
 """
 
 from __future__ import annotations
@@ -18,11 +20,14 @@ from autograder.pool import ENGINE, parts_of_a_runner
 from autograder.sandbox import walls
 from autograder.sandbox.remote import Connection, Remote
 from autograder.sandbox.walls import Kind, Wall
-from course.runner import Engine, Ran, Run
+from course.runner import Ran, Run, run_case
+from course.tile.available import has_triton
 
 LAUNCHES = 100
+_WARM_UPS = 3  # what is imported and compiled at the first launch
 _ELEMENTS = 4096
-_KERNEL = """\
+_BLOCK = 128
+_NUMBA = """\
 from numba import cuda
 
 @cuda.jit
@@ -31,26 +36,35 @@ def add_one(x, y):
     if i < x.size:
         y[i] = x[i] + 1
 """
+_TRITON = """\
+import triton
+import triton.language as tl
+
+@triton.jit
+def add_one(x_ptr, y_ptr, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + offsets, tl.load(x_ptr + offsets) + 1)
+"""
 
 
 def main() -> None:
-    """Prints a line for each wall."""
-    times_ms(lambda run: Engine()(run), 3)  # what is imported at the first launch
-    here = times_ms(lambda run: Engine()(run), LAUNCHES)
-    print(f"{'in this process':16} median {statistics.median(here):5.1f} ms")
+    """Prints a line for each dialect and wall."""
     works = {
         Kind.LANDLOCK: walls.landlock_works().works and walls.seccomp_works().works,
         Kind.BUBBLEWRAP: walls.bubblewrap_works().works,
     }
-    for kind in (kind for kind, there in works.items() if there):
-        process, connection = started(kind)
-        try:
-            remote = Remote(connection, "add_one", 60.0, 2 * 2**30)
-            there = times_ms(remote, LAUNCHES)
-        finally:
-            walls.end(process)
-        more = statistics.median(there) - statistics.median(here)
-        print(f"{kind.value:16} median {statistics.median(there):5.1f} ms: {more:.1f} ms more")
+    for dialect in ("numba", "triton") if has_triton() else ("numba",):
+        here = statistics.median(times_ms(run_case, LAUNCHES, dialect))
+        print(f"{dialect:7} {'in this process':16} median {here:5.1f} ms")
+        for kind in (kind for kind, there in works.items() if there):
+            process, connection = started(kind)
+            try:
+                remote = Remote(connection, "add_one", 60.0, 2 * 2**30)
+                there = statistics.median(times_ms(remote, LAUNCHES, dialect))
+            finally:
+                walls.end(process)
+            more = there - here
+            print(f"{dialect:7} {kind.value:16} median {there:5.1f} ms: {more:.1f} ms more")
 
 
 def started(kind: Kind, engine: str = ENGINE) -> tuple[subprocess.Popen[bytes], Connection]:
@@ -69,17 +83,26 @@ def started(kind: Kind, engine: str = ENGINE) -> tuple[subprocess.Popen[bytes], 
     return process, connection
 
 
-def times_ms(launch: Callable[[Run], Ran], count: int) -> list[float]:
-    """How long each of `count` launches takes."""
+def times_ms(launch: Callable[[Run], Ran], count: int, dialect: str = "numba") -> list[float]:
+    """How long each of `count` launches takes, after some that do not count."""
     times = []
-    for _ in range(count):
-        x = np.ones(_ELEMENTS, np.float32)
-        arguments = {"x": x, "y": np.zeros_like(x)}
-        run = Run(_KERNEL, "add_one", arguments, (_ELEMENTS // 128,), (128,), 0, 5000)
+    for _ in range(_WARM_UPS + count):
+        run = small_run(dialect)
         begun = time.perf_counter()
         launch(run)
         times.append((time.perf_counter() - begun) * 1000)
-    return times
+    return times[_WARM_UPS:]
+
+
+def small_run(dialect: str) -> Run:
+    """A launch of a kernel that adds one to each element."""
+    x = np.ones(_ELEMENTS, np.float32)
+    arguments = {"x": x, "y": np.zeros_like(x)}
+    blocks = (_ELEMENTS // _BLOCK,)
+    if dialect == "numba":
+        return Run(_NUMBA, "add_one", arguments, blocks, (_BLOCK,), 0, 5000)
+    passed = {**arguments, "BLOCK": np.int64(_BLOCK)}
+    return Run(_TRITON, "add_one", passed, blocks, (), 0, 5000, dialect="triton", warps=4)
 
 
 if __name__ == "__main__":

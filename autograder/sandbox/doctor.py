@@ -14,6 +14,7 @@ from pathlib import Path
 
 from autograder.sandbox import landlock, walls
 from autograder.sandbox.walls import Finding, Kind, NoWallError
+from course.tile.available import has_triton
 
 _NEW_USER_NAMESPACE = 0x10000000
 _IN_A_CONTAINER = ("/.dockerenv", "/run/.containerenv")
@@ -67,6 +68,11 @@ def report() -> Iterator[str]:
         yield "    It needs Linux 6.2 or later, with `landlock` in the kernel's `lsm=` list."
     yield _line("system-call filter", walls.seccomp_works(), "works (seccomp)")
     yield _line("memory of a run", _watched(), "is watched process by process, ten times a second")
+    yield _line(
+        "Triton lessons",
+        Finding(has_triton(), "Triton has no wheel here: their exercises get NOT_MEASURED"),
+        "can be judged; behind either wall `ptxas` alone is started, to count registers",
+    )
     yield f"  --  cgroups: {_cgroups()}. They are not used yet."
 
 
