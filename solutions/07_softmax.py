@@ -351,9 +351,10 @@ ex.softmax_online.check(softmax_online)
 #
 # ## 4. When a pass is bytes
 #
-# The meter counts what programs ask for, and by that count you have saved a quarter: 4 transfers of
-# the row became 3. Does the hardware agree? Here is what an H200's counters saw. (*Requested*, *L2*:
-# sectors of loads. *DRAM*: what device memory delivered. Each beside the size of the matrix.)
+# The meter counts what programs ask for, and by that count you have saved a quarter: 4 transfers
+# of the row became 3. Does the hardware agree? Here is what an H200's counters saw. (*Requested*
+# and *L2 reads* are sectors of loads, *DRAM* is what device memory delivered, of a matrix of so
+# many bytes.)
 
 # %%
 print(f"{'kernel':14} {'matrix':>16} {'requested':>11} {'L2 reads':>11} {'DRAM':>10}   of")
@@ -362,8 +363,9 @@ for c in pictures.COUNTED:
         f"{c.kernel:14} {c.rows:>6,} x {c.columns:>7,} {c.requested:>11,.0f} {c.l2_reads:>11,.0f}"
         f" {c.dram_mb:>7,.4g} MB   {c.matrix_mb:,.4g} MB"
     )
+print(f"128 x 1,000: {pictures.SMALL_US} us in three passes, and {pictures.SMALL_US} us in two")
 print(
-    "recorded: one NVIDIA H200, driver 580, Triton 3.6, float32, caches emptied before each launch"
+    "recorded on one NVIDIA H200, driver 580, Triton 3.6: float32, caches emptied before a launch"
 )
 
 # %%
@@ -376,8 +378,8 @@ pictures.passes_counted()
 # program asks for its row again as soon as it has come to the row's end. So what must stay in the
 # cache is **a row, for each program that runs**:
 #
-# - 1,024 float32 are 4 KB. Some dozen programs share an SM, and an SM has up to 256 KB of L1. The
-#   rows stay, and passes two and three never leave the SM.
+# - 1,024 float32 are 4 KB, and 4,096 are 16. An SM has up to 256 KB of L1. The rows stay there,
+#   and the second and the third pass never leave the SM.
 # - 131,072 float32 are 512 KB, twice an L1, before a second program has come. Is it in L2? On 132
 #   SMs a row each makes 69 MB, more than L2 keeps. So DRAM delivers the matrix again for each pass.
 #
@@ -405,9 +407,9 @@ pictures.speeds()
 # of 32,768 are 64 KB; a few of them fill an L1. Now two passes are 1.30 times as fast as three. If
 # every transfer were paid in full, 4 against 3, it would be 1.33.
 #
-# So "three passes are as fast as two" and "two passes are a third faster" are both true
-# measurements of the same two kernels. Whoever reports one has to say how long the rows were. And a
-# kernel that asks for less is never the worse one: it does not depend on what else is in the cache.
+# So "three passes are as fast as two" and "two passes are 30 % faster" are both true measurements
+# of the same two kernels. Whoever reports one has to say how long the rows were. And the kernel
+# that asks for less depends less on what else is in the cache.
 #
 # (torch.softmax on the short rows, at a quarter of a copy's speed, is not the limit of what can be
 # done. Measure before you believe that a library cannot be beaten, and measure your own shapes.)
@@ -418,9 +420,9 @@ pictures.speeds()
 # into one tile. Then there is no loop at all: the tile *stays*, and maximum, sum and quotient are
 # taken from what the program holds. 2 transfers, not 3 or 4, and no cache is needed.
 #
-# Where does a tile stay? In the **registers** of the program's threads. A program has 4 warps unless
-# the launch says otherwise, 128 threads, and an SM has 65,536 registers of 4 bytes for all the
-# programs that it runs. One thread can have 255 at most.
+# Where does a tile stay? In the **registers** of the program's threads. A program has 4 warps,
+# 128 threads, unless the launch says otherwise, and an SM has 65,536 registers of 4 bytes for all
+# the programs that it runs. One thread can have 255 at most.
 #
 # *Predict:* a tile of 4,096 float32 in a program of 128 threads. How many registers does each
 # thread need for its part of the tile?
@@ -480,9 +482,9 @@ for rows, made in taken.items():
 # kernel asks for it. A kernel can be perfect by the meter and move its data three times.
 #
 # Registers that are not spilled have a price as well. The fourth column is the number of programs
-# for which an SM has registers. With one or two of them, 4 or 8 warps, there is little to do while a
-# load is under way (lesson 05: an SM holds up to 64 warps). So the next exercise is graded on three
-# things: traffic, registers, and spills, as compiled for compute capability 8.0, an A100.
+# for which an SM has registers. With two of them, 8 warps, there is little to do while a load is
+# under way (lesson 05: an SM holds up to 64 warps). So the next exercise is graded on three things:
+# traffic, registers, and spills, as compiled for compute capability 8.0, an A100.
 #
 # ### Exercise: `softmax_one_pass` (50 minutes)
 #
@@ -542,16 +544,16 @@ ex.softmax_one_pass.check(softmax_one_pass)
 
 # %% [markdown] explain_passes
 # ### BEGIN SOLUTION
-# Rows of 1,000 float32 are 4 KB. After the first pass a program's row still lies in its SM's L1, so
-# that the second and the third pass are answered there: L2 and DRAM deliver each sector once for
-# both kernels, and at that size the launch takes most of the time anyway. Rows of 131,072 float32
-# are 512 KB, more than an L1, and a row on each of 132 SMs is more than L2 keeps. There each pass
-# comes from DRAM: 1,661 MB of reads for three and 1,107 MB for two. The meter counts requests; what
-# becomes of them depends on the length of the rows and on what else is in the cache. For the short
-# rows a one-pass kernel requests a third and needs no cache, but the time would hardly change. For
-# the long ones a single program cannot hold 131,072 elements: it would spill, which is traffic that
-# the meter does not see. Before I recommend one, I look at the registers and the spilled bytes that
-# the compiler reports for this row length.
+# Rows of 1,000 float32 are 4 KB. After the first pass a program's row still lies in its SM's L1,
+# so that the second and the third pass are answered there: L2 and DRAM deliver each sector once
+# for both kernels. Rows of 131,072 float32 are 512 KB, more than an L1, and a row on each of 132
+# SMs is more than L2 keeps. There each pass comes from DRAM: 1,661 MB of reads for three and
+# 1,107 MB for two. The meter counts requests; what becomes of them depends on the length of the
+# rows and on what else is in the cache. For the short rows a one-pass kernel requests a third and
+# needs no cache, but DRAM would deliver no less. For the long ones a single program cannot hold
+# 131,072 elements: it would spill, which is traffic that the meter does not see. Before I
+# recommend one, I look at the registers and the spilled bytes that the compiler reports for this
+# row length.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -568,8 +570,8 @@ ex.softmax_one_pass.check(softmax_one_pass)
 # ## Where this stands in real code
 #
 # - The rescaled sum is due to Milakov and Gimelshein ("Online normalizer calculation for softmax",
-#   2018). FlashAttention (lesson 10) rescales a sum *of vectors* in the same way and so never stores
-#   the scores.
+#   2018). FlashAttention (lesson 10) rescales a sum *of vectors* in the same way, and so it never
+#   stores the scores.
 # - PyTorch has several softmax kernels and chooses by the row's length: short rows in the registers
 #   of a warp, longer ones in passes with a block for each row.
 # - GPUs compute powers of two. Kernels written for speed multiply the logits by 1.4427 (the
