@@ -270,9 +270,8 @@ pictures.vector_loads()
 # the kernel gets when it is launched, and there Triton looks at one thing: is it a multiple of 16?
 # 1,000 is not, so it must assume the worst. The meter of this course sees no difference, for the
 # sectors are the same. A GPU does: on an H200, for a vector add of 16,421 numbers, L1's counter
-# showed four times the sectors that this meter counts, since each narrow load asks for a sector
-# anew, and L2's showed exactly as many. That is one more reason why models are wide by multiples of
-# 64 or 128.
+# showed four times the sectors that this meter counts, and L2's exactly as many. That is one more
+# reason why models are wide by multiples of 64 or 128.
 #
 # ## 3. Sums need room
 #
@@ -300,8 +299,8 @@ for wide in (False, True):
 # `tl.sum` adds in the type of what it is given. The mean would be 256, which float16 holds; the sum
 # on the way to it does not fit. An infinite mean square gives y = 0, with no error and no warning.
 # And where nothing overflows, digits are lost: at 2,048 float16 counts in steps of 2, so that 2,048
-# + 1 is 2,048. **Store in 16 bits, compute in 32** (lesson 05) is needed most of all for sums. It
-# costs nothing here: the conversion happens in registers, after the load.
+# and 1 are 2,048. **Store in 16 bits, compute in 32** (lesson 05) is needed most of all for sums.
+# It costs nothing here: the conversion happens in registers, after the load.
 #
 # A tree helps too. In a chain the sum grows large early, and every later addition rounds at that
 # size: the error can grow with the number of terms. In a tree it grows with the number of rounds.
@@ -599,9 +598,10 @@ for D, warps in ((4096, 4), (8192, 4), (32768, 4), (32768, 16), (65536, 32)):
 pictures.row_in_a_cluster()
 
 # %% [markdown]
-# Triton reduces within a program, and has no word for this level. CUDA C++ has one, and so has
-# NVIDIA's CuTe DSL for Python; QuACK, a library of norms, softmax and cross entropy written in it,
-# uses clusters for long rows. Lesson 12 comes back to it.
+# CUDA C++ has words for this level, and so has NVIDIA's CuTe DSL for Python. In Triton a launch may
+# spread one program over a cluster (`num_ctas`), which few kernels do. QuACK, a library of norms,
+# softmax and cross entropy in the CuTe DSL, uses clusters for long rows. Lesson 12 comes back to
+# it.
 #
 # ## Bonus: RMSNorm, backward
 #

@@ -230,8 +230,8 @@ cross_entropy = KernelExercise(
     title="Cross entropy in one pass over the vocabulary",
     task=(
         "For each row m of logits (M x V): lse[m] = log of the sum over v of exp(logits[m, v]), "
-        "and loss[m] = lse[m] - logits[m, targets[m]]. A program takes one row, whose rows begin "
-        "`stride` elements apart, and reads its logits once, BLOCK at a time. A logit may be -inf, "
+        "and loss[m] = lse[m] - logits[m, targets[m]]. Rows begin `stride` elements apart. A "
+        "program takes one row and reads its logits once, BLOCK at a time. A logit may be -inf, "
         "never a whole row of them. A target below 0 or from V on is an error in the data: its "
         "loss is inf (the probability of a token that does not exist is 0), its lse is as "
         "usual, and nothing outside the row may be read. Logits are float16 or float32; loss and "
@@ -263,18 +263,8 @@ cross_entropy = KernelExercise(
     cases=(
         case(draws={"targets": integers(0, 1)}, M=1, V=1, PAD=0),
         case(draws={"targets": targets_around(10)}, M=8, V=10, PAD=6),
-        case(
-            draws={"logits": LARGE_LOGITS, "targets": integers(0, 1500)},
-            M=3,
-            V=1500,
-            PAD=4,
-        ),
-        case(
-            draws={"logits": masked_start, "targets": integers(0, 5003)},
-            M=4,
-            V=5003,
-            PAD=5,
-        ),
+        case(draws={"logits": LARGE_LOGITS, "targets": integers(0, 1500)}, M=3, V=1500, PAD=4),
+        case(draws={"logits": masked_start, "targets": integers(0, 5003)}, M=4, V=5003, PAD=5),
         case(True, draws={"targets": integers(0, 4096)}, M=16, V=4096, PAD=64),
         case(
             True,
