@@ -37,6 +37,8 @@ _NAMED_TYPES: dict[str, Any] = {
     "i64": tl.int64, "u8": tl.uint8, "u16": tl.uint16, "u32": tl.uint32, "u64": tl.uint64,
     "fp16": tl.float16, "bf16": tl.bfloat16, "fp32": tl.float32, "fp64": tl.float64,
 }  # fmt: skip
+#: how many warps a program may have: a block of a GPU has at most 1024 threads
+WARPS = (1, 2, 4, 8, 16, 32)
 
 
 def refused(name: str, detail: str) -> KernelFault:
@@ -71,6 +73,11 @@ def bound(function: Any, args: tuple, named: dict[str, Any]) -> dict[str, Any]:
                 Outcome.DOES_NOT_COMPILE, "tile_no_parameter", line, kernel=function.__name__,
                 name=name, names=", ".join(parameters),
             )  # fmt: skip
+    warps = named.get("num_warps", 4)
+    if "num_warps" not in parameters and not (isinstance(warps, int) and warps in WARPS):
+        raise KernelFault(
+            Outcome.DOES_NOT_COMPILE, "tile_warps", line, got=str(warps), choices=WARPS
+        )
     if len(args) > len(parameters):
         raise KernelFault(
             Outcome.DOES_NOT_COMPILE, "argument_count", line, got=len(parameters),

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import triton.language as tl
 
 from course.formula import MOST_BITS
 
 MOST_ITEMS = 1024  # of a tuple
+
+
+def require_few(values: Sequence[Any]) -> None:
+    """Holds a tuple to a size as it is made, with the tuples in it.
+
+    Raises:
+        ValueError: more items than a tuple of a kernel may have.
+    """
+    if sum(map(_items, values)) > MOST_ITEMS:
+        raise ValueError(f"the tuple would have more than {MOST_ITEMS} items")
+
+
+def _items(value: Any) -> int:
+    return 1 + sum(map(_items, value.values)) if isinstance(value, tl.tuple) else 1
 
 
 def require_small(operation: str, left: Any, right: Any) -> None:

@@ -20,7 +20,7 @@ from triton.language.extra.cuda import libdevice
 from triton.runtime.jit import JITFunction
 
 from course.faults import KernelFault, Outcome
-from course.tile.constants import require_small
+from course.tile.constants import require_few, require_small
 from course.tile.functions import Code, allowed_global
 from course.tile.run import Run
 from course.tile.semantic import Semantic
@@ -251,7 +251,12 @@ class Expressions:
     # ------------------------------------------------------------ collections
 
     def _tuple(self, node: ast.Tuple | ast.List) -> Any:
-        return tl.tuple([self.value(item) for item in node.elts])
+        items = [self.value(item) for item in node.elts]
+        try:
+            require_few(items)
+        except ValueError as error:
+            raise self.refuse(str(error), node) from None
+        return tl.tuple(items)
 
     def _subscript(self, node: ast.Subscript) -> Any:
         owner, part = self.value(node.value), self.value(node.slice)

@@ -94,6 +94,10 @@ TILE: dict[str, tuple[str, str]] = {
         "The launch gives `{name}` of `{kernel}` twice, by position and by name.",
         "Give it once.",
     ),
+    "tile_warps": (
+        "A program cannot have {got} warps: it has {choices}.",
+        "Choose one of these for `num_warps`: 4 suits most tiles, 8 large ones.",
+    ),
     # ------------------------------------------------------------ what Triton refuses
     "triton_refuses": (
         "Triton cannot compile this line: {detail}.",

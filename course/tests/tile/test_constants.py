@@ -45,8 +45,17 @@ def items(x, N: tl.constexpr):
     tl.store(x, v[0])
 
 
+@triton.jit
+def doubled(x, N: tl.constexpr):
+    v = (N, N)
+    for _ in tl.static_range(60):
+        v = (v, v)
+    tl.store(x, v[0])
+
+
 @pytest.mark.parametrize(
-    ("kernel", "line"), [(power, 1), (squares, 3), (shift, 1), (text, 1), (items, 1)]
+    ("kernel", "line"),
+    [(power, 1), (squares, 3), (shift, 1), (text, 1), (items, 1), (doubled, 3)],
 )
 def test_a_giant_constant_is_refused_with_its_line(kernel, line):
     with pytest.raises(KernelFault) as caught:

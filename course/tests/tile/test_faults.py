@@ -220,6 +220,8 @@ ARGUMENTS = [
     ((torch.zeros(4, dtype=torch.complex64), torch.zeros(4), 4), {"BLOCK": 4, "MASK": True},
      "complex64"),
     (([1.0], torch.zeros(4), 4), {"BLOCK": 4, "MASK": True}, "type list"),
+    ((torch.zeros(4), torch.zeros(4), 4), {"BLOCK": 4, "MASK": True, "num_warps": 64}, "64 warps"),
+    ((torch.zeros(4), torch.zeros(4), 4), {"BLOCK": 4, "MASK": True, "num_warps": 3}, "3 warps"),
 ]  # fmt: skip
 
 
