@@ -482,7 +482,7 @@ for rows, made in taken.items():
 # kernel asks for it. A kernel can be perfect by the meter and move its data three times.
 #
 # Registers that are not spilled have a price as well. The fourth column is the number of programs
-# for which an SM has registers. With two of them, 8 warps, there is little to do while a load is
+# for which an SM has registers. With three of them, 12 warps, there is little to do while a load is
 # under way (lesson 05: an SM holds up to 64 warps). So the next exercise is graded on three things:
 # traffic, registers, and spills, as compiled for compute capability 8.0, an A100.
 #
