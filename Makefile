@@ -8,7 +8,7 @@ NO_GPU := $(if $(GPU),, and not gpu)
 PYTEST := $(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow lab build check mutate bench stock-nbgrader new clean
+.PHONY: help venv demo test test-slow lab build check mutate bench stock-nbgrader triton-versions new clean
 
 help:
 	@echo "make demo        the whole product on a sample class: notebooks, grades, a report"
@@ -20,6 +20,7 @@ help:
 	@echo "make mutate      small mistakes in every solution: do the graders see them?"
 	@echo "make bench       the engine beside Numba's simulator"
 	@echo "make stock-nbgrader  the exploits against nbgrader as it comes"
+	@echo "make triton-versions  the Triton half on Triton 3.6, the pinned one and 3.9"
 	@echo "make new NAME=x  the files of a new exercise (LESSON=threads adds it to that lesson)"
 	@echo "make test-slow   the tests that 'make test' leaves out"
 	@echo "make venv        set-up alone (PYTHON=/path/to/python3.12 chooses the Python)"
@@ -57,6 +58,9 @@ bench: venv
 
 stock-nbgrader: venv
 	$(PY) -m autograder.stock
+
+triton-versions: venv
+	$(PY) tools/triton_versions.py
 
 new: venv
 	@if [ -z "$(NAME)" ]; then \
