@@ -182,7 +182,8 @@ attention_bytes = {
     "causal_share": ...,
 }
 ### BEGIN SOLUTION
-N, D, BR, BC = 4096, 64, 64, 64
+N = 4096
+D = BR = BC = 64
 attention_bytes = {
     "scores_bytes": 2 * N**2,
     "least_unfused": 2 * (4 * N**2 + 4 * N * D),
@@ -259,7 +260,7 @@ compare(prediction, np.exp(4 - 5), tolerance=0.01)
 
 # %%
 m, total, acc = -np.inf, 0.0, 0.0
-for scores, values in zip(pictures.EXAMPLE_SCORES, pictures.EXAMPLE_VALUES):
+for scores, values in zip(pictures.EXAMPLE_SCORES, pictures.EXAMPLE_VALUES, strict=True):
     m_new = max(m, *scores)
     rescale = np.exp(m - m_new)  # exp(-inf) is 0: the first tile repairs nothing
     weights = np.exp(np.array(scores) - m_new)
@@ -391,13 +392,13 @@ pictures.one_step()
 # **How large a tile?** Traffic asks for large BR: K and V are read N / BR times. BC does not appear
 # in the traffic at all. What limits both is the chip: acc has BR x D float32 numbers, scores and
 # weights BR x BC, and Q's tile and the tiles of K and V wait in shared memory. With BR = BC = D =
-# 64, acc and scores are 16 KB each; 4 warps of 32 lanes have 64 KB of registers if nobody else is
-# to be resident on a quarter of an SM. Larger tiles spill. The check counts shared memory: a T4
-# gives 64 KB a program.
+# 64, acc, scores and weights are 16 KB each. A thread has at most 255 registers, so the 4 warps
+# that Triton takes by default hold 130 KB, and `num_warps=8` twice as much; what does not fit
+# spills to memory. The check counts shared memory, and allows what a T4 gives a program: 64 KB.
 #
-# **Which precision?** The inputs are float16 or float32. Scores come out of `tl.dot` as float32, and
-# m, total and acc stay float32: acc adds up N terms before it is divided. A weight is at most 1,
-# and for `tl.dot` with values in float16 it may be rounded to float16: an error of 2^-11 of each
+# **Which precision?** The inputs are float16 or float32. Scores come out of `tl.dot` as float32,
+# and m, total and acc stay float32: acc adds up N terms before it is divided. A weight is at most
+# 1, and for `tl.dot` with values in float16 it may be rounded to float16: an error of 2^-11 of each
 # weight, as small as the rounding of the output. For float32 inputs say
 # `input_precision="ieee"`, or the tensor cores take TF32 with its 11 bits (lesson 09).
 #
@@ -598,16 +599,16 @@ if ex.flash_causal.check(flash_causal) and ex.flash_forward.check(flash_forward)
             flash_forward(q, k, v)
         with course.measure() as causal:
             flash_causal(q, k, v)
-        pair = [pair for pair in full.arrays() if pair[1] == "load"][1]
-        print(f"N = {n}: {causal.sectors(*pair) / full.sectors(*pair):.4f} of the loads of k")
+        q_and_out = 2 * (n * 64 * 2)  # bytes, the same in both
+        share = (causal.requested_bytes - q_and_out) / (full.requested_bytes - q_and_out)
+        print(f"N = {n}: {share:.4f} of the loads of K and V")
 else:
     print("First the exercises above.")
 
 # %% [markdown]
-# (The cell takes the second array that your kernel loads for k.) Now programs differ: the last tile
-# of queries works T times as long as the first. If the long ones start last, the end of the launch
-# is a few lonely programs. Lesson 05 called that a tail; real kernels start with the long ones, or
-# pair a long one with a short one.
+# Now programs differ: the last tile of queries works T times as long as the first. If the long ones
+# start last, the launch ends with a few lonely programs and many idle SMs, like a last wave in
+# lesson 05. Real kernels start with the long ones, or give a program a long tile and a short one.
 
 # %% [markdown]
 # ## 6. Bonus: one query, many programs
@@ -864,8 +865,8 @@ ex.flash_gqa.check(flash_gqa)
 # ## What you can explain now
 #
 # - What attention computes, and why its N x N matrices cost four trips to memory.
-# - Why one factor, exp(m - m_new), repairs a sum of weights *and* a weighted sum, and why the result
-#   is exact.
+# - Why one factor, exp(m - m_new), repairs a sum of weights *and* a weighted sum, and why the
+#   result is exact.
 # - **Fused** attention: requested 2ND + 2 ceil(N/BR) ND, least 4ND, nothing of size N x N.
 # - What BR and BC cost, and which numbers must be float32.
 # - **Causal** attention: which tiles are loaded, and why the share is (T + 1) / 2T.
