@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -20,39 +19,14 @@ from triton.language.extra.cuda import libdevice
 from triton.runtime.jit import JITFunction
 
 from course.faults import KernelFault, Outcome
-from course.tile.constants import require_few, require_small
+from course.tile.constants import require_few
 from course.tile.functions import Code, allowed_global
+from course.tile.operators import Operators, plain, said
 from course.tile.run import Run
 from course.tile.semantic import Semantic
 from course.tile.values import Unsupported
 
 _MISSING = object()
-_BINARY = {
-    ast.Add: "__add__",
-    ast.Sub: "__sub__",
-    ast.Mult: "__mul__",
-    ast.Div: "__truediv__",
-    ast.FloorDiv: "__floordiv__",
-    ast.Mod: "__mod__",
-    ast.Pow: "__pow__",
-    ast.LShift: "__lshift__",
-    ast.RShift: "__rshift__",
-    ast.BitAnd: "__and__",
-    ast.BitOr: "__or__",
-    ast.BitXor: "__xor__",
-    ast.Eq: "__eq__",
-    ast.NotEq: "__ne__",
-    ast.Lt: "__lt__",
-    ast.LtE: "__le__",
-    ast.Gt: "__gt__",
-    ast.GtE: "__ge__",
-}
-_UNARY = {
-    ast.USub: "__neg__",
-    ast.UAdd: "__pos__",
-    ast.Not: "__not__",
-    ast.Invert: "__invert__",
-}
 _BUILTINS: dict[str, Any] = {
     "len": len,
     "list": list,
@@ -90,17 +64,12 @@ class Bound:
         self.function = function
 
 
-def plain(value: Any) -> Any:
-    """The Python value of a `constexpr`; anything else as it is."""
-    return value.value if isinstance(value, tl.constexpr) else value
-
-
 def is_value(value: Any) -> bool:
     """Whether Triton calls it a value: a tensor, a tuple, a constant, a descriptor."""
     return isinstance(value, tl.core.base_value)
 
 
-class Expressions:
+class Expressions(Operators):
     """The walker's part that evaluates."""
 
     run: Run
@@ -177,77 +146,6 @@ class Expressions:
             return Bound(owner, found)
         return found
 
-    # ------------------------------------------------------------ operators
-
-    def _binary(self, node: ast.BinOp) -> Any:
-        name = _BINARY.get(type(node.op))
-        if name is None:
-            raise self.refuse(f"Triton has no operator for `{ast.unparse(node)}`", node)
-        return self._operator(node, name, self.value(node.left), self.value(node.right))
-
-    def _operator(self, node: ast.expr, name: str, left: Any, right: Any) -> Any:
-        self.at(node)
-        try:
-            if isinstance(left, tl.tensor):
-                return getattr(left, name)(right, _semantic=self.semantic)
-            if isinstance(right, tl.tensor):
-                reverse = re.sub(r"__(.*)__", r"__r\1__", name)
-                return getattr(right, reverse)(left, _semantic=self.semantic)
-            if not isinstance(left, tl.constexpr | tl.tuple) and isinstance(right, tl.constexpr):
-                left = tl.constexpr(left)
-            require_small(name, plain(left), plain(right))
-            method = getattr(left, name)
-        except (KernelFault, Unsupported):
-            raise
-        except Exception as error:
-            raise self.refuse(_said(error), node) from None
-        return self.call(node, method, [right], {})
-
-    def _compare(self, node: ast.Compare) -> Any:
-        if len(node.ops) != 1:
-            raise self.refuse("a chain of comparisons; write two, joined by `&`", node)
-        left, right = self.value(node.left), self.value(node.comparators[0])
-        if isinstance(node.ops[0], ast.Is):
-            return tl.constexpr(plain(left) is plain(right))
-        if isinstance(node.ops[0], ast.IsNot):
-            return tl.constexpr(plain(left) is not plain(right))
-        name = _BINARY.get(type(node.ops[0]))
-        if name is None:
-            raise self.refuse(f"Triton has no comparison `{ast.unparse(node)}`", node)
-        return self._operator(node, name, left, right)
-
-    def _unary(self, node: ast.UnaryOp) -> Any:
-        operand = self.value(node.operand)
-        name = _UNARY[type(node.op)]
-        self.at(node)
-        try:
-            if isinstance(operand, tl.tensor):
-                return getattr(operand, name)(_semantic=self.semantic)
-            if name == "__not__" and not hasattr(operand, name):
-                return tl.constexpr(not operand)
-            return getattr(operand, name)()
-        except (KernelFault, Unsupported):
-            raise
-        except Exception as error:
-            raise self.refuse(_said(error), node) from None
-
-    def _boolean(self, node: ast.BoolOp) -> Any:
-        name = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
-        tensors: list[Any] = []
-        value: Any = None
-        for item in node.values:
-            value = self.value(item)
-            if isinstance(value, tl.tensor):
-                tensors.append(value)
-            elif bool(value) == (name == "logical_or"):
-                return value
-        if not tensors:
-            return value
-        while len(tensors) > 1:
-            right = tensors.pop()
-            tensors.append(self._operator(node, name, tensors.pop(), right))
-        return tensors[0]
-
     # ------------------------------------------------------------ collections
 
     def _tuple(self, node: ast.Tuple | ast.List) -> Any:
@@ -323,7 +221,7 @@ class Expressions:
         try:
             return tl.constexpr(function(*values))
         except Exception as error:
-            raise self.refuse(_said(error), node) from None
+            raise self.refuse(said(error), node) from None
 
     def call(self, node: ast.AST, function: Any, args: list[Any], named: dict[str, Any]) -> Any:
         """Calls what a kernel may call: Triton's functions, jitted ones, methods of constants."""
@@ -364,7 +262,7 @@ class Expressions:
         except (KernelFault, Unsupported):
             raise
         except Exception as error:
-            raise self.refuse(_said(error), node) from None
+            raise self.refuse(said(error), node) from None
         if isinstance(result, tuple):
             return tl.tuple([r if is_value(r) else tl.constexpr(r) for r in result])
         return result if is_value(result) else tl.constexpr(result)
@@ -381,13 +279,6 @@ class Expressions:
 
     def _choice(self, node: ast.IfExp) -> Any:
         raise NotImplementedError
-
-
-def _said(error: BaseException) -> str:
-    """What an exception of Triton's says, as the end of a sentence."""
-    cause = error.__cause__
-    text = str(error) or (str(cause) if cause else "") or type(error).__name__
-    return " ".join(text.split()).rstrip(".")
 
 
 _EXPRESSIONS: dict[type, Callable[[Any, Any], Any]] = {
