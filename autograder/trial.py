@@ -18,9 +18,10 @@ from autograder.hidden import HiddenCasesError, Seed, derived, hidden_cases, hid
 from autograder.witness import Witness
 from course import exercises
 from course.check import VISIBLE_SEED
+from course.cost import DRAM_BYTES
 from course.exercise import BUDGET_SLACK, Case, Exercise, KernelExercise, NumberExercise
 from course.faults import Outcome
-from course.verdict import Row, Verdict
+from course.verdict import Verdict
 
 if TYPE_CHECKING:
     from autograder.judge import Check
@@ -144,11 +145,11 @@ def try_exercise(
     )
     trial.failures += [*_of_spec(exercise), *_of_counts(exercise, trial)]
     hidden = _hidden(stem, exercise, seeds, trial)
-    costs: dict[str, tuple[Row, ...]] = {}
+    costs: dict[str, dict[str, float]] = {}
     for cell in cells:
         verdict = _checked(exercise, cell, check, trial)
         if verdict.rows:
-            costs[cell.name] = verdict.rows
+            costs[cell.name] = _ratios(verdict)
         wrong = _mismatch(exercise, cell, verdict, "on the visible cases")
         for number, (seed, cases) in enumerate(hidden.items()):
             enough = number >= SEEDS_FOR_WRONG and not cell.is_honest
@@ -260,7 +261,7 @@ def _hidden(
 def _margins(
     exercise: KernelExercise,
     cells: Sequence[Entrant],
-    costs: dict[str, tuple[Row, ...]],
+    costs: dict[str, dict[str, float]],
     trial: Trial,
 ) -> Iterator[str]:
     """Sentences about a budget that is too tight or too loose, or waste that costs too little."""
@@ -268,12 +269,13 @@ def _margins(
     worst: dict[str, tuple[float, str]] = {}
     for cell in cells:
         if cell.is_honest:
-            for row, ratio in _ratios(costs.get(cell.name, ())).items():
+            for row, ratio in costs.get(cell.name, {}).items():
                 worst[row] = max(worst.get(row, (0.0, "")), (ratio, cell.name))
     if not worst:
         return
-    trial.honest = max(ratio for ratio, _ in worst.values())
-    for row, (ratio, cell_name) in worst.items():
+    graded = {row: found for row, found in worst.items() if found[0] < math.inf}
+    trial.honest = max(ratio for ratio, _ in graded.values())
+    for row, (ratio, cell_name) in graded.items():
         if ratio > 1 + _ROUNDING:
             yield (
                 f"{name}: the honest {cell_name} asks for {ratio:.3g} times the formula of "
@@ -286,8 +288,11 @@ def _margins(
             )
     for cell in cells:
         if cell.outcome is Outcome.TOO_MUCH_TRAFFIC and cell.name in costs:
-            ratios = _ratios(costs[cell.name])
-            margin, row = max((_over(r, worst.get(k, (0.0, ""))[0]), k) for k, r in ratios.items())
+            margin, row = max(
+                (_over(ratio, worst.get(row, (0.0, ""))[0]), row)
+                for row, ratio in costs[cell.name].items()
+                if worst.get(row, (0.0, ""))[0] < math.inf
+            )
             trial.waste = min(margin, trial.waste or math.inf)
             if margin < WASTE_MARGIN - _ROUNDING:
                 yield (
@@ -296,13 +301,20 @@ def _margins(
                 )
 
 
-def _ratios(rows: Iterable[Row]) -> dict[str, float]:
-    """Requested bytes over the budget's formula (without the slack), by row."""
+def _ratios(verdict: Verdict) -> dict[str, float]:
+    """Requested bytes over the budget's formula (without the slack), by row.
+
+    Infinite for an array without a formula, a temporary, say: it counts in the total alone.
+    What DRAM delivers in the cache model stands there, too, where it is graded.
+    """
     ratios = {}
-    for row in rows:
+    for row in verdict.rows:
         formula = (row.budget_bytes or 0.0) / BUDGET_SLACK
         if formula or row.requested_bytes:
             ratios[f"{row.direction} {row.array}".strip()] = _over(row.requested_bytes, formula)
+    for extra in verdict.extras:
+        if extra.label == DRAM_BYTES and extra.limit is not None:
+            ratios[extra.label] = _over(extra.value, extra.limit)
     return ratios
 
 

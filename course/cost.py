@@ -108,6 +108,8 @@ class Graded:
     message_id: str
 
 
+#: What a verdict calls the bytes that DRAM delivers in `course.tile.cache`.
+DRAM_BYTES = "bytes from DRAM in the cache model"
 #: In the order in which they are graded.
 GRADED = (
     Graded("numba", "divergent branches", "divergent_branches", "divergent_branches",
@@ -118,7 +120,7 @@ GRADED = (
            Outcome.TOO_SERIAL, "too_serial"),
     Graded("numba", "bytes of shared memory a block", "shared_bytes", "shared_bytes",
            Outcome.TOO_MANY_RESOURCES, "shared_over_limit"),
-    Graded("triton", "bytes from DRAM in the cache model", "dram_bytes", "dram_bytes",
+    Graded("triton", DRAM_BYTES, "dram_bytes", "dram_bytes",
            Outcome.TOO_MUCH_TRAFFIC, "dram_over_limit"),
     Graded("triton", "statements of the longest program", "longest_program", "longest_program",
            Outcome.TOO_SERIAL, "program_too_long"),

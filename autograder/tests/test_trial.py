@@ -10,9 +10,10 @@ from autograder import trial as trials
 from autograder.hidden import Draws, multiples
 from autograder.tests.small_course import ADD_ONE, COUNT_BLOCKS
 from autograder.trial import Entrant, try_exercise
+from course.cost import DRAM_BYTES
 from course.exercise import case
 from course.faults import Outcome
-from course.verdict import Row, Verdict
+from course.verdict import Extra, Row, Verdict
 
 FORMULA_BYTES = 1000.0
 SEEDS = ("one", "two")
@@ -181,6 +182,33 @@ def test_waste_on_an_array_that_no_honest_design_touches_is_waste_enough():
     rows = (*costing(1.0), Row("y", "load", 64, None, 0))
     trial = tried(cells(), waste=verdict(Outcome.TOO_MUCH_TRAFFIC, 0.6, rows))
     assert trial.failures == []
+
+
+def test_an_honest_design_may_have_arrays_that_no_formula_names():
+    through_memory = (*costing(0.95), Row("parts", "load", 300, None, 0))
+    honest = verdict(Outcome.PASS, 1.0, through_memory)
+    assert tried(cells(), honest_1=honest).failures == []
+    cheap_waste = verdict(Outcome.TOO_MUCH_TRAFFIC, 0.85, (*costing(1.3), through_memory[-1]))
+    trial = tried(cells(), honest_1=honest, waste=cheap_waste)
+    assert trial.failures == [
+        "add_one: waste (w.py:7) asks for 1.3 times the worst honest design, on 'total'. Expected "
+        "at least 1.4 times."
+    ]
+
+
+def test_waste_may_lie_in_what_dram_delivers():
+    def delivered(times):
+        return (Extra(DRAM_BYTES, round(times * 1000), 1000),)
+
+    honest = verdict(Outcome.PASS, 1.0, costing(1.0), extras=delivered(0.9))
+    same = dict.fromkeys(("solution", "honest_1", "honest_2"), honest)
+    waste = verdict(Outcome.TOO_MUCH_TRAFFIC, 0.6, costing(1.0), extras=delivered(1.8))
+    assert tried(cells(), waste=waste, **same).failures == []
+    waste = verdict(Outcome.TOO_MUCH_TRAFFIC, 0.6, costing(1.0), extras=delivered(1.1))
+    assert tried(cells(), waste=waste, **same).failures == [
+        "add_one: waste (w.py:7) asks for 1.22 times the worst honest design, on 'bytes from DRAM "
+        "in the cache model'. Expected at least 1.4 times."
+    ]
 
 
 @pytest.mark.parametrize(
