@@ -22,6 +22,7 @@ from course.runner import Runner as Runner
 from course.runner import run_case as run_case
 from course.source import function_source
 from course.stages import Stages
+from course.tile.available import require_triton
 from course.verdict import Verdict
 from course.words import next_step, sentence
 
@@ -35,6 +36,8 @@ def check_function(exercise: KernelExercise, function: object, detailed: bool = 
     `detailed` shows every line with its traffic, also where the answer is wrong.
     """
     try:
+        if exercise.dialect == "triton":
+            require_triton()
         got = _not_a_kernel(exercise, function)
         if got is not None:
             return got
@@ -43,6 +46,8 @@ def check_function(exercise: KernelExercise, function: object, detailed: bool = 
         if not source.strip():
             return _refused(exercise, "no_source", name=getattr(python, "__name__", "?"))
         return check_source(exercise, source, runner=Engine(printing=True), detailed=detailed)
+    except KernelFault as fault:
+        return Stages(exercise, "", detailed).faulted(fault)
     except Exception:
         return not_measured(exercise, traceback.format_exc())
 
