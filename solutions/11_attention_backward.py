@@ -645,7 +645,8 @@ else:
     for name, ours, theirs in zip(("dq", "dk", "dv"), (dq, dk, dv), expected, strict=True):
         print(f"{name}: largest difference to autograd {(ours - theirs).abs().max().item():.1e}")
     print(f"\nrequested in all: {traffic.requested_bytes / 1e6:.1f} MB")
-    print(f"kept from the forward pass: lse, {lse.nbytes:,} bytes; p would be {4 * H * N * N:,}")
+    print(f"kept from the forward pass: lse, {lse.nbytes:,} bytes")
+    print(f"p in float32 would be {4 * H * N * N:,} bytes")
 
 # %% [markdown]
 # ## Explain
