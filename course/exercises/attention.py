@@ -479,7 +479,7 @@ flash_decode = KernelExercise(
         ),
     ),
     spill_bytes="512",
-    longest_program="200",
+    longest_program="500",
 )
 
 flash_gqa = KernelExercise(

@@ -134,7 +134,7 @@ def running_sums() -> Picture:
 
 def tiles_of_queries() -> Picture:
     """A tile of queries stays; tiles of keys and values pass by."""
-    drawing = Drawing(880, 318)
+    drawing = Drawing(880, 340)
     side = 40.0
     drawing.text(
         24, 28, "One program: a tile of queries stays, keys and values pass by", 14, bold=True
@@ -151,9 +151,9 @@ def tiles_of_queries() -> Picture:
     for column in range(5):
         drawing.box(240 + column * 84, 48, 80, 22, f"K {column}", "third", 12)
         drawing.box(240 + column * 84, 74, 80, 22, f"V {column}", "fourth", 12)
-    drawing.line(240, 104 + 3 * side, 656, 104 + 3 * side, BLUE, 2, arrow=True)
+    drawing.line(240, 103, 656, 103, BLUE, 2, arrow=True)
     drawing.text(132, 134 + 2 * side, "BR rows", 12, "end")
-    drawing.text(280, 328 - 14, "BC keys a step", 12, "middle")
+    drawing.text(280, 328, "BC keys", 12, "middle")
     return drawing.picture(
         "A grid of tiles of S. One program owns one row of tiles: its tile of Q and its tile of O "
         "stay with it, and it walks from left to right over tiles 0 to 4 of K and V. Each tile of "
