@@ -424,6 +424,7 @@ split_k = KernelExercise(
             "load B": "cdiv(M, 64) * rows(K, N)",
             "atomic C": "16 * rows(M, N)",
         },
+        least={"atomic C": "rows(M, N)"},
         why="The product's loads, and all of C once for each of at most 16 parts.",
     ),
     longest_program="40 + K / 32",
