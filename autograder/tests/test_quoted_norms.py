@@ -1,0 +1,96 @@
+"""What lesson 08 says of an H200 and of compiled kernels is what was measured and is compiled."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+triton = pytest.importorskip("triton")
+
+import triton.language as tl  # noqa: E402
+
+import course  # noqa: E402, F401  # after the wheels that it needs
+from autograder.tests.test_quoted_numbers import prose  # noqa: E402
+from course.figures import measured, norms  # noqa: E402
+from course.tile.compiler import to_ptx  # noqa: E402
+from course.tile.gate import compile_for, source_of  # noqa: E402
+
+LESSON = "08_norms"
+NORM_BYTES = 2 * 32768 * 8192 * 2  # bfloat16, in and out
+LOGITS_BYTES = 8192 * 32768 * 2
+LATENCY_NS = {level.name.partition(":")[0]: level.latency_ns for level in measured.LEVELS}
+
+
+@triton.jit
+def mean_square(x_ptr, out_ptr, D, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    columns = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * D + columns, mask=columns < D, other=0.0).to(tl.float32)
+    tl.store(out_ptr + row, tl.sum(x * x, axis=0) / D)
+
+
+@triton.jit
+def normalise(x_ptr, y_ptr, D, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    columns = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * D + columns, mask=columns < D, other=0.0)
+    y = x * tl.rsqrt(tl.sum(x * x, axis=0) / D)
+    tl.store(y_ptr + row * D + columns, y, mask=columns < D)
+
+
+def assembly(D: int, warps: int = 4) -> str:
+    options = {"BLOCK": triton.next_power_of_2(D), "num_warps": warps}
+    return to_ptx(source_of(mean_square, (torch.empty(4, D), torch.empty(4), D), options), 80).ptx
+
+
+def spilled(D: int, warps: int) -> int:
+    row = torch.empty(1, D)
+    return compile_for(
+        normalise, (row, row, D), {"BLOCK": D, "num_warps": warps}, target=90
+    ).spill_bytes
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        f"A copy of a large array moves {norms.COPY_GB_S:,} GB/s.",
+        f"comes to {norms.RMSNORM_TORCH_GB_S:,}: "
+        f"{NORM_BYTES / norms.RMSNORM_TORCH_GB_S / 1e6:.2f} ms",
+        f"that a copy moves in {NORM_BYTES / norms.COPY_GB_S / 1e6:.2f}.",
+        f"took {LOGITS_BYTES / norms.LOSS_TORCH_GB_S / 1e6:.2f} ms for logits of "
+        f"{LOGITS_BYTES / 1e6:.0f} MB",
+        f"a copy moves them {norms.COPY_GB_S / norms.LOSS_TORCH_GB_S:.1f} times",
+        f"a multiply-add took {LATENCY_NS['registers']} ns",
+        f"a chain of 1,023 of them takes {1023 * LATENCY_NS['registers'] / 1000:.1f} microseconds",
+        f"A read from shared memory is {LATENCY_NS['shared memory']:.0f} ns",
+        f"A round trip to the L2 cache is {LATENCY_NS['L2 cache']:.0f} ns",
+        f"a launch of its own, {measured.LAUNCH_QUEUED_US:.0f} microseconds",
+    ],
+)
+def test_lesson_08_quotes_what_was_measured(quote: str) -> None:
+    assert quote in prose(LESSON)
+
+
+def test_a_chain_takes_five_times_as_long_as_a_number_from_device_memory() -> None:
+    ratio = 1023 * LATENCY_NS["registers"] / LATENCY_NS["device memory"]
+    assert 5 < ratio < 6
+    assert "more than five times as long as one number takes from device memory" in prose(LESSON)
+
+
+@pytest.mark.parametrize(("warps", "adds", "shuffles", "barriers"), [(1, 31, 5, 0), (4, 7, 7, 2)])
+def test_a_compiled_sum_has_the_rounds_that_the_lesson_counts(
+    warps: int, adds: int, shuffles: int, barriers: int
+) -> None:
+    ptx = assembly(1024, warps)
+    counts = [ptx.count(name) for name in ("fma.rn.f32", "shfl.sync", "bar.sync")]
+    assert counts == [adds, shuffles, barriers]
+
+
+def test_loads_are_wide_where_the_row_length_is_a_multiple_of_16() -> None:
+    wide, narrow = assembly(1024), assembly(1000)
+    assert (wide.count("ld.global"), wide.count("ld.global.v4")) == (2, 2)
+    assert (narrow.count("ld.global"), narrow.count("ld.global.v4")) == (8, 0)
+
+
+def test_more_warps_hold_a_longer_row_until_it_is_all_registers() -> None:
+    assert spilled(32768, 4) > 0
+    assert spilled(32768, 16) == 0
+    assert spilled(65536, 32) > 0
