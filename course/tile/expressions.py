@@ -21,6 +21,7 @@ from triton.runtime.jit import JITFunction
 from course.faults import KernelFault, Outcome
 from course.tile.constants import require_few
 from course.tile.functions import Code, allowed_global
+from course.tile.merging import Made, Merging
 from course.tile.operators import Operators, plain, said
 from course.tile.run import Run
 from course.tile.semantic import Semantic
@@ -75,6 +76,7 @@ class Expressions(Operators):
     run: Run
     semantic: Semantic
     frame: Frame
+    loads: Merging
     call_JitFunction: Callable[..., Any]
     _signatures: dict[Any, tuple[bool, bool]]
 
@@ -192,6 +194,24 @@ class Expressions(Operators):
         function = plain(self.value(node.func))
         if function is tl.static_assert:
             return self._static_assert(node)
+        return self._load(node) if function is tl.load else self._called(node, function)
+
+    def _load(self, node: ast.Call) -> Any:
+        """A load, or what an equal one has given, as the compiler merges them."""
+        read = self.loads.text_and_names(node)
+        if read is None:
+            return self._called(node, tl.load)
+        text, names = read
+        variables = self.frame.vars
+        seen = (self.run.programs, *(variables.get(name) for name in names))
+        made = self.loads.known(text, seen, self.run.memory.writes)
+        if made is not None:
+            return made.result
+        result = self._called(node, tl.load)
+        self.loads.made[text] = Made(seen, self.run.memory.writes, result)
+        return result
+
+    def _called(self, node: ast.Call, function: Any) -> Any:
         args: list[Any] = []
         for item in node.args:
             if isinstance(item, ast.Starred):

@@ -35,6 +35,7 @@ class Loops(Expressions):
         while True:
             self.at(node)
             self.run.step()
+            self.loads.forget()
             test = self.condition(self.value(node.test), node)
             if isinstance(test, bool):
                 if not test:
@@ -43,6 +44,7 @@ class Loops(Expressions):
                 self._leave(waiting, ~test)
             self.block(node.body)
         self._rejoin(waiting)
+        self.loads.forget()
 
     def _leave(self, waiting: Waiting, done: np.ndarray) -> None:
         """Some programs wait at the end of the loop; the group goes on without them."""
@@ -123,6 +125,7 @@ class Loops(Expressions):
             self.block(node.body)
             iteration += 1
         self._rejoin(waiting)
+        self.loads.forget()
 
 
 def _bounds(args: list[Any], named: dict[str, Any]) -> tuple[Any, Any, Any]:

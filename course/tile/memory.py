@@ -47,6 +47,8 @@ class Memory:
         self.meter = meter
         self.histories: dict[int, History] = {}
         self.ordered_by_locks = ordered_by_locks
+        #: stores and atomics so far
+        self.writes = 0
 
     # ------------------------------------------------------------ accesses
 
@@ -84,6 +86,7 @@ class Memory:
         self, pointer: Value, value: Value, mask: Value | None, descriptor: bool = False
     ) -> None:
         """Stores elements where the mask is true."""
+        self.writes += 1
         dtype = _stored_type(pointer.type.scalar.element_ty)
         active = _mask(mask)
         if active is not None and not active.any():
@@ -118,6 +121,7 @@ class Memory:
         descriptor: bool = False,
     ) -> Value:
         """Updates elements in the order of the programs; gives what each found."""
+        self.writes += 1
         element = pointer.type.scalar.element_ty
         dtype = _stored_type(element)
         active = _mask(mask)

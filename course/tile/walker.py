@@ -20,6 +20,7 @@ from course.tile.expressions import Frame, plain
 from course.tile.functions import code_of
 from course.tile.groups import Disagreement, joined, places, taken
 from course.tile.loops import Loops
+from course.tile.merging import Merging
 from course.tile.run import Run
 from course.tile.semantic import Semantic
 from course.tile.values import Value
@@ -35,6 +36,7 @@ class Walker(Loops):
         self.run = run
         self.semantic = Semantic(Builder(run))
         self.depth = 0
+        self.loads = Merging()
         self._signatures = {}
         self.frame: Frame
 
@@ -93,6 +95,11 @@ class Walker(Loops):
 
     def block(self, statements: list[ast.stmt]) -> None:
         """Runs statements until all programs of the group have returned."""
+        made, self.loads.made = self.loads.made, {}
+        self._run(statements)
+        self.loads.made = made
+
+    def _run(self, statements: list[ast.stmt]) -> None:
         run = self.run
         for statement in statements:
             self.at(statement)
@@ -213,13 +220,14 @@ class Walker(Loops):
         test = self.condition(self.value(node.test), node)
         if isinstance(test, bool):
             self.block(node.body if test else node.orelse)
-            return
-        self._split(
-            [
-                (np.flatnonzero(test), lambda: self.block(node.body)),
-                (np.flatnonzero(~test), lambda: self.block(node.orelse)),
-            ]
-        )
+        else:
+            self._split(
+                [
+                    (np.flatnonzero(test), lambda: self.block(node.body)),
+                    (np.flatnonzero(~test), lambda: self.block(node.orelse)),
+                ]
+            )
+        self.loads.forget()
 
     def _split(self, parts: list[tuple[np.ndarray, Callable[[], None]]]) -> None:
         """Runs each part with its rows of the group, then puts the groups together."""
@@ -266,6 +274,7 @@ class Walker(Loops):
         value = self.value(node.test)
         test = self.condition(value, node)
         runtime = isinstance(value, tl.tensor)
+        self.loads.forget()
         if isinstance(test, bool):
             chosen = self.value(node.body if test else node.orelse)
             return self.semantic.to_tensor(chosen) if runtime else chosen
@@ -277,6 +286,7 @@ class Walker(Loops):
                 (parts[1], lambda: sides.append(self.semantic.to_tensor(self.value(node.orelse)))),
             ]
         )
+        self.loads.forget()
         return self._joined_values(sides, parts, self.run.count, "the conditional expression")
 
 
