@@ -335,6 +335,20 @@ ex.read_the_ptx
 
 # %% read_the_ptx
 # Entries may be numbers or arithmetic: 64 * 64 is as good as 4096.
+read_the_ptx = {
+    "multiply_adds": ...,
+    "fma_a_thread": ...,
+    "work_of_an_mma": ...,
+    "mma_a_warp": ...,
+    "wgmma_a_group": ...,
+    "fma_per_mma": ...,
+    "sums_a_thread": ...,
+    "smallest_k": ...,
+    "smallest_k_int8": ...,
+    "tf32_mma": ...,
+    "ieee_mma": ...,
+    "bits_kept": ...,
+}
 ### BEGIN SOLUTION
 read_the_ptx = {
     "multiply_adds": 64 * 64 * 32,
