@@ -3596,11 +3596,11 @@ def attend_chunk(
     if chunk == chunks - 1:
         all_chunks = tl.arange(0, CHUNKS)
         there = all_chunks < chunks
-        part = head * chunks + all_chunks
-        ms = tl.load(greatest + part, mask=there, other=float("-inf"))
+        places = head * chunks + all_chunks
+        ms = tl.load(greatest + places, mask=there, other=float("-inf"))
         factor = tl.exp(ms - tl.max(ms, 0))
-        whole = tl.sum(factor * tl.load(totals + part, mask=there, other=0.0), 0)
-        sums = tl.load(parts + part[:, None] * D + d, mask=there[:, None], other=0.0)
+        whole = tl.sum(factor * tl.load(totals + places, mask=there, other=0.0), 0)
+        sums = tl.load(parts + places[:, None] * D + d, mask=there[:, None], other=0.0)
         tl.store(out + head * D + d, tl.sum(factor[:, None] * sums, 0) / whole)
 
 
