@@ -17,6 +17,8 @@ from course.bench import processes
 from course.bench.checks import solution_of
 from course.bench.kernels import WORKLOADS
 from course.bench.report import FirstCheck, Peak, Race, Report, Speed, machine, show
+from course.tile.available import has_triton
+from course.tile.bench_rows import ROWS
 
 #: How many times faster than the simulator; the long one is left out by --quick.
 RACES = {
@@ -28,7 +30,7 @@ RACES = {
 LONG_RACE = "matmul 128 x 128"
 SPEED = "matmul 512 x 512"
 PEAKS = ("matmul 1024 x 1024", "vector add of 2^24")
-LAUNCHES, SPEED_LAUNCHES = 16, 3
+LAUNCHES, SPEED_LAUNCHES, TILE_LAUNCHES = 16, 3, 4
 FIRST_CHECKS = 2  # of the slowest exercises
 FILE_WIDTH = 100  # where nobody knows how wide it will be shown
 
@@ -81,6 +83,11 @@ def measure(report: Report, quick: bool, progress: Console) -> None:
             say(f"{name} on Numba's simulator" + (": over a minute" if name == LONG_RACE else ""))
             simulator = processes.on_simulator(name)
         report.races.append(Race(name, engine, simulator, target))
+    for name, row in ROWS.items() if has_triton() else ():
+        say(f"{name} on the engine")
+        engine = processes.on_tiles(name, TILE_LAUNCHES)
+        say(f"{name} on Triton's interpreter")
+        report.tiles.append(Race(name, engine, processes.on_interpreter(name), row.target))
     say(f"{SPEED} on the engine")
     speed = processes.on_engine(SPEED, SPEED_LAUNCHES)
     report.speeds.append(Speed(SPEED, speed, WORKLOADS[SPEED].multiply_adds))
@@ -90,7 +97,8 @@ def measure(report: Report, quick: bool, progress: Console) -> None:
         report.peaks.append(Peak(name, one.seconds[0], one.peak_bytes))
     say("the check of every exercise")
     report.checks.extend(processes.checks())
-    for times in report.slowest_first[:FIRST_CHECKS]:
+    numba = [times for times in report.slowest_first if times.compile_s is None]
+    for times in numba[:FIRST_CHECKS]:
         say(f"the first check of a fresh process: {times.exercise}")
         report.first_checks.append(
             FirstCheck(

@@ -18,6 +18,7 @@ from course import exercises
 from course.check import VISIBLE_SEED, check_number_source, check_source
 from course.exercise import Case, Exercise, KernelExercise
 from course.faults import Outcome
+from course.tile.available import has_triton
 
 ROOT = Path(__file__).resolve().parents[2]
 HIDDEN_SEED = "bench"  # no owner's
@@ -27,7 +28,9 @@ HIDDEN_SEED = "bench"  # no owner's
 class CheckTimes:
     """One exercise's solution: seconds of the visible cases, and of all hidden ones.
 
-    The processor's seconds are what it would take on a machine without other work.
+    The processor's seconds are what it would take on a machine without other work. Of a Triton
+    exercise, what the first check takes more than the second is told apart: `compile_s` is the
+    compiler's, of the visible cases and of the hidden ones together.
     """
 
     lesson: str
@@ -36,6 +39,7 @@ class CheckTimes:
     check_processor_s: float
     hidden_s: float | None
     hidden_processor_s: float | None
+    compile_s: float | None = None
 
 
 def seconds_of(
@@ -68,10 +72,20 @@ def every_check(root: Path = ROOT) -> Iterator[CheckTimes]:
     for lesson in read_lessons(root):
         for exercise in lesson.exercises:
             source = lesson.solutions[exercise.name]
-            check = seconds_of(exercise, source)
             cases = hidden_cases(exercise.name, HIDDEN_SEED)
-            hidden = seconds_of(exercise, source, cases) if cases else (None, None)
-            yield CheckTimes(lesson.name, exercise.name, *check, *hidden)
+            triton = isinstance(exercise, KernelExercise) and exercise.dialect == "triton"
+            if triton and not has_triton():
+                continue
+            first = 0.0
+            if triton:
+                first = seconds_of(exercise, source)[0]
+                first += seconds_of(exercise, source, cases)[0] if cases else 0.0
+            check = seconds_of(exercise, source)
+            hidden_s, hidden_cpu = seconds_of(exercise, source, cases) if cases else (None, None)
+            compiling = max(0.0, first - check[0] - (hidden_s or 0.0)) if triton else None
+            yield CheckTimes(
+                lesson.name, exercise.name, check[0], check[1], hidden_s, hidden_cpu, compiling
+            )
 
 
 def solution_of(name: str, root: Path = ROOT) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ KERNELS = Path(__file__).with_name("kernels.py")
 
 def on_engine(name: str, times: int) -> Timed:
     """Launches a workload on the engine, metered and with every check."""
-    return _timed([sys.executable, "-m", "course.bench.kernels", name, str(times)], simulator=False)
+    return _timed([sys.executable, "-m", "course.bench.kernels", name, str(times)])
 
 
 def on_simulator(name: str) -> Timed:
@@ -27,8 +28,23 @@ def on_simulator(name: str) -> Timed:
     return _timed([sys.executable, "-P", str(KERNELS), name, "1"], simulator=True)
 
 
-def _timed(command: list[str], simulator: bool) -> Timed:
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1" if simulator else "0"}
+def on_tiles(name: str, times: int) -> Timed:
+    """Launches a Triton kernel on the engine, metered and with every check."""
+    return _timed([sys.executable, "-m", "course.tile.bench_rows", name, str(times)])
+
+
+def on_interpreter(name: str) -> Timed:
+    """Launches a Triton kernel once on Triton's own interpreter."""
+    command = [sys.executable, "-m", "course.tile.bench_rows", name, "1"]
+    return _timed(command, interpreter=True)
+
+
+def _timed(command: list[str], simulator: bool = False, interpreter: bool = False) -> Timed:
+    environment = {
+        **os.environ,
+        "NUMBA_ENABLE_CUDASIM": "1" if simulator else "0",
+        "TRITON_INTERPRET": "1" if interpreter else "0",
+    }
     done = subprocess.run(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True
     )
@@ -36,12 +52,16 @@ def _timed(command: list[str], simulator: bool) -> Timed:
 
 
 def checks() -> Iterator[CheckTimes]:
-    """Times the check of every exercise, in one process."""
+    """Times the check of every exercise, in one process that finds nothing compiled."""
     command = [sys.executable, "-m", "course.bench.checks"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            yield CheckTimes(**json.loads(line))
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "TRITON_CACHE_DIR": cache}
+        with subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                yield CheckTimes(**json.loads(line))
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
 

@@ -18,6 +18,8 @@ from course.bench import checks, processes, report
 from course.bench.checks import CheckTimes
 from course.bench.kernels import WORKLOADS, Timed, Workload, timed
 from course.bench.report import Peak, Race, Speed
+from course.tile.available import has_triton
+from course.tile.bench_rows import ROWS
 
 
 def race(engine_s: list[float], simulator_s: float | None, target: float = 500) -> Race:
@@ -81,16 +83,23 @@ class Fakes:
         self.simulated.append(name)
         return Timed([8.0], [8.0], 90_000_000)
 
+    def on_tiles(self, name: str, times: int) -> Timed:
+        return Timed([0.9] + [0.02] * (times - 1), [0.02] * times, 250_000_000)
+
+    def on_interpreter(self, name: str) -> Timed:
+        return Timed([0.25], [0.25], 250_000_000)
+
     def checks(self) -> Iterator[CheckTimes]:
         yield CheckTimes("01_threads", "vector_add", 0.01, 0.01, 0.02, 0.02)
         yield CheckTimes("04_matmul", "matmul_tiled", 1.5, 0.3, 0.5, 0.1)
         yield CheckTimes("05_roofline", "waves", 0.001, 0.001, None, None)
+        yield CheckTimes("06_hello_triton", "triton_add", 1.6, 0.3, 4.5, 0.1, 3.25)
 
 
 @pytest.fixture
 def fakes(monkeypatch: pytest.MonkeyPatch) -> Fakes:
     fake = Fakes()
-    for name in ("on_engine", "on_simulator", "checks"):
+    for name in ("on_engine", "on_simulator", "on_tiles", "on_interpreter", "checks"):
         monkeypatch.setattr(processes, name, getattr(fake, name))
     monkeypatch.setattr(processes, "first_check", lambda exercise, solution: 0.3)
     monkeypatch.setattr(processes, "import_seconds", lambda module: 0.7)
@@ -129,12 +138,37 @@ def test_a_run_has_every_row_that_is_promised(tmp_path: Path, fakes: Fakes) -> N
     assert result["command"].startswith("python -m course.bench")
 
 
+@pytest.mark.skipif(not has_triton(), reason="Triton has no wheel for this system")
+def test_a_run_has_a_row_for_each_triton_kernel_beside_the_interpreter(
+    tmp_path: Path, fakes: Fakes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = run(tmp_path)
+    rows = {row["name"]: row for row in result["beside_the_interpreter"]}
+    assert rows.keys() == ROWS.keys()
+    softmax = rows["Triton softmax 1823 x 781"]
+    assert softmax["ratio"] == pytest.approx(12.5)
+    assert softmax["target_ratio"] == 10
+    assert softmax["met"] is True
+    assert {"torch", "triton"} <= result["machine"].keys()
+    assert "12.5" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not has_triton(), reason="Triton has no wheel for this system")
+@pytest.mark.slow
+def test_a_triton_row_gives_right_results_on_the_engine_and_on_the_interpreter() -> None:
+    name = "FlashAttention backward of q, N 512"
+    assert len(processes.on_tiles(name, 2).seconds) == 2
+    assert len(processes.on_interpreter(name).seconds) == 1
+
+
 def test_the_slowest_check_comes_first_and_is_tried_in_a_fresh_process(
     tmp_path: Path, fakes: Fakes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = run(tmp_path)
-    assert [row["exercise"] for row in result["checks"]] == ["matmul_tiled", "vector_add", "waves"]
-    assert [row["met"] for row in result["checks"]] == [False, True, True]
+    names = ["triton_add", "matmul_tiled", "vector_add", "waves"]
+    assert [row["exercise"] for row in result["checks"]] == names
+    assert [row["met"] for row in result["checks"]] == [True, False, True, True]
+    assert result["checks"][0]["compile_s"] == 3.25
     assert result["first_checks"][0]["exercise"] == "matmul_tiled"
     assert result["first_checks"][0]["check_s"] == 0.3
     shown = capsys.readouterr().out
