@@ -41,11 +41,10 @@ def assembly(D: int, warps: int = 4) -> str:
     return to_ptx(source_of(mean_square, (torch.empty(4, D), torch.empty(4), D), options), 80).ptx
 
 
-def spilled(D: int, warps: int) -> int:
+def spilled(D: int, warps: int) -> int | None:
     row = torch.empty(1, D)
-    return compile_for(
-        normalise, (row, row, D), {"BLOCK": D, "num_warps": warps}, target=90
-    ).spill_bytes
+    options = {"BLOCK": D, "num_warps": warps}
+    return compile_for(normalise, (row, row, D), options, target=90).spill_bytes
 
 
 @pytest.mark.parametrize(
@@ -91,6 +90,6 @@ def test_loads_are_wide_where_the_row_length_is_a_multiple_of_16() -> None:
 
 
 def test_more_warps_hold_a_longer_row_until_it_is_all_registers() -> None:
-    assert spilled(32768, 4) > 0
+    assert spilled(32768, 4)
     assert spilled(32768, 16) == 0
-    assert spilled(65536, 32) > 0
+    assert spilled(65536, 32)
