@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 
 from course.answers import check_number_source as check_number_source
 from course.answers import check_numbers as check_numbers
@@ -45,11 +46,26 @@ def check_function(exercise: KernelExercise, function: object, detailed: bool = 
         source = function_source(python)
         if not source.strip():
             return _refused(exercise, "no_source", name=getattr(python, "__name__", "?"))
-        return check_source(exercise, source, runner=Engine(printing=True), detailed=detailed)
+        verdict = check_source(exercise, source, runner=Engine(printing=True), detailed=detailed)
+        return verdict if exercise.dialect == "numba" else _with_other_gpus(verdict)
     except KernelFault as fault:
         return Stages(exercise, "", detailed).faulted(fault)
     except Exception:
         return not_measured(exercise, traceback.format_exc())
+
+
+def _with_other_gpus(verdict: Verdict) -> Verdict:
+    """The verdict, with what other GPUs make of this kernel and of those checked before it.
+
+    Where that is not known yet, it is found out in the background, for the next verdict.
+    """
+    from course.tile import findings, gate
+
+    sources = gate.passed()
+    if verdict.outcome is Outcome.PASS:
+        findings.in_background(verdict.exercise, sources)
+    found = tuple(finding.sentence for finding in findings.pending_findings())
+    return replace(verdict, next_steps=(*verdict.next_steps, *found))
 
 
 def check_source(

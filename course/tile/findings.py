@@ -47,7 +47,8 @@ _told: set[tuple[str, str]] = set()
 def in_background(label: str, sources: Iterable[Source]) -> None:
     """Compiles kernels for the other targets in a child of this process.
 
-    A search under the same label that is still going on is given up: its kernel is an old one.
+    A search under the same label that is still going on is given up, where its kernel is an older
+    one.
 
     Args:
         label: what was checked, an exercise's name.
@@ -57,6 +58,8 @@ def in_background(label: str, sources: Iterable[Source]) -> None:
     for source in sources:
         for target in OTHER_TARGETS:
             asked[gate.key_of(source, target)] = (source, target)
+    if label in _searches and _searches[label].asked.keys() == asked.keys():
+        return  # the same cell again
     _end(label)
     unknown = {key: job for key, job in asked.items() if gate.known(key, binary=False) is None}
     child = None

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cache
@@ -90,6 +91,8 @@ class Setting:
 
 _setting = Setting()
 _found: dict[str, Found] = {}
+#: What was compiled for `TARGET` and may be compiled for the others, later: the last ones.
+_passed: deque[Source] = deque(maxlen=64)
 
 
 def work_in_place(assembler: Assembler = compiler.assembled, others: bool = False) -> None:
@@ -129,11 +132,20 @@ def compile_for(
             limit=shared_limit(target),
             target=compiler.shown(target),
         )
+    if target == TARGET:
+        _passed.append(source)
     if _setting.others:
         for other in OTHER_TARGETS:
             _raised(find(source, other, binary=False, once_for_all_alignments=True))
     # Who did not ask hears nothing of registers, whoever asked before.
     return found if binary else replace(found, registers=None, spill_bytes=None)
+
+
+def passed() -> list[Source]:
+    """What has passed the gate since this was last asked."""
+    sources = list(_passed)
+    _passed.clear()
+    return sources
 
 
 def _raised(found: Found) -> Resources:

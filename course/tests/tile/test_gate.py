@@ -1,5 +1,6 @@
 """What Triton's compiler refuses is refused here, with its message and the line."""
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -14,6 +15,7 @@ import torch
 import triton
 import triton.language as tl
 
+from course import exercises
 from course.faults import KernelFault, Outcome
 from course.tests.tile import cases
 from course.tile import bounded, compiler, findings, gate
@@ -273,6 +275,40 @@ def test_what_fits_everywhere_is_not_spoken_of(monkeypatch):
     assert found_in_the_background("add", (case.kernel, case.args, case.constants)) == []
     monkeypatch.setattr(bounded.os, "fork", _never)
     assert found_in_the_background("add", (case.kernel, case.args, case.constants)) == []
+
+
+WIDE = """\
+import triton
+import triton.language as tl
+
+BLOCK = 1024
+
+@triton.jit
+def triton_add(x_ptr, y_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < N)
+    y = tl.load(y_ptr + offsets, mask=offsets < N)
+    tl.store(out_ptr + offsets, x + y, mask=offsets < N)
+"""
+
+
+def test_a_check_tells_what_another_gpu_cannot_hold_with_the_next_verdict(monkeypatch, tmp_path):
+    monkeypatch.setitem(gate.SHARED_LIMITS, 75, -1)
+    file = tmp_path / "cell.py"
+    file.write_text(WIDE)
+    spec = importlib.util.spec_from_file_location("cell", file)
+    cell = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(cell)
+    first = exercises.triton_add.check(cell.triton_add)
+    assert first.outcome is Outcome.PASS
+    assert not [step for step in first.next_steps if "T4" in step]
+    deadline = time.monotonic() + 60
+    told = []
+    while not told and time.monotonic() < deadline:
+        time.sleep(0.1)
+        told = [s for s in exercises.triton_add.check(cell.triton_add).next_steps if "T4" in s]
+    assert told[0].startswith("On a T4 (compute capability 7.5) `triton_add` does not fit")
+    assert exercises.triton_add.check(cell.triton_add).next_steps == first.next_steps
 
 
 def test_a_newer_check_ends_the_search_of_an_older_one():
