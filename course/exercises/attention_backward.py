@@ -117,11 +117,11 @@ def gradients(
 def gradient_sizes(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, dout: np.ndarray, causal: bool
 ) -> dict[str, np.ndarray]:
-    """The same sums with every term's absolute value."""
+    """The same sums with every product's absolute value: dp and delta are sums that cancel."""
     weights, _ = _softmax(q, k, causal)
-    dweights = dout @ v.swapaxes(-1, -2)
+    dweights = np.abs(dout) @ np.abs(v).swapaxes(-1, -2)
     delta = np.sum(weights * dweights, axis=-1, keepdims=True)
-    terms = weights * (np.abs(dweights) + np.abs(delta)) / np.sqrt(q.shape[-1])
+    terms = weights * (dweights + delta) / np.sqrt(q.shape[-1])
     return {
         "dq": terms @ np.abs(k),
         "dk": terms.swapaxes(-1, -2) @ np.abs(q),
