@@ -1,26 +1,38 @@
 """Wrong kernels and wrong answers, made from right ones by small edits of the syntax tree.
 
-A mutant is a whole solution cell with one edit of `autograder.mutant_statements`
-or `autograder.mutant_expressions`. Numeric exercises
-have their entries changed by one, by a factor, or left out.
+A mutant is a whole solution cell with one edit of `autograder.mutant_statements` or
+`autograder.mutant_expressions`, or, where the cell is Triton's, of `autograder.mutant_triton`.
+Numeric exercises have their entries changed by one, by a factor, or left out.
 """
 
 from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from autograder.mutant_expressions import EXPRESSION_RULES
+from autograder.mutant_expressions import EXPRESSION_RULES, ExpressionRule
 from autograder.mutant_scope import Scope, same
-from autograder.mutant_statements import BODY_RULES, STATEMENT_RULES
+from autograder.mutant_statements import (
+    BODY_RULES,
+    STATEMENT_RULES,
+    BodyRule,
+    StatementRule,
+)
+from autograder.mutant_triton import (
+    TRITON_BODY_RULES,
+    TRITON_EXPRESSION_RULES,
+    TRITON_STATEMENT_RULES,
+)
 from course.exercise import Exercise, KernelExercise, NumberExercise
-from course.formula import evaluate
+from course.formula import Number, evaluate
 
 #: A changed entry is off by more than this many times its question's tolerance.
 CLEARLY_WRONG = 2.0
+#: Mutants of one Triton exercise: they run longer than Numba's, and a long kernel makes hundreds.
+MOST_TRITON = 60
 #: What an edit needs that names a smaller type; it is no part of the edit.
 _HELPER = "import numpy as np"
 
@@ -65,6 +77,8 @@ def mutants_of(exercise: Exercise, solution: str) -> tuple[Mutant, ...]:
     else:
         assert isinstance(exercise, KernelExercise)
         edits = _wrong_kernels(exercise, tree)
+        if exercise.dialect == "triton":
+            edits = iter(_spread(list(edits), MOST_TRITON))
     seen = {original}
     counts: dict[tuple[str, str], int] = {}
     found = []
@@ -76,6 +90,36 @@ def mutants_of(exercise: Exercise, solution: str) -> tuple[Mutant, ...]:
             found.append(Mutant(exercise.name, rule, was, becomes, count, line, source))
     # equal texts are told apart by where they stand, whatever the order of the rules
     return _numbered(found)
+
+
+def _spread(edits: Sequence[tuple[str, str]], most: int) -> list[tuple[str, str]]:
+    """At most so many different edits: one of every rule in turn, far from the one before."""
+    by_rule: dict[str, dict[str, None]] = {}
+    for rule, source in edits:
+        by_rule.setdefault(rule, {})[source] = None
+    turns = sorted(
+        (turn, number, rule, source)
+        for number, (rule, sources) in enumerate(by_rule.items())
+        for turn, source in enumerate(_apart(list(sources)))
+    )
+    chosen: dict[str, str] = {}
+    for _, _, rule, source in turns:
+        if len(chosen) < most:
+            chosen.setdefault(source, rule)
+    return [(rule, source) for source, rule in chosen.items()]
+
+
+def _apart(sources: list[str]) -> list[str]:
+    """The first, the one in the middle, then the middles of what lies between."""
+    order: list[int] = []
+    parts = 1
+    while len(order) < len(sources):
+        for part in range(parts):
+            at = part * len(sources) // parts
+            if at not in order:
+                order.append(at)
+        parts *= 2
+    return [sources[at] for at in order]
 
 
 def _numbered(mutants: Sequence[Mutant]) -> tuple[Mutant, ...]:
@@ -134,44 +178,58 @@ def _places(root: ast.AST) -> Iterator[_Place]:
                     yield from _places(item)
 
 
+@dataclass(frozen=True)
+class _Rules:
+    """The edits of one dialect, by name."""
+
+    bodies: Mapping[str, BodyRule]
+    statements: Mapping[str, StatementRule]
+    expressions: Mapping[str, ExpressionRule]
+
+
+_NUMBA = _Rules(BODY_RULES, STATEMENT_RULES, EXPRESSION_RULES)
+_TRITON = _Rules(TRITON_BODY_RULES, TRITON_STATEMENT_RULES, TRITON_EXPRESSION_RULES)
+
+
 def _wrong_kernels(exercise: KernelExercise, tree: ast.Module) -> Iterator[tuple[str, str]]:
+    numba = exercise.dialect == "numba"
+    rules = _NUMBA if numba else _TRITON
     for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
-        scope = Scope.of(tree, function)
-        yield from _in_function(tree, function, scope)
+        yield from _in_function(tree, function, Scope.of(tree, function), rules)
     chosen = set(exercise.constants)  # another allowed choice is no mistake
     for statement in tree.body:
-        if isinstance(statement, ast.Assign):
+        if numba and isinstance(statement, ast.Assign):
             names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
             if not names & chosen:
-                yield from _in_expressions(tree, statement, Scope.of(tree, None))
+                yield from _in_expressions(tree, statement, Scope.of(tree, None), rules)
 
 
 def _in_function(
-    tree: ast.Module, function: ast.FunctionDef, scope: Scope
+    tree: ast.Module, function: ast.FunctionDef, scope: Scope, rules: _Rules
 ) -> Iterator[tuple[str, str]]:
-    for name, body_rule in BODY_RULES.items():
+    for name, body_rule in rules.bodies.items():
         for body in body_rule(function.body, scope):
             yield name, _with(tree, _Place(function, "body", None), body)
     for place in list(_places(function)):
         node = place.node
         if isinstance(node, ast.stmt) and place.index is not None:
             block = getattr(place.parent, place.field)
-            for name, statement_rule in STATEMENT_RULES.items():
+            for name, statement_rule in rules.statements.items():
                 for new in statement_rule(node, scope):
                     whole = [*block[: place.index], *new, *block[place.index + 1 :]]
                     yield name, _with(tree, _Place(place.parent, place.field, None), whole)
     for statement in function.body:
-        yield from _in_expressions(tree, statement, scope)
+        yield from _in_expressions(tree, statement, scope, rules)
 
 
 def _in_expressions(
-    tree: ast.Module, statement: ast.stmt, scope: Scope
+    tree: ast.Module, statement: ast.stmt, scope: Scope, rules: _Rules
 ) -> Iterator[tuple[str, str]]:
     for place in list(_places(statement)):
         node = place.node
         if not isinstance(node, ast.expr) or (place.field == "func"):
             continue
-        for name, rule in EXPRESSION_RULES.items():
+        for name, rule in rules.expressions.items():
             for new in rule(node, scope, place.parent):
                 if not same(node, new):
                     yield name, _with(tree, place, new)
@@ -207,10 +265,15 @@ def _wrong_entries(exercise: NumberExercise, tree: ast.Module) -> Iterator[tuple
     answers = [s for s in tree.body if isinstance(s, ast.Assign) and isinstance(s.value, ast.Dict)]
     entries = answers[-1].value
     assert isinstance(entries, ast.Dict)
+    names: dict[str, Number] = {}
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and not isinstance(statement.value, ast.Dict):
+            known = evaluate(statement.value, names)
+            names |= {name.id: known for name in statement.targets if isinstance(name, ast.Name)}
     for index, (key, value) in enumerate(zip(entries.keys, entries.values, strict=True)):
         assert isinstance(key, ast.Constant)
         rtol = exercise.questions[str(key.value)].rtol
-        right = float(evaluate(value))
+        right = float(evaluate(value, names))
         for name, operator, by, changed in (
             ("one more", ast.Add(), 1, right + 1),
             ("one less", ast.Sub(), 1, right - 1),

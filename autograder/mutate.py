@@ -25,8 +25,9 @@ from autograder.judge import HELD_OUT, course_check, judge_cell
 from autograder.lessons import lessons
 from autograder.mutants import Mutant, mutants_of
 from autograder.witness import solutions_of
-from course.exercise import Case, Exercise
+from course.exercise import Case, Exercise, KernelExercise
 from course.faults import Outcome
+from course.runner import Engine
 from course.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -111,34 +112,41 @@ class Tally:
 def judged(
     exercise: Exercise, mutants: Iterable[Mutant], seeds: Sequence[Seed] = SEEDS
 ) -> Iterator[Fate]:
-    """Judges each mutant as a submission is, once for each seed until one lets it pass."""
+    """Judges each mutant as a submission is, once for each seed until one lets it pass.
+
+    Triton's compiler takes longer than all the rest and refuses few of them: only what passes
+    without it is judged again with it.
+    """
     for mutant in mutants:
-        visible: list[Verdict] = []  # the same for every seed
+        if isinstance(exercise, KernelExercise) and exercise.dialect == "triton":
+            quick = _fate(exercise, mutant, seeds, compiles=False)
+            if not quick.survived:
+                yield quick
+                continue
+        yield _fate(exercise, mutant, seeds)
 
-        def check(
-            of: Exercise,
-            source: str,
-            cases: Sequence[Case] | None,
-            seed: int,
-            visible: list[Verdict] = visible,
-        ) -> Verdict:
-            if cases is not None:
-                return course_check(of, source, cases, seed)
-            if not visible:
-                visible.append(course_check(of, source, None, seed))
-            return visible[0]
 
-        started = time.process_time()
-        survived = False
-        verdicts = []
-        for seed in seeds:
-            verdicts.append(judge_cell(exercise, mutant.source, seed, check))
-            survived = verdicts[-1].outcome is Outcome.PASS and verdicts[-1].credit >= 1.0
-            if survived or verdicts[-1].case_label != HELD_OUT:
-                break
-        by_hidden = visible[0].outcome is Outcome.PASS and not survived
-        seconds = time.process_time() - started
-        yield Fate(mutant, verdicts[-1].outcome, survived, by_hidden, seconds)
+def _fate(exercise: Exercise, mutant: Mutant, seeds: Sequence[Seed], compiles: bool = True) -> Fate:
+    visible: list[Verdict] = []  # the same for every seed
+
+    def check(of: Exercise, source: str, cases: Sequence[Case] | None, seed: int) -> Verdict:
+        if cases is not None:
+            return course_check(of, source, cases, seed, Engine(compiles=compiles))
+        if not visible:
+            visible.append(course_check(of, source, None, seed, Engine(compiles=compiles)))
+        return visible[0]
+
+    started = time.process_time()
+    survived = False
+    verdicts = []
+    for seed in seeds:
+        verdicts.append(judge_cell(exercise, mutant.source, seed, check))
+        survived = verdicts[-1].outcome is Outcome.PASS and verdicts[-1].credit >= 1.0
+        if survived or verdicts[-1].case_label != HELD_OUT:
+            break
+    by_hidden = visible[0].outcome is Outcome.PASS and not survived
+    seconds = time.process_time() - started
+    return Fate(mutant, verdicts[-1].outcome, survived, by_hidden, seconds)
 
 
 def _judge_some(stem: str, name: str, mutants: Sequence[Mutant]) -> list[Fate]:

@@ -73,11 +73,13 @@ Runner = Callable[[Run], Ran]
 class Engine:
     """Runs launches on the engine, in this process; compiles a cell once for all its cases.
 
-    One instance serves one check. `printing` lets the kernel's `print` through.
+    One instance serves one check. `printing` lets the kernel's `print` through; `compiles` sends
+    Triton's kernels through Triton's compiler, too (see `course.tile.engine`).
     """
 
-    def __init__(self, printing: bool = False) -> None:
+    def __init__(self, printing: bool = False, compiles: bool = True) -> None:
         self.printing = printing
+        self.compiles = compiles
         self._source: str | None = None
         self._kernels: Mapping[str, Function] = {}
         self._triton: Runner | None = None
@@ -113,7 +115,7 @@ class Engine:
         if self._triton is None:
             from course.tile.engine import TileEngine
 
-            self._triton = TileEngine(self.printing)
+            self._triton = TileEngine(self.printing, self.compiles)
         return self._triton(run)
 
 
