@@ -208,10 +208,11 @@ print("each row of weights adds up to", sums.min().item(), "to", sums.max().item
 #
 # ### Exercise: `flash_lse` (40 minutes)
 #
-# Take your kernels of lesson 10, `flash_forward` and `flash_causal`, into one, with `causal` as an
-# argument of the launcher and a `tl.constexpr` of the kernel. Then add what is new: one more row
-# of outputs. If you have computed with exp2, mind the base: everybody who reads lse takes it for
-# natural logarithms. There are H heads now, one after the other in memory: an axis of the grid.
+# Take your kernels of lesson 10, `flash_forward` and `flash_causal`, into one, with `causal` as
+# an argument of the launcher and a `tl.constexpr` of the kernel. Then add what is new: one more
+# row of outputs. If you have computed with exp2, mind the base: everybody who reads lse takes it
+# for natural logarithms. Heads lie one after the other in memory, as in lesson 10, and rows have
+# no gaps here.
 
 # %%
 ex.flash_lse
@@ -417,7 +418,7 @@ pictures.one_step()
 # Where kernels of this kind go wrong:
 #
 # - **The axis.** lse and delta belong to queries, and queries are rows: `lse[:, None]`. With square
-#   tiles `lse[None, :]` compiles as well and is wrong. So does a p that should have been turned.
+#   tiles `lse[None, :]` compiles as well and is wrong; so is a p that should have been turned.
 #   Take BR different from BC while you write, and the compiler sees it for you.
 # - **The scale.** s needs it, because the forward pass had it when it took lse. dk needs it once,
 #   at the end or in ds, not in both. dv does not: v comes after the softmax.
@@ -533,10 +534,9 @@ ex.flash_dkdv.check(flash_dkdv)
 # <details><summary>Would it be better to hold (BC, BR) tiles, keys down?</summary>
 # <p>Then <code>p</code> and <code>ds</code> come out turned already, and no <code>tl.trans</code>
 # of a float32 tile is needed: <code>tl.dot(k, tl.trans(q))</code>, and <code>lse[None, :]</code>.
-# The bytes are the same. On a GPU a turned operand of <code>tl.dot</code> that was loaded from
-# memory costs nothing, and one that was computed has to be moved between threads through shared
-# memory. Many real kernels hold keys down for that reason. The meter does not see the difference;
-# a clock might.</p>
+# The bytes are the same. A tile that was loaded can be read turned; one that was computed lies
+# spread over the registers of many threads, and turning it means moving it between them. Triton's
+# tutorial holds keys down. The meter does not see the difference; a clock might.</p>
 # </details>
 #
 # ## A tile of queries
