@@ -452,6 +452,23 @@ def wave_energy(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
     tl.store(out_ptr + i, 0.5 + 0.5 * s * s, mask=i < N)
 
 
+# %% wave_energy load_written_twice -> PASS
+# Nothing is written between the two loads, so the compiler makes one of them.
+import triton
+import triton.language as tl
+
+BLOCK = 1024
+
+
+@triton.jit
+def wave_energy(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < N
+    s = tl.sin(tl.load(x_ptr + offsets, mask=inside))
+    c = tl.cos(tl.load(x_ptr + offsets, mask=inside))
+    tl.store(out_ptr + offsets, s * s + 0.5 * c * c, mask=inside)
+
+
 # %% wave_energy by_a_helper -> PASS
 # A jitted helper in the same cell, blocks of 256 values.
 import triton
