@@ -359,6 +359,12 @@ def wave_energy(x_ptr, out_ptr, N, BLOCK: tl.constexpr):  # x, out: (N,)
 ex.wave_energy.check(wave_energy)
 
 # %% [markdown]
+# <details><summary>May the same <code>tl.load</code> stand there twice?</summary>
+# <p>Yes. As in Numba, the compiler loads once what is written twice, as long as nothing is stored
+# in between, and the meter counts it once. After a store it cannot know that the value is still the
+# same: <code>out</code> might be the same memory as <code>x</code>.</p>
+# </details>
+#
 # Compare your kernel with what torch.compile makes of the PyTorch expression:
 
 
