@@ -4204,13 +4204,13 @@ def flash_gqa(q, k, v):
     return out
 
 
-# %% flash_gqa a_row_a_query -> DOES_NOT_COMPILE
-# A tile of R rows: tl.dot wants at least 16.
+# %% flash_gqa keys_8_at_a_time -> DOES_NOT_COMPILE
+# A tile of 8 keys: tl.dot adds up at least 16 products at a time.
 import torch
 import triton
 import triton.language as tl
 
-BC = 32
+BC = 8
 
 
 @triton.jit
@@ -4248,7 +4248,7 @@ def flash_gqa(q, k, v):
     G, N, D = k.shape
     R = q.shape[0] // G
     out = torch.empty((G * R, D), device=q.device, dtype=q.dtype)
-    rows = triton.next_power_of_2(R)
+    rows = max(16, triton.next_power_of_2(R))
     attend_group[(G,)](q, k, v, out, N, R, k.stride(0), k.stride(1), D=D, BR=rows, BC=BC)
     return out
 
@@ -4499,6 +4499,55 @@ def flash_gqa(q, k, v):
     repeat[grid](k, keys, N, H // G, k.stride(0), k.stride(1), D=D, BC=64)
     repeat[grid](v, values, N, H // G, k.stride(0), k.stride(1), D=D, BC=64)
     one_query[(H,)](q, keys, values, out, N, N * D, D, D=D, BC=64)
+    return out
+
+
+# %% flash_gqa a_row_a_query -> PASS
+# A tile of no more rows than there are queries.
+import torch
+import triton
+import triton.language as tl
+
+BC = 32
+
+
+@triton.jit
+def attend_group(
+    q, k, v, out, N, R, head_stride, row_stride, D: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr
+):
+    group = tl.program_id(0)
+    d = tl.arange(0, D)
+    row = tl.arange(0, BR)[:, None]
+    asked = row < R
+    place = (group * R + row) * D + d
+    queries = tl.load(q + place, mask=asked, other=0.0)
+    m = tl.full((BR,), float("-inf"), tl.float32)
+    total = tl.zeros((BR,), tl.float32)
+    acc = tl.zeros((BR, D), tl.float32)
+    for start in range(0, N, BC):
+        columns = start + tl.arange(0, BC)
+        there = columns[:, None] < N
+        of_keys = group * head_stride + columns[:, None] * row_stride + d
+        keys = tl.load(k + of_keys, mask=there, other=0.0)
+        values = tl.load(v + of_keys, mask=there, other=0.0)
+        scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * D**-0.5
+        scores = tl.where(columns < N, scores, float("-inf"))
+        m_new = tl.maximum(m, tl.max(scores, 1))
+        rescale = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new[:, None])
+        total = total * rescale + tl.sum(weights, 1)
+        products = tl.dot(weights.to(values.dtype), values, input_precision="ieee")
+        acc = acc * rescale[:, None] + products
+        m = m_new
+    tl.store(out + place, acc / total[:, None], mask=asked)
+
+
+def flash_gqa(q, k, v):
+    G, N, D = k.shape
+    R = q.shape[0] // G
+    out = torch.empty((G * R, D), device=q.device, dtype=q.dtype)
+    rows = triton.next_power_of_2(R)
+    attend_group[(G,)](q, k, v, out, N, R, k.stride(0), k.stride(1), D=D, BR=rows, BC=BC)
     return out
 
 

@@ -61,7 +61,7 @@ def _weights(q: np.ndarray, k: np.ndarray, causal: bool) -> tuple[np.ndarray, np
     scores = q @ k.swapaxes(-1, -2) * scale
     size = np.abs(q) @ np.abs(k).swapaxes(-1, -2) * scale
     if causal:
-        scores[:, ~np.tri(*scores.shape[1:], dtype=bool)] = -np.inf
+        scores[:, np.triu(np.ones(scores.shape[1:], bool), 1)] = -np.inf
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return weights / weights.sum(axis=-1, keepdims=True), size
 
@@ -501,8 +501,8 @@ flash_gqa = KernelExercise(
     hints=(
         "The R queries of a group are a tile of queries: this is flash_forward with another "
         "meaning of its rows.",
-        "tl.dot wants at least 16 rows, and tl.arange a power of two: ROWS = max(16, "
-        "triton.next_power_of_2(R)), with a mask for the rows from R on.",
+        "R is no power of two, and tl.arange wants one; tensor cores multiply 16 rows at a time. "
+        "BR = max(16, triton.next_power_of_2(R)) rows, with a mask for those from R on.",
         "Row r of the tile is row g * R + r of q and out. What would an unmasked row R read?",
     ),
     parameters=(
