@@ -30,12 +30,16 @@ class TileEngine:
 
     One instance serves one check. `printing` lets the kernel's prints through. Without `compiles`
     no launch goes through the compiler: it saves seconds where a kernel need not be accepted,
-    and its resources count as nothing.
+    and its resources count as nothing. `together` is how many programs run at once, as many as
+    memory allows unless told.
     """
 
-    def __init__(self, printing: bool = False, compiles: bool = True) -> None:
+    def __init__(
+        self, printing: bool = False, compiles: bool = True, together: int | None = None
+    ) -> None:
         self.printing = printing
         self.compiles = compiles
+        self.together = together
         self._cell: TileCell | None = None
         self.compiled: dict[Any, gate.Resources] = {}
 
@@ -107,7 +111,7 @@ class _Launches:
             grid,
             options,
             printing=self.engine.printing,
-            together=None if cache is None else cache.multiprocessors,
+            together=self.engine.together if cache is None else cache.multiprocessors,
             listener=None if cache is None else cache.access,
         )
         traffic.shared_bytes = resources.shared_bytes

@@ -70,9 +70,24 @@ codes = st.integers(1, 6).flatmap(
 )
 
 
+numbers_of_a_tensor = st.lists(st.integers(-300, 300), min_size=1, max_size=48)
+
+
 @settings(max_examples=40, deadline=None)
-@given(codes, st.lists(st.integers(-300, 300), min_size=1, max_size=48))
+@given(codes, numbers_of_a_tensor)
 def test_programs_that_disagree_at_every_step(code, numbers):
+    disagreeing(code, numbers)
+
+
+@pytest.mark.slow
+@settings(max_examples=600, deadline=None)
+@given(codes, numbers_of_a_tensor)
+def test_hundreds_of_kernels_whose_programs_disagree_at_every_step(code, numbers):
+    disagreeing(code, numbers)
+
+
+def disagreeing(code, numbers):
+    """One random kernel, all programs at once and one by one: the same results and counts."""
     programs, block = len(code), 8
     n = max(len(numbers), programs * block)
     data = torch.tensor((numbers * n)[:n], dtype=torch.int32)
