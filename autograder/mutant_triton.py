@@ -222,7 +222,6 @@ def bounds(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
     for arguments in (
         (later, end, step),
         (begin, ast.BinOp(end, ast.Sub(), _ONE), step),
-        (begin, ast.BinOp(end, ast.Add(), step), step),
         (begin, later, step),
         (begin, end, ast.BinOp(step, ast.Mult(), ast.Constant(2))),
     ):

@@ -12,7 +12,8 @@ from autograder.mutate import Fate, ListError, Tally, judged, read_reasons
 from autograder.witness import solutions_of
 from course import exercises
 from course.exercise import Exercise
-from course.faults import Outcome
+from course.faults import KernelFault, Outcome
+from course.tile.gate import Resources
 
 SEEDS = ("test 1",)
 
@@ -49,6 +50,41 @@ def fate_of(stem: str, name: str, was: str, becomes: str) -> Fate:
             "tile = cuda.shared.array((TILE, 33), float32)",
             "tile = cuda.shared.array((TILE, 34), float32)",
             Outcome.BANK_CONFLICTS,
+        ),
+        (
+            "hello_triton",
+            "triton_add",
+            "tl.store(out_ptr + offsets, x + y, mask=inside)",
+            "tl.store(out_ptr + offsets, x + y)",
+            Outcome.OUT_OF_BOUNDS,
+        ),
+        (
+            "hello_triton",
+            "row_scale",
+            "rows = tl.program_id(0) * BM + tl.arange(0, BM)",
+            "rows = tl.program_id(1) * BM + tl.arange(0, BM)",
+            Outcome.RACE,
+        ),
+        (
+            "hello_triton",
+            "triton_add",
+            "",
+            "again = tl.load(y_ptr + offsets, mask=inside, volatile=True)",
+            Outcome.TOO_MUCH_TRAFFIC,
+        ),
+        (
+            "softmax",
+            "softmax_one_pass",
+            "x = tl.load(x_ptr + at, mask=columns < N, other=-float('inf'))",
+            "x = tl.load(x_ptr + at, other=0.0, mask=columns < N)",
+            Outcome.WRONG_ANSWER,
+        ),
+        (
+            "attention_backward",
+            "flash_delta",
+            "row_dots[triton.cdiv(H * N, ROWS),](out, dout, delta, H * N, D=D, ROWS=ROWS)",
+            "row_dots[H * N // ROWS,](out, dout, delta, H * N, D=D, ROWS=ROWS)",
+            Outcome.REJECTED,
         ),
     ],
 )
@@ -104,6 +140,88 @@ def test_mutants_of_one_solution_hold_every_kind_of_mistake() -> None:
         ("", "for again in range(2): ; cuda.syncthreads()"),
         ("", "if t != counts.shape[0] - 1:"),
     } <= edits
+
+
+def test_mutants_of_a_triton_cell_hold_every_kind_of_mistake() -> None:
+    _, mutants = exercise_and_mutants("softmax", "softmax_online")
+    edits = {(m.was, m.becomes) for m in mutants}
+    load = "x = tl.load(x_ptr + row + columns, mask=columns < N{})"
+    padded = load.format(", other=-float('inf')")
+    total = "total = total * tl.exp(top - shift) + tl.sum(tl.exp(x - shift), axis=0)"
+    store = "tl.store(out_ptr + row + columns, weights / total, mask={})"
+    assert {
+        (padded, "x = tl.load(x_ptr + row + columns)"),
+        (padded, load.format("")),
+        (padded, load.format(", other=0.0")),
+        (padded, padded.replace("< N", "<= N")),
+        (padded, padded.replace("< N", "< N - 1")),
+        (store.format("columns < N"), store.format("(columns < N) & (tl.program_id(0) > 0)")),
+        (total, "total = total + tl.sum(tl.exp(x - shift), axis=0)"),
+        (total, total.replace("tl.sum", "tl.max")),
+        (total, total.replace("axis=0", "axis=1")),
+        ("x = x.to(tl.float32)", "x = x"),
+        (
+            "new_top = tl.maximum(top, tl.max(x, axis=0))",
+            "new_top = tl.minimum(top, tl.max(x, axis=0))",
+        ),
+        ("for start in range(0, N, BLOCK):", "for start in range(0, N, BLOCK * 2):"),
+        ("for start in range(0, N, BLOCK):", "for start in range(0, N - 1, BLOCK):"),
+        ("shift = tl.where(top == -float('inf'), 0.0, top)", "shift = top"),
+        ("top = new_top", ""),
+        ("", store.format("columns < N")),
+    } <= edits
+
+
+def test_mutants_of_a_launcher_have_another_grid_other_types_and_other_arguments() -> None:
+    _, mutants = exercise_and_mutants("fusion", "triton_matmul")
+    edits = {(m.was, m.becomes) for m in mutants}
+    grid = "grid = (triton.cdiv(M, BM), triton.cdiv(N, BN))"
+    result = "C = torch.empty((M, N), dtype=torch.float32, device=A.device)"
+    launch = "matmul_kernel[grid]({}, C, M, N, K, am, ak, bk, bn, BM, BN, BK)"
+    assert {
+        (grid, "grid = (M // BM, triton.cdiv(N, BN))"),
+        (grid, "grid = (triton.cdiv(M, BM), triton.cdiv(N, BN) - 1)"),
+        (grid, "grid = (triton.cdiv(N, BN), triton.cdiv(M, BM))"),
+        (result, result.replace("float32", "float16")),
+        (launch.format("A, B"), launch.format("B, A")),
+        ("am, ak = A.stride()", "ak, am = A.stride()"),
+        ("total = tl.dot(a, b, total)", "total = tl.dot(b, a, total)"),
+        ("total = tl.dot(a, b, total)", "total = tl.dot(a, b)"),
+        ("total = tl.zeros((BM, BN), tl.float32)", "total = tl.zeros((BM, BN), tl.float16)"),
+    } <= edits
+
+
+def test_a_long_triton_kernel_has_a_limited_number_of_mutants_of_every_rule(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, some = exercise_and_mutants("attention_backward", "flash_dkdv")
+    monkeypatch.setattr("autograder.mutants.MOST_TRITON", 10_000)
+    _, every = exercise_and_mutants("attention_backward", "flash_dkdv")
+    assert len(some) == 60 < len(every)
+    assert {m.rule for m in some} == {m.rule for m in every}
+    assert {m.source for m in some} < {m.source for m in every}
+
+
+def test_the_compiler_sees_only_what_passes_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[object] = []
+
+    def refuses(kernel: object, *_: object, **__: object) -> Resources:
+        compiled.append(kernel)
+        raise KernelFault(Outcome.DOES_NOT_COMPILE, "tile_compiler_died", None)
+
+    monkeypatch.setattr("course.tile.gate.compile_for", refuses)
+    launch = "row_dots[triton.cdiv(H * N, ROWS),]({}, delta, H * N, D=D, ROWS=ROWS)"
+    right = launch.format("out, dout")
+    killed = fate_of(
+        "attention_backward",
+        "flash_delta",
+        right,
+        right.replace("cdiv(H * N, ROWS)", "cdiv(H * N, ROWS) - 1"),
+    )
+    assert (killed.survived, compiled) == (False, [])
+    passing = fate_of("attention_backward", "flash_delta", right, launch.format("dout, out"))
+    assert passing.stillborn
+    assert len(compiled) == 1
 
 
 def tally(survived: bool, reasons: dict[mutate.Key, str]) -> Tally:
