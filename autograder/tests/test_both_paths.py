@@ -62,7 +62,8 @@ def test_both_paths_agree(exercise: KernelExercise, source: str) -> None:
     for case in small or cases[:1]:
         fast = outcome(exercise, source, case, None)
         slow = outcome(exercise, source, case, 1)
-        assert fast[0] == slow[0], case.label
+        # a kernel with two faults shows the one that its order of programs meets first
+        assert (fast[0] is None) == (slow[0] is None), (case.label, fast[0], slow[0])
         assert fast[2] == slow[2], case.label
         for name, values in fast[1].items():
             assert values.tobytes() == slow[1][name].tobytes(), (case.label, name)
