@@ -58,7 +58,7 @@ def _softmax(x: np.ndarray, **_sizes: int) -> dict[str, np.ndarray]:
 _RULES = (
     " x and out are both float32 or both float16: compute in float32. Elements may be -inf, and a "
     "row of -inf alone gives zeros. Among the inputs are logits near 1000, rows that ascend and "
-    "rows that begin with a thousand times -inf."
+    "rows whose first thousand elements are -inf."
 )
 _PARAMETERS = (
     Array("x", "M, N"),
