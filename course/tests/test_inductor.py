@@ -8,12 +8,12 @@ pytest.importorskip("triton")
 from course import inductor  # noqa: E402  # both need a wheel
 
 
-def two_lines(x):  # type: ignore[no-untyped-def]  # torch.compile traces it
+def two_lines(x):
     y = x.cos()
     return y.cos()
 
 
-def summed_twice(x):  # type: ignore[no-untyped-def]  # torch.compile traces it
+def summed_twice(x):
     return x.sum() + (x - x.sum()).exp().sum()
 
 
