@@ -1,13 +1,14 @@
 """Held-out ranges of lesson 10."""
 
 from autograder.hidden import Draws, between, choice, multiples
-from course.exercises.attention import FAR_APART, HALF, HUGE, ONE_SIGN
+from course.exercises.attention import FAR_APART, HALF, HUGE, ONE_SIGN, UNEVEN
 
 _ONE_QUERY = (
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
     Draws(H=between(2, 4), N=between(2, 70), D=choice(32, 64), GAP=between(1, 9)),
     Draws(H=2, N=between(270, 700), D=choice(32, 128), GAP=choice(0, 8, 16), dtypes=HALF),
     Draws(H=2, N=between(500, 900), D=choice(32, 64), GAP=0, draws=FAR_APART),
+    Draws(H=2, N=between(20, 150), D=32, GAP=0, draws=_FAR_BELOW),
     Draws(H=1, N=between(1300, 1800), D=32, GAP=0, dtypes=HALF, draws=ONE_SIGN),
 )
 
@@ -16,6 +17,7 @@ _TILED = (
     Draws(H=between(2, 3), N=between(17, 90), D=choice(16, 32), GAP=between(1, 9)),
     Draws(H=2, N=between(129, 190), D=choice(32, 64), GAP=choice(8, 16), dtypes=HALF),
     Draws(H=1, N=between(200, 300), D=32, GAP=0, draws=FAR_APART),
+    Draws(H=1, N=between(20, 150), D=32, GAP=0, draws=_FAR_BELOW),
     Draws(H=1, N=between(1024, 1060), D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN),
 )
 
@@ -52,7 +54,7 @@ HIDDEN = {
         Draws(G=between(1, 3), R=between(1, 4), N=1, D=choice(16, 32), GAP=0),
         Draws(G=2, R=between(3, 7), N=between(17, 70), D=choice(16, 32), GAP=between(1, 9)),
         Draws(G=2, R=choice(1, 4, 12), N=between(129, 300), D=64, GAP=8, dtypes=HALF),
-        Draws(G=2, R=between(2, 7), N=between(300, 500), D=32, GAP=0, draws=FAR_APART),
+        Draws(G=2, R=between(2, 7), N=between(300, 500), D=32, GAP=0, draws=UNEVEN),
         Draws(
             G=1, R=between(17, 30), N=between(1024, 1100), D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN
         ),

@@ -38,8 +38,20 @@ def spread(width: float) -> Draw:
     return draw
 
 
+def alternating(width: float, other: float) -> Draw:
+    """Normal values, row after row of the standard deviations `width` and `other`."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        widths = np.where(np.arange(shape[-2]) % 2, other, width)
+        return (rng.standard_normal(shape) * widths[:, None]).astype(dtype)
+
+    return draw
+
+
 #: Scores far apart: exp of the greatest overflows float32, and one key gets nearly all weight.
 FAR_APART: dict[str, Draw] = {"q": spread(8.0), "k": spread(8.0)}
+#: The same, and the greatest scores of neighbouring queries are hundreds apart.
+UNEVEN: dict[str, Draw] = {"q": alternating(1.0, 20.0), "k": spread(8.0)}
 #: Products of a query and a key far above 65,504, the most that float16 holds.
 HUGE: dict[str, Draw] = {"q": spread(150.0), "k": spread(150.0)}
 #: Weights nearly equal and values of one sign: the sum before the division passes 65,504 where
@@ -518,7 +530,7 @@ flash_gqa = KernelExercise(
         case(G=1, R=1, N=1, D=16, GAP=0),
         case(G=2, R=3, N=37, D=32, GAP=3),
         case(G=2, R=8, N=300, D=64, GAP=8, dtypes=HALF),
-        case(G=2, R=5, N=400, D=32, GAP=0, draws=FAR_APART),
+        case(G=2, R=5, N=400, D=32, GAP=0, draws=UNEVEN),
         case(G=1, R=17, N=1100, D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN),
         case(True, G=2, R=8, N=512, D=64, GAP=0, dtypes=HALF),
     ),
