@@ -64,6 +64,8 @@ class Child:
             _live(work, writing, seconds, niceness)
         os.close(writing)
         self._reading = reading
+        self._poll = select.poll()
+        self._poll.register(reading, select.POLLIN)
 
     def lines(self, wait: bool) -> Iterator[Any]:
         """What it has said since, and, with `wait`, what it says until it ends.
@@ -74,7 +76,7 @@ class Child:
         """
         while self._status is None:
             left = max(0.0, self._deadline - time.monotonic()) if wait else 0.0
-            if not select.select([self._reading], [], [], left)[0]:
+            if not self._poll.poll(1000 * left):
                 if time.monotonic() < self._deadline:
                     return
                 self.close()
