@@ -1,7 +1,11 @@
 """Held-out ranges of lesson 10."""
 
 from autograder.hidden import Draws, between, choice, multiples
+from course.draws import uniform
 from course.exercises.attention import FAR_APART, HALF, HUGE, ONE_SIGN, UNEVEN
+
+#: Every score below -110: exp of each underflows, if the greatest so far begins at 0.
+_FAR_BELOW = {"q": uniform(5.0, 6.0), "k": uniform(-6.0, -5.0)}
 
 _ONE_QUERY = (
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
@@ -55,6 +59,7 @@ HIDDEN = {
         Draws(G=2, R=between(3, 7), N=between(17, 70), D=choice(16, 32), GAP=between(1, 9)),
         Draws(G=2, R=choice(1, 4, 12), N=between(129, 300), D=64, GAP=8, dtypes=HALF),
         Draws(G=2, R=between(2, 7), N=between(300, 500), D=32, GAP=0, draws=UNEVEN),
+        Draws(G=1, R=between(2, 7), N=between(20, 150), D=32, GAP=0, draws=_FAR_BELOW),
         Draws(
             G=1, R=between(17, 30), N=between(1024, 1100), D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN
         ),

@@ -12,6 +12,7 @@ from course.exercises.norms import (
     ascending,
     halves,
     masked_start,
+    spread,
     targets_around,
 )
 
@@ -37,6 +38,8 @@ HIDDEN = {
         Draws(M=between(2, 7), D=_MIDDLE, draws={"x": TINY}),
         Draws(M=between(8, 14), D=_LONG, draws={"x": SHIFTED}),
         Draws(M=between(2, 5), D=_LONG, dtypes=_LAYERNORM, draws={"x": WIDE}),
+        # a row's sum passes what float16 holds
+        Draws(M=between(2, 5), D=_LONG, dtypes=_LAYERNORM, draws={"x": NEAR_300}),
         Draws(traffic=True, M=multiples(8, 16, 48), D=multiples(256, 512, 1024)),
         Draws(traffic=True, M=multiples(8, 16, 48), D=multiples(256, 512, 1024), dtypes=_LAYERNORM),
     ),
@@ -50,6 +53,13 @@ HIDDEN = {
             PAD=between(1, 8),
             dtypes={"logits": choice("float16", "float32")},
             draws={"logits": LARGE_LOGITS, "targets": integers(0, 1100)},
+        ),
+        # exp of every logit is 0, if the greatest so far begins at 0
+        Draws(
+            M=between(2, 6),
+            V=between(2, 200),
+            PAD=0,
+            draws={"logits": spread(20.0, -500.0), "targets": integers(0, 2)},
         ),
         Draws(
             M=between(2, 6),

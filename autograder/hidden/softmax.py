@@ -1,5 +1,9 @@
 """Held-out ranges of lesson 07."""
 
+from typing import Any
+
+import numpy as np
+
 from autograder.hidden import Draws, between, multiples
 from course.exercises.softmax import (
     HALF,
@@ -9,6 +13,15 @@ from course.exercises.softmax import (
     masked_starts,
     near_1000,
 )
+
+
+def _peaks(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """One element of each row is 200 above the others: in every part of a row, some row's is."""
+    values = rng.normal(size=shape)
+    rows = np.arange(shape[0])
+    values[rows, (rows * shape[1] + int(rng.integers(shape[1]))) // shape[0]] += 200.0
+    return values.astype(dtype)
+
 
 _TILES = (
     Draws(M=1, N=1),
@@ -20,6 +33,7 @@ _TILES = (
     Draws(M=between(2, 5), N=between(1700, 4000), draws={"x": masked_starts}),
     Draws(M=between(2, 5), N=between(2100, 4000), draws={"x": ascending}),
     Draws(M=between(2, 5), N=between(2100, 4000), dtypes=HALF, draws={"x": ascending}),
+    Draws(M=8, N=between(2100, 4000), draws={"x": _peaks}),
     Draws(M=1, N=between(68000, 72000), dtypes=HALF, draws={"x": NEARLY_LEVEL}),
     Draws(traffic=True, M=between(8, 48), N=multiples(64, 2112, 3200), dtypes=HALF),
     Draws(traffic=True, M=between(8, 48), N=multiples(32, 2080, 3200)),
