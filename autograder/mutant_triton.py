@@ -102,9 +102,10 @@ def drop_mask(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.exp
 
 
 def drop_other(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
-    """What a masked load gives behind the end is left open."""
+    """What a masked load gives behind the end is left open: Triton's compiler makes it 0."""
     call = _access(node, "load")
-    if call is not None and _argument(call, "other") is not None:
+    other = None if call is None else _argument(call, "other")
+    if call is not None and other is not None and ast.unparse(other) in _MINUS_INFINITY:
         yield _cut(call, "other")
 
 
@@ -265,7 +266,8 @@ def number(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
 def conversion(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
     """A conversion is missing; sums and outputs have another type."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr == "to":
+        alone = isinstance(parent, ast.Assign)  # `x = x.to(...)`: see drop_statement
+        if node.func.attr == "to" and not (alone and isinstance(node.func.value, ast.Name)):
             yield node.func.value
     name = ast.unparse(node)
     if name == "tl.float32" and is_call(parent, "zeros", "full"):
@@ -336,7 +338,9 @@ def grid(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
 def swap_axes(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
     """Axes of a grid or a shape, or two results, change places; a stride is another axis's."""
     if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load) and len(node.elts) > 1:
-        if not any(isinstance(e, ast.Slice | ast.Constant) for e in node.elts):
+        block = isinstance(parent, ast.Call) and ast.unparse(parent.func).startswith("tl.")
+        # another shape of a block does not compile, or is the same
+        if not block and not any(isinstance(e, ast.Slice | ast.Constant) for e in node.elts):
             yield ast.Tuple(node.elts[::-1], ast.Load())
     elif is_call(node, "stride"):
         assert isinstance(node, ast.Call)
