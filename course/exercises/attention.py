@@ -484,13 +484,13 @@ flash_decode = KernelExercise(
     budget=Budget(
         {
             "load q": "cdiv(N, 128) * rows(H, D)",
-            "load k": "rows(H * N, D)",
+            "load k": "rows(H * N, D) + H * cdiv(N, 128) * (D / 4 + 3)",
             "load v": "rows(H * N, D)",
             "store out": "rows(H, D)",
         },
         why=(
-            "K and V once, the query once a chunk. The parts are small: they fit into the tenth "
-            "that every total has to spare."
+            "K and V once, the query once a chunk of 128. K's row has room for the parts, which "
+            "have no row of their own: D + 2 float32 numbers written and read for each chunk."
         ),
     ),
     spill_bytes="512",
