@@ -478,7 +478,7 @@ if ex.flash_forward.check(flash_forward):
             expected = unfused(q, k, v)
         with course.measure() as one:
             got = flash_forward(q, k, v)
-        assert torch.allclose(got, expected, atol=2e-3)
+        assert torch.allclose(got, expected, atol=5e-3)
         a, b = three.requested_bytes, one.requested_bytes
         print(f"{n:5} {a:12,} {b:12,} {a / b:8.2f}")
 else:
