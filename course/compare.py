@@ -44,10 +44,13 @@ def tolerance(
 def close(
     got: np.ndarray, expected: np.ndarray, magnitude: np.ndarray, rtol: float, atol: float
 ) -> np.ndarray:
-    """Element by element: equal (nan and inf too) or within the tolerance. Shapes agree."""
+    """Element by element: equal (nan and inf too) or within the tolerance. Shapes agree.
+
+    A NaN that the poison left is no result, also where NaN is right.
+    """
     equal = got == expected
     if got.dtype.kind == "f" or expected.dtype.kind == "f":
-        equal |= np.isnan(got) & np.isnan(expected)
+        equal |= np.isnan(got) & np.isnan(expected) & ~poisoned(got)
         if rtol or atol:
             with np.errstate(invalid="ignore", over="ignore"):
                 error = np.abs(np.subtract(got, expected, dtype=np.float64))

@@ -203,3 +203,9 @@ def test_poison_survives_a_copy_and_no_arithmetic_makes_it():
     with np.errstate(invalid="ignore"):
         assert not poisoned(np.zeros(3, np.float32) / np.zeros(3, np.float32)).any()
     assert not poisoned(np.full(3, np.nan, np.float32)).any()
+
+
+def test_the_poison_is_not_taken_for_a_right_nan():
+    expected = np.array([np.nan, np.nan])
+    got = np.array([np.nan, poison(np.dtype("float32"))], np.float32)
+    assert close(got, expected, expected, 1e-5, 1e-5).tolist() == [True, False]
