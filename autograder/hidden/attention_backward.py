@@ -21,6 +21,8 @@ def _tiled(half: Mapping[str, str]) -> tuple[Draws, ...]:
         Draws(H=between(1, 3), N=1, D=16, causal=0, dtypes=half),
         Draws(H=2, N=between(33, 47), D=16, causal=0, draws=FAR_BELOW),
         Draws(H=1, N=between(65, 120), D=16, causal=0, draws=FAR_ABOVE),
+        # a last tile of one row: a loop that ends one row early leaves it out
+        Draws(H=1, N=choice(65, 129), D=16, causal=choice(0, 1), dtypes=half),
         Draws(H=2, N=between(129, 190), D=choice(32, 64), causal=choice(0, 1), dtypes=half),
         Draws(H=1, N=between(65, 120), D=64, causal=1, dtypes=half, draws=FAR_APART),
         Draws(traffic=True, H=2, N=multiples(64, 256, 320), D=64, causal=0, dtypes=half),
