@@ -140,7 +140,7 @@ def test_a_first_exercise_needs_the_name_of_its_lesson(tmp_path):
         ("add_one", "", "course/exercises/small.py has a 'add_one' already"),
         ("stems", "", "`ex.stems` means something else already"),
         ("small", "", "'small' is a lesson: `ex.small` means its module."),
-        ("norms", "06_norms", "A lesson and its exercise cannot share the name 'norms'."),
+        ("sums", "06_sums", "A lesson and its exercise cannot share the name 'sums'."),
         ("row_max", "smal", "no lesson 'smal'. Did you mean 'small'? There are: small."),
         ("row_max", "01_norms", "The number 01 is that of 01_small.py."),
     ],

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.abc
 import importlib.machinery
-import importlib.util
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -25,18 +24,30 @@ class _Installing(importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         self.loader.exec_module(module)
         _install()
+        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Watch)]
 
 
 class _Watch(importlib.abc.MetaPathFinder):
-    """Sees `triton` being imported; when that is done, the engine is installed."""
+    """Sees `triton` being imported; when that is done, the engine is installed.
+
+    Who asks only whether Triton is there, as torch does, gets the same answer, and the watch
+    goes on.
+    """
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         if name != "triton":
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        others = [finder for finder in sys.meta_path if finder is not self]
+        spec = next(
+            (
+                found
+                for finder in others
+                if (found := finder.find_spec(name, path, target)) is not None
+            ),
+            None,
+        )
         if spec is not None and spec.loader is not None:
             spec.loader = _Installing(spec.loader)
         return spec

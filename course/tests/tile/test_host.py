@@ -82,3 +82,19 @@ def test_importing_the_course_imports_neither_triton_nor_torch():
 def test_importing_triton_after_the_course_installs_the_engine():
     code = "import course, triton; assert triton.JITFunction._course_installed"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_asking_whether_triton_is_there_does_not_keep_the_engine_out():
+    """torch asks so when it is imported, and so does the course."""
+    program = """
+import importlib.util
+import course
+
+assert importlib.util.find_spec("triton") is not None
+import triton
+from triton.runtime.jit import JITFunction
+
+print(JITFunction._course_installed)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "True", done.stderr
