@@ -199,3 +199,12 @@ def test_a_temporary_of_the_launcher_is_traffic_without_a_budget():
     )  # fmt: skip
     found = verdict(cell, SCALE)
     assert found.outcome is Outcome.TOO_MUCH_TRAFFIC, str(found)
+
+
+def test_strides_may_be_written_out_by_a_star_in_a_launch_and_nowhere_else():
+    starred = SCALE_CELL.replace("x.stride(0), x.stride(1)", "*x.stride()")
+    assert verdict(starred, SCALE).outcome is Outcome.PASS
+    number = SCALE_CELL.replace("x.stride(0), x.stride(1)", "*M")
+    assert verdict(number, SCALE).message_id == "launcher_value"
+    elsewhere = SCALE_CELL.replace("torch.empty((M, N)", "torch.empty(*x.shape")
+    assert verdict(elsewhere, SCALE).outcome is Outcome.REJECTED

@@ -240,8 +240,11 @@ class _Admission:
     def _call(self, node: ast.Call) -> None:
         self.expression(node.func)
         prints = isinstance(node.func, ast.Name) and node.func.id == "print"
+        launches = isinstance(node.func, ast.Subscript)
         for argument in node.args:
-            (self.message if prints else self.expression)(argument)
+            spread = launches and isinstance(argument, ast.Starred)
+            part = argument.value if spread and isinstance(argument, ast.Starred) else argument
+            (self.message if prints else self.expression)(part)
         for keyword in node.keywords:
             if keyword.arg is None:
                 raise _foreign(keyword.value, "`**` in a call", "each argument by its name")

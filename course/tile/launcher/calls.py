@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -120,19 +120,15 @@ class Calls(Expressions):
 
     def _call(self, node: ast.Call) -> Any:
         function = self.value(node.func)
+        if isinstance(function, Configured):
+            return self._launch(node, function)
         prints = isinstance(function, Ref) and function.path == "print"
         arguments = [self.message(a) if prints else self.value(a) for a in node.args]
-        named: dict[str, Any] = {}
-        for keyword in node.keywords:
-            if keyword.arg is None:
-                raise rejected(node, "launcher_syntax", construct="`**` in a call")
-            named[keyword.arg] = self.value(keyword.value)
+        named = self._keywords(node)
         if isinstance(function, Ref):
             return self._listed(node, function.path, arguments, named)
         if isinstance(function, tensors.Method):
             return self._method(node, function, arguments, named)
-        if isinstance(function, Configured):
-            return self._launch(node, function, arguments, named)
         if isinstance(function, Closure):
             return self.apply(node, function.node, arguments, named, function.frame)
         if isinstance(function, ast.FunctionDef):
@@ -141,6 +137,14 @@ class Calls(Expressions):
             raise rejected(node, "launcher_no_grid", name=text(node.func))
         raise broken(node, "launcher_value", construct=text(node),
                      detail=f"{kind(function)} cannot be called")  # fmt: skip
+
+    def _keywords(self, node: ast.Call) -> dict[str, Any]:
+        named: dict[str, Any] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise rejected(node, "launcher_syntax", construct="`**` in a call")
+            named[keyword.arg] = self.value(keyword.value)
+        return named
 
     def _listed(
         self, node: ast.Call, path: str, arguments: list[Any], named: dict[str, Any]
@@ -194,11 +198,25 @@ class Calls(Expressions):
             raise rejected(node, "tile_grid", grid=shown(grid))
         return tuple(axes)
 
-    def _launch(
-        self, node: ast.Call, configured: Configured, arguments: list[Any], named: dict[str, Any]
-    ) -> None:
+    def _spread(self, parts: Sequence[ast.expr]) -> list[tuple[ast.expr, Any]]:
+        """A launch's arguments, each with its place: `*x.stride()` is one for each number."""
+        found: list[tuple[ast.expr, Any]] = []
+        for part in parts:
+            if not isinstance(part, ast.Starred):
+                found.append((part, self.value(part)))
+                continue
+            values = self.value(part.value)
+            if not isinstance(values, tuple | list):
+                raise broken(part, "launcher_value", construct=text(part),
+                             detail=f"{kind(values)} cannot be written out by `*`")  # fmt: skip
+            found += [(part, value) for value in values]
+        return found
+
+    def _launch(self, node: ast.Call, configured: Configured) -> None:
         self.step(node, LAUNCH_STEPS)
-        for given, value in [*zip(node.args, arguments, strict=True), *_named(node, named)]:
+        placed = self._spread(node.args)
+        arguments, named = [value for _, value in placed], self._keywords(node)
+        for given, value in [*placed, *_named(node, named)]:
             if not passable(value):
                 raise broken(given, "launcher_value", construct=text(given),
                              detail=f"{kind(value)} cannot be passed to a kernel")  # fmt: skip
