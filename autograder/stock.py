@@ -28,6 +28,7 @@ from autograder.exploit import Exploit, changed, exploits, with_cell, with_sourc
 from autograder.lessons import ROOT, lesson_exercises
 from autograder.sandbox.walls import Kind, Wall, bubblewrap_works
 from autograder.source import lesson_files, read_lesson
+from course.faults import Outcome
 
 LESSON = "01_threads"
 EXERCISE = "vector_add"
@@ -63,7 +64,8 @@ class Result:
     """What came of one submission on stock nbgrader.
 
     Attributes:
-        points: of `max_points`, on the exercise that is wrong; None where there is no score.
+        right: whether what it hands in is right, so that its points are its own.
+        points: of `max_points`; None where there is no score.
         ran: whether the submission's code ran in the grader's process.
         leaked: whether a hidden test stands in what the student gets back.
         stopped: why no grade came of it, or "".
@@ -71,6 +73,7 @@ class Result:
 
     name: str
     tries: str
+    right: bool
     points: float | None
     max_points: float
     ran: bool
@@ -80,7 +83,12 @@ class Result:
     @property
     def succeeded(self) -> bool:
         """Whether the trick got anything. (Hidden tests come out whoever asks: not counted.)"""
-        return bool(self.points) or self.ran or bool(self.stopped)
+        return self.earned or self.ran or bool(self.stopped)
+
+    @property
+    def earned(self) -> bool:
+        """Whether it has points that it does not deserve."""
+        return bool(self.points) and not self.right
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -119,7 +127,7 @@ def tried() -> list[Exploit]:
 
 def _line(result: Result) -> str:
     got = [
-        f"{result.points:g} of {result.max_points:g} points" if result.points else "",
+        f"{result.points:g} of {result.max_points:g} points" if result.earned else "",
         "its code ran" if result.ran else "",
         "hidden tests came out" if result.leaked else "",
         f"no grade: {result.stopped}" if result.stopped else "",
@@ -207,6 +215,7 @@ def _behind_the_wall(one: Exploit) -> Result:
     return Result(
         one.name,
         " ".join(first.split()),
+        bool(one.expect) and one.expected(EXERCISE) is Outcome.PASS,
         answer["points"],
         answer["max"],
         answer["ran"],

@@ -1,6 +1,8 @@
-"""Triton's solutions and witnesses, all programs at once and one by one: the same to the bit.
+"""Triton's solutions and witnesses, all programs at once and one by one: the same.
 
-One program at a time is the engine's slow path, and the oracle of the fast one.
+One program at a time is the engine's slow path, and the oracle of the fast one. Faults, counts and
+results agree to the bit, but for kernels with a `tl.dot`: NumPy's product of many matrices adds in
+another order than that of one, so there a result may differ by the reordering of a sum.
 """
 
 from typing import Any
@@ -19,6 +21,9 @@ from course.tile.engine import TileEngine
 pytestmark = pytest.mark.slow
 #: Cases of up to this many elements: one program at a time, a large one takes minutes.
 MOST_ELEMENTS = 70_000
+#: What another order of a sum may change, relative to the largest result: its last bits, after an
+#: exponential and, in some kernels, a rounding of the weights to float16 on the way.
+REORDERED = {"float32": 1e-4, "float16": 4e-3}
 
 
 def cells() -> list[Any]:
@@ -66,4 +71,10 @@ def test_both_paths_agree(exercise: KernelExercise, source: str) -> None:
         assert (fast[0] is None) == (slow[0] is None), (case.label, fast[0], slow[0])
         assert fast[2] == slow[2], case.label
         for name, values in fast[1].items():
-            assert values.tobytes() == slow[1][name].tobytes(), (case.label, name)
+            other = slow[1][name]
+            if "tl.dot" in source and values.dtype.name in REORDERED:
+                largest = np.nanmax(np.abs(values), initial=0.0)
+                limit = REORDERED[values.dtype.name] * float(largest)
+                np.testing.assert_allclose(values, other, 0, limit, err_msg=f"{case.label} {name}")
+            else:
+                assert values.tobytes() == other.tobytes(), (case.label, name)
