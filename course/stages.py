@@ -1,7 +1,7 @@
 """The stages of a check, in order, and the verdict of the first one that fails.
 
 Attempted, admitted, compiles, the first fault in execution order (smallest case first), right,
-then cost.
+where a grader asks: compiles for other GPUs too, then cost.
 """
 
 from __future__ import annotations
@@ -112,6 +112,9 @@ class Stages:
             wrong = self._wrong(self.case, *results[self.number - 1])
             if wrong is not None:
                 return wrong
+        for _, ran in results:
+            if ran.elsewhere is not None:
+                raise ran.elsewhere
         return self._cost(ordered, [ran.traffic for _, ran in results])
 
     def _attempted(self) -> None:

@@ -184,21 +184,23 @@ def encoded_ran(ran: Ran, compiled: Compiled | None = None) -> bytes:
         "counts": [int(getattr(traffic, name)) for name in _COUNTS],
         "known": [getattr(traffic, name) for name in _KNOWN],
         "compiled": dict(compiled or {}),
+        "elsewhere": None if ran.elsewhere is None else _plain(ran.elsewhere),
     }
     return _message(head, [array.tobytes() for array in ran.arrays.values()])
 
 
 def encoded_fault(fault: KernelFault, compiled: Compiled | None = None) -> bytes:
     """What is wrong with a kernel, without the counts until then."""
-    return _message(
-        {
-            "compiled": dict(compiled or {}),
-            "fault": fault.outcome.value,
-            "message_id": fault.message_id,
-            "line": fault.line,
-            "fields": {name: plainly(value) for name, value in fault.fields.items()},
-        }
-    )
+    return _message({"compiled": dict(compiled or {}), **_plain(fault)})
+
+
+def _plain(fault: KernelFault) -> dict[str, Any]:
+    return {
+        "fault": fault.outcome.value,
+        "message_id": fault.message_id,
+        "line": fault.line,
+        "fields": {name: plainly(value) for name, value in fault.fields.items()},
+    }
 
 
 def encoded_failure(error: BaseException) -> bytes:
@@ -234,7 +236,7 @@ def decoded_result(data: bytes, run: Run) -> Ran:
             rest = rest[size:]
         if len(rest):
             raise WireError(f"{len(rest)} bytes follow the last array")
-        return Ran(arrays, _traffic(head))
+        return Ran(arrays, _traffic(head), _elsewhere(head["elsewhere"]))
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         if isinstance(error, WireError):
             raise
@@ -333,6 +335,13 @@ def _fault(head: Mapping[str, Any]) -> KernelFault:
     if {"outcome", "message_id", "line", "self"} & fields.keys() or len(fields) > 100:
         raise WireError("a fault's values have names that no fault has")
     return KernelFault(outcome, message_id, line, **fields)
+
+
+def _elsewhere(head: Mapping[str, Any] | None) -> KernelFault | None:
+    fault = None if head is None else _fault(head)
+    if fault is not None and fault.outcome is not Outcome.DOES_NOT_COMPILE:
+        raise WireError(f"no compiler comes to {fault.outcome.value}")
+    return fault
 
 
 # ------------------------------------------------------------ both

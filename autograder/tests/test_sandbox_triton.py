@@ -199,6 +199,29 @@ def test_a_whole_check_behind_the_wall_says_what_it_says_at_home(wall: Remote) -
     assert len(outcomes) >= 2
 
 
+def test_another_gpus_compiler_is_heard_where_the_answer_is_right(wall: Remote) -> None:
+    check = sandboxed(wall.connection, 60.0, MEMORY_BYTES)
+    exercise = next(e for e in lesson_exercises("fusion") if e.name == "quantised_matmul")
+    cells = {w.name: w.source for w in witnesses_of("fusion") if w.exercise == exercise.name}
+    assert isinstance(exercise, KernelExercise)
+    # No Triton until 3.9 compiles a tl.dot of int8 for a T4.
+    wrong = cells["inputs_cut_to_int8"]
+    at_home = course_check(exercise, wrong, exercise.cases[2:3], 3)
+    assert at_home.outcome is Outcome.WRONG_ANSWER
+    assert check(exercise, wrong, exercise.cases[2:3], 3) == at_home
+    right = cells["strip_of_128"]
+    product = next(line for line in right.splitlines() if "tl.dot(" in line)
+    indent = product[: len(product) - len(product.lstrip())]
+    also = f"{indent}total += 0 * tl.dot(a.to(tl.int8), b).to(tl.float32)"
+    right = right.replace(product, f"{product}\n{also}")
+    assert course_check(exercise, right, exercise.cases[2:3], 3).outcome is Outcome.PASS
+    there = check(exercise, right, exercise.cases[2:3], 3)
+    assert there.outcome is Outcome.DOES_NOT_COMPILE
+    assert there.message.startswith("Right for compute capability 8.0, but for a T4 (7.5)")
+    assert there.line is not None
+    assert right.splitlines()[there.line - 1] == also
+
+
 # ------------------------------------------------------------ what it cannot do
 
 
@@ -266,12 +289,25 @@ def test_outputs_are_read_by_what_was_asked_for() -> None:
     ran = decoded_result(data, run)
     assert ran.arrays["out"].tolist() == [0, 1, 2, 3, 4, 5]
     assert ran.traffic == traffic
+    assert ran.elsewhere is None
     assert decoded_compiled(data) == {"key": "{}"}
     assert largest_result(run) == 4 + LARGEST_HEAD_BYTES + x.nbytes + out.nbytes
     with pytest.raises(WireError, match="the array out is short of 24 bytes"):
         decoded_result(encoded_ran(Ran({"x": x}, traffic)), run)
     with pytest.raises(WireError, match="4 bytes follow"):
         decoded_result(data + b"more", run)
+
+
+def test_what_another_gpus_compiler_says_comes_with_the_result() -> None:
+    run = launch()
+    arrays = {name: v for name, v in run.arguments.items() if isinstance(v, np.ndarray)}
+    fields = {"gpu": "T4", "target": "7.5", "kernel": "row_sum", "detail": "no"}
+    refused = KernelFault(Outcome.DOES_NOT_COMPILE, "tile_elsewhere", 7, **fields)
+    ran = decoded_result(encoded_ran(Ran(arrays, Traffic(), refused)), run)
+    assert str(ran.elsewhere) == str(refused)
+    race = KernelFault(Outcome.RACE, "tile_race", 7)
+    with pytest.raises(WireError, match="no compiler comes to RACE"):
+        decoded_result(encoded_ran(Ran(arrays, Traffic(), race)), run)
 
 
 @pytest.mark.parametrize("compiled", [[], "x", {"a": 1}, {"a": "x" * 5001}, dict.fromkeys(

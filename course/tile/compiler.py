@@ -240,8 +240,8 @@ def _from_passes(text: str, error: Exception) -> tuple[int | None, str]:
 
 
 def _cut(message: str) -> str:
-    """A message on one line, without the exception's name around it."""
-    text = " ".join(message.split())
+    """A message on one line, without the exception's name around it and the layouts of blocks."""
+    text = re.sub(r"'tensor<([^,>']+)[^']*'", r"'tensor<\1>'", " ".join(message.split()))
     wrapped = re.fullmatch(r"\w*(?:Error|Exception)\((['\"])(.*)\1,?\)", text)
     text = wrapped.group(2) if wrapped else text
     if len(text) > _LONGEST_MESSAGE:

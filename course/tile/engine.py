@@ -11,7 +11,7 @@ import torch
 from course.cost import renamed
 from course.faults import KernelFault, Outcome
 from course.runner import Output, Ran, Run
-from course.tile import gate
+from course.tile import findings, gate
 from course.tile.arguments import bound
 from course.tile.cache import CHECK_L2_BYTES, CHECK_MULTIPROCESSORS, Cache
 from course.tile.canary import require_right_counts
@@ -42,6 +42,8 @@ class TileEngine:
         self.together = together
         self._cell: TileCell | None = None
         self.compiled: dict[Any, gate.Resources] = {}
+        #: what the compiler for another GPU says against a launch, where a grader asks
+        self.elsewhere: KernelFault | None = None
 
     def __del__(self) -> None:
         if self._cell is not None:
@@ -73,7 +75,7 @@ class TileEngine:
             kernel = self._cell.kernels[run.kernel]
             launches.make(kernel, tuple(tensors.values()), run.grid, {})
             arrays = launches.inputs()
-        return Ran(arrays, launches.traffic())
+        return Ran(arrays, launches.traffic(), self.elsewhere)
 
 
 class _Launches:
@@ -137,6 +139,9 @@ class _Launches:
             self.engine.compiled[key] = gate.compile_for(
                 kernel, args, options, CHECK_TARGET, binary=self.run.binary
             )
+            if self.engine.elsewhere is None:
+                source = gate.source_of(kernel, args, options)
+                self.engine.elsewhere = findings.refused_elsewhere(source)
         return self.engine.compiled[key]
 
     def inputs(self) -> dict[str, np.ndarray]:

@@ -1,7 +1,8 @@
 """What other GPUs make of a checked kernel, found out behind the notebook's back.
 
 A check compiles for compute capability 8.0 and answers. A child at the lowest priority then
-compiles the same launches for 7.5 and 9.0, and what it finds is told with the next verdict.
+compiles the same launches for 7.5 and 9.0, and what it finds is told with the next verdict. A
+grader waits for it: there it decides, once the answer is right (`refused_elsewhere`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,20 @@ class Finding:
     label: str
     target: int
     sentence: str
+
+
+def refused_elsewhere(source: Source) -> KernelFault | None:
+    """In a grader's launch, what the compiler for another GPU says against it; else None."""
+    if not gate.asks_elsewhere():
+        return None
+    for target in OTHER_TARGETS:
+        found = gate.find(source, target, binary=False, once_for_all_alignments=True)
+        if isinstance(found, KernelFault):
+            return KernelFault(
+                found.outcome, "tile_elsewhere", found.line, kernel=source.function.__name__,
+                gpu=GPUS[target], **found.fields,
+            )  # fmt: skip
+    return None
 
 
 @dataclass

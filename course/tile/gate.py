@@ -80,7 +80,7 @@ Assembler = Callable[[str, int], Usage]
 class Setting:
     """Where the compiler works: in a child or in place, with a disk or without.
 
-    `others` says that a kernel must compile for the other targets, too.
+    `others` says that a grader asks what the other targets' compilers say, too.
     """
 
     alone: bool = True
@@ -111,8 +111,6 @@ def compile_for(
 ) -> Resources:
     """Compiles a kernel for a launch's arguments; each combination once.
 
-    In a grader's launch it has to compile for the other targets, too.
-
     Args:
         binary: whether registers and spills are asked for, which takes an assembler's run.
 
@@ -134,11 +132,13 @@ def compile_for(
         )
     if target == TARGET:
         _passed.append(source)
-    if _setting.others:
-        for other in OTHER_TARGETS:
-            _raised(find(source, other, binary=False, once_for_all_alignments=True))
     # Who did not ask hears nothing of registers, whoever asked before.
     return found if binary else replace(found, registers=None, spill_bytes=None)
+
+
+def asks_elsewhere() -> bool:
+    """Whether the launches here have to compile for the other targets, too: a grader's do."""
+    return _setting.others
 
 
 def passed() -> list[Source]:

@@ -126,6 +126,12 @@ TILE: dict[str, tuple[str, str]] = {
         "that breaks off is a fault of the compiler.",
     ),
     # ------------------------------------------------------------ on other GPUs
+    "tile_elsewhere": (
+        "Right for compute capability 8.0, but for a {gpu} ({target}) Triton's compiler refuses "
+        "`{kernel}`: {detail}.",
+        "Grading compiles for 7.5, 8.0 and 9.0. A notebook's check answers after 8.0 and tells of "
+        "the others with its next verdict: run it twice.",
+    ),
     "tile_elsewhere_refused": (
         "On a {gpu} (compute capability {target}) `{kernel}` does not compile|, line {line}|: "
         "{detail}.",

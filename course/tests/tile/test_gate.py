@@ -59,6 +59,13 @@ def in_a_helper(x_ptr):
 
 
 @triton.jit
+def product_of_bytes(a_ptr, out_ptr, N: tl.constexpr):
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    a = tl.load(a_ptr + at)
+    tl.store(out_ptr + at, tl.dot(a, a).to(tl.float32))
+
+
+@triton.jit
 def mixed(x):
     return tl.arange(0, 4) + tl.arange(0, 8)
 
@@ -213,27 +220,35 @@ def test_in_place_it_starts_no_process_and_hears_the_compiler(monkeypatch):
         compile_for(small_dot, (torch.zeros(16, 8).half(), torch.zeros(16, 16)), {"M": 16, "K": 8})
 
 
-def test_a_grader_compiles_for_the_other_gpus_too(monkeypatch):
-    case = cases.add(1024)
-    assert compile_for(case.kernel, case.args, case.constants).target == 80
-    assert len(gate._found) == 1
+def in_a_grader(monkeypatch):
     place = gate.Setting(alone=False, keeps=False, others=True)
     monkeypatch.setattr(gate, "_setting", place)
+
+
+def test_a_grader_compiles_for_the_other_gpus_too(monkeypatch):
+    case = cases.add(1024)
+    source = gate.source_of(case.kernel, case.args, case.constants)
     assert compile_for(case.kernel, case.args, case.constants).target == 80
+    assert findings.refused_elsewhere(source) is None
+    assert len(gate._found) == 1, "a notebook does not wait for the others"
+    in_a_grader(monkeypatch)
+    assert findings.refused_elsewhere(source) is None
     assert len(gate._found) == 3
     odd = (*case.args[:3], 1001)
-    assert compile_for(case.kernel, odd, case.constants, binary=False).target == 80
-    assert len(gate._found) == 4, "the other GPUs are not asked again for another alignment"
+    assert findings.refused_elsewhere(gate.source_of(case.kernel, odd, case.constants)) is None
+    assert len(gate._found) == 3, "the other GPUs are not asked again for another alignment"
 
-    def refuse(source, target):
-        if target == 75:
-            raise KernelFault(Outcome.DOES_NOT_COMPILE, "triton_compiler", 1, target="7.5")
-        return in_order(source, target)
 
-    in_order = compiler.to_ptx
-    monkeypatch.setattr(compiler, "to_ptx", refuse)
-    with pytest.raises(KernelFault, match=r"compute capability 7\.5"):
-        compile_for(case.kernel, case.args, {"BLOCK": 512}, binary=False)
+def test_whole_numbers_of_8_bits_are_multiplied_on_newer_gpus_than_a_t4(monkeypatch):
+    side = (torch.zeros(32, 32, dtype=torch.int8), torch.zeros(32, 32))
+    assert compile_for(product_of_bytes, side, {"N": 32}).target == 80
+    assert compile_for(product_of_bytes, side, {"N": 32}, 90).target == 90
+    in_a_grader(monkeypatch)
+    refused = findings.refused_elsewhere(gate.source_of(product_of_bytes, side, {"N": 32}))
+    assert (refused.outcome, refused.fields["gpu"]) == (Outcome.DOES_NOT_COMPILE, "T4")
+    text = code_of(product_of_bytes).source.splitlines()
+    assert "tl.dot" in text[refused.line - code_of(product_of_bytes).first_line]
+    assert "'tensor<32x32xi8>'" in refused.fields["detail"], "without the layout of its threads"
 
 
 def _never(*_, **__):
@@ -292,13 +307,35 @@ def triton_add(x_ptr, y_ptr, out_ptr, N, BLOCK: tl.constexpr):
 """
 
 
-def test_a_check_tells_what_another_gpu_cannot_hold_with_the_next_verdict(monkeypatch, tmp_path):
-    monkeypatch.setitem(gate.SHARED_LIMITS, 75, -1)
-    file = tmp_path / "cell.py"
-    file.write_text(WIDE)
+def imported(text, folder):
+    file = folder / "cell.py"
+    file.write_text(text)
     spec = importlib.util.spec_from_file_location("cell", file)
     cell = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(cell)
+    return cell
+
+
+@pytest.mark.parametrize(
+    ("line", "outcome"),
+    [
+        ("tl.store(out_ptr + offsets, x, mask=offsets < N)", Outcome.TOO_MUCH_TRAFFIC),
+        ("x = x + x", Outcome.WRONG_ANSWER),
+    ],
+)
+def test_the_other_gpus_are_asked_about_a_right_answer_be_it_dear(
+    monkeypatch, tmp_path, line, outcome
+):
+    asked = []
+    monkeypatch.setattr(findings, "in_background", lambda label, sources: asked.append(label))
+    cell = imported(WIDE.replace("    tl.store", f"    {line}\n    tl.store"), tmp_path)
+    assert exercises.triton_add.check(cell.triton_add).outcome is outcome
+    assert asked == ["triton_add"] * (outcome is not Outcome.WRONG_ANSWER)
+
+
+def test_a_check_tells_what_another_gpu_cannot_hold_with_the_next_verdict(monkeypatch, tmp_path):
+    monkeypatch.setitem(gate.SHARED_LIMITS, 75, -1)
+    cell = imported(WIDE, tmp_path)
     first = exercises.triton_add.check(cell.triton_add)
     assert first.outcome is Outcome.PASS
     assert not [step for step in first.next_steps if "T4" in step]
