@@ -14,6 +14,7 @@ import numpy as np
 import triton.language as tl
 
 from course.tile.arithmetic import Arithmetic
+from course.tile.products import dot
 from course.tile.regions import Regions
 from course.tile.run import Run
 from course.tile.transfers import Transfers
@@ -220,23 +221,11 @@ class Builder(Arithmetic, Regions, Transfers):
 
     # ------------------------------------------------------------ products
 
-    def create_dot(self, a: Value, b: Value, acc: Value, *_: Any) -> Value:
-        """A product of matrices plus `acc`; 16-bit floats are multiplied and added in float32."""
-        out = numpy_type(acc.type)
-        wide = np.dtype(np.float32) if out.kind == "f" and out.itemsize < 4 else out
-        left = a.whole().astype(wide, copy=False)
-        right = b.whole().astype(wide, copy=False)
-        if wide.kind == "i":
-            product = np.matmul(left.astype(np.float64), right.astype(np.float64)).astype(wide)
-        else:
-            product = _product(left, right)
-        shape = (*a.shape[:-1], b.shape[-1])
-        self.run.note_size(int(np.prod(shape)))
-        if acc.data.size > 1 or acc.data.any():
-            product = product + acc.data
-        if is_bf16(acc.type):
-            product = round_bf16(product)
-        return Value(product.astype(out, copy=False), acc.type, shape)
+    def create_dot(self, a: Value, b: Value, acc: Value, precision: Any, *_: Any) -> Value:
+        """A product of matrices plus `acc`."""
+        product = dot(a, b, acc, precision.name)
+        self.run.note_size(int(np.prod(product.shape)))
+        return product
 
     # ------------------------------------------------------------ the rest
 
@@ -263,13 +252,3 @@ class Builder(Arithmetic, Regions, Transfers):
         """Places in the source are kept by the walker."""
 
     get_loc = set_loc = create_name_loc = create_loc
-
-
-def _product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Batched product; where one side is the same for all programs it is one large product."""
-    if left.shape[0] == 1 and right.shape[0] == 1:
-        return np.matmul(left, right)
-    if right.shape[0] == 1 and left.ndim == 3:
-        rows = left.reshape(-1, left.shape[-1])
-        return (rows @ right[0]).reshape(*left.shape[:-1], right.shape[-1])
-    return np.matmul(left, right)

@@ -338,6 +338,12 @@ INSTEAD: dict[str, tuple[str, str]] = {
         "elements are wrong|.",
         _FOLLOW,
     ),
+    "low_precision": (
+        "The result is right to about {digits} digits: {array} is {dtype}, and a lower "
+        "precision was used on the way.",
+        "Which value on the way has fewer bits than {dtype}? `tl.dot` drops 13 bits of float32 "
+        'inputs (TF32) unless it is told `input_precision="ieee"`.',
+    ),
     "wrong_scalar": ("{array}: expected {expected}, your kernel gave {got}.", _FOLLOW),
     "too_much_traffic": (
         "{direction} {array}: programs ask for {requested}, and the budget is {budget}.",

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import torch
 
 pytest.importorskip("triton", reason="Triton has no wheel for this system")
 
@@ -70,6 +71,16 @@ def test_sectors_of_an_unaligned_kernel_lie_between_those_of_l2_and_of_l1(name):
     assert traffic.loads.footprint_bytes <= 32 * counts["l2_read_sectors"]
     assert counts["l2_read_sectors"] <= traffic.loads.sectors <= counts["load_sectors"]
     assert traffic.stores.sectors <= counts["store_sectors"]
+
+
+@pytest.mark.parametrize("name", [name for name in ALIGNED if "matmul_float32" in name])
+def test_a_float32_product_is_off_by_what_tf32_costs_on_the_gpu(name):
+    torch.manual_seed(0)  # as where it was recorded
+    case = cases.RECORDED[name]()
+    launch(case.kernel, case.args, case.grid, case.constants)
+    (at, expected) = next(iter(case.expected.items()))
+    error = (case.args[at].double() - expected.double()).abs() / (1 + expected.double().abs())
+    assert float(error.max()) == pytest.approx(RECORDED[name]["difference"], rel=1e-3)
 
 
 def test_results_on_the_gpu_were_those_of_the_reference():
