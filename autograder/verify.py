@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import math
 import os
 import sys
@@ -19,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autograder.notebook_run import NotebookRun, run_notebook
 from autograder.percent import SourceError
@@ -61,6 +62,17 @@ class Findings:
         """What is worth a look and depends on the machine: it fails nothing."""
         parts: list[Trial | NotebookRun] = [*self.trials, *self.runs]
         return [sentence for part in parts for sentence in part.notes]
+
+    def plain(self) -> dict[str, Any]:
+        """What was tried and what failed, as JSON can keep it."""
+        return {
+            "exercises": [
+                {"name": t.exercise, "wrong": t.wrong_count, "honest": t.honest_count}
+                for t in self.trials
+            ],
+            "notebooks": [{"name": run.name, "version": run.version} for run in self.runs],
+            "failures": self.failures,
+        }
 
 
 def gaps(root: Path, lesson: Lesson) -> Iterator[str]:
@@ -288,6 +300,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-notebooks", action="store_true", help="leave out running the notebooks"
     )
     parser.add_argument("--workers", type=int, help="processes (default: one a core)")
+    parser.add_argument("--out", type=Path, help="a file for what was found, as JSON")
     parser.add_argument(
         "--root", type=Path, default=ROOT, help="the repository (default: this one)"
     )
@@ -314,6 +327,15 @@ def main(args: argparse.Namespace) -> int:
         print("Nothing was checked: the notebooks cannot be built from this.", file=sys.stderr)
         return 1
     print_findings(findings, console)
+    if args.out is not None:
+        try:
+            args.out.write_text(json.dumps(findings.plain(), indent=1) + "\n", encoding="utf-8")
+        except OSError as error:
+            print(
+                f"What was found cannot be written to {args.out}: {error.strerror}.",
+                file=sys.stderr,
+            )
+            return 2
     failures = len(findings.failures)
     took = f"{time.perf_counter() - started:.0f} s"
     if failures:

@@ -1,37 +1,74 @@
 """`make triton-versions`: the Triton half of the course on every Triton that it names.
 
 For each version an environment is made in .build/triton: this checkout's own, with that Triton
-laid over it (and an older NumPy, where the version wants one). There the engine's tests run, and
-every Triton lesson is checked against its witnesses. `make clean` removes the environments.
+laid over it (and an older NumPy, where the version wants one). There the canary's counts are
+looked at, the engine's tests run, and every Triton lesson is checked against its witnesses. What
+came of each step is written to docs/triton_versions.json as soon as it is known, in the place of
+what stood there of that step. `make clean` removes the environments.
 
-    python tools/triton_versions.py [VERSION ...] [--tests]
+    python tools/triton_versions.py [VERSION ...] [--only STEP ...] [--workers N] [--out FILE]
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import platform
 import re
 import subprocess
 import sys
+import tempfile
 import time
-from dataclasses import dataclass
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+RECORD = ROOT / "docs" / "triton_versions.json"
 #: Version: what else it needs. triton 3.6 breaks `range(0, K, BLOCK)` on NumPy 2.4.
 OTHERS = {"3.6.0": ("numpy==2.1.3",), "3.9.0": ()}
 #: The first and the last lesson file that is about Triton.
 LESSONS = ("06", "11")
 TESTS = "course/tests/tile"
+MOST_FAILURES = 20
+#: What is counted.
+TESTS_PASSED = "tests passed"
+OF_A_LESSON = ("exercises", "wrong kernels", "right ones", "notebook runs")
 
 
 @dataclass(frozen=True)
 class Step:
-    """Something to run in an environment."""
+    """Something to run in an environment. The command writes what it found to `found`."""
 
     name: str
     command: tuple[str, ...]
+    found: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a step.
+
+    Attributes:
+        figures: what was counted: tests, or exercises, witnesses and notebooks.
+        failures: a sentence each, the first ones; empty where all is well.
+    """
+
+    step: str
+    seconds: int
+    figures: dict[str, int]
+    failures: list[str]
+
+    @property
+    def line(self) -> str:
+        """Its row of the table, without the version."""
+        counted = ", ".join(f"{count} {name}" for name, count in self.figures.items())
+        word = "FAILED" if self.failures else "ok"
+        return f"{self.step:20} {self.seconds:6} s  {word:6} {counted}".rstrip()
 
 
 def pinned_version() -> str:
@@ -90,44 +127,194 @@ def lessons(root: Path = ROOT) -> list[str]:
     return [file.stem[3:] for file in files if first <= file.stem[:2] <= last]
 
 
-def steps(version: str, only_tests: bool) -> list[Step]:
-    """What runs for a version."""
-    probe = f"import triton; assert triton.__version__ == {version!r}, triton.__version__"
-    found = [
-        Step("import", (sys.executable, "-c", probe)),
-        Step("tests", (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", TESTS)),
+def steps(version: str, found: str = os.devnull, workers: int | None = None) -> list[Step]:
+    """What runs for a version. What a step finds goes to the file `found`."""
+    probe = (
+        f"import triton; assert triton.__version__ == {version!r}, triton.__version__; "
+        "from course.tile.canary import require_right_counts; require_right_counts()"
+    )
+    pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={found}", TESTS)
+    check = ("-m", "autograder", "check", f"--out={found}")
+    check = check if workers is None else (*check, f"--workers={workers}")
+    return [
+        Step("canary", (sys.executable, "-c", probe)),
+        Step("tests", (sys.executable, *pytest), found),
+        *(Step(stem, (sys.executable, *check, stem), found) for stem in lessons()),
     ]
-    if not only_tests:
-        found += [
-            Step(stem, (sys.executable, "-m", "autograder", "check", stem)) for stem in lessons()
-        ]
-    return found
 
 
-def main(arguments: list[str]) -> int:
-    """Runs everything, prints a line for each step, and returns 1 where one failed."""
+def run(step: Step, version: str) -> Result:
+    """Runs a step: all it says goes to the terminal."""
+    begun = time.monotonic()
+    status = subprocess.run(step.command, cwd=ROOT, env=environment(version)).returncode
+    seconds = round(time.monotonic() - begun)
+    figures: dict[str, int] = {}
+    failures: list[str] = []
+    if step.found and Path(step.found).exists():
+        try:
+            text = Path(step.found).read_text(encoding="utf-8")
+            figures, failures = of_tests(text) if step.name == "tests" else of_lesson(text)
+        except (OSError, ValueError, KeyError, TypeError, ElementTree.ParseError) as error:
+            failures = [f"what it found cannot be read: {error}"]
+    elif step.found:
+        failures = [f"it found nothing, and ended with status {status}"]
+    if status and not failures:
+        failures = [f"it ended with status {status}"]
+    return Result(step.name, seconds, figures, failures[:MOST_FAILURES])
+
+
+def of_tests(text: str) -> tuple[dict[str, int], list[str]]:
+    """(figures, failures) of pytest's report."""
+    cases = list(ElementTree.fromstring(text).iter("testcase"))
+    if not cases:
+        return {}, ["no test was found"]
+
+    def having(*tags: str) -> list[ElementTree.Element]:
+        return [case for case in cases if any(case.find(tag) is not None for tag in tags)]
+
+    bad, skipped = having("failure", "error"), having("skipped")
+    figures = {TESTS_PASSED: len(cases) - len(bad) - len(skipped), "skipped": len(skipped)}
+    return figures, [f"{case.get('classname')}: {case.get('name')} failed" for case in bad]
+
+
+def of_lesson(text: str) -> tuple[dict[str, int], list[str]]:
+    """(figures, failures) of `autograder check --out`."""
+    found = json.loads(text)
+    exercises = found["exercises"]
+    wrong, right = (sum(one[name] for one in exercises) for name in ("wrong", "honest"))
+    counts = (len(exercises), wrong, right, len(found["notebooks"]))
+    figures = dict(zip(OF_A_LESSON, counts, strict=True))
+    return figures, found["failures"] if exercises else ["no exercise was found"]
+
+
+# ---------------------------------------------------------------- the record
+
+
+def provenance(version: str) -> dict[str, str]:
+    """When, of what and with what a step ran."""
+    asked = (sys.executable, "-c", "import numpy; print(numpy.__version__)")
+    said = subprocess.run(asked, cwd=ROOT, env=environment(version), capture_output=True, text=True)
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "commit": commit(),
+        "python": platform.python_version(),
+        "numpy": said.stdout.strip(),
+    }
+
+
+def commit() -> str:
+    """The checkout's commit, with a `+` where files that count have changed since."""
+    git = ("git", "-C", str(ROOT))
+    try:
+        head = subprocess.run((*git, "rev-parse", "--short=10", "HEAD"), capture_output=True)
+        paths = ("course", "autograder", "solutions", "tools")
+        changed = subprocess.run((*git, "status", "--porcelain", *paths), capture_output=True)
+    except OSError:
+        return "unknown"
+    if head.returncode or changed.returncode:
+        return "unknown"
+    return head.stdout.decode().strip() + ("+" if changed.stdout.strip() else "")
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """What stands in the record; an empty one where there is none."""
+    if not path.exists():
+        return {"command": "make triton-versions", "versions": {}}
+    try:
+        kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        kept["versions"].items()
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SystemExit(
+            f"{path} is no record of this command ({error}). Remove it, or name another file with "
+            "--out."
+        ) from None
+    return kept
+
+
+def kept_with(
+    record: Mapping[str, Any], version: str, result: Result, about: Mapping[str, str]
+) -> dict[str, Any]:
+    """The record with one step's result in the place of what stood there of it."""
+    entry = {**{k: v for k, v in asdict(result).items() if k != "step"}, **about}
+    of_version = {**record["versions"].get(version, {}), result.step: entry}
+    names = [step.name for step in steps(version)]
+    ordered = {name: of_version[name] for name in names if name in of_version}
+    found = {**record["versions"], version: ordered}
+    return {**record, "versions": {v: found[v] for v in versions() if v in found}}
+
+
+def summary(record: Mapping[str, Any]) -> str:
+    """A row for each version of the record, as CONTRIBUTING.md quotes it."""
+    heads = ["Triton", "NumPy", "engine's tests", "lessons", *OF_A_LESSON, "", "run on"]
+    rows = [heads, ["---"] * len(heads)]
+    for version, kept in record["versions"].items():
+        stems = [stem for stem in lessons() if stem in kept]
+        sums = [sum(kept[stem]["figures"].get(name, 0) for stem in stems) for name in OF_A_LESSON]
+        tests = kept.get("tests", {}).get("figures", {}).get(TESTS_PASSED, "not run")
+        failed = [step for step, entry in kept.items() if entry["failures"]]
+        dates = sorted({entry["date"] for entry in kept.values()})
+        rows.append(
+            [
+                version,
+                ", ".join(sorted({entry["numpy"] for entry in kept.values()})),
+                str(tests),
+                f"{len(stems)} of {len(lessons())}",
+                *map(str, sums),
+                f"failed: {', '.join(failed)}" if failed else "all as they must be",
+                " to ".join(dict.fromkeys([dates[0], dates[-1]])),
+            ]
+        )
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def table(results: Iterable[tuple[str, Result]]) -> str:
+    """A line for each step, its failures below it."""
+    lines = []
+    for version, result in results:
+        lines.append(f"{version:8} {result.line}")
+        lines += [f"         ✗ {failure}" for failure in result.failures]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs everything, keeps a record, prints a table, and returns 1 where something failed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    names = [step.name for step in steps(pinned_version())]
     parser.add_argument("versions", nargs="*", metavar="VERSION", help="all of them unless told")
-    parser.add_argument("--tests", action="store_true", help="leave out the lessons")
+    parser.add_argument("--only", nargs="+", metavar="STEP", choices=names, default=names,
+                        help=f"of {', '.join(names)}")  # fmt: skip
+    parser.add_argument("--workers", type=int, help="processes of a lesson's check")
+    parser.add_argument("--out", type=Path, default=RECORD, help="the record (default: in docs/)")
     options = parser.parse_args(arguments)
     unknown = sorted(set(options.versions) - set(versions()))
     if unknown:
         parser.error(f"no such version here: {', '.join(unknown)}; there are {versions()}")
-    lines = []
-    failed = 0
-    for version in options.versions or versions():
-        install(version)
-        for step in steps(version, options.tests):
-            print(f"\n=== Triton {version}: {step.name}", flush=True)
-            begun = time.monotonic()
-            status = subprocess.run(step.command, cwd=ROOT, env=environment(version)).returncode
-            word = "ok" if status == 0 else f"FAILED with status {status}"
-            lines.append(f"{version:8} {step.name:20} {time.monotonic() - begun:6.0f} s  {word}")
-            failed += status != 0
-    print("\n" + "\n".join(lines))
-    return 1 if failed else 0
+    if not options.out.parent.is_dir():
+        parser.error(f"there is no folder {options.out.parent} for the record")
+    record = read_record(options.out)
+    results: list[tuple[str, Result]] = []
+    stopped = False
+    try:
+        for version in options.versions or versions():
+            install(version)
+            with tempfile.TemporaryDirectory(prefix="triton-") as scratch:
+                for step in steps(version, f"{scratch}/found", options.workers):
+                    if step.name not in options.only:
+                        continue
+                    print(f"\n=== Triton {version}: {step.name}", flush=True)
+                    Path(scratch, "found").unlink(missing_ok=True)
+                    results.append((version, run(step, version)))
+                    record = kept_with(record, *results[-1], provenance(version))
+                    options.out.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    except KeyboardInterrupt:
+        stopped = True
+    failed = sum(bool(result.failures) for _, result in results)
+    print(f"\n{table(results)}\n\n{summary(record)}\n")
+    end = f"{failed} of {len(results)} steps failed" if failed else f"{len(results)} steps, all ok"
+    print(f"{end}{', then stopped' if stopped else ''}. The record: {options.out}")
+    return 130 if stopped else int(failed > 0)
 
 
 if __name__ == "__main__":

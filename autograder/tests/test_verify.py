@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,14 @@ def test_findings_show_a_row_an_exercise_and_every_failure_as_a_sentence():
     assert "✗ notebooks/01_small.ipynb is missing." in text
     assert "✗ count_blocks: it asks no questions." in text
     assert len(findings.failures) == 2
+    assert findings.plain() == {
+        "exercises": [
+            {"name": "add_one", "wrong": 4, "honest": 2},
+            {"name": "count_blocks", "wrong": 0, "honest": 0},
+        ],
+        "notebooks": [{"name": "01_small", "version": "student"}],
+        "failures": findings.failures,
+    }
 
 
 def test_a_witness_of_another_lessons_exercise_is_a_failure(tmp_path, lesson):
@@ -81,3 +90,12 @@ def test_a_source_that_cannot_be_built_ends_the_check_with_its_sentence(tmp_path
 def test_the_exit_status_says_whether_anything_failed(monkeypatch, findings, status):
     monkeypatch.setattr(verify, "verify", lambda *args, **options: findings)
     assert command_line.main(["check", "--root", str(Path.cwd())]) == status
+
+
+def test_what_was_found_is_written_where_one_asks(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(verify, "verify", lambda *args, **options: Findings(["bad."]))
+    check = ["check", "--root", str(Path.cwd()), "--out"]
+    assert command_line.main([*check, str(tmp_path / "found.json")]) == 1
+    assert json.loads((tmp_path / "found.json").read_text())["failures"] == ["bad."]
+    assert command_line.main([*check, str(tmp_path / "nowhere" / "found.json")]) == 2
+    assert "cannot be written to" in capsys.readouterr().err

@@ -1,8 +1,8 @@
-"""The environments of `make triton-versions`: the right Triton in each, and all lessons tried."""
+"""`make triton-versions`: the right Triton in each environment, all lessons tried, all recorded."""
 
 import importlib.util
+import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -44,17 +44,123 @@ def test_every_triton_lesson_is_checked(tmp_path):
         (tmp_path / "solutions").mkdir(exist_ok=True)
         (tmp_path / "solutions" / f"{name}.py").touch()
     assert tool.lessons(tmp_path) == ["hello", "backward"]
-    names = [step.name for step in tool.steps("3.9.0", only_tests=False)]
-    assert names == ["import", "tests", *tool.lessons()]
+    names = [step.name for step in tool.steps("3.9.0")]
+    assert names == ["canary", "tests", *tool.lessons()]
 
 
-@pytest.mark.network
-@pytest.mark.slow
-@pytest.mark.parametrize("version", ["3.6.0", "3.9.0"])
-def test_an_environment_has_its_triton_and_passes_the_gates_tests(version):
-    tool.install(version)
-    [probe, *_] = tool.steps(version, only_tests=True)
-    assert subprocess.run(probe.command, env=tool.environment(version), cwd=ROOT).returncode == 0
-    command = [*tool.steps(version, only_tests=True)[1].command[:-1], f"{tool.TESTS}/test_gate.py"]
-    done = subprocess.run(command, env=tool.environment(version), cwd=ROOT, capture_output=True)
-    assert done.returncode == 0, done.stdout[-2000:]
+PYTEST = """<testsuites><testsuite name="pytest" tests="4">
+<testcase classname="t.gate" name="one"/>
+<testcase classname="t.gate" name="two"><failure message="no">1 != 2</failure></testcase>
+<testcase classname="t.gate" name="three"><error message="no">none</error></testcase>
+<testcase classname="t.gate" name="four"><skipped message="no GPU"/></testcase>
+</testsuite></testsuites>"""
+LESSON = {
+    "exercises": [{"name": "a", "wrong": 4, "honest": 2}, {"name": "b", "wrong": 5, "honest": 3}],
+    "notebooks": [{"name": "07_softmax", "version": "student"}],
+    "failures": [],
+}
+
+
+def test_tests_are_counted_and_those_that_failed_are_named():
+    figures, failures = tool.of_tests(PYTEST)
+    assert figures == {"tests passed": 1, "skipped": 1}
+    assert failures == ["t.gate: two failed", "t.gate: three failed"]
+    assert tool.of_tests("<testsuites/>")[1] == ["no test was found"]
+
+
+def test_a_lessons_witnesses_are_counted_and_its_failures_kept():
+    figures, failures = tool.of_lesson(json.dumps(LESSON))
+    assert figures == {"exercises": 2, "wrong kernels": 9, "right ones": 5, "notebook runs": 1}
+    assert failures == []
+    assert tool.of_lesson(json.dumps(LESSON | {"failures": ["a: no."]}))[1] == ["a: no."]
+    assert tool.of_lesson(json.dumps(LESSON | {"exercises": []}))[1] == ["no exercise was found"]
+
+
+def step(code, found=""):
+    return tool.Step("softmax", (sys.executable, "-c", code), found)
+
+
+def writing(path, text, status=0):
+    return step(f"open({str(path)!r}, 'w').write({text!r}); raise SystemExit({status})", str(path))
+
+
+def test_a_step_without_an_answer_or_with_a_status_failed(tmp_path):
+    found = tmp_path / "found"
+    assert tool.run(step("pass"), "3.7.1").failures == []
+    assert tool.run(step("raise SystemExit(3)"), "3.7.1").failures == ["it ended with status 3"]
+    silent = tool.run(step("pass", str(found)), "3.7.1")
+    assert silent.failures == ["it found nothing, and ended with status 0"]
+    assert tool.run(writing(found, json.dumps(LESSON)), "3.7.1").failures == []
+    assert tool.run(writing(found, json.dumps(LESSON), 1), "3.7.1").failures
+    [unread] = tool.run(writing(found, "{"), "3.7.1").failures
+    assert unread.startswith("what it found cannot be read: ")
+
+
+@pytest.fixture
+def two_steps(monkeypatch, tmp_path):
+    """Two versions of two quick steps; the second fails on 3.9.0. Gives the record's file."""
+    failing = json.dumps(LESSON | {"failures": ["a: no."]})
+
+    def steps(version, found="", workers=None):
+        text = failing if version == "3.9.0" else json.dumps(LESSON)
+        bad = version == "3.9.0"
+        return [tool.Step("canary", (sys.executable, "-c", "")), writing(found, text, int(bad))]
+
+    monkeypatch.setattr(tool, "steps", steps)
+    monkeypatch.setattr(tool, "install", lambda version: None)
+    monkeypatch.setattr(tool, "lessons", lambda root=None: ["softmax"])
+    return tmp_path / "record.json"
+
+
+def test_what_came_of_each_step_is_recorded_and_told_at_the_end(two_steps, capsys):
+    assert tool.main(["3.6.0", "3.9.0", "--out", str(two_steps)]) == 1
+    kept = json.loads(two_steps.read_text())["versions"]
+    assert list(kept) == ["3.6.0", "3.9.0"]
+    assert list(kept["3.6.0"]) == ["canary", "softmax"]
+    assert kept["3.6.0"]["softmax"]["failures"] == []
+    assert kept["3.9.0"]["softmax"]["failures"] == ["a: no."]
+    assert set(kept["3.9.0"]["softmax"]) >= {"date", "commit", "numpy", "python", "seconds"}
+    *_, canary, softmax, why, _, heads, _, old, new, _, end = capsys.readouterr().out.splitlines()
+    assert canary.split()[:2] == ["3.9.0", "canary"]
+    assert softmax.split()[:2] == ["3.9.0", "softmax"]
+    assert "FAILED 2 exercises, 9 wrong kernels, 5 right ones, 1 notebook runs" in softmax
+    assert why.strip() == "✗ a: no."
+    assert heads.startswith("| Triton | NumPy |")
+    assert "| 1 of 1 | 2 | 9 | 5 | 1 | all as they must be |" in old
+    assert "| failed: softmax |" in new
+    assert end == f"1 of 4 steps failed. The record: {two_steps}"
+
+
+def test_a_later_run_takes_the_place_of_what_it_ran_again(two_steps, monkeypatch):
+    assert tool.main(["3.9.0", "--out", str(two_steps)]) == 1
+    assert tool.main(["3.6.0", "--out", str(two_steps)]) == 0
+    assert tool.main(["3.9.0", "--only", "canary", "--out", str(two_steps)]) == 0
+    kept = json.loads(two_steps.read_text())["versions"]
+    assert kept["3.9.0"]["softmax"]["failures"] == ["a: no."]
+    monkeypatch.setattr(tool, "run", lambda step, version: tool.Result(step.name, 1, {}, []))
+    assert tool.main(["3.9.0", "--only", "softmax", "--out", str(two_steps)]) == 0
+    kept = json.loads(two_steps.read_text())["versions"]
+    assert {name: entry["failures"] for name, entry in kept["3.9.0"].items()} == {
+        "canary": [],
+        "softmax": [],
+    }
+
+
+def test_a_stopped_run_tells_and_keeps_what_it_has(two_steps, monkeypatch, capsys):
+    def run(step, version):
+        if step.name == "softmax":
+            raise KeyboardInterrupt
+        return tool.Result(step.name, 1, {}, [])
+
+    monkeypatch.setattr(tool, "run", run)
+    assert tool.main(["3.6.0", "--out", str(two_steps)]) == 130
+    assert list(json.loads(two_steps.read_text())["versions"]["3.6.0"]) == ["canary"]
+    assert "1 steps, all ok, then stopped." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"versions": 3}'])
+def test_another_file_is_not_overwritten(two_steps, text):
+    two_steps.write_text(text)
+    with pytest.raises(SystemExit, match="is no record of this command"):
+        tool.main(["3.6.0", "--out", str(two_steps)])
+    assert two_steps.read_text() == text
