@@ -149,7 +149,12 @@ SENTENCES: dict[str, tuple[Outcome, str, str]] = {
 }
 
 #: Verdicts that say something about the grader and not about the answer: judged again next time.
-JUDGED_AGAIN = frozenset({"judge_died", "judge_failed", "not_measured", "runner_died"})
+JUDGED_AGAIN = frozenset(
+    {
+        *("judge_died", "judge_failed", "not_measured", "runner_died"),
+        *("no_triton", "tile_canary", "tile_interpreter"),  # a machine that cannot measure
+    }
+)
 
 
 class Fault(Exception):

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from autograder.sandbox import landlock, walls
 from autograder.sandbox.walls import Finding, Kind, NoWallError
-from course.tile.available import has_triton
+from course.faults import KernelFault
+from course.tile.available import require_triton
+from course.words import next_step, sentence
 
 _NEW_USER_NAMESPACE = 0x10000000
 _IN_A_CONTAINER = ("/.dockerenv", "/run/.containerenv")
@@ -70,10 +72,23 @@ def report() -> Iterator[str]:
     yield _line("memory of a run", _watched(), "is watched process by process, ten times a second")
     yield _line(
         "Triton lessons",
-        Finding(has_triton(), "Triton has no wheel here: their exercises get NOT_MEASURED"),
+        _triton(),
         "can be judged; behind either wall `ptxas` alone is started, to count registers",
     )
     yield f"  --  cgroups: {_cgroups()}. They are not used yet."
+
+
+def _triton() -> Finding:
+    """Whether it is there, and a kernel whose counts are known gets them."""
+    try:
+        require_triton()
+        from course.tile.canary import require_right_counts
+
+        require_right_counts()
+    except KernelFault as fault:
+        said = sentence(fault.message_id, fault.fields), next_step(fault.message_id, fault.fields)
+        return Finding(False, f"their exercises get {fault.outcome.value}. {' '.join(said)}")
+    return Finding(True)
 
 
 def _line(name: str, finding: Finding, words: str) -> str:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -214,11 +215,14 @@ def test_a_second_run_judges_only_what_changed(
     assert f"{count} judged)" in capsys.readouterr().out
 
 
-def test_what_the_judge_failed_on_is_judged_again(tmp_path: Path) -> None:
-    graded = Graded("vega", LESSON, FIRST, "NOT_MEASURED", 0, 4, key="k", message_id="judge_died")
+@pytest.mark.parametrize("message_id", ["judge_died", "no_triton", "tile_canary"])
+def test_what_could_not_be_measured_is_judged_again(tmp_path: Path, message_id: str) -> None:
+    graded = Graded("vega", LESSON, FIRST, "NOT_MEASURED", 0, 4, key="k", message_id=message_id)
     kept = Store(tmp_path)
     kept.keep(graded)
     assert kept.known("vega", LESSON, FIRST, "k") is None
+    kept.keep(replace(graded, message_id="out_of_memory"))
+    assert kept.known("vega", LESSON, FIRST, "k") is not None
 
 
 def start(*words: object) -> subprocess.Popen[str]:

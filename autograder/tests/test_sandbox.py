@@ -480,6 +480,19 @@ def test_the_doctor_says_what_grade_will_use(capsys: pytest.CaptureFixture[str])
     assert "`grade` and `nbgrader autograde` will use" in capsys.readouterr().out
 
 
+def test_the_doctor_says_where_tritons_counts_are_off(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    canary = pytest.importorskip("course.tile.canary")
+    assert doctor.main(argparse.Namespace()) == 0
+    assert "ok  Triton lessons: can be judged" in capsys.readouterr().out
+    monkeypatch.setattr(canary, "counts_are_right", lambda: False)
+    assert doctor.main(argparse.Namespace()) == 0
+    said = capsys.readouterr().out
+    assert "no  Triton lessons: their exercises get NOT_MEASURED. A kernel whose counts" in said
+    assert "Install a version that the course names" in said
+
+
 def test_a_process_that_is_not_behind_bubblewrap_does_not_act_as_if() -> None:
     with pytest.raises(NoWallError):
         walls.close_in(Kind.BUBBLEWRAP)

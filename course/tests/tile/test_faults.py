@@ -285,6 +285,21 @@ def test_the_canary_sings():
     canary.require_right_counts()
 
 
+@pytest.mark.parametrize(
+    ("where", "name", "wrong"),
+    [
+        ("meter", "_SHIFT", 6),  # sectors of 64 bytes
+        ("builder.Builder", "create_store", lambda *args: None),
+        ("builder.Builder", "create_fadd", lambda self, a, b: a),
+    ],
+)
+def test_the_canary_hears_a_wrong_count_and_a_wrong_result(monkeypatch, where, name, wrong):
+    from course.tile import canary
+
+    monkeypatch.setattr(f"course.tile.{where}.{name}", wrong)
+    assert not canary.counts_are_right.__wrapped__()
+
+
 def test_a_triton_on_which_counts_are_off_is_refused_in_words(monkeypatch):
     from course.tile import canary
 
