@@ -3,7 +3,8 @@
 Two programs that store to one element, or one that loads what another stored or will store,
 race, unless both use atomics. Running programs together would hide that, so each element of
 a tensor that the kernel stores to remembers who stored to it, who loaded it, and who updated
-it atomically.
+it atomically. Where the kernel has locks, it remembers when, too: a lock may have ordered the two
+(`course.tile.locks`).
 """
 
 from __future__ import annotations
@@ -11,10 +12,48 @@ from __future__ import annotations
 import numpy as np
 
 from course.faults import Outcome
+from course.tile.locks import Order
 from course.tile.run import Run
 from course.tile.tensors import Allocation, View
 
 NOBODY, SEVERAL = -1, -2
+
+
+class Past:
+    """Who did one kind of thing to each cell last: a program, or SEVERAL that nothing orders.
+
+    With locks, `when` counts accesses: see `course.tile.locks`.
+    """
+
+    def __init__(self, cells: int, timed: bool) -> None:
+        self.who = np.full(cells, NOBODY, np.int32)
+        self.when = np.zeros(cells, np.int64) if timed else None
+
+    def others(self, cells: np.ndarray, who: np.ndarray, order: Order | None) -> np.ndarray:
+        """Where somebody else was whom nothing orders before `who`."""
+        there = self.who[cells]
+        others = (there != NOBODY) & (there != who)
+        if order is not None and self.when is not None and others.any():
+            unknown = order.unknown(np.maximum(there, 0), self.when[cells])
+            others &= (there == SEVERAL) | unknown
+        return others
+
+    def remember(
+        self, cells: np.ndarray, who: np.ndarray, several: bool, order: Order | None
+    ) -> None:
+        """Notes who was there: one program, or SEVERAL."""
+        mixed = self.others(cells, who, order)
+        self.note(cells, who, order)
+        if several:
+            mixed |= self.who[cells] != who
+        if mixed.any():
+            self.who[cells[mixed]] = SEVERAL
+
+    def note(self, cells: np.ndarray, who: np.ndarray, order: Order | None) -> None:
+        """Notes who was there last, whoever was there before."""
+        self.who[cells] = who
+        if order is not None and self.when is not None:
+            self.when[cells] = order.now
 
 
 class History:
@@ -26,20 +65,25 @@ class History:
     def __init__(self, allocation: Allocation, ordered_by_locks: bool) -> None:
         self.allocation = allocation
         self.cell = allocation.cell
-        #: with locks the order of programs is the kernel's own affair
-        self.silent = ordered_by_locks
-        cells = len(allocation.bytes) // self.cell + 8
-        self.writer = np.full(cells, NOBODY, np.int32)
-        self.reader: np.ndarray | None = None
-        self.updater: np.ndarray | None = None
+        self.ordered_by_locks = ordered_by_locks
+        self.writer = self._new()
+        self.reader: Past | None = None
+        self.updater: Past | None = None
         self.lines: dict[str, int] = {}
 
-    def _new(self) -> np.ndarray:
-        return np.full(len(self.writer), NOBODY, np.int32)
+    def _new(self) -> Past:
+        return Past(len(self.allocation.bytes) // self.cell + 8, self.ordered_by_locks)
 
     def _cells(self, places: np.ndarray, size: int) -> list[np.ndarray]:
         parts = max(1, size // self.cell)
         return [places] if parts == 1 else [places * parts + n for n in range(parts)]
+
+    def _order(self, run: Run) -> Order | None:
+        """What orders this access of the program that runs, where locks may."""
+        if not self.ordered_by_locks:
+            return None
+        run.order.access(int(run.programs[0]))
+        return run.order
 
     def load(
         self,
@@ -51,8 +95,6 @@ class History:
         size: int,
     ) -> None:
         """A load by every program of the group; `places` count elements of `size` bytes."""
-        if self.silent:
-            return
         rows = run.count
         programs = run.programs.astype(np.int32).reshape(-1, *(1,) * len(shape))
         full = np.broadcast_shapes(places.shape, programs.shape)
@@ -66,42 +108,41 @@ class History:
         else:
             places, who = places.reshape(-1), who.reshape(-1)
         self.lines["loads"] = run.line
+        order = self._order(run)
         if self.reader is None:
             self.reader = self._new()
         for cells in self._cells(places, size):
-            self._conflict(run, view, cells, who, self.writer, "loads", "stores to")
+            self._conflict(run, view, cells, who, self.writer, "loads", "stores to", order)
             if self.updater is not None:
-                self._conflict(run, view, cells, who, self.updater, "loads", "updates")
-            _remember(self.reader, cells, who, rows > 1)
+                self._conflict(run, view, cells, who, self.updater, "loads", "updates", order)
+            self.reader.remember(cells, who, rows > 1, order)
 
     def store(self, run: Run, view: View, places: np.ndarray, who: np.ndarray, size: int) -> None:
         """A store by `who` (a program a lane)."""
         self.lines["stores to"] = run.line
-        if self.silent:
-            return
+        order = self._order(run)
         places, who = places.reshape(-1), who.reshape(-1)
         for cells in self._cells(places, size):
-            self._conflict(run, view, cells, who, self.writer, "stores to", "stores to")
+            self._conflict(run, view, cells, who, self.writer, "stores to", "stores to", order)
             if self.reader is not None:
-                self._conflict(run, view, cells, who, self.reader, "stores to", "loads")
+                self._conflict(run, view, cells, who, self.reader, "stores to", "loads", order)
             if self.updater is not None:
-                self._conflict(run, view, cells, who, self.updater, "stores to", "updates")
-            self.writer[cells] = who
+                self._conflict(run, view, cells, who, self.updater, "stores to", "updates", order)
+            self.writer.note(cells, who, order)
             if run.count > 1:
-                self._conflict(run, view, cells, who, self.writer, "stores to", "stores to")
+                self._conflict(run, view, cells, who, self.writer, "stores to", "stores to", order)
 
     def atomic(self, run: Run, view: View, places: np.ndarray, who: np.ndarray, size: int) -> None:
         """An atomic update by `who`."""
         self.lines["updates"] = run.line
-        if self.silent:
-            return
+        order = self._order(run)
         if self.updater is None:
             self.updater = self._new()
         for cells in self._cells(places, size):
-            self._conflict(run, view, cells, who, self.writer, "updates", "stores to")
+            self._conflict(run, view, cells, who, self.writer, "updates", "stores to", order)
             if self.reader is not None:
-                self._conflict(run, view, cells, who, self.reader, "updates", "loads")
-            _remember(self.updater, cells, who, run.count > 1)
+                self._conflict(run, view, cells, who, self.reader, "updates", "loads", order)
+            self.updater.remember(cells, who, run.count > 1, order)
 
     def _conflict(
         self,
@@ -109,16 +150,16 @@ class History:
         view: View,
         cells: np.ndarray,
         who: np.ndarray,
-        past: np.ndarray,
+        past: Past,
         verb: str,
         other_verb: str,
+        order: Order | None,
     ) -> None:
-        there = past[cells]
-        clash = (there != NOBODY) & (there != who)
+        clash = past.others(cells, who, order)
         if not clash.any():
             return
         at = int(clash.argmax())
-        other = int(there[at])
+        other = int(past.who[cells[at]])
         offset = int(cells[at]) * self.cell
         run.fail(
             Outcome.RACE,
@@ -138,14 +179,3 @@ class History:
 
 
 _PLURAL = {"loads": "load", "stores to": "store to", "updates": "update"}
-
-
-def _remember(past: np.ndarray, cells: np.ndarray, who: np.ndarray, several: bool) -> None:
-    """Notes who was there: one program, or SEVERAL."""
-    before = past[cells]
-    mixed = (before != NOBODY) & (before != who)
-    past[cells] = who
-    if several:
-        mixed |= past[cells] != who
-    if mixed.any():
-        past[cells[mixed]] = SEVERAL

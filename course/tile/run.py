@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from course.faults import KernelFault, Outcome
+from course.tile.locks import Order
 from course.tile.values import Value
 
 PRINTED_LINES = 200
@@ -36,12 +37,21 @@ class Run:
         self.largest = 1
         self.printed: list[str] = []
         self.memory: Any = None
+        self._order: Order | None = None
         self._places: dict[int, np.ndarray] = {}
 
     @property
     def count(self) -> int:
         """How many programs run now."""
         return len(self.programs)
+
+    @property
+    def order(self) -> Order:
+        """What orders programs that take locks, and so run one after the other."""
+        if self._order is None:
+            x, y, z = self.grid
+            self._order = Order(x * y * z)
+        return self._order
 
     def start(self, programs: np.ndarray) -> None:
         """The next batch of programs, numbered in sequence."""
