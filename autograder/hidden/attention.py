@@ -52,6 +52,8 @@ HIDDEN = {
     ),
     "flash_decode": (
         *_ONE_QUERY,
+        # no power of two of chunks: the greatest score of one that does not exist is not 0
+        Draws(H=1, N=between(1290, 1500), D=32, GAP=0, draws=_FAR_BELOW),
         Draws(traffic=True, H=1, N=multiples(512, 16384, 20480), D=64, GAP=0, dtypes=HALF),
     ),
     "flash_gqa": (
