@@ -5,8 +5,11 @@ It stands for a kernel's Python that got past admission: what it does, it does b
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import inspect
 import json
+import linecache
 import os
 import socket
 import sys
@@ -18,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from course.faults import KernelFault, Outcome
-from course.runner import Ran, Run
+from course.runner import Engine, Ran, Run
 from course.traffic import Traffic
 
 NAME = "autograder.tests.hostile:Hostile"
@@ -44,15 +47,48 @@ class Hostile:
 
 
 EXECUTING = "autograder.tests.hostile:Executing"
+UNADMITTED = "autograder.tests.hostile:Unadmitted"
 
 
 class Executing:
-    """Admission switched off: executes a cell as a notebook would, then hands back its arrays."""
+    """Admission switched off: executes a cell as a notebook would, then hands back its arrays.
+
+    Of a Triton cell it calls the functions, too: kernels as plain Python, and launchers.
+    """
 
     def __call__(self, run: Run) -> Ran:
-        exec(compile(run.source, "<cell>", "exec"), {"__name__": "__main__"})
+        names: dict[str, Any] = {"__name__": "__main__"}
+        lines = run.source.splitlines(keepends=True)
+        linecache.cache["<cell>"] = (len(run.source), None, lines, "<cell>")  # Triton reads it
+        exec(compile(run.source, "<cell>", "exec"), names)
         arrays = {n: v for n, v in run.arguments.items() if isinstance(v, np.ndarray)}
+        if run.dialect == "triton":
+            _call_all(names, *arrays.values())
         return Ran(arrays, Traffic(launches=1))
+
+
+def _call_all(names: dict[str, Any], array: np.ndarray) -> None:
+    import torch
+
+    for value in list(names.values()):
+        function = getattr(value, "fn", value)
+        if inspect.isfunction(function) and function.__module__ == "__main__":
+            tensor = torch.from_numpy(array).reshape(1, 1, -1)
+            with contextlib.suppress(Exception):
+                function(*[tensor] * len(inspect.signature(function).parameters))
+
+
+class Unadmitted:
+    """Admission switched off: the course's own engine and compiler on whatever a cell holds."""
+
+    def __call__(self, run: Run) -> Ran:
+        if not run.source:
+            arrays = {n: v for n, v in run.arguments.items() if isinstance(v, np.ndarray)}
+            return Ran(arrays, Traffic(launches=1))
+        from course.tile import cell
+
+        vars(cell)["_admit"] = lambda _: None
+        return Engine()(run)
 
 
 def _connect(rest: str) -> str:
