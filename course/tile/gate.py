@@ -217,11 +217,26 @@ def key_of(source: Source, target: int) -> str:
     constants = [(at, getattr(v, "cache_key", repr(v))) for at, v in source.constants.items()]
     parts = (
         _edition(),
-        source.function.cache_key,
+        _cache_key(source.function),
         repr((source.signature, constants, source.attributes, source.options)),
         str(target),
     )
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _cache_key(function: Any) -> str:
+    """Triton's own key of a kernel, for which it looks up every name that the kernel uses.
+
+    Raises:
+        KernelFault: DOES_NOT_COMPILE, where one has no such attribute.
+    """
+    try:
+        return str(function.cache_key)
+    except Exception as error:
+        raise KernelFault(
+            Outcome.DOES_NOT_COMPILE, "triton_refuses", code_of(function).first_line,
+            detail=str(error)[:200],
+        ) from None  # fmt: skip
 
 
 def remembered() -> dict[str, Found]:

@@ -93,6 +93,21 @@ def test_a_refusal_inside_a_helper_function_names_the_helpers_line():
     assert "shape" in str(caught.value)
 
 
+SCALE = tl.constexpr(2.0)
+
+
+@triton.jit
+def asks_a_number_for_its_shape(x_ptr):
+    tl.store(x_ptr, SCALE.shape[0])
+
+
+def test_a_constant_without_the_attribute_that_a_kernel_asks_for_is_refused():
+    with pytest.raises(KernelFault) as caught:
+        compile_for(asks_a_number_for_its_shape, [torch.zeros(4)])
+    assert caught.value.outcome is Outcome.DOES_NOT_COMPILE
+    assert "no attribute 'shape'" in str(caught.value)
+
+
 def test_the_engine_alone_would_run_a_dot_that_is_too_small():
     a, out = torch.randn(16, 8).half(), torch.zeros(16, 16)
     launch(small_dot, (a, out), (1,), {"M": 16, "K": 8})
