@@ -59,12 +59,15 @@ class KernelFault(Exception):
         self.kernel = ""
         self.filename = ""
         self.function = ""
+        #: whose words tell of it, `numba` or `triton`
+        self.dialect = "numba"
         super().__init__(outcome.value, message_id, line, fields)
 
     def __str__(self) -> str:
         from course.words import sentence
 
-        return f"{self.outcome.value}: {self.where}{sentence(self.message_id, self.fields)}"
+        said = sentence(self.message_id, self.fields, self.dialect)
+        return f"{self.outcome.value}: {self.where}{said}"
 
     @property
     def where(self) -> str:
@@ -87,11 +90,11 @@ class KernelFault(Exception):
 
         fields = {"name": self.kernel, "line": self.line, **self.fields}
         numbers = {n for n in (self.line, self.fields.get("other_line")) if isinstance(n, int)}
-        step = next_step(self.message_id, fields)
+        step = next_step(self.message_id, fields, self.dialect)
         return Verdict(
             outcome=self.outcome,
             exercise=self.function or self.kernel or "kernel",
-            message=sentence(self.message_id, fields),
+            message=sentence(self.message_id, fields, self.dialect),
             message_id=self.message_id,
             line=self.line,
             lines=tuple(

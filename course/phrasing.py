@@ -95,6 +95,8 @@ def _value(name: str, value: object) -> str:
         place = value if isinstance(value, tuple) else (value,)
         return str(place[0]) if len(place) == 1 else f"({', '.join(map(str, place))})"
     if name == "shape":
+        if value == ():
+            return "()"
         axes = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
         if not axes.replace(",", "").replace(" ", "").isdecimal():
             return axes

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from course import compare, cost
+from course.case_size import case_size as case_size
+from course.case_size import step_limit
 from course.exercise import RIGHT_SHARE, Array, Case, KernelExercise, Parameter, Role, Scalar
 from course.faults import KernelFault, Outcome
-from course.formula import evaluate
 from course.inputs import drawn, poisoned
 from course.launching import Launch
 from course.runner import Output, Ran, Run, Runner
@@ -32,30 +33,6 @@ def case_seed(exercise: KernelExercise, case: Case, seed: int | Sequence[int]) -
     """Entropy of one case's inputs: the seed, the exercise and the case's sizes."""
     base = [seed] if isinstance(seed, int) else list(seed)
     return [*base, zlib.crc32(f"{exercise.name} {case.label}".encode())]
-
-
-def case_size(exercise: KernelExercise, case: Case) -> int:
-    """Elements of all arrays together: the smallest case is tried first."""
-    names = exercise.names(case)
-    return sum(int(np.prod(exercise.shape(array, names))) for array in exercise.arrays)
-
-
-#: Statements after which a kernel counts as endless: a few for each element, so that one
-#: thread that does the work of all is measured and not stopped, in a vector of 8,192 too.
-FEWEST_STEPS = 5_000
-STEPS_AN_ELEMENT = 8
-MOST_STEPS = 40_000
-#: Too much work in one warp is measured, and not stopped, up to this many times what is allowed.
-SERIAL_SLACK = 10
-
-
-def step_limit(exercise: KernelExercise, case: Case, constants: Mapping[str, int]) -> int:
-    """Statements that one batch of blocks may execute in this case."""
-    steps = min(MOST_STEPS, FEWEST_STEPS + STEPS_AN_ELEMENT * case_size(exercise, case))
-    if exercise.longest_warp is None:
-        return steps
-    longest = evaluate(exercise.longest_warp, exercise.names(case, constants))
-    return max(steps, SERIAL_SLACK * int(longest))
 
 
 @dataclass(frozen=True)

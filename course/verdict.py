@@ -9,7 +9,7 @@ from typing import Any
 
 from course.faults import Outcome
 from course.phrasing import shown
-from course.words import ABOUT_NUMBERS
+from course.words import ABOUT_LAUNCHES, ABOUT_NUMBERS
 
 #: Symbol and words of each outcome: the words carry the meaning, the symbol helps the eye.
 HEADLINES: dict[Outcome, tuple[str, str]] = {
@@ -162,6 +162,8 @@ class Verdict:
         """`right answer, too much traffic`: the outcome in words."""
         if self.outcome is Outcome.REJECTED and self.message_id in ABOUT_NUMBERS:
             return "not answers that this course can read"
+        if self.outcome is Outcome.REJECTED and self.message_id in ABOUT_LAUNCHES:
+            return "nothing was launched"
         return HEADLINES[self.outcome][1]
 
     @property

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from course.phrasing import filled, shown
+from course.tile.refusals import REFUSALS
 from course.tile.wording import INSTEAD, TILE
 
 
@@ -520,6 +521,13 @@ _NUMBERS = {
 
 #: Sentences about answers and not about kernels.
 ABOUT_NUMBERS = frozenset(_NUMBERS)
+#: Sentences about a launch whose kernel may be right.
+ABOUT_LAUNCHES = frozenset(
+    (
+        *("launch_configuration", "launch_keyword", "launcher_no_grid", "tile_zero_grid"),
+        *("tile_grid", "tile_grid_name", "tile_grid_number", "tile_grid_function"),
+    )
+)
 
 WORDS: dict[str, Words] = {
     **_ADMISSION,
@@ -528,7 +536,7 @@ WORDS: dict[str, Words] = {
     **_RESULTS,
     **_PATTERNS,
     **_NUMBERS,
-    **{message_id: Words(*texts) for message_id, texts in TILE.items()},
+    **{message_id: Words(*texts) for message_id, texts in (TILE | REFUSALS).items()},
 }
 
 

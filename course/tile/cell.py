@@ -133,6 +133,12 @@ def _read(source: str) -> TileCell:
 
 def _admit(cell: TileCell) -> None:
     """Looks at every line of every function, also at those that no launch reaches."""
+    for node in ast.walk(cell.tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
+            launched = node.func.value
+            plain = cell.launchers.get(launched.id) if isinstance(launched, ast.Name) else None
+            if plain is not None:
+                raise rejected(plain, "tile_not_jitted", name=plain.name)
     for name in cell.kernels:
         admit_kernel(cell.nodes[name], cell.names)
     for node in cell.launchers.values():

@@ -112,6 +112,7 @@ class _Launches:
             args,
             grid,
             options,
+            step_limit=self.run.step_limit,
             printing=self.engine.printing,
             together=self.engine.together if cache is None else cache.multiprocessors,
             listener=None if cache is None else cache.access,
@@ -228,8 +229,14 @@ def _shown(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         return f"a tensor of shape {_shape(tuple(value.shape))}"
     if isinstance(value, tuple | list):
-        return f"{len(value)} values"
-    return "nothing (None)" if value is None else f"a value of type {type(value).__name__}"
+        return f"a tuple of {len(value)}" if value else "an empty tuple"
+    if value is None:
+        return "nothing (None)"
+    if isinstance(value, bool | int | float | str):
+        kind = "text" if isinstance(value, str) else "number"
+        return f"{value}" if isinstance(value, bool) else f"the {kind} {str(value)[:40]}"
+    kinds = {"JITFunction": "a kernel", "Closure": "a function", "dtype": "a dtype"}
+    return kinds.get(type(value).__name__, f"a value of type {type(value).__name__}")
 
 
 def _shape(shape: tuple[int, ...]) -> str:

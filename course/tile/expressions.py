@@ -23,6 +23,7 @@ from course.tile.constants import require_few
 from course.tile.functions import Code, allowed_global
 from course.tile.merging import Made, Merging
 from course.tile.operators import Operators, plain, said
+from course.tile.refusals import refusal
 from course.tile.run import Run
 from course.tile.semantic import Semantic
 from course.tile.values import Unsupported
@@ -84,7 +85,8 @@ class Expressions(Operators):
         """A construct that Triton's compiler refuses."""
         if node is not None:
             self.at(node)
-        return self.run.fault(Outcome.DOES_NOT_COMPILE, "triton_refuses", detail=detail)
+        message_id, fields = refusal(detail)
+        return self.run.fault(Outcome.DOES_NOT_COMPILE, message_id, **fields)
 
     def at(self, node: ast.AST) -> None:
         """Notes the place that is being executed, where the learner wrote it."""

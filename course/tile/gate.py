@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import linecache
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
@@ -33,6 +34,7 @@ from course.tile.arguments import ELEMENTS, bound, option_names
 from course.tile.bounded import DiedError, LateError, in_a_child
 from course.tile.compiler import AssemblerError, Source, Usage
 from course.tile.functions import base_function, code_of
+from course.tile.refusals import of_the_compiler
 
 ALIGNMENT = 16  # pointers and numbers that are multiples of it are compiled for that
 #: shared memory that a block can have, by compute capability
@@ -120,7 +122,7 @@ def compile_for(
             fit on the target.
     """
     source = source_of(kernel, args, named)
-    found = _raised(find(source, target, binary))
+    found = _raised(find(source, target, binary), source.function)
     if not found.fits:
         raise KernelFault(
             Outcome.TOO_MANY_RESOURCES,
@@ -148,10 +150,12 @@ def passed() -> list[Source]:
     return sources
 
 
-def _raised(found: Found) -> Resources:
-    if isinstance(found, KernelFault):
-        raise KernelFault(found.outcome, found.message_id, found.line, **found.fields)
-    return found
+def _raised(found: Found, function: Any) -> Resources:
+    if not isinstance(found, KernelFault):
+        return found
+    line = linecache.getline(function.fn.__code__.co_filename, found.line or 0)
+    message_id, fields = of_the_compiler(found.message_id, found.fields, line)
+    raise KernelFault(found.outcome, message_id, found.line, **fields)
 
 
 def source_of(kernel: Any, args: Sequence[Any], named: dict[str, Any] | None = None) -> Source:

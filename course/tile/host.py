@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from triton.runtime.autotuner import Autotuner
-from triton.runtime.jit import JITFunction
+from triton.runtime.jit import JITFunction, KernelInterface
 
-from course.faults import KernelFault
+from course.faults import KernelFault, Outcome
 from course.simt import host
+from course.tile.functions import base_function
 from course.tile.launch import launch
 from course.traffic import Traffic
 
@@ -52,6 +53,11 @@ def run_on_engine(
     try:
         traffic = launch(kernel, arguments, grid, by_name, **options)
     except KernelFault as fault:
+        function = base_function(kernel)
+        code = getattr(getattr(function, "fn", None), "__code__", None)
+        name = str(getattr(function, "__name__", "kernel"))
+        fault.happened_in(name, getattr(code, "co_filename", ""), kernel=name)
+        fault.dialect = "triton"
         _note(fault.traffic)
         raise
     finally:
@@ -101,10 +107,20 @@ def _autotuned(on_gpu: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def _without_grid(self: Any, *args: Any, **named: Any) -> NoReturn:
+    """``kernel(x)``: Triton answers this with a traceback, with a GPU too."""
+    name = base_function(self).__name__
+    fault = KernelFault(Outcome.REJECTED, "launcher_no_grid", None, name=name)
+    fault.happened_in(name, "", kernel=name)
+    fault.dialect = "triton"
+    raise fault
+
+
 def install() -> None:
     """Takes over the launch of jitted functions, once."""
     if getattr(JITFunction, "_course_installed", False):
         return
     JITFunction.run = _run(JITFunction.run)
     Autotuner.run = _autotuned(Autotuner.run)
+    JITFunction.__call__ = KernelInterface.__call__ = _without_grid
     JITFunction._course_installed = True

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 import triton
 
 from course.faults import KernelFault, Outcome
@@ -14,6 +15,7 @@ from course.tile.arguments import Passed, bound
 from course.tile.functions import base_function, code_of, names_used
 from course.tile.memory import Memory
 from course.tile.meter import Listener, Meter
+from course.tile.refusals import refusal
 from course.tile.run import Run
 from course.tile.values import Unsupported
 from course.tile.walker import Walker
@@ -22,8 +24,10 @@ from course.traffic import Traffic
 #: Elements of one value of all programs that run together: large enough that NumPy works on
 #: long rows, small enough that a launch needs some hundreds of megabytes at most.
 BATCH_ELEMENTS = 1 << 19
-#: Statements that one batch may execute before its kernel counts as endless.
-STEP_LIMIT = 200_000
+#: Statements that one batch may execute before its kernel counts as endless, where nobody says:
+#: a second's worth, and more for large tensors, which one program may walk through block by block.
+FEWEST_STEPS, MOST_STEPS = 20_000, 200_000
+ELEMENTS_A_STEP = 16
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_PROGRAMS = 1 << 24  # beyond this the engine would run for hours
 
@@ -36,7 +40,7 @@ def launch(
     grid: Grid,
     named: dict[str, Any] | None = None,
     *,
-    step_limit: int = STEP_LIMIT,
+    step_limit: int | None = None,
     together: int | None = None,
     printing: bool = True,
     listener: Listener | None = None,
@@ -48,7 +52,8 @@ def launch(
         args: CPU tensors, numbers, host tensor descriptors.
         grid: programs along x, y, z, or a function of the arguments that gives them.
         named: arguments by name, constants and launch options among them.
-        step_limit: statements that one batch of programs may execute.
+        step_limit: statements that one batch of programs may execute; by the tensors' size
+            unless told.
         together: how many programs run at once; 1 is the slow path that the fast one is
             held to. By default as many as memory allows.
         printing: whether what the kernel prints is printed here when it ends.
@@ -62,7 +67,7 @@ def launch(
     given = bound(function, tuple(args), dict(named or {}))
     extent = _extent(grid, given)
     passed = Passed(function, given)
-    run = Run(extent, step_limit)
+    run = Run(extent, step_limit or _step_limit(passed))
     meter = Meter(listener)
     names = names_used(function)
     locks = bool(names & {"atomic_cas", "atomic_xchg"})
@@ -86,13 +91,14 @@ def launch(
         fault.traffic = meter.traffic()
         raise
     except Unsupported as what:
-        refusal = run.fault(Outcome.NOT_MEASURED, "tile_unsupported", detail=str(what))
-        refusal.traffic = meter.traffic()
-        raise refusal from None
+        refused = run.fault(Outcome.NOT_MEASURED, "tile_unsupported", detail=str(what))
+        refused.traffic = meter.traffic()
+        raise refused from None
     except (TypeError, ValueError, AssertionError) as error:
-        refusal = run.fault(Outcome.DOES_NOT_COMPILE, "triton_refuses", detail=str(error))
-        refusal.traffic = meter.traffic()
-        raise refusal from error
+        message_id, fields = refusal(str(error))
+        refused = run.fault(Outcome.DOES_NOT_COMPILE, message_id, **fields)
+        refused.traffic = meter.traffic()
+        raise refused from error
     finally:
         if printing and run.printed:
             print("\n".join(run.printed))
@@ -101,6 +107,11 @@ def launch(
     traffic = meter.traffic()
     traffic.longest_program = run.longest
     return traffic
+
+
+def _step_limit(passed: Passed) -> int:
+    elements = sum(view.elements for view in passed.views)
+    return min(MOST_STEPS, FEWEST_STEPS + elements // ELEMENTS_A_STEP)
 
 
 def _guess(constants: dict[str, Any]) -> int:
@@ -126,27 +137,47 @@ def _check_jitted(function: Any, kernel: Any) -> None:
 
 def _extent(grid: Grid, given: dict[str, Any]) -> tuple[int, int, int]:
     if callable(grid):
-        try:
-            grid = grid(given)
-        except KeyError as error:
-            raise KernelFault(
-                Outcome.REJECTED, "tile_grid_name", None, name=str(error.args[0])
-            ) from None
-    items = (grid,) if isinstance(grid, int | np.integer) else grid
-    shape = tuple(items) if isinstance(items, tuple | list) else ()
+        grid = _asked(grid, given)
+    if isinstance(grid, int | np.integer):  # Triton takes its length
+        raise KernelFault(Outcome.REJECTED, "tile_grid_number", None, grid=str(grid))
+    shape = tuple(grid) if isinstance(grid, tuple | list) else ()
     whole = all(isinstance(i, int | np.integer) and not isinstance(i, bool) for i in shape)
     if not 1 <= len(shape) <= 3 or not whole:
-        raise KernelFault(Outcome.REJECTED, "tile_grid", None, grid=grid)
+        raise KernelFault(Outcome.REJECTED, "tile_grid", None, grid=_shown(grid))
+    shown = str(tuple(map(int, shape)))
     x, y, z = (*map(int, shape), 1, 1)[:3]
     if min(x, y, z) < 1:
-        raise KernelFault(Outcome.REJECTED, "tile_zero_grid", None, grid=tuple(map(int, shape)))
+        raise KernelFault(Outcome.REJECTED, "tile_zero_grid", None, grid=shown)
     if any(n > most for n, most in zip((x, y, z), MAX_GRID, strict=True)):
-        raise KernelFault(Outcome.REJECTED, "tile_grid", None, grid=shape, limit=MAX_GRID)
+        raise KernelFault(Outcome.REJECTED, "tile_grid", None, grid=shown, limit=MAX_GRID)
     if x * y * z > MAX_PROGRAMS:
         raise KernelFault(
             Outcome.TIMED_OUT, "tile_too_large", None, programs=x * y * z, limit=MAX_PROGRAMS
         )
     return x, y, z
+
+
+def _asked(grid: Callable[[dict[str, Any]], Any], given: dict[str, Any]) -> Any:
+    """What a grid's own function says."""
+    try:
+        return grid(given)
+    except KernelFault:
+        raise
+    except KeyError as error:
+        name = str(error.args[0]) if error.args else "?"
+        raise KernelFault(Outcome.REJECTED, "tile_grid_name", None, name=name) from None
+    except Exception as error:  # whatever a learner's function raises
+        detail = f"{type(error).__name__}: {error}"[:200].rstrip(".")
+        raise KernelFault(Outcome.REJECTED, "tile_grid_function", None, detail=detail) from None
+
+
+def _shown(grid: Any) -> str:
+    if isinstance(grid, torch.Tensor):
+        return "a tensor"
+    if isinstance(grid, tuple | list):
+        items = ", ".join(_shown(item) for item in grid[:4])
+        return f"({items}{',' if len(grid) == 1 else ''})"
+    return repr(grid)[:60]
 
 
 def first_line(kernel: Any) -> int:

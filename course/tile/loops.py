@@ -36,7 +36,11 @@ class Loops(Expressions):
             self.at(node)
             self.run.step()
             self.loads.forget()
-            test = self.condition(self.value(node.test), node)
+            asked = self.value(node.test)
+            if not isinstance(asked, tl.tensor):
+                construct = ast.unparse(node.test)[:60]
+                self.run.fail(Outcome.DOES_NOT_COMPILE, "tile_while_constant", construct=construct)
+            test = self.condition(asked, node)
             if isinstance(test, bool):
                 if not test:
                     break

@@ -271,14 +271,15 @@ class Memory:
         verb: str,
     ) -> None:
         at, program = self._first(outside, active)
-        index = view.index_of(int(offsets[at]))
+        offset = int(offsets[at])
         self.run.fail(
             Outcome.OUT_OF_BOUNDS,
-            "tile_out_of_bounds",
+            "tile_gap" if view.overlooks_strides(offset) else "tile_out_of_bounds",
             array=view.name,
-            index=index,
+            index=view.index_of(offset),
             shape=view.shape,
-            elements=view.elements,
+            strides=None if view.contiguous else str(view.strides),
+            held=f"{view.elements} element{'' if view.elements == 1 else 's'}",
             program=program,
             doing=verb,
         )

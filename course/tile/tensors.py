@@ -107,16 +107,22 @@ class View:
         """How a message names a byte offset of the allocation: an index, or a flat one."""
         flat, rest = divmod(offset - self.offset_bytes, self.itemsize)
         inside = self.first_byte <= offset < self.end_byte
-        contiguous = (
-            self.dense
-            and all(
-                a == b * n
-                for a, b, n in zip(
-                    self.strides[:-1], self.strides[1:], self.shape[1:], strict=False
-                )
-            )
-            and (not self.strides or self.strides[-1] == 1)
-        )
-        if not rest and inside and contiguous and len(self.shape) > 1:
+        if not rest and inside and self.contiguous and len(self.shape) > 1:
             return tuple(int(i) for i in np.unravel_index(flat, self.shape))
         return flat
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether it lies row after row, without gaps."""
+        neighbours = zip(self.strides[:-1], self.strides[1:], self.shape[1:], strict=False)
+        return (
+            self.dense
+            and all(far == near * length for far, near, length in neighbours)
+            and (not self.strides or self.strides[-1] == 1)
+        )
+
+    def overlooks_strides(self, offset: int) -> bool:
+        """Whether a byte offset would be an element's if the view had no gaps."""
+        flat, rest = divmod(offset - self.offset_bytes, self.itemsize)
+        inside = 0 <= flat < self.elements or self.first_byte <= offset < self.end_byte
+        return not rest and inside and not self.contiguous

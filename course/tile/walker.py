@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import triton.language as tl
 
+from course.faults import KernelFault, Outcome
 from course.tile.builder import Builder
 from course.tile.expressions import Frame, plain
 from course.tile.functions import code_of
@@ -61,7 +62,7 @@ class Walker(Loops):
             for name, value in bound.arguments.items()
         }
         if self.depth >= MOST_CALLS:
-            raise self.refuse(f"`{fn.__name__}` calls itself without end")
+            self.run.fail(Outcome.DOES_NOT_COMPILE, "tile_recursion", name=fn.__name__)
         caller, programs, place = self.frame, self.run.programs, (self.run.line, self.run.column)
         self.frame = Frame(code_of(fn), variables)
         self.depth += 1
@@ -70,6 +71,10 @@ class Walker(Loops):
             if self.run.count:
                 self.frame.returns.append((self.run.programs, tl.constexpr(None)))
             return self._returned(self.frame.returns, len(programs))
+        except KernelFault as fault:
+            if self.frame.code.own:
+                fault.happened_in(fn.__name__, fn.fn.__code__.co_filename)
+            raise
         finally:
             self.depth -= 1
             self.frame, self.run.programs = caller, programs
@@ -172,6 +177,8 @@ class Walker(Loops):
 
     def _return(self, node: ast.Return) -> None:
         value = self.value(node.value)
+        if not self.depth and plain(value) is not None:
+            self.run.fail(Outcome.DOES_NOT_COMPILE, "tile_kernel_returns")
         self.frame.returns.append(
             (self.run.programs, tl.constexpr(None) if value is None else value)
         )

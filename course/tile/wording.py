@@ -36,7 +36,7 @@ TILE: dict[str, tuple[str, str]] = {
         "Check the size and the `dtype` where the output is made.",
     ),
     "launcher_returns_input": (
-        "The launcher returns one of its inputs as {name}.",
+        "The launcher returns one of its inputs, or a view of one, as {name}.",
         "Make the output with `torch.empty(...)`, and let the kernel write it.",
     ),
     "launcher_no_launch": (
@@ -61,12 +61,21 @@ TILE: dict[str, tuple[str, str]] = {
         "{grid} is not the shape of a grid: it is one to three whole numbers|, at most {limit}|.",
         "Write it as a tuple: `kernel[(triton.cdiv(n, BLOCK),)](...)`.",
     ),
+    "tile_grid_number": (
+        "The grid is the number {grid}, and Triton takes a tuple.",
+        "Write `kernel[({grid},)](...)`, with the comma.",
+    ),
+    "tile_grid_function": (
+        "The function that gives the grid fails: {detail}.",
+        "It gets one dict, the launch's arguments by name, and returns a tuple: `lambda meta: "
+        '(triton.cdiv(n, meta["BLOCK"]),)`.',
+    ),
     "tile_grid_name": (
         "The grid asks for `{name}`, and the launch passes no argument of that name.",
         "Pass it by name, `kernel[grid](..., {name}=...)`, or count the programs without it.",
     ),
     "tile_zero_grid": (
-        "The grid {grid} has no programs, so nothing would run.",
+        "The grid {grid} has no programs: on a GPU nothing would run, without a word.",
         "Round up when you count programs: `triton.cdiv(n, BLOCK)`; and skip the launch where "
         "there is nothing to do.",
     ),
@@ -177,8 +186,14 @@ TILE: dict[str, tuple[str, str]] = {
     # ------------------------------------------------------------ while it runs
     "tile_out_of_bounds": (
         "Program {program} {doing} {array}[{index}], which does not exist: {array} has "
-        "{elements} elements|, shape {shape}|.",
+        "{held}|, shape {shape}||, strides {strides}|.",
         f"Mask the lanes past the end: `{_WRITE_TILE}`; and check how the offsets are made.",
+    ),
+    "tile_gap": (
+        "Program {program} {doing} {array} + {index}, and no element of {array} lies there: its "
+        "shape is {shape}, its strides are {strides}.",
+        "Multiply each index by its stride, and pass the strides to the kernel (`x.stride(0)`); "
+        "or launch with `x.contiguous()`.",
     ),
     "tile_no_tensor": (
         "Program {program} {doing} the address {address}, which lies in no tensor that was passed.",
@@ -301,6 +316,10 @@ _FOLLOW = (
 
 #: What reads otherwise for a Triton kernel than for a Numba one, by the id of its message.
 INSTEAD: dict[str, tuple[str, str]] = {
+    "zero_step": (
+        "The step of this `range` is 0: the loop would not move.",
+        "Which argument of the launch is the step? A block's length, say, and that is 0 here.",
+    ),
     "no_such_kernel": (
         "The cell defines no function named `{name}`|; it defines {found}|.",
         "Name it `{name}`: the check looks for that name.",

@@ -78,7 +78,7 @@ def test_a_launch_that_never_began_shows_its_sentence(shell, capsys):
     for cell in (SETUP, KERNEL):
         shown(shell, capsys, cell)
     out = shown(shell, capsys, "shift(np.zeros(3))")
-    assert out.startswith("✗ shift: not a kernel that this course can read\n")
+    assert out.startswith("✗ shift: nothing was launched\n")
     assert "Write `shift[blocks, threads](...)`" in out
 
 

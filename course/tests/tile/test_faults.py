@@ -58,7 +58,7 @@ def test_a_gap_between_the_elements_of_a_strided_view_is_out_of_bounds():
     view = torch.zeros(8, 8)[:, :4]
     outcome, _, text = fault_of(copy, (view, torch.zeros(32), 32), (4,), BLOCK=8, MASK=False)
     assert outcome is Outcome.OUT_OF_BOUNDS
-    assert "x_ptr[4]" in text
+    assert "x_ptr + 4, and no element of x_ptr lies there" in text
 
 
 @triton.jit
@@ -151,7 +151,7 @@ def uneven(x_ptr, BLOCK: tl.constexpr):
 def test_a_block_that_is_no_power_of_two_does_not_compile():
     outcome, line, text = fault_of(uneven, (torch.zeros(8),), BLOCK=6)
     assert (outcome, line) == (Outcome.DOES_NOT_COMPILE, 1)
-    assert "power of 2" in text
+    assert "a power of two" in text
 
 
 @triton.jit

@@ -247,9 +247,9 @@ def test_arguments_and_results_are_the_very_tensors():
 @pytest.mark.parametrize(
     "grid",
     [
-        "(triton.cdiv(n, BLOCK),)", "triton.cdiv(n, BLOCK)", "[triton.cdiv(n, BLOCK), 1]",
+        "(triton.cdiv(n, BLOCK),)", "[triton.cdiv(n, BLOCK), 1]",
         "lambda meta: (triton.cdiv(n, meta['BLOCK']),)",
-        "lambda META: triton.cdiv(META['n'], BLOCK)",
+        "lambda META: [triton.cdiv(META['n'], BLOCK)]",
     ],
 )  # fmt: skip
 def test_every_spelling_of_a_grid_starts_the_same_programs(grid):
@@ -653,9 +653,9 @@ def test_an_expression_without_a_value_is_a_sentence(expression, message):
          "launcher_value", 4),
         ("def f(x, y):\n    t = (1, 1)\n    while y:\n        t += ((t, t),)",
          "DOES_NOT_COMPILE", "launcher_value", 4),
-        ("def f(x, y):\n    kernel[1](x, n=3, extern_libs='/x')", "REJECTED",
+        ("def f(x, y):\n    kernel[(1,)](x, n=3, extern_libs='/x')", "REJECTED",
          "launcher_option", 2),
-        ("def f(x, y):\n    kernel[1](x, n=3, debug=True)", "REJECTED", "launcher_option", 2),
+        ("def f(x, y):\n    kernel[(1,)](x, n=3, debug=True)", "REJECTED", "launcher_option", 2),
         ("def f(x, y):\n    kernel[0.5](x)", "REJECTED", "tile_grid", 2),
         ("def f(x, y):\n    kernel[()](x)", "REJECTED", "tile_grid", 2),
         ("def f(x, y):\n    kernel[(1, 1, 1, 1)](x)", "REJECTED", "tile_grid", 2),

@@ -192,11 +192,12 @@ class Calls(Expressions):
         return self._sized(node, grid)
 
     def _sized(self, node: ast.Subscript, grid: Any) -> Any:
-        axes = (grid,) if is_whole(grid) else grid
-        whole = isinstance(axes, tuple | list) and all(is_whole(a) for a in axes)
-        if not whole or not 1 <= len(axes) <= 3:
+        if is_whole(grid):  # Triton takes its length
+            raise rejected(node, "tile_grid_number", grid=shown(grid))
+        whole = isinstance(grid, tuple | list) and all(is_whole(axis) for axis in grid)
+        if not whole or not 1 <= len(grid) <= 3:
             raise rejected(node, "tile_grid", grid=shown(grid))
-        return tuple(axes)
+        return tuple(grid)
 
     def _spread(self, parts: Sequence[ast.expr]) -> list[tuple[ast.expr, Any]]:
         """A launch's arguments, each with its place: `*x.stride()` is one for each number."""

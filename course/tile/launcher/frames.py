@@ -77,7 +77,7 @@ def shown(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         return f"a tensor of shape {tuple(value.shape)}"
     if isinstance(value, tuple | list):
-        return f"({', '.join(map(shown, value[:8]))})"
+        return f"({', '.join(map(shown, value[:8]))}{',' if len(value) == 1 else ''})"
     if value is None or is_number(value) or isinstance(value, str | torch.dtype | torch.device):
         return str(value)[:MESSAGE_CHARACTERS]
     return kind(value)

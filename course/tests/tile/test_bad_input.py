@@ -1,0 +1,425 @@
+"""The list of bad inputs, each with its own verdict and sentence: launched directly and checked.
+
+In a launch they end in a `KernelFault` that shows as a panel, with `course.measure()` and without;
+in a check, at home as in class, in a verdict. Nothing else is raised.
+"""
+
+import contextlib
+import time
+
+import pytest
+
+pytest.importorskip("triton", reason="Triton has no wheel for this system")
+
+import numpy as np
+import torch
+import triton
+import triton.language as tl
+
+import course
+from course.case_size import step_limit
+from course.check import check_function, check_source
+from course.exercise import case
+from course.faults import KernelFault, Outcome
+from course.tests.tile.test_check import ADD, ADD_CELL, SCALE, SCALE_CELL
+from course.tile.host import has_gpu
+
+REJECTED, DOES_NOT_COMPILE = Outcome.REJECTED, Outcome.DOES_NOT_COMPILE
+OUT_OF_BOUNDS, TIMED_OUT, WRONG = Outcome.OUT_OF_BOUNDS, Outcome.TIMED_OUT, Outcome.WRONG_ANSWER
+
+
+@triton.jit
+def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    tl.store(out_ptr + i, x + y, mask=mask)
+
+
+@triton.jit
+def for_ever(x_ptr, bound_ptr):
+    for i in range(tl.load(bound_ptr)):
+        tl.store(x_ptr, i)
+
+
+@triton.jit
+def never_moves(x_ptr):
+    i = 0
+    while i < 10:
+        tl.store(x_ptr + i, 1.0)
+
+
+@triton.jit
+def while_true(x_ptr):
+    while True:
+        tl.store(x_ptr, 1.0)
+
+
+@triton.jit
+def itself(x_ptr):
+    itself(x_ptr)
+
+
+@triton.jit
+def gives(x_ptr):
+    return tl.load(x_ptr)
+
+
+@triton.jit
+def beyond(x_ptr):
+    return tl.load(x_ptr + 10)
+
+
+@triton.jit
+def asks_beyond(x_ptr):
+    tl.store(x_ptr, beyond(x_ptr))
+
+
+@triton.jit
+def steps_of(x_ptr, step):
+    for i in range(0, 4, step):
+        tl.store(x_ptr + i, 1.0)
+
+
+def x():
+    return torch.arange(100.0)
+
+
+def zero_of(dtype):
+    return torch.zeros(100, dtype=dtype)
+
+
+LAUNCHES = {
+    # what lies in the tensors
+    "complex numbers": (
+        lambda: add[(1,)](zero_of(torch.complex64), x(), x(), 100, BLOCK=128),
+        DOES_NOT_COMPILE, "x_ptr` cannot be passed: a tensor of torch.complex64",
+    ),
+    "a NumPy array": (
+        lambda: add[(1,)](np.zeros(100), x(), x(), 100, BLOCK=128),
+        DOES_NOT_COMPILE, "torch.from_numpy(x)",
+    ),
+    "too short an output": (
+        lambda: add[(1,)](x(), x(), torch.zeros(50), 100, BLOCK=128),
+        OUT_OF_BOUNDS, "stores to out_ptr[50], which does not exist: out_ptr has 50 elements",
+    ),
+    "a single number as a tensor": (
+        lambda: add[(1,)](torch.tensor(1.0), x(), x(), 100, BLOCK=128),
+        OUT_OF_BOUNDS, "x_ptr has 1 element, shape ()",
+    ),
+    "every second element": (
+        lambda: add[(1,)](torch.arange(200.0)[::2], x(), x(), 100, BLOCK=128),
+        OUT_OF_BOUNDS, "no element of x_ptr lies there: its shape is (100,), its strides are (2,)",
+    ),
+    "one element many times": (
+        lambda: add[(1,)](torch.ones(1).expand(100), x(), x(), 100, BLOCK=128),
+        OUT_OF_BOUNDS, "its shape is (100,), its strides are (0,)",
+    ),
+    "an empty tensor": (
+        lambda: add[(1,)](torch.zeros(0), x(), x(), 100, BLOCK=128),
+        OUT_OF_BOUNDS, "x_ptr[0], which does not exist: x_ptr has 0 elements",
+    ),
+    "a tensor for a number": (
+        lambda: add[(1,)](x(), x(), x(), torch.tensor(100), BLOCK=128),
+        DOES_NOT_COMPILE, "with a pointer as with a number",
+    ),
+    "a number for a tensor": (
+        lambda: add[(1,)](1.0, x(), x(), 100, BLOCK=128),
+        DOES_NOT_COMPILE, "`tl.load` takes a pointer, and gets a number or a block of type fp32",
+    ),
+    "None for a tensor": (
+        lambda: add[(1,)](None, x(), x(), 100, BLOCK=128),
+        DOES_NOT_COMPILE, "This line gets None",
+    ),
+    "text for a number": (
+        lambda: add[(1,)](x(), x(), x(), "100", BLOCK=128), DOES_NOT_COMPILE, "gets text",
+    ),
+    # the grid
+    "no elements, so no programs": (
+        lambda: add[(triton.cdiv(0, 128),)](x(), x(), x(), 0, BLOCK=128),
+        REJECTED, "The grid (0,) has no programs",
+    ),
+    "fewer than no programs": (
+        lambda: add[(-1,)](x(), x(), x(), 100, BLOCK=128), REJECTED, "The grid (-1,) has no",
+    ),
+    "a number as a grid": (
+        lambda: add[1](x(), x(), x(), 100, BLOCK=128),
+        REJECTED, "The grid is the number 1, and Triton takes a tuple",
+    ),
+    "a function that gives a number": (
+        lambda: add[lambda meta: 1](x(), x(), x(), 100, BLOCK=128), REJECTED, "the number 1",
+    ),
+    "no grid": (
+        lambda: add[None](x(), x(), x(), 100, BLOCK=128), REJECTED, "None is not the shape",
+    ),
+    "no programs at all": (
+        lambda: add[()](x(), x(), x(), 100, BLOCK=128), REJECTED, "() is not the shape",
+    ),
+    "half a program": (
+        lambda: add[(0.5,)](x(), x(), x(), 100, BLOCK=128), REJECTED, "(0.5,) is not the shape",
+    ),
+    "a grid that fails": (
+        lambda: add[lambda meta: (1 // 0,)](x(), x(), x(), 100, BLOCK=128),
+        REJECTED, "The function that gives the grid fails: ZeroDivisionError",
+    ),
+    "a grid that takes nothing": (
+        lambda: add[lambda: (1,)](x(), x(), x(), 100, BLOCK=128), REJECTED, "takes 0 positional",
+    ),
+    "called without a grid": (
+        lambda: add(x(), x(), x(), 100, BLOCK=128),
+        REJECTED, "`add` is called like a function, without a grid",
+    ),
+    # the constants
+    "a missing constant": (
+        lambda: add[(1,)](x(), x(), x(), 100), DOES_NOT_COMPILE, "needs the constant `BLOCK`",
+    ),
+    "a block of 100": (
+        lambda: add[(1,)](x(), x(), x(), 100, BLOCK=100), DOES_NOT_COMPILE, "a power of two",
+    ),
+    "a block of 0": (
+        lambda: add[(1,)](x(), x(), x(), 100, BLOCK=0), DOES_NOT_COMPILE, "has no elements",
+    ),
+    "a block of 128.0": (
+        lambda: add[(1,)](x(), x(), x(), 100, BLOCK=128.0),
+        DOES_NOT_COMPILE, "`tl.arange` takes whole numbers that are known",
+    ),
+    "NumPy's 128": (
+        lambda: add[(1,)](x(), x(), x(), 100, BLOCK=np.int64(128)),
+        DOES_NOT_COMPILE, "gets 128, a numpy.int64",
+    ),
+    "a block too large": (
+        lambda: add[(1,)](x(), x(), x(), 100, BLOCK=2**21),
+        DOES_NOT_COMPILE, "2,097,152 elements is more than a program can have: the most is 1,048",
+    ),
+    # what does not end, and what comes of nothing
+    "a bound read from memory": (
+        lambda: for_ever[(1,)](x(), torch.tensor([2**62])), TIMED_OUT, "stopped after 20,0",
+    ),
+    "a condition that stays": (lambda: never_moves[(1,)](x()), TIMED_OUT, "stopped after 20,0"),
+    "while True": (
+        lambda: while_true[(1,)](x()),
+        DOES_NOT_COMPILE, "`while True` has a condition that is a constant",
+    ),
+    "a step of 0": (
+        lambda: steps_of[(1,)](x(), 0), TIMED_OUT, "The step of this `range` is 0",
+    ),
+    "a kernel that calls itself": (
+        lambda: itself[(1,)](x()), DOES_NOT_COMPILE, "`itself` calls itself",
+    ),
+    "a kernel that returns": (
+        lambda: gives[(1,)](x()), DOES_NOT_COMPILE, "A kernel returns nothing",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.skipif(has_gpu(), reason="outside measure() a launch runs on the GPU that is here")
+@pytest.mark.parametrize("what", LAUNCHES)
+def test_a_bad_launch_is_a_panel_and_no_traceback(what):
+    launch, outcome, words = LAUNCHES[what]
+    with pytest.raises(KernelFault) as caught:
+        launch()
+    fault = caught.value
+    assert fault.outcome is outcome
+    assert words in str(fault)
+    panel = "\n".join(fault._render_traceback_())
+    assert "(not known)" not in panel
+    assert "cuda." not in panel
+
+
+@pytest.mark.parametrize("what", LAUNCHES)
+def test_a_bad_launch_inside_measure_gets_the_same_sentence(what):
+    launch, outcome, words = LAUNCHES[what]
+    with pytest.raises(KernelFault) as caught, course.measure():
+        launch()
+    assert (caught.value.outcome, words in str(caught.value)) == (outcome, True)
+
+
+def test_the_panel_of_a_launch_shows_the_kernel_and_the_line():
+    with course.measure(), pytest.raises(KernelFault) as caught:
+        add[(1,)](x(), x(), torch.zeros(50), 100, BLOCK=128)
+    panel = str(caught.value.verdict()).splitlines()
+    assert panel[0] == "✗ add: out of bounds"
+    assert any(line.strip().endswith("tl.store(out_ptr + i, x + y, mask=mask)") for line in panel)
+
+
+def test_a_fault_in_a_function_that_a_kernel_calls_shows_its_line_and_name():
+    with course.measure(), pytest.raises(KernelFault) as caught:
+        asks_beyond[(1,)](torch.zeros(4))
+    assert " of beyond: " in str(caught.value)
+    assert "return tl.load(x_ptr + 10)" in str(caught.value.verdict())
+
+
+def test_where_a_launch_is_wrong_the_kernel_is_not_blamed():
+    with course.measure(), pytest.raises(KernelFault) as caught:
+        add[(0,)](x(), x(), x(), 100, BLOCK=128)
+    assert "add: nothing was launched" in str(caught.value.verdict())
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.int32, torch.bool])
+def test_what_a_gpu_casts_on_the_way_is_cast_here(dtype):
+    out = torch.zeros(100)
+    with course.measure():
+        add[(1,)](x().to(dtype), x(), out, 100, BLOCK=128)
+    assert torch.equal(out, x().to(dtype) + x())
+
+
+def test_nothing_is_touched_where_every_lane_is_masked_off():
+    empty = torch.zeros(0)
+    with course.measure() as traffic:
+        add[(1,)](empty, empty, empty, 0, BLOCK=128)
+    assert traffic.loads.sectors == traffic.stores.sectors == 0
+
+
+# ---------------------------------------------------------------- in a check
+
+MASK = "    mask = i < n\n"
+CELLS = {
+    "not jitted": ("@triton.jit\n", "", REJECTED, "`add` is not a Triton kernel"),
+    "no constant": (
+        "BLOCK: tl.constexpr", "BLOCK", DOES_NOT_COMPILE, "known when the kernel is compiled",
+    ),
+    "a block of 100": (
+        "tl.arange(0, BLOCK)", "tl.arange(0, 100)", DOES_NOT_COMPILE, "a power of two",
+    ),
+    "a block of N": (
+        "tl.arange(0, BLOCK)", "tl.arange(0, n)", DOES_NOT_COMPILE, "known when the kernel is",
+    ),
+    "an empty block": (
+        "tl.arange(0, BLOCK)", "tl.arange(0, 0)", DOES_NOT_COMPILE, "has no elements",
+    ),
+    "brackets": ("tl.load(x_ptr + i, mask=mask)", "x_ptr[i]", DOES_NOT_COMPILE, "Brackets do not"),
+    "an assigned element": (
+        "tl.store(out_ptr + i, x + y, mask=mask)", "out_ptr[i] = x + y",
+        DOES_NOT_COMPILE, "An element of a block or of a tensor cannot be assigned",
+    ),
+    "two pointers": (
+        "x + y", "tl.load(x_ptr + y_ptr)", DOES_NOT_COMPILE, "adds two pointers",
+    ),
+    "a returned block": (MASK, f"{MASK}    return mask\n", DOES_NOT_COMPILE, "returns nothing"),
+    "a kernel that calls itself": (
+        MASK, f"{MASK}    add(x_ptr, y_ptr, out_ptr, n, BLOCK)\n",
+        DOES_NOT_COMPILE, "`add` calls itself",
+    ),
+    "break": (
+        MASK, f"{MASK}    for k in range(n):\n        break\n",
+        DOES_NOT_COMPILE, "`break` is not part of Triton's language",
+    ),
+    "while True": (
+        MASK, f"{MASK}    while True:\n        mask = i < n\n",
+        DOES_NOT_COMPILE, "`while True` has a condition that is a constant",
+    ),
+    "a condition that stays": (
+        MASK, f"{MASK}    k = 0\n    while k < n:\n        k = k * 2\n", TIMED_OUT, "was stopped",
+    ),
+    "a loop far too long": (
+        MASK, f"{MASK}    for k in range(2000000000):\n        mask = i < n\n",
+        TIMED_OUT, "was stopped",
+    ),
+    "a bound read from memory": (
+        MASK,
+        f"{MASK}    k = tl.load(x_ptr).to(tl.int32, bitcast=True)\n"
+        "    for j in range(k | (1 << 30)):\n        mask = i < n\n",
+        TIMED_OUT, "was stopped",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", CELLS)
+def test_a_bad_kernel_gets_its_verdict_in_a_check(what):
+    old, new, outcome, words = CELLS[what]
+    assert old in ADD_CELL
+    found = check_source(ADD, ADD_CELL.replace(old, new))
+    assert found.outcome is outcome, str(found)
+    assert words in " ".join(str(found).split())
+    assert "cuda." not in str(found)
+    assert not found.internal_error
+
+
+RETURN = "    return out\n"
+SIZES = "    M, N = x.shape\n"
+LAUNCHERS = {
+    "nothing": ("", WRONG, "returns nothing (None)"),
+    "a number": ("    return 3\n", WRONG, "returns the number 3"),
+    "text": ("    return 'out'\n", WRONG, "returns the text out"),
+    "the kernel": ("    return kernel\n", WRONG, "returns a kernel"),
+    "one too many": ("    return out, out\n", WRONG, "returns a tuple of 2"),
+    "a tuple of one": ("    return (out,)\n", WRONG, "returns a tuple of 1"),
+    "an input": ("    return x\n", WRONG, "returns one of its inputs, or a view of one, as out"),
+    "a view of an input": ("    return x[:, :]\n", WRONG, "one of its inputs, or a view of one"),
+    "a flat view": ("    return out.view(-1)\n", WRONG, "as (1,) float32; expected: (1, 1)"),
+    "one row": ("    return out[:1]\n", WRONG, "as (1, 100) float32; expected: (3, 100) float32"),
+}
+
+
+@pytest.mark.parametrize("what", LAUNCHERS)
+def test_what_a_launcher_returns_is_named_where_it_is_not_the_output(what):
+    new, outcome, words = LAUNCHERS[what]
+    found = check_source(SCALE, SCALE_CELL.replace(RETURN, new))
+    assert (found.outcome, found.internal_error) == (outcome, ""), str(found)
+    assert words in " ".join(str(found).split())
+
+
+LAUNCHER_CELLS = {
+    "the wrong type": ("dtype=x.dtype", "dtype=torch.int32", WRONG, "as (1, 1) int32; expected"),
+    "no programs": ("kernel[(M,)]", "kernel[(0,)]", REJECTED, "The grid (0,) has no programs"),
+    "a number as a grid": ("kernel[(M,)]", "kernel[M]", REJECTED, "The grid is the number 1"),
+    "half a program": ("kernel[(M,)]", "kernel[(M / 2,)]", REJECTED, "(0.5,) is not the shape"),
+    "no grid": ("kernel[(M,)](", "kernel(", REJECTED, "without a grid"),
+    "a missing constant": (", BLOCK=BLOCK)", ")", DOES_NOT_COMPILE, "needs the constant `BLOCK`"),
+    "a kernel without jit": (
+        "@triton.jit\n", "", REJECTED, "`kernel` is not a Triton kernel. line 9",
+    ),
+    "while True": (SIZES, f"{SIZES}    while True:\n        M = M\n", TIMED_OUT, "300,000 steps"),
+    "launches for ever": (
+        "    kernel[", "    while M > 0:\n        kernel[", TIMED_OUT, "after 300,000 steps",
+    ),
+    "a kernel that never ends": (
+        "    row = tl", "    k = 0\n    while k < N:\n        k = k * 2\n    row = tl",
+        TIMED_OUT, "The kernel was stopped after 2016 steps",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", LAUNCHER_CELLS)
+def test_a_bad_launcher_gets_its_verdict_in_a_check(what):
+    old, new, outcome, words = LAUNCHER_CELLS[what]
+    assert old in SCALE_CELL
+    found = check_source(SCALE, SCALE_CELL.replace(old, new, 1))
+    assert (found.outcome, found.internal_error) == (outcome, ""), str(found)
+    assert words in " ".join(str(found).split())
+
+
+class Hostile:
+    """An object whose every attribute raises."""
+
+    def __getattribute__(self, name):
+        raise RuntimeError("no")
+
+
+def test_whatever_is_passed_to_a_check_gets_a_verdict():
+    things = [None, ..., 3, "add", [], x(), add.fn, add[(1,)], lambda: None, triton, Hostile()]
+    for exercise in (ADD, SCALE):
+        for thing in things:
+            found = check_function(exercise, thing)
+            assert found.outcome in (REJECTED, Outcome.NOT_MEASURED)
+            assert "Traceback" not in str(found)
+
+
+# ---------------------------------------------------------------- how long it takes
+
+
+def test_the_steps_before_a_kernel_counts_as_endless_follow_the_case():
+    assert step_limit(ADD, case(N=1), {}) == 2_000 + 8 * 3
+    assert step_limit(ADD, case(N=1 << 16), {}) == 10_000 + 3 * (1 << 16) // 16
+    assert step_limit(ADD, case(N=1 << 24), {}) == 40_000
+
+
+def test_an_endless_loop_in_a_check_is_stopped_within_a_second():
+    old, new, *_ = CELLS["a condition that stays"]
+    check_source(ADD, ADD_CELL)  # what is imported and compiled once
+    started = time.process_time()
+    with contextlib.suppress(KernelFault):
+        found = check_source(ADD, ADD_CELL.replace(old, new))
+    assert found.outcome is TIMED_OUT
+    assert time.process_time() - started < 1.0
