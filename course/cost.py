@@ -139,7 +139,7 @@ def extras(
     """What was measured beside the traffic, in the order in which it is graded.
 
     Raises:
-        KernelFault: NOT_MEASURED, where something is graded that could not be measured.
+        KernelFault: NOT_MEASURED, where something of a graded case could not be measured.
     """
     names = exercise.names(case, constants)
     found = []
@@ -148,7 +148,7 @@ def extras(
             continue
         formula = getattr(exercise, graded.limit)
         value = getattr(traffic, graded.count)
-        if value is None and formula is not None:
+        if value is None and formula is not None and case.traffic:
             raise KernelFault(Outcome.NOT_MEASURED, "extra_unknown", None, what=graded.label)
         if value is not None:
             limit = None if formula is None else math.floor(evaluate(formula, names))

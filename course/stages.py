@@ -165,7 +165,8 @@ class Stages:
             ),
             graded=case.traffic,
             cache=exercise.dram_bytes is not None and case.traffic,
-            binary=exercise.registers is not None or exercise.spill_bytes is not None,
+            binary=case.traffic
+            and (exercise.registers is not None or exercise.spill_bytes is not None),
         )
         ran = runner(run)
         learner_names = dict(zip(self.parameters, before, strict=True))

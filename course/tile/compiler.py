@@ -11,6 +11,7 @@ import fcntl
 import inspect
 import os
 import re
+import signal
 import stat
 import subprocess
 import sys
@@ -64,6 +65,10 @@ class Usage:
 
 class AssemblerError(Exception):
     """`ptxas` refuses the PTX. The text is its first error."""
+
+
+class AssemblerLateError(AssemblerError):
+    """`ptxas` was stopped: it took more time than there was, which says nothing of the PTX."""
 
 
 def shown(target: int) -> str:
@@ -145,6 +150,7 @@ def assembled(ptx: str, target: int) -> Usage:
 
     Raises:
         AssemblerError: where it refuses.
+        AssemblerLateError: where it takes too long.
     """
     handle = os.memfd_create("kernel.ptx", 0)
     try:
@@ -153,7 +159,9 @@ def assembled(ptx: str, target: int) -> Usage:
         done = subprocess.run(
             command, pass_fds=[handle], capture_output=True, text=True, timeout=_PTXAS_SECONDS
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except subprocess.TimeoutExpired:
+        raise AssemblerLateError("it took too long") from None
+    except OSError as error:
         raise AssemblerError(str(error)) from error
     finally:
         os.close(handle)
@@ -165,7 +173,10 @@ def usage(said: str, status: int) -> Usage:
 
     Raises:
         AssemblerError: where that is an error.
+        AssemblerLateError: where its time, or somebody's patience, was over.
     """
+    if -status in (signal.SIGXCPU, signal.SIGKILL):
+        raise AssemblerLateError("it took too long")
     registers = [int(n) for n in re.findall(r"Used (\d+) registers", said)]
     if status != 0 or not registers:
         found = re.search(r"(?:error|fatal)\s*:\s*(.*)", said)

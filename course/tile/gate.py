@@ -32,7 +32,7 @@ from course.faults import KernelFault, Outcome
 from course.tile import compiler
 from course.tile.arguments import ELEMENTS, bound, option_names
 from course.tile.bounded import DiedError, LateError, in_a_child
-from course.tile.compiler import AssemblerError, Source, Usage
+from course.tile.compiler import AssemblerError, AssemblerLateError, Source, Usage
 from course.tile.functions import base_function, code_of
 from course.tile.refusals import of_the_compiler
 
@@ -267,6 +267,8 @@ def _compiled(source: Source, target: int, binary: bool) -> Found:
         return made
     try:
         usage = _setting.assembler(assembly.ptx, target)
+    except AssemblerLateError:
+        return _late(source, target)
     except AssemblerError as error:
         return compiler.assembler_refused(source, error, target)
     return replace(made, registers=usage.registers, spill_bytes=usage.spill_bytes)

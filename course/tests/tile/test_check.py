@@ -1,5 +1,7 @@
 """A Triton exercise's check, from a cell's text to its verdict."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from course.check import check_function, check_source
 from course.exercise import Array, Budget, Constant, KernelExercise, Meta, Role, Scalar, case
 from course.faults import Outcome
 from course.launching import Launcher, Programs
+from course.runner import Engine
 
 ADD = KernelExercise(
     name="add",
@@ -55,6 +58,24 @@ def verdict(cell, exercise=ADD):
     found = check_source(exercise, cell)
     assert not found.internal_error, found.internal_error
     return found
+
+
+def test_registers_are_asked_for_where_they_are_graded():
+    asked = {}
+
+    def runner(run):
+        asked[run.arguments["x"].size] = run.binary
+        return engine(run)
+
+    engine = Engine()
+    exercise = replace(ADD, spill_bytes="512")
+    found = check_source(exercise, ADD_CELL, runner=runner)
+    assert found.outcome is Outcome.PASS, str(found)
+    assert asked == {1: False, 1000: False, 4096: True}
+    assert "bytes of spilled registers a thread" in [extra.label for extra in found.extras]
+    wrong = ADD_CELL.replace("x + y", "x - y")
+    told = check_source(exercise, wrong, detailed=True)
+    assert told.outcome is Outcome.WRONG_ANSWER, str(told)
 
 
 def test_a_right_kernel_passes_with_every_array_named_as_in_the_exercise():

@@ -192,6 +192,21 @@ def test_registers_are_asked_for_where_they_were_not_before():
     assert compile_for(case.kernel, case.args, case.constants).registers > 0
 
 
+def test_an_assembler_that_is_stopped_has_not_refused(monkeypatch):
+    case = cases.add(1000)
+    with monkeypatch.context() as slow:
+        slow.setattr(gate, "COMPILE_SECONDS", 1.0)
+        slow.setattr(compiler, "ptxas_command", lambda *_: ["sh", "-c", "while :; do :; done"])
+        with pytest.raises(KernelFault, match="was stopped after 1 seconds") as caught:
+            compile_for(case.kernel, case.args, case.constants)
+    assert caught.value.outcome is Outcome.TIMED_OUT
+    gate._found.clear()
+    assert compile_for(case.kernel, case.args, case.constants).registers > 0, "none was kept"
+    with pytest.raises(compiler.AssemblerError, match="ptxas ended with status 255") as refused:
+        compiler.usage("", 255)
+    assert not isinstance(refused.value, compiler.AssemblerLateError)
+
+
 def test_a_disk_that_cannot_be_written_is_no_refusal(monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", "/proc/no/such/folder")
     case = cases.add(1000)
