@@ -198,6 +198,13 @@ def tallies(
     unknown = [stem for stem in stems if stem not in known]
     if unknown:
         raise LookupError(f"There is no lesson {unknown[0]!r}. There are: {', '.join(known)}.")
+    names = {exercise.name for exercises in known.values() for exercise in exercises}
+    gone = [key[0] for key in reasons if key[0] not in names]
+    if gone:
+        raise ListError(
+            f"{EQUIVALENT.name} lists {gone[0]!r}: there is no such exercise. Give the entry the "
+            "exercise's new name, or take it out."
+        )
     work: list[tuple[str, Exercise, tuple[Mutant, ...]]] = []
     for stem in stems or known:
         solutions = solutions_of(stem)

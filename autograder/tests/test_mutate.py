@@ -249,6 +249,16 @@ def test_an_entry_without_a_reason_is_named(tmp_path: Path) -> None:
         read_reasons(listed)
 
 
+def test_the_command_names_a_listed_exercise_that_does_not_exist(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(mutate, "read_reasons", lambda: {("dots", "x", "y", 1): "the same"})
+    assert mutate.main(argparse.Namespace(lessons=["start"], exercise=None, jobs=1)) == 1
+    assert "equivalent_mutants.toml lists 'dots': there is no such exercise" in (
+        capsys.readouterr().err
+    )
+
+
 def test_the_command_names_an_unknown_lesson(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = argparse.Namespace(lessons=["treads"], exercise=None, jobs=1)
     assert mutate.main(arguments) == 1
