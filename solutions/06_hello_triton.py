@@ -219,6 +219,23 @@ ex.triton_add.check(triton_add)
 # then load several values with one instruction, and one for numbers that are 1.</p>
 # </details>
 #
+# When a kernel is wrong and you cannot see why, follow one program, line by line, with what each
+# line assigns. Here is the last of three programs that double 20 elements, 8 a program.
+
+
+# %%
+@triton.jit
+def double_masked(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < N
+    x = tl.load(x_ptr + offsets, mask=inside)
+    tl.store(out_ptr + offsets, 2 * x, mask=inside)
+
+
+x, out = torch.randn(20, device=device), torch.empty(20, device=device)
+course.trace(double_masked, block=2)[(3,)](x, out, 20, 8)
+
+# %% [markdown]
 # ## Fewer trips
 #
 # How does PyTorch compute `x.sin() ** 2 + x.cos() ** 2 / 2`? One operation after the other, each

@@ -183,11 +183,18 @@ def _lane(lanes: Any, block: Any, thread: Any) -> tuple[int, int] | None:
     return (flat(thread, lanes.geometry.block), number) if 0 <= number < lanes.blocks else None
 
 
-def trace(kernel: Any, block: Any = 0, thread: Any = 0, most_steps: int = 60) -> Trace:
+def trace(kernel: Any, block: Any = 0, thread: Any = 0, most_steps: int = 60) -> Any:
     """One thread's steps: ``course.trace(kernel, block=0, thread=3)[grid, threads](a, b)``.
 
-    Prints each line that the thread executes and the variables that changed.
+    Prints each line that the thread executes and the variables that changed. Of a Triton kernel
+    it follows one program: ``course.trace(kernel, block=2)[grid](x, n, BLOCK=64)``.
     """
+    if type(kernel).__module__.startswith("triton."):
+        from course.tile import trace as tiles
+
+        return tiles.trace(kernel, block, thread, most_steps)
+    if not isinstance(kernel, CUDADispatcher):
+        raise refused("not_jitted", str(getattr(kernel, "__name__", kernel))[:40])
     return Trace(kernel, block, thread, most_steps)
 
 

@@ -20,6 +20,7 @@ class Code:
         body: its statements.
         first_line: the line of its `def` in the file or cell.
         own: whether the learner wrote it, and not Triton.
+        filename: of the file or cell that it stands in.
     """
 
     source: str
@@ -27,6 +28,7 @@ class Code:
     first_line: int
     own: bool
     scope: dict[str, Any]
+    filename: str
 
 
 def code_of(function: Any) -> Code:
@@ -41,6 +43,7 @@ def code_of(function: Any) -> Code:
             first_line=_first_line(function),
             own=not module.startswith("triton."),
             scope=function.get_capture_scope(),
+            filename=str(function.fn.__code__.co_filename),
         )
         function.__dict__["_course_code"] = found
     return found

@@ -7,7 +7,8 @@ tensors come to the CPU and go back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, NoReturn
 
@@ -18,7 +19,7 @@ from triton.runtime.jit import JITFunction, KernelInterface
 from course.faults import KernelFault, Outcome
 from course.simt import host
 from course.tile.functions import base_function
-from course.tile.launch import launch
+from course.tile.launch import Watcher, launch
 from course.traffic import Traffic
 
 
@@ -29,8 +30,22 @@ def has_gpu() -> bool:
 
 
 def measuring() -> bool:
-    """Whether a `with course.measure()` is open."""
-    return bool(host._measuring)
+    """Whether a `with course.measure()` is open, or a launch is followed."""
+    return bool(host._measuring) or _watcher is not None
+
+
+_watcher: Watcher | None = None
+
+
+@contextlib.contextmanager
+def watched_by(watcher: Watcher) -> Iterator[None]:
+    """Every launch inside runs on the engine, and `watcher` sees its statements."""
+    global _watcher
+    before, _watcher = _watcher, watcher
+    try:
+        yield
+    finally:
+        _watcher = before
 
 
 def _note(traffic: Traffic | None) -> None:
@@ -51,7 +66,7 @@ def run_on_engine(
     arguments = [_local(value, moved) for value in args]
     by_name = {name: _local(value, moved) for name, value in named.items()}
     try:
-        traffic = launch(kernel, arguments, grid, by_name, **options)
+        traffic = launch(kernel, arguments, grid, by_name, watcher=_watcher, **options)
     except KernelFault as fault:
         function = base_function(kernel)
         code = getattr(getattr(function, "fn", None), "__code__", None)

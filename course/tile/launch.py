@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ import triton
 
 from course.faults import KernelFault, Outcome
 from course.tile.arguments import Passed, bound
+from course.tile.expressions import Frame
 from course.tile.functions import base_function, code_of, names_used
 from course.tile.memory import Memory
 from course.tile.meter import Listener, Meter
@@ -34,6 +35,16 @@ MAX_PROGRAMS = 1 << 24  # beyond this the engine would run for hours
 Grid = int | Sequence[int] | Callable[[dict[str, Any]], Sequence[int]]
 
 
+class Watcher(Protocol):
+    """What follows a launch, statement by statement."""
+
+    def step(self, run: Run, frame: Frame) -> None:
+        """Before each statement of a group of programs."""
+
+    def end(self, run: Run) -> None:
+        """A batch of programs has ended."""
+
+
 def launch(
     kernel: Any,
     args: Sequence[Any],
@@ -44,6 +55,7 @@ def launch(
     together: int | None = None,
     printing: bool = True,
     listener: Listener | None = None,
+    watcher: Watcher | None = None,
 ) -> Traffic:
     """Runs a kernel on every program of a grid; tensors are changed in place.
 
@@ -58,6 +70,7 @@ def launch(
             held to. By default as many as memory allows.
         printing: whether what the kernel prints is printed here when it ends.
         listener: hears of every access, in order (see `course.tile.cache`).
+        watcher: sees every statement before it runs (see `course.tile.trace`).
 
     Raises:
         KernelFault: what the launch or the kernel did wrong; its `traffic` holds the counts.
@@ -77,6 +90,8 @@ def launch(
     run.largest = sizes.get(key, _guess(passed.constants))
     programs = extent[0] * extent[1] * extent[2]
     walker = Walker(run)
+    if watcher is not None:
+        run.watch = lambda: watcher.step(run, walker.frame)
     first = 0
     try:
         with np.errstate(all="ignore"):
@@ -86,6 +101,8 @@ def launch(
                 last = min(programs, first + batch)
                 run.start(np.arange(first, last))
                 walker.kernel(function, passed.values)
+                if watcher is not None:
+                    watcher.end(run)
                 first = last
     except KernelFault as fault:
         fault.traffic = meter.traffic()

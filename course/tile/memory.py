@@ -38,6 +38,12 @@ def address_of(view: View) -> int:
     return ((view.number + 1) << REGION_BITS) + MIDDLE + view.offset_bytes
 
 
+def view_at(address: int, views: list[View]) -> View | None:
+    """The view that an address was made from, wherever it has strayed."""
+    number = (address >> REGION_BITS) - 1
+    return views[number] if 0 <= number < len(views) else None
+
+
 class Memory:
     """All tensors of a launch."""
 

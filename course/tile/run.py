@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -36,6 +37,8 @@ class Run:
         self.column = 0
         self.largest = 1
         self.printed: list[str] = []
+        #: called before each statement (see `course.tile.trace`)
+        self.watch: Callable[[], None] | None = None
         self.memory: Any = None
         self._order: Order | None = None
         self._places: dict[int, np.ndarray] = {}
@@ -91,6 +94,8 @@ class Run:
 
     def step(self) -> None:
         """One statement of one group."""
+        if self.watch is not None:
+            self.watch()
         self.steps += 1
         if len(self.programs) == len(self._apart):
             self._together += 1

@@ -103,6 +103,10 @@ TILE: dict[str, tuple[str, str]] = {
         "The launch gives `{name}` of `{kernel}` twice, by position and by name.",
         "Give it once.",
     ),
+    "tile_trace_thread": (
+        "Of a Triton kernel there is no thread to follow: a program works on whole blocks.",
+        "Follow a program: `course.trace(kernel, block=2)[grid](...)`.",
+    ),
     "tile_warps": (
         "A program cannot have {got} warps: it has {choices}.",
         "Choose one of these for `num_warps`: 4 suits most tiles, 8 large ones.",
@@ -309,10 +313,7 @@ _CELL_NEXT = (
     "The check reads this cell alone: put imports, constants, @triton.jit kernels and launchers "
     "in it, and calls in another cell."
 )
-_FOLLOW = (
-    "Follow the program that writes it, line by line: `tl.device_print` in the kernel shows a "
-    "program's values."
-)
+_FOLLOW = "Follow the program that writes it, line by line: `course.trace` shows a program's steps."
 
 #: What reads otherwise for a Triton kernel than for a Numba one, by the id of its message.
 INSTEAD: dict[str, tuple[str, str]] = {
