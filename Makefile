@@ -18,7 +18,7 @@ help:
 	@echo "make build       the notebooks from solutions/"
 	@echo "make check       lint, types, stale files, and every exercise against its witnesses"
 	@echo "make mutate      small mistakes in every solution: do the graders see them?"
-	@echo "make bench       the engine beside Numba's simulator"
+	@echo "make bench       the engine beside Numba's simulator, and what grading costs"
 	@echo "make stock-nbgrader  the exploits against nbgrader as it comes"
 	@echo "make triton-versions  the Triton half on Triton 3.6, the pinned one and 3.9"
 	@echo "make new NAME=x  the files of a new exercise (LESSON=threads adds it to that lesson)"
@@ -55,6 +55,7 @@ mutate: venv
 
 bench: venv
 	$(PY) -m course.bench
+	$(PY) -m autograder.bench
 
 stock-nbgrader: venv
 	$(PY) -m autograder.stock

@@ -134,6 +134,7 @@ class Worker:
                     stdin=runners_end.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=errors,
+                    memory_bytes=self.limits.memory_bytes,
                 )
             handle = judges_end.fileno()
             self._process = self.wall.start(
@@ -144,6 +145,7 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
+                memory_bytes=self.limits.memory_bytes,
             )
 
     def fileno(self) -> int:

@@ -4,5 +4,6 @@ wire      a launch and its result as plain bytes: no pickle, every size bounded
 runner    the untrusted side: preloaded, forks for each launch
 remote    the judge's side: sends a launch, checks what comes back
 walls     what this machine can put around them: bubblewrap, or Landlock with seccomp
+cgroups   holds their memory by the kernel, where it can
 doctor    says what that is, and how to get more
 """

@@ -3,21 +3,25 @@
 The same small launch is made in this process and behind each wall that this machine has, of a
 Numba kernel and of a Triton kernel. What a wall costs is the difference: sending the arrays, a
 fork, the filter, and cleaning up behind it. What is done once for a cell (reading it, compiling)
-is done before the clock starts.
+is done before the clock starts. Beside the time that passes stands what the processors have
+worked, on both sides of the wall: other work on the machine disturbs it less.
 """
 
 from __future__ import annotations
 
+import os
 import socket
 import statistics
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from autograder.pool import ENGINE, parts_of_a_runner
 from autograder.sandbox import walls
+from autograder.sandbox.limits import processor_seconds
 from autograder.sandbox.remote import Connection, Remote
 from autograder.sandbox.walls import Kind, Wall
 from course.runner import Ran, Run, run_case
@@ -47,24 +51,60 @@ def add_one(x_ptr, y_ptr, BLOCK: tl.constexpr):
 """
 
 
+#: What a wall may add to a launch.
+MOST_MS = 60.0
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one launch of a dialect takes behind a wall, and in this process."""
+
+    dialect: str
+    wall: str
+    here_ms: float
+    here_processor_ms: float
+    there_ms: float
+    there_processor_ms: float
+
+    @property
+    def more_ms(self) -> float:
+        return self.there_ms - self.here_ms
+
+    @property
+    def more_processor_ms(self) -> float:
+        return self.there_processor_ms - self.here_processor_ms
+
+
 def main() -> None:
     """Prints a line for each dialect and wall."""
+    for cost in costs():
+        print(line(cost), flush=True)
+
+
+def line(cost: Cost) -> str:
+    """One cost, as it is shown."""
+    return (
+        f"{cost.dialect:7} {cost.wall:11} {cost.there_ms:5.1f} ms, {cost.here_ms:4.1f} without: "
+        f"{cost.more_ms:5.1f} ms more, {cost.more_processor_ms:5.1f} ms of processor time"
+    )
+
+
+def costs(launches: int = LAUNCHES) -> Iterator[Cost]:
+    """What each wall of this machine costs: medians of the time, means of the processors'."""
     works = {
         Kind.LANDLOCK: walls.landlock_works().works and walls.seccomp_works().works,
         Kind.BUBBLEWRAP: walls.bubblewrap_works().works,
     }
     for dialect in ("numba", "triton") if has_triton() else ("numba",):
-        here = statistics.median(times_ms(run_case, LAUNCHES, dialect))
-        print(f"{dialect:7} {'in this process':16} median {here:5.1f} ms")
+        here = times_ms(run_case, launches, dialect)
         for kind in (kind for kind, there in works.items() if there):
             process, connection = started(kind)
             try:
                 remote = Remote(connection, "add_one", 60.0, 2 * 2**30)
-                there = statistics.median(times_ms(remote, LAUNCHES, dialect))
+                there = times_ms(remote, launches, dialect)
             finally:
                 walls.end(process)
-            more = there - here
-            print(f"{dialect:7} {kind.value:16} median {there:5.1f} ms: {more:.1f} ms more")
+            yield Cost(dialect, kind.value, *here, *there)
 
 
 def started(kind: Kind, engine: str = ENGINE) -> tuple[subprocess.Popen[bytes], Connection]:
@@ -83,15 +123,25 @@ def started(kind: Kind, engine: str = ENGINE) -> tuple[subprocess.Popen[bytes], 
     return process, connection
 
 
-def times_ms(launch: Callable[[Run], Ran], count: int, dialect: str = "numba") -> list[float]:
-    """How long each of `count` launches takes, after some that do not count."""
-    times = []
-    for _ in range(_WARM_UPS + count):
+def times_ms(
+    launch: Callable[[Run], Ran], count: int, dialect: str = "numba"
+) -> tuple[float, float]:
+    """(time, processor time) of a launch: of `count`, after some that do not count."""
+    times: list[float] = []
+    worked = 0.0
+    for number in range(_WARM_UPS + count):
+        if number == _WARM_UPS:
+            times, worked = [], _worked_seconds()
         run = small_run(dialect)
         begun = time.perf_counter()
         launch(run)
         times.append((time.perf_counter() - begun) * 1000)
-    return times[_WARM_UPS:]
+    return statistics.median(times), (_worked_seconds() - worked) / count * 1000
+
+
+def _worked_seconds() -> float:
+    """Processor time of this process and of all that it has started."""
+    return time.process_time() + processor_seconds(os.getpid())
 
 
 def small_run(dialect: str) -> Run:

@@ -12,8 +12,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from autograder.sandbox import landlock, walls
-from autograder.sandbox.walls import Finding, Kind, NoWallError
+from autograder.sandbox import cgroups, landlock, walls
+from autograder.sandbox.finding import Finding
+from autograder.sandbox.walls import Kind, NoWallError
 from course.faults import KernelFault
 from course.tile.available import require_triton
 from course.words import next_step, sentence
@@ -70,12 +71,16 @@ def report() -> Iterator[str]:
         yield "    It needs Linux 6.2 or later, with `landlock` in the kernel's `lsm=` list."
     yield _line("system-call filter", walls.seccomp_works(), "works (seccomp)")
     yield _line("memory of a run", _watched(), "is watched process by process, ten times a second")
+    groups = cgroups.found()
+    held = "" if groups is None else f"hold it, too, between two looks ({groups.words})"
+    yield _line("control groups", cgroups.finding(), held)
+    if groups is None:
+        yield "    The watcher stands alone, which suffices for all but a burst between two looks."
     yield _line(
         "Triton lessons",
         _triton(),
         "can be judged; behind either wall `ptxas` alone is started, to count registers",
     )
-    yield f"  --  cgroups: {_cgroups()}. They are not used yet."
 
 
 def _triton() -> Finding:
@@ -137,10 +142,3 @@ def _setting(name: str) -> str:
         return Path("/proc/sys", *name.split(".")).read_text().strip()
     except OSError:
         return ""
-
-
-def _cgroups() -> str:
-    root = Path("/sys/fs/cgroup")
-    if (root / "cgroup.controllers").exists():
-        return "version 2 is there"
-    return "version 1 is there" if (root / "memory").is_dir() else "there are none"

@@ -49,12 +49,27 @@ def resident_bytes(root: int, depth: int) -> int:
     while generation:
         if level >= depth:
             total += sum(map(_resident, generation))
-        generation = [child for process in generation for child in _children(process)]
+        generation = [child for process in generation for child in children(process)]
         level += 1
     return total
 
 
-def _children(process: int) -> list[int]:
+def processor_seconds(root: int) -> float:
+    """Processor time of all processes below `root`, with what those that ended have taken."""
+    ticks, waiting = 0, children(root)
+    while waiting:
+        process = waiting.pop()
+        waiting += children(process)
+        try:
+            told = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended
+        ticks += sum(map(int, told[11:15]))  # user and system, its own and its children's
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def children(process: int) -> list[int]:
+    """The processes that `process` has started and not yet waited for."""
     found: list[int] = []
     try:
         for task in Path(f"/proc/{process}/task").iterdir():

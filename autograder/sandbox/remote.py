@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
+import signal
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -150,6 +151,8 @@ class Remote:
                 raise self._failed("out_of_memory", limit=limit) from None
             except WireError as error:
                 raise self._failed("runner_garbage", detail=str(error)) from error
+        if end == -signal.SIGKILL:  # the kernel's: memory had run out
+            raise self._failed("out_of_memory", limit=size_text(self.memory_bytes))
         if end == "late":
             raise self._failed("out_of_time", limit=f"{self.seconds:g} seconds")
         if end == "over":

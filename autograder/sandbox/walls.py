@@ -22,7 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
-from autograder.sandbox import landlock, seccomp
+from autograder.sandbox import cgroups, landlock, seccomp
+from autograder.sandbox.finding import Finding
 from autograder.sandbox.limits import TMP_BYTES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,6 +80,7 @@ class Wall:
         stdin: int,
         stdout: int,
         stderr: int | IO[bytes] | None = None,
+        memory_bytes: int | None = None,
     ) -> subprocess.Popen[bytes]:
         """Starts `python -m module KIND ARGUMENTS` behind the wall, in a session of its own.
 
@@ -86,6 +88,7 @@ class Wall:
             parts: what it may read of the checkout.
             keep: open files that it inherits.
             stdin: a file's number, or as for `subprocess.Popen`; `stdout` and `stderr` too.
+            memory_bytes: what its launches may take; the kernel holds it to that where it can.
         """
         command = [sys.executable, "-m", module, self.kind.value, *arguments]
         environment = _environment()
@@ -95,6 +98,9 @@ class Wall:
             command = [*_bubblewrap(readable, environment), "--", *command]
         elif self.kind is Kind.LANDLOCK:
             environment[_READABLE] = os.pathsep.join(map(str, readable))
+        if memory_bytes is not None:
+            command, more = cgroups.limited(memory_bytes, command)
+            environment |= more
         return subprocess.Popen(
             command,
             env=environment,
@@ -195,14 +201,6 @@ def _bubblewrap(readable: Iterable[Path], environment: dict[str, str]) -> list[s
 
 
 # ------------------------------------------------------------ what there is
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Whether something works here, and why not where it does not."""
-
-    works: bool
-    reason: str = ""
 
 
 @cache
