@@ -9,9 +9,18 @@ from course.faults import KernelFault, Outcome
 from course.simt.cell import allowed
 from course.simt.host import has_gpu, install, measure, trace
 from course.tile import hook
+from course.tile.available import require_triton
 
 install()
 hook.install()
 
-__all__ = ["KernelFault", "Outcome", "allowed", "has_gpu", "measure", "trace"]
+__all__ = [
+    "KernelFault",
+    "Outcome",
+    "allowed",
+    "has_gpu",
+    "measure",
+    "require_triton",
+    "trace",
+]
 __version__ = "0.1.0"

@@ -23,6 +23,11 @@
 # | `dequantize` | 40 min |
 
 # %%
+import course
+
+course.require_triton()  # where this lesson cannot run, a sentence says where it can
+
+# %%
 import numpy as np
 import torch
 import triton

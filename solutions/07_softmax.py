@@ -17,6 +17,11 @@
 # | `softmax_one_pass` | 50 min |
 
 # %%
+import course
+
+course.require_triton()  # where this lesson cannot run, a sentence says where it can
+
+# %%
 import math
 
 import numpy as np

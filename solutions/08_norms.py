@@ -30,6 +30,11 @@ pictures.norm_speeds()
 # | `rmsnorm_backward` (bonus) | 70 min |
 
 # %%
+import course
+
+course.require_triton()  # where this lesson cannot run, a sentence says where it can
+
+# %%
 import numpy as np
 import torch
 import triton

@@ -25,6 +25,11 @@
 # operations counted as two for each multiply-add.)
 
 # %%
+import course
+
+course.require_triton()  # where this lesson cannot run, a sentence says where it can
+
+# %%
 import re
 from collections import Counter
 

@@ -23,6 +23,11 @@
 # New to attention? Read the primer *attention in NumPy* first (92): one page.
 
 # %%
+import course
+
+course.require_triton()  # where this lesson cannot run, a sentence says where it can
+
+# %%
 import numpy as np
 import torch
 import triton

@@ -21,6 +21,11 @@
 # | `flash_dq` | 60 min |
 
 # %%
+import course
+
+course.require_triton()  # where this lesson cannot run, a sentence says where it can
+
+# %%
 import numpy as np
 import torch
 import triton

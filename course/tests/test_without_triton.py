@@ -48,3 +48,47 @@ def test_the_course_imports_and_a_triton_check_says_where_it_runs(tmp_path):
     assert done.stdout.count("Triton cannot be imported here") == 2
     assert done.stdout.count(".devcontainer") == 2
     assert "Traceback" not in done.stdout
+
+
+NOTEBOOK = """\
+import json
+import sys
+from pathlib import Path
+
+sys.modules["triton"] = None  # what an import of it then raises
+from IPython.core.interactiveshell import InteractiveShell
+
+shell = InteractiveShell.instance()
+for path in sorted(Path(sys.argv[1]).glob("notebooks/*.ipynb")):
+    cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+    sources = ["".join(cell["source"]) for cell in cells]
+    if not any("import triton" in source for source in sources):
+        continue
+    print("=====", path.stem)
+    for source in sources:
+        if not shell.run_cell(source, silent=False).success:
+            break
+    else:
+        print("ran to its end")
+    shell.reset()
+"""
+
+
+def test_a_triton_lesson_says_in_its_first_cells_where_it_runs(tmp_path):
+    file = tmp_path / "lessons_on_a_mac.py"
+    file.write_text(NOTEBOOK)
+    done = subprocess.run(
+        [sys.executable, str(file), str(ROOT)],
+        env={"PYTHONPATH": str(ROOT), "MPLBACKEND": "agg", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    lessons = done.stdout.split("===== ")[1:]
+    assert [lesson[:2] for lesson in lessons] == ["06", "07", "08", "09", "10", "11"]
+    for lesson in lessons:
+        assert "! this lesson: not measured" in lesson
+        assert "Triton cannot be imported here" in lesson
+        assert ".devcontainer" in lesson
+        assert "Traceback" not in lesson
+        assert "ModuleNotFoundError" not in lesson

@@ -15,10 +15,12 @@ def has_triton() -> bool:
 
 
 def require_triton() -> None:
-    """Refuses a Triton cell where it cannot run.
+    """Refuses a Triton lesson or cell where it cannot run.
 
     Raises:
         KernelFault: NOT_MEASURED, saying where it can.
     """
     if not has_triton():
-        raise KernelFault(Outcome.NOT_MEASURED, "no_triton", None)
+        fault = KernelFault(Outcome.NOT_MEASURED, "no_triton", None)
+        fault.kernel = "this lesson"
+        raise fault
