@@ -47,7 +47,8 @@ HIDDEN = {
     ),
     "split_k": (
         _SMALL,
-        Draws(M=between(17, 90), N=between(17, 90), K=between(300, 700)),
+        # more than one row of tiles
+        Draws(M=between(130, 190), N=between(17, 90), K=between(300, 700)),
         Draws(traffic=True, M=64, N=choice(64, 128), K=multiples(512, 3072, 4608)),
     ),
 }
