@@ -72,6 +72,6 @@ def found(
         tree,
         tuple(argument.arg for argument in node.args.args),
         line,
-        (line - len(node.decorator_list), node.end_lineno or line),
+        (min([line, *(d.lineno for d in node.decorator_list)]), node.end_lineno or line),
         constants,
     )

@@ -30,10 +30,12 @@ from course.solution import Solution, found, missing
 from course.tile.admission import admit_kernel
 from course.tile.launcher import admit
 from course.tile.launcher.names import IMPORTS, MISSING, MODULES, Ref, member, rejected
+from course.tile.tuning import TUNED, first_configuration
 
 #: What stands behind a listed module in the scope of a kernel.
 _BEHIND = {"torch": torch, "triton": triton, "tl": tl, "math": math}
 _OPTIONS = ("noinline", "do_not_specialize", "do_not_specialize_on_alignment", "debug")
+_WRAPPERS = ("triton.jit", "triton.autotune", "triton.heuristics", "triton.Config")
 _CELLS = count(1)
 #: How a kernel's module is called: not Triton's own, see `course.tile.functions`.
 _MODULE = "solution_cell"
@@ -290,7 +292,7 @@ def _referred(node: ast.expr, cell: TileCell) -> Any:
         base = _referred(node.value, cell)
         if isinstance(base, Ref):
             path = f"{base.path}.{node.attr}"
-            if path in ("tl.constexpr", "triton.jit", "tl.math", "triton.language"):
+            if path in ("tl.constexpr", "tl.math", "triton.language", *_WRAPPERS):
                 return Ref("tl" if path == "triton.language" else path)
             return member(base.path, node.attr)
     return MISSING
@@ -305,8 +307,19 @@ def _path(node: ast.expr, cell: TileCell) -> str:
 
 
 def _jitted(node: ast.FunctionDef, cell: TileCell) -> Any:
-    """The `@triton.jit` function of a definition."""
-    options = _options(node, cell)
+    """The `@triton.jit` function of a definition, and what `@triton.autotune` above it sets."""
+    decorators = node.decorator_list
+    tuned: tuple[bool, dict[str, Any]] = (False, {})
+    for decorator in decorators:
+        if isinstance(decorator, ast.Call) and _path(decorator.func, cell) == "triton.heuristics":
+            raise rejected(decorator, "tile_heuristics")
+    first = decorators[0]
+    if isinstance(first, ast.Call) and _path(first.func, cell) == "triton.autotune":
+        tuned = first_configuration(
+            node, first, lambda n: _path(n, cell), lambda n: _plain(_constant(n, cell))
+        )
+        decorators = decorators[1:] or decorators
+    options = _options(decorators, cell)
     arguments = node.args
     if getattr(node, "type_params", None):
         construct = "type parameters"
@@ -341,17 +354,23 @@ def _jitted(node: ast.FunctionDef, cell: TileCell) -> Any:
     function.__annotations__ = annotations
     function.__module__ = _MODULE
     try:
-        return triton.jit(function, **options)
+        jitted = triton.jit(function, **options)
+        jitted.__dict__[TUNED] = tuned
+        return jitted
     except Exception as error:
         raise KernelFault(
             Outcome.DOES_NOT_COMPILE, "triton_refuses", node.lineno, detail=str(error)[:200]
         ) from None
 
 
-def _options(node: ast.FunctionDef, cell: TileCell) -> dict[str, Any]:
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, tl.constexpr) else value
+
+
+def _options(decorators: list[ast.expr], cell: TileCell) -> dict[str, Any]:
     """What the one decorator says beside `triton.jit`."""
-    if len(node.decorator_list) == 1:
-        decorator = node.decorator_list[0]
+    if len(decorators) == 1:
+        decorator = decorators[0]
         call = decorator if isinstance(decorator, ast.Call) else None
         target = decorator if call is None else call.func
         if _path(target, cell) == "triton.jit" and (call is None or not call.args):
@@ -366,8 +385,8 @@ def _options(node: ast.FunctionDef, cell: TileCell) -> dict[str, Any]:
         root = ast.unparse(target).partition(".")[0]
         if root in IMPORTS and root not in cell.names:
             raise rejected(decorator, "missing_import", name=root, imported=IMPORTS[root])
-    shown = ", ".join(f"@{ast.unparse(decorator)[:60]}" for decorator in node.decorator_list)
-    raise rejected(node.decorator_list[0], "tile_decorator", construct=shown)
+    shown = ", ".join(f"`@{ast.unparse(decorator)[:60]}`" for decorator in decorators)
+    raise rejected(decorators[0], "tile_decorator", construct=shown)
 
 
 def _annotation(argument: ast.arg, cell: TileCell) -> Any:

@@ -19,6 +19,7 @@ from course.tile.cell import TileCell, forget, read_cell
 from course.tile.functions import base_function
 from course.tile.launch import launch
 from course.tile.launcher import call
+from course.tile.tuning import with_tuned
 from course.traffic import Traffic, merged
 
 #: The compute capability that every launch of a check is compiled for: 8.0, an A100.
@@ -96,7 +97,7 @@ class _Launches:
 
     def make(self, kernel: Any, args: Sequence[Any], grid: Any, named: Mapping[str, Any]) -> None:
         """One launch: compiled for a GPU first, then run and measured."""
-        options = {"num_warps": self.run.warps, **named}
+        options = {"num_warps": self.run.warps, **with_tuned(kernel, args, named)}
         resources = self._compiled(kernel, args, options)
         function = base_function(kernel)
         given = bound(function, tuple(args), dict(options))

@@ -21,7 +21,28 @@ TILE: dict[str, tuple[str, str]] = {
     ),
     "tile_decorator": (
         "{construct} is no decorator that a check takes.",
-        "Write `@triton.jit` alone; constants that you would tune stand at the top of the cell.",
+        "Write `@triton.jit` alone, or `@triton.autotune(configs=[...], key=[...])` above it.",
+    ),
+    "tile_autotune": (
+        "`{construct}` cannot be read: of `@triton.autotune` a check takes `configs`, each of them "
+        "written out, and `key`.",
+        'Write `configs=[triton.Config(dict, num_warps=4), ...], key=["N"]`, with numbers in each '
+        "dict: the check takes the first configuration, and times none.",
+    ),
+    "tile_heuristics": (
+        "`@triton.heuristics` computes constants by functions of its own, and a check runs none.",
+        "Work out the constant in the launcher, and pass it by name: `kernel[grid](..., "
+        "EVEN=n % BLOCK == 0)`.",
+    ),
+    "tile_tuned_atomics": (
+        "`{kernel}` updates memory by atomics, and `@triton.autotune` has several configurations: "
+        "on a GPU Triton runs each of them to time it, and each run would add to the sums.",
+        "Leave one configuration, or `@triton.jit` alone.",
+    ),
+    "tile_tuned_twice": (
+        "`{name}` of `{kernel}` comes from `@triton.autotune`, and the launch gives it, too.",
+        "Leave it out of the launch; where the check launches, leave `@triton.autotune` out: "
+        "there is nothing to tune.",
     ),
     "launcher_count": (
         "The launcher has to return {count} tensors, {expected}, and returns {got}.",

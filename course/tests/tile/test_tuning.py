@@ -1,0 +1,83 @@
+"""`@triton.autotune` above the kernel of a checked cell: read as data, the first one taken."""
+
+import pytest
+
+pytest.importorskip("triton", reason="Triton has no wheel for this system")
+
+import triton
+
+from course.check import check_function
+from course.faults import Outcome
+from course.tests.tile.test_check import ADD, ADD_CELL, SCALE, SCALE_CELL, add_in_python, verdict
+
+CONFIGS = """@triton.autotune(
+    configs=[
+        triton.Config({"BLOCK": BLOCK // 2}, num_warps=2),
+        triton.Config({"BLOCK": 1024}, num_warps=8, num_stages=2),
+    ],
+    key=["N"],
+)
+"""
+TUNED = SCALE_CELL.replace("@triton.jit", f"{CONFIGS}@triton.jit").replace(", BLOCK=BLOCK)", ")")
+
+
+def test_the_first_configuration_is_taken():
+    found = verdict(TUNED, SCALE)
+    assert found.outcome is Outcome.PASS, str(found)
+    # two turns of the loop of three statements, for 512 columns in blocks of 256
+    assert [e.value for e in found.extras if e.label.startswith("statements")] == [1 + 1 + 2 * 4]
+
+
+def test_the_grid_may_ask_for_what_is_tuned():
+    grid = TUNED.replace("kernel[(M,)]", "kernel[lambda meta: (M * meta['BLOCK'] // 256,)]")
+    assert verdict(grid, SCALE).outcome is Outcome.PASS
+
+
+def test_by_position_it_reads_the_same():
+    short = TUNED.replace("configs=[", "[").replace("key=[", "[")
+    assert verdict(short, SCALE).outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message_id", "words"),
+    [
+        ("configs=[\n        triton.Config({\"BLOCK\": BLOCK // 2}, num_warps=2),\n"
+         "        triton.Config({\"BLOCK\": 1024}, num_warps=8, num_stages=2),\n    ]",
+         "configs=[triton.Config({'BLOCK': b}) for b in (64, 128)]",
+         "tile_autotune", "written out"),
+        ('    key=["N"],\n', "", "tile_autotune", "and `key`"),
+        ('key=["N"]', 'key=["N"], warmup=1', "tile_autotune", "`warmup=1`"),
+        ("num_warps=2", "pre_hook=print", "tile_autotune", "pre_hook=print"),
+        ('{"BLOCK": 1024}', "open('x')", "tile_autotune", "open('x')"),
+        ('"BLOCK": 1024', '"BLOCK": open("x")', "rejected_constant", "open('x')"),
+        ("triton.Config({\"BLOCK\": 1024}", "print({\"BLOCK\": 1024}", "tile_autotune", "print("),
+        ('{"BLOCK": BLOCK // 2}', '{"BLOK": 64}', "tile_no_parameter", "no parameter `BLOK`"),
+        ("N)\n    return", "N, BLOCK=64)\n    return", "tile_tuned_twice", "`@triton.autotune`"),
+        ('"BLOCK": BLOCK // 2', '"BLOCK": 64, "extern_libs": "x"', "tile_no_parameter", "extern"),
+        ("tl.store(out", "tl.atomic_add(out", "tile_tuned_atomics", "would add to the sums"),
+        ("@triton.jit", "@triton.heuristics({'BLOCK': lambda a: 64})\n@triton.jit",
+         "tile_heuristics", "pass it by name"),
+        ("@triton.jit", "@staticmethod\n@triton.jit", "tile_decorator", "`@staticmethod`"),
+        ("@triton.jit\n", "", "tile_decorator", "is no decorator"),
+    ],
+)  # fmt: skip
+def test_what_is_not_data_is_refused_by_its_name(old, new, message_id, words):
+    assert old in TUNED
+    found = verdict(TUNED.replace(old, new, 1), SCALE)
+    assert found.message_id == message_id, str(found)
+    assert found.outcome in (Outcome.REJECTED, Outcome.DOES_NOT_COMPILE)
+    assert words in " ".join(str(found).split())
+    assert found.line is not None
+
+
+def test_where_the_check_launches_there_is_nothing_to_tune():
+    found = verdict(ADD_CELL.replace("@triton.jit", f"{CONFIGS}@triton.jit"))
+    assert found.message_id == "tile_tuned_twice"
+    assert "leave `@triton.autotune` out" in " ".join(str(found).split())
+
+
+def test_a_tuned_kernel_that_is_passed_to_a_check_is_a_kernel():
+    tuned = triton.autotune([triton.Config({"BLOCK": 64})], key=[])(triton.jit(add_in_python))
+    found = check_function(ADD, tuned)
+    assert not found.internal_error
+    assert found.message_id == "no_such_kernel"  # of this file, whose text is what is read
