@@ -62,18 +62,13 @@ def cases_of(exercise: KernelExercise) -> list[tuple[Case, list[int]]]:
     return pairs + [(case, case_seed(exercise, case, hidden)) for case in cases]
 
 
-def worst_error(
+def launched(
     exercise: KernelExercise, module: ModuleType, case: Case, entropy: Sequence[int]
-) -> float:
-    """The largest error of any output, in units of what the tolerance allows."""
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(arguments as they were drawn, the tensors on the GPU that hold the results)."""
     import torch
 
     values = drawn(exercise, case, np.random.default_rng(entropy))
-    given = {
-        p.name: _wide(values[p.name])
-        for p in exercise.passed
-        if isinstance(p, Scalar) or (isinstance(p, Array) and p.role is not Role.OUT)
-    }
     on_gpu = {name: _to_gpu(torch, value) for name, value in values.items()}
     function = getattr(module, exercise.name)
     launch = exercise.launch
@@ -87,6 +82,19 @@ def worst_error(
         function[grid](*on_gpu.values(), num_warps=launch.num_warps)
         got = {a.name: on_gpu[a.name] for a in exercise.arrays if a.role is not Role.IN}
     torch.cuda.synchronize()
+    return values, got
+
+
+def worst_error(
+    exercise: KernelExercise, module: ModuleType, case: Case, entropy: Sequence[int]
+) -> float:
+    """The largest error of any output, in units of what the tolerance allows."""
+    values, got = launched(exercise, module, case, entropy)
+    given = {
+        p.name: _wide(values[p.name])
+        for p in exercise.passed
+        if isinstance(p, Scalar) or (isinstance(p, Array) and p.role is not Role.OUT)
+    }
     arrays = {name: tensor.cpu().numpy() for name, tensor in got.items()}
     with np.errstate(all="ignore"):
         expected = exercise.reference(**given)
@@ -128,7 +136,8 @@ def _wide(value: Any) -> Any:
     return value.astype(np.float64 if value.dtype.kind == "f" else np.int64)
 
 
-def _imported(source: str, name: str, folder: Path) -> ModuleType:
+def imported(source: str, name: str, folder: Path) -> ModuleType:
+    """A solution cell as a module: Triton reads a kernel's text from its file."""
     path = folder / f"solution_{name}.py"
     path.write_text(source)
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -161,7 +170,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             errors: dict[str, float | str] = {}
             for case, entropy in cases_of(exercise):
                 try:
-                    module = _imported(source, exercise.name, Path(scratch))
+                    module = imported(source, exercise.name, Path(scratch))
                     errors[case.label] = round(worst_error(exercise, module, case, entropy), 4)
                 except Exception as error:  # whatever a GPU or its compiler says
                     errors[case.label] = f"{type(error).__name__}: {error}"[:300]

@@ -139,6 +139,12 @@ compare(prediction, traffic.loads.sectors, "load sectors")
 # neighbouring addresses, several at a time where it can. You no longer arrange the lanes. You still
 # choose the addresses, and with them the sectors.
 #
+# The compiler also sees what you load twice. Of equal loads with no store between it keeps one, and
+# a load that is the same in each turn of a `for` loop it makes once, before the loop, if nothing in
+# the loop stores. The meter counts what is left. In one thing it is kinder than a GPU's counters: a
+# load of fewer elements than a warp has lanes, such as one number for a row, is made by each warp
+# of the program, and counted here once.
+#
 # ## Past the end
 #
 # A vector is seldom a whole number of blocks long.

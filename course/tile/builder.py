@@ -14,6 +14,7 @@ import numpy as np
 import triton.language as tl
 
 from course.tile.arithmetic import Arithmetic
+from course.tile.numbering import expression, numbered
 from course.tile.products import dot
 from course.tile.regions import Regions
 from course.tile.run import Run
@@ -72,6 +73,7 @@ _CONSTANTS = {
 }
 
 
+@numbered
 class Builder(Arithmetic, Regions, Transfers):
     """Carries operations out for all programs of the run's current group."""
 
@@ -108,12 +110,14 @@ class Builder(Arithmetic, Regions, Transfers):
             bits = dtype.itemsize * 8
             value = (int(value) + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
         data = np.array([value], dtype)
-        return Value(round_bf16(data) if is_bf16(type_) else data, type_)
+        number = expression("constant", repr(data[0]), type_.scalar.name)
+        return Value(round_bf16(data) if is_bf16(type_) else data, type_, number=number)
 
     def get_null_value(self, type_: Any) -> Value:
         """A zero of any type."""
         shape = tuple(type_.shape) if type_.is_block() else ()
-        return Value(np.zeros((1,) * (1 + len(shape)), numpy_type(type_)), type_.scalar, shape)
+        data = np.zeros((1,) * (1 + len(shape)), numpy_type(type_))
+        return Value(data, type_.scalar, shape, expression("zeros", repr(type_)))
 
     def get_all_ones_value(self, type_: Any) -> Value:
         """Every bit set."""

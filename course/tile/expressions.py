@@ -21,7 +21,6 @@ from triton.runtime.jit import JITFunction
 from course.faults import KernelFault, Outcome
 from course.tile.constants import require_few
 from course.tile.functions import Code, allowed_global
-from course.tile.merging import Made, Merging
 from course.tile.operators import Operators, plain, said
 from course.tile.refusals import refusal
 from course.tile.run import Run
@@ -77,7 +76,6 @@ class Expressions(Operators):
     run: Run
     semantic: Semantic
     frame: Frame
-    loads: Merging
     call_JitFunction: Callable[..., Any]
     _signatures: dict[Any, tuple[bool, bool]]
 
@@ -196,22 +194,7 @@ class Expressions(Operators):
         function = plain(self.value(node.func))
         if function is tl.static_assert:
             return self._static_assert(node)
-        return self._load(node) if function is tl.load else self._called(node, function)
-
-    def _load(self, node: ast.Call) -> Any:
-        """A load, or what an equal one has given, as the compiler merges them."""
-        read = self.loads.text_and_names(node)
-        if read is None:
-            return self._called(node, tl.load)
-        text, names = read
-        variables = self.frame.vars
-        seen = (self.run.programs, *(variables.get(name) for name in names))
-        made = self.loads.known(text, seen, self.run.memory.writes)
-        if made is not None:
-            return made.result
-        result = self._called(node, tl.load)
-        self.loads.made[text] = Made(seen, self.run.memory.writes, result)
-        return result
+        return self._called(node, function)
 
     def _called(self, node: ast.Call, function: Any) -> Any:
         args: list[Any] = []

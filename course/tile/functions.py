@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -29,6 +29,18 @@ class Code:
     own: bool
     scope: dict[str, Any]
     filename: str
+    _assigned: dict[ast.stmt, frozenset[str]] = field(default_factory=dict)
+
+    def assigned(self, statement: ast.stmt) -> frozenset[str]:
+        """Names that a statement and what stands under it may assign."""
+        found = self._assigned.get(statement)
+        if found is None:
+            found = self._assigned[statement] = frozenset(
+                node.id
+                for node in ast.walk(statement)
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            )
+        return found
 
 
 def code_of(function: Any) -> Code:
@@ -143,7 +155,7 @@ def written_parameters(function: Any) -> set[str]:
 def _written_by(call: ast.Call, scope: dict[str, Any]) -> set[str]:
     """Names that a call may write through."""
     function = call.func
-    if isinstance(function, ast.Attribute) and _writes(function.attr):
+    if isinstance(function, ast.Attribute) and writes(function.attr):
         first = call.args[:1] + [k.value for k in call.keywords if k.arg == "pointer"]
         return set().union(_names(function.value), *(_names(a) for a in first))
     passed = [*call.args, *(k.value for k in call.keywords)]
@@ -155,9 +167,9 @@ def _written_by(call: ast.Call, scope: dict[str, Any]) -> set[str]:
         called = getattr(scope.get(function.value.id), function.attr, _NOTHING)
     else:
         return set()
-    if isinstance(called, JITFunction) and not any(_writes(n) for n in names_used(called)):
+    if isinstance(called, JITFunction) and not any(writes(n) for n in names_used(called)):
         return set()
-    imported = _writes(str(getattr(called, "__name__", "")))  # from triton.language import store
+    imported = writes(str(getattr(called, "__name__", "")))  # from triton.language import store
     if called is None or imported or isinstance(called, JITFunction):
         return set().union(set(), *(_names(a) for a in passed))
     return set()
@@ -166,7 +178,8 @@ def _written_by(call: ast.Call, scope: dict[str, Any]) -> set[str]:
 _NOTHING = object()
 
 
-def _writes(name: str) -> bool:
+def writes(name: str) -> bool:
+    """Whether a function of Triton's with this name writes to memory."""
     return name in ("store", "scatter") or name.startswith("atomic_")
 
 

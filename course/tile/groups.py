@@ -56,6 +56,11 @@ def taken(value: Any, rows: np.ndarray) -> Any:
     return _changed(value, change)
 
 
+def renumbered(value: Any) -> Any:
+    """The same value as one that equals no other: where control flow meets, nobody knows which."""
+    return _changed(value, Value.renumbered)
+
+
 def _parts(value: Any) -> list[Value]:
     found: list[Value] = []
 
@@ -87,15 +92,17 @@ def joined(values: Sequence[Any], rows: Sequence[np.ndarray], count: int) -> Any
 
     def change(_: Value) -> Value:
         parts = [next(piece) for piece in pieces]
+        same = all(p.number == parts[0].number for p in parts)
         if all(p.data.shape[0] == 1 for p in parts) and all(
             p.data is parts[0].data or np.array_equal(p.data, parts[0].data) for p in parts
         ):
-            return parts[0]
+            return parts[0] if same else parts[0].renumbered()
         block = np.broadcast_shapes(*(p.data.shape[1:] for p in parts))
         data = np.empty((count, *block), parts[0].data.dtype)
         for part, where in zip(parts, rows, strict=True):
             data[where] = part.data
-        return parts[0].with_data(data)
+        whole = parts[0].with_data(data)
+        return whole if same else whole.renumbered()
 
     return _changed(first, change)
 

@@ -25,7 +25,10 @@ Waiting = list[tuple[np.ndarray, dict[str, Any]]]
 class Loops(Expressions):
     """The walker's part that repeats."""
 
-    block: Callable[[list[ast.stmt]], None]
+    block: Callable[..., None]
+    statements: Callable[[list[ast.stmt]], None]
+    passed: Callable[[ast.stmt], None]
+    renumber: Callable[[ast.stmt], None]
     condition: Callable[[Any, ast.AST], bool | np.ndarray]
     _meet: Callable[..., None]
 
@@ -35,8 +38,8 @@ class Loops(Expressions):
         while True:
             self.at(node)
             self.run.step()
-            self.loads.forget()
-            asked = self.value(node.test)
+            self.renumber(node)
+            asked = self._asked(node.test)
             if not isinstance(asked, tl.tensor):
                 construct = ast.unparse(node.test)[:60]
                 self.run.fail(Outcome.DOES_NOT_COMPILE, "tile_while_constant", construct=construct)
@@ -48,7 +51,12 @@ class Loops(Expressions):
                 self._leave(waiting, ~test)
             self.block(node.body)
         self._rejoin(waiting)
-        self.loads.forget()
+        self.passed(node)
+
+    def _asked(self, test: ast.expr) -> Any:
+        """A loop's condition, asked anew in each turn."""
+        with self.run.merging.within():
+            return self.value(test)
 
     def _leave(self, waiting: Waiting, done: np.ndarray) -> None:
         """Some programs wait at the end of the loop; the group goes on without them."""
@@ -90,7 +98,7 @@ class Loops(Expressions):
             raise self.refuse("the bounds of tl.static_range are constants (constexpr)", node)
         for number in range(*bounds):
             self.frame.vars[node.target.id] = tl.constexpr(number)  # type: ignore[attr-defined]
-            self.block(node.body)
+            self.statements(node.body)
             if not self.run.count:
                 return
 
@@ -109,6 +117,11 @@ class Loops(Expressions):
         if trips.min() == trips.max():
             trips = trips[:1]
         low, by = low.reshape(-1), by.reshape(-1)
+        merging = self.run.merging
+        numbers = [bound.handle.number for bound in bounds]
+        kept = (
+            merging.of_loop(node, numbers) if merging.quiet(node, self.frame.code.scope) else None
+        )
         waiting: Waiting = []
         iteration = 0
         while True:
@@ -125,11 +138,12 @@ class Loops(Expressions):
             self.run.step()
             place = low + by * iteration
             dtype = _integer(kind)
+            self.renumber(node)
             self.frame.vars[name] = tl.tensor(Value(place.astype(dtype), _signless(kind)), kind)
-            self.block(node.body)
+            self.block(node.body, kept)
             iteration += 1
         self._rejoin(waiting)
-        self.loads.forget()
+        self.passed(node)
 
 
 def _bounds(args: list[Any], named: dict[str, Any]) -> tuple[Any, Any, Any]:

@@ -59,7 +59,12 @@ class Memory:
     # ------------------------------------------------------------ accesses
 
     def load(
-        self, pointer: Value, mask: Value | None, other: Value | None, descriptor: bool = False
+        self,
+        pointer: Value,
+        mask: Value | None,
+        other: Value | None,
+        descriptor: bool = False,
+        counted: bool = True,
     ) -> Value:
         """The elements at `pointer`; where the mask is false, `other` or 0."""
         element = pointer.type.scalar.element_ty
@@ -73,11 +78,12 @@ class Memory:
         if several:
             data = np.asarray(fill, numpy_type(element))
             for part in several:
-                found = self.load(pointer, part, None, descriptor).data
+                found = self.load(pointer, part, None, descriptor, counted).data
                 data = np.where(part.data, found, data)
             return Value(data, element, pointer.shape)
         view, addresses = self._checked(pointer, active, dtype.itemsize, "loads from")
-        self.meter.access(self.run, view, "load", addresses, active, pointer.shape, descriptor)
+        if counted:
+            self.meter.access(self.run, view, "load", addresses, active, pointer.shape, descriptor)
         places = _places(addresses, dtype.itemsize)
         if view.allocation.tracked:
             self._history(view).load(self.run, view, places, active, pointer.shape, dtype.itemsize)

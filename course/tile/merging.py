@@ -1,71 +1,97 @@
-"""Loads that the compiler merges: written alike, of the same values, with no write between.
+"""Loads that the compiler makes once: equal ones of one block, and those that a loop repeats.
 
-Triton's compiler computes equal expressions of a straight line of code once, and a load is
-such an expression as long as nothing is written between. Two loads are taken for equal here
-where their text is the same and every name in it still holds the very value it held before.
-The compiler finds a few more (other names for the same offsets, a load that no iteration of a
-loop changes); those are counted each time.
+Triton's compiler does two things to loads, and the count follows both (`tests/tile/test_merging.py`
+holds it to compiled code, and `tests/tile/hardware` to a GPU's counters):
+
+- Of equal loads in one straight block of code it keeps the first, if nothing is written between.
+  Equal are loads of the same pointers under the same mask: values with one number
+  (`course.tile.numbering`).
+- A load that stands directly in the body of a `for`, and whose pointers and mask are the same in
+  each turn, it moves out of the loop, if nothing in the loop writes. Not from a `while`, nor from
+  under an `if`.
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
-#: functions of `tl` that may stand in the arguments: they write nothing
-_PURE = frozenset({"arange", "cdiv", "load", "num_programs", "program_id"})
-#: the arguments of a load that make it one of a kind
-_KEPT_APART = frozenset({"volatile"})
+from triton.runtime.jit import JITFunction
+
+from course.tile.functions import names_used, writes
+
+#: calls over which the compiler moves no load, though they write to no tensor
+_ORDERED = frozenset({"debug_barrier", "device_print", "print"})
 
 
-@dataclass(frozen=True)
-class Made:
-    """A load that was made: what it saw, and what it gave."""
+@dataclass
+class Region:
+    """A straight block of code: the loads made in it, and the loops in it that only read."""
 
-    seen: tuple[Any, ...]
-    writes: int
-    result: Any
+    #: by the load's number: (writes before it, the number of what it gave)
+    loads: dict[int, tuple[int, int]] = field(default_factory=dict)
+    loops: dict[tuple[int, ...], Region] = field(default_factory=dict)
+
+    def forget(self) -> None:
+        """Something was written."""
+        self.loads.clear()
+        self.loops.clear()
 
 
 class Merging:
-    """The loads of the straight line of code that is being walked."""
+    """The loads of the code that is being walked."""
 
     def __init__(self) -> None:
-        #: by text; each line of code has a dictionary of its own
-        self.made: dict[str, Made] = {}
-        self._read: dict[ast.Call, tuple[str, tuple[str, ...]] | None] = {}
+        self.region = Region()
+        self._quiet: dict[ast.AST, bool] = {}
 
-    def forget(self) -> None:
-        """The straight line ends: programs may come from several sides to what follows."""
-        self.made.clear()
+    @contextmanager
+    def within(self, region: Region | None = None) -> Iterator[None]:
+        """A block of code of its own; `region` holds what was loaded in it before."""
+        outer, self.region = self.region, region or Region()
+        try:
+            yield
+        finally:
+            self.region = outer
 
-    def text_and_names(self, node: ast.Call) -> tuple[str, tuple[str, ...]] | None:
-        """The load's text and the names in it, or None for one that is never merged."""
-        if node not in self._read:
-            self._read[node] = _text_and_names(node)
-        return self._read[node]
+    def known(self, number: int, writes_before: int) -> int | None:
+        """The number of what an equal load gave, if the compiler makes one of the two."""
+        found = self.region.loads.get(number)
+        return None if found is None or found[0] != writes_before else found[1]
 
-    def known(self, text: str, seen: tuple[Any, ...], writes: int) -> Made | None:
-        """The equal load that was made before, if nothing has been written since."""
-        made = self.made.get(text)
-        if made is None or made.writes != writes or len(made.seen) != len(seen):
-            return None
-        same = all(a is b for a, b in zip(made.seen, seen, strict=True))
-        return made if same else None
+    def made(self, number: int, writes_before: int, result: int) -> None:
+        """A load was made."""
+        self.region.loads[number] = (writes_before, result)
+
+    def of_loop(self, node: ast.For, bounds: Iterable[int]) -> Region:
+        """Where the loads of a loop's turns are kept together, if nothing in the loop writes."""
+        return self.region.loops.setdefault((id(node), *bounds), Region())
+
+    def quiet(self, node: ast.stmt, scope: dict[str, Any]) -> bool:
+        """Whether nothing under a statement writes."""
+        found = self._quiet.get(node)
+        if found is None:
+            found = self._quiet[node] = not _writes_in([node], scope)
+        return found
 
 
-def _text_and_names(node: ast.Call) -> tuple[str, tuple[str, ...]] | None:
-    if any(keyword.arg is None or keyword.arg in _KEPT_APART for keyword in node.keywords):
-        return None
-    arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-    inside = [inner for argument in arguments for inner in ast.walk(argument)]
-    for inner in inside:
-        if isinstance(inner, ast.Call):
-            function = inner.func
-            if not isinstance(function, ast.Attribute) or function.attr not in _PURE:
-                return None
-        if isinstance(inner, ast.IfExp | ast.ListComp | ast.Starred):
-            return None
-    names = sorted({inner.id for inner in inside if isinstance(inner, ast.Name)})
-    return ast.unparse(node), tuple(names)
+def _writes_in(statements: Sequence[ast.stmt], scope: dict[str, Any]) -> bool:
+    for statement in statements:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call) and _writes(node, scope):
+                return True
+    return False
+
+
+def _writes(call: ast.Call, scope: dict[str, Any]) -> bool:
+    function = call.func
+    name = function.attr if isinstance(function, ast.Attribute) else ""
+    if isinstance(function, ast.Name):
+        found = scope.get(function.id)
+        name = str(getattr(found, "__name__", function.id))
+        if isinstance(found, JITFunction) and any(writes(n) for n in names_used(found)):
+            return True
+    return writes(name) or name in _ORDERED or any(k.arg == "volatile" for k in call.keywords)

@@ -2,7 +2,10 @@
 
 One load or store of a program moves each sector that holds one of its active elements once;
 the compiler's layout then splits it over warps so that no sector is asked for twice. That is
-what the hardware's L1 counters show on aligned kernels (`course/tests/tile/hardware`).
+what the hardware's L1 counters show on aligned kernels (`course/tests/tile/hardware`), with two
+exceptions. A load of fewer elements than a warp has lanes is made by each warp, and is counted
+once here. And tiles of two widths in one loop share a layout, so that the counters see each
+sector of the wider one in parts (`autograder/tests/test_gpu_counters.py` has the figures).
 """
 
 from __future__ import annotations

@@ -41,6 +41,7 @@ class Run:
         self.watch: Callable[[], None] | None = None
         self.memory: Any = None
         self._order: Order | None = None
+        self.merging: Any = None
         self._places: dict[int, np.ndarray] = {}
 
     @property

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from course.faults import Outcome
+from course.tile.numbering import expression, number_of
 from course.tile.run import Run
 from course.tile.values import Unsupported, Value, numpy_type
 
@@ -28,6 +29,11 @@ class BlockPointer:
     strides: list[Value]
     offsets: list[Value]
     block: list[int]
+
+    @property
+    def number(self) -> tuple[Any, ...]:
+        """Equal for windows that are the same expression."""
+        return number_of([self.base, self.extent, self.strides, self.offsets, self.block])
 
     @property
     def data(self) -> np.ndarray:
@@ -89,15 +95,33 @@ class Transfers:
 
     # ------------------------------------------------------------ loads and stores
 
-    def create_load(self, pointer: Value, *_: Any) -> Value:
+    def create_load(self, pointer: Value, *policy: Any) -> Value:
         """A load without a mask."""
-        return self.run.memory.load(pointer, None, None)
+        return self._loaded(pointer, None, None, policy)
 
     def create_masked_load(
-        self, pointer: Value, mask: Value, other: Value | None, *_: Any
+        self, pointer: Value, mask: Value, other: Value | None, *policy: Any
     ) -> Value:
         """A load where the mask is true; elsewhere `other`, or 0."""
-        return self.run.memory.load(pointer, mask, other)
+        return self._loaded(pointer, mask, other, policy)
+
+    def _loaded(
+        self, pointer: Value, mask: Value | None, other: Value | None, policy: tuple[Any, ...]
+    ) -> Value:
+        """A load, counted unless the compiler makes one of it and an equal one.
+
+        Args:
+            policy: the rest of the operands; the last says whether the load is volatile.
+        """
+        memory, made = self.run.memory, self.run.merging
+        number = expression("load", pointer, mask, other, policy)
+        known = None if policy[-1:] == (True,) else made.known(number, memory.writes)
+        found: Value = memory.load(pointer, mask, other, counted=known is None)
+        if known is None:
+            made.made(number, memory.writes, found.number)
+        else:
+            found.number = known
+        return found
 
     def create_store(self, pointer: Value, value: Value, *_: Any) -> None:
         """A store without a mask."""
@@ -166,17 +190,27 @@ class Transfers:
     def create_advance(self, pointer: BlockPointer, offsets: list[Value]) -> BlockPointer:
         """The window moved."""
         moved = [
-            Value(old.data + by.data.astype(old.data.dtype), old.type)
+            Value(
+                old.data + by.data.astype(old.data.dtype),
+                old.type,
+                number=expression("advance", old, by),
+            )
             for old, by in zip(pointer.offsets, offsets, strict=True)
         ]
         return BlockPointer(pointer.base, pointer.extent, pointer.strides, moved, pointer.block)
 
     def create_tensor_pointer_load(
-        self, pointer: BlockPointer, checked: Any, padding: Any, *_: Any
+        self, pointer: BlockPointer, checked: Any, padding: Any, *policy: Any
     ) -> Value:
         """A load of the window; outside the checked axes 0, or NaN where asked."""
         addresses, mask = pointer.addresses(tuple(checked or ()))
-        return self.run.memory.load(addresses, mask, _padding(padding, addresses))
+        addresses.number = expression("window", pointer)
+        if mask is not None:
+            mask.number = expression("inside", pointer, tuple(checked))
+        other = _padding(padding, addresses)
+        if other is not None:
+            other.number = expression("padding", str(padding))
+        return self._loaded(addresses, mask, other, policy)
 
     def create_tensor_pointer_store(
         self, pointer: BlockPointer, value: Value, checked: Any, *_: Any

@@ -9,6 +9,7 @@ whose values are all bfloat16, rounded after each operation as the hardware does
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ _NUMPY: dict[str, np.dtype] = {
 }
 
 
+_NUMBERS = itertools.count(1)
+
+
 class Unsupported(Exception):
     """Something that this engine does not run; the text says what, as the end of a sentence."""
 
@@ -42,14 +46,18 @@ class Value:
         data: (programs or 1, *block axes or 1).
         type: the element's type without a sign, or a pointer type.
         shape: the block's shape, () for a scalar.
+        number: equal for values that are the same expression (see `course.tile.numbering`).
     """
 
-    __slots__ = ("data", "shape", "type")
+    __slots__ = ("data", "number", "shape", "type")
 
-    def __init__(self, data: np.ndarray, type_: Any, shape: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self, data: np.ndarray, type_: Any, shape: tuple[int, ...] = (), number: int | None = None
+    ) -> None:
         self.data = data
         self.type = type_
         self.shape = shape
+        self.number = next(_NUMBERS) if number is None else number
 
     def set_loc(self, *_: Any) -> None:
         """Triton names values for its debugger: nothing to do here."""
@@ -61,8 +69,12 @@ class Value:
         return np.broadcast_to(self.data, (self.data.shape[0], *self.shape))
 
     def with_data(self, data: np.ndarray) -> Value:
-        """The same type and shape around other data."""
-        return Value(data, self.type, self.shape)
+        """The same expression for other programs."""
+        return Value(data, self.type, self.shape, self.number)
+
+    def renumbered(self) -> Value:
+        """The same data as a value that equals no other."""
+        return Value(self.data, self.type, self.shape)
 
 
 def numpy_type(type_: Any) -> np.dtype:

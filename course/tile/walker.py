@@ -19,9 +19,9 @@ from course.faults import KernelFault, Outcome
 from course.tile.builder import Builder
 from course.tile.expressions import Frame, plain
 from course.tile.functions import code_of
-from course.tile.groups import Disagreement, joined, places, taken
+from course.tile.groups import Disagreement, joined, places, renumbered, taken
 from course.tile.loops import Loops
-from course.tile.merging import Merging
+from course.tile.merging import Merging, Region
 from course.tile.run import Run
 from course.tile.semantic import Semantic
 from course.tile.values import Value
@@ -37,7 +37,6 @@ class Walker(Loops):
         self.run = run
         self.semantic = Semantic(Builder(run))
         self.depth = 0
-        self.loads = Merging()
         self._signatures = {}
         self.frame: Frame
 
@@ -46,7 +45,8 @@ class Walker(Loops):
     def kernel(self, function: Any, arguments: dict[str, Any]) -> None:
         """Runs a kernel with its arguments bound."""
         self.frame = Frame(code_of(function), dict(arguments))
-        self.block(self.frame.code.body)
+        self.run.merging = Merging()
+        self.statements(self.frame.code.body)
 
     def call_JitFunction(
         self, fn: Any, args: Any, kwargs: dict[str, Any], caller_context: Any = None
@@ -67,7 +67,7 @@ class Walker(Loops):
         self.frame = Frame(code_of(fn), variables)
         self.depth += 1
         try:
-            self.block(self.frame.code.body)
+            self.statements(self.frame.code.body)
             if self.run.count:
                 self.frame.returns.append((self.run.programs, tl.constexpr(None)))
             return self._returned(self.frame.returns, len(programs))
@@ -98,13 +98,13 @@ class Walker(Loops):
 
     # ------------------------------------------------------------ statements
 
-    def block(self, statements: list[ast.stmt]) -> None:
-        """Runs statements until all programs of the group have returned."""
-        made, self.loads.made = self.loads.made, {}
-        self._run(statements)
-        self.loads.made = made
+    def block(self, statements: list[ast.stmt], region: Region | None = None) -> None:
+        """Runs a block of code of its own; `region` holds what was loaded in it before."""
+        with self.run.merging.within(region):
+            self.statements(statements)
 
-    def _run(self, statements: list[ast.stmt]) -> None:
+    def statements(self, statements: list[ast.stmt]) -> None:
+        """Runs statements until all programs of the group have returned."""
         run = self.run
         for statement in statements:
             self.at(statement)
@@ -200,7 +200,7 @@ class Walker(Loops):
             if not str(getattr(manager, "__module__", "")).startswith("triton."):
                 raise self.refuse("`with` takes one of Triton's contexts", node)
             managers.append(manager)
-        self.block(node.body)
+        self.statements(node.body)
 
     # ------------------------------------------------------------ branches
 
@@ -224,7 +224,11 @@ class Walker(Loops):
         return flags if flags.any() else False
 
     def _if(self, node: ast.If) -> None:
-        test = self.condition(self.value(node.test), node)
+        value = self.value(node.test)
+        test = self.condition(value, node)
+        if not _at_run_time(value):  # the compiler sees one side, and no branch
+            self.statements(node.body if test else node.orelse)
+            return
         if isinstance(test, bool):
             self.block(node.body if test else node.orelse)
         else:
@@ -234,7 +238,21 @@ class Walker(Loops):
                     (np.flatnonzero(~test), lambda: self.block(node.orelse)),
                 ]
             )
-        self.loads.forget()
+        self.passed(node)
+
+    def passed(self, node: ast.stmt) -> None:
+        """Control flow meets again: what it assigned equals nothing, what it wrote is unknown."""
+        merging = self.run.merging
+        if not merging.quiet(node, self.frame.code.scope):
+            merging.region.forget()
+        self.renumber(node)
+
+    def renumber(self, node: ast.stmt) -> None:
+        """What a branch or a turn assigns depends on which of them were taken."""
+        variables = self.frame.vars
+        for name in self.frame.code.assigned(node):
+            if name in variables:
+                variables[name] = renumbered(variables[name])
 
     def _split(self, parts: list[tuple[np.ndarray, Callable[[], None]]]) -> None:
         """Runs each part with its rows of the group, then puts the groups together."""
@@ -280,11 +298,14 @@ class Walker(Loops):
     def _choice(self, node: ast.IfExp) -> Any:
         value = self.value(node.test)
         test = self.condition(value, node)
-        runtime = isinstance(value, tl.tensor)
-        self.loads.forget()
+        if not _at_run_time(value):
+            return self.value(node.body if test else node.orelse)
+        with self.run.merging.within():
+            return renumbered(self._chosen(node, test))
+
+    def _chosen(self, node: ast.IfExp, test: bool | np.ndarray) -> Any:
         if isinstance(test, bool):
-            chosen = self.value(node.body if test else node.orelse)
-            return self.semantic.to_tensor(chosen) if runtime else chosen
+            return self.semantic.to_tensor(self.value(node.body if test else node.orelse))
         sides: list[Any] = []
         parts = [np.flatnonzero(test), np.flatnonzero(~test)]
         self._split(
@@ -293,8 +314,12 @@ class Walker(Loops):
                 (parts[1], lambda: sides.append(self.semantic.to_tensor(self.value(node.orelse)))),
             ]
         )
-        self.loads.forget()
         return self._joined_values(sides, parts, self.run.count, "the conditional expression")
+
+
+def _at_run_time(value: Any) -> bool:
+    """Whether the compiler does not know a condition's value."""
+    return isinstance(value, tl.tensor | getattr(tl, "condition", tl.tensor))
 
 
 _NAMED = {

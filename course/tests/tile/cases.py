@@ -182,6 +182,49 @@ def tile_sums(rows: int, columns: int) -> Case:
     return Case("tile_sums", k.tile_sums, args, (rows // 64,), constants, {1: x.sum(1)}, 1e-3)
 
 
+def read_again(kernel: Any, n: int, block: int = 256) -> Case:
+    x = torch.randn(n)
+    out = torch.full((2 * n if kernel is k.read_after_a_store else n,), math.nan)
+    expected = {
+        "read_twice": lambda: (x.view(-1, block) * x.view(-1, block).sum(1, keepdim=True)).ravel(),
+        "read_after_a_store": lambda: torch.cat([x, x + 1]),
+        "read_three_turns": lambda: 3 * x,
+    }[kernel.__name__]()
+    return Case(
+        kernel.__name__, kernel, (x, out, n), (n // block,), {"BLOCK": block}, {1: expected}, 1e-3
+    )
+
+
+def read_each_turn(kernel: Any, rows: int, columns: int, block: int = 256) -> Case:
+    x, y = torch.randn(rows, block), torch.randn(rows, columns)
+    products = x.unsqueeze(1) * y.view(rows, -1, block)
+    summed = kernel is k.read_each_turn
+    expected = products.sum(1) if summed else products.reshape(rows, columns)
+    args = (x, y, torch.full_like(expected, math.nan), columns)
+    return Case(kernel.__name__, kernel, args, (rows,), {"BLOCK": block}, {2: expected}, 1e-3)
+
+
+def read_each_turn_for_a_dot(programs: int, steps: int, n: int = 64) -> Case:
+    a, b = torch.randn(programs, n, n).half(), torch.randn(steps, n, n).half()
+    out = torch.full((programs, n, n), math.nan)
+    expected = (a.double() @ b.double().sum(0)).float()
+    args = (a, b, out, steps)
+    kernel = k.read_each_turn_for_a_dot
+    return Case(kernel.__name__, kernel, args, (programs,), {"N": n}, {2: expected}, 2e-2)
+
+
+def ordered_matmul(m: int, n: int, depth: int, group: int) -> Case:
+    """Products so wide that an H200's L2 (50 MB) cannot keep one matrix."""
+    # small whole numbers: the sums are exact, whatever their order
+    a, b = (torch.randint(-1, 2, s).half() for s in ((m, depth), (depth, n)))
+    out = torch.full((m, n), math.nan, dtype=torch.float16)
+    constants = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "GROUP": group}
+    grid = ((m // 128) * (n // 128),)
+    expected = (a.float() @ b.float()).half()
+    args = (a, b, out, m, n, depth)
+    return Case("ordered_matmul", k.ordered_matmul, args, grid, constants, {2: expected}, 0.0)
+
+
 #: aligned launches whose L1 counters were recorded: name to (maker, sizes)
 RECORDED: dict[str, Callable[[], Case]] = {
     "add 16384": lambda: add(16384),
@@ -218,9 +261,32 @@ RECORDED: dict[str, Callable[[], Case]] = {
     "cross_entropy 32x8192": lambda: cross_entropy(32, 8192),
     "tile_sums 256x256": lambda: tile_sums(256, 256),
     "tile_sums 512x1024": lambda: tile_sums(512, 1024),
+    # what is read more than once
+    "read_twice 4096": lambda: read_again(k.read_twice, 4096),
+    "read_twice 16384": lambda: read_again(k.read_twice, 16384, 512),
+    "read_after_a_store 4096": lambda: read_again(k.read_after_a_store, 4096),
+    "read_after_a_store 16384": lambda: read_again(k.read_after_a_store, 16384, 512),
+    "read_three_turns 4096": lambda: read_again(k.read_three_turns, 4096),
+    "read_three_turns 16384": lambda: read_again(k.read_three_turns, 16384, 512),
+    "read_each_turn 64x1024": lambda: read_each_turn(k.read_each_turn, 64, 1024),
+    "read_each_turn 32x4096": lambda: read_each_turn(k.read_each_turn, 32, 4096, 512),
+    "read_each_turn_beside_a_store 64x1024": lambda: read_each_turn(
+        k.read_each_turn_beside_a_store, 64, 1024
+    ),
+    "read_each_turn_beside_a_store 32x4096": lambda: read_each_turn(
+        k.read_each_turn_beside_a_store, 32, 4096, 512
+    ),
+    "read_each_turn_for_a_dot 16x4": lambda: read_each_turn_for_a_dot(16, 4),
+    "read_each_turn_for_a_dot 8x9": lambda: read_each_turn_for_a_dot(8, 9),
     # sizes that defeat the vectorising of loads
     "unaligned add 16421": lambda: add(16421),
     "unaligned softmax_online 128x1001": lambda: softmax_online(128, 1001),
     "unaligned rms_norm 128x1021": lambda: rms_norm(128, 1021),
     "matmul_float16 249x256": lambda: matmul(256, ragged=7),
+}
+
+#: products in three orders of programs, whose DRAM counters were recorded
+ORDERED: dict[str, Callable[[], Case]] = {
+    f"ordered_matmul group {group}": lambda group=group: ordered_matmul(512, 49152, 1024, group)
+    for group in (1, 2, 4)
 }

@@ -252,3 +252,84 @@ def tile_sums(source, out_ptr, columns, BLOCK_M: tl.constexpr, BLOCK_N: tl.const
     for start in range(0, columns, BLOCK_N):
         total += tl.sum(source.load([block * BLOCK_M, start]), axis=1)
     tl.store(out_ptr + block * BLOCK_M + tl.arange(0, BLOCK_M), total)
+
+
+@triton.jit
+def read_twice(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < n
+    total = tl.sum(tl.load(x_ptr + offsets, mask=inside, other=0.0), axis=0)
+    x = tl.load(x_ptr + offsets, mask=inside, other=0.0)
+    tl.store(out_ptr + offsets, x * total, mask=inside)
+
+
+@triton.jit
+def read_after_a_store(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < n
+    x = tl.load(x_ptr + offsets, mask=inside, other=0.0)
+    tl.store(out_ptr + offsets, x, mask=inside)
+    x = tl.load(x_ptr + offsets, mask=inside, other=0.0)
+    tl.store(out_ptr + n + offsets, x + 1, mask=inside)
+
+
+@triton.jit
+def read_each_turn(x_ptr, y_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    row = tl.program_id(0)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, columns, BLOCK):
+        x = tl.load(x_ptr + row * BLOCK + offsets)  # the same in each turn
+        total += x * tl.load(y_ptr + row * columns + start + offsets)
+    tl.store(out_ptr + row * BLOCK + offsets, total)
+
+
+@triton.jit
+def read_each_turn_beside_a_store(x_ptr, y_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    row = tl.program_id(0)
+    for start in range(0, columns, BLOCK):
+        x = tl.load(x_ptr + row * BLOCK + offsets)  # the same in each turn
+        y = tl.load(y_ptr + row * columns + start + offsets)
+        tl.store(out_ptr + row * columns + start + offsets, x * y)
+
+
+@triton.jit
+def read_each_turn_for_a_dot(a_ptr, b_ptr, out_ptr, steps, N: tl.constexpr):
+    i, j = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    tile = i * N + j
+    program = tl.program_id(0)
+    total = tl.zeros((N, N), tl.float32)
+    for step in range(steps):
+        a = tl.load(a_ptr + program * N * N + tile)  # the same in each turn
+        b = tl.load(b_ptr + step * N * N + tile)
+        total = tl.dot(a, b, total)
+    tl.store(out_ptr + program * N * N + tile, total)
+
+
+@triton.jit
+def read_three_turns(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for _ in range(3):
+        total += tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(out_ptr + offsets, total, mask=offsets < n)
+
+
+@triton.jit
+def ordered_matmul(
+    a_ptr, b_ptr, out_ptr, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    tiles_n = N // BLOCK_N
+    first = tl.program_id(0) // (GROUP * tiles_n) * GROUP
+    within = tl.program_id(0) % (GROUP * tiles_n)
+    rows = (first + within % GROUP) * BLOCK_M + tl.arange(0, BLOCK_M)
+    columns = within // GROUP * BLOCK_N + tl.arange(0, BLOCK_N)
+    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for start in range(0, K, BLOCK_K):
+        steps = start + tl.arange(0, BLOCK_K)
+        a = tl.load(a_ptr + rows[:, None] * K + steps[None, :])
+        b = tl.load(b_ptr + steps[:, None] * N + columns[None, :])
+        total = tl.dot(a, b, total)
+    tl.store(out_ptr + rows[:, None] * N + columns[None, :], total.to(tl.float16))

@@ -10,9 +10,14 @@ import torch
 pytest.importorskip("triton", reason="Triton has no wheel for this system")
 
 from course.tests.tile import cases
+from course.tile.cache import through_l2
 from course.tile.launch import launch
 
-RECORDED = json.loads((Path(__file__).parent / "hardware" / "h200.json").read_text())["cases"]
+EVERY = json.loads((Path(__file__).parent / "hardware" / "h200.json").read_text())["cases"]
+ORDERED = {name: row for name, row in EVERY.items() if name.startswith("ordered")}
+RECORDED = {name: row for name, row in EVERY.items() if name not in ORDERED}
+#: what an H200 has
+MULTIPROCESSORS, L2_BYTES = 132, 50 << 20
 UNALIGNED = [name for name in RECORDED if name.startswith("unaligned")]
 DESCRIPTORS = [name for name in RECORDED if name.startswith("tile_sums")]
 #: loads of one element a program: each of the four warps repeats them, and the count does not
@@ -39,6 +44,7 @@ def test_at_least_twelve_kernels_in_two_sizes_were_recorded():
     kernels = [RECORDED[name]["kernel"] + ("_causal" in name) * "_causal" for name in ALIGNED]
     assert sum(kernels.count(kernel) >= 2 for kernel in set(kernels)) >= 12
     assert set(RECORDED) == set(cases.RECORDED)
+    assert set(ORDERED) == set(cases.ORDERED)
 
 
 @pytest.mark.parametrize("name", ALIGNED)
@@ -81,6 +87,26 @@ def test_a_float32_product_is_off_by_what_tf32_costs_on_the_gpu(name):
     (at, expected) = next(iter(case.expected.items()))
     error = (case.args[at].double() - expected.double()).abs() / (1 + expected.double().abs())
     assert float(error.max()) == pytest.approx(RECORDED[name]["difference"], rel=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ordered_matmul group 1", "ordered_matmul group 4"])
+def test_the_cache_model_reads_from_dram_what_the_gpu_read(name):
+    case, counts = cases.ORDERED[name](), ORDERED[name]["counts"]
+    found = through_l2(
+        case.kernel, case.args, case.grid, case.constants,
+        capacity_bytes=L2_BYTES, multiprocessors=MULTIPROCESSORS,
+    )  # fmt: skip
+    assert found.traffic.loads.sectors == counts["load_sectors"]
+    assert found.dram_read_bytes == pytest.approx(counts["dram_read_bytes"], rel=0.03)
+    assert torch.equal(case.args[2], case.expected[2])
+
+
+def test_each_order_of_programs_made_dram_read_what_the_model_says():
+    read = {name: row["counts"]["dram_read_bytes"] for name, row in ORDERED.items()}
+    b_bytes = 1024 * 49152 * 2
+    for group in (1, 2, 4):  # B comes 4 / group times: an L2 of 50 MB cannot keep its 100 MB
+        assert read[f"ordered_matmul group {group}"] == pytest.approx(4 / group * b_bytes, rel=0.03)
 
 
 def test_results_on_the_gpu_were_those_of_the_reference():

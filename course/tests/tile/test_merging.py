@@ -1,5 +1,7 @@
 """Loads that Triton's compiler merges are counted once, and no others."""
 
+import re
+
 import pytest
 import torch
 import triton
@@ -113,3 +115,207 @@ def test_rounds_of_a_loop_load_each_their_own() -> None:
 
 def test_programs_that_part_at_a_branch_count_the_same_together_and_alone() -> None:
     assert load_sectors(branch_between) >= SECTORS  # `both` compares the two ways
+
+
+# ------------------------------------------------------------ loops
+
+
+@triton.jit
+def the_same_each_turn(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    s = tl.zeros((BLOCK,), tl.float32)
+    for k in range(0, n, BLOCK):
+        s += tl.load(x_ptr + i) * tl.load(y_ptr + k + i)
+    tl.store(out_ptr + i, s)
+
+
+@triton.jit
+def beside_a_store(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for k in range(0, n, BLOCK):
+        tl.store(out_ptr + k + i, tl.load(x_ptr + i) * tl.load(y_ptr + k + i))
+
+
+@triton.jit
+def in_a_while(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    s = tl.zeros((BLOCK,), tl.float32)
+    k = 0
+    while k < n:
+        s += tl.load(x_ptr + i) * tl.load(y_ptr + k + i)
+        k += BLOCK
+    tl.store(out_ptr + i, s)
+
+
+@triton.jit
+def under_an_if(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    s = tl.zeros((BLOCK,), tl.float32)
+    for k in range(0, n, BLOCK):
+        if k >= 0:
+            s += tl.load(x_ptr + i) * tl.load(y_ptr + k + i)
+    tl.store(out_ptr + i, s)
+
+
+@triton.jit
+def two_loops_deep(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    s = tl.zeros((BLOCK,), tl.float32)
+    for _ in range(0, n, BLOCK):
+        for k in range(0, n, BLOCK):
+            s += tl.load(x_ptr + i) * tl.load(y_ptr + k + i)
+    tl.store(out_ptr + i, s)
+
+
+@triton.jit
+def a_store_in_the_outer_loop(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for j in range(0, n, BLOCK):
+        s = tl.zeros((BLOCK,), tl.float32)
+        for k in range(0, n, BLOCK):
+            s += tl.load(x_ptr + i) * tl.load(y_ptr + k + i)
+        tl.store(out_ptr + j + i, s)
+
+
+@triton.jit
+def the_inner_bound_changes(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    s = tl.zeros((BLOCK,), tl.float32)
+    for j in range(0, n, BLOCK):
+        for k in range(0, j + BLOCK, BLOCK):
+            s += tl.load(x_ptr + i) * tl.load(y_ptr + k + i)
+    tl.store(out_ptr + i, s)
+
+
+@triton.jit
+def a_barrier_in_the_loop(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    s = tl.zeros((BLOCK,), tl.float32)
+    for k in range(0, n, BLOCK):
+        s += tl.load(x_ptr + i) * tl.load(y_ptr + k + i)
+        tl.debug_barrier()
+    tl.store(out_ptr + i, s)
+
+
+@triton.jit
+def before_in_and_after(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    s = tl.load(x_ptr + i)
+    for k in range(0, n, BLOCK):
+        s += tl.load(x_ptr + i) * tl.load(y_ptr + k + i)
+    tl.store(out_ptr + i, s + tl.load(x_ptr + i))
+
+
+@triton.jit
+def places_that_are_loaded(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    s = tl.zeros((BLOCK,), tl.float32)
+    for _ in range(0, n, BLOCK):
+        place = i ^ (tl.load(x_ptr + i).to(tl.int32) & 1)
+        s += tl.load(y_ptr + place)
+    tl.store(out_ptr + i, s)
+
+
+@triton.jit
+def around_a_branch(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    s = tl.load(x_ptr + i)
+    if n > 3:
+        s += tl.load(y_ptr + i)
+    tl.store(out_ptr + i, s + tl.load(x_ptr + i))
+
+
+@triton.jit
+def around_a_branch_that_stores(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    s = tl.load(x_ptr + i)
+    if n > 3:
+        tl.store(out_ptr + n + i, tl.load(y_ptr + i))
+    tl.store(out_ptr + i, s + tl.load(x_ptr + i))
+
+
+@triton.jit
+def the_pointer_moves(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    s = tl.zeros((BLOCK,), tl.float32)
+    x = x_ptr + i
+    for _ in range(0, n, BLOCK):
+        s += tl.load(x)
+        x += BLOCK
+    tl.store(out_ptr + i, s + tl.load(y_ptr + i))
+
+
+@triton.jit
+def part(x_ptr, i):
+    return tl.load(x_ptr + i)
+
+
+@triton.jit
+def in_a_helper(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    s = part(x_ptr, i)
+    for k in range(0, n, BLOCK):
+        s += part(x_ptr, i) * part(y_ptr, k + i)
+    tl.store(out_ptr + i, s + part(x_ptr, i))
+
+
+@triton.jit
+def other_names(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    j = tl.arange(0, BLOCK)
+    s = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + j, s + tl.load(y_ptr + j) + tl.load(x_ptr + j, mask=j < n))
+
+
+def order(kernel) -> str:
+    """Loads (L), stores (S) and the loops and branches around them, as the compiler has them."""
+    types = {"x_ptr": "*fp32", "y_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32"}
+    source = triton.compiler.ASTSource(kernel, types | {"BLOCK": "constexpr"}, {"BLOCK": 512})
+    target = triton.backends.compiler.GPUTarget("cuda", 80, 32)
+    found, depth = [], 0
+    for line in triton.compile(source, target=target).asm["ttgir"].splitlines():
+        opened = re.search(r"= scf\.(for|while|if)|^\s*scf\.(for|while|if)", line)
+        if opened:
+            found.append((opened[1] or opened[2]) + "(")
+            depth = depth or len(line) - len(line.lstrip())
+        elif line.strip().startswith("}") and len(line) - len(line.lstrip()) >= (depth or 99):
+            found.append(")" if "do {" not in line and "else {" not in line else "")
+        if "tt.load" in line or "ttg.async_copy_global" in line:
+            found.append("L")
+        if "tt.store" in line:
+            found.append("S")
+    return "".join(found)
+
+
+#: turns of a loop
+TURNS = N // 512
+
+
+@pytest.mark.parametrize(
+    ("kernel", "compiled", "loads"),
+    [
+        (the_same_each_turn, "Lfor(L)S", 1 + TURNS),
+        (beside_a_store, "for(LLS)", 2 * TURNS),
+        (in_a_while, "while(LL)S", 2 * TURNS),
+        (under_an_if, "for(if(LL))S", 2 * TURNS),
+        (two_loops_deep, "Lfor(for(L))S", 1 + TURNS * TURNS),
+        (a_store_in_the_outer_loop, "for(Lfor(L)S)", TURNS + TURNS * TURNS),
+        (the_inner_bound_changes, "for(Lfor(L))S", TURNS + TURNS * (TURNS + 1) // 2),
+        (a_barrier_in_the_loop, "for(LL)S", 2 * TURNS),
+        (before_in_and_after, "LLfor(L)S", 2 + TURNS),
+        (places_that_are_loaded, "LLfor()S", 2),
+        (around_a_branch, "Lif(L)S", 2),
+        (around_a_branch_that_stores, "Lif(LS)LS", 3),
+        (the_pointer_moves, "for(L)LS", TURNS + 1),
+        (in_a_helper, "LLfor(L)S", 2 + TURNS),
+        (other_names, "LLS", 2),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_a_load_leaves_a_loop_where_the_compiler_moves_it(
+    kernel, compiled: str, loads: int
+) -> None:
+    assert order(kernel) == compiled
+    x, y, out = torch.randn(N), torch.randn(N), torch.empty(2 * N)
+    _, counts = both(kernel, (x, y, out, N), BLOCK=512)
+    assert counts.loads.sectors == loads * 512 * 4 // 32

@@ -44,7 +44,7 @@ def launch_all(out: Path) -> None:
     import torch
 
     ended: list[dict[str, Any]] = []
-    for name, make in cases.RECORDED.items():
+    for name, make in {**cases.RECORDED, **cases.ORDERED}.items():
         torch.manual_seed(0)
         try:
             case = make()

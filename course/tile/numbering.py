@@ -1,0 +1,57 @@
+"""Value numbers: two values with one number are the same operation on the same values.
+
+A compiler finds equal expressions that way, whatever names they have. Each operation of the
+builder numbers its result by its own name and its operands' numbers; what does not follow from
+operands (an argument, a sum so far in a loop, what a load or an atomic found) has a number of
+its own.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import triton.language as tl
+
+from course.tile.values import Value
+
+#: operations whose result is not a function of their operands' numbers
+_NEVER_EQUAL = ("create_atomic", "create_load", "create_masked_load", "create_poison")
+
+
+def number_of(operand: Any) -> Any:
+    """What stands for an operand in the number of a result."""
+    if isinstance(operand, list | tuple):
+        return tuple(map(number_of, operand))
+    number = getattr(operand, "number", None)
+    if number is not None:
+        return number
+    return repr(operand) if isinstance(operand, float | tl.dtype) else operand
+
+
+def expression(name: str, *operands: Any) -> int:
+    """The number of an operation on operands."""
+    return hash((name, *map(number_of, operands)))
+
+
+def numbered(builder: type) -> type:
+    """Makes each operation of a builder number its result."""
+    for name in dir(builder):
+        if name.startswith("create_") and not name.startswith(_NEVER_EQUAL):
+            setattr(builder, name, _numbering(name, getattr(builder, name)))
+    return builder
+
+
+def _numbering(name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(operation)
+    def run(self: Any, *operands: Any) -> Any:
+        result = operation(self, *operands)
+        if isinstance(result, Value):
+            result.number = expression(name, *operands)
+        elif isinstance(result, tuple):  # two halves
+            for place, part in enumerate(result):
+                part.number = expression(name, place, *operands)
+        return result
+
+    return run
