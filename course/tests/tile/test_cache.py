@@ -26,7 +26,7 @@ def ordered_matmul(
         steps = k + tl.arange(0, BLOCK)
         a = tl.load(a_ptr + rows[:, None] * N + steps[None, :])
         b = tl.load(b_ptr + steps[:, None] * N + columns[None, :])
-        acc = tl.dot(a, b, acc)
+        acc = tl.dot(a, b, acc, input_precision="ieee")
     tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc)
 
 

@@ -111,5 +111,4 @@ def test_each_order_of_programs_made_dram_read_what_the_model_says():
 
 def test_results_on_the_gpu_were_those_of_the_reference():
     for name, recorded in RECORDED.items():
-        tf32 = 0.03 if "float32" in name else 0
-        assert recorded["difference"] <= max(tf32, case_of(name).tolerance), name
+        assert recorded["difference"] <= case_of(name).tolerance, name
