@@ -171,9 +171,11 @@ pictures.a_masked_load()
 
 # %% [markdown]
 # `offsets < N` is such a block. (That is also why `if offsets < N:` does not compile: a block of
-# yes and no is neither.) Where the mask says no, a load gives anything at all, unless you choose:
-# `tl.load(pointers, mask=inside, other=0.0)`. For a sum of two vectors it does not matter what
-# stands there, since the store leaves it out too. In lesson 07 it will.
+# yes and no is neither.) Where the mask says no, Triton promises nothing about what a load gives,
+# unless you choose: `tl.load(pointers, mask=inside, other=0.0)`. Today's compiler for NVIDIA's GPUs
+# puts 0 there, and the course's engine does as it does; a kernel that counts on it is right by
+# luck. For a sum of two vectors it does not matter what stands there, since the store leaves it out
+# too. In lesson 07 it will.
 #
 # What a program does by itself now, beside what you used to write:
 #
