@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.hidden import Draws, between, multiples
+from autograder.hidden import Draws, between, choice, multiples
 from course.exercises.softmax import (
     HALF,
     NEARLY_LEVEL,
@@ -27,6 +27,8 @@ _TILES = (
     Draws(M=1, N=1),
     Draws(M=between(2, 6), N=between(2, 40)),
     Draws(M=between(2, 6), N=between(1100, 3000)),
+    # a last tile of one element, for every BLOCK: a loop that ends one element early misses it
+    Draws(M=between(2, 6), N=choice(1025, 2049, 3073)),
     Draws(M=between(2, 5), N=between(200, 1500), draws={"x": empty_rows}),
     Draws(M=between(2, 5), N=between(1100, 3000), dtypes=HALF, draws={"x": near_1000}),
     Draws(M=between(2, 5), N=between(1100, 3000), draws={"x": near_1000}),
