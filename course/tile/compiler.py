@@ -32,6 +32,8 @@ from course.tile.functions import code_of
 WARP = 32
 _STAGES = ("ttir", "ttgir", "llir", "ptx")
 _LONGEST_MESSAGE = 300
+#: How a block's values lie in the threads, behind its shape and type.
+_LAYOUT = r"(tensor<[^,<>]+), #[\w.]+>"
 _PTXAS_SECONDS = 120.0
 
 
@@ -252,12 +254,19 @@ def _from_passes(text: str, error: Exception) -> tuple[int | None, str]:
 
 def _cut(message: str) -> str:
     """A message on one line, without the exception's name around it and the layouts of blocks."""
-    text = re.sub(r"'tensor<([^,>']+)[^']*'", r"'tensor<\1>'", " ".join(message.split()))
+    text = re.sub(_LAYOUT, r"\1>", _without_nested(" ".join(message.split())))
     wrapped = re.fullmatch(r"\w*(?:Error|Exception)\((['\"])(.*)\1,?\)", text)
     text = wrapped.group(2) if wrapped else text
     if len(text) > _LONGEST_MESSAGE:
         text = text[: _LONGEST_MESSAGE - 3] + "..."
     return text.rstrip(".") or "the compiler gives no reason"
+
+
+def _without_nested(text: str) -> str:
+    """The text with each layout's own values left out, from the inside out."""
+    while (shorter := re.sub(r"(#[\w.]+)<\{[^{}]*\}>", r"\1", text)) != text:
+        text = shorter
+    return text
 
 
 @contextlib.contextmanager

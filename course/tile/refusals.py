@@ -33,8 +33,10 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"'(?P<kind>NoneType|str|function|list|dict)' object has no attribute", "tile_wrong_kind"),
     (r"cannot convert (?P<value>.*) of type <class '(?P<kind>[\w.]+)'> to tensor",
      "tile_wrong_kind"),
-    (r"type of return operand|operands?, but enclosing function", "tile_kernel_returns"),
-    (r"^'?\w+\.(?P<name>\w+?)__\w*'?$", "tile_recursion"),
+    (r"type of return operand|operands?, but enclosing function|legalize operation 'tt\.return'",
+     "tile_kernel_returns"),
+    # A kernel's name with its types behind it; Triton 3.6 adds the constants as Python prints them.
+    (r"^'?\w+\.(?P<name>\w+?)__\S*(?:, \S+)*'?$", "tile_recursion"),
 )  # fmt: skip
 
 

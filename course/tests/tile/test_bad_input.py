@@ -296,6 +296,7 @@ CELLS = {
     "two pointers": (
         "x + y", "tl.load(x_ptr + y_ptr)", DOES_NOT_COMPILE, "adds two pointers",
     ),
+    "a returned number": (MASK, f"{MASK}    return n\n", DOES_NOT_COMPILE, "returns nothing"),
     "a returned block": (MASK, f"{MASK}    return mask\n", DOES_NOT_COMPILE, "returns nothing"),
     "a kernel that calls itself": (
         MASK, f"{MASK}    add(x_ptr, y_ptr, out_ptr, n, BLOCK)\n",
