@@ -27,8 +27,8 @@ from autograder.lessons import ROOT, lessons
 from autograder.source import lesson_files, read_lesson
 from course import compare
 from course.check import VISIBLE_SEED
-from course.exercise import Array, Case, KernelExercise, Role, Scalar
-from course.inputs import drawn
+from course.exercise import Case, KernelExercise, Role
+from course.inputs import drawn, given_to_reference
 from course.launching import Launch, Launcher
 from course.stages import case_seed
 
@@ -90,11 +90,7 @@ def worst_error(
 ) -> float:
     """The largest error of any output, in units of what the tolerance allows."""
     values, got = launched(exercise, module, case, entropy)
-    given = {
-        p.name: _wide(values[p.name])
-        for p in exercise.passed
-        if isinstance(p, Scalar) or (isinstance(p, Array) and p.role is not Role.OUT)
-    }
+    given = given_to_reference(exercise, values)
     arrays = {name: tensor.cpu().numpy() for name, tensor in got.items()}
     with np.errstate(all="ignore"):
         expected = exercise.reference(**given)
@@ -128,12 +124,6 @@ def _to_gpu(torch: Any, value: Any) -> Any:
     here = torch.from_numpy(value)
     there = torch.empty_strided(here.shape, here.stride(), dtype=here.dtype, device="cuda")
     return there.copy_(here)
-
-
-def _wide(value: Any) -> Any:
-    if not isinstance(value, np.ndarray):
-        return value.item() if isinstance(value, np.generic) else value
-    return value.astype(np.float64 if value.dtype.kind == "f" else np.int64)
 
 
 def imported(source: str, name: str, folder: Path) -> ModuleType:

@@ -100,3 +100,20 @@ def poisoned(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind in "iu":
         return values == poison(values.dtype)
     return np.zeros(values.shape, bool)
+
+
+def given_to_reference(exercise: KernelExercise, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What the reference takes of a launch's arguments: copies in float64 or int64, numbers."""
+    return {
+        p.name: _wide(values[p.name])
+        for p in exercise.passed
+        if isinstance(p, Scalar) or (isinstance(p, Array) and p.role is not Role.OUT)
+    }
+
+
+def _wide(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value.item()
+    if value.dtype.kind == "f":
+        return value.astype(np.float64)
+    return value.astype(np.int64) if value.dtype.kind in "iu" else value.copy()

@@ -17,9 +17,9 @@ import numpy as np
 from course import compare, cost
 from course.case_size import case_size as case_size
 from course.case_size import step_limit
-from course.exercise import RIGHT_SHARE, Array, Case, KernelExercise, Parameter, Role, Scalar
+from course.exercise import RIGHT_SHARE, Case, KernelExercise, Role
 from course.faults import KernelFault, Outcome
-from course.inputs import drawn, poisoned
+from course.inputs import drawn, given_to_reference, poisoned
 from course.launching import Launch
 from course.runner import Output, Ran, Run, Runner
 from course.solution import read_solution
@@ -181,7 +181,7 @@ class Stages:
                     outputs = [a.name for a in exercise.arrays if a.role is not Role.IN]
                     fields = {"array": array.name, "outputs": tuple(outputs), **changed}
                     return self._wrong_verdict("read_only_input", fields, ran.traffic)
-        given = {p.name: _wide(before[p.name]) for p in exercise.passed if _is_given(p)}
+        given = given_to_reference(exercise, before)
         with np.errstate(all="ignore"):
             expected = exercise.reference(**given)
             sizes = expected if exercise.magnitude is None else exercise.magnitude(**given)
@@ -385,19 +385,3 @@ def _line_of(tree: ast.Module, name: str) -> int | None:
             if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node)):
                 return node.lineno
     return None
-
-
-def _is_given(parameter: Parameter) -> bool:
-    """Whether the reference takes it."""
-    if isinstance(parameter, Array):
-        return parameter.role is not Role.OUT
-    return isinstance(parameter, Scalar)
-
-
-def _wide(value: Any) -> Any:
-    """A copy for the reference: float64, or int64 for whole numbers; scalars as numbers."""
-    if not isinstance(value, np.ndarray):
-        return value.item()
-    if value.dtype.kind == "f":
-        return value.astype(np.float64)
-    return value.astype(np.int64) if value.dtype.kind in "iu" else value.copy()
