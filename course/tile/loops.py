@@ -40,7 +40,7 @@ class Loops(Expressions):
             self.run.step()
             self.renumber(node)
             asked = self._asked(node.test)
-            if not isinstance(asked, tl.tensor):
+            if not known_at_run_time(asked):
                 construct = ast.unparse(node.test)[:60]
                 self.run.fail(Outcome.DOES_NOT_COMPILE, "tile_while_constant", construct=construct)
             test = self.condition(asked, node)
@@ -119,9 +119,8 @@ class Loops(Expressions):
         low, by = low.reshape(-1), by.reshape(-1)
         merging = self.run.merging
         numbers = [bound.handle.number for bound in bounds]
-        kept = (
-            merging.of_loop(node, numbers) if merging.quiet(node, self.frame.code.scope) else None
-        )
+        moved = merging.quiet(node, self.frame.code.scope)
+        kept = merging.of_loop(node, numbers) if moved else None
         waiting: Waiting = []
         iteration = 0
         while True:
@@ -144,6 +143,11 @@ class Loops(Expressions):
             iteration += 1
         self._rejoin(waiting)
         self.passed(node)
+
+
+def known_at_run_time(condition: Any) -> bool:
+    """Whether the compiler does not know what a condition is."""
+    return isinstance(condition, tl.tensor | getattr(tl, "condition", tl.tensor))
 
 
 def _bounds(args: list[Any], named: dict[str, Any]) -> tuple[Any, Any, Any]:

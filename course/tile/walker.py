@@ -20,7 +20,7 @@ from course.tile.builder import Builder
 from course.tile.expressions import Frame, plain
 from course.tile.functions import code_of
 from course.tile.groups import Disagreement, joined, places, renumbered, taken
-from course.tile.loops import Loops
+from course.tile.loops import Loops, known_at_run_time
 from course.tile.merging import Merging, Region
 from course.tile.run import Run
 from course.tile.semantic import Semantic
@@ -226,7 +226,7 @@ class Walker(Loops):
     def _if(self, node: ast.If) -> None:
         value = self.value(node.test)
         test = self.condition(value, node)
-        if not _at_run_time(value):  # the compiler sees one side, and no branch
+        if not known_at_run_time(value):  # the compiler sees one side, and no branch
             self.statements(node.body if test else node.orelse)
             return
         if isinstance(test, bool):
@@ -298,7 +298,7 @@ class Walker(Loops):
     def _choice(self, node: ast.IfExp) -> Any:
         value = self.value(node.test)
         test = self.condition(value, node)
-        if not _at_run_time(value):
+        if not known_at_run_time(value):
             return self.value(node.body if test else node.orelse)
         with self.run.merging.within():
             return renumbered(self._chosen(node, test))
@@ -315,11 +315,6 @@ class Walker(Loops):
             ]
         )
         return self._joined_values(sides, parts, self.run.count, "the conditional expression")
-
-
-def _at_run_time(value: Any) -> bool:
-    """Whether the compiler does not know a condition's value."""
-    return isinstance(value, tl.tensor | getattr(tl, "condition", tl.tensor))
 
 
 _NAMED = {

@@ -246,6 +246,26 @@ def the_pointer_moves(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def asked_to_stay(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    s = tl.zeros((BLOCK,), tl.float32)
+    for k in tl.range(0, n, BLOCK, disable_licm=True):  # heard by LLVM, after Triton's own passes
+        s += tl.load(x_ptr + i) * tl.load(y_ptr + k + i)
+    tl.store(out_ptr + i, s)
+
+
+@triton.jit
+def in_a_while_of_triton(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    s = tl.zeros((BLOCK,), tl.float32)
+    k = 0
+    while tl.condition(k < n, disable_licm=False):
+        s += tl.load(x_ptr + i) * tl.load(y_ptr + k + i)
+        k += BLOCK
+    tl.store(out_ptr + i, s)
+
+
+@triton.jit
 def part(x_ptr, i):
     return tl.load(x_ptr + i)
 
@@ -297,6 +317,8 @@ TURNS = N // 512
         (the_same_each_turn, "Lfor(L)S", 1 + TURNS),
         (beside_a_store, "for(LLS)", 2 * TURNS),
         (in_a_while, "while(LL)S", 2 * TURNS),
+        (in_a_while_of_triton, "while(LL)S", 2 * TURNS),
+        (asked_to_stay, "Lfor(L)S", 1 + TURNS),
         (under_an_if, "for(if(LL))S", 2 * TURNS),
         (two_loops_deep, "Lfor(for(L))S", 1 + TURNS * TURNS),
         (a_store_in_the_outer_loop, "for(Lfor(L)S)", TURNS + TURNS * TURNS),
