@@ -353,7 +353,7 @@ def test_any_text_has_one_verdict(kernel: str, launcher: str) -> None:
     one_verdict(DELTA, launcher)
 
 
-@effort(200)
+@effort(80)
 @given(replies(), ends)
 def test_any_reply_of_a_runner_has_one_end(data: bytes, end: object) -> None:
     one_end(data)
@@ -361,7 +361,7 @@ def test_any_reply_of_a_runner_has_one_end(data: bytes, end: object) -> None:
 
 
 @pytest.mark.slow
-@effort(1000)
+@effort(500)
 @given(kernels(), launchers(), scratched(KERNEL), scratched(LAUNCHER))
 def test_many_cells_have_one_verdict_each(
     kernel: str, launcher: str, kernel_text: str, launcher_text: str
@@ -381,7 +381,13 @@ def test_many_kernels_have_one_verdict_of_the_compiler(source: str) -> None:
 
 @pytest.mark.slow
 @effort(3000)
-@given(replies(), ends)
-def test_many_replies_of_a_runner_have_one_end_each(data: bytes, end: object) -> None:
+@given(replies())
+def test_many_replies_of_a_runner_have_one_end_each(data: bytes) -> None:
     one_end(data)
+
+
+@pytest.mark.slow
+@effort(500)
+@given(replies(), ends)
+def test_many_replies_come_to_one_verdict_each(data: bytes, end: object) -> None:
     one_verdict_by_a_reply(data, end)
