@@ -5,6 +5,7 @@ without a GPU, and `course.measure()` count their global-memory traffic as Nsigh
 on one.
 """
 
+from course import plain_launch
 from course.faults import KernelFault, Outcome
 from course.simt.cell import allowed
 from course.simt.host import has_gpu, install, measure, trace
@@ -13,6 +14,7 @@ from course.tile.available import require_triton
 
 install()
 hook.install()
+plain_launch.install()
 
 __all__ = [
     "KernelFault",
