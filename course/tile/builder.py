@@ -7,6 +7,7 @@ An operation that it does not have is refused in words, never guessed.
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -156,7 +157,9 @@ class Builder(Arithmetic, Regions, Transfers):
 
     def create_broadcast(self, arg: Value, shape: list[int]) -> Value:
         """Axes of 1 at full length: the data stays as it is."""
-        self.run.note_size(int(np.prod(shape)))
+        # A `tl.tuple`, now and then: in Triton 3.6 NumPy trips over its attributes.
+        shape = list(shape)
+        self.run.note_size(math.prod(shape))
         return Value(arg.data, arg.type, tuple(shape))
 
     def create_expand_dims(self, arg: Value, axis: int) -> Value:

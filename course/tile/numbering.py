@@ -22,7 +22,7 @@ _NEVER_EQUAL = ("create_atomic", "create_load", "create_masked_load", "create_po
 
 def number_of(operand: Any) -> Any:
     """What stands for an operand in the number of a result."""
-    if isinstance(operand, list | tuple):
+    if isinstance(operand, list | tuple | tl.tuple):
         return tuple(map(number_of, operand))
     number = getattr(operand, "number", None)
     if number is not None:

@@ -418,6 +418,20 @@ def numbers(out_ptr, n, big, real, yes):
     tl.store(out_ptr + 3, tl.cdiv(n, 4) + min(n, 3) + max(n, 3) + (n if n > 5 else 2))
 
 
+@triton.jit
+def add_rows(out_ptr, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    rows = tl.arange(0, ROWS)
+    place = rows[:, None] * COLUMNS + tl.arange(0, COLUMNS)
+    tl.atomic_add(
+        out_ptr + place, tl.full((ROWS, COLUMNS), 2.0, tl.float32), mask=rows[:, None] < n
+    )
+
+
+def test_a_mask_of_one_column_serves_an_atomic_on_a_whole_tile():
+    (out, _), _ = both(add_rows, [torch.zeros(4, 8), 3], (2,), ROWS=4, COLUMNS=8)
+    assert out.sum(dim=1).tolist() == [32.0, 32.0, 32.0, 0.0]
+
+
 def test_numbers_as_arguments():
     out = torch.zeros(4, dtype=torch.float64)
     (out, *_), _ = both(numbers, [out, 10, 2**40, 0.5, True])
