@@ -4,7 +4,7 @@ For each version an environment is made in .build/triton: this checkout's own, w
 laid over it (and an older NumPy, where the version wants one). There the canary's counts are
 looked at, the engine's tests run, and every Triton lesson is checked against its witnesses. What
 came of each step is written to docs/triton_versions.json as soon as it is known, in the place of
-what stood there of that step. `make clean` removes the environments.
+what stood there of that step; CONTRIBUTING.md quotes it. `make clean` removes the environments.
 
     python tools/triton_versions.py [VERSION ...] [--only STEP ...] [--workers N] [--out FILE]
 """
@@ -29,6 +29,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "docs" / "triton_versions.json"
+QUOTED_IN = ROOT / "CONTRIBUTING.md"
 #: Version: what else it needs. triton 3.6 breaks `range(0, K, BLOCK)` on NumPy 2.4.
 OTHERS = {"3.6.0": ("numpy==2.1.3",), "3.9.0": ()}
 #: The first and the last lesson file that is about Triton.
@@ -252,6 +253,8 @@ def summary(record: Mapping[str, Any]) -> str:
         sums = [sum(kept[stem]["figures"].get(name, 0) for stem in stems) for name in OF_A_LESSON]
         tests = kept.get("tests", {}).get("figures", {}).get(TESTS_PASSED, "not run")
         failed = [step for step, entry in kept.items() if entry["failures"]]
+        complete = list(kept) == [step.name for step in steps(version)]
+        word = "all as they must be" if complete else "so far as they must be"
         dates = sorted({entry["date"] for entry in kept.values()})
         rows.append(
             [
@@ -260,11 +263,18 @@ def summary(record: Mapping[str, Any]) -> str:
                 str(tests),
                 f"{len(stems)} of {len(lessons())}",
                 *map(str, sums),
-                f"failed: {', '.join(failed)}" if failed else "all as they must be",
+                f"failed: {', '.join(failed)}" if failed else word,
                 " to ".join(dict.fromkeys([dates[0], dates[-1]])),
             ]
         )
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def requoted(text: str, record: Mapping[str, Any]) -> str:
+    """A text that quotes the summary, with this record's in the place of the old one."""
+    rows = summary(record)
+    head = re.escape(rows.partition("\n")[0])
+    return re.sub(rf"^{head}\n(?:\|.*\n)*", lambda _: f"{rows}\n", text, flags=re.MULTILINE)
 
 
 def table(results: Iterable[tuple[str, Result]]) -> str:
@@ -310,6 +320,8 @@ def main(arguments: Sequence[str]) -> int:
                     options.out.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     except KeyboardInterrupt:
         stopped = True
+    if options.out == RECORD:
+        QUOTED_IN.write_text(requoted(QUOTED_IN.read_text(encoding="utf-8"), record), "utf-8")
     failed = sum(bool(result.failures) for _, result in results)
     print(f"\n{table(results)}\n\n{summary(record)}\n")
     end = f"{failed} of {len(results)} steps failed" if failed else f"{len(results)} steps, all ok"

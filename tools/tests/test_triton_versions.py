@@ -164,3 +164,31 @@ def test_another_file_is_not_overwritten(two_steps, text):
     with pytest.raises(SystemExit, match="is no record of this command"):
         tool.main(["3.6.0", "--out", str(two_steps)])
     assert two_steps.read_text() == text
+
+
+def test_the_quoted_table_gives_way_to_the_new_one():
+    def record(passed):
+        about = {"date": "2026-11-22", "numpy": "2.1.3", "failures": []}
+        return {"versions": {"3.6.0": {"tests": {"figures": {"tests passed": passed}, **about}}}}
+
+    text = f"Before.\n\n{tool.summary(record(5))}\n\nAfter | that.\n"
+    assert "| 3.6.0 | 2.1.3 | 5 | 0 of 6 |" in text
+    assert (
+        tool.requoted(text, record(7)) == f"Before.\n\n{tool.summary(record(7))}\n\nAfter | that.\n"
+    )
+    assert tool.requoted("No table.\n", record(7)) == "No table.\n"
+
+
+# ---------------------------------------------------------------- the record of this checkout
+
+
+def test_nothing_failed_in_what_is_recorded_and_no_other_version_stands_there():
+    kept = tool.read_record(tool.RECORD)["versions"]
+    assert set(kept) <= set(tool.versions()), "run `make triton-versions`"
+    for version, found in kept.items():
+        assert set(found) <= {step.name for step in tool.steps(version)}, version
+        assert {name: e["failures"] for name, e in found.items() if e["failures"]} == {}, version
+
+
+def test_the_record_is_what_contributing_quotes():
+    assert tool.summary(tool.read_record(tool.RECORD)) in tool.QUOTED_IN.read_text()
