@@ -25,7 +25,7 @@ SCATTERED_BELOW = 0.75
 APART_UP_TO = 0.25
 _THIRD_PERSON = {"load": "reads", "store": "writes", "atomic": "updates"}
 _PASSIVE = {"load": "asked for", "store": "written", "atomic": "updated"}
-_PLURAL = {"load": "read", "store": "write", "atomic": "update"}
+_BARE = {"load": "read", "store": "write", "atomic": "update"}
 
 
 def renamed(traffic: Traffic, names: Mapping[str, str]) -> Traffic:
@@ -219,7 +219,13 @@ def advice(row: Row, traffic: Traffic) -> str:
     worst = max(sites, key=lambda site: site.sectors)
     if row.direction == "total" and worst.reuse >= SCATTERED_BELOW:
         return "Which of these accesses could a variable in a register replace?"
+    in_blocks = worst.requests is None  # a Triton kernel's: there are no warps to be seen
     if worst.direction == "atomic":
+        if in_blocks:
+            return (
+                "Every element of an atomic goes to memory. What could a program add up first, in "
+                "a variable or by `tl.sum`, so that fewer do?"
+            )
         return (
             "Every atomic goes to memory. What could be added up first, in a variable or in "
             "shared memory, so that one atomic does for many elements?"
@@ -227,6 +233,8 @@ def advice(row: Row, traffic: Traffic) -> str:
     if row.budget_bytes is None:
         verb = "read" if worst.direction == "load" else "written"
         return f"Keep the value in a variable: {worst.array} need not be {verb} for it."
+    if worst.reuse < SCATTERED_BELOW and in_blocks:
+        return _scattered_block(worst)
     if worst.reuse < SCATTERED_BELOW:
         if worst.sectors_a_request is not None and worst.sectors_a_request <= 1.0:
             return (
@@ -235,12 +243,12 @@ def advice(row: Row, traffic: Traffic) -> str:
             )
         if worst.reuse <= APART_UP_TO:
             return (
-                f"Neighbouring lanes {_PLURAL[worst.direction]} addresses that lie apart. Which "
+                f"Neighbouring lanes {_BARE[worst.direction]} addresses that lie apart. Which "
                 f"index should differ by one between neighbouring lanes?"
             )
         return (
             f"Part of each sector is moved for nothing. Do neighbouring lanes "
-            f"{_PLURAL[worst.direction]} side by side, and does what they share begin where a "
+            f"{_BARE[worst.direction]} side by side, and does what they share begin where a "
             f"sector begins?"
         )
     lines = sorted({site.line for site in sites})
@@ -253,17 +261,37 @@ def advice(row: Row, traffic: Traffic) -> str:
         if worst.direction == "load":
             return f"Lines {places} read {worst.array}. Could a variable keep what the first got?"
         return (
-            f"Lines {places} {_PLURAL[worst.direction]} {worst.array}. Could a variable hold the "
+            f"Lines {places} {_BARE[worst.direction]} {worst.array}. Could a variable hold the "
             f"value until the last?"
         )
     footprint = max(site.footprint_bytes for site in sites)
     if footprint and row.requested_bytes >= 1.5 * footprint:
         times = ratio_text(row.requested_bytes / footprint)
+        if in_blocks:
+            return (
+                f"The programs together {_BARE[worst.direction]} each sector of {worst.array} "
+                f"{times} times. Could one program do more with it at a time, in a larger tile, or "
+                f"keep it in a variable?"
+            )
         return (
             f"The launch {_THIRD_PERSON[worst.direction]} each sector of {worst.array} {times} "
             f"times. What could keep it near: a variable, or shared memory?"
         )
     return "Which elements are asked for that no result needs?"
+
+
+def _scattered_block(site: Site) -> str:
+    """Advice on an access of a Triton kernel that uses a part of its sectors."""
+    verb = _BARE[site.direction]
+    if site.reuse <= APART_UP_TO:
+        return (
+            f"The elements of this block lie apart in memory: programs {verb} a sector for one or "
+            f"two of them. Along which axis of the block should neighbours be one element apart?"
+        )
+    return (
+        f"Part of each sector is moved for nothing. Does a program {verb} whole sectors, 32 bytes "
+        f"side by side that begin where a sector begins?"
+    )
 
 
 def budget_words(exercise: KernelExercise) -> list[tuple[str, str]]:

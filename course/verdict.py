@@ -21,7 +21,7 @@ HEADLINES: dict[Outcome, tuple[str, str]] = {
     Outcome.UNINITIALISED: ("✗", "read before it was written"),
     Outcome.RACE: ("✗", "race"),
     Outcome.BARRIER_DIVERGENCE: ("✗", "a barrier that not every thread reaches"),
-    Outcome.TIMED_OUT: ("✗", "does not end"),
+    Outcome.TIMED_OUT: ("✗", "stopped before its end"),
     Outcome.WRONG_ANSWER: ("✗", "wrong answer"),
     Outcome.TOO_MUCH_TRAFFIC: ("✗", "right answer, too much traffic"),
     Outcome.TOO_DIVERGENT: ("✗", "right answer, too many divergent branches"),

@@ -244,7 +244,7 @@ def _unknown(node: ast.Name) -> Exception:
         return rejected(node, "missing_import", name=name, imported=IMPORTS[name])
     if f"tl.{name}" in _PATHS:
         return rejected(node, "missing_prefix", name=name, path=f"tl.{name}")
-    if hasattr(builtins, name) or name.startswith("__"):
+    if hasattr(builtins, name) or name.startswith("__") or name in ("np", "numpy", "cuda"):
         return rejected(node, "rejected_attribute", name=name, instead=INSTEAD.get(name))
     return rejected(node, "undefined_name", name=name)
 

@@ -30,6 +30,7 @@ from course.solution import Solution, found, missing
 from course.tile.admission import admit_kernel
 from course.tile.launcher import admit
 from course.tile.launcher.names import IMPORTS, MISSING, MODULES, Ref, member, rejected
+from course.tile.operations import INSTEAD
 from course.tile.tuning import TUNED, first_configuration
 
 #: What stands behind a listed module in the scope of a kernel.
@@ -187,7 +188,9 @@ def _read_statement(statement: ast.stmt, cell: TileCell) -> None:
 def _import_module(statement: ast.Import, alias: ast.alias, cell: TileCell) -> None:
     path = MODULES.get(alias.name)
     if path is None:
-        raise rejected(statement, "rejected_import", name=alias.name)
+        raise rejected(
+            statement, "rejected_import", name=alias.name, instead=INSTEAD.get(alias.name)
+        )
     if alias.asname is None and "." in alias.name:
         root = alias.name.partition(".")[0]
         _define(cell, root, Ref(root), _BEHIND[root])

@@ -28,6 +28,7 @@ from triton.compiler.errors import CompilationError
 
 from course.faults import KernelFault, Outcome
 from course.tile.functions import code_of
+from course.tile.refusals import NO_REASON
 
 WARP = 32
 _STAGES = ("ttir", "ttgir", "llir", "ptx")
@@ -91,7 +92,7 @@ def to_ptx(source: Source, target: int) -> Assembly:
             return _through_the_stages(source, target)
     except CompilationError as error:
         line, message = _located(function, error)
-        raise _refused(line, message, target) from None
+        raise _refused(line, message, target, "triton_refuses") from None  # by the front end
     except Exception as error:
         line, message = _from_passes("".join(said), error)
         raise _refused(line or code_of(function).first_line, message, target) from None
@@ -190,10 +191,12 @@ def usage(said: str, status: int) -> Usage:
 # ---------------------------------------------------------------- what the compiler refuses
 
 
-def _refused(line: int | None, message: str, target: int) -> KernelFault:
+def _refused(
+    line: int | None, message: str, target: int, message_id: str = "triton_compiler"
+) -> KernelFault:
     return KernelFault(
         Outcome.DOES_NOT_COMPILE,
-        "triton_compiler",
+        message_id,
         line,
         detail=message,
         target=shown(target),
@@ -259,7 +262,7 @@ def _cut(message: str) -> str:
     text = wrapped.group(2) if wrapped else text
     if len(text) > _LONGEST_MESSAGE:
         text = text[: _LONGEST_MESSAGE - 3] + "..."
-    return text.rstrip(".") or "the compiler gives no reason"
+    return text.rstrip(".") or NO_REASON
 
 
 def _without_nested(text: str) -> str:

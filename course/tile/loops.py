@@ -35,21 +35,26 @@ class Loops(Expressions):
     def _while(self, node: ast.While) -> None:
         self._no_return(node)
         waiting: Waiting = []
-        while True:
-            self.at(node)
-            self.run.step()
-            self.renumber(node)
-            asked = self._asked(node.test)
-            if not known_at_run_time(asked):
-                construct = ast.unparse(node.test)[:60]
-                self.run.fail(Outcome.DOES_NOT_COMPILE, "tile_while_constant", construct=construct)
-            test = self.condition(asked, node)
-            if isinstance(test, bool):
-                if not test:
-                    break
-            else:
-                self._leave(waiting, ~test)
-            self.block(node.body)
+        self.at(node)
+        with self.run.loop(None) as loop:
+            while True:
+                self.at(node)
+                loop.turn += 1
+                self.run.step()
+                self.renumber(node)
+                asked = self._asked(node.test)
+                if not known_at_run_time(asked):
+                    construct = ast.unparse(node.test)[:60]
+                    self.run.fail(
+                        Outcome.DOES_NOT_COMPILE, "tile_while_constant", construct=construct
+                    )
+                test = self.condition(asked, node)
+                if isinstance(test, bool):
+                    if not test:
+                        break
+                else:
+                    self._leave(waiting, ~test)
+                self.block(node.body)
         self._rejoin(waiting)
         self.passed(node)
 
@@ -122,25 +127,27 @@ class Loops(Expressions):
         moved = merging.quiet(node, self.frame.code.scope)
         kept = merging.of_loop(node, numbers) if moved else None
         waiting: Waiting = []
-        iteration = 0
-        while True:
-            if len(trips) == 1:
-                if iteration >= int(trips[0]):
-                    break
-            elif (trips <= iteration).any():
-                done = trips <= iteration
-                if done.all():
-                    break
-                self._leave(waiting, done)
-                trips, low, by = (a if len(a) == 1 else a[~done] for a in (trips, low, by))
-            self.at(node)
-            self.run.step()
-            place = low + by * iteration
-            dtype = _integer(kind)
-            self.renumber(node)
-            self.frame.vars[name] = tl.tensor(Value(place.astype(dtype), _signless(kind)), kind)
-            self.block(node.body, kept)
-            iteration += 1
+        self.at(node)
+        with self.run.loop(int(trips.max())) as loop:
+            while True:
+                iteration = loop.turn
+                if len(trips) == 1:
+                    if iteration >= int(trips[0]):
+                        break
+                elif (trips <= iteration).any():
+                    done = trips <= iteration
+                    if done.all():
+                        break
+                    self._leave(waiting, done)
+                    trips, low, by = (a if len(a) == 1 else a[~done] for a in (trips, low, by))
+                self.at(node)
+                loop.turn += 1
+                self.run.step()
+                place = low + by * iteration
+                dtype = _integer(kind)
+                self.renumber(node)
+                self.frame.vars[name] = tl.tensor(Value(place.astype(dtype), _signless(kind)), kind)
+                self.block(node.body, kept)
         self._rejoin(waiting)
         self.passed(node)
 

@@ -31,6 +31,13 @@ from course.tile.values import (
 REGION_BITS = 40
 MIDDLE = 1 << (REGION_BITS - 1)
 _BYTE = (1 << REGION_BITS) - 1
+#: By what an access does to a tensor: how it is called, and how it is written with a mask.
+_NOUNS = {"loads from": "load", "stores to": "store", "updates": "atomic"}
+_WITH_A_MASK = {
+    "loads from": "tl.load(pointer, mask=offsets < n, other=0.0)",
+    "stores to": "tl.store(pointer, values, mask=offsets < n)",
+    "updates": "tl.atomic_add(pointer, values, mask=offsets < n)",
+}
 
 
 def address_of(view: View) -> int:
@@ -81,7 +88,7 @@ class Memory:
                 found = self.load(pointer, part, None, descriptor, counted).data
                 data = np.where(part.data, found, data)
             return Value(data, element, pointer.shape)
-        view, addresses = self._checked(pointer, active, dtype.itemsize, "loads from")
+        view, addresses = self._checked(pointer, mask, active, dtype.itemsize, "loads from")
         if counted:
             self.meter.access(self.run, view, "load", addresses, active, pointer.shape, descriptor)
         places = _places(addresses, dtype.itemsize)
@@ -108,7 +115,7 @@ class Memory:
             for part in several:
                 self.store(pointer, value, part, descriptor)
             return
-        view, addresses = self._checked(pointer, active, dtype.itemsize, "stores to")
+        view, addresses = self._checked(pointer, mask, active, dtype.itemsize, "stores to")
         self.meter.access(self.run, view, "store", addresses, active, pointer.shape, descriptor)
         shape = (self.run.count, *pointer.shape)
         places = np.broadcast_to(_places(addresses, dtype.itemsize), shape)
@@ -147,7 +154,7 @@ class Memory:
                 old = self.atomic(operation, pointer, value, part, expected, descriptor).data
                 found = np.where(part.data, old, found)
             return Value(found, element, pointer.shape)
-        view, addresses = self._checked(pointer, active, dtype.itemsize, "updates")
+        view, addresses = self._checked(pointer, mask, active, dtype.itemsize, "updates")
         self.meter.access(self.run, view, "atomic", addresses, active, pointer.shape, descriptor)
         places = np.broadcast_to(_places(addresses, dtype.itemsize), shape)
         keep = np.ones(shape, np.bool_) if active is None else np.broadcast_to(active, shape)
@@ -216,7 +223,12 @@ class Memory:
             )
 
     def _checked(
-        self, pointer: Value, active: np.ndarray | None, size: int, verb: str
+        self,
+        pointer: Value,
+        mask: Value | None,
+        active: np.ndarray | None,
+        size: int,
+        verb: str,
     ) -> tuple[View, np.ndarray]:
         """(the view, byte offsets in its allocation) of an access that may be made.
 
@@ -239,12 +251,12 @@ class Memory:
             outside = (addresses < base + view.first_byte) | (
                 addresses > base + view.end_byte - size
             )
-            self._outside(view, addresses - base, outside, active, size, verb)
+            self._outside(view, addresses - base, outside, mask, active, verb)
         offsets = addresses - base
         if not view.dense or size != view.itemsize:
             bad = view.not_elements(offsets, size)
             if bad is not None:
-                self._outside(view, offsets, bad, active, size, verb)
+                self._outside(view, offsets, bad, mask, active, verb)
         return view, offsets
 
     def _several(self, pointer: Value, active: np.ndarray | None) -> list[Value]:
@@ -278,15 +290,17 @@ class Memory:
         view: View,
         offsets: np.ndarray,
         outside: np.ndarray,
+        mask: Value | None,
         active: np.ndarray | None,
-        size: int,
         verb: str,
     ) -> None:
         at, program = self._first(outside, active)
         offset = int(offsets[at])
+        hint = {"unmasked": _WITH_A_MASK[verb]} if mask is None else {"masked": _NOUNS[verb]}
         self.run.fail(
             Outcome.OUT_OF_BOUNDS,
             "tile_gap" if view.overlooks_strides(offset) else "tile_out_of_bounds",
+            **hint,
             array=view.name,
             index=view.index_of(offset),
             shape=view.shape,

@@ -19,6 +19,9 @@ _KINDS = {
 }
 _STATEMENTS = {"Break": "`break`", "Continue": "`continue`", "Try": "`try`", "Raise": "`raise`"}
 
+#: What the compile gate says where the compiler says nothing.
+NO_REASON = "the compiler gives no reason"
+
 #: Where Triton's words match, the sentence; groups of the match are its fields.
 _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"must be a power of (?:2|two)", "tile_power_of_two"),
@@ -30,6 +33,34 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"invalid operands of type .*pointer<", "tile_pointer_as_number"),
     (r"cannot add pointers together", "tile_pointers_added"),
     (r"__setitem__ is not supported", "tile_assigns_element"),
+    (r"(?P<name>\w+)\(\) missing \d+ required positional arguments?: (?P<missing>.*)",
+     "tile_call_lacks"),
+    (r"(?P<name>\w+)\(\) got an unexpected keyword argument '(?P<argument>\w+)'",
+     "tile_call_keyword"),
+    (r"Mask argument cannot be block type if pointer|Value argument cannot be block type if",
+     "tile_one_address"),
+    (r"Loop-carried variable (?P<name>\w+) has initial type (?P<first>.+?) but is re-assigned to "
+     r"(?P<second>.+?) in loop", "tile_changes_type"),
+    (r"Ternary expression with dynamic condition|Boolean value of Tensor with more than one",
+     "tile_condition_is_a_block"),
+    (r"^(?P<name>\w+) is not defined$", "tile_no_value"),
+    (r"incompatible dimensions at index (?P<axis>\d+): (?P<first>\d+) and (?P<second>\d+)",
+     "tile_shapes"),
+    (r"simultaneous multiple comparison", "tile_two_comparisons"),
+    (r"input and other must have equal ranks", "tile_dot_ranks"),
+    (r"input and other must have equal reduction dimensions", "tile_dot_dimensions"),
+    (r"Both operands must be same dtype. Got (?P<first>\w+) and (?P<second>\w+)",
+     "tile_dot_dtypes"),
+    (r"'math\.(?P<name>\w+)' op operand #0 must be floating-point-like, but got '(?P<got>\w+)'",
+     "tile_not_a_float"),
+    (r"Input shapes should have M >= (?P<rows>\d+), N >= (?P<columns>\d+) and K >= (?P<steps>\d+)",
+     "tile_dot_too_small"),
+    (r"list index out of range|object of type 'tensor' has no len", "tile_no_shape"),
+    (r"Did you forget to add @triton\.jit", "tile_block_for_a_constant"),
+    (r"is not string|print takes a string|must be a string", "tile_prints"),
+    (r"`break`", "tile_break"),
+    (r"unsupported AST node type: Break", "tile_break"),
+    (r"'range' object has no attribute", "tile_range"),
     (r"'(?P<kind>NoneType|str|function|list|dict)' object has no attribute", "tile_wrong_kind"),
     (r"cannot convert (?P<value>.*) of type <class '(?P<kind>[\w.]+)'> to tensor",
      "tile_wrong_kind"),
@@ -47,6 +78,10 @@ def refusal(detail: str, line: str = "") -> tuple[str, dict[str, object]]:
         detail: Triton's words, which stay where there is nothing clearer to say.
         line: the line in the learner's source, where that is known.
     """
+    if "tl.dot(" in line and detail == NO_REASON:
+        return "tile_dot_sum", {}
+    if "//" in line and re.match(r"unexpected type (fp|bf)\d+", detail):
+        return "tile_floor_division", {}
     loop = re.match(r"\s*while\b\s*(.*?)\s*:", line)
     if loop and "'constexpr' object has no attribute" in detail:
         return "tile_while_constant", {"construct": loop[1]}
@@ -62,8 +97,11 @@ def refusal(detail: str, line: str = "") -> tuple[str, dict[str, object]]:
 def of_the_compiler(
     message_id: str, fields: Mapping[str, object], line: str
 ) -> tuple[str, Mapping[str, object]]:
-    """The same for a fault of the compile gate: which target refuses stays known."""
-    if message_id != "triton_compiler":
+    """The same for a fault of the compile gate: which target refuses stays known.
+
+    What the front end refuses, it refuses for every GPU: of those no target is named.
+    """
+    if message_id not in ("triton_compiler", "triton_refuses"):
         return message_id, fields
     clearer, said = refusal(str(fields["detail"]), line)
     return (message_id, {**fields, **said}) if clearer == "triton_refuses" else (clearer, said)
@@ -73,12 +111,23 @@ def _fields(groups: dict[str, str]) -> dict[str, object]:
     fields: dict[str, object] = {
         name: int(text) if text.isdecimal() else text for name, text in groups.items()
     }
+    for name in ("first", "second"):
+        if name in fields:
+            fields[name] = _plain_type(str(fields[name]))
+    if "missing" in fields:
+        fields["missing"] = str(fields["missing"]).replace("'", "`")
     kind = fields.pop("kind", None)
     if kind is not None:
         value = fields.pop("value", None)
         known = _KINDS.get(str(kind))
         fields["got"] = known or (f"a {kind}" if value is None else f"{value}, a {kind}")
     return fields
+
+
+def _plain_type(text: str) -> str:
+    """``<['512'], fp32>`` as ``a block (512) of fp32``."""
+    found = re.fullmatch(r"<\[(.*)\], (.*)>", text)
+    return f"a block ({found[1]}) of {found[2]}".replace("'", "") if found else text
 
 
 def _plainer(detail: str) -> str:
@@ -94,7 +143,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "tile_power_of_two": (
         "The length of a block has to be a power of two, and a block of this line has another.",
         "Take the next power of two, `triton.next_power_of_2(n)`, as a `tl.constexpr`, and mask "
-        "the lanes past the end.",
+        "the elements past the end.",
     ),
     "tile_arange_constant": (
         "`tl.arange` takes whole numbers that are known when the kernel is compiled.",
@@ -135,10 +184,107 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "elements.",
         "Load with `tl.load(x_ptr + offsets, mask=...)`.",
     ),
+    "tile_range": (
+        "`range` gives a `for` its numbers, one after the other: it is no block of values.",
+        "A block of whole numbers is `tl.arange(0, BLOCK)`.",
+    ),
     "tile_wrong_kind": (
         "This line gets {got}, where Triton needs a number, a block or a pointer.",
         "Where does it come from? An argument of the launch (a Python number: `int(n)`), or a "
         "function that returns nothing.",
+    ),
+    "tile_call_lacks": (
+        "`{name}` is called on this line without {missing}.",
+        "`tl.arange(0, BLOCK)` takes a start and an end, `tl.program_id(0)` an axis, `tl.load` a "
+        "pointer, `tl.store` a pointer and values: `help(tl.{name})` shows what it takes.",
+    ),
+    "tile_call_keyword": (
+        "`{name}` takes no argument `{argument}`.",
+        "Leave `{argument}` out, or correct its spelling: `help(tl.{name})` shows what it takes.",
+    ),
+    "tile_one_address": (
+        "The pointer of this line is one address, and its mask or its values are a block.",
+        "Add the block of offsets to the pointer: `tl.load(x_ptr + offsets, mask=...)`, "
+        "`tl.store(out_ptr + offsets, values, mask=...)`.",
+    ),
+    "tile_changes_type": (
+        "`{name}` is {first} before this loop and {second} after a turn of it: a variable keeps "
+        "its type and its shape through a loop.",
+        "Begin with what the loop makes: `0.0` for a float, `tl.zeros((BLOCK,), tl.float32)` for a "
+        "block; or reduce or convert in the loop: `tl.sum(block, axis=0)`, `.to(tl.float32)`.",
+    ),
+    "tile_condition_is_a_block": (
+        "The condition of this line is a block, which is neither true nor false as a whole.",
+        "Choose element by element with `tl.where(condition, a, b)`; what must not be touched in "
+        "memory, leave out with `mask=`.",
+    ),
+    "tile_no_value": (
+        "`{name}` is not defined on this line.",
+        "Give it one above, outside of loops and branches: what is first assigned in a loop or in "
+        "an `if` is not known behind it. If it has one, correct the spelling.",
+    ),
+    "tile_no_shape": (
+        "A pointer has no shape and no length: in the kernel a tensor is the address of its first "
+        "element.",
+        "Use the number that the launch passes for the size, such as `N`.",
+    ),
+    "tile_block_for_a_constant": (
+        "A block or a number of the run stands on this line where Triton needs a constant.",
+        "Look at the arguments: `tl.max(block, axis=0)` and `tl.sum(block, axis=0)` reduce one "
+        "block along a constant axis; the larger of two values is `tl.maximum(a, b)`.",
+    ),
+    "tile_shapes": (
+        "The shapes of the blocks on this line do not fit each other: along axis {axis} one has "
+        "{first} elements, the other {second}.",
+        "An axis of its own for each: `rows[:, None]` is a column, `columns[None, :]` a row. `*` "
+        "multiplies element by element; a product of matrices is `tl.dot(a, b)`.",
+    ),
+    "tile_two_comparisons": (
+        "This line compares more than two values at once; `&` and `|` bind tighter than `<`.",
+        "Put each comparison in brackets: `(rows < M) & (columns < N)`.",
+    ),
+    "tile_dot_too_small": (
+        "`tl.dot` of this line gets too small a block: of (M, K) times (K, N) it takes "
+        "M >= {rows}, N >= {columns} and K >= {steps}.",
+        "Take more steps along K at a time, and mask those that do not exist; or multiply and add "
+        "without `tl.dot`: `tl.sum(a[:, :, None] * b[None, :, :], axis=1)`.",
+    ),
+    "tile_dot_ranks": (
+        "`tl.dot` multiplies two blocks of two axes, and one of this line has another number.",
+        "Give a vector an axis, `q[None, :]`, or multiply and add: `tl.sum(q * keys, axis=1)`.",
+    ),
+    "tile_dot_dimensions": (
+        "The blocks that `tl.dot` multiplies on this line do not fit: the first has to have as "
+        "many columns as the second has rows.",
+        "Write down the shape of each, (rows, columns). Does one want turning, `tl.trans(keys)`?",
+    ),
+    "tile_dot_dtypes": (
+        "`tl.dot` multiplies blocks of one type, and gets {first} and {second}.",
+        "Convert one of them: `weights.to(values.dtype)`.",
+    ),
+    "tile_not_a_float": (
+        "`tl.{name}` takes floats, and gets a whole number ({got}).",
+        "Convert it first, `n.to(tl.float32)`. Of a constant, Python's arithmetic gives a float: "
+        "`D**0.5`.",
+    ),
+    "tile_dot_sum": (
+        "`tl.dot` of this line cannot add to the block that it is given: its product has another "
+        "type or another shape.",
+        "The products of floats add up in float32: begin with `tl.zeros((BM, BN), tl.float32)`, "
+        "and convert where the sum is stored.",
+    ),
+    "tile_prints": (
+        "What is printed needs a text in front: this line begins with a value.",
+        'Write `tl.device_print("x", x)`, or follow a program with `course.trace`.',
+    ),
+    "tile_break": (
+        "`break` is not part of Triton's language.",
+        "Say in the bounds of the loop where it ends, or write `while` with the condition; what "
+        "lies past the end of an array, a mask leaves out.",
+    ),
+    "tile_floor_division": (
+        "`//` and `%` divide whole numbers, and this line gives `//` a float.",
+        "Write `/` for floats.",
     ),
     "tile_kernel_returns": (
         "A kernel returns nothing, and this one returns a value.",

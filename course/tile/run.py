@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,6 +14,20 @@ from course.tile.locks import Order
 from course.tile.values import Value
 
 PRINTED_LINES = 200
+
+
+@dataclass
+class Loop:
+    """A loop that is being executed.
+
+    Attributes:
+        turns: of the program that has the most; None where a condition decides.
+        turn: the one that is being executed, from 1.
+    """
+
+    line: int
+    turns: int | None
+    turn: int = 0
 
 
 class Run:
@@ -37,6 +53,8 @@ class Run:
         self.column = 0
         self.largest = 1
         self.printed: list[str] = []
+        #: the outermost first
+        self.loops: list[Loop] = []
         #: called before each statement (see `course.tile.trace`)
         self.watch: Callable[[], None] | None = None
         self.memory: Any = None
@@ -103,12 +121,31 @@ class Run:
         else:
             self._apart[self.programs - self._first] += 1
         if self.steps > self.step_limit:
-            raise self.fault(
-                Outcome.TIMED_OUT,
-                "tile_timed_out",
-                steps=self.step_limit,
-                program=self.shown_program(int(self.programs[0])),
-            )
+            raise self._timed_out()
+
+    @contextlib.contextmanager
+    def loop(self, turns: int | None) -> Iterator[Loop]:
+        """A loop on this line, from its first turn to its last."""
+        self.loops.append(Loop(self.line, turns))
+        try:
+            yield self.loops[-1]
+        finally:
+            self.loops.pop()
+
+    def _timed_out(self) -> KernelFault:
+        """Too many statements; the loop with the most turns so far is the one to look at."""
+        busiest = max(self.loops, key=lambda loop: loop.turn, default=None)
+        fields: dict[str, object] = {
+            "steps": self.step_limit,
+            "program": self.shown_program(int(self.programs[0])),
+        }
+        if busiest is None:
+            return self.fault(Outcome.TIMED_OUT, "tile_timed_out", **fields)
+        fields["turn"] = busiest.turn
+        if busiest.turns is None:
+            return KernelFault(Outcome.TIMED_OUT, "tile_timed_out", busiest.line, **fields)
+        fields["turns"] = busiest.turns
+        return KernelFault(Outcome.TIMED_OUT, "tile_many_turns", busiest.line, **fields)
 
     def fault(self, outcome: Outcome, message_id: str, **fields: object) -> KernelFault:
         """A fault on the line that is being executed."""

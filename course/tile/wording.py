@@ -5,8 +5,6 @@ The rules of `course.words`, which takes these in, hold here too.
 
 from __future__ import annotations
 
-_WRITE_TILE = "tl.load(pointer, mask=offsets < n, other=0.0)"
-
 TILE: dict[str, tuple[str, str]] = {
     # ------------------------------------------------------------ the cell
     "no_triton": (
@@ -201,24 +199,28 @@ TILE: dict[str, tuple[str, str]] = {
     ),
     "registers_over_limit": (
         "A thread takes {got} registers; the most here is {limit}.",
-        "Fewer elements a thread: a smaller block, or more warps.",
+        "A block is shared out among the threads of a program: which constant or size makes this "
+        "kernel's blocks smaller? Where the cell launches, more warps share it: `num_warps=8`.",
     ),
     "spills_over_limit": (
         "{got} bytes of each thread's values do not fit in registers and go to memory; the most "
         "here is {limit}.",
-        "Fewer elements a thread: a smaller block, or more warps.",
+        "A block is shared out among the threads of a program: which constant or size makes this "
+        "kernel's blocks smaller? Where the cell launches, more warps share it: `num_warps=8`.",
     ),
     # ------------------------------------------------------------ while it runs
     "tile_out_of_bounds": (
         "Program {program} {doing} {array}[{index}], which does not exist: {array} has "
         "{held}|, shape {shape}||, strides {strides}|.",
-        f"Mask the lanes past the end: `{_WRITE_TILE}`; and check how the offsets are made.",
+        "|Mask the elements past the end, `{unmasked}`, and check how the offsets are made.|"
+        "|The mask of this {masked} lets that element through. Work out offsets and mask by hand "
+        "for the program that is named: which of the two is not what you meant?|",
     ),
     "tile_gap": (
         "Program {program} {doing} {array} + {index}, and no element of {array} lies there: its "
         "shape is {shape}, its strides are {strides}.",
-        "Multiply each index by its stride, and pass the strides to the kernel (`x.stride(0)`); "
-        "or launch with `x.contiguous()`.",
+        "Multiply each index by its stride, and pass the strides to the kernel: `x.stride(0)`, "
+        "`x.stride(1)`.",
     ),
     "tile_no_tensor": (
         "Program {program} {doing} the address {address}, which lies in no tensor that was passed.",
@@ -232,8 +234,9 @@ TILE: dict[str, tuple[str, str]] = {
     "tile_race": (
         "Program {program} {doing} {array}[{index}], and {other} {other_doing} it|, on line "
         "{other_line}|. Nothing says which program comes first.",
-        "Let one program alone own each element, or use an atomic such as `tl.atomic_add`; a "
-        "second launch comes after the first.",
+        "Compare the offsets of the two programs: do they begin where `tl.program_id` says, and "
+        "lie a whole block apart? Where several have to meet in one element, add with "
+        "`tl.atomic_add`, or in a second launch.",
     ),
     "tile_race_lanes": (
         "Program {program} stores two different values to {array}[{index}] with one tl.store. "
@@ -242,8 +245,15 @@ TILE: dict[str, tuple[str, str]] = {
         "first, or use tl.atomic_add.",
     ),
     "tile_timed_out": (
-        "The kernel was stopped after {steps} steps|: program {program} was still running|.",
-        "Find the loop whose condition never becomes false: what changes it?",
+        "The kernel was stopped after {steps} statements|: program {program} was in turn {turn} of "
+        "this loop|.",
+        "When does the loop's condition become false: what changes it in each turn?",
+    ),
+    "tile_many_turns": (
+        "The kernel was stopped after {steps} statements: program {program} was in turn {turn} of "
+        "the {turns} of this loop.",
+        "How many turns should it take? A block of values does many elements at once, and a loop "
+        "walks from tile to tile: `for start in range(0, N, BLOCK)`.",
     ),
     "tile_assertion": (
         "Program {program} fails the kernel's own assertion|: {message}|.",

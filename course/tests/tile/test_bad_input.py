@@ -377,7 +377,7 @@ LAUNCHER_CELLS = {
     ),
     "a kernel that never ends": (
         "    row = tl", "    k = 0\n    while k < N:\n        k = k * 2\n    row = tl",
-        TIMED_OUT, "The kernel was stopped after 2016 steps",
+        TIMED_OUT, "The kernel was stopped after 2016 statements",
     ),
 }  # fmt: skip
 

@@ -140,7 +140,7 @@ def test_an_endless_loop_is_stopped():
     outcome, line, text = fault_of(endless, (torch.zeros(1),), step_limit=500)
     assert outcome is Outcome.TIMED_OUT
     assert line in (2, 3)
-    assert "500 steps" in text
+    assert "500 statements" in text
 
 
 @triton.jit

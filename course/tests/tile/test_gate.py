@@ -73,7 +73,7 @@ def mixed(x):
 WRONG = [
     (small_dot, (torch.zeros(16, 8).half(), torch.zeros(16, 16)), {"M": 16, "K": 8}, 2, "K >= 16"),
     (changes_type, (torch.zeros(4), 4), {}, 2, "type"),
-    (only_one_side, (torch.zeros(4),), {}, 3, "y is not defined"),
+    (only_one_side, (torch.zeros(4),), {}, 3, "`y` is not defined"),
 ]
 
 
@@ -181,7 +181,7 @@ def test_a_kernel_is_compiled_once_in_a_process_and_once_on_a_disk(monkeypatch):
 
 def test_a_refusal_is_kept_too():
     for _ in range(2):
-        with pytest.raises(KernelFault, match="y is not defined"):
+        with pytest.raises(KernelFault, match="`y` is not defined"):
             compile_for(only_one_side, (torch.zeros(4),))
         gate._found.clear()
 

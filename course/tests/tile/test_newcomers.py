@@ -1,0 +1,229 @@
+"""First attempts at Triton kernels: what is wrong, on which line, and what leads to the repair.
+
+Each of these got a sentence before that was not true of it, or a next step that led elsewhere.
+"""
+
+import pytest
+
+from course import exercises as ex
+from course.check import check_source
+from course.exercise import KernelExercise
+from course.faults import Outcome
+
+HEAD = "import torch\nimport triton\nimport triton.language as tl\n\nBLOCK = 512\n\n\n@triton.jit\n"
+ADD = HEAD + (
+    "def triton_add(x_ptr, y_ptr, out_ptr, N, BLOCK: tl.constexpr):\n"
+    "    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+    "    inside = offsets < N\n"
+    "    x = tl.load(x_ptr + offsets, mask=inside)\n"
+    "    y = tl.load(y_ptr + offsets, mask=inside)\n"
+    "    tl.store(out_ptr + offsets, x + y, mask=inside)\n"
+)
+SOFTMAX = HEAD + (
+    "def softmax_three_pass(x_ptr, out_ptr, N, BLOCK: tl.constexpr):\n"
+    "    row = tl.program_id(0) * N\n"
+    "    total = 0.0\n"
+    "    for start in range(0, N, BLOCK):\n"
+    "        columns = start + tl.arange(0, BLOCK)\n"
+    "        x = tl.load(x_ptr + row + columns, mask=columns < N, other=-float('inf'))\n"
+    "        total += tl.sum(tl.exp(x.to(tl.float32)), axis=0)\n"
+    "    for start in range(0, N, BLOCK):\n"
+    "        columns = start + tl.arange(0, BLOCK)\n"
+    "        x = tl.load(x_ptr + row + columns, mask=columns < N, other=-float('inf'))\n"
+    "        weights = tl.exp(x.to(tl.float32)) / total\n"
+    "        tl.store(out_ptr + row + columns, weights, mask=columns < N)\n"
+)
+MATMUL = (
+    "import torch\nimport triton\nimport triton.language as tl\n\n\n"
+    "@triton.jit\n"
+    "def kernel(A, B, C, M, N, K, am, ak, bk, bn, T: tl.constexpr, BK: tl.constexpr):\n"
+    "    rows = tl.program_id(0) * T + tl.arange(0, T)\n"
+    "    columns = tl.program_id(1) * T + tl.arange(0, T)\n"
+    "    total = tl.zeros((T, T), tl.float32)\n"
+    "    for start in range(0, K, BK):\n"
+    "        steps = start + tl.arange(0, BK)\n"
+    "        inside = (rows[:, None] < M) & (steps[None, :] < K)\n"
+    "        a = tl.load(A + rows[:, None] * am + steps[None, :] * ak, inside, 0.0)\n"
+    "        inside = (steps[:, None] < K) & (columns[None, :] < N)\n"
+    "        b = tl.load(B + steps[:, None] * bk + columns[None, :] * bn, inside, 0.0)\n"
+    "        total = tl.dot(a, b, total)\n"
+    "    inside = (rows[:, None] < M) & (columns[None, :] < N)\n"
+    "    tl.store(C + rows[:, None] * N + columns[None, :], total, inside)\n\n\n"
+    "def triton_matmul(A, B):\n"
+    "    M, K = A.shape\n"
+    "    N = B.shape[1]\n"
+    "    C = torch.empty((M, N), dtype=torch.float32, device=A.device)\n"
+    "    grid = (triton.cdiv(M, 64), triton.cdiv(N, 64))\n"
+    "    kernel[grid](A, B, C, M, N, K, *A.stride(), *B.stride(), T=64, BK=32)\n"
+    "    return C\n"
+)
+STORE = "    tl.store(out_ptr + offsets, x + y, mask=inside)\n"
+
+#: cell, what the student wrote in place of what, the line, words of the sentence, of the next step
+ATTEMPTS = {
+    "an axis forgotten": (
+        ADD, "program_id(0)", "program_id()", 10, "`program_id` is called on this line without `a",
+        "an axis",
+    ),
+    "NumPy's arange": (
+        ADD, "tl.arange(0, BLOCK)", "tl.arange(BLOCK)", 10, "without `end`", "a start and an end",
+    ),
+    "a store with other": (
+        ADD, "x + y, mask=inside", "x + y, mask=inside, other=0.0", 14,
+        "`store` takes no argument `other`", "Leave `other` out",
+    ),
+    "a pointer without offsets": (
+        ADD, "tl.load(x_ptr + offsets", "tl.load(x_ptr", 12, "one address", "Add the block of",
+    ),
+    "values without offsets": (
+        ADD, "out_ptr + offsets, x", "out_ptr, x", 14, "one address", "Add the block of",
+    ),
+    "Python's range": (
+        ADD, "tl.arange(0, BLOCK)", "range(BLOCK)", 10, "it is no block of values", "`tl.arange(",
+    ),
+    "a shape in the kernel": (
+        ADD, "offsets < N", "offsets < x_ptr.shape[0]", 11, "A pointer has no shape", "such as `N`",
+    ),
+    "a length in the kernel": (
+        ADD, "offsets < N", "offsets < len(x_ptr)", 11, "A pointer has no shape", "such as `N`",
+    ),
+    "a conditional expression": (
+        ADD, "tl.load(x_ptr + offsets, mask=inside)",
+        "tl.load(x_ptr + offsets) if inside else 0.0", 12, "neither true nor false", "`tl.where(",
+    ),
+    "print": (ADD, STORE, "    print(x)\n" + STORE, 14, "needs a text in front", "device_print"),
+    "break": (
+        ADD, STORE, "    for i in range(N):\n        break\n" + STORE, 15, "`break` is not part",
+        "in the bounds of the loop",
+    ),
+    "a whole division of floats": (
+        ADD, "x + y,", "x // y,", 14, "gives `//` a float", "Write `/` for floats",
+    ),
+    "a root of a whole number": (
+        ADD, "x + y,", "x + tl.sqrt(BLOCK),", 14, "gets a whole number", "`D**0.5`",
+    ),
+    "NumPy unimported": (
+        ADD, "tl.arange", "np.arange", 10, "`np` cannot be used in a kernel", "its own arange",
+    ),
+    "NumPy imported": (
+        ADD, "import torch\n", "import numpy as np\n", 1, "`numpy` is not one of", "its own arange",
+    ),
+    "Numba's grid": (
+        ADD, "tl.program_id(0)", "cuda.grid(1)", 10, "`cuda` cannot be used", "tl.program_id(0)",
+    ),
+    "every program the same block": (
+        ADD, "tl.program_id(0) * BLOCK + ", "", 14, "stores to out_ptr[0]", "Compare the offsets",
+    ),
+    "a mask that lets all through": (
+        ADD, "offsets < N", "offsets < BLOCK", 12, "x_ptr[1], which does not exist",
+        "The mask of this load lets that element through",
+    ),
+    "a store without a mask": (
+        ADD, ", mask=inside)\n" + "", ")\n", 12, "x_ptr[1], which does not exist",
+        "`tl.load(pointer, mask=offsets < n, other=0.0)`",
+    ),
+    "only the store without a mask": (
+        ADD, "x + y, mask=inside", "x + y", 14, "stores to out_ptr[1]",
+        "`tl.store(pointer, values, mask=offsets < n)`",
+    ),
+    "a loop over elements": (
+        ADD, STORE, "    for i in range(3 * BLOCK):\n        x += 0 * i\n" + STORE, 14,
+        "stopped after 2024 statements: program 0 was in turn 1010 of the 1536 of this loop",
+        "tile to tile",
+    ),
+    "no step in a loop": (
+        SOFTMAX, "range(0, N, BLOCK)", "range(0, N)", 16,
+        "in turn 50 of the 1500 of this loop", "`for start in range(0, N, BLOCK)`",
+    ),
+    "a while without a step": (
+        SOFTMAX, "    total = 0.0\n", "    total = 0.0\n    k = 0\n    while k < N:\n        x = k\n",
+        13, "of this loop", "When does the loop's condition become false",
+    ),
+    "a whole number as a sum": (
+        SOFTMAX, "total = 0.0", "total = 0", 12,
+        "`total` is int32 before this loop and fp32 after a turn", "`0.0` for a float",
+    ),
+    "a block as a sum": (
+        SOFTMAX, "tl.sum(tl.exp(x.to(tl.float32)), axis=0)", "tl.exp(x.to(tl.float32))", 12,
+        "`total` is fp32 before this loop and a block (512) of fp32", "`tl.sum(block, axis=0)`",
+    ),
+    "a name of the first loop in the second": (
+        SOFTMAX, "        weights = ", "        weights = tail +", 19, "`tail` is not defined",
+        "correct its spelling",
+    ),
+    "two values for tl.max": (
+        SOFTMAX, "tl.sum(tl.exp(x.to(tl.float32)), axis=0)", "tl.max(total, x)", 15,
+        "where Triton needs a constant", "`tl.maximum(a, b)`",
+    ),
+    "element by element": (
+        MATMUL, "total = tl.dot(a, b, total)", "total += a * b", 17,
+        "along axis 0 one has 64 elements, the other 32", "`tl.dot(a, b)`",
+    ),
+    "no brackets around comparisons": (
+        MATMUL, "(rows[:, None] < M) & (steps[None, :] < K)", "rows[:, None] < M & steps < K", 13,
+        "bind tighter than `<`", "each comparison in brackets",
+    ),
+    "too short a step": (MATMUL, "BK=32", "BK=8", 17, "K >= 16", "more steps along K"),
+    "a sum in float16": (
+        MATMUL, "total = tl.zeros((T, T), tl.float32)", "total = tl.zeros((T, T), tl.float16)", 17,
+        "cannot add to the block", "add up in float32",
+    ),
+    "a block not turned": (
+        MATMUL, "total = tl.dot(a, b, total)", "total = tl.dot(a, tl.trans(b), total)", 17,
+        "as many columns as the second has rows", "`tl.trans(keys)`",
+    ),
+    "two types in a dot": (
+        MATMUL, "total = tl.dot(a, b, total)", "total = tl.dot(a.to(tl.float32), b, total)", 17,
+        "gets fp32 and fp16", "Convert one of them",
+    ),
+    "a vector in a dot": (
+        MATMUL, "total = tl.dot(a, b, total)", "total += tl.dot(tl.sum(a, 1), b)", 17,
+        "two blocks of two axes", "`q[None, :]`",
+    ),
+}  # fmt: skip
+
+
+def verdict(cell: str):
+    name = next(n for n in ("triton_add", "softmax_three_pass", "triton_matmul") if n in cell)
+    exercise = getattr(ex, name)
+    assert isinstance(exercise, KernelExercise)
+    found = check_source(exercise, cell)
+    assert not found.internal_error, found.internal_error
+    return found
+
+
+@pytest.mark.parametrize("what", ATTEMPTS)
+def test_a_first_attempt_is_told_what_is_wrong_and_what_to_do(what):
+    cell, old, new, line, said, step = ATTEMPTS[what]
+    assert old in cell
+    found = verdict(cell.replace(old, new))
+    assert said in found.message, str(found)
+    assert step in " ".join(found.next_steps), str(found)
+    assert found.line == line, str(found)
+    assert "compute capability" not in found.message, str(found)
+    assert " lane" not in str(found), str(found)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "step"),
+    [
+        ("T=64", "T=32", "The programs together read each sector of A 8 times. Could one program"),
+        ("BK=32", "BK=16", ""),
+        (
+            "total = tl.dot(a, b, total)",
+            "total += tl.sum(a.to(tl.float32)[:, :, None] * b.to(tl.float32)[None, :, :], 1)",
+            "The elements of this block lie apart in memory: programs read a sector for one or two",
+        ),
+    ],
+)
+def test_advice_on_a_triton_kernels_traffic_speaks_of_programs_and_blocks(old, new, step):
+    cell = MATMUL.replace(old, new)
+    if "tl.sum" in new:
+        cell = cell.replace("BK=32", "BK=2")  # 4 bytes of each sector of A
+    if "T=32" in new:
+        cell = cell.replace("cdiv(M, 64), triton.cdiv(N, 64)", "cdiv(M, 32), triton.cdiv(N, 32)")
+    found = verdict(cell)
+    assert found.outcome is (Outcome.TOO_MUCH_TRAFFIC if step else Outcome.PASS), str(found)
+    assert step in " ".join(found.next_steps), str(found)
+    assert " lane" not in str(found), str(found)
+    assert "shared memory?" not in str(found), str(found)
