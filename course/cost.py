@@ -267,6 +267,11 @@ def advice(row: Row, traffic: Traffic) -> str:
     footprint = max(site.footprint_bytes for site in sites)
     if footprint and row.requested_bytes >= 1.5 * footprint:
         times = ratio_text(row.requested_bytes / footprint)
+        if in_blocks and worst.direction == "store":
+            return (
+                f"Each sector of {worst.array} is written {times} times. Could the value wait in a "
+                f"variable, and be stored once, after the loop?"
+            )
         if in_blocks:
             return (
                 f"The programs together {_BARE[worst.direction]} each sector of {worst.array} "
@@ -283,6 +288,14 @@ def advice(row: Row, traffic: Traffic) -> str:
 def _scattered_block(site: Site) -> str:
     """Advice on an access of a Triton kernel that uses a part of its sectors."""
     verb = _BARE[site.direction]
+    again = site.lane_bytes / site.footprint_bytes if site.footprint_bytes else 0.0
+    if site.reuse <= APART_UP_TO and again >= 1.5:
+        return (
+            f"Programs {verb} a whole sector for one or two elements, and all of {site.array} "
+            f"{ratio_text(again)} times. Is it one number? Then once a program, outside its "
+            f"loop, is enough. Is it a block? Then along which axis should neighbours be one "
+            f"element apart?"
+        )
     if site.reuse <= APART_UP_TO:
         return (
             f"The elements of this block lie apart in memory: programs {verb} a sector for one or "

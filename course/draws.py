@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 Draw = Callable[[np.random.Generator, tuple[int, ...], np.dtype[Any]], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Described:
+    """A draw and what a verdict says of it behind the array's name: ``rows that ascend``."""
+
+    words: str
+    draw: Draw
+
+    def __call__(
+        self, rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> np.ndarray:
+        return self.draw(rng, shape, dtype)
+
+
+def described(words: str) -> Callable[[Draw], Draw]:
+    """A decorator that gives a draw its words."""
+    return lambda draw: Described(words, draw)
 
 
 def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
@@ -20,6 +39,7 @@ def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any
 def uniform(low: float, high: float) -> Draw:
     """Values between `low` and `high`."""
 
+    @described(f"between {low:g} and {high:g}")
     def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         return rng.uniform(low, high, shape).astype(dtype)
 
@@ -35,6 +55,7 @@ def integers(low: int, high: int) -> Draw:
     return draw
 
 
+@described("the whole numbers from 0 up, in random order")
 def permutation(
     rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> np.ndarray:

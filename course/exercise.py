@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course.draws import Draw, normal
+from course.draws import Described, Draw, normal
 from course.formula import Number, evaluate
 from course.launching import Launch, Launcher, Programs
 from course.traffic import sectors_of, sectors_of_rows
@@ -113,11 +113,30 @@ class Case:
 
     @property
     def label(self) -> str:
+        """The case among those of its exercise: recorded counts and seeds are found by it."""
         sizes = ", ".join(f"{name}={value}" for name, value in self.sizes.items())
         dtypes = ", ".join(f"{name} {dtype}" for name, dtype in self.dtypes.items())
         columns = " and ".join(self.transposed)
         stored = f"{columns} stored by columns" if columns else ""
         return "; ".join(part for part in (sizes, dtypes, stored) if part)
+
+    @property
+    def told(self) -> str:
+        """The case as a verdict tells it, with how inputs are drawn where that is special."""
+        sizes = ", ".join(f"{name}={value}" for name, value in self.sizes.items())
+        words = {n: draw.words for n, draw in self.draws.items() if isinstance(draw, Described)}
+        stored = dict.fromkeys(self.transposed, "stored by columns")
+        return "; ".join([sizes, *_shared(self.dtypes), *_shared(stored), *_shared(words, ":")])
+
+
+def _shared(words: Mapping[str, str], mark: str = "") -> list[str]:
+    """``q and k float16``: names that have the same words stand together."""
+    found: list[str] = []
+    for word in dict.fromkeys(words.values()):
+        *first, last = (name for name, one in words.items() if one == word)
+        found.append(f"{', '.join(first)} and {last}" if first else last)
+        found[-1] += f"{mark} {word}"
+    return found
 
 
 def case(

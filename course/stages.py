@@ -356,7 +356,7 @@ class Stages:
             message_id=message_id,
             line=line if line is not None else next(iter(marked), None),
             source=self.source,
-            case_label=self.case.label if self.case else "",
+            case_label=self.case.told if self.case else "",
             case_number=self.number,
             case_count=self.count,
             rows=() if bill is None else bill.rows,

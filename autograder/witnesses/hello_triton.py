@@ -256,6 +256,55 @@ def triton_add(a, b, c, n, BLOCK: tl.constexpr):
     tl.store(c + start + here, total, there)
 
 
+# %% triton_add offsets_held_inside -> PASS
+# No mask: offsets past the end are moved back to the last element, which gets its sum again.
+import triton
+import triton.language as tl
+
+BLOCK = 1024
+
+
+@triton.jit
+def triton_add(x_ptr, y_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    offsets = tl.minimum(offsets, N - 1)
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets) + tl.load(y_ptr + offsets))
+
+
+# %% triton_add blocks_with_two_axes -> PASS
+# A block of 8 rows of neighbours, where a vector would do.
+import triton
+import triton.language as tl
+
+BLOCK = 2048
+
+
+@triton.jit
+def triton_add(x_ptr, y_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    rows = tl.arange(0, 8)[:, None] * (BLOCK // 8)
+    offsets = tl.program_id(0) * BLOCK + rows + tl.arange(0, BLOCK // 8)[None, :]
+    inside = offsets < N
+    x = tl.load(x_ptr + offsets, inside, 0.0)
+    tl.store(out_ptr + offsets, x + tl.load(y_ptr + offsets, inside, 0.0), inside)
+
+
+# %% triton_add a_block_at_a_multiple_of_n -> RACE
+# N // BLOCK, the number of whole blocks, in place of a block's length: the programs overlap.
+import triton
+import triton.language as tl
+
+BLOCK = 1024
+
+
+@triton.jit
+def triton_add(x_ptr, y_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * (N // BLOCK) + tl.arange(0, BLOCK)
+    inside = offsets < N
+    x = tl.load(x_ptr + offsets, mask=inside)
+    y = tl.load(y_ptr + offsets, mask=inside)
+    tl.store(out_ptr + offsets, x + y, mask=inside)
+
+
 # %% triton_add programs_from_the_far_end -> PASS
 # Program 0 takes the last block: the order of blocks is nobody's business.
 import triton
@@ -909,6 +958,26 @@ def triple_sigmoid_backward(x_ptr, dout_ptr, dx_ptr, N, BLOCK: tl.constexpr):
     tl.store(dx_ptr + offsets, d2 * s2 * (1 - s2), mask=inside)
     d1 = tl.load(dx_ptr + offsets, mask=inside)
     tl.store(dx_ptr + offsets, d1 * s1 * (1 - s1), mask=inside)
+
+
+# %% triple_sigmoid_backward sigmoid_from_exp_of_x -> WRONG_ANSWER
+# exp(x) / (1 + exp(x)) is inf / inf for a large x.
+import triton
+import triton.language as tl
+
+BLOCK = 1024
+
+
+@triton.jit
+def triple_sigmoid_backward(x_ptr, dout_ptr, dx_ptr, N, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < N
+    weight = tl.exp(tl.load(x_ptr + offsets, mask=inside))
+    s1 = weight / (1 + weight)
+    s2 = tl.sigmoid(s1)
+    s3 = tl.sigmoid(s2)
+    dx = tl.load(dout_ptr + offsets, mask=inside) * s3 * (1 - s3) * s2 * (1 - s2) * s1 * (1 - s1)
+    tl.store(dx_ptr + offsets, dx, mask=inside)
 
 
 # %% triple_sigmoid_backward no_mask -> OUT_OF_BOUNDS

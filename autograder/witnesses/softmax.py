@@ -449,6 +449,93 @@ def softmax_three_pass(x, out, N, BLOCK: tl.constexpr):
         start += BLOCK
 
 
+# %% softmax_online a_step_of_one -> TIMED_OUT
+# `range(0, N)`: without its step the loop takes a tile for each element.
+import triton
+import triton.language as tl
+
+BLOCK = 512
+
+
+@triton.jit
+def softmax_online(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * N
+    top = -3.4028234e38
+    total = 0.0
+    for start in range(0, N):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + columns, mask=columns < N, other=-float("inf")).to(tl.float32)
+        new_top = tl.maximum(top, tl.max(x, axis=0))
+        total = total * tl.exp(top - new_top) + tl.sum(tl.exp(x - new_top), axis=0)
+        top = new_top
+    for start in range(0, N, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + columns, mask=columns < N).to(tl.float32)
+        out = tl.exp(x - top) / tl.maximum(total, 1.0)
+        tl.store(out_ptr + row + columns, out, mask=columns < N)
+
+
+# %% softmax_online one_exponential_for_both -> WRONG_ANSWER
+# exp(x - (top + log(total))): near 1000 the sum is rounded to 6e-5, and so is each weight.
+import triton
+import triton.language as tl
+
+BLOCK = 512
+
+
+@triton.jit
+def softmax_online(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * N
+    top = -3.4028234e38
+    total = 0.0
+    for start in range(0, N, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + columns, mask=columns < N, other=-float("inf")).to(tl.float32)
+        new_top = tl.maximum(top, tl.max(x, axis=0))
+        total = total * tl.exp(top - new_top) + tl.sum(tl.exp(x - new_top), axis=0)
+        top = new_top
+    lse = top + tl.log(tl.maximum(total, 1.0))
+    for start in range(0, N, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + columns, mask=columns < N).to(tl.float32)
+        tl.store(out_ptr + row + columns, tl.exp(x - lse), mask=columns < N)
+
+
+# %% softmax_online pairs_reduced_by_a_merge -> PASS
+# Each element of the block keeps a pair of its own; tl.reduce merges them with a helper.
+import triton
+import triton.language as tl
+
+BLOCK = 256
+
+
+@triton.jit
+def merged(top1, sum1, top2, sum2):
+    top = tl.maximum(top1, top2)
+    return top, sum1 * tl.exp(top1 - top) + sum2 * tl.exp(top2 - top)
+
+
+@triton.jit
+def softmax_online(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * N
+    tops = tl.full((BLOCK,), -3.0e38, tl.float32)
+    sums = tl.zeros((BLOCK,), tl.float32)
+    start = 0
+    while start < N:
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + columns, mask=columns < N, other=-float("inf")).to(tl.float32)
+        new_tops = tl.maximum(tops, x)
+        sums = sums * tl.exp(tops - new_tops) + tl.exp(x - new_tops)
+        tops = new_tops
+        start += BLOCK
+    top, total = tl.reduce((tops, sums), 0, merged)
+    total = tl.where(total == 0.0, 1.0, total)
+    for start in range(0, N, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + columns, mask=columns < N, other=0.0).to(tl.float32)
+        tl.store(out_ptr + row + columns, tl.exp(x - top) / total, mask=columns < N)
+
+
 # %% softmax_online three_passes -> TOO_MUCH_TRAFFIC
 # Maximum, sum and result, each with a pass of its own.
 import triton

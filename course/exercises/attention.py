@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from course.draws import Draw, uniform
+from course.draws import Draw, described, uniform
 from course.exercise import (
     Array,
     Budget,
@@ -29,9 +29,10 @@ SCORE_SHARE = 0.25
 SHARED_BYTES = "64 * 1024"
 
 
-def spread(width: float) -> Draw:
-    """Normal values of the standard deviation `width`."""
+def spread(width: float, why: str = "") -> Draw:
+    """Normal values of the standard deviation `width`; `why` says what for."""
 
+    @described(f"standard deviation {width:g}{why}")
     def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         return rng.normal(0.0, width, shape).astype(dtype)
 
@@ -41,6 +42,7 @@ def spread(width: float) -> Draw:
 def alternating(width: float, other: float) -> Draw:
     """Normal values, row after row of the standard deviations `width` and `other`."""
 
+    @described(f"standard deviations {width:g} and {other:g}, head after head")
     def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         widths = np.where(np.arange(shape[-2]) % 2, other, width)
         return (rng.standard_normal(shape) * widths[:, None]).astype(dtype)
@@ -49,11 +51,11 @@ def alternating(width: float, other: float) -> Draw:
 
 
 #: Scores far apart: exp of the greatest overflows float32, and one key gets nearly all weight.
-FAR_APART: dict[str, Draw] = {"q": spread(8.0), "k": spread(8.0)}
+FAR_APART: dict[str, Draw] = dict.fromkeys(("q", "k"), spread(8.0, ", scores far apart"))
 #: The same, and the greatest scores of neighbouring queries are hundreds apart.
 UNEVEN: dict[str, Draw] = {"q": alternating(1.0, 20.0), "k": spread(8.0)}
 #: Products of a query and a key far above 65,504, the most that float16 holds.
-HUGE: dict[str, Draw] = {"q": spread(150.0), "k": spread(150.0)}
+HUGE: dict[str, Draw] = dict.fromkeys(("q", "k"), spread(150.0, ", scores beyond float16"))
 #: Weights nearly equal and values of one sign: the sum before the division passes 65,504 where
 #: there are a thousand keys.
 ONE_SIGN: dict[str, Draw] = {"q": uniform(-0.1, 0.1), "v": uniform(64.0, 128.0)}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from course.draws import Draw
+from course.draws import Draw, described
 from course.exercise import Array, Budget, KernelExercise, Role, Scalar, case
 from course.launching import Launcher
 
@@ -28,18 +28,20 @@ LONGEST_DQ = "20 * cdiv(N, 16) + 100"
 FAR = 105.0
 
 
-def spread(width: float) -> Draw:
-    """Normal values of the standard deviation `width`."""
+def spread(width: float, why: str = "") -> Draw:
+    """Normal values of the standard deviation `width`; `why` says what for."""
 
+    @described(f"standard deviation {width:g}{why}")
     def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         return rng.normal(0.0, width, shape).astype(dtype)
 
     return draw
 
 
-def near(root: float) -> Draw:
+def near(root: float, words: str) -> Draw:
     """Rows (..., D) of which two have a product of about root**2 * sqrt(D)."""
 
+    @described(words)
     def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         size = root / shape[-1] ** 0.25
         return (size * rng.uniform(0.95, 1.05, shape)).astype(dtype)
@@ -48,10 +50,13 @@ def near(root: float) -> Draw:
 
 
 #: Scores far apart: a few keys of each query get nearly all weight.
-FAR_APART: dict[str, Draw] = {"q": spread(3.0), "k": spread(3.0)}
+FAR_APART: dict[str, Draw] = dict.fromkeys(("q", "k"), spread(3.0, ", scores far apart"))
 #: Every score near 105, and every score near -105.
-FAR_ABOVE: dict[str, Draw] = {"q": near(FAR**0.5), "k": near(FAR**0.5)}
-FAR_BELOW: dict[str, Draw] = {"q": near(FAR**0.5), "k": near(-(FAR**0.5))}
+FAR_ABOVE: dict[str, Draw] = dict.fromkeys(("q", "k"), near(FAR**0.5, "every score near 105"))
+FAR_BELOW: dict[str, Draw] = {
+    "q": near(FAR**0.5, "every score near -105"),
+    "k": near(-(FAR**0.5), "every score near -105"),
+}
 
 
 def halves(*names: str) -> dict[str, str]:

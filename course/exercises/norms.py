@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from course.draws import Draw, integers, uniform
+from course.draws import Draw, described, integers, uniform
 from course.exercise import Array, Budget, Constant, KernelExercise, Meta, Role, Scalar, case
 from course.launching import Programs
 
@@ -19,13 +19,16 @@ RTOL_HALF, ATOL_HALF = 2e-3, 1e-6
 
 def spread(width: float, centre: float = 0.0) -> Draw:
     """Normal values of the standard deviation `width` around `centre`."""
+    around = f" around {centre:g}" if centre else ""
 
+    @described(f"standard deviation {width:g}{around}")
     def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         return rng.normal(centre, width, shape).astype(dtype)
 
     return draw
 
 
+@described("-inf in the first three fifths of each row, and here and there")
 def masked_start(
     rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> np.ndarray:
@@ -37,6 +40,7 @@ def masked_start(
     return values.astype(dtype)
 
 
+@described("rows that ascend")
 def ascending(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     """Rows that rise from left to right, so that the largest so far is always the last."""
     return np.sort(rng.normal(0, 20, shape)).astype(dtype)
@@ -45,6 +49,7 @@ def ascending(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[
 def targets_around(tokens: int) -> Draw:
     """Targets from 0 to `tokens` - 1, four of them at the edges and beyond where there is room."""
 
+    @described(f"among them {tokens}, -1 and -100, which are no tokens")
     def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         values = rng.integers(0, tokens, shape)
         values[-4:] = rng.permutation([tokens - 1, tokens, -1, -100])[: len(values)]

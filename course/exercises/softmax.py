@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from course.draws import uniform
+from course.draws import described, uniform
 from course.exercise import Array, Budget, Constant, KernelExercise, Meta, Role, Scalar, case
 from course.launching import Programs
 
@@ -18,17 +18,20 @@ HALF = {"x": "float16", "out": "float16"}
 NEARLY_LEVEL = uniform(-0.01, 0.01)
 
 
+@described("near 1000 in even rows, near -1000 in odd ones")
 def near_1000(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     """Logits around 1000 in the even rows and around -1000 in the odd ones."""
     centres = np.where(np.arange(shape[0]) % 2 == 0, 1000.0, -1000.0)
     return (centres[:, None] + 4 * rng.standard_normal(shape)).astype(dtype)
 
 
+@described("rows that ascend")
 def ascending(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     """Rows that ascend from below -100 to above 100: each tile has a new maximum."""
     return np.sort(40 * rng.standard_normal(shape), axis=1).astype(dtype)
 
 
+@described("-inf in more than the first half of each row")
 def masked_starts(
     rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> np.ndarray:
@@ -40,6 +43,7 @@ def masked_starts(
     return x.astype(dtype)
 
 
+@described("-inf alone in every second row")
 def empty_rows(
     rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> np.ndarray:

@@ -212,7 +212,7 @@ TILE: dict[str, tuple[str, str]] = {
     "tile_out_of_bounds": (
         "Program {program} {doing} {array}[{index}], which does not exist: {array} has "
         "{held}|, shape {shape}||, strides {strides}|.",
-        "|Mask the elements past the end, `{unmasked}`, and check how the offsets are made.|"
+        "|Mask the elements that do not exist, `{unmasked}`, and check how the offsets are made.|"
         "|The mask of this {masked} lets that element through. Work out offsets and mask by hand "
         "for the program that is named: which of the two is not what you meant?|",
     ),
@@ -407,6 +407,11 @@ INSTEAD: dict[str, tuple[str, str]] = {
     "unbudgeted_traffic": (
         "{direction} {array}: programs ask for {requested}, and the budget has no row for it.",
         "{advice}",
+    ),
+    "all_zero": (
+        "Every element is 0.",
+        "Is the result stored? If it is, look for what makes it 0: a product with 0, or one over a "
+        "number too large for its type.",
     ),
     "transposed": (
         "The result is the transpose of what is expected.",

@@ -3,8 +3,10 @@
 Each of these got a sentence before that was not true of it, or a next step that led elsewhere.
 """
 
+import numpy as np
 import pytest
 
+from course import exercises
 from course import exercises as ex
 from course.check import check_source
 from course.exercise import KernelExercise
@@ -136,7 +138,8 @@ ATTEMPTS = {
         "in turn 50 of the 1500 of this loop", "`for start in range(0, N, BLOCK)`",
     ),
     "a while without a step": (
-        SOFTMAX, "    total = 0.0\n", "    total = 0.0\n    k = 0\n    while k < N:\n        x = k\n",
+        SOFTMAX, "    total = 0.0\n",
+        "    total = 0.0\n    k = 0\n    while k < N:\n        x = k\n",
         13, "of this loop", "When does the loop's condition become false",
     ),
     "a whole number as a sum": (
@@ -212,7 +215,7 @@ def test_a_first_attempt_is_told_what_is_wrong_and_what_to_do(what):
         (
             "total = tl.dot(a, b, total)",
             "total += tl.sum(a.to(tl.float32)[:, :, None] * b.to(tl.float32)[None, :, :], 1)",
-            "The elements of this block lie apart in memory: programs read a sector for one or two",
+            "Then along which axis should neighbours be one element apart?",
         ),
     ],
 )
@@ -227,3 +230,73 @@ def test_advice_on_a_triton_kernels_traffic_speaks_of_programs_and_blocks(old, n
     assert step in " ".join(found.next_steps), str(found)
     assert " lane" not in str(found), str(found)
     assert "shared memory?" not in str(found), str(found)
+
+
+def dequantize(before: str, inside: str, last: str) -> str:
+    return (
+        HEAD + "def dequantize(q_ptr, scale_ptr, out_ptr, K, BLOCK: tl.constexpr):\n"
+        "    row = tl.program_id(0)\n"
+        f"{before}"
+        "    for start in range(0, K, BLOCK):\n"
+        "        columns = start + tl.arange(0, BLOCK)\n"
+        f"{inside}"
+        "        q = tl.load(q_ptr + row * K + columns, mask=columns < K)\n"
+        "        tl.store(out_ptr + row * K + columns, q * scale, mask=columns < K)\n"
+        f"{last}"
+    )
+
+
+def test_a_number_loaded_in_each_turn_is_not_taken_for_a_scattered_block():
+    scale = "scale = tl.load(scale_ptr + row)\n"
+    found = check_source(ex.dequantize, dequantize("", f"        {scale}", ""))
+    assert (found.outcome, found.line) == (Outcome.TOO_MUCH_TRAFFIC, 13), str(found)
+    step = " ".join(found.next_steps)
+    assert "Is it one number? Then once a program, outside its loop, is enough." in step
+    assert "all of scale 16 times" in step
+
+
+def test_a_block_stored_in_each_turn_is_told_to_wait_in_a_variable():
+    scale = "    scale = tl.load(scale_ptr + row)\n"
+    store = "tl.store(out_ptr + row * K + columns, q * scale, mask=columns < K)\n"
+    twice = f"        for k in range(8):\n            {store}"
+    found = check_source(
+        ex.dequantize, dequantize(scale, "", "").replace(f"        {store}", twice)
+    )
+    assert found.outcome is Outcome.TOO_MUCH_TRAFFIC, str(found)
+    assert "Each sector of out is written 8 times." in " ".join(found.next_steps), str(found)
+
+
+def test_zeros_that_are_stored_are_not_asked_whether_they_are():
+    cell = (
+        HEAD.replace("BLOCK = 512\n", "")
+        + "def rmsnorm(x_ptr, w_ptr, y_ptr, D, eps, BLOCK: tl.constexpr):\n"
+        "    columns = tl.arange(0, BLOCK)\n"
+        "    at = tl.program_id(0) * D + columns\n"
+        "    x = tl.load(x_ptr + at, mask=columns < D, other=0.0)\n"
+        "    w = tl.load(w_ptr + columns, mask=columns < D, other=0.0)\n"
+        "    y = x * tl.rsqrt((tl.sum(x * x, axis=0) / D).to(tl.float32) + eps) * w\n"
+        "    tl.store(y_ptr + at, y, mask=columns < D)\n"
+    )
+    found = check_source(ex.rmsnorm, cell)  # a sum of squares that overflows float16
+    assert "Every element is 0." in found.message, str(found)
+    assert "one over a number too large for its type" in " ".join(found.next_steps), str(found)
+    assert "x, w and y float16; x: standard deviation 20 around 300" in str(found)
+
+
+def test_a_verdict_says_how_a_cases_inputs_are_drawn():
+    for stem in exercises.stems():
+        for exercise in exercises.lesson(stem).values():
+            for case in getattr(exercise, "cases", ()):
+                whole = {a.name for a in exercise.arrays if np.dtype(a.dtype).kind in "iu"}
+                for name in case.draws.keys() - whole:
+                    assert name in case.told.partition(";")[2], (exercise.name, case.told)
+
+
+def test_names_with_the_same_words_stand_together():
+    told = exercises.lesson("attention")["flash_forward"].cases[4].told
+    assert told == (
+        "H=1, N=130, D=32, GAP=0; q, k, v and out float16; q and k: standard deviation 150, "
+        "scores beyond float16"
+    )
+    stored = exercises.lesson("fusion")["triton_matmul"].cases[2].told
+    assert stored == "M=70, N=50, K=90; A and B stored by columns"
