@@ -148,6 +148,8 @@ def _pattern(
         return place
     if got.size >= SMALLEST_PATTERN and expected.any() and not got.any():
         return "all_zero", {}
+    if _made_nan(got, wrong) and np.isfinite(expected[wrong]).all():
+        return "not_a_number", {}
 
     def same(candidate: np.ndarray, of: np.ndarray, size: np.ndarray) -> bool:
         return candidate.shape == of.shape and bool(close(candidate, of, size, *limits).all())
@@ -164,6 +166,13 @@ def _pattern(
         if factor is not None and same(flat, want * factor, size * factor):
             return "scaled", {"factor": factor}
     return _precision_pattern(got, expected, magnitude, wrong)
+
+
+def _made_nan(got: np.ndarray, wrong: np.ndarray) -> bool:
+    """Whether every wrong element is a NaN that the kernel stored."""
+    if got.dtype.kind != "f":
+        return False
+    return bool((np.isnan(got) & ~poisoned(got))[wrong].all())
 
 
 def _place_pattern(

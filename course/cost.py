@@ -275,8 +275,8 @@ def advice(row: Row, traffic: Traffic) -> str:
         if in_blocks:
             return (
                 f"The programs together {_BARE[worst.direction]} each sector of {worst.array} "
-                f"{times} times. Could one program do more with it at a time, in a larger tile, or "
-                f"keep it in a variable?"
+                f"{times} times. Could one program do more with it at a time, in a larger tile, "
+                f"keep it in a variable, or leave out what no result needs?"
             )
         return (
             f"The launch {_THIRD_PERSON[worst.direction]} each sector of {worst.array} {times} "

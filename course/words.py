@@ -447,6 +447,11 @@ _RESULTS = {
 #: Why an answer is wrong, said only where the pattern is exact.
 _PATTERNS = {
     "all_zero": Words("Every element is 0.", "Is the result stored, and not only computed?"),
+    "not_a_number": Words(
+        "Whatever is wrong is NaN.",
+        "NaN comes of inf - inf, inf / inf, 0 / 0 or 0 * inf, and stays: which line makes the "
+        "first one?",
+    ),
     "first_block_only": Words(
         "The first {count} elements are right, one block's worth, and all later ones are wrong.",
         "Does the index count blocks? cuda.threadIdx.x starts at 0 in each block.",

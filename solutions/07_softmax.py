@@ -112,9 +112,9 @@ print("right:", torch.equal(out, x.max(dim=1).values))
 # Three things to notice.
 #
 # - **`other=-float("inf")`**. The last tile sticks out of the row: 2,000 is 3 tiles of 512 and 464
-#   more. A masked lane gets `other`, and takes part in the reduction. So `other` has to be a value
-#   that changes nothing: -inf for a maximum, 0 for a sum. A 0 in a maximum is wrong as soon as all
-#   logits are negative.
+#   more. A masked element gets `other`, and takes part in the reduction. So `other` has to be a
+#   value that changes nothing: -inf for a maximum, 0 for a sum. A 0 in a maximum is wrong as soon
+#   as all logits are negative.
 # - **`top` is one number** and `x` a block of 512. `tl.maximum` takes two values and gives the
 #   larger; `tl.max` takes one block and gives its largest element.
 # - **`top` keeps its type** through the loop. It begins as a float, and a float comes back. A sum
@@ -131,8 +131,8 @@ prediction = ...
 compare(prediction, row_max_traffic.loads.sectors, "load sectors")
 
 # %% [markdown]
-# 8,000 bytes a row are 250 sectors. Masked lanes ask for nothing: a **pass** over the row costs its
-# bytes, whatever BLOCK is.
+# 8,000 bytes a row are 250 sectors. Masked elements ask for nothing: a **pass** over the row costs
+# its bytes, whatever BLOCK is.
 #
 # Softmax by its formula takes three passes. The sum needs m, so it cannot begin before the whole
 # row has been seen. The quotient needs s, with the same consequence:
@@ -566,7 +566,7 @@ ex.softmax_one_pass.check(softmax_one_pass)
 #
 # - Why softmax subtracts the row's maximum, and what -inf means as a logit and in a whole row.
 # - **Reductions** along a row that is longer than a block: what `other` has to be, and why a
-#   masked lane costs no bytes.
+#   masked element costs no bytes.
 # - **Online softmax**: the pair (top, total), the factor exp(top - new_top), why it is safe, and
 #   why pairs can be merged in any order.
 # - When a pass over the data is bytes from DRAM, and when a cache makes it free.

@@ -153,9 +153,9 @@ ex.rmsnorm.check(rmsnorm)
 # %% [markdown]
 # <details><summary>What if D is no power of two?</summary>
 # <p>A block in Triton is always a power of two long, so a row of 1,000 sits in a block of 1,024.
-# The lanes past D load <code>other=0.0</code>, which adds nothing to a sum of squares; and the mean
-# is divided by D, not by BLOCK. A row of 1,025 would take a block of 2,048, half of it empty: it
-# costs registers, and no bytes.</p>
+# The elements past D load <code>other=0.0</code>, which adds nothing to a sum of squares; and the
+# mean is divided by D, not by BLOCK. A row of 1,025 would take a block of 2,048, half of it empty:
+# it costs registers, and no bytes.</p>
 # </details>
 #
 # ## 2. What `tl.sum` does
@@ -365,8 +365,8 @@ for centre in (0, 100, 1000, 10000):
 # warp by warp, block by block.</p>
 # </details>
 #
-# One trap is left. The lanes past D hold 0, which is right for the mean. But after the subtraction
-# they hold *-mean*, and their squares would be added to the variance.
+# One trap is left. The elements past D hold 0, which is right for the mean. But after the
+# subtraction they hold *-mean*, and their squares would be added to the variance.
 #
 # ### Weights for several rows
 #
@@ -488,7 +488,7 @@ compare(prediction, 16 * 4096 * 4 // 32 + 16 + 16, "load sectors")
 #
 # Four things deserve care:
 #
-# - **The ragged end.** A lane past V must add nothing: exp of what is 0?
+# - **The ragged end.** An element past V must add nothing: exp of what is 0?
 # - **-inf.** A token that is not allowed gets the logit -inf, and exp(-inf) = 0 is right. But while
 #   *all* logits so far are -inf, so is the maximum, and -inf - (-inf) is NaN.
 # - **Padding.** Vocabularies are padded, so that rows begin at a sector and loads can be wide:

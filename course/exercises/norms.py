@@ -92,7 +92,7 @@ rmsnorm = KernelExercise(
     hints=(
         "The whole row fits into one block: load it once, with a mask, and everything that "
         "follows works on registers.",
-        "What does the load give for the lanes past D? It must add nothing to the sum, and the "
+        "What does the load give for the elements past D? It must add nothing to the sum, and the "
         "mean has D terms, not BLOCK.",
         "x.to(tl.float32) before the square, not after the sum. Then one line for the scale, "
         "tl.rsqrt(... + eps), and one for the store: what stands under the root?",
@@ -159,7 +159,7 @@ layernorm = KernelExercise(
         "A tile of ROWS x BLOCK: rows[:, None] * D + columns[None, :]. Two masks: rows below M, "
         "columns below D. Sums go along axis 1.",
         "The variance is the mean of (x - mean)**2, from the same registers: subtract first. Where "
-        "a lane has no element, x - mean is -mean, not 0.",
+        "the row has no element, x - mean is -mean, not 0.",
         "tl.where(mask, x - mean[:, None], 0.0) is the centred tile. Its square summed along axis "
         "1, divided by the number of elements: which number is that?",
     ),

@@ -101,7 +101,7 @@ softmax_three_pass = KernelExercise(
     hints=(
         "Three loops over the tiles of the row, one after the other: `for start in range(0, N, "
         "BLOCK)`. The first finds m, the second s, the third stores. Each loads the row again.",
-        "Lanes past the end of the row: which value is never the largest, and has the weight 0? "
+        "Elements past the end of the row: which value is never the largest, and has the weight 0? "
         "Give it to tl.load as `other`.",
         "In a row of -inf alone m is -inf, and -inf - -inf is nan. After the first loop, "
         "tl.where(m == -float('inf'), 0.0, m) is safe to subtract. Then s is 0 for such a row, "

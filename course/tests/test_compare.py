@@ -209,3 +209,21 @@ def test_the_poison_is_not_taken_for_a_right_nan():
     expected = np.array([np.nan, np.nan])
     got = np.array([np.nan, poison(np.dtype("float32"))], np.float32)
     assert close(got, expected, expected, 1e-5, 1e-5).tolist() == [True, False]
+
+
+def test_nan_that_a_kernel_stored_has_a_sentence_of_its_own():
+    expected = np.linspace(1.0, 2.0, 16)
+    got = expected.astype(np.float32)
+    got[3:7] = np.nan
+    limits = (1e-5, 0.0)
+    found = mistake("out", got, expected, expected, limits, (4,), (4,))
+    assert found is not None
+    assert (found.message_id, found.pattern_id) == ("wrong_value", "not_a_number")
+    got[9] = 0.0
+    found = mistake("out", got, expected, expected, limits, (4,), (4,))
+    assert found is not None
+    assert found.pattern_id == ""
+    unwritten = np.full(16, poison(np.dtype(np.float32)), np.float32)
+    found = mistake("out", unwritten, expected, expected, limits, (4,), (4,))
+    assert found is not None
+    assert (found.message_id, found.pattern_id) == ("never_written", "")
