@@ -599,6 +599,45 @@ def attend_one_query(q, k, v):
     return (torch.softmax(scores, 1)[:, None] @ v)[:, 0]
 
 
+# %% attend_one_query keys_down_the_columns -> PASS
+# The tile turned: a key is a column, and the sums go along the other axis.
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def one_query(q, k, v, out, N, head_stride, row_stride, D: tl.constexpr, BC: tl.constexpr):
+    head = tl.program_id(0)
+    d = tl.arange(0, D)
+    query = tl.load(q + head * D + d).to(tl.float32)
+    m = float("-inf")
+    total = 0.0
+    acc = tl.zeros((D,), tl.float32)
+    for start in range(0, N, BC):
+        rows = start + tl.arange(0, BC)
+        inside = rows < N
+        place = head * head_stride + rows[None, :] * row_stride + d[:, None]
+        keys = tl.load(k + place, mask=inside[None, :], other=0.0).to(tl.float32)
+        values = tl.load(v + place, mask=inside[None, :], other=0.0).to(tl.float32)
+        scores = tl.sum(query[:, None] * keys, 0) * D**-0.5
+        scores = tl.where(inside, scores, float("-inf"))
+        m_new = tl.maximum(m, tl.max(scores, 0))
+        rescale = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new)
+        total = total * rescale + tl.sum(weights, 0)
+        acc = acc * rescale + tl.sum(weights[None, :] * values, 1)
+        m = m_new
+    tl.store(out + head * D + d, acc / total)
+
+
+def attend_one_query(q, k, v):  # q: (H, D), k and v: (H, N, D)
+    H, N, D = k.shape
+    out = torch.empty((H, D), device=q.device, dtype=q.dtype)
+    one_query[(H,)](q, k, v, out, N, k.stride(0), k.stride(1), D=D, BC=64)
+    return out
+
+
 # %% attend_one_query keys_128_at_a_time -> PASS
 # A larger tile, eight warps, and the scale folded into the query.
 import torch
@@ -1799,9 +1838,7 @@ def flash_forward(q, k, v):
     H, N, D = q.shape
     out = torch.empty((H, N, D), device=q.device, dtype=q.dtype)
     grid = (triton.cdiv(N, BR), H)
-    attend_tile[grid](
-        q, k, v, out, N, q.stride(0), q.stride(1), D=D, BR=BR, BC=BC, num_warps=8
-    )
+    attend_tile[grid](q, k, v, out, N, q.stride(0), q.stride(1), D=D, BR=BR, BC=BC, num_warps=8)
     return out
 
 
@@ -1859,6 +1896,111 @@ def attend_tile(
 
 
 def flash_forward(q, k, v):
+    H, N, D = q.shape
+    out = torch.empty((H, N, D), device=q.device, dtype=q.dtype)
+    grid = (triton.cdiv(N, BR), H)
+    attend_tile[grid](q, k, v, out, N, q.stride(0), q.stride(1), D=D, BR=BR, BC=BC, num_warps=8)
+    return out
+
+
+# %% flash_forward products_summed_by_hand -> PASS
+# The second product without tl.dot: a block of three axes, summed over the keys.
+import torch
+import triton
+import triton.language as tl
+
+BR = 64  # queries of a program
+BC = 16  # keys at a time
+
+
+@triton.jit
+def attend_tile(
+    q, k, v, out, N, head_stride, row_stride, D: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr
+):
+    head = tl.program_id(1)
+    q += head * head_stride  # from here on pointers to this head
+    k += head * head_stride
+    v += head * head_stride
+    d = tl.arange(0, D)
+    rows = tl.program_id(0) * BR + tl.arange(0, BR)
+    asked = rows[:, None] < N
+    queries = tl.load(q + rows[:, None] * row_stride + d, mask=asked, other=0.0)
+    m = tl.full((BR,), float("-inf"), tl.float32)
+    total = tl.zeros((BR,), tl.float32)
+    acc = tl.zeros((BR, D), tl.float32)
+    for start in range(0, N, BC):
+        columns = start + tl.arange(0, BC)
+        place = columns[:, None] * row_stride + d
+        there = columns[:, None] < N
+        keys = tl.load(k + place, mask=there, other=0.0)
+        values = tl.load(v + place, mask=there, other=0.0)
+        scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * D**-0.5
+        scores = tl.where(columns < N, scores, float("-inf"))
+        m_new = tl.maximum(m, tl.max(scores, 1))
+        rescale = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new[:, None])
+        total = total * rescale + tl.sum(weights, 1)
+        products = tl.sum(weights[:, :, None] * values.to(tl.float32)[None, :, :], 1)
+        acc = acc * rescale[:, None] + products
+        m = m_new
+    place = (head * N + rows[:, None]) * D + d
+    tl.store(out + place, acc / total[:, None], mask=asked)
+
+
+def flash_forward(q, k, v):  # each (H, N, D)
+    H, N, D = q.shape
+    out = torch.empty((H, N, D), device=q.device, dtype=q.dtype)
+    grid = (triton.cdiv(N, BR), H)
+    attend_tile[grid](q, k, v, out, N, q.stride(0), q.stride(1), D=D, BR=BR, BC=BC, num_warps=8)
+    return out
+
+
+# %% flash_forward keys_from_the_last -> PASS
+# The tiles of keys in reverse order: what is known of a part can be merged in any order.
+import torch
+import triton
+import triton.language as tl
+
+BR = 64  # queries of a program
+BC = 32  # keys at a time
+
+
+@triton.jit
+def attend_tile(
+    q, k, v, out, N, head_stride, row_stride, D: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr
+):
+    head = tl.program_id(1)
+    q += head * head_stride  # from here on pointers to this head
+    k += head * head_stride
+    v += head * head_stride
+    d = tl.arange(0, D)
+    rows = tl.program_id(0) * BR + tl.arange(0, BR)
+    asked = rows[:, None] < N
+    queries = tl.load(q + rows[:, None] * row_stride + d, mask=asked, other=0.0)
+    m = tl.full((BR,), float("-inf"), tl.float32)
+    total = tl.zeros((BR,), tl.float32)
+    acc = tl.zeros((BR, D), tl.float32)
+    last = tl.cdiv(N, BC) - 1
+    for t in range(last + 1):
+        columns = (last - t) * BC + tl.arange(0, BC)
+        place = columns[:, None] * row_stride + d
+        there = columns[:, None] < N
+        keys = tl.load(k + place, mask=there, other=0.0)
+        values = tl.load(v + place, mask=there, other=0.0)
+        scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * D**-0.5
+        scores = tl.where(columns < N, scores, float("-inf"))
+        m_new = tl.maximum(m, tl.max(scores, 1))
+        rescale = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new[:, None])
+        total = total * rescale + tl.sum(weights, 1)
+        products = tl.dot(weights.to(values.dtype), values, input_precision="ieee")
+        acc = acc * rescale[:, None] + products
+        m = m_new
+    place = (head * N + rows[:, None]) * D + d
+    tl.store(out + place, acc / total[:, None], mask=asked)
+
+
+def flash_forward(q, k, v):  # each (H, N, D)
     H, N, D = q.shape
     out = torch.empty((H, N, D), device=q.device, dtype=q.dtype)
     grid = (triton.cdiv(N, BR), H)
@@ -2030,8 +2172,20 @@ import triton.language as tl
 
 
 @triton.jit
-def _fwd(Q, K, V, Out, n_ctx, qk_scale, sz, sm, n_tiles, HEAD_DIM: tl.constexpr,
-         BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+def _fwd(
+    Q,
+    K,
+    V,
+    Out,
+    n_ctx,
+    qk_scale,
+    sz,
+    sm,
+    n_tiles,
+    HEAD_DIM: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
     pid = tl.program_id(0)
     z = pid // n_tiles
     t = pid % n_tiles
@@ -2069,8 +2223,21 @@ def flash_forward(q, k, v):
     out = torch.empty(q.shape, device=q.device, dtype=q.dtype)
     tiles = triton.cdiv(n, 64)
     scale = dim**-0.5 * 1.4426950408889634
-    _fwd[(tiles * heads,)](q, k, v, out, n, scale, q.stride(0), q.stride(1), tiles,
-                           HEAD_DIM=dim, BLOCK_M=64, BLOCK_N=32, num_warps=8)
+    _fwd[(tiles * heads,)](
+        q,
+        k,
+        v,
+        out,
+        n,
+        scale,
+        q.stride(0),
+        q.stride(1),
+        tiles,
+        HEAD_DIM=dim,
+        BLOCK_M=64,
+        BLOCK_N=32,
+        num_warps=8,
+    )
     return out
 
 
@@ -2927,8 +3094,20 @@ T = 64
 
 
 @triton.jit
-def step(queries, k, v, columns, rows, there, of_row, m, total, acc,
-         D: tl.constexpr, DIAGONAL: tl.constexpr):
+def step(
+    queries,
+    k,
+    v,
+    columns,
+    rows,
+    there,
+    of_row,
+    m,
+    total,
+    acc,
+    D: tl.constexpr,
+    DIAGONAL: tl.constexpr,
+):
     d = tl.arange(0, D)
     keys = tl.load(k + columns[:, None] * of_row + d, mask=there[:, None], other=0.0)
     values = tl.load(v + columns[:, None] * of_row + d, mask=there[:, None], other=0.0)
@@ -2960,8 +3139,9 @@ def attend(q, k, v, out, N, of_head, of_row, D: tl.constexpr, T: tl.constexpr):
     acc = tl.zeros((T, D), tl.float32)
     for t in range(0, tile):
         columns = t * T + tl.arange(0, T)
-        m, total, acc = step(queries, k, v, columns, rows, columns < N, of_row,
-                             m, total, acc, D, False)
+        m, total, acc = step(
+            queries, k, v, columns, rows, columns < N, of_row, m, total, acc, D, False
+        )
     m, total, acc = step(queries, k, v, rows, rows, inside, of_row, m, total, acc, D, True)
     place = (head * N + rows[:, None]) * D + d
     tl.store(out + place, acc / total[:, None], mask=inside[:, None])
@@ -2970,9 +3150,7 @@ def attend(q, k, v, out, N, of_head, of_row, D: tl.constexpr, T: tl.constexpr):
 def flash_causal(q, k, v):
     H, N, D = q.shape
     out = torch.empty((H, N, D), device=q.device, dtype=q.dtype)
-    attend[(triton.cdiv(N, T), H)](
-        q, k, v, out, N, q.stride(0), q.stride(1), D=D, T=T, num_warps=8
-    )
+    attend[(triton.cdiv(N, T), H)](q, k, v, out, N, q.stride(0), q.stride(1), D=D, T=T, num_warps=8)
     return out
 
 
@@ -3565,8 +3743,20 @@ import triton.language as tl
 
 @triton.jit
 def attend_chunk(
-    q, k, v, out, parts, greatest, totals, N, head_stride, row_stride,
-    D: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr, BC: tl.constexpr,
+    q,
+    k,
+    v,
+    out,
+    parts,
+    greatest,
+    totals,
+    N,
+    head_stride,
+    row_stride,
+    D: tl.constexpr,
+    CHUNK: tl.constexpr,
+    CHUNKS: tl.constexpr,
+    BC: tl.constexpr,
 ):
     chunk = tl.program_id(0)
     chunks = tl.num_programs(0)
@@ -3612,8 +3802,20 @@ def flash_decode(q, k, v):
     totals = torch.empty((H, chunks), device=q.device, dtype=torch.float32)
     out = torch.empty((H, D), device=q.device, dtype=q.dtype)
     attend_chunk[(chunks, H)](
-        q, k, v, out, parts, greatest, totals, N, k.stride(0), k.stride(1),
-        D=D, CHUNK=256, CHUNKS=triton.next_power_of_2(chunks), BC=64,
+        q,
+        k,
+        v,
+        out,
+        parts,
+        greatest,
+        totals,
+        N,
+        k.stride(0),
+        k.stride(1),
+        D=D,
+        CHUNK=256,
+        CHUNKS=triton.next_power_of_2(chunks),
+        BC=64,
     )
     return out
 
@@ -4023,9 +4225,7 @@ import triton.language as tl
 
 
 @triton.jit
-def one_query(
-    q, k, v, out, N, R, head_stride, row_stride, D: tl.constexpr, BC: tl.constexpr
-):
+def one_query(q, k, v, out, N, R, head_stride, row_stride, D: tl.constexpr, BC: tl.constexpr):
     head = tl.program_id(0)
     d = tl.arange(0, D)
     query = tl.load(q + head * D + d).to(tl.float32)

@@ -843,6 +843,88 @@ def triton_matmul(A, B):  # A: (M, K) float16, B: (K, N) float16
     return C
 
 
+# %% triton_matmul added_to_twice -> WRONG_ANSWER
+# tl.dot has added `total` already, and += adds it once more.
+import torch
+import triton
+import triton.language as tl
+
+BM = 64  # rows of C that a program computes
+BN = 64  # columns of C that a program computes
+BK = 32
+
+
+@triton.jit
+def matmul_kernel(
+    A, B, C, M, N, K, am, ak, bk, bn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, K, BK):
+        steps = start + tl.arange(0, BK)
+        inside = (rows[:, None] < M) & (steps[None, :] < K)
+        a = tl.load(A + rows[:, None] * am + steps[None, :] * ak, inside, 0.0)
+        inside = (steps[:, None] < K) & (columns[None, :] < N)
+        b = tl.load(B + steps[:, None] * bk + columns[None, :] * bn, inside, 0.0)
+        total += tl.dot(a, b, total)
+    inside = (rows[:, None] < M) & (columns[None, :] < N)
+    tl.store(C + rows[:, None] * N + columns[None, :], total, inside)
+
+
+def triton_matmul(A, B):  # A: (M, K) float16, B: (K, N) float16
+    M, K = A.shape
+    N = B.shape[1]
+    C = torch.empty((M, N), dtype=torch.float32, device=A.device)
+    grid = (triton.cdiv(M, BM), triton.cdiv(N, BN))
+    am, ak = A.stride()
+    bk, bn = B.stride()
+    matmul_kernel[grid](A, B, C, M, N, K, am, ak, bk, bn, BM, BN, BK)
+    return C
+
+
+# %% triton_matmul places_wrapped_by_modulo -> PASS
+# No masks along M and N but at the store: places past the end wrap round, and are not stored.
+import torch
+import triton
+import triton.language as tl
+
+BM = 64  # rows of C that a program computes
+BN = 64  # columns of C that a program computes
+BK = 32
+
+
+@triton.jit
+def matmul_kernel(
+    A, B, C, M, N, K, am, ak, bk, bn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    row_at = rows % M
+    column_at = columns % N
+    total = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, K, BK):
+        steps = start + tl.arange(0, BK)
+        inside = steps[None, :] < K
+        a = tl.load(A + row_at[:, None] * am + steps[None, :] * ak, inside, 0.0)
+        inside = steps[:, None] < K
+        b = tl.load(B + steps[:, None] * bk + column_at[None, :] * bn, inside, 0.0)
+        total = tl.dot(a, b, total)
+    inside = (rows[:, None] < M) & (columns[None, :] < N)
+    tl.store(C + rows[:, None] * N + columns[None, :], total, inside)
+
+
+def triton_matmul(A, B):  # A: (M, K) float16, B: (K, N) float16
+    M, K = A.shape
+    N = B.shape[1]
+    C = torch.empty((M, N), dtype=torch.float32, device=A.device)
+    grid = (triton.cdiv(M, BM), triton.cdiv(N, BN))
+    am, ak = A.stride()
+    bk, bn = B.stride()
+    matmul_kernel[grid](A, B, C, M, N, K, am, ak, bk, bn, BM, BN, BK)
+    return C
+
+
 # %% triton_matmul tiles_of_128 -> PASS
 # A larger tile asks for half as much.
 import torch
@@ -932,8 +1014,9 @@ import triton.language as tl
 
 
 @triton.jit
-def walk(x, y, z, M, N, K, xm, xk, yk, yn, zm, zn,
-         TM: tl.constexpr, TN: tl.constexpr, TK: tl.constexpr):
+def walk(
+    x, y, z, M, N, K, xm, xk, yk, yn, zm, zn, TM: tl.constexpr, TN: tl.constexpr, TK: tl.constexpr
+):
     pid = tl.program_id(axis=0)
     across = tl.cdiv(N, TN)
     rm = (pid // across * TM + tl.arange(0, TM)) % M
@@ -952,8 +1035,9 @@ def walk(x, y, z, M, N, K, xm, xk, yk, yn, zm, zn,
         py += TK * yk
     rm = pid // across * TM + tl.arange(0, TM)
     rn = pid % across * TN + tl.arange(0, TN)
-    tl.store(z + zm * rm[:, None] + zn * rn[None, :], acc,
-             mask=(rm[:, None] < M) & (rn[None, :] < N))
+    tl.store(
+        z + zm * rm[:, None] + zn * rn[None, :], acc, mask=(rm[:, None] < M) & (rn[None, :] < N)
+    )
 
 
 def triton_matmul(A, B):
@@ -962,9 +1046,22 @@ def triton_matmul(A, B):
     C = torch.empty((M, N), device=A.device, dtype=torch.float32)
     grid = lambda meta: (triton.cdiv(M, meta["TM"]) * triton.cdiv(N, meta["TN"]),)
     walk[grid](
-        A, B, C, M, N, K,
-        A.stride(0), A.stride(1), B.stride(0), B.stride(1), C.stride(0), C.stride(1),
-        TM=64, TN=64, TK=64, num_warps=4,
+        A,
+        B,
+        C,
+        M,
+        N,
+        K,
+        A.stride(0),
+        A.stride(1),
+        B.stride(0),
+        B.stride(1),
+        C.stride(0),
+        C.stride(1),
+        TM=64,
+        TN=64,
+        TK=64,
+        num_warps=4,
     )
     return C
 
@@ -1625,7 +1722,6 @@ def bias_gelu_kernel(h, bias, out, N, size, BLOCK: tl.constexpr):
     tl.store(out + i, gelu(value), i < size)
 
 
-
 def matmul_epilogue(x, w, bias):  # x: (M, K), w: (K, N), bias: (N,), all float16
     M, K = x.shape
     N = w.shape[1]
@@ -1672,7 +1768,6 @@ def bias_gelu_kernel(h, bias, out, N, size, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     value = tl.load(h + i, i < size, 0.0) + tl.load(bias + i % N, i < size, 0.0).to(tl.float32)
     tl.store(out + i, gelu(value), i < size)
-
 
 
 def matmul_epilogue(x, w, bias):  # x: (M, K), w: (K, N), bias: (N,), all float16
@@ -2147,9 +2242,7 @@ BM, BN, BK = 64, 64, 32
 
 
 @triton.jit
-def linear_kernel(
-    x, w, b, h, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
-):
+def linear_kernel(x, w, b, h, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     columns = tl.program_id(1) * BN + tl.arange(0, BN)
     total = tl.zeros((BM, BN), tl.float32)
@@ -2945,7 +3038,9 @@ def quantised_matmul(x, w, scale):  # x: (M, K) float16, w: (K, N) int8, scale: 
     M, K = x.shape
     N = w.shape[1]
     out = torch.empty((M, N), dtype=torch.float32, device=x.device)
-    quantised_kernel[(triton.cdiv(N, BN), triton.cdiv(M, 16))](x, w, scale, out, M, N, K, 16, BN, BK)
+    quantised_kernel[(triton.cdiv(N, BN), triton.cdiv(M, 16))](
+        x, w, scale, out, M, N, K, 16, BN, BK
+    )
     return out
 
 
@@ -2983,7 +3078,9 @@ def quantised_matmul(x, w, scale):  # x: (M, K) float16, w: (K, N) int8, scale: 
     N = w.shape[1]
     out = torch.empty((M, N), dtype=torch.float32, device=x.device)
     rows = max(16, triton.next_power_of_2(M))
-    quantised_kernel[(triton.cdiv(N, BN),)](x, w.to(torch.float16), scale, out, M, N, K, rows, BN, BK)
+    quantised_kernel[(triton.cdiv(N, BN),)](
+        x, w.to(torch.float16), scale, out, M, N, K, rows, BN, BK
+    )
     return out
 
 
@@ -3430,7 +3527,9 @@ def part_kernel(A, B, C, M, N, K, length, BM: tl.constexpr, BN: tl.constexpr, BK
         b = tl.load(B + steps[:, None] * N + columns[None, :], inside, 0.0)
         total = tl.dot(a, b, total)
     inside = (rows[:, None] < M) & (columns[None, :] < N)
-    tl.atomic_add(C + rows[:, None] * N + columns[None, :], total.to(tl.float16).to(tl.float32), inside)
+    tl.atomic_add(
+        C + rows[:, None] * N + columns[None, :], total.to(tl.float16).to(tl.float32), inside
+    )
 
 
 def split_k(A, B):  # A: (M, K) float16, B: (K, N) float16
