@@ -1838,7 +1838,9 @@ def flash_forward(q, k, v):
     H, N, D = q.shape
     out = torch.empty((H, N, D), device=q.device, dtype=q.dtype)
     grid = (triton.cdiv(N, BR), H)
-    attend_tile[grid](q, k, v, out, N, q.stride(0), q.stride(1), D=D, BR=BR, BC=BC, num_warps=8)
+    attend_tile[grid](
+        q, k, v, out, N, q.stride(0), q.stride(1), D=D, BR=BR, BC=BC, num_warps=8
+    )
     return out
 
 
@@ -2172,20 +2174,8 @@ import triton.language as tl
 
 
 @triton.jit
-def _fwd(
-    Q,
-    K,
-    V,
-    Out,
-    n_ctx,
-    qk_scale,
-    sz,
-    sm,
-    n_tiles,
-    HEAD_DIM: tl.constexpr,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-):
+def _fwd(Q, K, V, Out, n_ctx, qk_scale, sz, sm, n_tiles, HEAD_DIM: tl.constexpr,
+         BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     pid = tl.program_id(0)
     z = pid // n_tiles
     t = pid % n_tiles
@@ -2223,21 +2213,8 @@ def flash_forward(q, k, v):
     out = torch.empty(q.shape, device=q.device, dtype=q.dtype)
     tiles = triton.cdiv(n, 64)
     scale = dim**-0.5 * 1.4426950408889634
-    _fwd[(tiles * heads,)](
-        q,
-        k,
-        v,
-        out,
-        n,
-        scale,
-        q.stride(0),
-        q.stride(1),
-        tiles,
-        HEAD_DIM=dim,
-        BLOCK_M=64,
-        BLOCK_N=32,
-        num_warps=8,
-    )
+    _fwd[(tiles * heads,)](q, k, v, out, n, scale, q.stride(0), q.stride(1), tiles,
+                           HEAD_DIM=dim, BLOCK_M=64, BLOCK_N=32, num_warps=8)
     return out
 
 
@@ -3094,20 +3071,8 @@ T = 64
 
 
 @triton.jit
-def step(
-    queries,
-    k,
-    v,
-    columns,
-    rows,
-    there,
-    of_row,
-    m,
-    total,
-    acc,
-    D: tl.constexpr,
-    DIAGONAL: tl.constexpr,
-):
+def step(queries, k, v, columns, rows, there, of_row, m, total, acc,
+         D: tl.constexpr, DIAGONAL: tl.constexpr):
     d = tl.arange(0, D)
     keys = tl.load(k + columns[:, None] * of_row + d, mask=there[:, None], other=0.0)
     values = tl.load(v + columns[:, None] * of_row + d, mask=there[:, None], other=0.0)
@@ -3139,9 +3104,8 @@ def attend(q, k, v, out, N, of_head, of_row, D: tl.constexpr, T: tl.constexpr):
     acc = tl.zeros((T, D), tl.float32)
     for t in range(0, tile):
         columns = t * T + tl.arange(0, T)
-        m, total, acc = step(
-            queries, k, v, columns, rows, columns < N, of_row, m, total, acc, D, False
-        )
+        m, total, acc = step(queries, k, v, columns, rows, columns < N, of_row,
+                             m, total, acc, D, False)
     m, total, acc = step(queries, k, v, rows, rows, inside, of_row, m, total, acc, D, True)
     place = (head * N + rows[:, None]) * D + d
     tl.store(out + place, acc / total[:, None], mask=inside[:, None])
@@ -3150,7 +3114,9 @@ def attend(q, k, v, out, N, of_head, of_row, D: tl.constexpr, T: tl.constexpr):
 def flash_causal(q, k, v):
     H, N, D = q.shape
     out = torch.empty((H, N, D), device=q.device, dtype=q.dtype)
-    attend[(triton.cdiv(N, T), H)](q, k, v, out, N, q.stride(0), q.stride(1), D=D, T=T, num_warps=8)
+    attend[(triton.cdiv(N, T), H)](
+        q, k, v, out, N, q.stride(0), q.stride(1), D=D, T=T, num_warps=8
+    )
     return out
 
 
@@ -3743,20 +3709,8 @@ import triton.language as tl
 
 @triton.jit
 def attend_chunk(
-    q,
-    k,
-    v,
-    out,
-    parts,
-    greatest,
-    totals,
-    N,
-    head_stride,
-    row_stride,
-    D: tl.constexpr,
-    CHUNK: tl.constexpr,
-    CHUNKS: tl.constexpr,
-    BC: tl.constexpr,
+    q, k, v, out, parts, greatest, totals, N, head_stride, row_stride,
+    D: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr, BC: tl.constexpr,
 ):
     chunk = tl.program_id(0)
     chunks = tl.num_programs(0)
@@ -3802,20 +3756,8 @@ def flash_decode(q, k, v):
     totals = torch.empty((H, chunks), device=q.device, dtype=torch.float32)
     out = torch.empty((H, D), device=q.device, dtype=q.dtype)
     attend_chunk[(chunks, H)](
-        q,
-        k,
-        v,
-        out,
-        parts,
-        greatest,
-        totals,
-        N,
-        k.stride(0),
-        k.stride(1),
-        D=D,
-        CHUNK=256,
-        CHUNKS=triton.next_power_of_2(chunks),
-        BC=64,
+        q, k, v, out, parts, greatest, totals, N, k.stride(0), k.stride(1),
+        D=D, CHUNK=256, CHUNKS=triton.next_power_of_2(chunks), BC=64,
     )
     return out
 
@@ -4225,7 +4167,9 @@ import triton.language as tl
 
 
 @triton.jit
-def one_query(q, k, v, out, N, R, head_stride, row_stride, D: tl.constexpr, BC: tl.constexpr):
+def one_query(
+    q, k, v, out, N, R, head_stride, row_stride, D: tl.constexpr, BC: tl.constexpr
+):
     head = tl.program_id(0)
     d = tl.arange(0, D)
     query = tl.load(q + head * D + d).to(tl.float32)

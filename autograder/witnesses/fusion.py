@@ -1014,9 +1014,8 @@ import triton.language as tl
 
 
 @triton.jit
-def walk(
-    x, y, z, M, N, K, xm, xk, yk, yn, zm, zn, TM: tl.constexpr, TN: tl.constexpr, TK: tl.constexpr
-):
+def walk(x, y, z, M, N, K, xm, xk, yk, yn, zm, zn,
+         TM: tl.constexpr, TN: tl.constexpr, TK: tl.constexpr):
     pid = tl.program_id(axis=0)
     across = tl.cdiv(N, TN)
     rm = (pid // across * TM + tl.arange(0, TM)) % M
@@ -1035,9 +1034,8 @@ def walk(
         py += TK * yk
     rm = pid // across * TM + tl.arange(0, TM)
     rn = pid % across * TN + tl.arange(0, TN)
-    tl.store(
-        z + zm * rm[:, None] + zn * rn[None, :], acc, mask=(rm[:, None] < M) & (rn[None, :] < N)
-    )
+    tl.store(z + zm * rm[:, None] + zn * rn[None, :], acc,
+             mask=(rm[:, None] < M) & (rn[None, :] < N))
 
 
 def triton_matmul(A, B):
@@ -1046,22 +1044,9 @@ def triton_matmul(A, B):
     C = torch.empty((M, N), device=A.device, dtype=torch.float32)
     grid = lambda meta: (triton.cdiv(M, meta["TM"]) * triton.cdiv(N, meta["TN"]),)
     walk[grid](
-        A,
-        B,
-        C,
-        M,
-        N,
-        K,
-        A.stride(0),
-        A.stride(1),
-        B.stride(0),
-        B.stride(1),
-        C.stride(0),
-        C.stride(1),
-        TM=64,
-        TN=64,
-        TK=64,
-        num_warps=4,
+        A, B, C, M, N, K,
+        A.stride(0), A.stride(1), B.stride(0), B.stride(1), C.stride(0), C.stride(1),
+        TM=64, TN=64, TK=64, num_warps=4,
     )
     return C
 
@@ -1722,6 +1707,7 @@ def bias_gelu_kernel(h, bias, out, N, size, BLOCK: tl.constexpr):
     tl.store(out + i, gelu(value), i < size)
 
 
+
 def matmul_epilogue(x, w, bias):  # x: (M, K), w: (K, N), bias: (N,), all float16
     M, K = x.shape
     N = w.shape[1]
@@ -1768,6 +1754,7 @@ def bias_gelu_kernel(h, bias, out, N, size, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     value = tl.load(h + i, i < size, 0.0) + tl.load(bias + i % N, i < size, 0.0).to(tl.float32)
     tl.store(out + i, gelu(value), i < size)
+
 
 
 def matmul_epilogue(x, w, bias):  # x: (M, K), w: (K, N), bias: (N,), all float16
@@ -2242,7 +2229,9 @@ BM, BN, BK = 64, 64, 32
 
 
 @triton.jit
-def linear_kernel(x, w, b, h, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def linear_kernel(
+    x, w, b, h, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     columns = tl.program_id(1) * BN + tl.arange(0, BN)
     total = tl.zeros((BM, BN), tl.float32)
@@ -3038,9 +3027,7 @@ def quantised_matmul(x, w, scale):  # x: (M, K) float16, w: (K, N) int8, scale: 
     M, K = x.shape
     N = w.shape[1]
     out = torch.empty((M, N), dtype=torch.float32, device=x.device)
-    quantised_kernel[(triton.cdiv(N, BN), triton.cdiv(M, 16))](
-        x, w, scale, out, M, N, K, 16, BN, BK
-    )
+    quantised_kernel[(triton.cdiv(N, BN), triton.cdiv(M, 16))](x, w, scale, out, M, N, K, 16, BN, BK)
     return out
 
 
@@ -3078,9 +3065,7 @@ def quantised_matmul(x, w, scale):  # x: (M, K) float16, w: (K, N) int8, scale: 
     N = w.shape[1]
     out = torch.empty((M, N), dtype=torch.float32, device=x.device)
     rows = max(16, triton.next_power_of_2(M))
-    quantised_kernel[(triton.cdiv(N, BN),)](
-        x, w.to(torch.float16), scale, out, M, N, K, rows, BN, BK
-    )
+    quantised_kernel[(triton.cdiv(N, BN),)](x, w.to(torch.float16), scale, out, M, N, K, rows, BN, BK)
     return out
 
 
@@ -3527,9 +3512,7 @@ def part_kernel(A, B, C, M, N, K, length, BM: tl.constexpr, BN: tl.constexpr, BK
         b = tl.load(B + steps[:, None] * N + columns[None, :], inside, 0.0)
         total = tl.dot(a, b, total)
     inside = (rows[:, None] < M) & (columns[None, :] < N)
-    tl.atomic_add(
-        C + rows[:, None] * N + columns[None, :], total.to(tl.float16).to(tl.float32), inside
-    )
+    tl.atomic_add(C + rows[:, None] * N + columns[None, :], total.to(tl.float16).to(tl.float32), inside)
 
 
 def split_k(A, B):  # A: (M, K) float16, B: (K, N) float16
