@@ -22,6 +22,7 @@ from course.faults import KernelFault, Outcome
 from course.tile.constants import require_few
 from course.tile.functions import Code, allowed_global
 from course.tile.operators import Operators, plain, said
+from course.tile.products import exact_by_default
 from course.tile.refusals import refusal
 from course.tile.run import Run
 from course.tile.semantic import Semantic
@@ -249,6 +250,8 @@ class Expressions(Operators):
                     extra["_semantic"] = self.semantic
                 if generator:
                     extra["_generator"] = self
+                if function is tl.dot:
+                    named = exact_by_default(len(args), named)
                 result = function(*args, **extra, **named)
                 return tl.tuple(result) if isinstance(result, tuple) else result
             if isinstance(owner, tl.constexpr) or function in _BUILTINS.values():

@@ -136,7 +136,7 @@ def _sentence(source: Source, target: int, found: Found) -> str | None:
         known = {**fields, "line": line, "detail": found.fields.get("detail", "")}
         return sentence("tile_elsewhere_refused", known)
     if found.fits:
-        return None
+        return sentence("tile_elsewhere_tf32", fields) if found.tf32 else None
     sizes = {"bytes": found.shared_bytes, "limit": gate.shared_limit(target)}
     return sentence("tile_elsewhere_shared", {**fields, **sizes})
 

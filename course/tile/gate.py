@@ -60,6 +60,7 @@ class Resources:
         shared_bytes: of each program.
         registers: of each thread; None where nobody asked the assembler.
         spill_bytes: of each thread, kept in local memory for want of registers; or None.
+        tf32: whether float32 goes to tensor cores as TF32, with 13 bits less.
     """
 
     target: int
@@ -67,6 +68,7 @@ class Resources:
     shared_bytes: int
     registers: int | None = None
     spill_bytes: int | None = None
+    tf32: bool = False
 
     @property
     def fits(self) -> bool:
@@ -262,7 +264,7 @@ def _compiled(source: Source, target: int, binary: bool) -> Found:
         assembly = compiler.to_ptx(source, target)
     except KernelFault as fault:
         return fault
-    made = Resources(target, assembly.warps, assembly.shared_bytes)
+    made = Resources(target, assembly.warps, assembly.shared_bytes, tf32=".tf32" in assembly.ptx)
     if not binary:
         return made
     try:

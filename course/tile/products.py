@@ -1,8 +1,9 @@
 """`tl.dot`: what tensor cores make of their inputs, and one product for many programs.
 
 From compute capability 8.0 on, tensor cores take float32 inputs as TF32: of the fraction's 23
-bits they read the upper 10. That is Triton's default there, and what this engine does. On older
-chips the same `tl.dot` is plain float32, which is closer still to the exact product.
+bits they read the upper 10. That is Triton's default there; on older chips the same `tl.dot` is
+plain float32. This engine multiplies float32 exactly unless the kernel asks for less by
+`input_precision`, and a check says so where the compiled kernel would not (`course.tile.gate`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ def cut_to_tf32(values: np.ndarray) -> np.ndarray:
     """float32 values as a tensor core reads them: the lower 13 bits of the fraction are dropped."""
     return (np.ascontiguousarray(values, np.float32).view(np.uint32) & _TF32_BITS).view(np.float32)
 
+
+#: Arguments of `tl.dot` that stand before `input_precision`.
+_BEFORE_PRECISION = 3
 
 #: How a float32 input is taken, by `input_precision`: the narrower format, and in how many
 #: pieces. Two pieces hold twice the bits; products of two small pieces are left out.
@@ -65,6 +69,14 @@ def product_of(a: np.ndarray, b: np.ndarray, precision: str) -> np.ndarray:
         rest = rest + _matmul(left[i], right[j])
     # an infinity times a piece of 0 is no number; the compiled code makes a 0 of it, too
     return np.nan_to_num(rest, nan=0.0, posinf=np.inf, neginf=-np.inf) + _matmul(left[0], right[0])
+
+
+def exact_by_default(given: int, named: dict[str, Any]) -> dict[str, Any]:
+    """The arguments by name of a `tl.dot` with `given` ones by place: exact, if none says how."""
+    chosen = [named.get("input_precision"), named.get("allow_tf32")]
+    if given > _BEFORE_PRECISION or any(getattr(c, "value", c) is not None for c in chosen):
+        return named
+    return {**named, "input_precision": "ieee"}
 
 
 def _matmul(left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -174,6 +174,11 @@ TILE: dict[str, tuple[str, str]] = {
         "bytes of shared memory, and there are {limit}.",
         "Smaller blocks would run there, too.",
     ),
+    "tile_elsewhere_tf32": (
+        "On an {gpu} (compute capability {target}) `{kernel}` multiplies float32 as TF32, with a "
+        "fraction of 10 bits instead of 23. Here, as on a T4, tl.dot is exact.",
+        'Say `input_precision="ieee"` in tl.dot where float32 has to stay float32.',
+    ),
     "triton_global": (
         "`{name}` stands outside the kernel and is no constant of Triton's|: it is {got}|.",
         "Write `{name}: tl.constexpr = ...` as a parameter, or `{name} = tl.constexpr(...)` "
@@ -388,12 +393,6 @@ INSTEAD: dict[str, tuple[str, str]] = {
         "{array}[{index}]: expected {expected}, your kernel gave {got}|; {wrong} of {total} "
         "elements are wrong|.",
         _FOLLOW,
-    ),
-    "low_precision": (
-        "The result is right to about {digits} digits: {array} is {dtype}, and a lower "
-        "precision was used on the way.",
-        "Which value on the way has fewer bits than {dtype}? `tl.dot` drops 13 bits of float32 "
-        'inputs (TF32) unless it is told `input_precision="ieee"`.',
     ),
     "wrong_scalar": ("{array}: expected {expected}, your kernel gave {got}.", _FOLLOW),
     "too_much_traffic": (

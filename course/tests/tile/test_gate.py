@@ -305,6 +305,23 @@ def turns(a_ptr, out_ptr, N: tl.constexpr):
     tl.store(out_ptr + at[:, None] + at[None, :] * N, a)
 
 
+@triton.jit
+def product(a_ptr, out_ptr, N: tl.constexpr, PRECISION: tl.constexpr):
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    a = tl.load(a_ptr + at)
+    tl.store(out_ptr + at, tl.dot(a, a, input_precision=PRECISION))
+
+
+def test_a_gpu_that_multiplies_float32_as_tf32_is_named():
+    square = torch.zeros(32, 32)
+    arguments = (square, square.clone())
+    found = found_in_the_background("t", (product, arguments, {"N": 32, "PRECISION": None}))
+    assert [finding.target for finding in found] == [90]
+    assert "multiplies float32 as TF32" in found[0].sentence
+    asked = (product, arguments, {"N": 32, "PRECISION": "ieee"})
+    assert found_in_the_background("t", asked) == []
+
+
 def test_what_a_t4_cannot_hold_is_told_once():
     square = torch.zeros(256, 256)
     launch = (turns, (square, square.clone()), {"N": 256, "num_warps": 8})

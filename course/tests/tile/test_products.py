@@ -26,12 +26,14 @@ def product(a, b, precision):
     return both(dot, [a, b, torch.zeros(len(a), len(a))], close=True, **constants)[0][2]
 
 
-def test_by_default_the_lower_13_bits_of_the_fraction_are_dropped():
+def test_tf32_drops_the_lower_13_bits_of_the_fraction_and_the_default_none():
     a = torch.eye(16) * torch.tensor(
         [1 + 2.0**-10, 1 + 2.0**-11, -(1 + 2.0**-10 + 2.0**-11)] * 5 + [3.0]
     ).unsqueeze(1)
-    (_, _, out), _ = both(dot_by_default, [a, torch.eye(16), torch.zeros(16, 16)], M=16)
-    assert out.diagonal()[:3].tolist() == [1 + 2.0**-10, 1, -(1 + 2.0**-10)]
+    cut = product(a, torch.eye(16), "tf32")
+    assert cut.diagonal()[:3].tolist() == [1 + 2.0**-10, 1, -(1 + 2.0**-10)]
+    (_, _, exact), _ = both(dot_by_default, [a, torch.eye(16), torch.zeros(16, 16)], M=16)
+    assert torch.equal(exact, a)
     assert torch.equal(product(a, torch.eye(16), "ieee"), a)
 
 
