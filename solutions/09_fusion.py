@@ -162,7 +162,7 @@ print(sums)
 # with the fraction cut to 10 bits, about as exact as float16. On an H200 some results came out
 # 2.8 % off that way (K = 512, relative to 1 + |expected|). A T4 (7.5) has no TF32: there, and in
 # this course's engine, the same `tl.dot` is float32 arithmetic, and a check tells you that a newer
-# GPU would cut. Ask for it with `input_precision="tf32"`, and the engine is 2.8 % off, too. Ask with
+# GPU would cut. Ask for it with `input_precision="tf32"`, and the engine is 2.8 % off, too. Say
 # `tl.dot(a, b, total, input_precision="ieee")` for float32 everywhere, without tensor cores.
 # State what you mean whenever your inputs are float32. With float16 inputs it changes nothing.
 #
