@@ -11,12 +11,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import triton
 import triton.language as tl
 
 from course.faults import Outcome
 from course.tile.expressions import Expressions, plain
 from course.tile.groups import taken
 from course.tile.values import Value
+
+#: Before 3.9 `disable_licm` is for LLVM alone, and Triton itself moves loads out of the loop.
+HEARS_DISABLE_LICM = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 9)
 
 #: programs that left a loop, with their variables
 Waiting = list[tuple[np.ndarray, dict[str, Any]]]
@@ -93,7 +97,8 @@ class Loops(Expressions):
             self._unrolled(node, *_bounds(args, named))
         elif kind is range or kind is tl.range:
             self._no_return(node)
-            self._counted(node, *_bounds(args, named))
+            stays = HEARS_DISABLE_LICM and bool(plain(named.get("disable_licm")))
+            self._counted(node, *_bounds(args, named), stays)
         else:
             raise self.refuse("a loop over something other than range or tl.static_range", node)
 
@@ -107,7 +112,7 @@ class Loops(Expressions):
             if not self.run.count:
                 return
 
-    def _counted(self, node: ast.For, start: Any, stop: Any, step: Any) -> None:
+    def _counted(self, node: ast.For, start: Any, stop: Any, step: Any, stays: bool) -> None:
         semantic, name = self.semantic, node.target.id  # type: ignore[attr-defined]
         bounds = [semantic.to_tensor(plain(bound)) for bound in (start, stop, step)]
         for bound in bounds:
@@ -124,7 +129,7 @@ class Loops(Expressions):
         low, by = low.reshape(-1), by.reshape(-1)
         merging = self.run.merging
         numbers = [bound.handle.number for bound in bounds]
-        moved = merging.quiet(node, self.frame.code.scope)
+        moved = not stays and merging.quiet(node, self.frame.code.scope)
         kept = merging.of_loop(node, numbers) if moved else None
         waiting: Waiting = []
         self.at(node)

@@ -5,6 +5,7 @@ Each of these got a sentence before that was not true of it, or a next step that
 
 import numpy as np
 import pytest
+import triton
 
 from course import exercises
 from course import exercises as ex
@@ -195,7 +196,12 @@ def verdict(cell: str):
     return found
 
 
-@pytest.mark.parametrize("what", ATTEMPTS)
+#: What Triton takes from 3.9 on, so that there it is told otherwise.
+TAKEN_FROM_3_9 = {"no brackets around comparisons", "a sum in float16"}
+LATER = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 9)
+
+
+@pytest.mark.parametrize("what", sorted(ATTEMPTS.keys() - (TAKEN_FROM_3_9 if LATER else set())))
 def test_a_first_attempt_is_told_what_is_wrong_and_what_to_do(what):
     cell, old, new, line, said, step = ATTEMPTS[what]
     assert old in cell
