@@ -118,6 +118,21 @@ def power(base: Lanes, exponent: Lanes) -> Lanes:
     return np.power(base, exponent.astype(base.dtype))
 
 
+def _on_integers(function: Callable[[Lanes, Lanes], Lanes]) -> Callable[[Lanes, Lanes], Lanes]:
+    """For a name that is an integer here, though lanes that have returned left a float in it."""
+
+    def whole(values: Lanes) -> Lanes:
+        if values.dtype.kind != "f":
+            return values
+        with np.errstate(invalid="ignore"):
+            return values.astype(np.int64)
+
+    def run(left: Lanes, right: Lanes) -> Lanes:
+        return function(whole(left), whole(right))
+
+    return run
+
+
 #: operators by `operator` function; operands come cast to the overload's types
 BINARY: dict[Callable[..., Any], Callable[[Lanes, Lanes], Lanes]] = {
     operator.add: np.add,
@@ -128,11 +143,11 @@ BINARY: dict[Callable[..., Any], Callable[[Lanes, Lanes], Lanes]] = {
     operator.mod: modulo,
     operator.pow: power,
     # NumPy and the GPU agree that a shift by all bits or more leaves 0, or the sign.
-    operator.lshift: np.left_shift,
-    operator.rshift: np.right_shift,
-    operator.and_: np.bitwise_and,
-    operator.or_: np.bitwise_or,
-    operator.xor: np.bitwise_xor,
+    operator.lshift: _on_integers(np.left_shift),
+    operator.rshift: _on_integers(np.right_shift),
+    operator.and_: _on_integers(np.bitwise_and),
+    operator.or_: _on_integers(np.bitwise_or),
+    operator.xor: _on_integers(np.bitwise_xor),
     operator.eq: np.equal,
     operator.ne: np.not_equal,
     operator.lt: np.less,

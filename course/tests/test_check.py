@@ -411,3 +411,22 @@ def test_the_steps_before_a_kernel_counts_as_endless_follow_what_the_exercise_al
 
     assert limit() == limit(longest_warp="100") == 5_000 + 8 * 512
     assert limit(longest_warp="100 * N") == 256_000
+
+
+@pytest.mark.parametrize("operator", ["<<", ">>", "&", "|", "^"])
+def test_lanes_that_returned_leave_no_float_in_a_whole_number(operator):
+    cell = f"""
+from numba import cuda
+
+@cuda.jit
+def vector_add(a, b, c):
+    i = cuda.grid(1)
+    x = 1
+    y = 0.5
+    while x < i:
+        x = min(y, i)
+        return
+    x = i {operator} x
+"""
+    found = check_source(ex.vector_add, cell)
+    assert found.outcome is Outcome.WRONG_ANSWER, found.internal_error
