@@ -293,8 +293,8 @@ print("right to left:", merge(pairs[0], merge(pairs[1], pairs[2])))
 print("another order:", merge(merge(pairs[2], pairs[0]), pairs[1]))
 
 # %% [markdown]
-# So each lane may keep a pair of its own and merge at the end, or several programs may share a row.
-# An element is such a pair, too: (x, 1).
+# So each element of a block may keep a pair of its own, with one merge at the end, or several
+# programs may share a row. An element of the row is such a pair, too: (x, 1).
 #
 # With m and s from one pass, a second pass stores the result. Two loads of each element, not three:
 
@@ -349,9 +349,9 @@ ex.softmax_online.check(softmax_online)
 #
 # <details><summary>The reduction in the loop</summary>
 # <p>Your loop probably has two reductions a turn, and each makes the warps of the program wait for
-# one another. If each lane keeps its own top and total, blocks of BLOCK values, the loop has none,
-# and the lanes are merged once after it. The price is an exp of each element for the factors. Both
-# ways are within the budget.</p>
+# one another. If top and total are blocks of BLOCK values, one pair for each element of the tile,
+# the loop has none, and the pairs are merged once after it. The price is an exp of each element for
+# the factors. Both ways are within the budget.</p>
 # </details>
 #
 # ## 4. When a pass is bytes

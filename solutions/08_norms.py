@@ -549,9 +549,9 @@ ex.cross_entropy.check(cross_entropy)
 #
 # <details><summary>Is a reduction in every step of the loop not slow?</summary>
 # <p>It is a few shuffles and two barriers for each BLOCK of logits, twice, and the loads of the
-# next step can be on their way meanwhile. One can do without: let each lane keep a maximum and a
-# sum of its own, and combine them once, after the loop, in a tree. A pair is more work to combine
-# than a number, so it is worth it for small blocks. Both ways pass.</p>
+# next step can be on their way meanwhile. One can do without: let each element of the block keep a
+# maximum and a sum of its own, and combine them once, after the loop, in a tree. A pair is more
+# work to combine than a number, so it is worth it for small blocks. Both ways pass.</p>
 # </details>
 #
 # ## 6. A row that does not fit

@@ -56,7 +56,7 @@ def test_no_words_are_kept_that_nothing_raises():
     code = "\n".join(
         path.read_text()
         for path in PACKAGE.rglob("*.py")
-        if "tests" not in path.parts and path.name != "words.py"
+        if "tests" not in path.parts and path.name not in ("words.py", "wording.py")
     )
     made = re.compile("|".join(MADE_FROM_PARTS))
     unused = [i for i in WORDS if f'"{i}"' not in code and not made.fullmatch(i)]
