@@ -10,7 +10,7 @@ import pytest
 import course
 from course.faults import KernelFault, Outcome
 from course.phrasing import shown
-from course.words import WORDS, next_step, sentence
+from course.words import WORDS, next_step, sentence, words_of
 
 PACKAGE = Path(course.__file__).parent
 #: functions that raise or build a fault: where their message id stands among the arguments
@@ -133,6 +133,12 @@ def test_a_missing_field_never_fails_and_leaves_no_brace_or_bar(message_id):
 @pytest.mark.parametrize("message_id", sorted(set(WORDS) - {"passed", "passed_numbers"}))
 def test_every_failure_has_a_next_step(message_id):
     assert WORDS[message_id].next
+
+
+@pytest.mark.parametrize("dialect", ["numba", "triton"])
+def test_bars_stand_in_pairs_and_so_never_for_themselves(dialect):
+    templates = {one: words_of(one, dialect) for one in WORDS}
+    assert [one for one, words in templates.items() for text in words if text.count("|") % 2] == []
 
 
 @pytest.mark.parametrize("value", [None, -1, 1.5, float("nan"), "x|{y}", (), (1, 2), [..., {}]])

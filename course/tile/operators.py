@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import triton
 import triton.language as tl
 
 from course.faults import KernelFault
@@ -40,6 +41,9 @@ _UNARY = {
     ast.Not: "__not__",
     ast.Invert: "__invert__",
 }
+
+#: Before 3.9 Triton refuses `0 <= x < n`.
+TAKES_CHAINS = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 9)
 
 
 def plain(value: Any) -> Any:
@@ -88,17 +92,26 @@ class Operators:
         return self.call(node, method, [right], {})
 
     def _compare(self, node: ast.Compare) -> Any:
-        if len(node.ops) != 1:
+        if len(node.ops) == 1:
+            return next(self._comparisons(node))
+        if not TAKES_CHAINS:
             raise self.refuse("a chain of comparisons; write two, joined by `&`", node)
-        left, right = self.value(node.left), self.value(node.comparators[0])
-        if isinstance(node.ops[0], ast.Is):
-            return tl.constexpr(plain(left) is plain(right))
-        if isinstance(node.ops[0], ast.IsNot):
-            return tl.constexpr(plain(left) is not plain(right))
-        name = _BINARY.get(type(node.ops[0]))
-        if name is None:
-            raise self.refuse(f"Triton has no comparison `{ast.unparse(node)}`", node)
-        return self._operator(node, name, left, right)
+        return self._all_or_any(node, "logical_and", self._comparisons(node))
+
+    def _comparisons(self, node: ast.Compare) -> Iterator[Any]:
+        """Each comparison of a chain, when it is asked for; what stands between two is met once."""
+        left = self.value(node.left)
+        for operation, comparator in zip(node.ops, node.comparators, strict=True):
+            right = self.value(comparator)
+            if isinstance(operation, ast.Is | ast.IsNot):
+                same = plain(left) is plain(right)
+                yield tl.constexpr(same == isinstance(operation, ast.Is))
+            else:
+                name = _BINARY.get(type(operation))
+                if name is None:
+                    raise self.refuse(f"Triton has no comparison `{ast.unparse(node)}`", node)
+                yield self._operator(node, name, left, right)
+            left = right
 
     def _unary(self, node: ast.UnaryOp) -> Any:
         operand = self.value(node.operand)
@@ -117,10 +130,13 @@ class Operators:
 
     def _boolean(self, node: ast.BoolOp) -> Any:
         name = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
+        return self._all_or_any(node, name, map(self.value, node.values))
+
+    def _all_or_any(self, node: ast.expr, name: str, values: Iterable[Any]) -> Any:
+        """All values, or one of them, the constants taken one by one as Python does."""
         tensors: list[Any] = []
         value: Any = None
-        for item in node.values:
-            value = self.value(item)
+        for value in values:
             if isinstance(value, tl.tensor):
                 tensors.append(value)
             elif bool(value) == (name == "logical_or"):

@@ -240,7 +240,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "multiplies element by element; a product of matrices is `tl.dot(a, b)`.",
     ),
     "tile_two_comparisons": (
-        "This line compares more than two values at once; `&` and `|` bind tighter than `<`.",
+        "This line compares more than two values at once; `&` binds tighter than `<`.",
         "Put each comparison in brackets: `(rows < M) & (columns < N)`.",
     ),
     "tile_dot_too_small": (

@@ -8,7 +8,10 @@ import torch
 import triton
 import triton.language as tl
 
+from course.faults import KernelFault
 from course.tests.tile.running import both, without_block_pointers
+from course.tile.gate import compile_for
+from course.tile.operators import TAKES_CHAINS
 
 
 @triton.jit
@@ -197,3 +200,32 @@ def test_programs_run_in_batches_so_that_memory_stays_bounded(monkeypatch):
     assert started == [3, 3, 3, 3, 3, 1]
     assert traffic == whole_traffic
     assert torch.equal(parts, whole.args[2])
+
+
+@triton.jit
+def between(x_ptr, out_ptr, low, high, N: tl.constexpr, EVEN: tl.constexpr):
+    at = tl.arange(0, 8)
+    inside = 0 <= at < N
+    x = tl.load(x_ptr + at, mask=inside, other=0)
+    if 0 < low <= high:
+        x += 10
+    if 1 < N < 2 <= low or 2 < N <= 7:
+        x += 100
+    if EVEN is not None is not N:
+        x += 1000
+    tl.store(out_ptr + at, tl.where(low <= x % 10 < high, x, -1), mask=inside)
+
+
+def test_comparisons_in_a_chain_are_taken_where_the_compiler_takes_them():
+    x, out = torch.arange(8, dtype=torch.int32), torch.zeros(8, dtype=torch.int32)
+    named = {"N": 7, "EVEN": True}
+    if not TAKES_CHAINS:
+        with pytest.raises(KernelFault, match="a chain of comparisons"):
+            both(between, [x, out, 2, 5], **named)
+        with pytest.raises(KernelFault, match="more than two values at once"):
+            compile_for(between, [x, out, 2, 5], named)
+        return
+    compile_for(between, [x, out, 2, 5], named)
+    (_, out, *_), _ = both(between, [x, out, 2, 5], **named)
+    kept = [x + 1110 if 2 <= x < 5 else -1 for x in range(7)]
+    assert out.tolist() == [*kept, 0]

@@ -165,7 +165,7 @@ ATTEMPTS = {
     ),
     "no brackets around comparisons": (
         MATMUL, "(rows[:, None] < M) & (steps[None, :] < K)", "rows[:, None] < M & steps < K", 13,
-        "bind tighter than `<`", "each comparison in brackets",
+        "`&` binds tighter than `<`", "each comparison in brackets",
     ),
     "too short a step": (MATMUL, "BK=32", "BK=8", 17, "K >= 16", "more steps along K"),
     "a sum in float16": (
