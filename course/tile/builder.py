@@ -238,6 +238,7 @@ class Builder(Arithmetic, Regions, Transfers):
 
     def create_print(self, prefix: str, hex_: bool, values: list[Value], is_signed: Any) -> None:
         """`tl.device_print`."""
+        self.run.memory.writes += 1  # as if it wrote: no load is moved across it
         self.run.print_values(prefix, hex_, values)
 
     def create_assert(self, condition: Value, message: str) -> None:
@@ -253,7 +254,8 @@ class Builder(Arithmetic, Regions, Transfers):
         """A hint to the compiler."""
 
     def create_barrier(self, *_: Any) -> None:
-        """Orders the threads of one program; here they have none."""
+        """Orders the threads of one program; here they have none, and no load is moved across."""
+        self.run.memory.writes += 1
 
     def create_loc(self, *_: Any) -> None:
         """Places in the source are kept by the walker."""

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import ModuleType
 from typing import Any
 
 import triton.language as tl
 from triton.runtime.jit import JITFunction
+
+#: No name: stands for a call.
+_CALL = "()"
 
 
 @dataclass
@@ -42,6 +47,24 @@ class Code:
             )
         return found
 
+    @cached_property
+    def returning(self) -> frozenset[ast.If]:
+        """Each `if` with a `return` under it."""
+        every = (node for statement in self.body for node in ast.walk(statement))
+        return frozenset(
+            node
+            for node in every
+            if isinstance(node, ast.If) and any(isinstance(n, ast.Return) for n in ast.walk(node))
+        )
+
+    @cached_property
+    def early_returns(self) -> list[set[str]]:
+        """What each of them asks for: names, and _CALL where it calls something."""
+        return [
+            _names(node.test) | {_CALL for n in ast.walk(node.test) if isinstance(n, ast.Call)}
+            for node in self.returning
+        ]
+
 
 def code_of(function: Any) -> Code:
     """The code of a jitted function, read once."""
@@ -59,6 +82,22 @@ def code_of(function: Any) -> Code:
         )
         function.__dict__["_course_code"] = found
     return found
+
+
+def stays_a_call(function: Any, constants: Collection[str] = ()) -> bool:
+    """Whether the compiler leaves calls of it in the code, and moves no load across one.
+
+    That is so where it is asked to, and for a `return` under an `if` on what is no constant.
+
+    Args:
+        constants: parameters that a call gives constants, besides those annotated `tl.constexpr`.
+    """
+    code = code_of(function)
+    if function.noinline or not code.own:
+        return bool(function.noinline)
+    constants = {p.name for p in function.params if p.is_constexpr}.union(constants)
+    unknown = {p.name for p in function.params}.union(*map(code.assigned, code.body)) - constants
+    return any(names & {*unknown, _CALL} for names in code.early_returns)
 
 
 def _first_line(function: Any) -> int:
@@ -180,7 +219,7 @@ _NOTHING = object()
 
 def writes(name: str) -> bool:
     """Whether a function of Triton's with this name writes to memory."""
-    return name in ("store", "scatter") or name.startswith("atomic_")
+    return name in ("store", "store_tensor_descriptor", "scatter") or name.startswith("atomic_")
 
 
 def _names(node: ast.AST) -> set[str]:

@@ -7,20 +7,18 @@ loop, where all meet again.
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import triton
 import triton.language as tl
 
 from course.faults import Outcome
 from course.tile.expressions import Expressions, plain
 from course.tile.groups import taken
 from course.tile.values import Value
-
-#: Before 3.9 `disable_licm` is for LLVM alone, and Triton itself moves loads out of the loop.
-HEARS_DISABLE_LICM = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 9)
+from course.tile.versions import HEARS_DISABLE_LICM
 
 #: programs that left a loop, with their variables
 Waiting = list[tuple[np.ndarray, dict[str, Any]]]
@@ -97,7 +95,7 @@ class Loops(Expressions):
             self._unrolled(node, *_bounds(args, named))
         elif kind is range or kind is tl.range:
             self._no_return(node)
-            stays = HEARS_DISABLE_LICM and bool(plain(named.get("disable_licm")))
+            stays = HEARS_DISABLE_LICM and kind is tl.range and _disables_licm(args, named)
             self._counted(node, *_bounds(args, named), stays)
         else:
             raise self.refuse("a loop over something other than range or tl.static_range", node)
@@ -160,6 +158,11 @@ class Loops(Expressions):
 def known_at_run_time(condition: Any) -> bool:
     """Whether the compiler does not know what a condition is."""
     return isinstance(condition, tl.tensor | getattr(tl, "condition", tl.tensor))
+
+
+def _disables_licm(args: list[Any], named: dict[str, Any]) -> bool:
+    given = inspect.signature(tl.range.__init__).bind_partial(None, *args, **named).arguments
+    return bool(plain(given.get("disable_licm")))
 
 
 def _bounds(args: list[Any], named: dict[str, Any]) -> tuple[Any, Any, Any]:

@@ -14,6 +14,7 @@ holds it to compiled code, and `tests/tile/hardware` to a GPU's counters):
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from typing import Any
 
 from triton.runtime.jit import JITFunction
 
-from course.tile.functions import names_used, writes
+from course.tile.functions import names_used, stays_a_call, writes
 
 #: calls over which the compiler moves no load, though they write to no tensor
 _ORDERED = frozenset({"debug_barrier", "device_print", "print"})
@@ -36,7 +37,7 @@ class Region:
     loops: dict[tuple[int, ...], Region] = field(default_factory=dict)
 
     def forget(self) -> None:
-        """Something was written."""
+        """Nothing from here on equals what was loaded before."""
         self.loads.clear()
         self.loops.clear()
 
@@ -56,6 +57,14 @@ class Merging:
             yield
         finally:
             self.region = outer
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """The code of a function that the compiler calls: no load is moved across the call."""
+        self.region.forget()
+        with self.within():
+            yield
+        self.region.forget()
 
     def known(self, number: int, writes_before: int) -> int | None:
         """The number of what an equal load gave, if the compiler makes one of the two."""
@@ -90,8 +99,13 @@ def _writes(call: ast.Call, scope: dict[str, Any]) -> bool:
     function = call.func
     name = function.attr if isinstance(function, ast.Attribute) else ""
     if isinstance(function, ast.Name):
-        found = scope.get(function.id)
-        name = str(getattr(found, "__name__", function.id))
-        if isinstance(found, JITFunction) and any(writes(n) for n in names_used(found)):
+        found = scope.get(function.id, getattr(builtins, function.id, None))
+        if found is None:  # a parameter: whatever was passed
             return True
+        name = str(getattr(found, "__name__", function.id))
+        if isinstance(found, JITFunction):
+            used = names_used(found)
+            called = [one for n in used if isinstance(one := scope.get(n), JITFunction)]
+            if any(map(writes, used)) or any(map(stays_a_call, [found, *called])):
+                return True
     return writes(name) or name in _ORDERED or any(k.arg == "volatile" for k in call.keywords)

@@ -16,8 +16,11 @@ import triton.language as tl
 
 from course.tile.values import Value
 
-#: operations whose result is not a function of their operands' numbers
-_NEVER_EQUAL = ("create_atomic", "create_load", "create_masked_load", "create_poison")
+#: operations whose result is not a function of their operands' numbers: what memory holds
+_NEVER_EQUAL = (
+    *("create_atomic", "create_load", "create_masked_load", "create_tensor_pointer_load"),
+    *("create_descriptor", "create_poison"),
+)
 
 
 def number_of(operand: Any) -> Any:
@@ -27,7 +30,8 @@ def number_of(operand: Any) -> Any:
     number = getattr(operand, "number", None)
     if number is not None:
         return number
-    return repr(operand) if isinstance(operand, float | tl.dtype) else operand
+    # Python's hash of -1 is that of -2; a text has one of its own.
+    return repr(operand) if isinstance(operand, int | float | tl.dtype) else operand
 
 
 def expression(name: str, *operands: Any) -> int:

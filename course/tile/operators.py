@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import triton
 import triton.language as tl
 
 from course.faults import KernelFault
 from course.tile.constants import require_small
 from course.tile.semantic import Semantic
 from course.tile.values import Unsupported
+from course.tile.versions import TAKES_CHAINS
 
 _BINARY = {
     ast.Add: "__add__",
@@ -41,9 +41,6 @@ _UNARY = {
     ast.Not: "__not__",
     ast.Invert: "__invert__",
 }
-
-#: Before 3.9 Triton refuses `0 <= x < n`.
-TAKES_CHAINS = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 9)
 
 
 def plain(value: Any) -> Any:

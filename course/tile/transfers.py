@@ -16,6 +16,7 @@ from course.faults import Outcome
 from course.tile.numbering import expression, number_of
 from course.tile.run import Run
 from course.tile.values import Unsupported, Value, numpy_type
+from course.tile.versions import VOLATILE_LOADS_WRITE
 
 DESCRIPTOR_ALIGNMENT = 16
 
@@ -115,7 +116,10 @@ class Transfers:
         """
         memory, made = self.run.memory, self.run.merging
         number = expression("load", pointer, mask, other, policy)
-        known = None if policy[-1:] == (True,) else made.known(number, memory.writes)
+        volatile = policy[-1:] == (True,)
+        if volatile and VOLATILE_LOADS_WRITE:
+            memory.writes += 1
+        known = None if volatile else made.known(number, memory.writes)
         found: Value = memory.load(pointer, mask, other, counted=known is None)
         if known is None:
             made.made(number, memory.writes, found.number)

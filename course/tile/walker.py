@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import triton.language as tl
 from course.faults import KernelFault, Outcome
 from course.tile.builder import Builder
 from course.tile.expressions import Frame, plain
-from course.tile.functions import code_of
+from course.tile.functions import code_of, stays_a_call
 from course.tile.groups import Disagreement, joined, places, renumbered, taken
 from course.tile.loops import Loops, known_at_run_time
 from course.tile.merging import Merging, Region
@@ -66,11 +67,15 @@ class Walker(Loops):
         caller, programs, place = self.frame, self.run.programs, (self.run.line, self.run.column)
         self.frame = Frame(code_of(fn), variables)
         self.depth += 1
+        constants = {n for n, value in variables.items() if isinstance(value, tl.constexpr)}
+        apart = stays_a_call(fn, constants)
         try:
-            self.statements(self.frame.code.body)
+            with self.run.merging.apart() if apart else nullcontext():
+                self.statements(self.frame.code.body)
             if self.run.count:
                 self.frame.returns.append((self.run.programs, tl.constexpr(None)))
-            return self._returned(self.frame.returns, len(programs))
+            result = self._returned(self.frame.returns, len(programs))
+            return renumbered(result) if apart else result
         except KernelFault as fault:
             if self.frame.code.own:
                 fault.happened_in(fn.__name__, fn.fn.__code__.co_filename)
@@ -238,6 +243,8 @@ class Walker(Loops):
                     (np.flatnonzero(~test), lambda: self.block(node.orelse)),
                 ]
             )
+        if node in self.frame.code.returning:  # what follows is a block of code of its own
+            self.run.merging.region.forget()
         self.passed(node)
 
     def passed(self, node: ast.stmt) -> None:

@@ -11,7 +11,7 @@ import triton.language as tl
 from course.faults import KernelFault
 from course.tests.tile.running import both, without_block_pointers
 from course.tile.gate import compile_for
-from course.tile.operators import TAKES_CHAINS
+from course.tile.versions import TAKES_CHAINS
 
 
 @triton.jit

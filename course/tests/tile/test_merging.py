@@ -7,8 +7,8 @@ import torch
 import triton
 import triton.language as tl
 
-from course.tests.tile.running import both
-from course.tile.loops import HEARS_DISABLE_LICM
+from course.tests.tile.running import both, without_block_pointers
+from course.tile.versions import HEARS_DISABLE_LICM, VOLATILE_LOADS_WRITE
 
 N = 2048
 SECTORS = N * 4 // 32
@@ -91,10 +91,71 @@ def branch_between(x_ptr, out_ptr, BLOCK: tl.constexpr):
     tl.store(out_ptr + i, s + tl.load(x_ptr + i))
 
 
+@triton.jit
+def barrier_between(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    s = tl.load(x_ptr + i)
+    tl.debug_barrier()
+    tl.store(out_ptr + i, s + tl.load(x_ptr + i))
+
+
+@triton.jit
+def print_between(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    s = tl.load(x_ptr + i)
+    if tl.program_id(0) > 99:
+        tl.device_print("here")
+    tl.store(out_ptr + i, s + tl.load(x_ptr + i))
+
+
+@triton.jit
+def volatile_between(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    s = tl.load(x_ptr + i)
+    s += tl.load(x_ptr + i, volatile=True)
+    tl.store(out_ptr + i, s + tl.load(x_ptr + i))
+
+
+@triton.jit
+def return_between(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    s = tl.load(x_ptr + i)
+    if tl.program_id(0) > 99:
+        return
+    tl.store(out_ptr + i, s + tl.load(x_ptr + i))
+
+
+@triton.jit(noinline=True)
+def early(i):
+    if i > 99:
+        return 99
+    return i
+
+
+@triton.jit
+def call_between(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    s = tl.load(x_ptr + i) + early(tl.program_id(0))
+    tl.store(out_ptr + i, s + tl.load(x_ptr + i))
+
+
+@triton.jit
+def neighbours(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    s = tl.load(x_ptr + (i ^ -1) + 2048) + tl.load(x_ptr + (i ^ -2) + 2048)
+    tl.store(out_ptr + i, s)
+
+
 @pytest.mark.parametrize(
     ("kernel", "numbers", "loads"),
     [
         (twice, (), 1),
+        (barrier_between, (), 2),
+        (print_between, (), 2),
+        (volatile_between, (), 3 if VOLATILE_LOADS_WRITE else 2),
+        (return_between, (), 2),
+        (call_between, (), 2),
+        (neighbours, (), 2),
         (twice_with_a_call_between, (), 1),
         (store_between, (), 2),
         (same_name_other_offsets, (), 2),
@@ -108,6 +169,72 @@ def test_the_count_is_that_of_the_compiled_code(
 ) -> None:
     assert loads_compiled(kernel, len(numbers)) == loads
     assert load_sectors(kernel, *numbers) == loads * SECTORS
+
+
+@triton.jit(noinline=True)
+def loaded_by_a_call(x_ptr, start, BLOCK: tl.constexpr):
+    return tl.sum(tl.load(x_ptr + start + tl.arange(0, BLOCK)))
+
+
+@triton.jit
+def calls(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    start = tl.program_id(0) * BLOCK
+    s = loaded_by_a_call(x_ptr, start, BLOCK) + loaded_by_a_call(x_ptr, start, BLOCK)
+    for _ in range(n):
+        s += loaded_by_a_call(x_ptr, start, BLOCK)
+    tl.store(out_ptr + i, s)
+
+
+@triton.jit
+def picked(k):
+    if k == 0:
+        return 0
+    return 512
+
+
+@triton.jit
+def picks(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    s = tl.zeros((BLOCK,), tl.float32)
+    for k in range(n):
+        s += tl.load(x_ptr + (i + picked(k)) % 2048)
+    tl.store(out_ptr + i, s)
+
+
+@pytest.mark.parametrize(("kernel", "loads"), [(calls, 7), (picks, 5)])
+def test_calls_that_the_compiler_leaves_in_the_code_load_each_for_itself(kernel, loads) -> None:
+    types = {"x_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+    source = triton.compiler.ASTSource(kernel, types, {"BLOCK": 512})
+    target = triton.backends.compiler.GPUTarget("cuda", 80, 32)
+    called = triton.compile(source, target=target).asm["ttgir"].count("tt.call")
+    assert called == (3 if kernel is calls else 1)
+    assert load_sectors(kernel, 5) == loads * SECTORS
+
+
+@triton.jit
+def by_what_is_stored(x_ptr, out_ptr, n, BLOCK: tl.constexpr, DESCRIBED: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    place = n + tl.program_id(0) * 16
+    s = tl.zeros((BLOCK,), tl.float32)
+    for k in tl.static_range(3):
+        if DESCRIBED:
+            window = tl.make_tensor_descriptor(out_ptr, [n * 2], [1], [16])
+            window.store([place], tl.full((16,), k * 512.0, tl.float32))
+            shift = tl.max(window.load([place]))
+        else:
+            at = tl.make_block_ptr(out_ptr, (n * 2,), (1,), (place,), (16,), (0,))
+            tl.store(at, tl.full((16,), k * 512.0, tl.float32))
+            shift = tl.max(tl.load(at))
+        s += tl.load(x_ptr + (i + shift.to(tl.int32)) % 2048)
+    tl.store(out_ptr + i, s)
+
+
+@pytest.mark.parametrize("described", [pytest.param(False, marks=without_block_pointers), True])
+def test_what_a_window_holds_is_known_to_nobody(described: bool) -> None:
+    x, out = torch.randn(N), torch.zeros(2 * N)
+    _, counts = both(by_what_is_stored, (x, out, N), (4,), BLOCK=512, DESCRIBED=described)
+    assert counts.loads.sectors == 3 * SECTORS + 3 * 4 * 2
 
 
 def test_rounds_of_a_loop_load_each_their_own() -> None:
