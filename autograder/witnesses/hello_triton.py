@@ -540,6 +540,26 @@ def wave_energy(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
     tl.store(out_ptr + offsets, energy, mask=offsets < N)
 
 
+# %% wave_energy one_program_does_all -> TOO_SERIAL
+# The same bytes, and one multiprocessor at work.
+import triton
+import triton.language as tl
+
+BLOCK = 1024
+
+
+@triton.jit
+def wave_energy(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    if tl.program_id(0) == 0:
+        for start in range(0, N, BLOCK):
+            offsets = start + tl.arange(0, BLOCK)
+            inside = offsets < N
+            x = tl.load(x_ptr + offsets, mask=inside)
+            s = tl.sin(x)
+            c = tl.cos(x)
+            tl.store(out_ptr + offsets, s * s + c * c / 2, mask=inside)
+
+
 # %% row_scale assumes_contiguous -> WRONG_ANSWER
 # Rows N apart and columns 1 apart, whatever the strides say.
 import triton
@@ -816,6 +836,32 @@ def row_scale(x, scale, out, M, N, stride_m, stride_n, BM: tl.constexpr, BN: tl.
     tl.store(out + r * N + c, value * factor, ok)
 
 
+# %% row_scale one_program_does_all -> TOO_SERIAL
+# Two loops for the two axes of the grid, in the first program.
+import triton
+import triton.language as tl
+
+BM = 32
+BN = 64
+
+
+@triton.jit
+def row_scale(
+    x_ptr, scale_ptr, out_ptr, M, N, stride_m, stride_n, BM: tl.constexpr, BN: tl.constexpr
+):
+    if (tl.program_id(0) == 0) & (tl.program_id(1) == 0):
+        for top in range(0, M, BM):
+            for left in range(0, N, BN):
+                rows = top + tl.arange(0, BM)
+                columns = left + tl.arange(0, BN)
+                inside = (rows < M)[:, None] & (columns < N)[None, :]
+                x_places = rows[:, None] * stride_m + columns[None, :] * stride_n
+                x = tl.load(x_ptr + x_places, mask=inside)
+                scale = tl.load(scale_ptr + rows, mask=rows < M)
+                out_places = rows[:, None] * N + columns[None, :]
+                tl.store(out_ptr + out_places, x * scale[:, None], mask=inside)
+
+
 # %% triple_sigmoid_backward derivative_at_the_wrong_stage -> WRONG_ANSWER
 # Each factor is taken at the input of its sigmoid, and s * (1 - s) wants the output.
 import triton
@@ -1050,6 +1096,28 @@ def triple_sigmoid_backward(x_ptr, dout_ptr, dx_ptr, N, BLOCK: tl.constexpr):
     tl.store(dx_ptr + i, product, mask=i < N)
 
 
+# %% triple_sigmoid_backward one_program_does_all -> TOO_SERIAL
+# A loop over all blocks in the first program, and the others have nothing to do.
+import triton
+import triton.language as tl
+
+BLOCK = 1024
+
+
+@triton.jit
+def triple_sigmoid_backward(x_ptr, dout_ptr, dx_ptr, N, BLOCK: tl.constexpr):
+    if tl.program_id(0) == 0:
+        for start in range(0, N, BLOCK):
+            offsets = start + tl.arange(0, BLOCK)
+            inside = offsets < N
+            s1 = tl.sigmoid(tl.load(x_ptr + offsets, mask=inside))
+            s2 = tl.sigmoid(s1)
+            s3 = tl.sigmoid(s2)
+            slope = s3 * (1 - s3) * s2 * (1 - s2) * s1 * (1 - s1)
+            dout = tl.load(dout_ptr + offsets, mask=inside)
+            tl.store(dx_ptr + offsets, dout * slope, mask=inside)
+
+
 # %% dequantize one_block_a_row -> WRONG_ANSWER
 # Rows are longer than a block, and the rest is never written.
 import triton
@@ -1235,3 +1303,23 @@ def dequantize(q, scale, out, K, BLOCK: tl.constexpr):
         here = row * K + start + tl.arange(0, BLOCK)
         inside = here < (row + 1) * K
         tl.store(out + here, tl.load(q + here, mask=inside) * factor, mask=inside)
+
+
+# %% dequantize one_program_does_all -> TOO_SERIAL
+# The first program walks along all rows. It learns their number from the grid.
+import triton
+import triton.language as tl
+
+BLOCK = 1024
+
+
+@triton.jit
+def dequantize(q_ptr, scale_ptr, out_ptr, K, BLOCK: tl.constexpr):
+    if tl.program_id(0) == 0:
+        for row in range(tl.num_programs(0)):
+            scale = tl.load(scale_ptr + row)
+            for start in range(0, K, BLOCK):
+                columns = start + tl.arange(0, BLOCK)
+                inside = columns < K
+                q = tl.load(q_ptr + row * K + columns, mask=inside)
+                tl.store(out_ptr + row * K + columns, q * scale, mask=inside)

@@ -107,6 +107,7 @@ wave_energy = KernelExercise(
         why="One read and one write of each element; sines and squares move nothing.",
     ),
     constants=_BLOCK,
+    longest_program="20",
 )
 
 row_scale = KernelExercise(
@@ -160,6 +161,7 @@ row_scale = KernelExercise(
         why="Each tile loads its BM scales; x and out are moved once.",
     ),
     constants={"BM": Constant(32, (8, 16, 32, 64)), "BN": Constant(64, (32, 64, 128, 256))},
+    longest_program="24",
 )
 
 triple_sigmoid_backward = KernelExercise(
@@ -202,6 +204,7 @@ triple_sigmoid_backward = KernelExercise(
         why="Two reads and a write of each element: s1, s2 and s3 never leave the registers.",
     ),
     constants=_BLOCK,
+    longest_program="30",
 )
 
 dequantize = KernelExercise(
@@ -239,4 +242,5 @@ dequantize = KernelExercise(
         why="One byte read and two written an element; the scale is a sector a row.",
     ),
     constants=_BLOCK,
+    longest_program="40 + 10 * cdiv(K, BLOCK)",
 )
