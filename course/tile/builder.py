@@ -89,6 +89,8 @@ class Builder(Arithmetic, Regions, Transfers):
             return lambda: _TYPES[name]
         if name in _CONSTANTS:
             return lambda value: self._constant(value, _CONSTANTS[name])
+        if name == "new_block":
+            raise Unsupported("`tl.map_elementwise`")
         if name.startswith("get_fp8"):
             raise Unsupported("8-bit floats")
         if name.startswith(("create_", "get_")):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -47,6 +48,24 @@ _BUILTINS: dict[str, Any] = {
 _TARGET_MODULES = {"triton.language.extra.libdevice": libdevice}
 #: host functions on constants that a kernel may call by name
 _HOST = (triton.cdiv, triton.next_power_of_2)
+
+
+#: functions of `math` that a kernel may call on constants
+_MATHEMATICS = (
+    *(math.sqrt, math.exp, math.log, math.log2, math.log10, math.floor, math.ceil, math.pow),
+    *(math.fabs, math.sin, math.cos, math.tan, math.tanh, math.isnan, math.isinf),
+)
+
+
+def is_namedtuple(value: Any) -> bool:
+    """Whether it is a class of tuples with names."""
+    return isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
+
+
+def _named(values: Any) -> Any:
+    """A named tuple as Triton keeps it."""
+    items = [v if is_value(v) else tl.constexpr(v) for v in values]
+    return tl.tuple(items, tl.tuple_type([item.type for item in items], list(values._fields)))
 
 
 class Frame:
@@ -201,7 +220,10 @@ class Expressions(Operators):
         args: list[Any] = []
         for item in node.args:
             if isinstance(item, ast.Starred):
-                args.extend(self.value(item.value).values)
+                several = self.value(item.value)
+                if not isinstance(several, tl.tuple):
+                    raise self.refuse(f"`{ast.unparse(item)}` is not a tuple", node)
+                args.extend(several.values)
             else:
                 args.append(self.value(item))
         named = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
@@ -211,6 +233,8 @@ class Expressions(Operators):
         return self.call(node, function, args, named)
 
     def _static_assert(self, node: ast.Call) -> None:
+        if not 0 < len(node.args) <= 2 or node.keywords:
+            raise self.refuse("`tl.static_assert` takes a condition and, behind it, a text", node)
         passed = plain(self.value(node.args[0]))
         self.at(node)
         if not isinstance(passed, bool):
@@ -262,8 +286,10 @@ class Expressions(Operators):
                 return function(*args, **named)
             elif str(getattr(function, "__module__", "")).startswith("triton."):
                 result = function(*args, **named)
-            elif isinstance(owner, str):
+            elif isinstance(owner, str) or function in _MATHEMATICS:
                 result = function(*[plain(a) for a in args])
+            elif is_namedtuple(function):
+                return _named(function(*args, **named))
             else:
                 name = getattr(function, "__name__", type(function).__name__)
                 raise self.run.fault(Outcome.DOES_NOT_COMPILE, "triton_foreign_call", name=name)

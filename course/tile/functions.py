@@ -160,6 +160,8 @@ def names_used(function: Any, seen: set[int] | None = None) -> set[str]:
         called = code.scope.get(name)
         if isinstance(called, JITFunction) and code.own:
             names |= names_used(called, seen)
+        elif called is not None:  # from triton.language import atomic_add as add
+            names.add(str(getattr(called, "__name__", name)))
     return names
 
 

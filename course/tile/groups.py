@@ -18,6 +18,12 @@ from course.tile.transfers import BlockPointer
 from course.tile.values import Value
 
 
+def with_fields_of(like: Any, items: Sequence[Any]) -> Any:
+    """A tuple of other values, with the names of its places."""
+    items = [v if isinstance(v, tl.core.base_value) else tl.constexpr(v) for v in items]
+    return tl.tuple(items, tl.tuple_type([item.type for item in items], like.type.fields))
+
+
 class Disagreement(Exception):
     """Two groups leave different kinds of thing in one variable."""
 
@@ -44,7 +50,17 @@ def _changed(value: Any, change: Callable[[Value], Value]) -> Any:
         moved = copy.copy(value)
         moved.handle = _handle(value.handle, change)
         return moved
+    if is_aggregate(value):
+        moved = type(value)._get_instance()
+        for name, _ in value.type.fields:
+            setattr(moved, name, _changed(getattr(value, name), change))
+        return moved
     return value
+
+
+def is_aggregate(value: Any) -> bool:
+    """Whether it is one of Triton's classes with fields."""
+    return isinstance(value, tl.core.base_value) and hasattr(value, "__triton_aggregate__")
 
 
 def taken(value: Any, rows: np.ndarray) -> Any:
@@ -81,7 +97,8 @@ def joined(values: Sequence[Any], rows: Sequence[np.ndarray], count: int) -> Any
     first = values[0]
     if all(value is first for value in values) and _uniform(first):
         return first
-    if not isinstance(first, tl.tensor | tl.tuple | tl.core.tensor_descriptor_base):
+    several = isinstance(first, tl.tensor | tl.tuple | tl.core.tensor_descriptor_base)
+    if not several and not is_aggregate(first):
         if all(type(v) is type(first) and _plain(v) == _plain(first) for v in values):
             return first
         raise Disagreement("a constant that is not the same on both sides")

@@ -22,6 +22,15 @@ _NEVER_EQUAL = (
     *("create_descriptor", "create_poison"),
 )
 
+#: operations that the compiler finds equal whichever operand comes first
+_COMMUTATIVE = frozenset(
+    f"create_{name}"
+    for name in (
+        *("add", "mul", "fadd", "fmul", "and", "or", "xor", "minsi", "maxsi", "minui", "maxui"),
+        *("minimumf", "maximumf", "minnumf", "maxnumf"),
+    )
+)
+
 
 def number_of(operand: Any) -> Any:
     """What stands for an operand in the number of a result."""
@@ -48,11 +57,14 @@ def numbered(builder: type) -> type:
 
 
 def _numbering(name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
+    commutes = name in _COMMUTATIVE
+
     @functools.wraps(operation)
     def run(self: Any, *operands: Any) -> Any:
         result = operation(self, *operands)
         if isinstance(result, Value):
-            result.number = expression(name, *operands)
+            numbers = [number_of(operand) for operand in operands]
+            result.number = expression(name, *(sorted(numbers) if commutes else numbers))
         elif isinstance(result, tuple):  # two halves
             for place, part in enumerate(result):
                 part.number = expression(name, place, *operands)

@@ -41,6 +41,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
      "tile_one_address"),
     (r"Loop-carried variable (?P<name>\w+) has initial type (?P<first>.+?) but is re-assigned to "
      r"(?P<second>.+?) in loop", "tile_changes_type"),
+    (r"Ternary expression with dynamic condition has inconsistent types (?P<first>\w+) and "
+     r"(?P<second>\w+)$", "tile_two_sides"),
     (r"Ternary expression with dynamic condition|Boolean value of Tensor with more than one",
      "tile_condition_is_a_block"),
     (r"^(?P<name>\w+) is not defined$", "tile_no_value"),
@@ -57,7 +59,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
      "tile_dot_too_small"),
     (r"list index out of range|object of type 'tensor' has no len", "tile_no_shape"),
     (r"Did you forget to add @triton\.jit", "tile_block_for_a_constant"),
-    (r"is not string|print takes a string|must be a string", "tile_prints"),
+    (r"is not string|print takes a string|(?<!argument )must be a string", "tile_prints"),
     (r"`break`", "tile_break"),
     (r"unsupported AST node type: Break", "tile_break"),
     (r"'range' object has no attribute", "tile_range"),
@@ -212,6 +214,12 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "its type and its shape through a loop.",
         "Begin with what the loop makes: `0.0` for a float, `tl.zeros((BLOCK,), tl.float32)` for a "
         "block; or reduce or convert in the loop: `tl.sum(block, axis=0)`, `.to(tl.float32)`.",
+    ),
+    "tile_two_sides": (
+        "The two sides of `... if ... else ...` on this line are {first} and {second}, and have to "
+        "be of one type.",
+        "Write both as the same kind of number (1.0 and 0.5, not 1 and 0.5), or convert one with "
+        "`.to(...)`.",
     ),
     "tile_condition_is_a_block": (
         "The condition of this line is a block, which is neither true nor false as a whole.",

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from course.tile.run import Run
 from course.tile.values import Value, is_bf16, numpy_type, round_bf16
 
 Combine = Callable[[list[np.ndarray], list[np.ndarray]], list[np.ndarray]]
@@ -40,6 +41,7 @@ class _Op:
 class Regions:
     """The builder's part in reductions and scans."""
 
+    run: Run
     _arguments: list[Value]
     _results: list[Value]
 
@@ -61,17 +63,25 @@ class Regions:
     create_map_elementwise_ret = create_reduce_ret
 
     def combiner(self, region: Callable[[Any], None], inputs: Sequence[Value]) -> Combine:
-        """The region as a function of two lists of arrays of one shape."""
+        """The region as a function of two lists of arrays of one shape.
+
+        Each pair of elements is to the region what a program is to a kernel: on an `if` in it
+        they may go different ways.
+        """
         types = [value.type for value in inputs]
 
         def combine(left: list[np.ndarray], right: list[np.ndarray]) -> list[np.ndarray]:
-            shape = left[0].shape
-            self._arguments = [
-                Value(data, type_)
-                for data, type_ in zip([*left, *right], [*types, *types], strict=True)
-            ]
-            region(_Op())
-            return [np.broadcast_to(result.data, shape) for result in self._results]
+            shape, count = left[0].shape, left[0].size
+            flat = [data.reshape(-1) for data in (*left, *right)]
+            self._arguments = list(map(Value, flat, [*types, *types]))
+            with self.run.each_as_a_program(count):
+                region(_Op())
+            if len(self._results) != len(types):
+                raise ValueError(
+                    f"the combining function gives {len(self._results)} of the {len(types)} "
+                    "values that it combines"
+                )
+            return [np.broadcast_to(r.data, (count,)).reshape(shape) for r in self._results]
 
         return combine
 

@@ -124,6 +124,22 @@ class Run:
             raise self._timed_out()
 
     @contextlib.contextmanager
+    def each_as_a_program(self, count: int) -> Iterator[None]:
+        """Pairs of elements that a reduction or a scan combines, each like a program.
+
+        Whichever way they go, a program has made one statement.
+        """
+        before = self.programs, self._apart, self._first, self.watch
+        together = self._together
+        self.programs, self._first, self.watch = np.arange(count), 0, None
+        self._apart = np.zeros(count, np.int64)
+        try:
+            yield
+        finally:
+            self.programs, self._apart, self._first, self.watch = before
+            self._together = together + 1
+
+    @contextlib.contextmanager
     def loop(self, turns: int | None) -> Iterator[Loop]:
         """A loop on this line, from its first turn to its last."""
         self.loops.append(Loop(self.line, turns))

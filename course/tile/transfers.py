@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from course.faults import Outcome
+from course.tile.memory import REGION_BITS
 from course.tile.numbering import expression, number_of
 from course.tile.run import Run
 from course.tile.values import Unsupported, Value, numpy_type
 from course.tile.versions import VOLATILE_LOADS_WRITE
 
 DESCRIPTOR_ALIGNMENT = 16
+_NOWHERE = -(1 << 62)
 
 
 @dataclass
@@ -59,6 +61,7 @@ class BlockPointer:
                 inside = (place >= 0) & (place < end)
                 mask = inside if mask is None else mask & inside
         shape_ = tuple(self.block)
+        address = _of_one_tensor(self.base.data.reshape(-1, *(1,) * rank), address)
         pointer = Value(address, self.base.type, shape_)
         return pointer, None if mask is None else Value(mask, None, shape_)
 
@@ -81,6 +84,12 @@ def item_bytes(pointer_type: Any) -> int:
     return max(1, int(element.primitive_bitwidth) // 8)
 
 
+def _of_one_tensor(base: np.ndarray, addresses: np.ndarray) -> np.ndarray:
+    """Addresses made from `base`; one that came to another tensor's memory is no address at all."""
+    strayed = (addresses ^ base) >> REGION_BITS != 0
+    return np.where(strayed, _NOWHERE, addresses) if strayed.any() else addresses
+
+
 class Transfers:
     """The builder's part that reaches memory."""
 
@@ -92,6 +101,8 @@ class Transfers:
         steps = offset.data.astype(np.int64)
         shape = pointer.shape if len(pointer.shape) >= len(offset.shape) else offset.shape
         data = pointer.data + (steps if size == 1 else steps * size)
+        if offset.data.dtype.itemsize > 4:  # no other offset is long enough
+            data = _of_one_tensor(pointer.data, data)
         return Value(data, pointer.type, shape)
 
     # ------------------------------------------------------------ loads and stores
@@ -193,6 +204,12 @@ class Transfers:
 
     def create_advance(self, pointer: BlockPointer, offsets: list[Value]) -> BlockPointer:
         """The window moved."""
+        if not isinstance(pointer, BlockPointer):
+            raise ValueError("tl.advance takes a block pointer, which tl.make_block_ptr makes")
+        if len(offsets) != len(pointer.offsets):
+            raise ValueError(
+                f"tl.advance by {len(offsets)} offsets, of a block with {len(pointer.offsets)}"
+            )
         moved = [
             Value(
                 old.data + by.data.astype(old.data.dtype),
@@ -300,7 +317,7 @@ def _picked(descriptor: Descriptor, rows: Value, column: Value) -> tuple[Value, 
     base = descriptor.base.data.reshape(-1, 1, 1)
     mask = (row >= 0) & (row < height) & (place >= 0) & (place < end)
     shape = (rows.shape[0], width)
-    address = base + (row * step_row + place * step) * size
+    address = _of_one_tensor(base, base + (row * step_row + place * step) * size)
     return Value(address, descriptor.base.type, shape), Value(mask, None, shape)
 
 

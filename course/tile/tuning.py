@@ -75,7 +75,7 @@ def with_tuned(kernel: Any, args: Sequence[Any], named: Mapping[str, Any]) -> di
             kernel=kernel.__name__,
         )
     for name in (*kernel.arg_names[: len(args)], *named):
-        if name in tuned and name not in OPTIONS:
+        if name in tuned:
             raise KernelFault(
                 Outcome.DOES_NOT_COMPILE,
                 "tile_tuned_twice",

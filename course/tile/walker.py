@@ -20,7 +20,7 @@ from course.faults import KernelFault, Outcome
 from course.tile.builder import Builder
 from course.tile.expressions import Frame, plain
 from course.tile.functions import code_of, stays_a_call
-from course.tile.groups import Disagreement, joined, places, renumbered, taken
+from course.tile.groups import Disagreement, joined, places, renumbered, taken, with_fields_of
 from course.tile.loops import Loops, known_at_run_time
 from course.tile.merging import Merging, Region
 from course.tile.run import Run
@@ -92,14 +92,25 @@ class Walker(Loops):
         return self._joined_values([value for _, value in returns], rows, count, "the return value")
 
     def _joined_values(self, values: list[Any], rows: Any, count: int, what: str) -> Any:
+        try:
+            return joined(self._of_one_type(values), rows, count)
+        except Disagreement as error:
+            raise self.refuse(f"{what} has two types, {error}") from None
+
+    def _of_one_type(self, values: list[Any]) -> list[Any]:
+        """Constants that differ become tensors, those in tuples too."""
+        if all(isinstance(v, tl.tuple) for v in values):
+            if len({len(v.values) for v in values}) > 1 or not values[0].values:
+                return values
+            places = zip(*(v.values for v in values), strict=True)
+            items = zip(*map(self._of_one_type, map(list, places)), strict=True)
+            pairs = zip(values, items, strict=True)
+            return [with_fields_of(value, own) for value, own in pairs]
         kinds = {isinstance(v, tl.constexpr) for v in values}
         constants = [v for v in values if isinstance(v, tl.constexpr)]
         if len(kinds) > 1 or len({repr(plain(v)) for v in constants}) > 1:
-            values = [self.semantic.to_tensor(v, check_type=False) for v in values]
-        try:
-            return joined(values, rows, count)
-        except Disagreement as error:
-            raise self.refuse(f"{what} has two types, {error}") from None
+            return [self.semantic.to_tensor(v, check_type=False) for v in values]
+        return values
 
     # ------------------------------------------------------------ statements
 
@@ -154,7 +165,7 @@ class Walker(Loops):
     def _assigned(self, value: Any, node: ast.AST) -> Any:
         """What a plain assignment keeps: numbers become tensors, as the compiler does."""
         if isinstance(value, tl.tuple):
-            return tl.tuple([self._assigned(item, node) for item in value.values], value.type)
+            return with_fields_of(value, [self._assigned(item, node) for item in value.values])
         value = plain(value)
         if value is None or isinstance(value, tl.core.base_value | tl.dtype):
             return value
@@ -221,8 +232,6 @@ class Walker(Loops):
                 node,
             )
         handle: Value = value.handle
-        if handle.data.size != handle.data.shape[0]:
-            raise self.refuse("a branch inside a combining function of a reduction", node)
         flags = handle.data.reshape(-1) != 0
         if flags.all():
             return True

@@ -229,3 +229,70 @@ def test_comparisons_in_a_chain_are_taken_where_the_compiler_takes_them():
     (_, out, *_), _ = both(between, [x, out, 2, 5], **named)
     kept = [x + 1110 if 2 <= x < 5 else -1 for x in range(7)]
     assert out.tolist() == [*kept, 0]
+
+
+@triton.jit
+def a_pair(x, p):
+    if p > 2:
+        return x * 2, 1
+    return x, 0
+
+
+@triton.jit
+def pairs(x_ptr, out_ptr):
+    p = tl.program_id(0)
+    x = tl.load(x_ptr + p)
+    t = (x, 0)
+    if p % 2 == 1:
+        t = (t[0] + 100, 5)
+    while t[1] < p * 3:
+        t = (t[0] + 1, t[1] + 1)
+    y, k = a_pair(x, p)
+    tl.store(out_ptr + 4 * p, t[0])
+    tl.store(out_ptr + 4 * p + 1, t[1])
+    tl.store(out_ptr + 4 * p + 2, y)
+    tl.store(out_ptr + 4 * p + 3, k)
+
+
+def test_tuples_with_constants_meet_again_behind_a_branch_and_a_loop():
+    x, out = torch.arange(5, dtype=torch.int32) * 10, torch.zeros(20, dtype=torch.int32)
+    compile_for(pairs, [x, out])
+    (_, out), _ = both(pairs, [x, out], (5,))
+    for p in range(5):
+        first, second = (10 * p + 100, 5) if p % 2 else (10 * p, 0)
+        turns = max(0, 3 * p - second)
+        pair = [20 * p, 1] if p > 2 else [10 * p, 0]
+        assert out[4 * p : 4 * p + 4].tolist() == [first + turns, second + turns, *pair]
+
+
+@triton.jit
+def larger(a, b):
+    return a if a > b else b
+
+
+@triton.jit
+def larger_with_its_place(a, i, b, j):
+    if a > b or (a == b and i < j):
+        value, place = a, i
+    else:
+        value, place = b, j
+    return value, place
+
+
+@triton.jit
+def branches_in_combining(x_ptr, out_ptr, N: tl.constexpr):
+    at = tl.program_id(0) * N + tl.arange(0, N)
+    x = tl.load(x_ptr + at)
+    tl.store(out_ptr + at, tl.associative_scan(x, 0, larger))
+    value, place = tl.reduce((x, tl.arange(0, N)), 0, larger_with_its_place)
+    tl.store(out_ptr + N * tl.num_programs(0) + tl.program_id(0), tl.reduce(x, 0, larger) + value)
+    tl.store(out_ptr + (N + 1) * tl.num_programs(0) + tl.program_id(0), place)
+
+
+def test_elements_go_different_ways_in_a_combining_function():
+    x, out = torch.randn(3, 16), torch.zeros(3 * 18)
+    compile_for(branches_in_combining, [x, out], {"N": 16})
+    (_, out), _ = both(branches_in_combining, [x, out], (3,), N=16)
+    assert torch.equal(out[:48].reshape(3, 16), x.cummax(1).values)
+    assert torch.equal(out[48:51], 2 * x.amax(1))
+    assert torch.equal(out[51:].long(), x.argmax(1))

@@ -146,6 +146,22 @@ def neighbours(x_ptr, out_ptr, BLOCK: tl.constexpr):
     tl.store(out_ptr + i, s)
 
 
+@triton.jit
+def the_other_way_round(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    s = tl.load(x_ptr + (i * n + n), mask=(i < n) & (n * i < n), other=0.0)
+    s += tl.load(x_ptr + (n + n * i), mask=(i * n < n) & (i < n), other=0.0)
+    s += tl.load(x_ptr + tl.maximum(i, n)) + tl.load(x_ptr + tl.maximum(n, i))
+    tl.store(out_ptr + i, s)
+
+
+@triton.jit
+def a_difference_the_other_way_round(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    s = tl.load(x_ptr + tl.abs(i - n)) + tl.load(x_ptr + tl.abs((n - i) * 1))
+    tl.store(out_ptr + i, s)
+
+
 @pytest.mark.parametrize(
     ("kernel", "numbers", "loads"),
     [
@@ -235,6 +251,20 @@ def test_what_a_window_holds_is_known_to_nobody(described: bool) -> None:
     x, out = torch.randn(N), torch.zeros(2 * N)
     _, counts = both(by_what_is_stored, (x, out, N), (4,), BLOCK=512, DESCRIBED=described)
     assert counts.loads.sectors == 3 * SECTORS + 3 * 4 * 2
+
+
+@pytest.mark.parametrize(
+    ("kernel", "loads", "sectors"),
+    [
+        (the_other_way_round, 2, 1 + SECTORS),
+        (a_difference_the_other_way_round, 2, 2 * (SECTORS + 3)),
+    ],
+)
+def test_sums_and_products_are_equal_whichever_operand_comes_first(
+    kernel, loads: int, sectors: int
+) -> None:
+    assert loads_compiled(kernel, 1) == loads
+    assert load_sectors(kernel, 1) == sectors
 
 
 def test_rounds_of_a_loop_load_each_their_own() -> None:
