@@ -49,6 +49,8 @@ class Run:
     #: warps of a program, where the launch does not say
     warps: int = 0
     outputs: tuple[Output, ...] = ()
+    #: arguments that nothing has initialised: a kernel has to write before it reads
+    unwritten: tuple[str, ...] = ()
     #: whether the L2 cache's model is asked what DRAM delivers
     cache: bool = False
     #: whether the cost of this run is graded

@@ -163,6 +163,7 @@ class Stages:
                 Output(a.name, exercise.shape(a, names), exercise.dtype(a, case).name)
                 for a in exercise.returned
             ),
+            unwritten=tuple(a.name for a in exercise.arrays if a.role is Role.OUT),
             graded=case.traffic,
             cache=exercise.dram_bytes is not None and case.traffic,
             binary=case.traffic

@@ -96,6 +96,7 @@ def encoded_run(run: Run, compiled: Compiled | None = None) -> bytes:
             "dialect": run.dialect,
             "warps": int(run.warps),
             "outputs": [[o.name, list(map(int, o.shape)), o.dtype] for o in run.outputs],
+            "unwritten": list(run.unwritten),
             "cache": run.cache,
             "graded": run.graded,
             "binary": run.binary,
@@ -138,7 +139,7 @@ def decoded_run(data: bytes) -> Run:
         tuple(head["block"]),
         head["shared_bytes"],
         head["step_limit"],
-        **{**triton, "outputs": outputs},
+        **{**triton, "outputs": outputs, "unwritten": tuple(triton["unwritten"])},
     )
 
 

@@ -162,6 +162,17 @@ def test_what_a_launcher_returns_wrong_is_the_same_verdict_as_at_home(
         assert there.value.message_id == message_id
 
 
+def test_an_output_that_is_read_first_is_told_as_at_home(wall: Remote) -> None:
+    source = KERNEL.replace("row, tl.sum(x, axis=0)", "row, tl.load(out_ptr + row)")
+    assert source != KERNEL
+    run = replace(launch(source), unwritten=("out",))
+    for engine in (Engine(), wall):
+        with pytest.raises(KernelFault) as caught:
+            engine(run)
+        assert caught.value.outcome is Outcome.UNINITIALISED
+        assert caught.value.fields["array"] == "out_ptr"
+
+
 def test_what_the_compiler_refuses_is_said_as_at_home(wall: Remote) -> None:
     with pytest.raises(KernelFault) as here:
         Engine()(launch(REFUSED))
@@ -273,7 +284,7 @@ def says_of(remote: Remote, run: Run) -> str:
 
 
 def test_a_run_keeps_all_that_is_tritons_over_the_wire() -> None:
-    sent = replace(call(), cache=True, binary=True)
+    sent = replace(call(), cache=True, binary=True, unwritten=("x",))
     got = decoded_run(encoded_run(sent, {"a": "b"}))
     plain = {name: getattr(got, name) for name in vars(sent) if name != "arguments"}
     assert plain == {name: getattr(sent, name) for name in plain}

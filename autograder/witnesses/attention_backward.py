@@ -4872,7 +4872,7 @@ def flash_dq(q, k, v, dout, lse, delta, causal):
     return dq
 
 
-# %% flash_dq atomics_onto_nothing -> WRONG_ANSWER
+# %% flash_dq atomics_onto_nothing -> UNINITIALISED
 # torch.empty holds no zeros: there is nothing to add to.
 import torch
 import triton

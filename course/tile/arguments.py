@@ -14,7 +14,7 @@ from course.faults import KernelFault, Outcome
 from course.tile.functions import code_of, written_parameters
 from course.tile.memory import address_of
 from course.tile.semantic import Semantic
-from course.tile.tensors import Allocation, View
+from course.tile.tensors import Allocation, View, unwritten
 from course.tile.values import Value, numpy_type, round_bf16
 
 ELEMENTS: dict[torch.dtype, Any] = {
@@ -149,7 +149,9 @@ class Passed:
         if isinstance(value, tl.constexpr):
             return value
         if isinstance(value, tuple):
-            return tl.tuple([self._runtime(f"{name}.{n}", v) for n, v in enumerate(value)])
+            items = [self._runtime(f"{name}.{n}", v) for n, v in enumerate(value)]
+            fields = list(getattr(value, "_fields", ())) or None
+            return tl.tuple(items, tl.tuple_type([item.type for item in items], fields))
         if value is None or isinstance(value, str | tl.dtype):
             return tl.constexpr(value)
         if hasattr(value, "parse") and hasattr(value, "params"):
@@ -171,7 +173,7 @@ class Passed:
         allocation = self._allocations.get(key)
         if allocation is None or len(allocation.bytes) != storage.nbytes():
             content = torch.empty(0, dtype=torch.uint8).set_(storage).numpy()
-            allocation = Allocation(len(self._allocations), content)
+            allocation = Allocation(len(self._allocations), content, unwritten(storage))
             self._allocations[key] = allocation
         view = View(
             name,

@@ -19,6 +19,7 @@ from course.tile.cell import TileCell, forget, read_cell
 from course.tile.functions import base_function
 from course.tile.launch import launch
 from course.tile.launcher import call
+from course.tile.tensors import uninitialised
 from course.tile.tuning import with_tuned
 from course.traffic import Traffic, merged
 
@@ -63,6 +64,9 @@ class TileEngine:
             name: torch.from_numpy(value) if isinstance(value, np.ndarray) else _number(value)
             for name, value in run.arguments.items()
         }
+        for name in run.unwritten:
+            if name in tensors:  # a launcher makes its own outputs
+                uninitialised(tensors[name])
         launches = _Launches(run, tensors, self)
         if run.outputs:
             result = call(

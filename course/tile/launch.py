@@ -94,7 +94,7 @@ def launch(
         run.watch = lambda: watcher.step(run, walker.frame)
     first = 0
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), run.memory.settled():
             passed.make_descriptors(walker.semantic)
             while first < programs:
                 batch = 1 if locks else together or max(1, BATCH_ELEMENTS // run.largest)

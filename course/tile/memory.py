@@ -8,15 +8,17 @@ bytes, as on a GPU; views of it keep their offsets.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import triton.language as tl
 
-from course.faults import Outcome
+from course.faults import KernelFault, Outcome
 from course.tile.atomics import updated
 from course.tile.meter import Meter
-from course.tile.races import History
+from course.tile.races import History, TooEarly
 from course.tile.run import Run
 from course.tile.tensors import View
 from course.tile.values import (
@@ -59,9 +61,28 @@ class Memory:
         self.views = views
         self.meter = meter
         self.histories: dict[int, History] = {}
+        self.too_early = TooEarly()
         self.ordered_by_locks = ordered_by_locks
         #: stores and atomics so far
         self.writes = 0
+
+    @contextlib.contextmanager
+    def settled(self) -> Iterator[None]:
+        """All programs of the launch run inside.
+
+        Raises:
+            KernelFault: UNINITIALISED, where a program read what nothing had written. A race stays
+                a race, but any other fault may come of what that program found there.
+        """
+        try:
+            yield
+        except KernelFault as fault:
+            if self.too_early.fault is None or fault.outcome is Outcome.RACE:
+                raise
+        if self.too_early.fault is not None:
+            raise self.too_early.fault
+        for history in self.histories.values():
+            history.settle()
 
     # ------------------------------------------------------------ accesses
 
@@ -208,7 +229,7 @@ class Memory:
         if found is None:
             if allocation.unseen:
                 raise Unsupported("a store through a pointer that it cannot follow")
-            found = History(allocation, self.ordered_by_locks)
+            found = History(allocation, self.ordered_by_locks, self.too_early)
             self.histories[allocation.number] = found
             allocation.tracked = True
         return found

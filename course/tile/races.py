@@ -5,13 +5,16 @@ race, unless both use atomics. Running programs together would hide that, so eac
 a tensor that the kernel stores to remembers who stored to it, who loaded it, and who updated
 it atomically. Where the kernel has locks, it remembers when, too: a lock may have ordered the two
 (`course.tile.locks`).
+
+A read of what nothing has written is told when the launch ends. Until then another program may
+store there, and the two race, whichever of them ran first here.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from course.faults import Outcome
+from course.faults import KernelFault, Outcome
 from course.tile.locks import Order
 from course.tile.run import Run
 from course.tile.tensors import Allocation, View
@@ -38,6 +41,12 @@ class Past:
             others &= (there == SEVERAL) | unknown
         return others
 
+    def divide(self, parts: int) -> None:
+        """Makes `parts` cells of each."""
+        self.who = self.who.repeat(parts)
+        if self.when is not None:
+            self.when = self.when.repeat(parts)
+
     def remember(
         self, cells: np.ndarray, who: np.ndarray, several: bool, order: Order | None
     ) -> None:
@@ -56,16 +65,40 @@ class Past:
             self.when[cells] = order.now
 
 
+class TooEarly:
+    """The first read of memory that nothing had written, by the first program that has one."""
+
+    def __init__(self) -> None:
+        self.fault: KernelFault | None = None
+        self._program = 0
+
+    def note(self, run: Run, view: View, offset: int, program: int, verb: str) -> None:
+        """A program reads the byte at `offset`."""
+        if self.fault is not None and program >= self._program:
+            return
+        self._program = program
+        self.fault = run.fault(
+            Outcome.UNINITIALISED,
+            "tile_uninitialised",
+            array=view.name,
+            index=view.index_of(view.element_at(offset)),
+            program=run.shown_program(program),
+            doing=verb,
+        )
+
+
 class History:
     """Who touched each cell of one allocation in this launch.
 
-    A cell is as long as the smallest element of any view of the allocation.
+    A cell is as long as the smallest element of any view of the allocation, or as the smallest
+    access through a pointer that was cast.
     """
 
-    def __init__(self, allocation: Allocation, ordered_by_locks: bool) -> None:
+    def __init__(self, allocation: Allocation, ordered_by_locks: bool, too_early: TooEarly) -> None:
         self.allocation = allocation
         self.cell = allocation.cell
         self.ordered_by_locks = ordered_by_locks
+        self.too_early = too_early
         self.writer = self._new()
         self.reader: Past | None = None
         self.updater: Past | None = None
@@ -75,8 +108,39 @@ class History:
         return Past(len(self.allocation.bytes) // self.cell + 8, self.ordered_by_locks)
 
     def _cells(self, places: np.ndarray, size: int) -> list[np.ndarray]:
-        parts = max(1, size // self.cell)
+        if size < self.cell:
+            self._refine(size)
+        parts = size // self.cell
         return [places] if parts == 1 else [places * parts + n for n in range(parts)]
+
+    def _refine(self, cell: int) -> None:
+        """From now on each cell stands for `cell` bytes, and for what its larger one knew."""
+        for past in (self.writer, self.reader, self.updater):
+            if past is not None:
+                past.divide(self.cell // cell)
+        self.cell = cell
+
+    def settle(self) -> None:
+        """The launch has ended: what it stored is written for the next one."""
+        marks = self._unwritten()
+        if marks is not None:
+            marks[self.writer.who[: len(marks)] != NOBODY] = 0
+
+    def _unwritten(self) -> np.ndarray | None:
+        """Cell by cell, 0 where the launch found all bytes written."""
+        marks = self.allocation.unwritten
+        return None if marks is None else marks.view(f"u{self.cell}")
+
+    def _read(self, run: Run, view: View, cells: np.ndarray, who: np.ndarray, verb: str) -> None:
+        """Notes who reads what neither this launch nor anything before has written."""
+        marks = self._unwritten()
+        if marks is None:
+            return
+        early = (marks[cells] != 0) & (self.writer.who[cells] == NOBODY)
+        if early.any():
+            lanes = np.flatnonzero(early)
+            at = int(lanes[who[lanes].argmin()])
+            self.too_early.note(run, view, int(cells[at]) * self.cell, int(who[at]), verb)
 
     def _order(self, run: Run) -> Order | None:
         """What orders this access of the program that runs, where locks may."""
@@ -115,6 +179,7 @@ class History:
             self._conflict(run, view, cells, who, self.writer, "loads", "stores to", order)
             if self.updater is not None:
                 self._conflict(run, view, cells, who, self.updater, "loads", "updates", order)
+            self._read(run, view, cells, who, "loads")
             self.reader.remember(cells, who, rows > 1, order)
 
     def store(self, run: Run, view: View, places: np.ndarray, who: np.ndarray, size: int) -> None:
@@ -142,6 +207,7 @@ class History:
             self._conflict(run, view, cells, who, self.writer, "updates", "stores to", order)
             if self.reader is not None:
                 self._conflict(run, view, cells, who, self.reader, "updates", "loads", order)
+            self._read(run, view, cells, who, "updates")
             self.updater.remember(cells, who, run.count > 1, order)
 
     def _conflict(
@@ -160,12 +226,11 @@ class History:
             return
         at = int(clash.argmax())
         other = int(past.who[cells[at]])
-        offset = int(cells[at]) * self.cell
         run.fail(
             Outcome.RACE,
             "tile_race",
             array=view.name,
-            index=view.index_of(offset - (offset - view.offset_bytes) % view.itemsize),
+            index=view.index_of(view.element_at(int(cells[at]) * self.cell)),
             program=run.shown_program(int(who[at])),
             doing=verb,
             other=(

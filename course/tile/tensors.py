@@ -1,12 +1,33 @@
-"""The tensors of a launch: allocations, and views of them."""
+"""The tensors of a launch: allocations, and views of them.
+
+Memory that nothing has initialised is marked byte by byte at its storage, so that every view of
+it and every later launch knows.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import torch
 
 from course.traffic import SECTOR_BYTES
+
+#: Bytes of the largest element.
+_WIDEST = 8
+
+
+def uninitialised(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, in whose storage nothing is written yet."""
+    storage = tensor.untyped_storage()
+    storage._course_unwritten = np.ones(-(-storage.nbytes() // _WIDEST) * _WIDEST, np.bool_)
+    return tensor
+
+
+def unwritten(storage: torch.UntypedStorage) -> np.ndarray | None:
+    """Which bytes of a storage nothing has written, in whole elements; None where all are."""
+    marks: np.ndarray | None = getattr(storage, "_course_unwritten", None)
+    return marks if marks is not None and marks.any() else None
 
 
 class Allocation:
@@ -14,17 +35,21 @@ class Allocation:
 
     Attributes:
         bytes: its content, uint8.
+        unwritten: see the function of this name.
         tracked: whether something in it is stored, so that loads must be remembered.
         unseen: whether something in it was loaded and not remembered.
         cell: bytes of the smallest element that any view has.
     """
 
-    def __init__(self, number: int, content: np.ndarray) -> None:
+    def __init__(
+        self, number: int, content: np.ndarray, unwritten: np.ndarray | None = None
+    ) -> None:
         self.number = number
         self.bytes = content
-        self.tracked = False
+        self.unwritten = unwritten
+        self.tracked = unwritten is not None
         self.unseen = False
-        self.cell = 8
+        self.cell = _WIDEST
         self._typed: dict[np.dtype, np.ndarray] = {}
 
     @property
@@ -102,6 +127,10 @@ class View:
         elif not self.dense:
             bad = bad | ~self._elements_map()[relative // self.itemsize]
         return bad if bad.any() else None
+
+    def element_at(self, offset: int) -> int:
+        """The byte offset of the element that a byte of the allocation belongs to."""
+        return offset - (offset - self.offset_bytes) % self.itemsize
 
     def index_of(self, offset: int) -> Any:
         """How a message names a byte offset of the allocation: an index, or a flat one."""

@@ -236,6 +236,12 @@ TILE: dict[str, tuple[str, str]] = {
         "multiples of 16 bytes.",
         "Pad the rows, or load through pointers.",
     ),
+    "tile_uninitialised": (
+        "Program {program} {doing} {array}[{index}], and nothing has written it: an output, like "
+        "memory from `torch.empty`, starts as whatever was there before.",
+        "Keep what you sum up in a variable, and store it once. Where several programs add to one "
+        "element, let the launcher allocate it with `torch.zeros`.",
+    ),
     "tile_race": (
         "Program {program} {doing} {array}[{index}], and {other} {other_doing} it|, on line "
         "{other_line}|. Nothing says which program comes first.",

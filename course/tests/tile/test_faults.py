@@ -123,6 +123,48 @@ def test_one_store_of_two_values_to_one_element_is_a_race_and_of_equal_values_is
     launch(folded, (torch.ones(8), torch.zeros(4)), (1,))
 
 
+@triton.jit
+def in_bytes(x_ptr, byte_ptr, N: tl.constexpr, SHIFT: tl.constexpr):
+    at = tl.program_id(0) * N + tl.arange(0, N)
+    thin = x_ptr.to(byte_ptr.dtype)
+    for byte in tl.static_range(4):
+        tl.store(thin + 4 * at + byte, (tl.load(byte_ptr + 4 * at + byte)))
+    if SHIFT:
+        end = tl.num_programs(0) * N
+        x = tl.load(x_ptr + (at + SHIFT) % end)
+        tl.store(x_ptr + end + at, x)
+
+
+@pytest.mark.parametrize("together", [None, 1])
+def test_stores_of_single_bytes_through_a_cast_pointer_are_remembered(together):
+    x = torch.arange(16.0)
+    one_by_one = x.view(torch.int8).clone()
+    out = torch.zeros(32)
+    launch(in_bytes, (out, one_by_one), (4,), {"N": 4, "SHIFT": 0}, together=together)
+    assert torch.equal(out[:16], x)
+    launch(in_bytes, (out, one_by_one), (4,), {"N": 4, "SHIFT": 16}, together=together)
+    assert torch.equal(out, torch.cat([x, x]))
+    with pytest.raises(KernelFault) as caught:
+        launch(in_bytes, (out, one_by_one), (4,), {"N": 4, "SHIFT": 4}, together=together)
+    fault = caught.value
+    assert (fault.outcome, fault.fields["array"]) == (Outcome.RACE, "x_ptr")
+    assert fault.fields["index"] in range(16)
+
+
+@triton.jit
+def element_then_byte(x_ptr, byte_ptr, STEP: tl.constexpr):
+    tl.store(x_ptr + tl.program_id(0), 1.0)
+    tl.store(x_ptr.to(byte_ptr.dtype) + 4 * tl.program_id(0) + STEP, 1)
+
+
+def test_who_stored_an_element_stored_each_of_its_bytes():
+    args = (torch.zeros(4), torch.zeros(1, dtype=torch.int8))
+    launch(element_then_byte, args, (3,), {"STEP": 3})
+    outcome, line, text = fault_of(element_then_byte, args, (3,), STEP=4)
+    assert (outcome, line) == (Outcome.RACE, 2)
+    assert "x_ptr[1]" in text
+
+
 def test_in_place_work_on_rows_of_ones_own_is_no_race():
     x = torch.arange(12.0)
     launch(copy, (x, x, 12), (3,), {"BLOCK": 4, "MASK": True})

@@ -17,6 +17,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from course.inputs import poison
 from course.tile.launcher.names import MISSING
 from course.tile.launcher.numbers import MOST_ITEMS, NoValue, is_number, is_whole, kind
+from course.tile.tensors import uninitialised
 
 #: A launcher's tensors together: the largest exercise's outputs have some megabytes.
 MOST_BYTES = 1 << 28
@@ -117,7 +118,7 @@ class Allocator:
     def _filled(self, tensor: torch.Tensor, filling: str, value: Any) -> torch.Tensor:
         if filling == "empty":
             tensor.view(_BITS[tensor.element_size()]).fill_(poison_bits(tensor.dtype))
-            return tensor
+            return uninitialised(tensor)
         if filling == "full":
             if not is_number(value):
                 raise NoValue(f"a tensor is filled with a number, not with {kind(value)}")
