@@ -194,7 +194,7 @@ class Stages:
             want = np.broadcast_to(np.asarray(values), found.shape)
             magnitude = np.broadcast_to(np.asarray(sizes[name]), found.shape)
             reads = ran.traffic.sectors(name, "load") + ran.traffic.sectors(name, "atomic")
-            loaded = reads > 0 and self._role(name) is Role.OUT
+            loaded = reads > 0 and self._role(name) is Role.OUT and exercise.dialect == "numba"
             if exercise.finish is not None:
                 unwritten = self._unwritten(ran)
                 if (

@@ -3334,7 +3334,7 @@ def split_k(A, B):  # A: (M, K) float16, B: (K, N) float16
     return C
 
 
-# %% split_k empty_and_not_zeros -> WRONG_ANSWER
+# %% split_k empty_and_not_zeros -> UNINITIALISED
 # torch.empty holds whatever was there before: the sums begin with it.
 import torch
 import triton

@@ -390,11 +390,6 @@ INSTEAD: dict[str, tuple[str, str]] = {
         "A kernel stores with `tl.store({array}_pointer + offsets, values, mask=...)`. Is there "
         "such a line for {array}, and which program comes to it?",
     ),
-    "output_read": (
-        "{array}[{index}] is {got}: an output starts as {poison}, and your kernel reads {array} "
-        "before it has written it.",
-        "Keep the sum in a variable and store it once.",
-    ),
     "wrong_value": (
         "{array}[{index}]: expected {expected}, your kernel gave {got}|; {wrong} of {total} "
         "elements are wrong|.",
