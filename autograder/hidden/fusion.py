@@ -6,8 +6,9 @@ _SMALL = Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15))
 _RAGGED = Draws(M=between(65, 120), N=between(65, 120), K=between(33, 90))
 #: one row of tiles, and more than one column of them
 _WIDE = Draws(M=between(2, 60), N=between(70, 180), K=between(17, 90))
+#: tiles enough to tell one program that has all of them from one that has a few
 _TRAFFIC = Draws(
-    traffic=True, M=multiples(64, 64, 192), N=multiples(64, 128, 256), K=multiples(64, 64, 192)
+    traffic=True, M=multiples(64, 128, 192), N=choice(256, 384), K=multiples(64, 64, 192)
 )
 
 HIDDEN = {
@@ -31,19 +32,19 @@ HIDDEN = {
         _SMALL,
         _WIDE,
         _RAGGED,
-        Draws(traffic=True, M=multiples(64, 64, 192), N=multiples(64, 128, 256), K=choice(64, 128)),
+        Draws(traffic=True, M=multiples(64, 128, 192), N=choice(256, 384), K=choice(64, 128)),
     ),
     "gated_linear": (
         _SMALL,
         _WIDE,
         _RAGGED,
-        Draws(traffic=True, M=multiples(64, 64, 192), N=multiples(64, 128, 256), K=choice(64, 128)),
+        Draws(traffic=True, M=multiples(64, 128, 192), N=choice(256, 384), K=choice(64, 128)),
     ),
     "quantised_matmul": (
         Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15)),
         Draws(M=1, N=between(65, 200), K=between(65, 200)),
         Draws(M=between(33, 64), N=between(65, 150), K=between(200, 400)),
-        Draws(traffic=True, M=64, N=multiples(128, 256, 640), K=multiples(128, 256, 384)),
+        Draws(traffic=True, M=64, N=multiples(128, 512, 896), K=multiples(128, 256, 384)),
     ),
     "split_k": (
         _SMALL,

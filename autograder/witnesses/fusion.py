@@ -1051,6 +1051,88 @@ def triton_matmul(A, B):
     return C
 
 
+# %% triton_matmul one_program_does_all -> TOO_SERIAL
+# The axes of the grid are loops over tiles: one multiprocessor works, 131 look on.
+import torch
+import triton
+import triton.language as tl
+
+BM, BN, BK = 64, 64, 32
+
+
+@triton.jit
+def matmul_kernel(
+    A, B, C, M, N, K, am, ak, bk, bn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    for top in range(0, M, BM):
+        for left in range(0, N, BN):
+            rows = top + tl.arange(0, BM)
+            columns = left + tl.arange(0, BN)
+            total = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                steps = start + tl.arange(0, BK)
+                inside = (rows[:, None] < M) & (steps[None, :] < K)
+                a = tl.load(A + rows[:, None] * am + steps[None, :] * ak, inside, 0.0)
+                inside = (steps[:, None] < K) & (columns[None, :] < N)
+                b = tl.load(B + steps[:, None] * bk + columns[None, :] * bn, inside, 0.0)
+                total = tl.dot(a, b, total)
+            inside = (rows[:, None] < M) & (columns[None, :] < N)
+            tl.store(C + rows[:, None] * N + columns[None, :], total, inside)
+
+
+def triton_matmul(A, B):
+    M, K = A.shape
+    N = B.shape[1]
+    C = torch.empty((M, N), dtype=torch.float32, device=A.device)
+    grid = (1,)
+    am, ak = A.stride()
+    bk, bn = B.stride()
+    matmul_kernel[grid](A, B, C, M, N, K, am, ak, bk, bn, BM, BN, BK)
+    return C
+
+
+# %% triton_matmul persistent_programs -> PASS
+# As many programs as a small GPU has multiprocessors. Each takes tile after tile: two or three.
+import torch
+import triton
+import triton.language as tl
+
+BM, BN, BK = 64, 64, 32
+PROGRAMS = 6  # multiprocessors
+
+
+@triton.jit
+def matmul_kernel(
+    A, B, C, M, N, K, am, ak, bk, bn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    tiles_n = tl.cdiv(N, BN)
+    tiles = tl.cdiv(M, BM) * tiles_n
+    for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
+        rows = tile // tiles_n * BM + tl.arange(0, BM)
+        columns = tile % tiles_n * BN + tl.arange(0, BN)
+        total = tl.zeros((BM, BN), tl.float32)
+        for start in range(0, K, BK):
+            steps = start + tl.arange(0, BK)
+            inside = (rows[:, None] < M) & (steps[None, :] < K)
+            a = tl.load(A + rows[:, None] * am + steps[None, :] * ak, inside, 0.0)
+            inside = (steps[:, None] < K) & (columns[None, :] < N)
+            b = tl.load(B + steps[:, None] * bk + columns[None, :] * bn, inside, 0.0)
+            total = tl.dot(a, b, total)
+        inside = (rows[:, None] < M) & (columns[None, :] < N)
+        tl.store(C + rows[:, None] * N + columns[None, :], total, inside)
+
+
+def triton_matmul(A, B):
+    M, K = A.shape
+    N = B.shape[1]
+    C = torch.empty((M, N), dtype=torch.float32, device=A.device)
+    grid = (min(PROGRAMS, triton.cdiv(M, BM) * triton.cdiv(N, BN)),)
+    am, ak = A.stride()
+    bk, bn = B.stride()
+    matmul_kernel[grid](A, B, C, M, N, K, am, ak, bk, bn, BM, BN, BK)
+    return C
+
+
 # %% grouped_order row_after_row -> TOO_MUCH_TRAFFIC
 # The order of lesson 01: along a row of tiles, then the next. Programs that run together share one
 # panel of A and read all of B.
@@ -1670,6 +1752,105 @@ def grouped_order(A, B):  # A: (M, K) float16, B: (K, N) float16
     return C
 
 
+# %% grouped_order one_program_does_all -> TOO_SERIAL
+# Who does everything alone shares every panel.
+import torch
+import triton
+import triton.language as tl
+
+BM, BN, BK = 64, 64, 128
+GROUP = 4
+
+
+@triton.jit
+def tile_of(pid, tiles_m, tiles_n, GROUP: tl.constexpr):
+    in_a_group = GROUP * tiles_n
+    first = pid // in_a_group * GROUP
+    height = tl.minimum(tiles_m - first, GROUP)
+    within = pid % in_a_group
+    return first + within % height, within // height
+
+
+@triton.jit
+def ordered_kernel(
+    A, B, C, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr
+):
+    tiles_m = tl.cdiv(M, BM)
+    tiles_n = tl.cdiv(N, BN)
+    for pid in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
+        i, j = tile_of(pid, tiles_m, tiles_n, GROUP)
+        rows = i * BM + tl.arange(0, BM)
+        columns = j * BN + tl.arange(0, BN)
+        total = tl.zeros((BM, BN), tl.float32)
+        for start in range(0, K, BK):
+            steps = start + tl.arange(0, BK)
+            inside = (rows[:, None] < M) & (steps[None, :] < K)
+            a = tl.load(A + rows[:, None] * K + steps[None, :], inside, 0.0)
+            inside = (steps[:, None] < K) & (columns[None, :] < N)
+            b = tl.load(B + steps[:, None] * N + columns[None, :], inside, 0.0)
+            total = tl.dot(a, b, total)
+        inside = (rows[:, None] < M) & (columns[None, :] < N)
+        tl.store(C + rows[:, None] * N + columns[None, :], total, inside)
+
+
+def grouped_order(A, B):
+    M, K = A.shape
+    N = B.shape[1]
+    C = torch.empty((M, N), dtype=torch.float32, device=A.device)
+    ordered_kernel[(1,)](A, B, C, M, N, K, BM, BN, BK, GROUP)
+    return C
+
+
+# %% grouped_order a_program_a_multiprocessor -> PASS
+# Persistent programs: 16, and tile after tile in each.
+import torch
+import triton
+import triton.language as tl
+
+BM, BN, BK = 64, 64, 32
+GROUP = 4
+PROGRAMS = 16
+
+
+@triton.jit
+def tile_of(pid, tiles_m, tiles_n, GROUP: tl.constexpr):
+    in_a_group = GROUP * tiles_n
+    first = pid // in_a_group * GROUP
+    height = tl.minimum(tiles_m - first, GROUP)
+    within = pid % in_a_group
+    return first + within % height, within // height
+
+
+@triton.jit
+def ordered_kernel(
+    A, B, C, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr
+):
+    tiles_m = tl.cdiv(M, BM)
+    tiles_n = tl.cdiv(N, BN)
+    for pid in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
+        i, j = tile_of(pid, tiles_m, tiles_n, GROUP)
+        rows = i * BM + tl.arange(0, BM)
+        columns = j * BN + tl.arange(0, BN)
+        total = tl.zeros((BM, BN), tl.float32)
+        for start in range(0, K, BK):
+            steps = start + tl.arange(0, BK)
+            inside = (rows[:, None] < M) & (steps[None, :] < K)
+            a = tl.load(A + rows[:, None] * K + steps[None, :], inside, 0.0)
+            inside = (steps[:, None] < K) & (columns[None, :] < N)
+            b = tl.load(B + steps[:, None] * N + columns[None, :], inside, 0.0)
+            total = tl.dot(a, b, total)
+        inside = (rows[:, None] < M) & (columns[None, :] < N)
+        tl.store(C + rows[:, None] * N + columns[None, :], total, inside)
+
+
+def grouped_order(A, B):
+    M, K = A.shape
+    N = B.shape[1]
+    C = torch.empty((M, N), dtype=torch.float32, device=A.device)
+    ordered_kernel[(PROGRAMS,)](A, B, C, M, N, K, BM, BN, BK, GROUP)
+    return C
+
+
 # %% matmul_epilogue two_kernels_through_memory -> TOO_MUCH_TRAFFIC
 # A product, then a kernel that adds and activates: the intermediate is written and read back.
 import torch
@@ -2173,6 +2354,48 @@ def matmul_epilogue(x, w, bias):  # x: (M, K), w: (K, N), bias: (N,), all float1
     out = torch.empty((M, N), dtype=torch.float32, device=x.device)
     grid = (triton.cdiv(M, BM), triton.cdiv(N, BN))
     epilogue_kernel[grid](x, w, bias, out, M, N, K, BM, BN, BK)
+    return out
+
+
+# %% matmul_epilogue one_program_does_all -> TOO_SERIAL
+# A program that walks from tile to tile, and no other.
+import torch
+import triton
+import triton.language as tl
+
+BM, BN, BK = 64, 64, 32
+
+
+@triton.jit
+def gelu(h):
+    return 0.5 * h * (1 + tl.erf(h * 0.7071067811865476))
+
+
+@triton.jit
+def epilogue_kernel(x, w, bias, out, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    for top in range(0, M, BM):
+        for left in range(0, N, BN):
+            rows = top + tl.arange(0, BM)
+            columns = left + tl.arange(0, BN)
+            total = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                steps = start + tl.arange(0, BK)
+                inside = (rows[:, None] < M) & (steps[None, :] < K)
+                a = tl.load(x + rows[:, None] * K + steps[None, :], inside, 0.0)
+                inside = (steps[:, None] < K) & (columns[None, :] < N)
+                b = tl.load(w + steps[:, None] * N + columns[None, :], inside, 0.0)
+                total = tl.dot(a, b, total)
+            added = tl.load(bias + columns, columns < N, 0.0)
+            result = gelu(total + added[None, :].to(tl.float32))
+            inside = (rows[:, None] < M) & (columns[None, :] < N)
+            tl.store(out + rows[:, None] * N + columns[None, :], result, inside)
+
+
+def matmul_epilogue(x, w, bias):
+    M, K = x.shape
+    N = w.shape[1]
+    out = torch.empty((M, N), dtype=torch.float32, device=x.device)
+    epilogue_kernel[(1,)](x, w, bias, out, M, N, K, BM, BN, BK)
     return out
 
 
@@ -2727,6 +2950,48 @@ def gated_linear(x, w1, w2, b1, b2):
     return y
 
 
+# %% gated_linear one_program_does_all -> TOO_SERIAL
+# A program that walks from tile to tile, and no other.
+import torch
+import triton
+import triton.language as tl
+
+BM, BN, BK = 64, 64, 32
+
+
+@triton.jit
+def gated_kernel(
+    x, w1, w2, b1, b2, out, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    for top in range(0, M, BM):
+        for left in range(0, N, BN):
+            rows = top + tl.arange(0, BM)
+            columns = left + tl.arange(0, BN)
+            gate = tl.zeros((BM, BN), tl.float32)
+            value = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                steps = start + tl.arange(0, BK)
+                inside = (rows[:, None] < M) & (steps[None, :] < K)
+                a = tl.load(x + rows[:, None] * K + steps[None, :], inside, 0.0)
+                inside = (steps[:, None] < K) & (columns[None, :] < N)
+                at = steps[:, None] * N + columns[None, :]
+                gate = tl.dot(a, tl.load(w1 + at, inside, 0.0), gate)
+                value = tl.dot(a, tl.load(w2 + at, inside, 0.0), value)
+            gate += tl.load(b1 + columns, columns < N, 0.0).to(tl.float32)[None, :]
+            value += tl.load(b2 + columns, columns < N, 0.0).to(tl.float32)[None, :]
+            inside = (rows[:, None] < M) & (columns[None, :] < N)
+            at = rows[:, None] * N + columns[None, :]
+            tl.store(out + at, tl.sigmoid(gate) * value, inside)
+
+
+def gated_linear(x, w1, w2, b1, b2):
+    M, K = x.shape
+    N = w1.shape[1]
+    out = torch.empty((M, N), dtype=torch.float32, device=x.device)
+    gated_kernel[(1,)](x, w1, w2, b1, b2, out, M, N, K, BM, BN, BK)
+    return out
+
+
 # %% quantised_matmul weights_written_out_first -> TOO_MUCH_TRAFFIC
 # A kernel that turns the weights into float16, then the product: three times the bytes, and the
 # memory that int8 was to save.
@@ -3140,6 +3405,44 @@ def quantised_matmul(x, w, scale):  # x: (M, K) float16, w: (K, N) int8, scale: 
     out = torch.empty((M, N), dtype=torch.float32, device=x.device)
     rows = max(16, triton.next_power_of_2(M))
     quantised_kernel[(triton.cdiv(N, BN),)](x, w, scale, out, M, N, K, rows, BN, BK)
+    return out
+
+
+# %% quantised_matmul one_program_does_all -> TOO_SERIAL
+# One strip of columns after the other, all in one program.
+import torch
+import triton
+import triton.language as tl
+
+BN, BK = 64, 64
+
+
+@triton.jit
+def quantised_kernel(
+    x, w, scale, out, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    rows = tl.arange(0, BM)
+    for left in range(0, N, BN):
+        columns = left + tl.arange(0, BN)
+        total = tl.zeros((BM, BN), tl.float32)
+        for start in range(0, K, BK):
+            steps = start + tl.arange(0, BK)
+            inside = (rows[:, None] < M) & (steps[None, :] < K)
+            a = tl.load(x + rows[:, None] * K + steps[None, :], inside, 0.0)
+            inside = (steps[:, None] < K) & (columns[None, :] < N)
+            b = tl.load(w + steps[:, None] * N + columns[None, :], inside, 0)
+            total = tl.dot(a, b.to(tl.float16), total)
+        total *= tl.load(scale + columns, columns < N, 0.0)[None, :]
+        inside = (rows[:, None] < M) & (columns[None, :] < N)
+        tl.store(out + rows[:, None] * N + columns[None, :], total, inside)
+
+
+def quantised_matmul(x, w, scale):
+    M, K = x.shape
+    N = w.shape[1]
+    out = torch.empty((M, N), dtype=torch.float32, device=x.device)
+    rows = max(16, triton.next_power_of_2(M))
+    quantised_kernel[(1,)](x, w, scale, out, M, N, K, rows, BN, BK)
     return out
 
 

@@ -29,6 +29,9 @@ _TILES_OF_64 = {
     "load B": "cdiv(M, 64) * rows(K, N)",
     "store C": "rows(M, N)",
 }
+#: Statements of the longest program: a step along K is of 16 or more and has 5 to 12, so two or
+#: three tiles a program pass, and all the tiles of a graded case do not.
+_LONGEST = "60 + 10 * cdiv(K, 16)"
 
 
 def _product(A: np.ndarray, B: np.ndarray) -> dict[str, np.ndarray]:
@@ -75,6 +78,7 @@ triton_matmul = KernelExercise(
         _TILES_OF_64,
         why="All of A for each column of 64-wide tiles of C, all of B for each row of them.",
     ),
+    longest_program=_LONGEST,
 )
 
 #: Of the kernel that the lesson compiles: one 64 x 64 x 32 product, 4 warps.
@@ -218,6 +222,8 @@ grouped_order = KernelExercise(
         ),
     ),
     dram_bytes="1.4 * M * N * K / 64",
+    # as many programs as the GPU of the model has multiprocessors may share all tiles
+    longest_program=f"({_LONGEST}) * cdiv(M, 64) * cdiv(N, 64) / 16",
 )
 
 
@@ -272,6 +278,7 @@ matmul_epilogue = KernelExercise(
         },
         why="The product's loads, the bias once for each row of tiles, and one store.",
     ),
+    longest_program=_LONGEST,
 )
 
 
@@ -338,6 +345,7 @@ gated_linear = KernelExercise(
             "each row of tiles, and one store."
         ),
     ),
+    longest_program=_LONGEST,
 )
 
 quantised_matmul = KernelExercise(
@@ -386,6 +394,7 @@ quantised_matmul = KernelExercise(
         },
         why="Each weight once, one byte; x, which is small, for each strip of 64 columns.",
     ),
+    longest_program=_LONGEST,
 )
 
 split_k = KernelExercise(
