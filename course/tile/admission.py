@@ -92,6 +92,7 @@ def tl_paths() -> frozenset[str]:
         {f"tl.{name}" for name in (*OPERATIONS, *TL_DTYPES)}
         | {f"tl.math.{name}" for name in MATHEMATICS}
         | {f"tl.extra.{space}libdevice.{n}" for n in LIBDEVICE for space in ("", "cuda.")}
+        | {"tl.PropagateNan.ALL", "tl.PropagateNan.NONE"}
     )
 
 

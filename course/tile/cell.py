@@ -20,6 +20,7 @@ from typing import Any
 import torch
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 
@@ -201,6 +202,10 @@ def _import_module(statement: ast.Import, alias: ast.alias, cell: TileCell) -> N
 def _import_names(statement: ast.ImportFrom, cell: TileCell) -> None:
     module = statement.module or ""
     path = MODULES.get(module)
+    if module == "triton.language.extra" and [a.name for a in statement.names] == ["libdevice"]:
+        name = statement.names[0].asname or "libdevice"
+        _define(cell, name, Ref("tl.extra.libdevice"), libdevice)
+        return
     if path is None or statement.level:
         raise rejected(statement, "rejected_import", name=module or ".")
     for alias in statement.names:

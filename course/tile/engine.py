@@ -78,7 +78,7 @@ class TileEngine:
             arrays = launches.inputs() | launches.returned(result)
         else:
             kernel = self._cell.kernels[run.kernel]
-            launches.make(kernel, tuple(tensors.values()), run.grid, {})
+            launches.make(kernel, tuple(tensors.values()), run.grid, {"num_warps": run.warps})
             arrays = launches.inputs()
         return Ran(arrays, launches.traffic(), self.elsewhere)
 
@@ -132,21 +132,20 @@ class _Launches:
     def _compiled(
         self, kernel: Any, args: Sequence[Any], options: dict[str, Any]
     ) -> gate.Resources:
-        """What the compiler makes of a launch: once for each set of types, and where it is graded.
+        """What the compiler makes of a launch: once for each set of types, constants, alignments.
 
         Raises:
             KernelFault: DOES_NOT_COMPILE, or TOO_MANY_RESOURCES.
         """
         if not self.engine.compiles:
             return gate.Resources(CHECK_TARGET, options["num_warps"], 0, 0, 0)
-        types = [str(v.dtype) if isinstance(v, torch.Tensor) else type(v).__name__ for v in args]
-        key = (id(base_function(kernel)), self.run.graded, repr((types, sorted(options.items()))))
+        binary, source = self.run.binary, gate.source_of(kernel, args, options)
+        key = (gate.key_of(source, CHECK_TARGET), binary)
         if key not in self.engine.compiled:
             self.engine.compiled[key] = gate.compile_for(
-                kernel, args, options, CHECK_TARGET, binary=self.run.binary
+                kernel, args, options, CHECK_TARGET, binary=binary
             )
             if self.engine.elsewhere is None:
-                source = gate.source_of(kernel, args, options)
                 self.engine.elsewhere = findings.refused_elsewhere(source)
         return self.engine.compiled[key]
 

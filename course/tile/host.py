@@ -112,6 +112,15 @@ def _autotuned(on_gpu: Callable[..., Any]) -> Callable[..., Any]:
         self.nargs = dict(zip(self.arg_names, args, strict=False))
         config = self.prune_configs(named)[0] if len(self.configs) > 1 else self.configs[0]
         self.best_config = config
+        twice = sorted(named.keys() & config.all_kwargs().keys())
+        if twice:
+            name = base_function(self).__name__
+            fault = KernelFault(
+                Outcome.DOES_NOT_COMPILE, "tile_tuned_twice", None, name=twice[0], kernel=name
+            )
+            fault.happened_in(name, "", kernel=name)
+            fault.dialect = "triton"
+            raise fault
         if config.pre_hook is not None:
             config.pre_hook({**self.nargs, **named, **config.all_kwargs()})
         try:

@@ -45,6 +45,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
      r"(?P<second>\w+)$", "tile_two_sides"),
     (r"Ternary expression with dynamic condition|Boolean value of Tensor with more than one",
      "tile_condition_is_a_block"),
+    (r"'scf\.condition' op operand", "tile_while_number"),
     (r"^(?P<name>\w+) is not defined$", "tile_no_value"),
     (r"incompatible dimensions at index (?P<axis>\d+): (?P<first>\d+) and (?P<second>\d+)",
      "tile_shapes"),
@@ -220,6 +221,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "be of one type.",
         "Write both as the same kind of number (1.0 and 0.5, not 1 and 0.5), or convert one with "
         "`.to(...)`.",
+    ),
+    "tile_while_number": (
+        "The condition of this `while` is a number, and has to be a comparison.",
+        "Compare it: `while n != 0:`.",
     ),
     "tile_condition_is_a_block": (
         "The condition of this line is a block, which is neither true nor false as a whole.",

@@ -106,6 +106,7 @@ def test_kernels_of_the_course_are_admitted(module, node):
         "v = arange(0, 4) * math.pi + triton.cdiv(3, 4) + triton.next_power_of_2(5)",
         "v = min(n, 4) + max(n, 3) + int(SIZE) + float('inf') + len(x.shape)",
         "v = not (x < y) and -x or ~y",
+        "v = tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL)",
         "v = triton.language.exp(x)",
         "_ = tl.full((SIZE,), -float('inf'), tl.float32)",
         "break_ = SCALE.value + 2 ** 3 - 5 // 2 % 2 << 1 >> 1 & 1 | 1 ^ 1",

@@ -29,6 +29,38 @@ OUT_OF_BOUNDS, TIMED_OUT, WRONG = Outcome.OUT_OF_BOUNDS, Outcome.TIMED_OUT, Outc
 
 
 @triton.jit
+def asserts_nothing(x_ptr):
+    tl.static_assert()
+
+
+@triton.jit
+def spreads_a_block(x_ptr):
+    i = tl.arange(0, 16)
+    tl.store(*i)
+
+
+@triton.jit
+def advances_a_pointer(x_ptr):
+    tl.advance(x_ptr, (1,))
+
+
+@triton.jit
+def both_ways(a, b):
+    return a, b
+
+
+@triton.jit
+def combines_into_two(x_ptr):
+    tl.store(x_ptr, tl.reduce(tl.load(x_ptr + tl.arange(0, 16)), 0, both_ways))
+
+
+@triton.autotune([triton.Config({"N": 16})], key=[])
+@triton.jit
+def tuned(x_ptr, N: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, N), 1.0)
+
+
+@triton.jit
 def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = i < n
@@ -209,6 +241,22 @@ LAUNCHES = {
     ),
     "a kernel that returns": (
         lambda: gives[(1,)](x()), DOES_NOT_COMPILE, "A kernel returns nothing",
+    ),
+    "an assertion of nothing": (
+        lambda: asserts_nothing[(1,)](x()), DOES_NOT_COMPILE, "takes a condition and, behind it",
+    ),
+    "a block spread out": (
+        lambda: spreads_a_block[(1,)](x()), DOES_NOT_COMPILE, "`*i` is not a tuple",
+    ),
+    "a plain pointer advanced": (
+        lambda: advances_a_pointer[(1,)](x()), DOES_NOT_COMPILE, "takes a block pointer",
+    ),
+    "two results for one": (
+        lambda: combines_into_two[(1,)](x()), DOES_NOT_COMPILE, "gives 2 of the 1 values",
+    ),
+    "a tuned number of warps given": (
+        lambda: tuned[(1,)](x(), num_warps=8),
+        DOES_NOT_COMPILE, "`num_warps` of `tuned` comes from `@triton.autotune`",
     ),
 }  # fmt: skip
 
@@ -424,3 +472,14 @@ def test_an_endless_loop_in_a_check_is_stopped_within_a_second():
         found = check_source(ADD, ADD_CELL.replace(old, new))
     assert found.outcome is TIMED_OUT
     assert time.process_time() - started < 1.0
+
+
+def test_tritons_usual_import_of_libdevice_is_taken_in_a_cell():
+    head = "from triton.language.extra import libdevice"
+    cell = ADD_CELL.replace("import triton\n", f"import triton\n{head}\n", 1)
+    found = check_source(ADD, cell.replace("x + y", "libdevice.rint(x - x) + x + y"))
+    assert found.outcome is Outcome.PASS, str(found)
+    found = check_source(ADD, cell.replace("x + y", "libdevice.clz(x) + y"))
+    assert (found.outcome, found.line is not None) == (REJECTED, True), str(found)
+    found = check_source(ADD, cell.replace(head, "from triton.language.extra import cuda"))
+    assert found.outcome is REJECTED, str(found)

@@ -180,6 +180,15 @@ ATTEMPTS = {
         MATMUL, "total = tl.dot(a, b, total)", "total = tl.dot(a.to(tl.float32), b, total)", 17,
         "gets fp32 and fp16", "Convert one of them",
     ),
+    "a number for a condition": (
+        SOFTMAX, "        weights = ", "        k = N\n        while k:\n            k = k - 1\n"
+        "        weights = ", 20,
+        "has to be a comparison", "`while n != 0:`",
+    ),
+    "two types of number": (
+        SOFTMAX, "        weights = ", "        k = 1 if N > 3 else 0.5\n        weights = ", 19,
+        "are int32 and fp32", "1.0 and 0.5",
+    ),
     "a vector in a dot": (
         MATMUL, "total = tl.dot(a, b, total)", "total += tl.dot(tl.sum(a, 1), b)", 17,
         "two blocks of two axes", "`q[None, :]`",
