@@ -9,8 +9,11 @@ import torch
 import triton
 import triton.language as tl
 
+from course.check import check_source
 from course.faults import KernelFault, Outcome
 from course.runner import Output, Run
+from course.tests.tile.running import without_block_pointers
+from course.tests.tile.test_check import ADD, ADD_CELL
 from course.tests.tile.test_locks import with_a_first_one
 from course.tile.engine import TileEngine
 from course.tile.functions import code_of
@@ -223,6 +226,19 @@ def test_a_descriptor_loads_too():
     assert torch.equal(out, torch.full((8,), 8.0))
 
 
+@without_block_pointers
+def test_a_block_pointer_loads_too():
+    fault = fault_of(through_a_window, lambda: [empty(8), empty(8)])
+    assert (fault.outcome, fault.fields["index"]) == (Outcome.UNINITIALISED, 0)
+    runs(through_a_window, lambda: [torch.ones(8), empty(8)])
+
+
+@triton.jit
+def through_a_window(x, out):
+    window = tl.make_block_ptr(x, (8,), (1,), (0,), (8,), (0,))
+    tl.store(out + tl.arange(0, 8), tl.load(window))
+
+
 def test_a_lock_hands_on_what_its_first_holder_wrote():
     x = torch.arange(5.0)
     lock, count = (torch.zeros(1, dtype=torch.int32) for _ in range(2))
@@ -330,3 +346,22 @@ def test_an_output_of_a_run_is_unwritten_and_its_other_arrays_are_not():
     with pytest.raises(KernelFault) as caught:
         TileEngine(compiles=False)(run)
     assert caught.value.fields["array"] == "out"
+
+
+# ---------------------------------------------------------------- checks
+
+
+STORE = "tl.store(out_ptr + i, x + y, mask=mask)"
+
+
+def checked(store):
+    return check_source(ADD, ADD_CELL.replace(STORE, store))
+
+
+def test_a_check_knows_its_outputs():
+    early = checked("tl.store(out_ptr + i, tl.maximum(tl.load(out_ptr + i, mask), x + y), mask)")
+    assert (early.outcome, early.message_id) == (Outcome.UNINITIALISED, "tile_uninitialised")
+    assert early.line == ADD_CELL.splitlines().index(f"    {STORE}") + 1
+    some = "few = i < n - n // 2\n    tl.store(out_ptr + i, x + y, few)\n"
+    back = f"{some}    tl.store(out_ptr + i, tl.load(out_ptr + i, few), few)"
+    assert checked(back).message_id == "never_written"
