@@ -249,7 +249,7 @@ LAUNCHES = {
         lambda: spreads_a_block[(1,)](x()), DOES_NOT_COMPILE, "`*i` is not a tuple",
     ),
     "a plain pointer advanced": (
-        lambda: advances_a_pointer[(1,)](x()), DOES_NOT_COMPILE, "takes a block pointer",
+        lambda: advances_a_pointer[(1,)](x()), DOES_NOT_COMPILE, "tl.advance",  # none in 3.9
     ),
     "two results for one": (
         lambda: combines_into_two[(1,)](x()), DOES_NOT_COMPILE, "gives 2 of the 1 values",
