@@ -757,6 +757,45 @@ def attend_one_query(q, k, v):
     return out
 
 
+# %% attend_one_query one_program_for_all_heads -> TOO_SERIAL
+# The heads are turns of a loop, although no head needs another.
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def one_query(q, k, v, out, H, N, head_stride, row_stride, D: tl.constexpr, BC: tl.constexpr):
+    d = tl.arange(0, D)
+    for head in range(H):
+        query = tl.load(q + head * D + d).to(tl.float32)
+        m = float("-inf")
+        total = 0.0
+        acc = tl.zeros((D,), tl.float32)
+        for start in range(0, N, BC):
+            rows = start + tl.arange(0, BC)
+            inside = rows < N
+            place = head * head_stride + rows[:, None] * row_stride + d
+            keys = tl.load(k + place, mask=inside[:, None], other=0.0).to(tl.float32)
+            values = tl.load(v + place, mask=inside[:, None], other=0.0).to(tl.float32)
+            scores = tl.sum(query * keys, 1) * D**-0.5
+            scores = tl.where(inside, scores, float("-inf"))
+            m_new = tl.maximum(m, tl.max(scores, 0))
+            rescale = tl.exp(m - m_new)
+            weights = tl.exp(scores - m_new)
+            total = total * rescale + tl.sum(weights, 0)
+            acc = acc * rescale + tl.sum(weights[:, None] * values, 0)
+            m = m_new
+        tl.store(out + head * D + d, acc / total)
+
+
+def attend_one_query(q, k, v):
+    H, N, D = k.shape
+    out = torch.empty((H, D), device=q.device, dtype=q.dtype)
+    one_query[(1,)](q, k, v, out, H, N, k.stride(0), k.stride(1), D=D, BC=32)
+    return out
+
+
 # %% flash_forward accumulator_not_rescaled -> WRONG_ANSWER
 # The sum of weights is repaired when the maximum grows, the accumulator is not.
 import torch
@@ -2273,6 +2312,113 @@ def flash_forward(q, k, v):
     return out
 
 
+# %% flash_forward one_program_a_head -> TOO_SERIAL
+# The tiles of queries are turns of a loop: each multiprocessor but two has nothing to do.
+import torch
+import triton
+import triton.language as tl
+
+BR = 64
+BC = 32
+
+
+@triton.jit
+def attend_tile(
+    q, k, v, out, N, head_stride, row_stride, D: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr
+):
+    d = tl.arange(0, D)
+    head = tl.program_id(0)
+    for first in range(0, N, BR):
+        rows = first + tl.arange(0, BR)
+        asked = rows[:, None] < N
+        of_head = head * head_stride + d
+        queries = tl.load(q + of_head + rows[:, None] * row_stride, mask=asked, other=0.0)
+        m = tl.full((BR,), float("-inf"), tl.float32)
+        total = tl.zeros((BR,), tl.float32)
+        acc = tl.zeros((BR, D), tl.float32)
+        for start in range(0, N, BC):
+            columns = start + tl.arange(0, BC)
+            place = of_head + columns[:, None] * row_stride
+            there = columns[:, None] < N
+            keys = tl.load(k + place, mask=there, other=0.0)
+            values = tl.load(v + place, mask=there, other=0.0)
+            scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * D**-0.5
+            scores = tl.where(columns < N, scores, float("-inf"))
+            m_new = tl.maximum(m, tl.max(scores, 1))
+            rescale = tl.exp(m - m_new)
+            weights = tl.exp(scores - m_new[:, None])
+            total = total * rescale + tl.sum(weights, 1)
+            products = tl.dot(weights.to(values.dtype), values, input_precision="ieee")
+            acc = acc * rescale[:, None] + products
+            m = m_new
+        place = (head * N + rows[:, None]) * D + d
+        tl.store(out + place, acc / total[:, None], mask=asked)
+
+
+def flash_forward(q, k, v):
+    H, N, D = q.shape
+    out = torch.empty((H, N, D), device=q.device, dtype=q.dtype)
+    grid = (H,)
+    strides = q.stride(0), q.stride(1)
+    attend_tile[grid](q, k, v, out, N, *strides, D=D, BR=BR, BC=BC, num_warps=8)
+    return out
+
+
+# %% flash_forward persistent_programs -> PASS
+# As many programs as a small GPU has multiprocessors. Each takes tile after tile: one or two.
+import torch
+import triton
+import triton.language as tl
+
+BR = 64
+BC = 32
+PROGRAMS = 6  # multiprocessors
+
+
+@triton.jit
+def attend_tile(
+    q, k, v, out, H, N, head_stride, row_stride, D: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr
+):
+    d = tl.arange(0, D)
+    tiles = tl.cdiv(N, BR)
+    for number in range(tl.program_id(0), H * tiles, tl.num_programs(0)):
+        head = number // tiles
+        first = number % tiles * BR
+        rows = first + tl.arange(0, BR)
+        asked = rows[:, None] < N
+        of_head = head * head_stride + d
+        queries = tl.load(q + of_head + rows[:, None] * row_stride, mask=asked, other=0.0)
+        m = tl.full((BR,), float("-inf"), tl.float32)
+        total = tl.zeros((BR,), tl.float32)
+        acc = tl.zeros((BR, D), tl.float32)
+        for start in range(0, N, BC):
+            columns = start + tl.arange(0, BC)
+            place = of_head + columns[:, None] * row_stride
+            there = columns[:, None] < N
+            keys = tl.load(k + place, mask=there, other=0.0)
+            values = tl.load(v + place, mask=there, other=0.0)
+            scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * D**-0.5
+            scores = tl.where(columns < N, scores, float("-inf"))
+            m_new = tl.maximum(m, tl.max(scores, 1))
+            rescale = tl.exp(m - m_new)
+            weights = tl.exp(scores - m_new[:, None])
+            total = total * rescale + tl.sum(weights, 1)
+            products = tl.dot(weights.to(values.dtype), values, input_precision="ieee")
+            acc = acc * rescale[:, None] + products
+            m = m_new
+        place = (head * N + rows[:, None]) * D + d
+        tl.store(out + place, acc / total[:, None], mask=asked)
+
+
+def flash_forward(q, k, v):
+    H, N, D = q.shape
+    out = torch.empty((H, N, D), device=q.device, dtype=q.dtype)
+    grid = (min(PROGRAMS, H * triton.cdiv(N, BR)),)
+    strides = q.stride(0), q.stride(1)
+    attend_tile[grid](q, k, v, out, H, N, *strides, D=D, BR=BR, BC=BC, num_warps=8)
+    return out
+
+
 # %% flash_causal masked_and_still_loaded -> TOO_MUCH_TRAFFIC
 # The future gets the score -inf, and its keys and values are loaded all the same.
 import torch
@@ -3117,6 +3263,112 @@ def flash_causal(q, k, v):
     attend[(triton.cdiv(N, T), H)](
         q, k, v, out, N, q.stride(0), q.stride(1), D=D, T=T, num_warps=8
     )
+    return out
+
+
+# %% flash_causal one_program_a_head -> TOO_SERIAL
+# A tile of queries after the other, with more and more keys for each.
+import torch
+import triton
+import triton.language as tl
+
+BR = 64
+BC = 32
+
+
+@triton.jit
+def attend_causal(
+    q, k, v, out, N, head_stride, row_stride, D: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr
+):
+    d = tl.arange(0, D)
+    head = tl.program_id(0)
+    for first in range(0, N, BR):
+        rows = first + tl.arange(0, BR)
+        asked = rows[:, None] < N
+        of_head = head * head_stride + d
+        queries = tl.load(q + of_head + rows[:, None] * row_stride, mask=asked, other=0.0)
+        m = tl.full((BR,), float("-inf"), tl.float32)
+        total = tl.zeros((BR,), tl.float32)
+        acc = tl.zeros((BR, D), tl.float32)
+        for start in range(0, min(first + BR, N), BC):
+            columns = start + tl.arange(0, BC)
+            place = of_head + columns[:, None] * row_stride
+            there = columns[:, None] < N
+            keys = tl.load(k + place, mask=there, other=0.0)
+            values = tl.load(v + place, mask=there, other=0.0)
+            scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * D**-0.5
+            scores = tl.where(columns <= rows[:, None], scores, float("-inf"))
+            m_new = tl.maximum(m, tl.max(scores, 1))
+            rescale = tl.exp(m - m_new)
+            weights = tl.exp(scores - m_new[:, None])
+            total = total * rescale + tl.sum(weights, 1)
+            products = tl.dot(weights.to(values.dtype), values, input_precision="ieee")
+            acc = acc * rescale[:, None] + products
+            m = m_new
+        place = (head * N + rows[:, None]) * D + d
+        tl.store(out + place, acc / total[:, None], mask=asked)
+
+
+def flash_causal(q, k, v):
+    H, N, D = q.shape
+    out = torch.empty((H, N, D), device=q.device, dtype=q.dtype)
+    grid = (H,)
+    strides = q.stride(0), q.stride(1)
+    attend_causal[grid](q, k, v, out, N, *strides, D=D, BR=BR, BC=BC, num_warps=8)
+    return out
+
+
+# %% flash_causal two_tiles_a_program -> PASS
+# The tile with the fewest keys goes with the one with the most: all programs have the same work.
+import torch
+import triton
+import triton.language as tl
+
+BR = 64
+BC = 32
+
+
+@triton.jit
+def attend_causal(
+    q, k, v, out, N, head_stride, row_stride, D: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr
+):
+    d = tl.arange(0, D)
+    head = tl.program_id(1)
+    tiles = tl.cdiv(N, BR)
+    for turn in range(0, 2):
+        first = tl.where(turn == 0, tl.program_id(0), tiles - 1 - tl.program_id(0)) * BR
+        rows = first + tl.arange(0, BR)
+        asked = rows[:, None] < N
+        of_head = head * head_stride + d
+        queries = tl.load(q + of_head + rows[:, None] * row_stride, mask=asked, other=0.0)
+        m = tl.full((BR,), float("-inf"), tl.float32)
+        total = tl.zeros((BR,), tl.float32)
+        acc = tl.zeros((BR, D), tl.float32)
+        for start in range(0, min(first + BR, N), BC):
+            columns = start + tl.arange(0, BC)
+            place = of_head + columns[:, None] * row_stride
+            there = columns[:, None] < N
+            keys = tl.load(k + place, mask=there, other=0.0)
+            values = tl.load(v + place, mask=there, other=0.0)
+            scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * D**-0.5
+            scores = tl.where(columns <= rows[:, None], scores, float("-inf"))
+            m_new = tl.maximum(m, tl.max(scores, 1))
+            rescale = tl.exp(m - m_new)
+            weights = tl.exp(scores - m_new[:, None])
+            total = total * rescale + tl.sum(weights, 1)
+            products = tl.dot(weights.to(values.dtype), values, input_precision="ieee")
+            acc = acc * rescale[:, None] + products
+            m = m_new
+        place = (head * N + rows[:, None]) * D + d
+        tl.store(out + place, acc / total[:, None], mask=asked)
+
+
+def flash_causal(q, k, v):
+    H, N, D = q.shape
+    out = torch.empty((H, N, D), device=q.device, dtype=q.dtype)
+    grid = (triton.cdiv(triton.cdiv(N, BR), 2), H)
+    strides = q.stride(0), q.stride(1)
+    attend_causal[grid](q, k, v, out, N, *strides, D=D, BR=BR, BC=BC, num_warps=8)
     return out
 
 
@@ -4837,4 +5089,54 @@ def flash_gqa(q, k, v):
     attend_group[(G,)](
         q, k, v, out, N, R, k.stride(0), k.stride(1), D=D, BR=rows, BC=16, num_warps=8
     )
+    return out
+
+
+# %% flash_gqa one_program_for_all_groups -> TOO_SERIAL
+# The groups are turns of a loop, 16 keys at a time.
+import torch
+import triton
+import triton.language as tl
+
+BC = 16
+
+
+@triton.jit
+def attend_group(
+    q, k, v, out, G, N, R, head_stride, row_stride, D: tl.constexpr, BR: tl.constexpr,
+    BC: tl.constexpr,
+):
+    d = tl.arange(0, D)
+    row = tl.arange(0, BR)[:, None]
+    asked = row < R
+    for group in range(G):
+        place = (group * R + row) * D + d
+        queries = tl.load(q + place, mask=asked, other=0.0)
+        m = tl.full((BR,), float("-inf"), tl.float32)
+        total = tl.zeros((BR,), tl.float32)
+        acc = tl.zeros((BR, D), tl.float32)
+        for start in range(0, N, BC):
+            columns = start + tl.arange(0, BC)
+            there = columns[:, None] < N
+            of_keys = group * head_stride + columns[:, None] * row_stride + d
+            keys = tl.load(k + of_keys, mask=there, other=0.0)
+            values = tl.load(v + of_keys, mask=there, other=0.0)
+            scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * D**-0.5
+            scores = tl.where(columns < N, scores, float("-inf"))
+            m_new = tl.maximum(m, tl.max(scores, 1))
+            rescale = tl.exp(m - m_new)
+            weights = tl.exp(scores - m_new[:, None])
+            total = total * rescale + tl.sum(weights, 1)
+            products = tl.dot(weights.to(values.dtype), values, input_precision="ieee")
+            acc = acc * rescale[:, None] + products
+            m = m_new
+        tl.store(out + place, acc / total[:, None], mask=asked)
+
+
+def flash_gqa(q, k, v):
+    G, N, D = k.shape
+    R = q.shape[0] // G
+    out = torch.empty((G * R, D), device=q.device, dtype=q.dtype)
+    rows = max(16, triton.next_power_of_2(R))
+    attend_group[(1,)](q, k, v, out, G, N, R, k.stride(0), k.stride(1), D=D, BR=rows, BC=BC)
     return out

@@ -27,6 +27,9 @@ TOLERANCE = {"float16": (1.5e-3, 0.0), "float32": (3e-6, 0.0)}
 SCORE_SHARE = 0.25
 #: What a T4 gives a program.
 SHARED_BYTES = "64 * 1024"
+#: Statements of the longest program: an honest loop has 22 a step, and its steps are of 16 keys or
+#: more.
+_LONGEST = "27 * cdiv(N, 16) + 60"
 
 
 def spread(width: float, why: str = "") -> Draw:
@@ -332,6 +335,7 @@ attend_one_query = KernelExercise(
     ),
     shared_bytes=SHARED_BYTES,
     spill_bytes="512",
+    longest_program="30 * cdiv(N, 32) + 100",
 )
 
 _TILED = (
@@ -392,6 +396,7 @@ flash_forward = KernelExercise(
         why="Q and out once; all of K and V for each tile of 64 queries.",
     ),
     shared_bytes=SHARED_BYTES,
+    longest_program=_LONGEST,
 )
 
 flash_causal = KernelExercise(
@@ -439,6 +444,7 @@ flash_causal = KernelExercise(
         ),
     ),
     shared_bytes=SHARED_BYTES,
+    longest_program=_LONGEST,
 )
 
 flash_decode = KernelExercise(
@@ -547,4 +553,5 @@ flash_gqa = KernelExercise(
         why="K and V once for all R heads of a group, not once a head.",
     ),
     shared_bytes=SHARED_BYTES,
+    longest_program="30 * cdiv(N, 16) + 100",
 )
