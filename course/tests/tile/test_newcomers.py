@@ -206,7 +206,9 @@ def verdict(cell: str):
 
 
 #: What Triton takes from 3.9 on, so that there it is told otherwise.
-TAKEN_FROM_3_9 = {"no brackets around comparisons", "a sum in float16"}
+TAKEN_FROM_3_9 = {
+    *("no brackets around comparisons", "a sum in float16", "a number for a condition")
+}
 LATER = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 9)
 
 
