@@ -1713,6 +1713,34 @@ def flash_delta(out, dout):
     return delta
 
 
+# %% flash_delta one_program_does_all -> TOO_SERIAL
+# A loop over all rows, and a grid of one.
+import torch
+import triton
+import triton.language as tl
+
+ROWS = 32
+
+
+@triton.jit
+def row_dots(out_ptr, dout_ptr, delta_ptr, count, D: tl.constexpr, ROWS: tl.constexpr):
+    for start in range(0, count, ROWS):
+        rows = start + tl.arange(0, ROWS)
+        places = rows[:, None] * D + tl.arange(0, D)[None, :]
+        inside = rows[:, None] < count
+        out = tl.load(out_ptr + places, mask=inside, other=0.0).to(tl.float32)
+        dout = tl.load(dout_ptr + places, mask=inside, other=0.0).to(tl.float32)
+        delta = tl.sum(out * dout, axis=1)
+        tl.store(delta_ptr + rows, delta, mask=rows < count)
+
+
+def flash_delta(out, dout):
+    H, N, D = out.shape
+    delta = torch.empty((H, N), device=out.device, dtype=torch.float32)
+    row_dots[(1,)](out, dout, delta, H * N, D=D, ROWS=ROWS)
+    return delta
+
+
 # %% flash_dkdv stored_probabilities -> TOO_MUCH_TRAFFIC
 # P is computed once, written, and read again: N * N numbers each way.
 import torch
