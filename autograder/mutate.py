@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -213,7 +214,8 @@ def tallies(
                 work.append((stem, exercise, mutants_of(exercise, solutions[exercise.name])))
     if not work:
         raise LookupError(f"There is no exercise {only!r} in {', '.join(stems or known)}.")
-    with ProcessPoolExecutor(jobs) as pool:
+    # A forked process can neither use what the compiler nor what autograd has started.
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         pending = [
             (
                 stem,

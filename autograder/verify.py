@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -148,7 +149,8 @@ def verify(
             findings.files += [str(problem) for problem in error.problems]
             continue
         findings.files += strangers(root, lesson, witnesses[lesson.stem])
-    with ProcessPoolExecutor(workers or os.cpu_count()) as pool:
+    # A forked process can neither use what the compiler nor what autograd has started.
+    with ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn")) as pool:
         # the notebooks first: they take longest
         played = _play(pool, root, built) if notebooks else []
         tried = _trials(pool, root, lessons, witnesses)
