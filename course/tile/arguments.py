@@ -192,6 +192,11 @@ class Passed:
         type_ = tl.pointer_type(view.element)
         return tl.tensor(Value(np.array([address_of(view)], np.int64), type_), type_)
 
+    @property
+    def allocations(self) -> list[Allocation]:
+        """The memory of all tensors."""
+        return list({view.allocation.number: view.allocation for view in self.views}.values())
+
     def make_descriptors(self, semantic: Semantic) -> None:
         """Host descriptors become device ones."""
         by_name = {view.name: view for view in self.views}

@@ -241,7 +241,10 @@ class Builder(Arithmetic, Regions, Transfers):
     def create_print(self, prefix: str, hex_: bool, values: list[Value], is_signed: Any) -> None:
         """`tl.device_print`."""
         self.run.memory.writes += 1  # as if it wrote: no load is moved across it
-        self.run.print_values(prefix, hex_, values)
+        if self.run.turns is None:
+            self.run.print_values(prefix, hex_, values)
+        else:
+            self.run.turns.once(lambda: self.run.print_values(prefix, hex_, values))
 
     def create_assert(self, condition: Value, message: str) -> None:
         """`tl.device_assert`."""

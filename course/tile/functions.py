@@ -165,6 +165,32 @@ def names_used(function: Any, seen: set[int] | None = None) -> set[str]:
     return names
 
 
+def looks_at_atomics(function: Any, seen: set[int] | None = None) -> bool:
+    """Whether it, or a jitted function that it calls, may use what an atomic found."""
+    seen = set() if seen is None else seen
+    code = code_of(function)
+    if id(function) in seen or not code.own:
+        return False
+    seen.add(id(function))
+    nodes = [node for statement in code.body for node in ast.walk(statement)]
+    unused = {
+        node.value.func
+        for node in nodes
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+    }
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            called = code.scope.get(node.id)
+            if isinstance(called, JITFunction) and looks_at_atomics(called, seen):
+                return True
+            name = str(getattr(called, "__name__", ""))
+        else:
+            name = node.attr if isinstance(node, ast.Attribute) else ""
+        if name.startswith("atomic_") and node not in unused:
+            return True
+    return False
+
+
 def written_parameters(function: Any) -> set[str]:
     """Parameters whose tensors may be stored to: all that a written pointer may come from.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +13,8 @@ import triton
 from course.faults import KernelFault, Outcome
 from course.tile.arguments import Passed, bound
 from course.tile.expressions import Frame
-from course.tile.functions import base_function, code_of, names_used
+from course.tile.functions import base_function, code_of, looks_at_atomics, names_used
+from course.tile.locks import Order
 from course.tile.memory import Memory
 from course.tile.meter import Listener, Meter
 from course.tile.refusals import refusal
@@ -29,6 +30,10 @@ BATCH_ELEMENTS = 1 << 19
 #: a second's worth, and more for large tensors, which one program may walk through block by block.
 FEWEST_STEPS, MOST_STEPS = 20_000, 200_000
 ELEMENTS_A_STEP = 16
+#: Programs of the second run that are under way at once.
+UNDER_WAY = 8
+#: Whoever names one of these may take a lock, looking or not.
+EXCHANGES = {"atomic_cas", "atomic_xchg"}
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_PROGRAMS = 1 << 24  # beyond this the engine would run for hours
 
@@ -82,28 +87,15 @@ def launch(
     passed = Passed(function, given)
     run = Run(extent, step_limit or _step_limit(passed))
     meter = Meter(listener)
-    names = names_used(function)
-    locks = bool(names & {"atomic_cas", "atomic_xchg"})
-    run.memory = Memory(run, passed.views, meter, ordered_by_locks=locks)
+    run.memory = Memory(run, passed.views, meter)
     sizes = function.__dict__.setdefault("_course_sizes", {})
     key = repr(sorted(passed.constants.items(), key=lambda item: item[0]))
     run.largest = sizes.get(key, _guess(passed.constants))
-    programs = extent[0] * extent[1] * extent[2]
-    walker = Walker(run)
-    if watcher is not None:
-        run.watch = lambda: watcher.step(run, walker.frame)
-    first = 0
     try:
-        with np.errstate(all="ignore"), run.memory.settled():
-            passed.make_descriptors(walker.semantic)
-            while first < programs:
-                batch = 1 if locks else together or max(1, BATCH_ELEMENTS // run.largest)
-                last = min(programs, first + batch)
-                run.start(np.arange(first, last))
-                walker.kernel(function, passed.values)
-                if watcher is not None:
-                    watcher.end(run)
-                first = last
+        if names_used(function) & EXCHANGES or looks_at_atomics(function):
+            _in_turns(run, function, passed, watcher)
+        else:
+            _in_batches(run, function, passed, watcher, together)
     except KernelFault as fault:
         fault.traffic = meter.traffic()
         raise
@@ -124,6 +116,77 @@ def launch(
     traffic = meter.traffic()
     traffic.longest_program = run.longest
     return traffic
+
+
+def _in_batches(
+    run: Run, function: Any, passed: Passed, watcher: Watcher | None, together: int | None
+) -> None:
+    """Runs all programs, as many at once as memory allows unless told."""
+    walker = Walker(run)
+    if watcher is not None:
+        run.watch = lambda: watcher.step(run, walker.frame)
+    first = 0
+    with np.errstate(all="ignore"), run.memory.settled():
+        passed.make_descriptors(walker.semantic)
+        while first < run.size:
+            last = min(run.size, first + (together or max(1, BATCH_ELEMENTS // run.largest)))
+            run.start(np.arange(first, last))
+            walker.kernel(function, passed.values)
+            if watcher is not None:
+                watcher.end(run)
+            first = last
+
+
+def _in_turns(run: Run, function: Any, passed: Passed, watcher: Watcher | None) -> None:
+    """Runs one program after the other, as atomics order them.
+
+    An order may hide a race. So where one has made a difference, the last programs come first in
+    a second run that leaves no trace, a few of them at once: what is right is so in both.
+
+    Raises:
+        KernelFault: what either run found; RACE, too, where they store different results.
+    """
+    before = {allocation: allocation.kept() for allocation in passed.allocations}
+    order = _one_by_one(run, function, passed, watcher, range(run.size), 1)
+    if not order.relied:
+        return
+    after = {allocation: allocation.kept() for allocation in passed.allocations}
+    again = Run(run.grid, run.step_limit)
+    again.memory = Memory(again, passed.views, Meter())
+    try:
+        for allocation, content in before.items():
+            allocation.put_back(content)
+        _one_by_one(again, function, passed, None, reversed(range(run.size)), UNDER_WAY)
+        for view in passed.views:
+            for memory in (run.memory, again.memory):
+                memory.same(view, after[view.allocation])
+    finally:
+        for allocation, content in after.items():
+            allocation.put_back(content)
+
+
+def _one_by_one(
+    run: Run,
+    function: Any,
+    passed: Passed,
+    watcher: Watcher | None,
+    programs: Iterable[int],
+    together: int,
+) -> Order:
+    walker = Walker(run)
+    if watcher is not None:
+        run.watch = lambda: watcher.step(run, walker.frame)
+
+    def program() -> None:
+        walker.kernel(function, passed.values)
+        if watcher is not None:
+            watcher.end(run)
+
+    turns = run.in_turns(together)
+    with np.errstate(all="ignore"), run.memory.settled():
+        passed.make_descriptors(walker.semantic)
+        turns.all(programs, program)
+    return turns.order
 
 
 def _step_limit(passed: Passed) -> int:

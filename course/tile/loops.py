@@ -118,6 +118,7 @@ class Loops(Expressions):
                 raise self.refuse(f"the bounds of a loop are whole numbers, not {bound.type}", node)
         kind = semantic.integer_promote_impl(bounds[0].dtype, bounds[1].dtype)
         kind = semantic.integer_promote_impl(kind, bounds[2].dtype)
+        self.run.look(*(bound.handle for bound in bounds))
         low, high, by = (semantic.cast(b, kind).handle.data.astype(np.int64) for b in bounds)
         if (by == 0).any():
             self.run.fail(Outcome.TIMED_OUT, "zero_step")

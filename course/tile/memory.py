@@ -17,10 +17,11 @@ import triton.language as tl
 
 from course.faults import KernelFault, Outcome
 from course.tile.atomics import updated
+from course.tile.locks import sem_of
 from course.tile.meter import Meter
-from course.tile.races import History, TooEarly
+from course.tile.races import NOBODY, History, TooEarly
 from course.tile.run import Run
-from course.tile.tensors import View
+from course.tile.tensors import Kept, View
 from course.tile.values import (
     Unsupported,
     Value,
@@ -30,6 +31,8 @@ from course.tile.values import (
     numpy_type,
 )
 
+#: Two runs' results that differ by more than this part of the largest are not the same.
+ORDER_MATTERS = 0.02
 REGION_BITS = 40
 MIDDLE = 1 << (REGION_BITS - 1)
 _BYTE = (1 << REGION_BITS) - 1
@@ -56,13 +59,12 @@ def view_at(address: int, views: list[View]) -> View | None:
 class Memory:
     """All tensors of a launch."""
 
-    def __init__(self, run: Run, views: list[View], meter: Meter, ordered_by_locks: bool) -> None:
+    def __init__(self, run: Run, views: list[View], meter: Meter) -> None:
         self.run = run
         self.views = views
         self.meter = meter
         self.histories: dict[int, History] = {}
         self.too_early = TooEarly()
-        self.ordered_by_locks = ordered_by_locks
         #: stores and atomics so far
         self.writes = 0
 
@@ -84,6 +86,34 @@ class Memory:
         for history in self.histories.values():
             history.settle()
 
+    def place(self, address: int) -> dict[str, Any]:
+        """What a message calls the element at an address."""
+        view = self.views[(address >> REGION_BITS) - 1]
+        offset = (address & _BYTE) - MIDDLE
+        return {"array": view.name, "index": view.index_of(offset)}
+
+    def same(self, view: View, other: Kept) -> None:
+        """What programs stored is what was kept of another run, but for the order of sums.
+
+        Raises:
+            KernelFault: RACE, where it is not.
+        """
+        history = self.histories.get(view.allocation.number)
+        if history is None:
+            return
+        dtype = _stored_type(view.element)
+        mine = _decoded(view.allocation.as_type(dtype), view.element).astype(np.float64)
+        bytes_ = other.bytes[: len(mine) * dtype.itemsize]
+        others = _decoded(bytes_.view(dtype), view.element).astype(np.float64)
+        parts = dtype.itemsize // history.cell
+        stored = (history.writer.who[: len(mine) * parts] != NOBODY).reshape(-1, parts).any(axis=1)
+        size = np.abs(mine[stored & np.isfinite(mine)]).max(initial=0)
+        margin = ORDER_MATTERS * size if view.element.is_floating() else 1
+        differ = stored & ~np.isclose(mine, others, 0, margin, equal_nan=True)
+        if differ.any():
+            index = view.index_of(int(differ.argmax()) * dtype.itemsize)
+            raise KernelFault(Outcome.RACE, "tile_by_order", None, array=view.name, index=index)
+
     # ------------------------------------------------------------ accesses
 
     def load(
@@ -95,6 +125,22 @@ class Memory:
         counted: bool = True,
     ) -> Value:
         """The elements at `pointer`; where the mask is false, `other` or 0."""
+        if self.run.turns is None:
+            return self._load(pointer, mask, other, descriptor, counted)
+        self.run.look(pointer, mask)
+        found: Value = self.run.turns.once(
+            lambda: self._load(pointer, mask, other, descriptor, counted)
+        )
+        return found
+
+    def _load(
+        self,
+        pointer: Value,
+        mask: Value | None,
+        other: Value | None,
+        descriptor: bool,
+        counted: bool,
+    ) -> Value:
         element = pointer.type.scalar.element_ty
         dtype = _stored_type(element)
         active = _mask(mask)
@@ -106,7 +152,7 @@ class Memory:
         if several:
             data = np.asarray(fill, numpy_type(element))
             for part in several:
-                found = self.load(pointer, part, None, descriptor, counted).data
+                found = self._load(pointer, part, None, descriptor, counted).data
                 data = np.where(part.data, found, data)
             return Value(data, element, pointer.shape)
         view, addresses = self._checked(pointer, mask, active, dtype.itemsize, "loads from")
@@ -127,6 +173,13 @@ class Memory:
     ) -> None:
         """Stores elements where the mask is true."""
         self.writes += 1
+        if self.run.turns is None:
+            self._store(pointer, value, mask, descriptor)
+            return
+        self.run.look(pointer, mask)
+        self.run.turns.once(lambda: self._store(pointer, value, mask, descriptor))
+
+    def _store(self, pointer: Value, value: Value, mask: Value | None, descriptor: bool) -> None:
         dtype = _stored_type(pointer.type.scalar.element_ty)
         active = _mask(mask)
         if active is not None and not active.any():
@@ -134,7 +187,7 @@ class Memory:
         several = self._several(pointer, active)
         if several:
             for part in several:
-                self.store(pointer, value, part, descriptor)
+                self._store(pointer, value, part, descriptor)
             return
         view, addresses = self._checked(pointer, mask, active, dtype.itemsize, "stores to")
         self.meter.access(self.run, view, "store", addresses, active, pointer.shape, descriptor)
@@ -159,9 +212,39 @@ class Memory:
         mask: Value | None,
         expected: Value | None = None,
         descriptor: bool = False,
+        policy: tuple[Any, ...] = (),
     ) -> Value:
-        """Updates elements in the order of the programs; gives what each found."""
+        """Updates elements in the order of the programs; gives what each found.
+
+        Args:
+            policy: the rest of the operands: what the atomic orders, and for whom.
+        """
         self.writes += 1
+        turns = self.run.turns
+
+        def make() -> Value:
+            return self._atomic(operation, pointer, value, mask, expected, descriptor)
+
+        if turns is None:
+            return make()
+        self.run.look(pointer, mask)
+        found: Value
+        if pointer.shape or (mask is not None and not mask.data.all()):
+            found = turns.once(make)
+        else:
+            sem = sem_of(policy)
+            found = turns.once(lambda: turns.atomic(operation, pointer, value, expected, sem, make))
+        return found
+
+    def _atomic(
+        self,
+        operation: str,
+        pointer: Value,
+        value: Value,
+        mask: Value | None,
+        expected: Value | None,
+        descriptor: bool,
+    ) -> Value:
         element = pointer.type.scalar.element_ty
         dtype = _stored_type(element)
         active = _mask(mask)
@@ -172,7 +255,7 @@ class Memory:
         several = self._several(pointer, active)
         if several:
             for part in several:
-                old = self.atomic(operation, pointer, value, part, expected, descriptor).data
+                old = self._atomic(operation, pointer, value, part, expected, descriptor).data
                 found = np.where(part.data, old, found)
             return Value(found, element, pointer.shape)
         view, addresses = self._checked(pointer, mask, active, dtype.itemsize, "updates")
@@ -229,7 +312,7 @@ class Memory:
         if found is None:
             if allocation.unseen:
                 raise Unsupported("a store through a pointer that it cannot follow")
-            found = History(allocation, self.ordered_by_locks, self.too_early)
+            found = History(allocation, self.run.order is not None, self.too_early)
             self.histories[allocation.number] = found
             allocation.tracked = True
         return found

@@ -9,9 +9,10 @@ its own.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 import triton.language as tl
 
 from course.tile.values import Value
@@ -56,6 +57,12 @@ def numbered(builder: type) -> type:
     return builder
 
 
+def heard_in(operands: Iterable[Any]) -> np.ndarray | None:
+    """What a program knows that looks at what was made of these operands."""
+    heard = [o.heard for o in operands if isinstance(o, Value) and o.heard is not None]
+    return np.maximum.reduce(heard) if heard else None
+
+
 def _numbering(name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
     commutes = name in _COMMUTATIVE
 
@@ -68,6 +75,8 @@ def _numbering(name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
         elif isinstance(result, tuple):  # two halves
             for place, part in enumerate(result):
                 part.number = expression(name, place, *operands)
+        if self.run.order is not None and isinstance(result, Value):
+            result.heard = heard_in(operands)
         return result
 
     return run

@@ -3,8 +3,8 @@
 Two programs that store to one element, or one that loads what another stored or will store,
 race, unless both use atomics. Running programs together would hide that, so each element of
 a tensor that the kernel stores to remembers who stored to it, who loaded it, and who updated
-it atomically. Where the kernel has locks, it remembers when, too: a lock may have ordered the two
-(`course.tile.locks`).
+it atomically. Where programs look at what atomics find, it remembers when, too: an atomic may have
+ordered the two (`course.tile.locks`).
 
 A read of what nothing has written is told when the launch ends. Until then another program may
 store there, and the two race, whichever of them ran first here.
@@ -25,20 +25,30 @@ NOBODY, SEVERAL = -1, -2
 class Past:
     """Who did one kind of thing to each cell last: a program, or SEVERAL that nothing orders.
 
-    With locks, `when` counts accesses: see `course.tile.locks`.
+    Where atomics may order programs, `when` counts accesses: see `course.tile.locks`.
     """
 
     def __init__(self, cells: int, timed: bool) -> None:
         self.who = np.full(cells, NOBODY, np.int32)
         self.when = np.zeros(cells, np.int64) if timed else None
 
-    def others(self, cells: np.ndarray, who: np.ndarray, order: Order | None) -> np.ndarray:
+    def others(
+        self,
+        cells: np.ndarray,
+        who: np.ndarray,
+        order: Order | None,
+        chain: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Where somebody else was whom nothing orders before `who`."""
         there = self.who[cells]
         others = (there != NOBODY) & (there != who)
         if order is not None and self.when is not None and others.any():
-            unknown = order.unknown(np.maximum(there, 0), self.when[cells])
-            others &= (there == SEVERAL) | unknown
+            when = self.when[cells]
+            unknown = order.unknown(np.maximum(there, 0), when, chain)
+            several = there == SEVERAL
+            if several.any():
+                unknown = np.where(several, when > order.horizon(), unknown)
+            others &= unknown
         return others
 
     def divide(self, parts: int) -> None:
@@ -48,10 +58,15 @@ class Past:
             self.when = self.when.repeat(parts)
 
     def remember(
-        self, cells: np.ndarray, who: np.ndarray, several: bool, order: Order | None
+        self,
+        cells: np.ndarray,
+        who: np.ndarray,
+        several: bool,
+        order: Order | None,
+        chain: np.ndarray | None = None,
     ) -> None:
-        """Notes who was there: one program, or SEVERAL."""
-        mixed = self.others(cells, who, order)
+        """Notes who was there: one program, or SEVERAL. `chain` is known with the last of them."""
+        mixed = self.others(cells, who, order, chain)
         self.note(cells, who, order)
         if several:
             mixed |= self.who[cells] != who
@@ -94,10 +109,10 @@ class History:
     access through a pointer that was cast.
     """
 
-    def __init__(self, allocation: Allocation, ordered_by_locks: bool, too_early: TooEarly) -> None:
+    def __init__(self, allocation: Allocation, ordered: bool, too_early: TooEarly) -> None:
         self.allocation = allocation
         self.cell = allocation.cell
-        self.ordered_by_locks = ordered_by_locks
+        self.ordered = ordered
         self.too_early = too_early
         self.writer = self._new()
         self.reader: Past | None = None
@@ -105,7 +120,7 @@ class History:
         self.lines: dict[str, int] = {}
 
     def _new(self) -> Past:
-        return Past(len(self.allocation.bytes) // self.cell + 8, self.ordered_by_locks)
+        return Past(len(self.allocation.bytes) // self.cell + 8, self.ordered)
 
     def _cells(self, places: np.ndarray, size: int) -> list[np.ndarray]:
         if size < self.cell:
@@ -143,10 +158,9 @@ class History:
             self.too_early.note(run, view, int(cells[at]) * self.cell, int(who[at]), verb)
 
     def _order(self, run: Run) -> Order | None:
-        """What orders this access of the program that runs, where locks may."""
-        if not self.ordered_by_locks:
-            return None
-        run.order.access(int(run.programs[0]))
+        """What orders this access of the program that runs, where atomics may."""
+        if run.order is not None:
+            run.order.access()
         return run.order
 
     def load(
@@ -208,7 +222,8 @@ class History:
             if self.reader is not None:
                 self._conflict(run, view, cells, who, self.reader, "updates", "loads", order)
             self._read(run, view, cells, who, "updates")
-            self.updater.remember(cells, who, run.count > 1, order)
+            chain = None if order is None else order.chain
+            self.updater.remember(cells, who, run.count > 1, order, chain)
 
     def _conflict(
         self,
@@ -222,6 +237,8 @@ class History:
         order: Order | None,
     ) -> None:
         clash = past.others(cells, who, order)
+        if order is not None and not order.relied:
+            order.relied = bool((past.others(cells, who, None) & ~clash).any())
         if not clash.any():
             return
         at = int(clash.argmax())

@@ -11,6 +11,7 @@ import numpy as np
 
 from course.faults import KernelFault, Outcome
 from course.tile.locks import Order
+from course.tile.turns import Turns
 from course.tile.values import Value
 
 PRINTED_LINES = 200
@@ -58,7 +59,9 @@ class Run:
         #: called before each statement (see `course.tile.trace`)
         self.watch: Callable[[], None] | None = None
         self.memory: Any = None
-        self._order: Order | None = None
+        #: what orders programs, and who runs next, where they run one after the other
+        self.order: Order | None = None
+        self.turns: Turns | None = None
         self.merging: Any = None
         self._places: dict[int, np.ndarray] = {}
 
@@ -68,12 +71,21 @@ class Run:
         return len(self.programs)
 
     @property
-    def order(self) -> Order:
-        """What orders programs that take locks, and so run one after the other."""
-        if self._order is None:
-            x, y, z = self.grid
-            self._order = Order(x * y * z)
-        return self._order
+    def size(self) -> int:
+        """How many programs the launch has."""
+        x, y, z = self.grid
+        return x * y * z
+
+    def in_turns(self, together: int) -> Turns:
+        """From now on atomics order programs, which run one after the other."""
+        self.order = Order(self.size)
+        self.turns = Turns(self, self.order, together)
+        return self.turns
+
+    def look(self, *values: Value | None) -> None:
+        """What the program does next depends on these values."""
+        if self.order is not None:
+            self.order.look(*values)
 
     def start(self, programs: np.ndarray) -> None:
         """The next batch of programs, numbered in sequence."""
@@ -113,7 +125,7 @@ class Run:
 
     def step(self) -> None:
         """One statement of one group."""
-        if self.watch is not None:
+        if self.watch is not None and not (self.turns is not None and self.turns.repeating):
             self.watch()
         self.steps += 1
         if len(self.programs) == len(self._apart):
@@ -158,6 +170,9 @@ class Run:
         if busiest is None:
             return self.fault(Outcome.TIMED_OUT, "tile_timed_out", **fields)
         fields["turn"] = busiest.turn
+        if self.turns is not None and self.turns.stuck:
+            place = self.memory.place(self.turns.program.waits)
+            return KernelFault(Outcome.TIMED_OUT, "tile_waits", busiest.line, **fields, **place)
         if busiest.turns is None:
             return KernelFault(Outcome.TIMED_OUT, "tile_timed_out", busiest.line, **fields)
         fields["turns"] = busiest.turns

@@ -6,6 +6,7 @@ it and every later launch knows.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,14 @@ def unwritten(storage: torch.UntypedStorage) -> np.ndarray | None:
     """Which bytes of a storage nothing has written, in whole elements; None where all are."""
     marks: np.ndarray | None = getattr(storage, "_course_unwritten", None)
     return marks if marks is not None and marks.any() else None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What an allocation held at some time, and what in it was unwritten."""
+
+    bytes: np.ndarray
+    unwritten: np.ndarray | None
 
 
 class Allocation:
@@ -56,6 +65,17 @@ class Allocation:
     def sectors(self) -> int:
         """How many sectors it spans."""
         return len(self.bytes) // SECTOR_BYTES + 1
+
+    def kept(self) -> Kept:
+        """A copy of what it holds."""
+        marks = self.unwritten
+        return Kept(self.bytes.copy(), None if marks is None else marks.copy())
+
+    def put_back(self, kept: Kept) -> None:
+        """Makes it what it was when the copy was taken."""
+        self.bytes[:] = kept.bytes
+        if self.unwritten is not None:
+            self.unwritten[:] = kept.unwritten
 
     def as_type(self, dtype: np.dtype) -> np.ndarray:
         """The content as elements of another type; a tail that is no whole element is left out."""

@@ -147,45 +147,19 @@ class Transfers:
         self.run.memory.store(pointer, value, mask)
 
     def create_atomic_rmw(
-        self, operation: Any, pointer: Value, value: Value, mask: Value, *_: Any
+        self, operation: Any, pointer: Value, value: Value, mask: Value, *policy: Any
     ) -> Value:
         """One atomic update an element; gives the values before."""
         name = str(operation).rsplit(".", 1)[-1].upper()
-        if name == "XCHG":
-            return self._exchange(name, pointer, value, mask)
-        found: Value = self.run.memory.atomic(name, pointer, value, mask)
-        lock = self._lock(pointer)
-        if lock is not None:  # counting down lets a lock go, too
-            self.run.order.released(*lock)
+        found: Value = self.run.memory.atomic(name, pointer, value, mask, policy=policy)
         return found
 
-    def create_atomic_cas(self, pointer: Value, expected: Value, value: Value, *_: Any) -> Value:
-        """Compare and swap; gives the values before."""
-        return self._exchange("CAS", pointer, value, None, expected)
-
-    def _exchange(
-        self,
-        name: str,
-        pointer: Value,
-        value: Value,
-        mask: Value | None,
-        expected: Value | None = None,
+    def create_atomic_cas(
+        self, pointer: Value, expected: Value, value: Value, *policy: Any
     ) -> Value:
-        """An exchange, by which a program may take a lock and let it go."""
-        lock = self._lock(pointer) if mask is None or mask.data.all() else None
-        held = None if lock is None else self.run.order.put_off(*lock)
-        if held is not None:
-            return Value(held, pointer.type.scalar.element_ty, pointer.shape)
-        found: Value = self.run.memory.atomic(name, pointer, value, mask, expected)
-        if lock is not None and (expected is None or (found.data == expected.data).all()):
-            self.run.order.exchanged(*lock, value.data)
+        """Compare and swap; gives the values before."""
+        found: Value = self.run.memory.atomic("CAS", pointer, value, None, expected, policy=policy)
         return found
-
-    def _lock(self, pointer: Value) -> tuple[int, int] | None:
-        """(program, address) of an atomic that may be about a lock: a lone address is."""
-        if not self.run.memory.ordered_by_locks or pointer.shape:
-            return None
-        return int(self.run.programs[0]), int(pointer.data.reshape(-1)[0])
 
     # ------------------------------------------------------------ block pointers
 

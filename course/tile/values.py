@@ -47,9 +47,10 @@ class Value:
         type: the element's type without a sign, or a pointer type.
         shape: the block's shape, () for a scalar.
         number: equal for values that are the same expression (see `course.tile.numbering`).
+        heard: what a program knows that looks at it (see `course.tile.locks`).
     """
 
-    __slots__ = ("data", "number", "shape", "type")
+    __slots__ = ("data", "heard", "number", "shape", "type")
 
     def __init__(
         self, data: np.ndarray, type_: Any, shape: tuple[int, ...] = (), number: int | None = None
@@ -58,6 +59,7 @@ class Value:
         self.type = type_
         self.shape = shape
         self.number = next(_NUMBERS) if number is None else number
+        self.heard: np.ndarray | None = None
 
     def set_loc(self, *_: Any) -> None:
         """Triton names values for its debugger: nothing to do here."""
@@ -70,11 +72,15 @@ class Value:
 
     def with_data(self, data: np.ndarray) -> Value:
         """The same expression for other programs."""
-        return Value(data, self.type, self.shape, self.number)
+        same = Value(data, self.type, self.shape, self.number)
+        same.heard = self.heard
+        return same
 
     def renumbered(self) -> Value:
         """The same data as a value that equals no other."""
-        return Value(self.data, self.type, self.shape)
+        same = Value(self.data, self.type, self.shape)
+        same.heard = self.heard
+        return same
 
 
 def numpy_type(type_: Any) -> np.dtype:

@@ -232,6 +232,7 @@ class Walker(Loops):
                 node,
             )
         handle: Value = value.handle
+        self.run.look(handle)
         flags = handle.data.reshape(-1) != 0
         if flags.all():
             return True

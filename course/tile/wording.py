@@ -255,10 +255,22 @@ TILE: dict[str, tuple[str, str]] = {
         "Check the offsets: each element of the block needs a place of its own; sum the block "
         "first, or use tl.atomic_add.",
     ),
+    "tile_by_order": (
+        "{array}[{index}] is another number when the programs arrive in another order. Nothing "
+        "says which program comes first.",
+        "What a program does must not depend on whether it is the second to arrive or the third: "
+        "it may wait for another one, or find out that it is the last.",
+    ),
     "tile_timed_out": (
         "The kernel was stopped after {steps} statements|: program {program} was in turn {turn} of "
         "this loop|.",
         "When does the loop's condition become false: what changes it in each turn?",
+    ),
+    "tile_waits": (
+        "Program {program} waits in this loop for {array}[{index}], and every other program has "
+        "ended or waits, too: it was stopped after {steps} statements.",
+        "Which program changes that element, and does each one reach its atomic without waiting "
+        "for one that waits for it?",
     ),
     "tile_many_turns": (
         "The kernel was stopped after {steps} statements: program {program} was in turn {turn} of "
