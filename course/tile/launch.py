@@ -34,6 +34,8 @@ ELEMENTS_A_STEP = 16
 UNDER_WAY = 8
 #: Whoever names one of these may take a lock, looking or not.
 EXCHANGES = {"atomic_cas", "atomic_xchg"}
+#: More programs than this are not run one after the other: it would take minutes.
+MOST_IN_TURNS = 1 << 13
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_PROGRAMS = 1 << 24  # beyond this the engine would run for hours
 
@@ -92,7 +94,7 @@ def launch(
     key = repr(sorted(passed.constants.items(), key=lambda item: item[0]))
     run.largest = sizes.get(key, _guess(passed.constants))
     try:
-        if names_used(function) & EXCHANGES or looks_at_atomics(function):
+        if _takes_turns(function, run.size):
             _in_turns(run, function, passed, watcher)
         else:
             _in_batches(run, function, passed, watcher, together)
@@ -116,6 +118,23 @@ def launch(
     traffic = meter.traffic()
     traffic.longest_program = run.longest
     return traffic
+
+
+def _takes_turns(function: Any, programs: int) -> bool:
+    """Whether atomics may order the programs, so that they run one after the other.
+
+    Raises:
+        KernelFault: TIMED_OUT, where a lock would have too many programs wait for each other.
+    """
+    few = programs <= MOST_IN_TURNS
+    if names_used(function) & EXCHANGES:
+        if not few:
+            raise KernelFault(
+                Outcome.TIMED_OUT, "tile_too_many_turns", None,
+                programs=programs, limit=MOST_IN_TURNS,
+            )  # fmt: skip
+        return True
+    return few and looks_at_atomics(function)
 
 
 def _in_batches(

@@ -98,6 +98,11 @@ TILE: dict[str, tuple[str, str]] = {
         "Round up when you count programs: `triton.cdiv(n, BLOCK)`; and skip the launch where "
         "there is nothing to do.",
     ),
+    "tile_too_many_turns": (
+        "The launch starts {programs} programs of a kernel with locks, which run one after the "
+        "other here, and the most is {limit}.",
+        "Try a smaller size, or a larger block.",
+    ),
     "tile_too_large": (
         "The launch starts {programs} programs, and the most here is {limit}.",
         "Try a smaller size, or a larger block.",

@@ -12,7 +12,7 @@ from course.check import check_source
 from course.exercises.fusion import split_k
 from course.faults import KernelFault, Outcome
 from course.tests.tile.running import both
-from course.tile.launch import first_line, launch
+from course.tile.launch import MOST_IN_TURNS, first_line, launch
 
 COUNTS = [1, 2, 3, 8, 21]
 
@@ -527,3 +527,27 @@ def test_parts_that_wait_for_their_turn_through_a_check(wait, outcome):
     verdict = check_source(split_k, SPLIT_K.replace("WAIT", wait))
     assert not verdict.internal_error, verdict.internal_error
     assert verdict.outcome is outcome
+
+
+@triton.jit
+def a_ticket(cnt_ptr, out_ptr):
+    place = tl.atomic_add(cnt_ptr, 1)
+    tl.store(out_ptr + place, tl.program_id(0))
+
+
+@triton.jit
+def a_lock(lock_ptr, out_ptr):
+    while tl.atomic_cas(lock_ptr, 0, 1) == 1:
+        pass
+    tl.store(out_ptr, tl.load(out_ptr) + 1)
+    tl.atomic_xchg(lock_ptr, 0)
+
+
+def test_more_programs_than_take_turns_run_together_or_are_told_that_they_are_too_many():
+    n = MOST_IN_TURNS + 1
+    count, out = torch.zeros(1, dtype=torch.int32), torch.zeros(n, dtype=torch.int32)
+    launch(a_ticket, [count, out], (n,))
+    assert torch.equal(out.sort().values, torch.arange(n, dtype=torch.int32))
+    with pytest.raises(KernelFault, match="which run one after the other") as caught:
+        launch(a_lock, [count, out], (n,))
+    assert caught.value.outcome is Outcome.TIMED_OUT
