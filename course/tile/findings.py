@@ -56,7 +56,7 @@ class _Search:
 
 
 _searches: dict[str, _Search] = {}
-_told: set[tuple[str, str]] = set()
+_told: set[tuple[str, str, str | None]] = set()
 
 
 def in_background(label: str, sources: Iterable[Source]) -> None:
@@ -93,15 +93,16 @@ def in_background(label: str, sources: Iterable[Source]) -> None:
 
 
 def pending_findings() -> list[Finding]:
-    """What was found since the last call, each once; waits for nothing."""
+    """What was found since the last call, each sentence once a kernel; waits for nothing."""
     found: list[Finding] = []
     for label, search in list(_searches.items()):
         _hear(search)
         for key, (source, target) in search.asked.items():
             known = gate.known(key, binary=False)
             text = None if known is None else _sentence(source, target, known)
-            if text is not None and (key, label) not in _told:
-                _told.add((key, label))
+            once = (label, source.function.src, text)  # of several sizes one is told
+            if text is not None and once not in _told:
+                _told.add(once)
                 found.append(Finding(label, target, text))
         if search.child is None or not search.child.running:
             del _searches[label]

@@ -261,7 +261,7 @@ def remember(found: dict[str, Found], keep: bool = False) -> None:
 
 def _compiled(source: Source, target: int, binary: bool) -> Found:
     try:
-        assembly = compiler.to_ptx(source, target)
+        assembly = _assembly(source, target, binary)
     except KernelFault as fault:
         return fault
     made = Resources(target, assembly.warps, assembly.shared_bytes, tf32=".tf32" in assembly.ptx)
@@ -274,6 +274,14 @@ def _compiled(source: Source, target: int, binary: bool) -> Found:
     except AssemblerError as error:
         return compiler.assembler_refused(source, error, target)
     return replace(made, registers=usage.registers, spill_bytes=usage.spill_bytes)
+
+
+def _assembly(source: Source, target: int, binary: bool) -> compiler.Assembly:
+    """PTX; unless registers are asked for, only what the optimiser refuses, too, is refused."""
+    if not binary:
+        with compiler.unoptimised(), contextlib.suppress(KernelFault):
+            return compiler.to_ptx(source, target)
+    return compiler.to_ptx(source, target)
 
 
 def _late(source: Source, target: int) -> KernelFault:

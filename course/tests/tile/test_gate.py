@@ -403,3 +403,20 @@ def test_a_newer_check_ends_the_search_of_an_older_one():
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
     assert findings.pending_findings() == []
+
+
+def test_what_only_the_unoptimised_code_would_be_refused_for_is_no_refusal(monkeypatch):
+    tried = []
+
+    def to_ptx(source, target):
+        tried.append(os.environ.get("DISABLE_LLVM_OPT"))
+        if tried[-1]:
+            raise KernelFault(Outcome.DOES_NOT_COMPILE, "triton_refuses", 1, detail="no")
+        return compiler.Assembly("", 4, 0)
+
+    monkeypatch.delenv("DISABLE_LLVM_OPT", raising=False)
+    monkeypatch.setattr(compiler, "to_ptx", to_ptx)
+    source = gate.source_of(changes_type, (torch.zeros(4), 4))
+    assert isinstance(gate._compiled(source, 75, binary=False), gate.Resources)
+    assert tried == ["1", None]
+    assert "DISABLE_LLVM_OPT" not in os.environ
