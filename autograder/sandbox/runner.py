@@ -18,7 +18,6 @@ import gc
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import sys
@@ -30,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.sandbox import seccomp, tiles
+from autograder.sandbox import scratch, seccomp, tiles
 from autograder.sandbox.limits import OwnData, limit, limit_launch
 from autograder.sandbox.walls import Kind, close_in
 from autograder.sandbox.wire import (
@@ -75,6 +74,7 @@ def main() -> None:
     own = OwnData()
     own_bytes = own.bytes()
     close_in(kind)
+    kept = scratch.mounted() if kind is Kind.BUBBLEWRAP else None
     seccomp.not_traceable()
     gc.collect()
     gc.freeze()  # so that a fork's collector leaves the pages that it shares alone
@@ -88,7 +88,7 @@ def main() -> None:
                 judge.sendall(b'{"ready": true}\n')
                 continue
             data = requests.read(request["bytes"])
-            answer, end = _run(request, data, engine, own_bytes, judge, kind)
+            answer, end = _run(request, data, engine, own_bytes, judge, kind, kept)
             head = {"id": request["id"], "bytes": len(answer), "end": end}
             judge.sendall(json.dumps(head).encode() + b"\n" + answer)
 
@@ -110,6 +110,7 @@ def _run(
     own_bytes: int,
     judge: socket.socket,
     kind: Kind,
+    kept: frozenset[Path] | None,
 ) -> tuple[bytes, str | int]:
     """What a fork answers, and how it ended."""
     reading, writing = os.pipe()
@@ -129,7 +130,7 @@ def _run(
         os.close(reading)
         if desk is not None:
             desk.close()
-        status = _ended(child, kind, at_once=end is not None)
+        status = _ended(child, kept, at_once=end is not None)
     return answer, status if end is None else end
 
 
@@ -168,7 +169,7 @@ def _answer(
             parts.append(part)
 
 
-def _ended(child: int, kind: Kind, at_once: bool) -> int:
+def _ended(child: int, kept: frozenset[Path] | None, at_once: bool) -> int:
     """Ends the fork and all that it left, and gives its exit status."""
     if at_once:
         os.kill(child, signal.SIGKILL)
@@ -181,12 +182,12 @@ def _ended(child: int, kind: Kind, at_once: bool) -> int:
     else:
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
-    if kind is Kind.BUBBLEWRAP:
-        _clean()
+    if kept is not None:
+        _clean(kept)
     return os.waitstatus_to_exitcode(status)
 
 
-def _clean() -> None:
+def _clean(kept: frozenset[Path]) -> None:
     """Leaves nothing of a launch to the next one: no process, no file.
 
     This process is the first of its namespace: no other one is left there but a launch's.
@@ -196,11 +197,7 @@ def _clean() -> None:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, 0)[0]:
             pass
-    for path in Path("/tmp").iterdir():  # its own: see `close_in`
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+    scratch.empty(kept)
 
 
 def _launch(
