@@ -15,7 +15,7 @@ from course.tile.functions import code_of, written_parameters
 from course.tile.memory import address_of
 from course.tile.semantic import Semantic
 from course.tile.tensors import Allocation, View, unwritten
-from course.tile.values import Value, numpy_type, round_bf16
+from course.tile.values import Value, numpy_type, round_bf16, tuple_of
 
 ELEMENTS: dict[torch.dtype, Any] = {
     torch.float16: tl.float16,
@@ -150,8 +150,7 @@ class Passed:
             return value
         if isinstance(value, tuple):
             items = [self._runtime(f"{name}.{n}", v) for n, v in enumerate(value)]
-            fields = list(getattr(value, "_fields", ())) or None
-            return tl.tuple(items, tl.tuple_type([item.type for item in items], fields))
+            return tuple_of(items, getattr(value, "_fields", None))
         if value is None or isinstance(value, str | tl.dtype):
             return tl.constexpr(value)
         if hasattr(value, "parse") and hasattr(value, "params"):

@@ -21,13 +21,13 @@ from triton.runtime.jit import JITFunction
 
 from course.faults import KernelFault, Outcome
 from course.tile.constants import require_few
-from course.tile.functions import Code, allowed_global
+from course.tile.functions import Code, allowed_global, is_namedtuple
 from course.tile.operators import Operators, plain, said
 from course.tile.products import exact_by_default
 from course.tile.refusals import refusal
 from course.tile.run import Run
 from course.tile.semantic import Semantic
-from course.tile.values import Unsupported
+from course.tile.values import Unsupported, tuple_of
 
 _MISSING = object()
 _BUILTINS: dict[str, Any] = {
@@ -55,17 +55,6 @@ _MATHEMATICS = (
     *(math.sqrt, math.exp, math.log, math.log2, math.log10, math.floor, math.ceil, math.pow),
     *(math.fabs, math.sin, math.cos, math.tan, math.tanh, math.isnan, math.isinf),
 )
-
-
-def is_namedtuple(value: Any) -> bool:
-    """Whether it is a class of tuples with names."""
-    return isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
-
-
-def _named(values: Any) -> Any:
-    """A named tuple as Triton keeps it."""
-    items = [v if is_value(v) else tl.constexpr(v) for v in values]
-    return tl.tuple(items, tl.tuple_type([item.type for item in items], list(values._fields)))
 
 
 class Frame:
@@ -289,7 +278,7 @@ class Expressions(Operators):
             elif isinstance(owner, str) or function in _MATHEMATICS:
                 result = function(*[plain(a) for a in args])
             elif is_namedtuple(function):
-                return _named(function(*args, **named))
+                return tuple_of(function(*args, **named), function._fields)
             else:
                 name = getattr(function, "__name__", type(function).__name__)
                 raise self.run.fault(Outcome.DOES_NOT_COMPILE, "triton_foreign_call", name=name)

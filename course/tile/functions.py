@@ -128,6 +128,11 @@ def allowed_global(value: Any) -> bool:
         return True
     if str(getattr(value, "__module__", "")).startswith("triton.language"):
         return True
+    return is_namedtuple(value)
+
+
+def is_namedtuple(value: Any) -> bool:
+    """Whether it is a class of tuples with names."""
     return isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
 
 

@@ -15,13 +15,12 @@ import numpy as np
 import triton.language as tl
 
 from course.tile.transfers import BlockPointer
-from course.tile.values import Value
+from course.tile.values import Value, tuple_of
 
 
 def with_fields_of(like: Any, items: Sequence[Any]) -> Any:
     """A tuple of other values, with the names of its places."""
-    items = [v if isinstance(v, tl.core.base_value) else tl.constexpr(v) for v in items]
-    return tl.tuple(items, tl.tuple_type([item.type for item in items], like.type.fields))
+    return tuple_of(items, like.type.fields)
 
 
 class Disagreement(Exception):

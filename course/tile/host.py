@@ -114,13 +114,10 @@ def _autotuned(on_gpu: Callable[..., Any]) -> Callable[..., Any]:
         self.best_config = config
         twice = sorted(named.keys() & config.all_kwargs().keys())
         if twice:
-            name = base_function(self).__name__
-            fault = KernelFault(
-                Outcome.DOES_NOT_COMPILE, "tile_tuned_twice", None, name=twice[0], kernel=name
+            kernel = base_function(self).__name__
+            raise _refused(
+                kernel, Outcome.DOES_NOT_COMPILE, "tile_tuned_twice", name=twice[0], kernel=kernel
             )
-            fault.happened_in(name, "", kernel=name)
-            fault.dialect = "triton"
-            raise fault
         if config.pre_hook is not None:
             config.pre_hook({**self.nargs, **named, **config.all_kwargs()})
         try:
@@ -133,11 +130,16 @@ def _autotuned(on_gpu: Callable[..., Any]) -> Callable[..., Any]:
 
 def _without_grid(self: Any, *args: Any, **named: Any) -> NoReturn:
     """``kernel(x)``: Triton answers this with a traceback, with a GPU too."""
-    name = base_function(self).__name__
-    fault = KernelFault(Outcome.REJECTED, "launcher_no_grid", None, name=name)
-    fault.happened_in(name, "", kernel=name)
+    kernel = base_function(self).__name__
+    raise _refused(kernel, Outcome.REJECTED, "launcher_no_grid", name=kernel)
+
+
+def _refused(kernel_name: str, outcome: Outcome, message_id: str, **fields: str) -> KernelFault:
+    """A launch that never reaches its kernel."""
+    fault = KernelFault(outcome, message_id, None, **fields)
+    fault.happened_in(kernel_name, "", kernel=kernel_name)
     fault.dialect = "triton"
-    raise fault
+    return fault
 
 
 def install() -> None:

@@ -10,6 +10,7 @@ whose values are all bfloat16, rounded after each operation as the hardware does
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,12 @@ class Value:
         same = Value(self.data, self.type, self.shape)
         same.heard = self.heard
         return same
+
+
+def tuple_of(items: Iterable[Any], fields: Sequence[str] | None = None) -> Any:
+    """A `tl.tuple`, whose type is that of its items; `fields` are the names of its places."""
+    values = [v if isinstance(v, tl.core.base_value) else tl.constexpr(v) for v in items]
+    return tl.tuple(values, tl.tuple_type([v.type for v in values], list(fields or ()) or None))
 
 
 def numpy_type(type_: Any) -> np.dtype:
