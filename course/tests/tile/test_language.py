@@ -1,5 +1,7 @@
 """Triton's language: each group of functions gives what torch gives, on both paths."""
 
+from typing import Any, NamedTuple
+
 import pytest
 
 pytest.importorskip("triton", reason="Triton has no wheel for this system")
@@ -10,6 +12,7 @@ import triton.language as tl
 from triton.language.extra import libdevice
 
 from course.tests.tile.running import both, without_block_pointers
+from course.tile.launch import launch
 
 SCALE = tl.constexpr(3.0)
 
@@ -448,3 +451,31 @@ def test_random_numbers_are_those_of_philox():
     (out, _), _ = both(randoms, [torch.zeros(4096), 42], (4,), N=1024)
     assert 0 <= out.min() < 0.01 < 0.99 < out.max() < 1
     assert abs(out.mean() - 0.5) < 0.02
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+@triton.jit
+def swapped(pair):
+    return Pair(pair.second, pair.first)
+
+
+@triton.jit
+def named_places(pair, out_ptr):
+    at = 3 * tl.program_id(0)
+    other = swapped(pair)
+    again = Pair(second=other.first + 1, first=other.second)
+    tl.store(out_ptr + at, other.first)
+    tl.store(out_ptr + at + 1, tl.load(again.first + tl.program_id(0)))
+    tl.store(out_ptr + at + 2, again.second)
+
+
+def test_places_of_a_named_tuple_are_known_by_their_names():
+    x, out = torch.tensor([5, 6], dtype=torch.int32), torch.zeros(6, dtype=torch.int32)
+    for together in (None, 1):
+        out.zero_()
+        launch(named_places, [Pair(x, 7), out], (2,), together=together)
+        assert out.tolist() == [7, 5, 8, 7, 6, 8]
