@@ -398,6 +398,13 @@ def test_a_result_comes_back_as_it_was() -> None:
     assert ran.arrays["x"].tolist() == _pitched().arguments["x"].tolist()
 
 
+def test_more_covered_than_was_asked_for_is_no_result() -> None:
+    ran = decoded_result(_result(), _pitched())
+    ran.traffic.footprints["x", "load"] = 5 * 32 + 1
+    with pytest.raises(WireError, match="more of x is covered than was asked for"):
+        decoded_result(encoded_ran(ran), _pitched())
+
+
 def test_a_result_with_any_byte_changed_is_a_result_or_no_result() -> None:
     whole, run = _result(), _pitched()
     rng = np.random.default_rng(1)
