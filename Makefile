@@ -51,7 +51,7 @@ check: venv
 	$(PY) -m autograder check
 
 mutate: venv
-	$(PY) -m autograder mutate
+	$(PY) -m autograder mutate --out docs/mutation.json
 
 bench: venv
 	$(PY) -m course.bench
