@@ -217,8 +217,11 @@ class Expressions(Operators):
                 args.append(self.value(item))
         named = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
         self.at(node)
-        if function in (tl.static_print, int, len, bool, float):
-            return self._static(node, print if function is tl.static_print else function, args)
+        if function is tl.static_print:
+            self.run.print_statically(" ".join(str(plain(a)) for a in args))
+            return tl.constexpr(None)
+        if function in (int, len, bool, float):
+            return self._static(node, function, args)
         return self.call(node, function, args, named)
 
     def _static_assert(self, node: ast.Call) -> None:
@@ -235,7 +238,7 @@ class Expressions(Operators):
 
     def _static(self, node: ast.Call, function: Any, args: list[Any]) -> Any:
         values = [plain(a) for a in args]
-        if any(isinstance(v, tl.tensor) for v in values) and function is not print:
+        if any(isinstance(v, tl.tensor) for v in values):
             raise self.refuse(f"`{ast.unparse(node)}` needs a constant, and this is a tensor", node)
         try:
             return tl.constexpr(function(*values))

@@ -54,6 +54,7 @@ class Run:
         self.column = 0
         self.largest = 1
         self.printed: list[str] = []
+        self._printed_statically: set[tuple[int, int, str]] = set()
         #: the outermost first
         self.loops: list[Loop] = []
         #: called before each statement (see `course.tile.trace`)
@@ -187,6 +188,13 @@ class Run:
         raise self.fault(outcome, message_id, **fields)
 
     # ------------------------------------------------------------ words from the kernel
+
+    def print_statically(self, text: str) -> None:
+        """`tl.static_print`: once a call and text, as a compiler meets it once."""
+        said = (self.line, self.column, text)
+        if said not in self._printed_statically and len(self._printed_statically) < PRINTED_LINES:
+            self._printed_statically.add(said)
+            print(text)
 
     def print_values(self, prefix: str, hex_: bool, values: list[Value]) -> None:
         """`tl.device_print`, a line a program and value; the first few hundred lines."""

@@ -348,3 +348,20 @@ def test_a_triton_on_which_counts_are_off_is_refused_in_words(monkeypatch):
     monkeypatch.setattr(canary, "counts_are_right", lambda: False)
     with pytest.raises(KernelFault, match="nothing is measured with it"):
         canary.require_right_counts()
+
+
+@triton.jit
+def told_statically(x_ptr, out_ptr, N: tl.constexpr):
+    x = tl.load(x_ptr + tl.program_id(0) * N + tl.arange(0, N))
+    for _ in range(3):
+        tl.static_print("each turn", x.shape[0])
+    for at in tl.static_range(2):
+        tl.static_print("unrolled", at, N)
+    tl.store(out_ptr + tl.program_id(0) * N + tl.arange(0, N), x)
+
+
+def test_static_print_speaks_once_as_the_compiler_does(capsys):
+    x = torch.ones(4 * 16)
+    launch(told_statically, [x, torch.zeros_like(x), 16], (4,), together=1)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["each turn 16", "unrolled 0 16", "unrolled 1 16"]
