@@ -365,13 +365,30 @@ def _types(
             value = value.value if isinstance(value, tl.constexpr) else value
             signature[parameter.name], constants[(at,)] = "constexpr", value
             continue
-        name, constant, aligned = _type(value, parameter)
-        signature[parameter.name] = name
-        if name == "constexpr":
-            constants[(at,)] = constant
-        elif aligned:
-            attributes[(at,)] = [["tt.divisibility", ALIGNMENT]]
+        signature[parameter.name] = _typed((at,), value, parameter, constants, attributes)
     return signature, constants, attributes
+
+
+def _typed(
+    place: tuple[int, ...],
+    value: Any,
+    parameter: Any,
+    constants: dict[tuple[int, ...], Any],
+    attributes: dict[tuple[int, ...], Any],
+) -> Any:
+    """The type of what is at a place, and notes what is constant there; a tuple's item by item."""
+    if isinstance(value, tuple):
+        types = [
+            _typed((*place, at), item, parameter, constants, attributes)
+            for at, item in enumerate(value)
+        ]
+        return type(value)(*types) if hasattr(value, "_fields") else tuple(types)
+    type_, constant, aligned = _type(value, parameter)
+    if type_ == "constexpr":
+        constants[place] = constant
+    elif aligned:
+        attributes[place] = [["tt.divisibility", ALIGNMENT]]
+    return type_
 
 
 def _type(value: Any, parameter: Any) -> tuple[Any, Any, bool]:
@@ -400,10 +417,6 @@ def _type(value: Any, parameter: Any) -> tuple[Any, Any, bool]:
         kind = "i32" if -(2**31) <= value < 2**31 else "i64" if value < 2**63 else "u64"
         kind = parameter.annotation_type or kind
         return kind, None, specialised and aligned and value % ALIGNMENT == 0
-    if isinstance(value, tuple):
-        raise KernelFault(
-            Outcome.NOT_MEASURED, "tile_unsupported", None, detail="a tuple through the compiler"
-        )
     return "constexpr", value.value if isinstance(value, tl.constexpr) else value, False
 
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 import time
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -420,3 +421,26 @@ def test_what_only_the_unoptimised_code_would_be_refused_for_is_no_refusal(monke
     assert isinstance(gate._compiled(source, 75, binary=False), gate.Resources)
     assert tried == ["1", None]
     assert "DISABLE_LLVM_OPT" not in os.environ
+
+
+class Place(NamedTuple):
+    pointer: Any
+    size: Any
+
+
+@triton.jit
+def by_tuples(place, pair, out_ptr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    x = tl.load(place.pointer + at, mask=at < place.size) * pair[0]
+    tl.store(out_ptr + at, x + tl.load(pair[1][0] + at * pair[1][1]))
+
+
+def test_what_lies_in_a_tuple_is_compiled_for_as_alone():
+    x = torch.zeros(40)
+    args = [Place(x, 32), (2.0, (x[1:], 1)), torch.zeros(16)]
+    source = gate.source_of(by_tuples, args, {"N": 16})
+    assert source.signature["place"] == Place("*fp32", "i32")
+    assert source.signature["pair"] == ("fp32", ("*fp32", "constexpr"))
+    assert source.constants == {(1, 1, 1): 1, (3,): 16}
+    assert list(source.attributes) == [(0, 0), (0, 1), (2,)]  # x[1:] begins at byte 4
+    assert compile_for(by_tuples, args, {"N": 16}).shared_bytes == 0
