@@ -54,7 +54,7 @@ mutate: venv
 	$(PY) -m autograder mutate --out docs/mutation.json
 
 bench: venv
-	$(PY) -m course.bench
+	$(PY) -m tools.bench
 	$(PY) -m autograder.bench
 
 stock-nbgrader: venv

@@ -2,7 +2,8 @@
 
 The bundle holds the notebooks, the course as a wheel, the tested versions and instructions.
 Before it is put in place every file of it, and every file in the wheel, is searched: no part of
-`autograder/` or `solutions/`, no region of a solution, no private seed.
+`autograder/`, `solutions/` or `tools/`, no region of a solution, no private seed. A test hands in
+every kernel of it for every exercise that it may fit, and none passes.
 """
 
 from __future__ import annotations
@@ -139,25 +140,30 @@ def given_away(folder: Path, lessons: Iterable[Lesson], seeds: Iterable[bytes]) 
     """Sentences about what a bundle holds and must not; none where it is safe."""
     known = {lesson.name: lesson for lesson in lessons}
     solved = {
-        "\n".join(line.strip() for line in region).strip(): f"the solution of {cell.name!r}"
+        _lines("\n".join(region)): f"the solution of {cell.name!r}"
         for lesson in known.values()
         for cell in lesson.cells
         for region in regions(cell.source)
-        if sum(bool(line.strip()) for line in region) > 1  # one line alone may be anybody's
+        if any(line.strip() for line in region)
     }
     for name, content in _files(folder):
-        for part in ("autograder", "solutions", "tests", "witnesses"):
+        for part in ("autograder", "solutions", "tests", "tools", "witnesses"):
             if part in Path(name).parts:
                 yield f"{name} is no file for students."
         if any(seed in content for seed in seeds):
             yield f"{name} would hold your seed."
         text = content.decode(errors="replace")
-        bare = "\n".join(line.strip() for line in text.splitlines())
+        bare = _lines(text)
         for region, what in solved.items():
             if region in bare:
                 yield f"{name} would hold {what}."
         if name.endswith(".ipynb"):
             yield from leaked(known[Path(name).stem], nbformat.reads(text, as_version=4))
+
+
+def _lines(text: str) -> str:
+    """The lines without what indents them, between two ends of lines: whole ones are found."""
+    return "\n" + "\n".join(line.strip() for line in text.strip().splitlines()) + "\n"
 
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:

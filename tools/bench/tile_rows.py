@@ -1,8 +1,8 @@
 """The rows of the bench that are about Triton: this engine beside Triton's own interpreter.
 
-``python -m course.tile.bench_rows NAME TIMES`` prints one row's figures as a line of JSON;
+``python -m tools.bench.tile_rows NAME TIMES`` prints one row's figures as a line of JSON;
 with TRITON_INTERPRET=1 in the environment it is the interpreter that runs. The kernels are
-those that the tests hold to a GPU's counters, so this works in the repository only.
+those that the tests hold to a GPU's counters.
 """
 
 from __future__ import annotations
