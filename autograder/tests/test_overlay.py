@@ -1,5 +1,6 @@
 """An instructor's private folder: unit, points, held-out ranges, exercises."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from autograder import hidden, lessons, overlay, private
 from autograder.__main__ import main
 from autograder.build import make, read_lessons
 from autograder.release import settings
+from autograder.tests.notebooks import cell, notebook, put
 from course import exercises
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,6 +27,10 @@ def folder(tmp_path):
 def written(folder, text):
     (folder / overlay.SETTINGS).write_text(text)
     return folder
+
+
+def notebook_of(solutions):
+    return notebook([cell(source, name) for name, source in solutions.items()])
 
 
 def names(stem):
@@ -62,6 +68,13 @@ def test_ranges_of_ones_own_stand_in_the_place_of_the_courses(folder):
     assert [case.sizes for case in hidden.hidden_cases("double", "seed")] == [{"N": 77}]
     overlay.use(None)
     assert len(hidden.hidden_cases("double", "seed")) > 1
+
+
+def test_each_exercise_of_a_unit_has_its_held_out_cases(folder):
+    core = [e.name for e in exercises.all_exercises().values() if e.core]
+    whole = {name: hidden.hidden_cases(name, "seed") for name in core}
+    overlay.use(folder, "two-week")
+    assert {name: hidden.hidden_cases(name, "seed") for name in core} == whole
 
 
 def test_an_exercise_of_ones_own_stands_in_the_place_of_the_courses(folder):
@@ -133,15 +146,14 @@ def test_a_build_gives_the_class_its_points_and_the_repository_the_courses(folde
 
 def test_grading_takes_the_unit_and_the_points(folder, tmp_path, capsys):
     written(folder, 'unit = "two-week"\n[points]\nvector_add = 42\n')
-    notebook = ROOT / "notebooks" / "01_threads.ipynb"
-    (tmp_path / "vega").mkdir()
-    (tmp_path / "vega" / "01_threads.ipynb").write_bytes(notebook.read_bytes())
+    [lesson] = read_lessons(ROOT, ["threads"])
+    put(tmp_path / "class/vega_01_threads.ipynb", notebook_of(lesson.solutions))
     out = tmp_path / "grades"
-    arguments = ["grade", str(tmp_path / "vega"), "--out", str(out), "--seed", str(folder)]
-    assert main(arguments) == 0
-    rows = (out / "verdicts.csv").read_text() if (out / "verdicts.csv").exists() else ""
-    text = rows + capsys.readouterr().out
-    assert "vector_add" in text
-    assert "index_2d" in text
-    assert "grid_math" not in text
-    assert "42" in text
+    arguments = ["grade", str(tmp_path / "class"), "--out", str(out), "--seed", str(folder)]
+    assert main(arguments) == 0, capsys.readouterr().err
+    rows = json.loads((out / "verdicts.json").read_text())
+    points = exercises.lesson("threads")["index_2d"].points
+    assert [(r["exercise"], r["outcome"], r["points"], r["max_points"]) for r in rows] == [
+        ("vector_add", "PASS", 42, 42),
+        ("index_2d", "PASS", points, points),
+    ]
