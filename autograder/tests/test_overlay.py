@@ -33,6 +33,12 @@ def notebook_of(solutions):
     return notebook([cell(source, name) for name, source in solutions.items()])
 
 
+def ranges(arguments, name="double"):
+    """A hidden file of one exercise."""
+    imports = "from autograder.hidden import Draws, between, choice\n"
+    return f"{imports}HIDDEN = {{{name!r}: (Draws({arguments}),)}}\n"
+
+
 def names(stem):
     return [exercise.name for exercise in lessons.lesson_exercises(stem)]
 
@@ -61,9 +67,7 @@ def test_the_unit_and_points_of_the_settings_hold(folder):
 
 
 def test_ranges_of_ones_own_stand_in_the_place_of_the_courses(folder):
-    (folder / "hidden" / "start.py").write_text(
-        "from autograder.hidden import Draws\nHIDDEN = {'double': (Draws(N=77),)}\n"
-    )
+    (folder / "hidden" / "start.py").write_text(ranges("N=77"))
     overlay.use(folder)
     assert [case.sizes for case in hidden.hidden_cases("double", "seed")] == [{"N": 77}]
     overlay.use(None)
@@ -93,12 +97,17 @@ def test_an_exercise_of_ones_own_stands_in_the_place_of_the_courses(folder):
     ("text", "words"),
     [
         ("unit = ", "cannot be read"),
-        ('unit = "three-week"', "There is no unit 'three-week'. There are: course, two-week."),
+        (
+            'unit = "three-week"',
+            "settings.toml: there is no unit 'three-week'. There are: course, two-week.",
+        ),
+        ('unit = ["two-week"]', "there is no unit ['two-week']"),
         ("colour = 1", "there is no setting 'colour'"),
         ("[points]\nvector_sum = 1", "names 'vector_sum', which is no exercise"),
         ("[points]\nvector_add = -1", "from 0 to 1000 for vector_add, got -1"),
         ("[points]\nvector_add = nan", "got nan"),
         ("[points]\nvector_add = true", "got True"),
+        (f"[points]\nvector_add = 1{'0' * 400}", "from 0 to 1000 for vector_add"),
         ("points = 3", "[points] should hold"),
     ],
 )
@@ -106,6 +115,7 @@ def test_settings_that_cannot_be_are_sentences(folder, text, words):
     with pytest.raises(overlay.OverlayError) as error:
         overlay.use(written(folder, text))
     assert words in str(error.value)
+    assert str(folder / overlay.SETTINGS) in str(error.value)
     assert overlay.active() == overlay.Overlay()
 
 
@@ -114,12 +124,35 @@ def test_settings_that_cannot_be_are_sentences(folder, text, words):
     [
         ("exercises", "starts.py", "", "there is no lesson 'starts'"),
         ("exercises", "start.py", "1 / 0", "ZeroDivisionError"),
+        ("exercises", "start.py", "", "declares no exercise"),
+        ("hidden", "start.py", "HIDDN = {}", "expected HIDDEN"),
+        ("hidden", "start.py", "HIDDEN = {", "SyntaxError"),
+        ("hidden", "start.py", ranges("N=1, N=2"), "keyword argument repeated: N"),
+        ("hidden", "start.py", ranges("N=between(5, 4)"), "the first number is the smaller"),
+        ("hidden", "start.py", ranges("N=1", "doubel"), "'doubel' is no exercise of this"),
+        ("hidden", "start.py", ranges("N=1), Draws(M=1"), r"\['double'\], range 2: .*'N'"),
+        ("hidden", "start.py", ranges("N=choice('a')"), r"\['double'\], range 1: ValueError"),
+        ("hidden", "start.py", ranges("N=1, dtypes={'z': 'int8'}"), "no parameter 'z'"),
+        ("hidden", "start.py", ranges("N=1, dtypes={'x': 'float23'}"), "float23"),
     ],
 )
 def test_files_that_cannot_be_used_are_sentences(folder, part, name, text, words):
     (folder / part / name).write_text(text)
-    with pytest.raises(overlay.OverlayError, match=words):
+    with pytest.raises(overlay.OverlayError, match=words) as error:
         overlay.use(folder)
+    assert str(error.value).startswith(str(folder / part / name))
+    assert overlay.active() == overlay.Overlay()
+    assert hidden.hidden_cases("double", "seed"), "the course's own again"
+
+
+def test_an_exercise_that_is_gone_from_ones_own_file_needs_ranges_of_ones_own(folder):
+    text = (ROOT / "course" / "exercises" / "start.py").read_text()
+    (folder / "exercises" / "start.py").write_text(text.replace('"double"', '"triple"'))
+    with pytest.raises(overlay.OverlayError, match=r"hidden/start\.py: 'double' .* Copy it to"):
+        overlay.use(folder)
+    (folder / "hidden" / "start.py").write_text(ranges("N=1", "triple"))
+    overlay.use(written(folder, "[points]\ntriple = 3"))
+    assert [(e.name, e.points) for e in lessons.lesson_exercises("start")] == [("triple", 3)]
 
 
 def test_two_overlays_have_two_digests(folder):
