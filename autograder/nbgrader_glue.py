@@ -42,7 +42,9 @@ from autograder.autograded import KnownCell, autograded, unanswered
 from autograder.gradebook import prepare, save_points
 from autograder.judge import Graded, seed_id
 from autograder.lessons import stem_of_notebook
+from autograder.overlay import OverlayError
 from autograder.pool import JudgeError, Limits, Pool
+from autograder.private import PrivateError
 from autograder.sentences import Fault
 from autograder.store import Store, StoreError
 from autograder.submissions import (
@@ -106,8 +108,9 @@ class JudgedAutograde(Autograde):
     ).tag(config=True)
     seed = Unicode(
         "",
-        help="Your secret, a file that holds it, or a folder that `init` made; empty: the folder "
-        "that `init` makes by default, or else one made in grades_directory.",
+        help="A folder that `init` made (its settings hold too), a file with a seed, or value: and "
+        "the seed itself; empty: the folder that `init` makes by default, or else a seed made in "
+        "grades_directory.",
     ).tag(config=True)
     trust = Bool(
         False, help="Grade although this machine can put no wall around what was handed in."
@@ -133,7 +136,7 @@ class JudgedAutograde(Autograde):
             limits = Limits(self.time_limit, self.memory_limit * 2**20)
             with Pool(seed, self.jobs, limits, trust=self.trust) as self._pool:
                 super().start()
-        except (StoreError, JudgeError, grade.UsageError, overlay.OverlayError) as error:
+        except (StoreError, JudgeError, grade.UsageError, PrivateError, OverlayError) as error:
             self.log.error(str(error))
             raise NbGraderException(str(error)) from error
 

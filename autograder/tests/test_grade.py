@@ -5,6 +5,7 @@ import csv
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -61,7 +62,7 @@ def outcomes(out: Path, student: str) -> list[object]:
 
 def test_a_row_says_who_what_and_what_came_of_it(tmp_path: Path) -> None:
     put(tmp_path / "class/vega_01_threads.ipynb", solved({FIRST: "WRONG_ANSWER"}))
-    assert run(tmp_path / "class", "--out", tmp_path / "out", "--seed", "s") == grade.DONE
+    assert run(tmp_path / "class", "--out", tmp_path / "out", "--seed", "value:s") == grade.DONE
     row = rows(tmp_path / "out")["vega", FIRST]
     points = lesson_exercises("threads")[0].points
     assert row == {
@@ -209,9 +210,9 @@ def test_a_second_run_judges_only_what_changed(
     put(tmp_path / "in/rigel.ipynb", solved("WRONG_ANSWER"))
     run(*command)
     assert f"{len(EXERCISES)} judged" in capsys.readouterr().out
-    run(*command, "--seed", "another")
+    run(*command, "--seed", "value:another")
     assert f"{count} judged)" in capsys.readouterr().out
-    run(*command, "--seed", "another", "--regrade")
+    run(*command, "--seed", "value:another", "--regrade")
     assert f"{count} judged)" in capsys.readouterr().out
 
 
@@ -378,15 +379,54 @@ def test_a_path_that_leads_nowhere_does_not_stop_the_others(
     assert "no does not exist" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("text", ["", "no/such/file", "seed.txt"])
-def test_a_seed_that_cannot_be_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(grade.UsageError, match="--seed"):
+@pytest.mark.parametrize(
+    "text", ["", "no/such/file", "seed.txt", "prive", "a" * 300, "~nobody-of-this-name/seed"]
+)
+def test_a_seed_that_is_not_there_is_no_seed(text: str) -> None:
+    with pytest.raises(grade.UsageError, match=re.escape(repr(text))):
         grade.read_seed(text)
 
 
-def test_a_seed_is_a_value_or_what_a_file_holds(tmp_path: Path) -> None:
+def test_a_misspelt_seed_grades_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    words = tmp_path / "in", "--out", tmp_path / "out", "--seed", tmp_path / "prive"
+    assert run(*words) == grade.CANNOT
+    assert "there is no such file or folder. Name the folder" in capsys.readouterr().err
+    assert not (tmp_path / "out/verdicts.json").exists()
+
+
+def test_a_seed_is_what_a_file_holds_or_what_stands_behind_the_word(tmp_path: Path) -> None:
     file = put(tmp_path / "mine.txt", b"secret\n")
-    assert grade.read_seed(str(file)) == grade.read_seed("secret") == b"secret"
+    file.chmod(0o600)
+    assert grade.read_seed(str(file)) == grade.read_seed("value:secret") == b"secret"
+    assert grade.chosen_folder(str(file)) is None
+    assert grade.chosen_folder("value:" + "a" * 300) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "words"),
+    [
+        (b"secret", 0o644, "chmod 600"),
+        (b" \n", 0o600, "is empty"),
+        (bytes(range(256)), 0o600, "expected one line of text"),
+        (b"a\x00b", 0o600, "expected one line of text"),
+        (b"{\n}", 0o600, "expected one line of text"),
+        (b"a" * 10**6, 0o600, "at most 1000 bytes"),
+    ],
+)
+def test_a_file_that_holds_no_secret_is_no_seed(
+    tmp_path: Path, content: bytes, mode: int, words: str
+) -> None:
+    file = put(tmp_path / "mine", content)
+    file.chmod(mode)
+    with pytest.raises(grade.UsageError, match=words):
+        grade.read_seed(str(file))
+
+
+@pytest.mark.parametrize("text", ["value:", "value: "])
+def test_an_empty_value_is_no_seed(text: str) -> None:
+    with pytest.raises(grade.UsageError, match="no text stands behind the colon"):
+        grade.read_seed(text)
 
 
 def test_a_folder_makes_its_own_seed_once_for_its_owner_only(tmp_path: Path) -> None:

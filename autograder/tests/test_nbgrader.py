@@ -32,7 +32,7 @@ ROOT = Path(grade.__file__).parent.parent
 LESSON = "01_threads"
 EXERCISES = lesson_exercises("threads")
 POINTS = {exercise.name: float(exercise.points) for exercise in EXERCISES}
-SEED = "a test"
+SEED = "value:a test"
 SCRIPT = "<script>alert('reached')</script>"
 ANSWER = f"Because $a<b$ and {SCRIPT} [here](javascript:alert('reached'))"
 
