@@ -22,13 +22,15 @@ from autograder.lessons import lesson_exercises, lesson_name, stem_of_notebook
 from autograder.overlay import OverlayError
 from autograder.pool import JudgeError, Limits, Pool, Task, not_judged
 from autograder.private import PrivateError
-from autograder.sentences import Fault
+from autograder.sentences import JUDGED_AGAIN, Fault
 from autograder.store import Store, StoreError, as_csv, as_json, as_json_lines, order
 from autograder.submissions import Submission, find, read_bytes, without_collisions
 
 DEFAULT_OUT = Path("grades")
 DONE, NOT_ALL, CANNOT = 0, 1, 2
 INTERRUPTED = 130
+#: Verdicts that a sentence names.
+_NAMED = 5
 #: What stands before a seed that is given as it is: a misspelt file is no seed.
 SEED_ITSELF = "value:"
 
@@ -147,6 +149,7 @@ def main(args: argparse.Namespace) -> int:
         print("\n".join(run.problems) or "There is nothing to grade.", file=sys.stderr)
         return CANNOT
     show(sorted(run.rows, key=order))
+    run.problems += judges_failures(run.rows)
     if args.gradebook:
         run.problems += _to_gradebook(args.gradebook, run.rows)
     _say(run, args.out, len(rows))
@@ -339,6 +342,25 @@ def summarise(store: Store, shown_seed: str) -> list[Graded]:
         store.write("verdicts.csv", as_csv(rows))
         store.write("report.html", report_html(rows, shown_seed))
     return rows
+
+
+def judges_failures(rows: Iterable[Graded]) -> list[str]:
+    """A sentence where the judge or the machine failed on some: their zeros are no grades."""
+    from autograder.table import plain
+
+    failed = [row for row in rows if row.message_id in JUDGED_AGAIN]
+    if not failed:
+        return []
+    names = ", ".join(f"{row.student} {row.exercise}" for row in failed[:_NAMED])
+    more = f" and {len(failed) - _NAMED} more" if len(failed) > _NAMED else ""
+    count = "1 answer" if len(failed) == 1 else f"{len(failed)} answers"
+    return [
+        plain(
+            f"The judge failed on {count}: {names}{more}. What it said of the first: "
+            f"{failed[0].message} The zeros say nothing about the answers, and the same command "
+            "judges them again."
+        )
+    ]
 
 
 def _to_gradebook(url: str, rows: Iterable[Graded]) -> list[str]:

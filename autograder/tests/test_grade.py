@@ -183,7 +183,7 @@ def test_a_judge_that_hangs_dies_or_eats_memory_costs_one_exercise(tmp_path: Pat
     put(tmp_path / "in/rigel_01_threads.ipynb", solved({FIRST: "raise on purpose"}))
     out = tmp_path / "out"
     limits = "--time-limit", 1.5, "--memory-limit", 300
-    assert run(tmp_path / "in", "--out", out, *limits) == grade.DONE
+    assert run(tmp_path / "in", "--out", out, *limits) == grade.NOT_ALL
     rest = ["PASS"] * (len(EXERCISES) - 3)
     assert outcomes(out, "vega") == ["TIMED_OUT", "NOT_MEASURED", "NOT_MEASURED", *rest]
     assert "after 1.5 seconds" in str(rows(out)["vega", FIRST]["message"])
@@ -224,6 +224,26 @@ def test_what_could_not_be_measured_is_judged_again(tmp_path: Path, message_id: 
     assert kept.known("vega", LESSON, FIRST, "k") is None
     kept.keep(replace(graded, message_id="out_of_memory"))
     assert kept.known("vega", LESSON, FIRST, "k") is not None
+
+
+def test_where_the_judge_failed_is_named_and_no_success(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved({FIRST: "raise on\x1bpurpose"}))
+    put(tmp_path / "in/rigel_01_threads.ipynb", solved("raise on purpose"))
+    put(tmp_path / "in/deneb_01_threads.ipynb", solved("WRONG_ANSWER"))
+    command = tmp_path / "in", "--out", tmp_path / "out"
+    assert run(*command) == grade.NOT_ALL
+    said = capsys.readouterr().err
+    assert f"The judge failed on {len(EXERCISES) + 1} answers: " in said
+    assert f"rigel {FIRST}, " in said
+    assert " and 1 more. What it said of the first: The judge itself failed on " in said
+    assert "deneb" not in said
+    assert "\x1b" not in said
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    put(tmp_path / "in/rigel_01_threads.ipynb", solved())
+    assert run(*command) == grade.DONE
+    assert not capsys.readouterr().err
 
 
 def start(*words: object) -> subprocess.Popen[str]:
