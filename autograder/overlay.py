@@ -155,10 +155,15 @@ def _try(chosen: Overlay) -> None:
     """Reads every file once, so that a slip in one is not found in the middle of a class."""
     from autograder import hidden
 
+    for path in (*chosen.files(EXERCISES), *chosen.files(HIDDEN)):
+        try:
+            path.read_bytes()
+        except OSError as error:
+            raise OverlayError(f"{path} cannot be read: {error.strerror}.") from error
     for path in chosen.files(EXERCISES):
         try:
             declared = exercises.lesson(path.stem)
-        except Exception as error:  # whatever an instructor's file raises
+        except (Exception, SystemExit) as error:  # whatever an instructor's file raises
             raise OverlayError(f"{path}: {type(error).__name__}: {error}") from error
         if not declared:
             raise OverlayError(f"{path} declares no exercise.")
@@ -213,6 +218,8 @@ def _check_stems(chosen: Overlay) -> None:
     """No file in the folder is named after a lesson that there is not."""
     known = exercises.stems()
     for part in (EXERCISES, HIDDEN):
+        if chosen.folder is not None and (chosen.folder / part).is_file():
+            raise OverlayError(f"{chosen.folder / part} is a file. Expected a folder, or nothing.")
         for path in chosen.files(part):
             if path.stem not in known:
                 raise OverlayError(

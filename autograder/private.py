@@ -33,8 +33,8 @@ _README = """\
 - `hidden/STEM.py`: held-out ranges of your own for a lesson, in the place of the course's
   `autograder/hidden/STEM.py`. Copy that file and change it.
 - `exercises/STEM.py`: exercises of your own, in the place of `course/exercises/STEM.py`. Copy that
-  file and change it: `python -m autograder release --out DIR` packs it for your students, and
-  `python -m autograder check STEM` holds it to its witnesses.
+  file and change it: `python -m autograder release --out DIR` packs it for your students. `check`
+  knows the course's files alone: to hold yours to its witnesses, put it into a copy of the course.
 """
 _SETTINGS = """\
 # Which part of the course counts: "course" (all of it) or "two-week" (the core).
@@ -173,20 +173,20 @@ def read(place: Path) -> bytes:
     init = f"`python -m autograder init{f' {place}' if in_folder else ''}`"
     try:
         with seed.open("rb") as file:
-            rights = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            status = os.fstat(file.fileno()).st_mode
             content = file.read(LONGEST_SEED_BYTES + 1)
     except OSError as error:
         raise PrivateError(f"{seed} cannot be read: {error.strerror}. {init} makes one.") from error
-    if rights & 0o077:
-        raise PrivateError(f"Others may read {seed}. `chmod 600 {seed}` keeps it yours.")
     text = content.strip()
-    if not text:
+    if not text and stat.S_ISREG(status):
         raise PrivateError(f"{seed} is empty. Remove it: {init} makes one.")
-    if len(content) > LONGEST_SEED_BYTES or not _is_a_line(text):
+    if not text or len(content) > LONGEST_SEED_BYTES or not _is_a_line(text):
         raise PrivateError(
             f"{seed} holds no seed: expected one line of text, at most {LONGEST_SEED_BYTES} bytes, "
             f"such as {init} makes."
         )
+    if stat.S_IMODE(status) & 0o077:
+        raise PrivateError(f"Others may read {seed}. `chmod 600 {seed}` keeps it yours.")
     return text
 
 

@@ -155,7 +155,7 @@ def hidden_ranges(stem: str) -> Mapping[str, tuple[Draws, ...]]:
         return {}
     try:
         module = importlib.import_module(f"{__name__}.{stem}")
-    except Exception as error:  # whatever a file of ranges raises
+    except (Exception, SystemExit) as error:  # whatever a file of ranges raises
         raise HiddenCasesError(f"{where}: {_said(error)}") from error
     ranges = getattr(module, "HIDDEN", None)
     if not isinstance(ranges, Mapping):
@@ -183,7 +183,7 @@ def _where(stem: str) -> str:
     return f"autograder/hidden/{stem}.py" if file == ours else str(file)
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     return str(error) if isinstance(error, HiddenCasesError) else f"{type(error).__name__}: {error}"
 
 

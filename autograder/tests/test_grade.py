@@ -430,7 +430,7 @@ def test_a_seed_is_what_a_file_holds_or_what_stands_behind_the_word(tmp_path: Pa
         (b" \n", 0o600, "is empty"),
         (bytes(range(256)), 0o600, "expected one line of text"),
         (b"a\x00b", 0o600, "expected one line of text"),
-        (b"{\n}", 0o600, "expected one line of text"),
+        (b"{\n}", 0o644, "expected one line of text"),
         (b"a" * 10**6, 0o600, "at most 1000 bytes"),
     ],
 )
@@ -441,6 +441,13 @@ def test_a_file_that_holds_no_secret_is_no_seed(
     file.chmod(mode)
     with pytest.raises(grade.UsageError, match=words):
         grade.read_seed(str(file))
+
+
+def test_nobody_is_told_to_change_a_device() -> None:
+    with pytest.raises(grade.UsageError) as error:
+        grade.read_seed(os.devnull)
+    assert "holds no seed" in str(error.value)
+    assert "chmod" not in str(error.value)
 
 
 @pytest.mark.parametrize("text", ["value:", "value: "])

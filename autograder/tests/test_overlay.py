@@ -127,6 +127,8 @@ def test_settings_that_cannot_be_are_sentences(folder, text, words):
         ("exercises", "start.py", "", "declares no exercise"),
         ("hidden", "start.py", "HIDDN = {}", "expected HIDDEN"),
         ("hidden", "start.py", "HIDDEN = {", "SyntaxError"),
+        ("hidden", "start.py", "import sys; sys.exit(3)", "SystemExit: 3"),
+        ("exercises", "start.py", "import sys; sys.exit(3)", "SystemExit: 3"),
         ("hidden", "start.py", ranges("N=1, N=2"), "keyword argument repeated: N"),
         ("hidden", "start.py", ranges("N=between(5, 4)"), "the first number is the smaller"),
         ("hidden", "start.py", ranges("N=1", "doubel"), "'doubel' is no exercise of this"),
@@ -143,6 +145,17 @@ def test_files_that_cannot_be_used_are_sentences(folder, part, name, text, words
     assert str(error.value).startswith(str(folder / part / name))
     assert overlay.active() == overlay.Overlay()
     assert hidden.hidden_cases("double", "seed"), "the course's own again"
+
+
+def test_what_is_no_file_of_the_folder_is_named(folder):
+    (folder / "hidden" / "start.py").symlink_to(folder / "nowhere")
+    with pytest.raises(overlay.OverlayError, match=r"hidden/start\.py cannot be read: No such"):
+        overlay.use(folder)
+    (folder / "hidden" / "start.py").unlink()
+    (folder / "hidden").rmdir()
+    (folder / "hidden").touch()
+    with pytest.raises(overlay.OverlayError, match="hidden is a file"):
+        overlay.use(folder)
 
 
 def test_an_exercise_that_is_gone_from_ones_own_file_needs_ranges_of_ones_own(folder):
