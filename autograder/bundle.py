@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import nbformat
@@ -78,24 +78,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Makes the bundle, and returns 0, or 2 where it cannot be made."""
-    folder = args.private or private.default_folder()
     try:
-        overlay.use(folder if folder.is_dir() else None, args.unit or "")
-        files = make(args.out)
-    except (BuildError, SourceError, overlay.OverlayError) as error:
+        folder = private.found(args.private)
+        seeds = [] if folder is None else [private.read(folder)]
+        overlay.use(folder, args.unit or "")
+        files = make(args.out, seeds)
+    except (BuildError, SourceError, private.PrivateError, overlay.OverlayError) as error:
         print(error, file=sys.stderr)
         return 2
-    print(f"{args.out} holds {files} files. No solution, hidden case or seed is among them.")
+    if seeds:
+        print(f"{args.out} holds {files} files. No solution, hidden case or seed is among them.")
+    else:
+        print(f"{args.out} holds {files} files. No solution and no hidden case is among them.")
+        print("No seed was looked for: `python -m autograder init` makes the folder with yours.")
     return 0
 
 
-def make(out: Path) -> int:
-    """Makes a student bundle, and returns how many files it has.
+def make(out: Path, seeds: Sequence[bytes]) -> int:
+    """Makes a student bundle without these seeds, and returns how many files it has.
 
     Raises:
         BuildError: where a part of it is missing or would give something away.
     """
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if private.mode(out) and not private.is_folder(out):
+        raise BuildError(f"{out} is a file. Choose a new folder.")
+    if out.exists() and any(out.iterdir()):
         raise BuildError(f"{out} is there already and not empty. Choose a new folder.")
     of_class = overlay.active()
     lessons = read_lessons(ROOT)
@@ -113,10 +120,14 @@ def make(out: Path) -> int:
             wheel=wheel.name, first=taken[0].name, unit=said.rstrip(), torch=_pin("torch")
         )
         (folder / "README.md").write_text(text)
-        found = list(given_away(folder, lessons, secrets()))
+        found = list(given_away(folder, lessons, seeds))
         if found:
             raise BuildError("\n".join(found))
-        shutil.copytree(folder, out, dirs_exist_ok=True)
+        try:
+            shutil.copytree(folder, out, dirs_exist_ok=True)
+        except OSError as error:
+            said = error.strerror or "not every file could be written"
+            raise BuildError(f"Cannot write to {out}: {said}. Choose another folder.") from error
     return sum(path.is_file() for path in out.rglob("*"))
 
 
@@ -125,15 +136,6 @@ def _belongs(lesson: Lesson, of_class: overlay.Overlay) -> bool:
     number = int(lesson.name.partition("_")[0])
     counted = any(of_class.counts(exercise) for exercise in lesson.exercises)
     return counted or number == 0 or number >= _FIRST_PRIMER
-
-
-def secrets() -> list[bytes]:
-    """What must stand in no file: the owner's seed, where there is one."""
-    folder = overlay.active().folder or private.default_folder()
-    try:
-        return [private.read(folder)] if (folder / private.SEED_NAME).exists() else []
-    except private.PrivateError:
-        return []
 
 
 def given_away(folder: Path, lessons: Iterable[Lesson], seeds: Iterable[bytes]) -> Iterator[str]:

@@ -175,10 +175,33 @@ def test_a_folder_that_is_not_empty_is_refused(made, capsys):
     assert "not empty" in capsys.readouterr().err
 
 
-def test_the_two_week_unit_names_what_counts(tmp_path):
+def test_a_file_in_the_place_of_the_folder_is_called_one(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    assert main(["release", "--out", str(tmp_path / "file")]) == 2
+    assert capsys.readouterr().err == f"{tmp_path / 'file'} is a file. Choose a new folder.\n"
+
+
+def test_a_private_folder_that_cannot_be_searched_for_is_refused(tmp_path, capsys):
     out = tmp_path / "students"
+    command = ["release", "--out", str(out), "--private"]
+    assert main([*command, str(tmp_path / "typo")]) == 2
+    assert f"There is no folder {tmp_path / 'typo'}. Name" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert main([*command, str(tmp_path / "empty")]) == 2
+    assert "seed cannot be read: No such file or directory" in capsys.readouterr().err
+    private.make(tmp_path / "open")
+    (tmp_path / "open" / "seed").chmod(0o644)
+    assert main([*command, str(tmp_path / "open")]) == 2
+    assert "Others may read" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_the_two_week_unit_names_what_counts(tmp_path, capsys, monkeypatch):
+    out = tmp_path / "students"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "nobody's"))
     assert main(["release", "--out", str(out), "--unit", "two-week"]) == 0
     overlay.use(None)
+    assert "No seed was looked for" in capsys.readouterr().out
     text = (out / "README.md").read_text()
     assert "vector_add" in text
     assert "saxpy_grid_stride" not in text
