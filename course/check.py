@@ -10,6 +10,7 @@ import inspect
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from course.answers import check_number_source as check_number_source
 from course.answers import check_numbers as check_numbers
@@ -21,7 +22,7 @@ from course.runner import Ran as Ran
 from course.runner import Run as Run
 from course.runner import Runner as Runner
 from course.runner import run_case as run_case
-from course.source import function_source
+from course.source import definition_line, function_source
 from course.stages import Stages
 from course.tile.available import require_triton
 from course.verdict import Verdict
@@ -42,9 +43,7 @@ def check_function(exercise: KernelExercise, function: object, detailed: bool = 
         got = _not_a_kernel(exercise, function)
         if got is not None:
             return got
-        python = getattr(function, "py_func", None) or function
-        while hasattr(python, "fn"):  # what is jitted, and autotune's wrapper around that
-            python = python.fn
+        python = _python(function)
         source = function_source(python)
         if not source.strip():
             return _refused(exercise, "no_source", name=getattr(python, "__name__", "?"))
@@ -117,11 +116,11 @@ def _not_a_kernel(exercise: KernelExercise, function: object) -> Verdict | None:
             return None
         if plain or _is_jitted(function):
             wrong = "tile_not_a_launcher" if exercise.returned else "tile_not_jitted"
-            return _refused(exercise, wrong, name=getattr(function, "__name__", exercise.name))
+            return _wrong_kind(exercise, wrong, function)
     elif hasattr(function, "py_func"):
         return None
     elif plain:
-        return _refused(exercise, "not_jitted", name=getattr(function, "__name__", "?"))
+        return _wrong_kind(exercise, "not_jitted", function)
     kind = type(function).__name__
     article = "an" if kind[0].lower() in "aeiou" else "a"
     words = {"NoneType": "None", "ellipsis": "`...`", "type": "a class"}
@@ -129,6 +128,23 @@ def _not_a_kernel(exercise: KernelExercise, function: object) -> Verdict | None:
     if isinstance(function, bool | int | float | str):
         got += f" ({shown(function)[:40]!r})" if isinstance(function, str) else f" ({function})"
     return _refused(exercise, "not_a_kernel", got=got)
+
+
+def _python(function: object) -> Any:
+    """The plain function under `@cuda.jit`, or under `@triton.jit` and what wraps it."""
+    python: Any = getattr(function, "py_func", None) or function
+    while hasattr(python, "fn"):
+        python = python.fn
+    return python
+
+
+def _wrong_kind(exercise: KernelExercise, message_id: str, function: object) -> Verdict:
+    """The verdict on a function that is plain and should be jitted, or the reverse."""
+    python = _python(function)
+    name, source = python.__name__, function_source(python)
+    line = definition_line(source, name)
+    fault = KernelFault(Outcome.REJECTED, message_id, line, name=name)
+    return Stages(exercise, source, detailed=False).faulted(fault)
 
 
 def _is_jitted(function: object) -> bool:

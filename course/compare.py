@@ -6,8 +6,9 @@ what was expected and what was got, at the first wrong index.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from course.inputs import poison, poisoned
 TOLERANCE = {"float16": (1e-2, 1e-2), "float32": (1e-5, 1e-5), "float64": (1e-12, 1e-12)}
 #: A shift, a factor or zeros are a pattern from this many elements on, and may be chance below.
 SMALLEST_PATTERN = 8
+#: Axes of an output that may lie in memory in another order: a batch, heads, rows, columns.
+MOST_AXES_TURNED = 4
 #: Relative error that the next lower precision leaves after a few operations.
 LOWER_PRECISION = {"float32": 4e-3, "float64": 1e-5}
 
@@ -87,7 +90,8 @@ def mistake(
         got: the output after the launch, any shape.
         expected, magnitude: the reference's values, of the same shape.
         limits: relative and absolute tolerance.
-        grid, block: the launch, x first: a tail or a block is a pattern of the launch.
+        grid, block: the launch, x first: a tail or a block is a pattern of the launch. Both are
+            empty where the cell's launcher launched, and made the output.
         loaded: whether the kernel read this output.
     """
     right = close(got, expected, magnitude, *limits)
@@ -157,6 +161,10 @@ def _pattern(
     flat, want, size = got.ravel(), expected.ravel(), magnitude.ravel()
     if got.ndim == 2 and min(got.shape) > 1 and same(flat, expected.T.ravel(), magnitude.T.ravel()):
         return "transposed", {}
+    made_by_launcher = not grid
+    if made_by_launcher and got.size >= SMALLEST_PATTERN and got.ndim <= MOST_AXES_TURNED:
+        if any(same(turned.ravel(), want, size) for turned in _turned(got)):
+            return "other_strides", {}
     if got.size >= SMALLEST_PATTERN:
         if same(flat[1:], want[:-1], size[:-1]) or same(flat[:-1], want[1:], size[1:]):
             return "off_by_one", {}
@@ -166,6 +174,14 @@ def _pattern(
         if factor is not None and same(flat, want * factor, size * factor):
             return "scaled", {"factor": factor}
     return _precision_pattern(got, expected, magnitude, wrong)
+
+
+def _turned(values: np.ndarray) -> Iterator[np.ndarray]:
+    """With its axes in every other order that is not the same in memory."""
+    long = [axis for axis, length in enumerate(values.shape) if length > 1]
+    for order in permutations(range(values.ndim)):
+        if [axis for axis in order if axis in long] != long:
+            yield values.transpose(order)
 
 
 def _made_nan(got: np.ndarray, wrong: np.ndarray) -> bool:

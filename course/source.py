@@ -34,6 +34,16 @@ def function_source(function: Any) -> str:
     return used_part(text, function.__name__, code.co_firstlineno)
 
 
+def definition_line(source: str, name: str) -> int | None:
+    """The line of a function's `def`, the last one that a cell runs; None for a lambda."""
+    try:
+        body = ast.parse(source).body
+    except _READ_ERRORS:
+        return None
+    lines = [n.lineno for n in body if isinstance(n, ast.FunctionDef) and n.name == name]
+    return lines[-1] if lines else None
+
+
 def is_cell(filename: str) -> bool:
     """Whether a code object's file name is a notebook's cell (or another typed input)."""
     path = Path(filename)

@@ -18,7 +18,7 @@ from course import compare, cost
 from course.accounted import uncounted
 from course.case_size import case_size as case_size
 from course.case_size import step_limit
-from course.exercise import RIGHT_SHARE, Case, KernelExercise, Role
+from course.exercise import RIGHT_SHARE, Case, KernelExercise, Meta, Parameter, Role
 from course.faults import KernelFault, Outcome
 from course.inputs import drawn, given_to_reference, poisoned
 from course.launching import Launch
@@ -121,16 +121,19 @@ class Stages:
                 expected=len(expected),
                 got=len(self.parameters),
                 names=expected,
-                signature=", ".join(expected),
+                signature=", ".join(map(_declared, exercise.passed)),
             )
         constants: dict[str, int] = {}
         for constant, choice in exercise.constants.items():
-            value = cell.constants.get(constant, choice.default)
-            if value not in choice.choices:
+            line = _line_of(cell.tree, constant)
+            missing = choice.default if line is None else "no number"
+            value = cell.constants.get(constant, missing)
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if not whole or value not in choice.choices:
                 raise KernelFault(
                     Outcome.REJECTED,
-                    "constant_choice",
-                    _line_of(cell.tree, constant),
+                    "constant_choice" if whole else "constant_not_whole",
+                    line,
                     name=constant,
                     got=value,
                     choices=choice.choices,
@@ -391,9 +394,16 @@ class Stages:
         return next((a.role for a in self.exercise.arrays if a.name == name), None)
 
 
+def _declared(parameter: Parameter) -> str:
+    """A parameter as a kernel's `def` has it."""
+    return f"{parameter.name}: tl.constexpr" if isinstance(parameter, Meta) else parameter.name
+
+
 def _line_of(tree: ast.Module, name: str) -> int | None:
-    for node in tree.body:
+    """The line that assigns a constant last, as Python reads it."""
+    for node in reversed(tree.body):
         if isinstance(node, ast.Assign | ast.AnnAssign):
-            if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node)):
+            names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+            if any(n.id == name and isinstance(n.ctx, ast.Store) for n in names):
                 return node.lineno
     return None

@@ -181,6 +181,10 @@ _ADMISSION = {
         "`{name}` is {got}, and the launch allows {choices}.",
         "Choose one of these for `{name}`.",
     ),
+    "constant_not_whole": Words(
+        "`{name}` is {got}, and has to be a whole number.",
+        "Choose one of {choices}: written without a point, and worked out with `//`, not `/`.",
+    ),
 }
 
 #: What the check finds when the kernel ran to its end.

@@ -44,6 +44,18 @@ def test_the_first_wrong_element_and_the_count_are_named():
     assert (found.fields["wrong"], found.fields["total"], found.fields["got"]) == (2, 60, 99.0)
 
 
+@pytest.mark.parametrize(("made", "turn"), [((70, 5), (1, 0)), ((4, 2, 9), (1, 0, 2))])
+def test_a_launchers_output_with_other_strides_is_told_by_what_lies_in_memory(made, turn):
+    memory = as_float32(values(*made))
+    turned = memory.transpose(turn)
+    wanted = memory.reshape(turned.shape).astype(float)
+    found = mistake("c", turned, wanted, np.abs(wanted), LIMITS, (), ())
+    assert found.pattern_id == "other_strides"
+    assert look(turned, wanted, block=(16, 16), grid=(1, 1)).pattern_id == ""
+    turned[1, 1] += 1
+    assert mistake("c", turned, wanted, np.abs(wanted), LIMITS, (), ()).pattern_id == ""
+
+
 def test_elements_never_written_are_told_from_a_nan_that_was_computed():
     wanted = values(10)
     left = look(unwritten(10), wanted)

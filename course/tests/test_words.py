@@ -15,7 +15,7 @@ from course.words import WORDS, next_step, sentence, words_of
 PACKAGE = Path(course.__file__).parent
 #: functions that raise or build a fault: where their message id stands among the arguments
 MADE_FROM_PARTS = (r"race_(shared|global)(_same_value)?", r"(shared|local)_shape_not_constant")
-RAISERS = {"KernelFault": 1, "rejected": 1, "_refused": None}
+RAISERS = {"KernelFault": 1, "rejected": 1, "_refused": None, "_wrong_kind": 1}
 
 
 def raised_ids() -> dict[str, str]:

@@ -153,7 +153,7 @@ def samples() -> dict[str, Verdict]:
         "rejected_construct": fault(
             Outcome.REJECTED, "rejected_syntax", 7, construct="a list comprehension",
             instead="a loop that fills cuda.local.array(shape, dtype)"),
-        "not_jitted": check_function(vector_add, add),
+        "not_jitted": kernel(RIGHT.replace("@cuda.jit\n", "")),
         "not_a_kernel": check_function(vector_add, None),
         "syntax_error": kernel(f"{HEAD}    i = cuda.grid(1\n"),
         "argument_count": kernel(RIGHT.replace("a, b, c", "a, c")),

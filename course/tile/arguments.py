@@ -11,7 +11,7 @@ import torch
 import triton.language as tl
 
 from course.faults import KernelFault, Outcome
-from course.tile.functions import code_of, written_parameters
+from course.tile.functions import written_parameters
 from course.tile.memory import address_of
 from course.tile.semantic import Semantic
 from course.tile.tensors import Allocation, View, unwritten
@@ -32,6 +32,8 @@ ELEMENTS: dict[torch.dtype, Any] = {
     torch.uint64: tl.uint64,
     torch.bool: tl.int1,
 }
+#: What Triton's kernels take on a GPU and this engine does not.
+_ELSEWHERE = "torch.float8_"
 _NAMED_TYPES: dict[str, Any] = {
     "i1": tl.int1, "u1": tl.int1, "i8": tl.int8, "i16": tl.int16, "i32": tl.int32,
     "i64": tl.int64, "u8": tl.uint8, "u16": tl.uint16, "u32": tl.uint32, "u64": tl.uint64,
@@ -44,6 +46,21 @@ WARPS = (1, 2, 4, 8, 16, 32)
 def refused(name: str, detail: str) -> KernelFault:
     """An argument that cannot be passed."""
     return KernelFault(Outcome.DOES_NOT_COMPILE, "tile_argument", None, name=name, detail=detail)
+
+
+def element_of(name: str, tensor: torch.Tensor) -> Any:
+    """Triton's type of a tensor's elements.
+
+    Raises:
+        KernelFault: where Triton has none, or this engine does not run it.
+    """
+    found = ELEMENTS.get(tensor.dtype)
+    if found is not None:
+        return found
+    if str(tensor.dtype).startswith(_ELSEWHERE):
+        what = f"a tensor of {tensor.dtype}, which the launch passes as `{name}`"
+        raise KernelFault(Outcome.NOT_MEASURED, "tile_unsupported", None, detail=what)
+    raise refused(name, f"a tensor of {tensor.dtype}, which Triton does not take")
 
 
 def option_names() -> set[str]:
@@ -61,32 +78,32 @@ def bound(function: Any, args: tuple, named: dict[str, Any]) -> dict[str, Any]:
     """Arguments by parameter, with defaults; launch options are dropped.
 
     Raises:
-        KernelFault: a parameter without an argument, or the reverse.
+        KernelFault: a parameter without an argument, or the reverse; the line is the launch's,
+            which whoever launches knows.
     """
     parameters = [p.name for p in function.params]
     options = option_names()
     own = {name: value for name, value in named.items() if name in parameters}
-    line = code_of(function).first_line
     for name in named:
         if name not in parameters and name not in options:
             raise KernelFault(
-                Outcome.DOES_NOT_COMPILE, "tile_no_parameter", line, kernel=function.__name__,
+                Outcome.DOES_NOT_COMPILE, "tile_no_parameter", None, kernel=function.__name__,
                 name=name, names=", ".join(parameters),
             )  # fmt: skip
     warps = named.get("num_warps", 4)
     if "num_warps" not in parameters and not (isinstance(warps, int) and warps in WARPS):
         raise KernelFault(
-            Outcome.DOES_NOT_COMPILE, "tile_warps", line, got=str(warps), choices=WARPS
+            Outcome.DOES_NOT_COMPILE, "tile_warps", None, got=str(warps), choices=WARPS
         )
     if len(args) > len(parameters):
         raise KernelFault(
-            Outcome.DOES_NOT_COMPILE, "argument_count", line, got=len(parameters),
+            Outcome.DOES_NOT_COMPILE, "argument_count", None, got=len(parameters),
             expected=len(args) + len(own), names=", ".join(parameters),
         )  # fmt: skip
     twice = [name for name in parameters[: len(args)] if name in own]
     if twice:
         raise KernelFault(
-            Outcome.DOES_NOT_COMPILE, "tile_twice", line, kernel=function.__name__, name=twice[0]
+            Outcome.DOES_NOT_COMPILE, "tile_twice", None, kernel=function.__name__, name=twice[0]
         )
     values = dict(zip(parameters, args, strict=False)) | own
     for parameter in function.params:
@@ -95,7 +112,7 @@ def bound(function: Any, args: tuple, named: dict[str, Any]) -> dict[str, Any]:
         if parameter._param.default is inspect.Parameter.empty:
             message = "tile_missing_constexpr" if parameter.is_constexpr else "tile_missing"
             raise KernelFault(
-                Outcome.DOES_NOT_COMPILE, message, line, kernel=function.__name__,
+                Outcome.DOES_NOT_COMPILE, message, None, kernel=function.__name__,
                 name=parameter.name,
             )  # fmt: skip
         values[parameter.name] = parameter._param.default
@@ -164,9 +181,7 @@ class Passed:
             raise refused(name, f"the tensor lies on {tensor.device}: here it must be on the CPU")
         if tensor.layout != torch.strided:
             raise refused(name, "the tensor is sparse: pass tensor.to_dense()")
-        element = ELEMENTS.get(tensor.dtype)
-        if element is None:
-            raise refused(name, f"a tensor of {tensor.dtype}, which this engine does not run")
+        element = element_of(name, tensor)
         storage = tensor.untyped_storage()
         key = storage.data_ptr()
         allocation = self._allocations.get(key)

@@ -28,7 +28,7 @@ from triton.compiler.errors import CompilationError
 
 from course.faults import KernelFault, Outcome
 from course.tile.functions import code_of
-from course.tile.refusals import NO_REASON
+from course.tile.refusals import NO_REASON, in_full
 
 WARP = 32
 _STAGES = ("ttir", "ttgir", "llir", "ptx")
@@ -237,10 +237,11 @@ def _chain(error: BaseException) -> list[CompilationError]:
 def _located(function: Any, error: CompilationError) -> tuple[int | None, str]:
     """(line in the learner's code, what the compiler says): innermost of both."""
     chain = _chain(error)
-    message = next((e.error_message for e in reversed(chain) if e.error_message), None)
-    if message is None:
-        last: BaseException = chain[-1]
-        message = str(last.__cause__ or type(last).__name__)
+    message = next((e.error_message for e in reversed(chain) if e.error_message), "")
+    cause = chain[-1].__cause__
+    told = type(chain[-1]).__name__ if cause is None else in_full(cause)
+    if not message or told.startswith(message):
+        message = told
     line = None
     sources = _own_sources(function)
     for part in chain:

@@ -17,7 +17,7 @@ from course.tile.cache import CHECK_L2_BYTES, CHECK_MULTIPROCESSORS, Cache
 from course.tile.canary import require_right_counts
 from course.tile.cell import TileCell, forget, read_cell
 from course.tile.functions import base_function
-from course.tile.launch import launch
+from course.tile.launch import first_line, launch
 from course.tile.launcher import call
 from course.tile.tensors import uninitialised
 from course.tile.tuning import with_tuned
@@ -69,16 +69,24 @@ class TileEngine:
                 uninitialised(tensors[name])
         launches = _Launches(run, tensors, self)
         if run.outputs:
-            result = call(
-                self._cell.launchers[run.kernel],
+            launcher = self._cell.launchers[run.kernel]
+            returned = call(
+                launcher,
                 self._cell.names,
                 list(tensors.values()),
                 launches.make,
+                taking=launches.returned,
             )
-            arrays = launches.inputs() | launches.returned(result)
+            if not launches.made:
+                raise KernelFault(Outcome.WRONG_ANSWER, "launcher_no_launch", launcher.lineno)
+            arrays = launches.inputs() | returned
         else:
             kernel = self._cell.kernels[run.kernel]
-            launches.make(kernel, tuple(tensors.values()), run.grid, {"num_warps": run.warps})
+            try:
+                launches.make(kernel, tuple(tensors.values()), run.grid, {"num_warps": run.warps})
+            except KernelFault as fault:  # the cell has no line that launches
+                fault.line = fault.line or first_line(kernel)
+                raise
             arrays = launches.inputs()
         return Ran(arrays, launches.traffic(), self.elsewhere)
 
@@ -112,22 +120,38 @@ class _Launches:
             if _tensor(value) is not None
         }
         cache = Cache(CHECK_L2_BYTES, CHECK_MULTIPROCESSORS) if self.run.cache else None
-        traffic = launch(
-            kernel,
-            args,
-            grid,
-            options,
-            step_limit=self.run.step_limit,
-            printing=self.engine.printing,
-            together=self.engine.together if cache is None else cache.multiprocessors,
-            listener=None if cache is None else cache.access,
-        )
+        try:
+            traffic = launch(
+                kernel,
+                args,
+                grid,
+                options,
+                step_limit=self.run.step_limit,
+                printing=self.engine.printing,
+                together=self.engine.together if cache is None else cache.multiprocessors,
+                listener=None if cache is None else cache.access,
+            )
+        except KernelFault as fault:
+            if self.run.outputs:
+                self._say_which(fault, storages)
+            raise
         traffic.shared_bytes = resources.shared_bytes
         traffic.registers = resources.registers
         traffic.spill_bytes = resources.spill_bytes
         if cache is not None:
             traffic.dram_bytes = cache.read_bytes
         self.made.append((traffic, storages))
+
+    def _say_which(self, fault: KernelFault, storages: Mapping[str, int]) -> None:
+        """A kernel's `B` is what the cell passed for it: the fault names the exercise's array."""
+        parameter = str(fault.fields.get("array", ""))
+        if parameter not in storages:
+            return
+        passed = self.names.get(storages[parameter])
+        if passed is None and _plain(parameter) in map(_plain, self.tensors):
+            fault.fields["passed"] = "a tensor that the launcher made"
+        elif passed is not None and _plain(parameter) != _plain(passed):
+            fault.fields["passed"] = f"the exercise's {passed}"
 
     def _compiled(
         self, kernel: Any, args: Sequence[Any], options: dict[str, Any]
@@ -196,8 +220,6 @@ class _Launches:
 
     def traffic(self) -> Traffic:
         """All launches together, arrays by the exercise's names."""
-        if not self.made:
-            raise KernelFault(Outcome.WRONG_ANSWER, "launcher_no_launch", None)
         return merged(
             renamed(
                 traffic,
@@ -213,6 +235,11 @@ class _Launches:
 
 def _wrong(message_id: str, **fields: object) -> KernelFault:
     return KernelFault(Outcome.WRONG_ANSWER, message_id, None, **fields)
+
+
+def _plain(name: str) -> str:
+    """`A_ptr` and `a` are both `a`."""
+    return name.lower().removesuffix("_ptr").removesuffix("_pointer")
 
 
 def _tensor(value: Any) -> torch.Tensor | None:

@@ -30,7 +30,7 @@ from triton.runtime.cache import get_cache_manager
 
 from course.faults import KernelFault, Outcome
 from course.tile import compiler
-from course.tile.arguments import ELEMENTS, bound, option_names
+from course.tile.arguments import bound, element_of, option_names
 from course.tile.bounded import DiedError, LateError, in_a_child
 from course.tile.compiler import AssemblerError, AssemblerLateError, Source, Usage
 from course.tile.functions import base_function, code_of
@@ -396,16 +396,11 @@ def _type(value: Any, parameter: Any) -> tuple[Any, Any, bool]:
     specialised = not parameter.do_not_specialize
     aligned = not parameter.do_not_specialize_on_alignment
     if isinstance(value, torch.Tensor):
-        element = ELEMENTS.get(value.dtype)
-        if element is None:
-            raise KernelFault(
-                Outcome.DOES_NOT_COMPILE, "tile_argument", None, name=parameter.name,
-                detail=f"a tensor of {value.dtype}",
-            )  # fmt: skip
+        element = element_of(parameter.name, value)
         start = value.storage_offset() * value.element_size()
         return f"*{_short(element)}", None, aligned and start % ALIGNMENT == 0
     if type(value).__name__ == "TensorDescriptor":
-        element = ELEMENTS[value.base.dtype]
+        element = element_of(parameter.name, value.base)
         return f"tensordesc<{_short(element)}{list(value.block_shape)}>", None, False
     if isinstance(value, bool):
         return "u1", None, False

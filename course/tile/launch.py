@@ -84,7 +84,11 @@ def launch(
     """
     function = base_function(kernel)
     _check_jitted(function, kernel)
-    given = bound(function, tuple(args), dict(named or {}))
+    try:
+        given = bound(function, tuple(args), dict(named or {}))
+    except KernelFault as fault:  # of a launch from anywhere the kernel's `def` is shown
+        fault.line = code_of(function).first_line
+        raise
     extent = _extent(grid, given)
     passed = Passed(function, given)
     run = Run(extent, step_limit or _step_limit(passed))

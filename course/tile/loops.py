@@ -121,7 +121,14 @@ class Loops(Expressions):
         self.run.look(*(bound.handle for bound in bounds))
         low, high, by = (semantic.cast(b, kind).handle.data.astype(np.int64) for b in bounds)
         if (by == 0).any():
-            self.run.fail(Outcome.TIMED_OUT, "zero_step")
+            step = next((k.value for k in node.iter.keywords if k.arg == "step"), None)  # type: ignore[attr-defined]
+            step = step or node.iter.args[2]  # type: ignore[attr-defined]
+            written = isinstance(step, ast.Constant)
+            self.run.fail(
+                Outcome.TIMED_OUT,
+                "zero_step",
+                **{"written" if written else "step": ast.unparse(step)[:60]},
+            )
         trips = np.maximum((high - low + by - np.sign(by)) // by, 0)
         if trips.min() == trips.max():
             trips = trips[:1]

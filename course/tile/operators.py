@@ -11,6 +11,7 @@ import triton.language as tl
 
 from course.faults import KernelFault
 from course.tile.constants import require_small
+from course.tile.refusals import in_full
 from course.tile.semantic import Semantic
 from course.tile.values import Unsupported
 from course.tile.versions import TAKES_CHAINS
@@ -51,7 +52,7 @@ def plain(value: Any) -> Any:
 def said(error: BaseException) -> str:
     """What an exception of Triton's says, as the end of a sentence."""
     cause = error.__cause__
-    text = str(error) or (str(cause) if cause else "") or type(error).__name__
+    text = in_full(error) or (str(cause) if cause else "") or type(error).__name__
     return " ".join(text.split()).rstrip(".")
 
 

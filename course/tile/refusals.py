@@ -21,10 +21,12 @@ _STATEMENTS = {"Break": "`break`", "Continue": "`continue`", "Try": "`try`", "Ra
 
 #: What the compile gate says where the compiler says nothing.
 NO_REASON = "the compiler gives no reason"
+#: What Triton calls a length that it refuses: in `arange`, and where it looks at a block's shape.
+_LENGTHS = ("range", "d")
 
 #: Where Triton's words match, the sentence; groups of the match are its fields.
 _PATTERNS: tuple[tuple[str, str], ...] = (
-    (r"must be a power of (?:2|two)", "tile_power_of_two"),
+    (r"must be a power of (?:2|two)(?:: (?P<got>\d+))?", "tile_power_of_two"),
     (r"arange's arguments must be of type tl\.constexpr", "tile_arange_constant"),
     (r"arange's end argument must be greater|arange must fit in int32", "tile_arange_empty"),
     (r"numel \((?P<got>\d+)\) exceeds triton maximum tensor numel \((?P<limit>\d+)\)",
@@ -74,6 +76,18 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
+def in_full(error: BaseException) -> str:
+    """Triton's words, and the length that is no power of two, which they leave out."""
+    words, at = str(error).rstrip("."), error.__traceback__
+    if at is None or not re.search(r"must be a power of (2|two)$", words):
+        return str(error)
+    while at.tb_next is not None:
+        at = at.tb_next
+    lengths = [at.tb_frame.f_locals.get(name) for name in _LENGTHS]
+    length = next((n for n in lengths if isinstance(n, int)), None)
+    return words if length is None else f"{words}: {length}"
+
+
 def refusal(detail: str, line: str = "") -> tuple[str, dict[str, object]]:
     """(id of the sentence, its fields) of what Triton says about a line.
 
@@ -93,7 +107,7 @@ def refusal(detail: str, line: str = "") -> tuple[str, dict[str, object]]:
     for pattern, message_id in _PATTERNS:
         found = re.search(pattern, detail)
         if found is not None:
-            return message_id, _fields(found.groupdict())
+            return message_id, _fields(message_id, found.groupdict())
     return "triton_refuses", {"detail": _plainer(detail)}
 
 
@@ -110,10 +124,14 @@ def of_the_compiler(
     return (message_id, {**fields, **said}) if clearer == "triton_refuses" else (clearer, said)
 
 
-def _fields(groups: dict[str, str]) -> dict[str, object]:
+def _fields(message_id: str, groups: dict[str, str | None]) -> dict[str, object]:
     fields: dict[str, object] = {
-        name: int(text) if text.isdecimal() else text for name, text in groups.items()
+        name: int(text) if text.isdecimal() else text
+        for name, text in groups.items()
+        if text is not None
     }
+    if message_id == "tile_power_of_two" and "got" in fields:
+        fields["power"] = 1 << int(str(fields["got"])).bit_length()
     for name in ("first", "second"):
         if name in fields:
             fields[name] = _plain_type(str(fields[name]))
@@ -144,9 +162,10 @@ def _plainer(detail: str) -> str:
 #: What a learner reads of them: see `course.tile.wording`.
 REFUSALS: dict[str, tuple[str, str]] = {
     "tile_power_of_two": (
-        "The length of a block has to be a power of two, and a block of this line has another.",
-        "Take the next power of two, `triton.next_power_of_2(n)`, as a `tl.constexpr`, and mask "
-        "the elements past the end.",
+        "The length of a block has to be a power of two, and a block of this line has "
+        "another|: {got}|.",
+        "Take the next power of two|, {power}|, which `triton.next_power_of_2(n)` gives, as a "
+        "`tl.constexpr`, and mask the elements past the end.",
     ),
     "tile_arange_constant": (
         "`tl.arange` takes whole numbers that are known when the kernel is compiled.",

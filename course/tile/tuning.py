@@ -79,7 +79,7 @@ def with_tuned(kernel: Any, args: Sequence[Any], named: Mapping[str, Any]) -> di
             raise KernelFault(
                 Outcome.DOES_NOT_COMPILE,
                 "tile_tuned_twice",
-                code_of(kernel).first_line,
+                None,
                 name=name,
                 kernel=kernel.__name__,
             )

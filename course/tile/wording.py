@@ -5,6 +5,8 @@ The rules of `course.words`, which takes these in, hold here too.
 
 from __future__ import annotations
 
+_PASSED = " In this launch `{array}` of the kernel is {passed}."
+
 TILE: dict[str, tuple[str, str]] = {
     # ------------------------------------------------------------ the cell
     "no_triton": (
@@ -53,6 +55,12 @@ TILE: dict[str, tuple[str, str]] = {
     "launcher_shape": (
         "The launcher returns {name} as {got}; expected: {expected}.",
         "Check the size and the `dtype` where the output is made.",
+    ),
+    "other_strides": (
+        "In memory {array} is right, row after row; but the tensor that the launcher returns as "
+        "{array} is a view with other strides, and so every element stands in another place.",
+        "Make it with `torch.empty` in the shape that is asked for, without `.T` or `permute`; or "
+        "pass `{array}.stride(0)` and the others to the kernel, and store with them.",
     ),
     "launcher_returns_input": (
         "The launcher returns one of its inputs, or a view of one, as {name}.",
@@ -221,14 +229,14 @@ TILE: dict[str, tuple[str, str]] = {
     # ------------------------------------------------------------ while it runs
     "tile_out_of_bounds": (
         "Program {program} {doing} {array}[{index}], which does not exist: {array} has "
-        "{held}|, shape {shape}||, strides {strides}|.",
+        "{held}|, shape {shape}||, strides {strides}|.|" + _PASSED + "|",
         "|Mask the elements that do not exist, `{unmasked}`, and check how the offsets are made.|"
         "|The mask of this {masked} lets that element through. Work out offsets and mask by hand "
         "for the program that is named: which of the two is not what you meant?|",
     ),
     "tile_gap": (
         "Program {program} {doing} {array} + {index}, and no element of {array} lies there: its "
-        "shape is {shape}, its strides are {strides}.",
+        "shape is {shape}, its strides are {strides}.|" + _PASSED + "|",
         "Multiply each index by its stride, and pass the strides to the kernel: `x.stride(0)`, "
         "`x.stride(1)`.",
     ),
@@ -243,13 +251,13 @@ TILE: dict[str, tuple[str, str]] = {
     ),
     "tile_uninitialised": (
         "Program {program} {doing} {array}[{index}], and nothing has written it: an output, like "
-        "memory from `torch.empty`, starts as whatever was there before.",
+        "memory from `torch.empty`, starts as whatever was there before.|" + _PASSED + "|",
         "Keep what you sum up in a variable, and store it once. Where several programs add to one "
         "element, let the launcher allocate it with `torch.zeros`.",
     ),
     "tile_race": (
         "Program {program} {doing} {array}[{index}], and {other} {other_doing} it|, on line "
-        "{other_line}|. Nothing says which program comes first.",
+        "{other_line}|. Nothing says which program comes first.|" + _PASSED + "|",
         "Compare the offsets of the two programs: do they begin where `tl.program_id` says, and "
         "lie a whole block apart? Where several have to meet in one element, add with "
         "`tl.atomic_add`, or in a second launch.",
@@ -378,7 +386,8 @@ _FOLLOW = "Follow the program that writes it, line by line: `course.trace` shows
 INSTEAD: dict[str, tuple[str, str]] = {
     "zero_step": (
         "The step of this `range` is 0: the loop would not move.",
-        "Which argument of the launch is the step? A block's length, say, and that is 0 here.",
+        "|Write the step that each turn makes in the place of {written}: a block's length, say.||"
+        "Which argument of the launch makes `{step}`? A block's length, say, and that is 0 here.|",
     ),
     "no_such_kernel": (
         "The cell defines no function named `{name}`|; it defines {found}|.",

@@ -5,6 +5,7 @@ in a check, at home as in class, in a verdict. Nothing else is raised.
 """
 
 import contextlib
+import importlib
 import time
 
 import pytest
@@ -114,6 +115,12 @@ def steps_of(x_ptr, step):
         tl.store(x_ptr + i, 1.0)
 
 
+@triton.jit
+def steps_by_name(x_ptr, step):
+    for i in tl.range(0, 4, step=step):
+        tl.store(x_ptr + i, 1.0)
+
+
 def x():
     return torch.arange(100.0)
 
@@ -126,7 +133,12 @@ LAUNCHES = {
     # what lies in the tensors
     "complex numbers": (
         lambda: add[(1,)](zero_of(torch.complex64), x(), x(), 100, BLOCK=128),
-        DOES_NOT_COMPILE, "x_ptr` cannot be passed: a tensor of torch.complex64",
+        DOES_NOT_COMPILE,
+        "x_ptr` cannot be passed: a tensor of torch.complex64, which Triton does not take",
+    ),
+    "numbers of 8 bits with a point": (
+        lambda: add[(1,)](zero_of(torch.float8_e4m3fn), x(), x(), 100, BLOCK=128),
+        Outcome.NOT_MEASURED, "does not run a tensor of torch.float8_e4m3fn",
     ),
     "a NumPy array": (
         lambda: add[(1,)](np.zeros(100), x(), x(), 100, BLOCK=128),
@@ -207,7 +219,8 @@ LAUNCHES = {
         lambda: add[(1,)](x(), x(), x(), 100), DOES_NOT_COMPILE, "needs the constant `BLOCK`",
     ),
     "a block of 100": (
-        lambda: add[(1,)](x(), x(), x(), 100, BLOCK=100), DOES_NOT_COMPILE, "a power of two",
+        lambda: add[(1,)](x(), x(), x(), 100, BLOCK=100),
+        DOES_NOT_COMPILE, "a power of two, and a block of this line has another: 100.",
     ),
     "a block of 0": (
         lambda: add[(1,)](x(), x(), x(), 100, BLOCK=0), DOES_NOT_COMPILE, "has no elements",
@@ -235,6 +248,9 @@ LAUNCHES = {
     ),
     "a step of 0": (
         lambda: steps_of[(1,)](x(), 0), TIMED_OUT, "The step of this `range` is 0",
+    ),
+    "a step of 0 by its name": (
+        lambda: steps_by_name[(1,)](x(), 0), TIMED_OUT, "The step of this `range` is 0",
     ),
     "a kernel that calls itself": (
         lambda: itself[(1,)](x()), DOES_NOT_COMPILE, "`itself` calls itself",
@@ -328,7 +344,38 @@ CELLS = {
         "BLOCK: tl.constexpr", "BLOCK", DOES_NOT_COMPILE, "known when the kernel is compiled",
     ),
     "a block of 100": (
-        "tl.arange(0, BLOCK)", "tl.arange(0, 100)", DOES_NOT_COMPILE, "a power of two",
+        "tl.arange(0, BLOCK)", "tl.arange(0, 100)", DOES_NOT_COMPILE,
+        "has another: 100. line 11 i = tl.program_id(0) * BLOCK + tl.arange(0, 100) "
+        "Take the next power of two, 128,",
+    ),
+    "a block of zeros of 48": (
+        MASK, f"{MASK}    z = tl.zeros((48, 2), tl.float32)\n",
+        DOES_NOT_COMPILE, "a block of this line has another: 48.",
+    ),
+    "a step of 0": (
+        MASK, f"{MASK}    for k in range(0, n, 0):\n        i += 0\n",
+        TIMED_OUT, "Write the step that each turn makes in the place of 0: a block's length",
+    ),
+    "a step of 0 from a name": (
+        MASK, f"{MASK}    for k in range(0, n, n // 9999):\n        i += 0\n",
+        TIMED_OUT, "Which argument of the launch makes `n // 9999`? A block's length",
+    ),
+    "a block with a point": (
+        "BLOCK = 512", "BLOCK = 512.0", REJECTED,
+        "`BLOCK` is 512.0, and has to be a whole number. line 6 BLOCK = 512.0",
+    ),
+    "a quotient for a block": (
+        "BLOCK = 512", "BLOCK = 1024 / 2", REJECTED, "worked out with `//`, not `/`",
+    ),
+    "True for a block": (
+        "BLOCK = 512", "BLOCK = True", REJECTED, "`BLOCK` is True, and has to be a whole number",
+    ),
+    "text for a block": (
+        "BLOCK = 512", "BLOCK = '512'", REJECTED, "`BLOCK` is no number, and has to be a whole",
+    ),
+    "no parameter for a constant": (
+        ", BLOCK: tl.constexpr", "", DOES_NOT_COMPILE,
+        "Write `def add(x, y, out, n, BLOCK: tl.constexpr):`.",
     ),
     "a block of N": (
         "tl.arange(0, BLOCK)", "tl.arange(0, n)", DOES_NOT_COMPILE, "known when the kernel is",
@@ -385,19 +432,50 @@ def test_a_bad_kernel_gets_its_verdict_in_a_check(what):
     assert not found.internal_error
 
 
+def test_the_advice_for_a_missing_constant_is_right_as_it_stands():
+    cell = ADD_CELL.replace("x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr", "x, y, out, n")
+    for name in ("x", "y", "out"):
+        cell = cell.replace(f"{name}_ptr", name)
+    cell = cell.replace("    x = ", "    a = ").replace("    y = ", "    b = ")
+    told = check_source(ADD, cell.replace("x + y", "a + b")).next_steps[0]
+    written = told.partition("`")[2].partition("`")[0]
+    found = check_source(
+        ADD, cell.replace("x + y", "a + b").replace("def add(x, y, out, n):", written)
+    )
+    assert found.outcome is Outcome.PASS, str(found)
+
+
 RETURN = "    return out\n"
 SIZES = "    M, N = x.shape\n"
 LAUNCHERS = {
-    "nothing": ("", WRONG, "returns nothing (None)"),
-    "a number": ("    return 3\n", WRONG, "returns the number 3"),
+    "nothing": ("", WRONG, "returns nothing (None). line 18 def scale(x):"),
+    "a number": ("    return 3\n", WRONG, "returns the number 3. line 22 return 3"),
     "text": ("    return 'out'\n", WRONG, "returns the text out"),
     "the kernel": ("    return kernel\n", WRONG, "returns a kernel"),
-    "one too many": ("    return out, out\n", WRONG, "returns a tuple of 2"),
+    "one too many": (
+        "    return out, out\n",
+        WRONG,
+        "returns a tuple of 2. line 22 return out, out",
+    ),
+    "one too many, by a helper": (
+        "    return twice(out)\n\n\ndef twice(out):\n    return out, out\n",
+        WRONG,
+        "returns a tuple of 2. line 22 return twice(out)",
+    ),
     "a tuple of one": ("    return (out,)\n", WRONG, "returns a tuple of 1"),
     "an input": ("    return x\n", WRONG, "returns one of its inputs, or a view of one, as out"),
     "a view of an input": ("    return x[:, :]\n", WRONG, "one of its inputs, or a view of one"),
     "a flat view": ("    return out.view(-1)\n", WRONG, "as (1,) float32; expected: (1, 1)"),
-    "one row": ("    return out[:1]\n", WRONG, "as (1, 100) float32; expected: (3, 100) float32"),
+    "one row": (
+        "    return out[:1]\n",
+        WRONG,
+        "as (1, 100) float32; expected: (3, 100) float32. line 22 return out[:1]",
+    ),
+    "another type": (
+        "    return torch.empty_like(out, dtype=torch.float16)\n",
+        WRONG,
+        "as (1, 1) float16; expected: (1, 1) float32. line 22",
+    ),
 }
 
 
@@ -415,13 +493,56 @@ LAUNCHER_CELLS = {
     "a number as a grid": ("kernel[(M,)]", "kernel[M]", REJECTED, "The grid is the number 1"),
     "half a program": ("kernel[(M,)]", "kernel[(M / 2,)]", REJECTED, "(0.5,) is not the shape"),
     "no grid": ("kernel[(M,)](", "kernel(", REJECTED, "without a grid"),
-    "a missing constant": (", BLOCK=BLOCK)", ")", DOES_NOT_COMPILE, "needs the constant `BLOCK`"),
+    "a missing constant": (
+        ", BLOCK=BLOCK)", ")", DOES_NOT_COMPILE,
+        "needs the constant `BLOCK`, and the launch does not give it. line 21 kernel[(M,)](",
+    ),
+    "a constant of another name": (
+        ", BLOCK=BLOCK)", ", BLOCK=BLOCK, BK=1)", DOES_NOT_COMPILE,
+        "has no parameter `BK`: its parameters are x, out, stride_m, stride_n, N, BLOCK. line 21",
+    ),
+    "an argument twice": (
+        ", BLOCK=BLOCK)", ", BLOCK=BLOCK, N=N)", DOES_NOT_COMPILE,
+        "by position and by name. line 21",
+    ),
+    "an argument too few": (
+        ", x.stride(1), N,", ", N,", DOES_NOT_COMPILE, "the launch passes nothing for it. line 21",
+    ),
+    "three warps": (
+        ", BLOCK=BLOCK)", ", BLOCK=BLOCK, num_warps=3)", DOES_NOT_COMPILE,
+        "cannot have 3 warps: it has 1, 2, 4, 8, 16, 32. line 21",
+    ),
+    "nothing launched": (
+        "    kernel[", "    return out\n    kernel[", WRONG, "starts no kernel. line 18 def scale(",
+    ),
+    "a view as the output": (
+        "torch.empty((M, N), dtype=x.dtype, device=x.device)",
+        "torch.empty((N, M), dtype=x.dtype, device=x.device).T",
+        WRONG, "In memory out is right, row after row; but the tensor that the launcher returns",
+    ),
+    "input and output swapped": (
+        "(x, out, x.stride(0)", "(out, x, x.stride(0)", Outcome.UNINITIALISED,
+        "In this launch `x` of the kernel is a tensor that the launcher made.",
+    ),
+    "steps past the end": (
+        "row * stride_m + j", "(row + 1) * stride_m + j", OUT_OF_BOUNDS,
+        "x has 1 element, shape (1, 1). line 14",
+    ),
     "a kernel without jit": (
         "@triton.jit\n", "", REJECTED, "`kernel` is not a Triton kernel. line 9",
     ),
-    "while True": (SIZES, f"{SIZES}    while True:\n        M = M\n", TIMED_OUT, "300,000 steps"),
+    "while True": (
+        SIZES, f"{SIZES}    while True:\n        M = M\n",
+        TIMED_OUT, "300,000 steps. line 20 while True:",
+    ),
     "launches for ever": (
-        "    kernel[", "    while M > 0:\n        kernel[", TIMED_OUT, "after 300,000 steps",
+        "    kernel[", "    while M > 0:\n        kernel[",
+        TIMED_OUT, "after 300,000 steps. line 21 while M > 0:",
+    ),
+    "a loop in an endless one": (
+        SIZES,
+        f"{SIZES}    while M > 0:\n        for k in range(9):\n            M += k\n",
+        TIMED_OUT, "after 300,000 steps. line 20 while M > 0:",
     ),
     "a kernel that never ends": (
         "    row = tl", "    k = 0\n    while k < N:\n        k = k * 2\n    row = tl",
@@ -444,6 +565,19 @@ class Hostile:
 
     def __getattribute__(self, name):
         raise RuntimeError("no")
+
+
+def test_a_function_of_the_wrong_kind_is_shown_with_its_line(tmp_path, monkeypatch):
+    (tmp_path / "of_a_learner.py").write_text(
+        "import triton\n\n\ndef add(x):\n    pass\n\n\n@triton.jit\ndef scale(x):\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = importlib.import_module("of_a_learner")
+    for exercise, function, line in ((ADD, module.add, 4), (SCALE, module.scale, 9)):
+        found = check_function(exercise, function)
+        at_source = check_source(exercise, found.source)
+        assert (found.outcome, found.line) == (REJECTED, line), str(found)
+        assert str(found) == str(at_source)
 
 
 def test_whatever_is_passed_to_a_check_gets_a_verdict():

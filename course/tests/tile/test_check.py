@@ -222,6 +222,28 @@ def test_a_temporary_of_the_launcher_is_traffic_without_a_budget():
     assert found.outcome is Outcome.TOO_MUCH_TRAFFIC, str(found)
 
 
+def test_a_launch_that_swaps_its_tensors_is_told_with_both_names():
+    two = replace(
+        SCALE,
+        parameters=(Array("A", "M, N"), Array("B", "N, M"), Array("out", "M, N", Role.OUT)),
+        reference=lambda A, B: {"out": 2 * A},
+        cases=(case(M=3, N=100),),
+        budget=None,
+    )
+    cell = SCALE_CELL.replace("def kernel(x, out", "def kernel(a_ptr, b_ptr, out")
+    cell = cell.replace("tl.load(x + row", "tl.load(a_ptr + row").replace("scale(x)", "scale(x, y)")
+    right = cell.replace("(x, out, x.stride(0)", "(x, y, out, x.stride(0)")
+    assert verdict(right, two).outcome is Outcome.PASS
+    load = "tl.load(b_ptr + row * stride_m + j * stride_n + 1"
+    found = verdict(right.replace("tl.load(a_ptr + row * stride_m + j * stride_n", load), two)
+    assert found.outcome is Outcome.OUT_OF_BOUNDS
+    assert "In this launch" not in str(found)  # the kernel's b_ptr is the exercise's B
+    swapped = right.replace("(x, y, out", "(y, x, out").replace("row * stride_m", "row * 9999")
+    told = " ".join(str(verdict(swapped, two)).split())
+    assert "a_ptr has 300 elements, shape (100, 3)" in told
+    assert "In this launch `a_ptr` of the kernel is the exercise's B." in told
+
+
 def test_strides_may_be_written_out_by_a_star_in_a_launch_and_nowhere_else():
     starred = SCALE_CELL.replace("x.stride(0), x.stride(1)", "*x.stride()")
     assert verdict(starred, SCALE).outcome is Outcome.PASS

@@ -54,6 +54,8 @@ class Calls(Expressions):
     launch: Launch
     depth: int
     block: Callable[[list[ast.stmt]], None]
+    #: where the function that ended last was left: at its `return`, else its `def`
+    left_at: int
 
     def apply(
         self,
@@ -76,12 +78,14 @@ class Calls(Expressions):
                 return self.value(node.body)
             self.block(node.body)
         except Return as done:
+            self.left_at = done.line
             return done.value
         except (Break, Continue):
             raise rejected(node, "launcher_syntax", construct="`break` outside a loop") from None
         finally:
             self.depth -= 1
             self.frame = before
+        self.left_at = node.lineno
         return None
 
     def _bound(

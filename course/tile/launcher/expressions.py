@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from course.tile.launcher.frames import (
     Closure,
     Configured,
     Frame,
+    Loop,
     Meta,
     shown,
 )
@@ -53,15 +55,25 @@ class Expressions:
     allocator: tensors.Allocator
     steps: int
     step_limit: int
+    #: the outermost first
+    loops: list[Loop]
 
     def step(self, node: ast.AST, steps: int = 1) -> None:
         """Counts what is done, so that no launcher goes on for ever."""
         self.steps += steps
         if self.steps > self.step_limit:
-            raise KernelFault(
-                Outcome.TIMED_OUT, "launcher_timed_out", getattr(node, "lineno", None),
-                steps=self.step_limit,
-            )  # fmt: skip
+            busiest = max(self.loops, key=lambda loop: loop.turn, default=None)
+            line = getattr(node, "lineno", None) if busiest is None else busiest.line
+            raise KernelFault(Outcome.TIMED_OUT, "launcher_timed_out", line, steps=self.step_limit)
+
+    @contextlib.contextmanager
+    def loop(self, node: ast.For | ast.While) -> Iterator[Loop]:
+        """A loop, from its first turn to its last."""
+        self.loops.append(Loop(node.lineno))
+        try:
+            yield self.loops[-1]
+        finally:
+            self.loops.pop()
 
     def value(self, node: ast.expr) -> Any:
         """Evaluates an expression."""

@@ -48,11 +48,20 @@ class Meta:
     values: dict[str, Any]
 
 
-class Return(Exception):
-    """Leaves a function with its value."""
+@dataclass
+class Loop:
+    """A loop that is being walked, and how many turns it has made."""
 
-    def __init__(self, value: Any) -> None:
+    line: int
+    turn: int = 0
+
+
+class Return(Exception):
+    """Leaves a function with its value, on a line."""
+
+    def __init__(self, value: Any, line: int) -> None:
         self.value = value
+        self.line = line
 
 
 class Break(Exception):

@@ -25,6 +25,7 @@ def call(
     arguments: Sequence[torch.Tensor | int | float | bool],
     launch: Launch,
     step_limit: int = STEP_LIMIT,
+    taking: Callable[[Any], Any] = lambda result: result,
 ) -> Any:
     """Walks a launcher and gives what it returns.
 
@@ -35,15 +36,22 @@ def call(
         arguments: by position. Tensors are the very ones that the kernels get.
         launch: called with (kernel, arguments, grid, arguments by name) for each launch.
         step_limit: expressions and statements before it counts as endless.
+        taking: makes something of what the launcher returns; what is wrong with that is told
+            of the `return`, else of the `def`.
 
     Raises:
         KernelFault: what the launcher did wrong, or what `launch` raised.
     """
     walker = _Launcher(Scope(scope), launch, step_limit)
     try:
-        return walker.run(function, list(arguments))
+        result = walker.run(function, list(arguments))
     except RecursionError:
         raise rejected(function, "launcher_recursion", name=function.name) from None
+    try:
+        return taking(result)
+    except KernelFault as fault:
+        fault.line = fault.line or walker.left_at
+        raise
 
 
 class _Launcher(Calls):
@@ -55,6 +63,8 @@ class _Launcher(Calls):
         self.steps = 0
         self.step_limit = step_limit
         self.depth = 0
+        self.left_at = 0
+        self.loops = []
         self.allocator = tensors.Allocator()
         self.frame = Frame(frozenset(), {})
 
@@ -117,17 +127,21 @@ class _Launcher(Calls):
         if not isinstance(items, range | tuple | list):
             detail = f"a loop goes over a range or a tuple, not {kind(items)}"
             raise broken(node.iter, "launcher_value", construct=text(node.iter), detail=detail)
-        for item in items:
-            self.step(node)
-            self.store(node.target, item)
-            if not self._turn(node.body):
-                break
+        with self.loop(node) as loop:
+            for item in items:
+                loop.turn += 1
+                self.step(node)
+                self.store(node.target, item)
+                if not self._turn(node.body):
+                    break
 
     def _while(self, node: ast.While) -> None:
-        while self.truth(node.test):
-            self.step(node)
-            if not self._turn(node.body):
-                break
+        with self.loop(node) as loop:
+            while self.truth(node.test):
+                loop.turn += 1
+                self.step(node)
+                if not self._turn(node.body):
+                    break
 
     def _turn(self, body: list[ast.stmt]) -> bool:
         """One turn of a loop; False after a `break`."""
@@ -143,7 +157,7 @@ class _Launcher(Calls):
         raise Break if isinstance(node, ast.Break) else Continue
 
     def _return(self, node: ast.Return) -> NoReturn:
-        raise Return(None if node.value is None else self.value(node.value))
+        raise Return(None if node.value is None else self.value(node.value), node.lineno)
 
     def _assert(self, node: ast.Assert) -> None:
         if not self.truth(node.test):
