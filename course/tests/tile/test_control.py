@@ -296,3 +296,23 @@ def test_elements_go_different_ways_in_a_combining_function():
     assert torch.equal(out[:48].reshape(3, 16), x.cummax(1).values)
     assert torch.equal(out[48:51], 2 * x.amax(1))
     assert torch.equal(out[51:].long(), x.argmax(1))
+
+
+@triton.jit
+def combining_under_a_branch(x_ptr, out_ptr):
+    pid = tl.program_id(0)
+    x = tl.load(x_ptr + tl.arange(0, 8))
+    best = tl.max(x, axis=0)
+    if pid == 0:
+        for _ in range(3):
+            best += tl.reduce(x, 0, larger)
+    else:
+        for _ in range(20):
+            best += 1
+    tl.store(out_ptr + pid, best)
+
+
+def test_a_combining_function_counts_as_statements_of_the_programs_that_call_it_only():
+    _, traffic = both(combining_under_a_branch, [torch.randn(8), torch.zeros(4)], (4,))
+    _, first_alone = both(combining_under_a_branch, [torch.randn(8), torch.zeros(4)], (1,))
+    assert first_alone.longest_program < traffic.longest_program
