@@ -11,6 +11,7 @@ import triton.language as tl
 from course.faults import KernelFault
 from course.tests.tile.running import both, without_block_pointers
 from course.tile.gate import compile_for
+from course.tile.run import Run
 from course.tile.versions import TAKES_CHAINS
 
 
@@ -180,26 +181,47 @@ def test_one_load_may_reach_into_several_tensors():
     assert traffic.sectors("y_ptr", "load") == 2
 
 
+def batches(monkeypatch):
+    """How many programs each batch has that is begun from now on."""
+    started = []
+    start = Run.start
+    monkeypatch.setattr(
+        Run, "start", lambda self, programs: (started.append(len(programs)), start(self, programs))
+    )
+    return started
+
+
 def test_programs_run_in_batches_so_that_memory_stays_bounded(monkeypatch):
     from course.tests.tile import cases
     from course.tile import launch as module
 
     whole = cases.matmul(64, "float32", (16, 16, 16))
     whole_traffic = module.launch(whole.kernel, whole.args, whole.grid, whole.constants)
-    started = []
-    start = module.Run.start
     monkeypatch.setattr(module, "BATCH_ELEMENTS", 3 * 16 * 16)
-    monkeypatch.setattr(
-        module.Run,
-        "start",
-        lambda self, programs: (started.append(len(programs)), start(self, programs)),
-    )
+    started = batches(monkeypatch)
     parts = whole.args[2].clone()
     whole.args[2].fill_(0)
     traffic = module.launch(whole.kernel, whole.args, whole.grid, whole.constants)
     assert started == [3, 3, 3, 3, 3, 1]
     assert traffic == whole_traffic
     assert torch.equal(parts, whole.args[2])
+
+
+@triton.jit
+def sizes_in_its_own_code(x_ptr):
+    at = tl.program_id(0) * 64 + tl.arange(0, 64)
+    tl.store(x_ptr + at, tl.load(x_ptr + at) + 1)
+
+
+def test_a_kernel_whose_sizes_nobody_knows_begins_with_a_few_programs(monkeypatch):
+    from course.tile import launch as module
+
+    few = module.BATCH_ELEMENTS // module.LARGEST_GUESS
+    started, x = batches(monkeypatch), torch.zeros(64 * 100)
+    module.launch(sizes_in_its_own_code, [x], (100,))
+    module.launch(sizes_in_its_own_code, [x], (100,))
+    assert started == [few, 100 - few, 100]
+    assert torch.equal(x, torch.full((6400,), 2.0))
 
 
 @triton.jit
