@@ -18,6 +18,7 @@ from tools.bench import processes
 from tools.bench.checks import solution_of
 from tools.bench.kernels import WORKLOADS
 from tools.bench.report import FirstCheck, Peak, Race, Report, Speed, machine, show
+from tools.bench.tile_rows import PEAKS as TILE_PEAKS
 from tools.bench.tile_rows import ROWS
 
 #: How many times faster than the simulator; the long one is left out by --quick.
@@ -94,6 +95,10 @@ def measure(report: Report, quick: bool, progress: Console) -> None:
     for name in PEAKS:
         say(f"memory of {name}")
         one = processes.on_engine(name, 1)
+        report.peaks.append(Peak(name, one.seconds[0], one.peak_bytes))
+    for name in TILE_PEAKS if has_triton() else ():
+        say(f"memory of {name}")
+        one = processes.on_tiles(name, 1)
         report.peaks.append(Peak(name, one.seconds[0], one.peak_bytes))
     say("the check of every exercise")
     report.checks.extend(processes.checks())
