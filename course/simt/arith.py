@@ -199,11 +199,6 @@ def _ldexp(values: Lanes, exponents: Lanes) -> Lanes:
     return np.ldexp(values, exponents.astype(np.int32))
 
 
-def _copysign(sizes: Lanes, signs: Lanes) -> Lanes:
-    """As `math.copysign`; the NaN that arithmetic makes has no sign on a GPU, and one on a CPU."""
-    return np.copysign(sizes, np.where(np.isnan(signs), 0, signs))
-
-
 #: `math` functions by name
 MATH: dict[str, Callable[..., Lanes]] = {
     "sqrt": np.sqrt,
@@ -235,7 +230,7 @@ MATH: dict[str, Callable[..., Lanes]] = {
     "fabs": np.fabs,
     "fmod": np.fmod,
     "remainder": lambda a, b: a - b * np.rint(a / b),
-    "copysign": _copysign,
+    "copysign": np.copysign,
     "isnan": np.isnan,
     "isinf": np.isinf,
     "isfinite": np.isfinite,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -271,9 +272,24 @@ def _math(name: str) -> Lower:
     def lower(low: Lowering, node: ast.Call) -> Expr:
         if node.keywords:
             raise low.untyped(node, f"math.{name} takes its arguments by position")
-        return apply(function, compute, [low.scalar(a) for a in node.args], f"math.{name}")
+        operands = [low.scalar(a) for a in node.args]
+        if name == "copysign":
+            operands[1:] = map(_with_the_sign_of_a_gpu, operands[1:])
+        return apply(function, compute, operands, f"math.{name}")
 
     return lower
+
+
+def _with_the_sign_of_a_gpu(part: Expr) -> Expr:
+    """The NaN that arithmetic in float32 makes has a sign on a CPU and none on a GPU."""
+    if part.type != types.float32:
+        return part
+
+    def run(lanes: Lanes) -> np.ndarray:
+        values = part.run(lanes)
+        return np.where(np.isnan(values), np.float32(0), values)
+
+    return replace(part, run=run)
 
 
 def _extremum(smaller: bool) -> Lower:
