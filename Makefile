@@ -51,10 +51,10 @@ check: venv
 	$(PY) -m autograder check
 
 mutate: venv
-	$(PY) -m autograder mutate
+	$(PY) -m autograder mutate --out docs/mutation.json
 
 bench: venv
-	$(PY) -m course.bench
+	$(PY) -m tools.bench
 	$(PY) -m autograder.bench
 
 stock-nbgrader: venv

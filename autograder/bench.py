@@ -3,7 +3,7 @@
 Each lesson's notebook is judged with its solutions in it, hidden cases included, as `grade` does
 it with one job, behind the best wall there is. `first` is the first notebook of a process, with
 what is imported once; `another` is what each further one takes. Then what a wall adds to a launch.
-`--into FILE` writes the figures into a file of `python -m course.bench`.
+`--into FILE` writes the figures into a file of `python -m tools.bench`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         names = ", ".join(lesson.name for lesson in lessons)
         parser.error(f"there is no lesson {sorted(unknown)[0]}; there are {names}")
     if args.into is not None and not args.into.is_file():
-        parser.error(f"--into {args.into}: no such file; `python -m course.bench --out` makes it")
+        parser.error(f"--into {args.into}: no such file; `python -m tools.bench --out` makes it")
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     judged = []
     print("lesson                  exercises   first (processor)   another (processor)   target")

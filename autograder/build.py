@@ -384,11 +384,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Builds, and says what came of it. 0 when every notebook stands."""
     root = args.root.resolve()
-    folder = private.default_folder()
     try:
-        overlay.use(folder if folder.is_dir() else None)
+        overlay.use(private.found(None))
         report = build(root, args.lessons, args.force)
-    except (SourceError, BuildError, overlay.OverlayError) as error:
+    except (SourceError, BuildError, private.PrivateError, overlay.OverlayError) as error:
         print(error, file=sys.stderr)
         print("Nothing was built: no notebook has changed.", file=sys.stderr)
         return 1

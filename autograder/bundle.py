@@ -2,7 +2,8 @@
 
 The bundle holds the notebooks, the course as a wheel, the tested versions and instructions.
 Before it is put in place every file of it, and every file in the wheel, is searched: no part of
-`autograder/` or `solutions/`, no region of a solution, no private seed.
+`autograder/`, `solutions/` or `tools/`, no region of a solution, no private seed. A test hands in
+every kernel of it for every exercise that it may fit, and none passes.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import nbformat
@@ -77,24 +78,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Makes the bundle, and returns 0, or 2 where it cannot be made."""
-    folder = args.private or private.default_folder()
     try:
-        overlay.use(folder if folder.is_dir() else None, args.unit or "")
-        files = make(args.out)
-    except (BuildError, SourceError, overlay.OverlayError) as error:
+        folder = private.found(args.private)
+        seeds = [] if folder is None else [private.read(folder)]
+        overlay.use(folder, args.unit or "")
+        files = make(args.out, seeds)
+    except (BuildError, SourceError, private.PrivateError, overlay.OverlayError) as error:
         print(error, file=sys.stderr)
         return 2
-    print(f"{args.out} holds {files} files. No solution, hidden case or seed is among them.")
+    if seeds:
+        print(f"{args.out} holds {files} files. No solution, hidden case or seed is among them.")
+    else:
+        print(f"{args.out} holds {files} files. No solution and no hidden case is among them.")
+        print("No seed was looked for: `python -m autograder init` makes the folder with yours.")
     return 0
 
 
-def make(out: Path) -> int:
-    """Makes a student bundle, and returns how many files it has.
+def make(out: Path, seeds: Sequence[bytes]) -> int:
+    """Makes a student bundle without these seeds, and returns how many files it has.
 
     Raises:
         BuildError: where a part of it is missing or would give something away.
     """
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if private.mode(out) and not private.is_folder(out):
+        raise BuildError(f"{out} is a file. Choose a new folder.")
+    if out.exists() and any(out.iterdir()):
         raise BuildError(f"{out} is there already and not empty. Choose a new folder.")
     of_class = overlay.active()
     lessons = read_lessons(ROOT)
@@ -112,10 +120,14 @@ def make(out: Path) -> int:
             wheel=wheel.name, first=taken[0].name, unit=said.rstrip(), torch=_pin("torch")
         )
         (folder / "README.md").write_text(text)
-        found = list(given_away(folder, lessons, secrets()))
+        found = list(given_away(folder, lessons, seeds))
         if found:
             raise BuildError("\n".join(found))
-        shutil.copytree(folder, out, dirs_exist_ok=True)
+        try:
+            shutil.copytree(folder, out, dirs_exist_ok=True)
+        except OSError as error:
+            said = error.strerror or "not every file could be written"
+            raise BuildError(f"Cannot write to {out}: {said}. Choose another folder.") from error
     return sum(path.is_file() for path in out.rglob("*"))
 
 
@@ -126,38 +138,34 @@ def _belongs(lesson: Lesson, of_class: overlay.Overlay) -> bool:
     return counted or number == 0 or number >= _FIRST_PRIMER
 
 
-def secrets() -> list[bytes]:
-    """What must stand in no file: the owner's seed, where there is one."""
-    folder = overlay.active().folder or private.default_folder()
-    try:
-        return [private.read(folder)] if (folder / private.SEED_NAME).exists() else []
-    except private.PrivateError:
-        return []
-
-
 def given_away(folder: Path, lessons: Iterable[Lesson], seeds: Iterable[bytes]) -> Iterator[str]:
     """Sentences about what a bundle holds and must not; none where it is safe."""
     known = {lesson.name: lesson for lesson in lessons}
     solved = {
-        "\n".join(line.strip() for line in region).strip(): f"the solution of {cell.name!r}"
+        _lines("\n".join(region)): f"the solution of {cell.name!r}"
         for lesson in known.values()
         for cell in lesson.cells
         for region in regions(cell.source)
-        if sum(bool(line.strip()) for line in region) > 1  # one line alone may be anybody's
+        if any(line.strip() for line in region)
     }
     for name, content in _files(folder):
-        for part in ("autograder", "solutions", "tests", "witnesses"):
+        for part in ("autograder", "solutions", "tests", "tools", "witnesses"):
             if part in Path(name).parts:
                 yield f"{name} is no file for students."
         if any(seed in content for seed in seeds):
             yield f"{name} would hold your seed."
         text = content.decode(errors="replace")
-        bare = "\n".join(line.strip() for line in text.splitlines())
+        bare = _lines(text)
         for region, what in solved.items():
             if region in bare:
                 yield f"{name} would hold {what}."
         if name.endswith(".ipynb"):
             yield from leaked(known[Path(name).stem], nbformat.reads(text, as_version=4))
+
+
+def _lines(text: str) -> str:
+    """The lines without what indents them, between two ends of lines: whole ones are found."""
+    return "\n" + "\n".join(line.strip() for line in text.strip().splitlines()) + "\n"
 
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:

@@ -21,7 +21,7 @@ from autograder.table import show
 
 ROOT = Path(__file__).resolve().parent.parent
 #: The same verdicts each time; a class of yours has a seed of its own.
-SEED = "the sample class is graded on the same cases each time"
+SEED = "value:the sample class is graded on the same cases each time"
 MARKER = ".demo"
 _LAST_LINES = 15
 

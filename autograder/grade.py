@@ -19,14 +19,20 @@ from pathlib import Path
 from autograder import overlay, private
 from autograder.judge import CHECK, Graded, seed_id, verdict_key
 from autograder.lessons import lesson_exercises, lesson_name, stem_of_notebook
+from autograder.overlay import OverlayError
 from autograder.pool import JudgeError, Limits, Pool, Task, not_judged
-from autograder.sentences import Fault
+from autograder.private import PrivateError
+from autograder.sentences import JUDGED_AGAIN, Fault
 from autograder.store import Store, StoreError, as_csv, as_json, as_json_lines, order
 from autograder.submissions import Submission, find, read_bytes, without_collisions
 
 DEFAULT_OUT = Path("grades")
 DONE, NOT_ALL, CANNOT = 0, 1, 2
 INTERRUPTED = 130
+#: Verdicts that a sentence names.
+_NAMED = 5
+#: What stands before a seed that is given as it is: a misspelt file is no seed.
+SEED_ITSELF = "value:"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,9 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--seed",
-        metavar="FILE|DIR|VALUE",
-        help="your secret, a file that holds it, or a folder that `init` made; without it the "
-        "folder that `init` makes by default, or else the first run makes DIR/.seed",
+        metavar="DIR|FILE|value:TEXT",
+        help="a folder that `init` made (its settings hold too), a file with a seed, or value: and "
+        "the seed itself; without it the folder that `init` makes by default, or else the first "
+        "run makes DIR/.seed",
     )
     parser.add_argument(
         "--unit",
@@ -131,7 +138,7 @@ def main(args: argparse.Namespace) -> int:
         finally:
             _progress(None)
         rows = summarise(store, seed_id(seed))
-    except (StoreError, JudgeError, UsageError, overlay.OverlayError) as error:
+    except (StoreError, JudgeError, UsageError, PrivateError, OverlayError) as error:
         print(error, file=sys.stderr)
         return CANNOT
     if stopped:
@@ -142,6 +149,7 @@ def main(args: argparse.Namespace) -> int:
         print("\n".join(run.problems) or "There is nothing to grade.", file=sys.stderr)
         return CANNOT
     show(sorted(run.rows, key=order))
+    run.problems += judges_failures(run.rows)
     if args.gradebook:
         run.problems += _to_gradebook(args.gradebook, run.rows)
     _say(run, args.out, len(rows))
@@ -168,43 +176,51 @@ def chosen_seed(text: str | None, store: Store) -> bytes:
     """What --seed names; else what these grades began with; else the private folder's; else new.
 
     Raises:
-        UsageError: where a seed is there that cannot be used.
+        UsageError, PrivateError: where a seed is there that cannot be used.
     """
     if text is not None:
         return read_seed(text)
-    folder = private.default_folder()
-    if not store.has_seed() and (folder / private.SEED_NAME).exists():
-        return read_seed(str(folder))
+    folder = None if store.has_seed() else private.found(None)
+    if folder is not None and (folder / private.SEED_NAME).exists():
+        return private.read(folder)
     return store.seed()
 
 
 def chosen_folder(text: str | None) -> Path | None:
-    """The private folder that --seed names, or else the one that `init` makes by default."""
-    folder = private.default_folder() if text is None else Path(text)
-    return folder if folder.is_dir() else None
+    """The private folder that --seed names, or else the one that `init` makes by default.
+
+    Raises:
+        PrivateError: where it cannot be read.
+    """
+    if text is None:
+        return private.found(None)
+    if text.startswith(SEED_ITSELF):
+        return None
+    place = private.expanded(Path(text))
+    return place if private.is_folder(place) else None
 
 
 def read_seed(text: str) -> bytes:
-    """The seed: a file's content, that of a folder that `init` made, or the text itself.
+    """The seed of a folder that `init` made, or of a file; after `value:`, the text itself.
 
     Raises:
-        UsageError: where the text is empty, or looks like a file that is not there.
+        UsageError: where there is no seed, or others may read it.
     """
-    path = Path(text)
-    if text and path.is_dir():
-        try:
-            return private.read(path)
-        except private.PrivateError as error:
-            raise UsageError(f"--seed {text}: {error}") from error
+    if text.startswith(SEED_ITSELF):
+        seed = os.fsencode(text.removeprefix(SEED_ITSELF)).strip()
+        if not seed:
+            raise UsageError(f"The seed {text!r} is empty: no text stands behind the colon.")
+        return seed
     try:
-        seed = path.read_bytes().strip() if path.is_file() else text.encode()
-    except OSError as error:
-        raise UsageError(f"--seed {text}: {error.strerror}.") from error
-    if not path.is_file() and (os.sep in text or path.suffix in (".txt", ".seed")):
-        raise UsageError(f"--seed {text}: there is no such file. Give a file or the value itself.")
-    if not seed:
-        raise UsageError(f"--seed {text!r} is empty. Give a file with a secret in it, or a value.")
-    return seed
+        place = private.expanded(Path(text))
+        if text and private.mode(place):
+            return private.read(place)
+    except PrivateError as error:
+        raise UsageError(f"The seed {text!r}: {error}") from error
+    raise UsageError(
+        f"The seed {text!r}: there is no such file or folder. Name the folder that `init` made or "
+        f"a file that holds a seed; for the text itself, write {SEED_ITSELF}{text or 'TEXT'}."
+    )
 
 
 def grade(
@@ -326,6 +342,25 @@ def summarise(store: Store, shown_seed: str) -> list[Graded]:
         store.write("verdicts.csv", as_csv(rows))
         store.write("report.html", report_html(rows, shown_seed))
     return rows
+
+
+def judges_failures(rows: Iterable[Graded]) -> list[str]:
+    """A sentence where the judge or the machine failed on some: their zeros are no grades."""
+    from autograder.table import plain
+
+    failed = [row for row in rows if row.message_id in JUDGED_AGAIN]
+    if not failed:
+        return []
+    names = ", ".join(f"{row.student} {row.exercise}" for row in failed[:_NAMED])
+    more = f" and {len(failed) - _NAMED} more" if len(failed) > _NAMED else ""
+    count = "1 answer" if len(failed) == 1 else f"{len(failed)} answers"
+    return [
+        plain(
+            f"The judge failed on {count}: {names}{more}. What it said of the first: "
+            f"{failed[0].message} The zeros say nothing about the answers, and the same command "
+            "judges them again."
+        )
+    ]
 
 
 def _to_gradebook(url: str, rows: Iterable[Graded]) -> list[str]:

@@ -4,12 +4,15 @@ From every solution wrong kernels and answers are made (`autograder.mutants`), a
 as a submission is: on the visible cases, then on hidden ones of several owners' seeds. One that
 earns full points under any of them survives. Survivors that do no wrong stand in
 autograder/equivalent_mutants.toml with the reason; any other one is a hole in an exercise's
-cases, ranges or budget. So is a reason that no survivor needs any more.
+cases, ranges or budget. So is a reason that no survivor needs any more. What came of the whole
+course stands in docs/mutation.json, which `make mutate` writes.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import platform
 import sys
 import time
 import tomllib
@@ -17,9 +20,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autograder.hidden import Seed
 from autograder.judge import HELD_OUT, course_check, judge_cell
@@ -88,6 +93,17 @@ class Tally:
     @property
     def killed(self) -> list[Fate]:
         return [fate for fate in self.born if not fate.survived]
+
+    def plain(self) -> dict[str, int]:
+        """How its mutants fared, as JSON can keep it."""
+        hidden = sum(fate.by_hidden for fate in self.killed)
+        return {
+            "mutants": len(self.born),
+            "visible": len(self.killed) - hidden,
+            "hidden": hidden,
+            "equivalent": len(self.equivalent),
+            "survivors": len(self.survivors),
+        }
 
     @property
     def failures(self) -> Iterator[str]:
@@ -248,18 +264,8 @@ class Tick:
         self._print(self._FORM.format(*columns), style="bold")
 
     def __call__(self, tally: Tally) -> None:
-        hidden = sum(fate.by_hidden for fate in tally.killed)
-        self._print(
-            self._FORM.format(
-                tally.exercise,
-                len(tally.born),
-                len(tally.killed) - hidden,
-                hidden,
-                len(tally.equivalent),
-                len(tally.survivors),
-                f"{sum(fate.seconds for fate in tally.fates):.1f}",
-            )
-        )
+        seconds = f"{sum(fate.seconds for fate in tally.fates):.1f}"
+        self._print(self._FORM.format(tally.exercise, *tally.plain().values(), seconds))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -267,6 +273,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("lessons", nargs="*", metavar="STEM", help="lessons (default all)")
     parser.add_argument("--exercise", metavar="NAME", help="one exercise alone")
     parser.add_argument("--jobs", type=int, default=JOBS, help=f"processes (default {JOBS})")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="keep the figures in FILE (JSON)")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -283,7 +290,27 @@ def main(args: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return 1
     print_end(done, console, time.perf_counter() - started)
+    if args.out is not None:
+        args.out.write_text(json.dumps(record(done), indent=1) + "\n", encoding="utf-8")
     return int(any(True for tally in done for _ in tally.failures))
+
+
+def record(done: Sequence[Tally]) -> dict[str, Any]:
+    """How every exercise's mutants fared, on which day and with which versions."""
+    return {
+        "command": "make mutate",
+        "date": datetime.now(UTC).date().isoformat(),
+        "python": platform.python_version(),
+        **{name: _version(name) for name in ("numpy", "triton")},
+        "exercises": {tally.exercise: tally.plain() for tally in done},
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
 
 
 def print_end(done: Sequence[Tally], console: Console, seconds: float) -> None:

@@ -42,7 +42,9 @@ from autograder.autograded import KnownCell, autograded, unanswered
 from autograder.gradebook import prepare, save_points
 from autograder.judge import Graded, seed_id
 from autograder.lessons import stem_of_notebook
+from autograder.overlay import OverlayError
 from autograder.pool import JudgeError, Limits, Pool
+from autograder.private import PrivateError
 from autograder.sentences import Fault
 from autograder.store import Store, StoreError
 from autograder.submissions import (
@@ -106,8 +108,9 @@ class JudgedAutograde(Autograde):
     ).tag(config=True)
     seed = Unicode(
         "",
-        help="Your secret, a file that holds it, or a folder that `init` made; empty: the folder "
-        "that `init` makes by default, or else one made in grades_directory.",
+        help="A folder that `init` made (its settings hold too), a file with a seed, or value: and "
+        "the seed itself; empty: the folder that `init` makes by default, or else a seed made in "
+        "grades_directory.",
     ).tag(config=True)
     trust = Bool(
         False, help="Grade although this machine can put no wall around what was handed in."
@@ -133,7 +136,7 @@ class JudgedAutograde(Autograde):
             limits = Limits(self.time_limit, self.memory_limit * 2**20)
             with Pool(seed, self.jobs, limits, trust=self.trust) as self._pool:
                 super().start()
-        except (StoreError, JudgeError, grade.UsageError, overlay.OverlayError) as error:
+        except (StoreError, JudgeError, grade.UsageError, PrivateError, OverlayError) as error:
             self.log.error(str(error))
             raise NbGraderException(str(error)) from error
 
@@ -160,10 +163,12 @@ class JudgedAutograde(Autograde):
     def convert_notebooks(self) -> None:
         """Judges all that is due side by side, then writes it down one by one."""
         self._judged: dict[tuple[str, str], dict[str, Graded]] = {}
+        self._due: set[tuple[str, str]] = set()
         due = []
         for folder in sorted(self.assignments):
             assignment, student = self._whose(folder)
             if self._is_due(assignment, student):
+                self._due.add((assignment, student))
                 handed_in = self._handed_in(folder, assignment, student)
                 due += [submission for submission in handed_in if submission.stem is not None]
         run = grade.Run()
@@ -172,6 +177,8 @@ class JudgedAutograde(Autograde):
                 whose = graded.student, graded.notebook
                 self._judged.setdefault(whose, {})[graded.exercise] = graded
             self.log.info("%d verdicts, %d of them known from before", len(run.rows), run.known)
+            for sentence in grade.judges_failures(run.rows):
+                self.log.error("%s", sentence)
             super().convert_notebooks()
         finally:
             if run.rows:
@@ -222,13 +229,16 @@ class JudgedAutograde(Autograde):
         return submissions
 
     def _is_due(self, assignment: str, student: str) -> bool:
-        """Whether this submission is to be graded: not yet, or --force, or handed in again."""
+        """Whether to grade this submission: not yet, --force, handed in again, the judge failed."""
         if student in self.coursedir.student_id_exclude.split(","):
             return False
         destination = Path(self._format_dest(assignment, student))
         if self.force or not destination.exists():
             return True
-        if any(not (destination / (name + SUFFIX)).exists() for name in self._names(assignment)):
+        names = self._names(assignment)
+        if any(not (destination / (name + SUFFIX)).exists() for name in names):
+            return True
+        if any(self._store.failed(student, name) for name in names):
             return True
         handed_in = self._timestamp(Path(self._format_source(assignment, student)))
         graded = self._timestamp(destination)
@@ -248,7 +258,7 @@ class JudgedAutograde(Autograde):
 
     def init_destination(self, assignment_id: str, student_id: str) -> bool:
         """Makes room for what is due."""
-        if not self._is_due(assignment_id, student_id):
+        if (assignment_id, student_id) not in self._due:
             self.log.info("Skipping %s of %s: it is graded", assignment_id, student_id)
             return False
         destination = Path(self._format_dest(assignment_id, student_id))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import math
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -110,11 +109,11 @@ def use(folder: Path | None, unit: str = "") -> Overlay:
     _remove(_active)
     _active = Overlay()
     chosen = _read(folder, unit)
-    _check_names(chosen)
+    _check_stems(chosen)
     _install(chosen)
     try:
-        for path in chosen.files(EXERCISES):
-            _try(path)
+        _try(chosen)
+        _check_points(chosen)
     except OverlayError:
         _remove(chosen)
         raise
@@ -152,55 +151,87 @@ def _forget(package: ModuleType, files: Sequence[Path]) -> None:
     importlib.invalidate_caches()
 
 
-def _try(path: Path) -> None:
-    try:
-        exercises.lesson(path.stem)
-    except Exception as error:  # whatever an instructor's file raises
-        raise OverlayError(f"{path}: {type(error).__name__}: {error}") from error
+def _try(chosen: Overlay) -> None:
+    """Reads every file once, so that a slip in one is not found in the middle of a class."""
+    from autograder import hidden
+
+    for path in (*chosen.files(EXERCISES), *chosen.files(HIDDEN)):
+        try:
+            path.read_bytes()
+        except OSError as error:
+            raise OverlayError(f"{path} cannot be read: {error.strerror}.") from error
+    for path in chosen.files(EXERCISES):
+        try:
+            declared = exercises.lesson(path.stem)
+        except (Exception, SystemExit) as error:  # whatever an instructor's file raises
+            raise OverlayError(f"{path}: {type(error).__name__}: {error}") from error
+        if not declared:
+            raise OverlayError(f"{path} declares no exercise.")
+    own = [path.stem for path in chosen.files(HIDDEN)]
+    for stem in sorted({*own, *(path.stem for path in chosen.files(EXERCISES))}):
+        try:
+            hidden.try_ranges(stem)
+        except hidden.HiddenCasesError as error:
+            copy = f" Copy it to {chosen.folder}/{HIDDEN}, and change it there."
+            raise OverlayError(f"{error}{'' if stem in own else copy}") from error
 
 
 def _read(folder: Path | None, unit: str) -> Overlay:
+    if folder is None:
+        return Overlay(unit=unit or WHOLE)
+    path = folder.resolve() / SETTINGS
     settings: Mapping[str, object] = {}
-    if folder is not None and (folder / SETTINGS).exists():
-        path = folder / SETTINGS
-        try:
-            settings = tomllib.loads(path.read_text())
-        except (OSError, ValueError) as error:
-            raise OverlayError(f"{path} cannot be read: {error}.") from error
-        unknown = sorted(settings.keys() - {"unit", "points"})
-        if unknown:
-            raise OverlayError(
-                f"{path}: there is no setting {unknown[0]!r}. There are: unit, [points]."
-            )
-    chosen = unit or settings.get("unit", WHOLE)
-    if chosen not in UNITS:
-        raise OverlayError(f"There is no unit {chosen!r}. There are: {', '.join(UNITS)}.")
+    try:
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise OverlayError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise OverlayError(f"{path} cannot be read: {error}.") from error
+    unknown = sorted(settings.keys() - {"unit", "points"})
+    if unknown:
+        raise OverlayError(
+            f"{path}: there is no setting {unknown[0]!r}. There are: unit, [points]."
+        )
+    own = settings.get("unit", WHOLE)
+    if not isinstance(own, str) or own not in UNITS:
+        raise OverlayError(f"{path}: there is no unit {own!r}. There are: {', '.join(UNITS)}.")
     points = settings.get("points", {})
     if not isinstance(points, Mapping):
-        raise OverlayError(f"{SETTINGS}: [points] should hold a line `EXERCISE = POINTS` each.")
-    whole = None if folder is None else folder.resolve()
-    return Overlay(whole, str(chosen), {str(k): _points(str(k), v) for k, v in points.items()})
-
-
-def _points(name: str, value: object) -> float:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not 0 <= value <= MOST_POINTS:  # type: ignore[arg-type, operator]
         raise OverlayError(
-            f"{SETTINGS}: expected a number from 0 to {MOST_POINTS:g} for {name}, got {value!r}."
+            f"{path}: [points] should hold a line `EXERCISE = POINTS` each, "
+            f"got points = {points!r}."
         )
-    return value  # type: ignore[return-value]
+    return Overlay(path.parent, unit or own, {n: _points(path, n, v) for n, v in points.items()})
 
 
-def _check_names(chosen: Overlay) -> None:
-    """Nothing in the folder names a lesson or an exercise that there is not."""
+def _points(path: Path, name: str, value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST_POINTS:
+        return value
+    raise OverlayError(
+        f"{path}: expected a number from 0 to {MOST_POINTS:g} for {name}, got {value!r}."
+    )
+
+
+def _check_stems(chosen: Overlay) -> None:
+    """No file in the folder is named after a lesson that there is not."""
     known = exercises.stems()
     for part in (EXERCISES, HIDDEN):
+        if chosen.folder is not None and (chosen.folder / part).is_file():
+            raise OverlayError(f"{chosen.folder / part} is a file. Expected a folder, or nothing.")
         for path in chosen.files(part):
             if path.stem not in known:
                 raise OverlayError(
                     f"{path}: there is no lesson {path.stem!r}. There are: {', '.join(known)}."
                 )
+
+
+def _check_points(chosen: Overlay) -> None:
+    """Points are for exercises that there are, the folder's own included."""
     names = exercises.all_exercises() if chosen.points else {}
     for name in chosen.points:
         if name not in names:
-            raise OverlayError(f"{SETTINGS}: [points] names {name!r}, which is no exercise.")
+            raise OverlayError(
+                f"{chosen.folder}/{SETTINGS}: [points] names {name!r}, which is no exercise."
+            )

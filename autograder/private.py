@@ -10,6 +10,7 @@ ranges and exercises of your own: see `autograder.overlay`, and the README.md in
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import secrets
 import stat
@@ -21,7 +22,8 @@ from autograder.store import SEED_BYTES
 
 ROOT = Path(__file__).resolve().parent.parent
 SEED_NAME = "seed"
-
+#: More than anybody writes by hand, and less than a notebook that was named by mistake.
+LONGEST_SEED_BYTES = 1000
 
 _README = """\
 # Your class
@@ -31,8 +33,8 @@ _README = """\
 - `hidden/STEM.py`: held-out ranges of your own for a lesson, in the place of the course's
   `autograder/hidden/STEM.py`. Copy that file and change it.
 - `exercises/STEM.py`: exercises of your own, in the place of `course/exercises/STEM.py`. Copy that
-  file and change it: `python -m autograder release --out DIR` packs it for your students, and
-  `python -m autograder check STEM` holds it to its witnesses.
+  file and change it: `python -m autograder release --out DIR` packs it for your students. `check`
+  knows the course's files alone: to hold yours to its witnesses, put it into a copy of the course.
 """
 _SETTINGS = """\
 # Which part of the course counts: "course" (all of it) or "two-week" (the core).
@@ -63,8 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Makes the folder, and returns 0, or 2 where it cannot be made."""
-    folder = (args.folder or default_folder()).expanduser()
     try:
+        folder = default_folder() if args.folder is None else expanded(args.folder)
         made = make(folder)
         read(folder)
     except PrivateError as error:
@@ -82,6 +84,53 @@ def default_folder() -> Path:
     return Path(settings) / "gpu-kernel-course"
 
 
+def expanded(path: Path) -> Path:
+    """A path whose `~` is written out.
+
+    Raises:
+        PrivateError: where nobody knows whose home is meant.
+    """
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise PrivateError(f"{path}: there is no such home folder.") from error
+
+
+def mode(path: Path) -> int:
+    """What stands at a path, as `stat` tells it; 0 where nothing does.
+
+    Raises:
+        PrivateError: where that cannot be told.
+    """
+    try:
+        return path.stat().st_mode
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+            return 0
+        raise PrivateError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder stands there."""
+    return stat.S_ISDIR(mode(path))
+
+
+def found(named: Path | None) -> Path | None:
+    """The private folder that is named, or else the one that `init` makes by default, if any.
+
+    Raises:
+        PrivateError: where the one that is named is not there.
+    """
+    folder = default_folder() if named is None else expanded(named)
+    if is_folder(folder):
+        return folder
+    if named is not None:
+        raise PrivateError(
+            f"There is no folder {folder}. Name the one that `python -m autograder init` made."
+        )
+    return None
+
+
 def make(folder: Path) -> bool:
     """Makes the folder and its seed; False where the seed is there already.
 
@@ -93,42 +142,56 @@ def make(folder: Path) -> bool:
             f"{folder} lies in the repository, where a seed would be published with it. "
             "Choose a folder outside."
         )
+    if mode(folder) and not is_folder(folder):
+        raise PrivateError(f"{folder} is a file. Choose another name for the folder.")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         seed = folder / SEED_NAME
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-        handle = os.open(seed, flags, 0o600)
-    except FileExistsError:
-        return False
+        if seed.exists():
+            return False
+        handle = os.open(seed, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(secrets.token_hex(SEED_BYTES) + "\n")
+        for name, text in (("README.md", _README), (overlay.SETTINGS, _SETTINGS)):
+            if not (folder / name).exists():
+                (folder / name).write_text(text)
+        for part in (overlay.HIDDEN, overlay.EXERCISES):
+            (folder / part).mkdir(exist_ok=True)
     except OSError as error:
         raise PrivateError(f"Cannot write to {folder}: {error.strerror}.") from error
-    with os.fdopen(handle, "w") as file:
-        file.write(secrets.token_hex(SEED_BYTES) + "\n")
-    for name, text in (("README.md", _README), (overlay.SETTINGS, _SETTINGS)):
-        if not (folder / name).exists():
-            (folder / name).write_text(text)
-    for part in (overlay.HIDDEN, overlay.EXERCISES):
-        (folder / part).mkdir(exist_ok=True)
     return True
 
 
-def read(folder: Path) -> bytes:
-    """The seed of a private folder.
+def read(place: Path) -> bytes:
+    """The seed of a private folder, or of a file that holds one.
 
     Raises:
         PrivateError: where there is none, or others may read it.
     """
-    seed = folder / SEED_NAME
+    in_folder = is_folder(place)
+    seed = place / SEED_NAME if in_folder else place
+    init = f"`python -m autograder init{f' {place}' if in_folder else ''}`"
     try:
-        mode = seed.stat().st_mode
-        content = seed.read_bytes().strip()
+        with seed.open("rb") as file:
+            status = os.fstat(file.fileno()).st_mode
+            content = file.read(LONGEST_SEED_BYTES + 1)
     except OSError as error:
+        raise PrivateError(f"{seed} cannot be read: {error.strerror}. {init} makes one.") from error
+    text = content.strip()
+    if not text and stat.S_ISREG(status):
+        raise PrivateError(f"{seed} is empty. Remove it: {init} makes one.")
+    if not text or len(content) > LONGEST_SEED_BYTES or not _is_a_line(text):
         raise PrivateError(
-            f"{seed} cannot be read: {error.strerror}. `python -m autograder init {folder}` "
-            "makes one."
-        ) from error
-    if stat.S_IMODE(mode) & 0o077:
+            f"{seed} holds no seed: expected one line of text, at most {LONGEST_SEED_BYTES} bytes, "
+            f"such as {init} makes."
+        )
+    if stat.S_IMODE(status) & 0o077:
         raise PrivateError(f"Others may read {seed}. `chmod 600 {seed}` keeps it yours.")
-    if not content:
-        raise PrivateError(f"{seed} is empty. Remove it, and run `python -m autograder init`.")
-    return content
+    return text
+
+
+def _is_a_line(content: bytes) -> bool:
+    try:
+        return content.decode().isprintable()
+    except UnicodeDecodeError:
+        return False

@@ -97,6 +97,11 @@ class Store:
             return None
         return graded
 
+    def failed(self, student: str, notebook: str) -> bool:
+        """Whether a verdict on this notebook says something of the judge and not of an answer."""
+        found = self.path(student, notebook, "").parent.glob("*.json")
+        return any(row.message_id in JUDGED_AGAIN for row in filter(None, map(_read, found)))
+
     def forget_unnamed(self, student: str) -> None:
         """Removes verdicts on a student's notebooks whose lesson was not known."""
         for path in self._folder(student).glob("*/none.json"):

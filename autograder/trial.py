@@ -163,6 +163,11 @@ def try_exercise(
     return trial
 
 
+def hidden_inputs(exercise: str, seed: Seed) -> int:
+    """What the inputs of hidden cases of `seed` are drawn from, for the exercise named."""
+    return derived(seed, exercise, "hidden inputs")
+
+
 def _checked(
     exercise: Exercise,
     cell: Entrant,
@@ -172,7 +177,7 @@ def _checked(
     seed: Seed = "",
 ) -> Verdict:
     """The verdict on the visible cases, or on `cases` of `seed`; the time goes into `trial`."""
-    inputs = VISIBLE_SEED if cases is None else derived(seed, exercise.name, "hidden inputs")
+    inputs = VISIBLE_SEED if cases is None else hidden_inputs(exercise.name, seed)
     started = time.process_time()
     verdict = check(exercise, cell.source, cases, inputs)
     seconds = time.process_time() - started

@@ -27,7 +27,7 @@ from autograder.notebook_run import NotebookRun, run_notebook
 from autograder.percent import SourceError
 from autograder.release import BuildError, settings
 from autograder.source import Lesson
-from autograder.trial import Entrant, Trial, entrants, try_exercise
+from autograder.trial import SEEDS, Entrant, Trial, entrants, hidden_inputs, try_exercise
 from autograder.witness import Witness, witness_file, witnesses_of
 from course.faults import Outcome
 
@@ -104,6 +104,8 @@ def strangers(root: Path, lesson: Lesson, witnesses: Sequence[Witness]) -> Itera
 
 #: Verdicts that the compiler has a part in.
 OF_THE_COMPILER = (Outcome.DOES_NOT_COMPILE, Outcome.TOO_MANY_RESOURCES, Outcome.TIMED_OUT)
+#: The solution's hidden cases of this seed go through the compiler.
+COMPILED_SEED = SEEDS[0]
 
 
 def _try(stem: str, name: str, cells: Sequence[Entrant]) -> Trial:
@@ -113,12 +115,16 @@ def _try(stem: str, name: str, cells: Sequence[Entrant]) -> Trial:
     from course.runner import Engine
 
     def check(exercise: Exercise, source: str, cases: Sequence[Case] | None, seed: int) -> Verdict:
-        """What a cell does with the compiler is seen on the visible cases."""
-        if cases is None or source in needing_compiler:
+        """What a cell does with the compiler is seen on the visible cases, and the solution's
+        on one seed's hidden ones.
+        """
+        if cases is None or source in needing_compiler or (source, seed) == compiled:
             return course_check(exercise, source, cases, seed)
         return course_check(exercise, source, cases, seed, Engine(compiles=False))
 
     needing_compiler = {cell.source for cell in cells if cell.outcome in OF_THE_COMPILER}
+    solution = next(cell.source for cell in cells if cell.name == "solution")
+    compiled = solution, hidden_inputs(name, COMPILED_SEED)
     return try_exercise(stem, exercises.lesson(stem)[name], cells, check)
 
 
@@ -262,7 +268,8 @@ def print_findings(findings: Findings, console: Console) -> None:
         console.print(table)
         console.print(
             "check s, hidden s: processor seconds of the slowest cell, on the visible cases and on "
-            "one seed's hidden ones.\n"
+            "one seed's hidden ones; the compiler's come on top. It was given every cell's visible "
+            f"cases, and of the solution also the hidden ones of {COMPILED_SEED!r}.\n"
             "of formula: the worst honest design's traffic over the budget's formula.\n"
             "waste: the cheapest witness of too much traffic over the worst honest design.\n",
             style="dim",

@@ -16,7 +16,14 @@ from course.exercise import (
 )
 from course.faults import KernelFault, Outcome
 from course.formula import evaluate
-from course.traffic import DIRECTIONS, SECTOR_BYTES, Site, Traffic
+from course.traffic import (
+    DIRECTIONS,
+    SECTOR_BYTES,
+    Site,
+    Traffic,
+    footprints_of,
+    together,
+)
 from course.verdict import Access, Extra, Row, SourceLine, bytes_text, ratio_text
 
 #: Below this share of used bytes in its sectors an access is called scattered.
@@ -32,10 +39,13 @@ def renamed(traffic: Traffic, names: Mapping[str, str]) -> Traffic:
     """The same traffic with arrays named as in the exercise, not as in the learner's `def`."""
     if all(old == new for old, new in names.items()):
         return traffic
+    touched = together(((names.get(a, a), d), t) for (a, d), t in traffic.touched.items())
+    told = {(names.get(a, a), d): n for (a, d), n in traffic.footprints.items()}
     return replace(
         traffic,
         sites=[replace(s, array=names.get(s.array, s.array)) for s in traffic.sites],
-        footprints={(names.get(a, a), d): n for (a, d), n in traffic.footprints.items()},
+        footprints=told | footprints_of(touched),
+        touched=touched,
     )
 
 

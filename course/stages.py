@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from course import compare, cost
+from course.accounted import uncounted
 from course.case_size import case_size as case_size
 from course.case_size import step_limit
 from course.exercise import RIGHT_SHARE, Case, KernelExercise, Meta, Parameter, Role
@@ -86,7 +87,10 @@ class Stages:
         for self.number, self.case in enumerate(ordered, start=1):
             results.append(self._launched(self.case, seed, runner))
         for self.number, self.case in enumerate(ordered, start=1):
-            wrong = self._wrong(self.case, *results[self.number - 1])
+            before, ran = results[self.number - 1]
+            wrong = self._wrong(self.case, before, ran)
+            if wrong is None:
+                wrong = self._uncounted(before, ran)
             if wrong is not None:
                 return wrong
         for _, ran in results:
@@ -233,6 +237,13 @@ class Stages:
                 }
                 return self._wrong_verdict("never_written", fields, ran.traffic)
         return None
+
+    def _uncounted(self, before: Mapping[str, Any], ran: Ran) -> Verdict | None:
+        """A right result that the counts cannot have led to: whoever counted, miscounted."""
+        fields = uncounted(self.exercise, before, ran)
+        if fields is None:
+            return None
+        return self._made(Outcome.NOT_MEASURED, "uncounted", fields)
 
     def _cost(self, ordered: Sequence[Case], measured: Sequence[Traffic]) -> Verdict:
         """The traffic of every graded case, then what else is graded, worst case shown."""

@@ -10,13 +10,20 @@ the lanes asked for; the *footprint* is every distinct sector once. Sectors x 32
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+
+import numpy as np
 
 SECTOR_BYTES = 32
 WARP_LANES = 32
 ALLOCATION_ALIGNMENT_BYTES = 256
 DIRECTIONS = ("load", "store", "atomic")
+
+#: (array, direction)
+Pair = tuple[str, str]
+#: Which sectors were touched: a bool each, by the address of their allocation.
+Touched = dict[int, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -65,8 +72,8 @@ class Traffic:
     """What one or several launches asked of global memory, and what else was counted."""
 
     sites: list[Site] = field(default_factory=list)
-    #: distinct sectors x 32 by (array, direction)
-    footprints: dict[tuple[str, str], int] = field(default_factory=dict)
+    #: distinct sectors x 32
+    footprints: dict[Pair, int] = field(default_factory=dict)
     bank_conflicts: int = 0
     #: extra wavefronts by (shared array, line)
     bank_conflict_sites: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -84,6 +91,8 @@ class Traffic:
     longest_program: int = 0
     #: what DRAM delivers in the model of an L2 cache; None where that was not asked for
     dram_bytes: int | None = None
+    #: which sectors the footprints are, where the launch was made in this process
+    touched: dict[Pair, Touched] = field(default_factory=dict, repr=False, compare=False)
 
     def totals(self, direction: str) -> Totals:
         """Sums of one direction ('load', 'store' or 'atomic')."""
@@ -154,17 +163,42 @@ def _rows_until_aligned(pitch_bytes: int) -> int:
     return period
 
 
+def together(parts: Iterable[tuple[Pair, Touched]]) -> dict[Pair, Touched]:
+    """The sectors that any of the parts touched."""
+    found: dict[Pair, Touched] = {}
+    for pair, touched in parts:
+        sectors = found.setdefault(pair, {})
+        for address, marks in touched.items():
+            sectors[address] = _either(sectors[address], marks) if address in sectors else marks
+    return found
+
+
+def _either(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    shorter, longer = sorted((a, b), key=len)
+    both = longer.copy()
+    both[: len(shorter)] |= shorter
+    return both
+
+
+def footprints_of(touched: Mapping[Pair, Touched]) -> dict[Pair, int]:
+    """Distinct sectors x 32."""
+    return {
+        pair: SECTOR_BYTES * sum(int(np.count_nonzero(marks)) for marks in sectors.values())
+        for pair, sectors in touched.items()
+    }
+
+
 def merged(parts: Iterable[Traffic]) -> Traffic:
     """Several launches' traffic as one: sites of one place in the source are added up."""
-    total = Traffic()
+    parts = list(parts)
+    touched = together(item for part in parts for item in part.touched.items())
+    total = Traffic(touched=touched, footprints=footprints_of(touched))
     sites: dict[tuple[str, str, int, int, bool], Site] = {}
     for part in parts:
         for site in part.sites:
             key = (site.array, site.direction, site.line, site.column, site.descriptor)
             old = sites.get(key)
             sites[key] = site if old is None else _added(old, site)
-        for pair, amount in part.footprints.items():
-            total.footprints[pair] = max(total.footprints.get(pair, 0), amount)
         for shared, extra in part.bank_conflict_sites.items():
             total.bank_conflict_sites[shared] = total.bank_conflict_sites.get(shared, 0) + extra
         for line, count in part.divergent_sites.items():

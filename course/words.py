@@ -255,6 +255,12 @@ _RESULTS = {
         "The {what} could not be measured here, and they are graded.",
         "Check on a machine where Triton's own assembler runs (Linux), or ask whoever grades.",
     ),
+    "uncounted": Words(
+        "The result is right, and cannot have come of what was counted: {counted} of {array} were "
+        "{done}, and it takes at least {needed}.",
+        "Either something else than the kernel made it, or the counting is at fault. Where the "
+        "cell is an honest one, please report it.",
+    ),
     "not_measured": Words("The check itself failed on this kernel: {detail}.", _REPORT),
 }
 

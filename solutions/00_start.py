@@ -272,8 +272,8 @@ ex.double.hint()
 #   cannot take. `print(course.allowed())` lists what it can.
 
 # %% [markdown]
-# *Predict:* `double` is launched on 4,096 elements. How many sectors do its warps ask for in
-# all, loads and stores together?
+# *Predict:* a kernel writes the square of each of 4,096 elements. How many sectors do its warps
+# ask for in all, loads and stores together?
 
 # %% predict_double
 prediction = ...
@@ -281,22 +281,22 @@ prediction = ...
 
 # %%
 @cuda.jit
-def twice(x, y):  # what `double` does, so that this cell runs without your solution
+def square(x, y):
     i = cuda.grid(1)
     if i < x.size:
-        y[i] = x[i] + x[i]
+        y[i] = x[i] * x[i]
 
 
 x = np.arange(4096, dtype=np.float32)
 y = np.zeros_like(x)
 
 with course.measure() as traffic:
-    twice[16, 256](x, y)
+    square[16, 256](x, y)
 
 compare(prediction, traffic.loads.sectors + traffic.stores.sectors, "sectors")
 
 # %% [markdown]
-# `twice` has `x[i]` in it two times and still fetches it once: with nothing between the two, the
+# `square` has `x[i]` in it two times and still fetches it once: with nothing between the two, the
 # compiler keeps the first value in a register, and the meter knows that. The roundabout kernel
 # above had a store between.
 

@@ -135,8 +135,8 @@ def steps(version: str, found: str = os.devnull, workers: int | None = None) -> 
         "from course.tile.canary import require_right_counts; require_right_counts()"
     )
     pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={found}", TESTS)
-    check = ("-m", "autograder", "check", f"--out={found}")
-    check = check if workers is None else (*check, f"--workers={workers}")
+    several = () if workers is None else (f"--workers={workers}",)
+    check = ("-m", "autograder", "check", f"--out={found}", *several)
     return [
         Step("canary", (sys.executable, "-c", probe)),
         Step("tests", (sys.executable, *pytest), found),

@@ -20,13 +20,15 @@ import importlib
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Generic, TypeVar
 
 import numpy as np
 
-from autograder.lessons import lesson_stem, lessons
+from autograder.lessons import lesson_stem
+from course import exercises
 from course.draws import Draw
-from course.exercise import Case
+from course.exercise import Case, Exercise, KernelExercise
 
 T = TypeVar("T")
 
@@ -142,21 +144,25 @@ def derived(seed: Seed, *parts: str | int) -> int:
 
 
 def hidden_ranges(stem: str) -> Mapping[str, tuple[Draws, ...]]:
-    """What autograder/hidden/STEM.py declares, by exercise; empty where there is no such file.
+    """What a lesson's hidden file declares, by exercise; empty where there is no such file.
 
     Raises:
-        HiddenCasesError: if the file does not hold `HIDDEN`, or names an unknown exercise.
+        HiddenCasesError: where the file cannot be imported, does not hold `HIDDEN`, or names an
+            unknown exercise.
     """
-    if importlib.util.find_spec(f"{__name__}.{stem}") is None:
+    where = _where(stem)
+    if not where:
         return {}
-    module = importlib.import_module(f"{__name__}.{stem}")
-    where = f"autograder/hidden/{stem}.py"
+    try:
+        module = importlib.import_module(f"{__name__}.{stem}")
+    except (Exception, SystemExit) as error:  # whatever a file of ranges raises
+        raise HiddenCasesError(f"{where}: {_said(error)}") from error
     ranges = getattr(module, "HIDDEN", None)
     if not isinstance(ranges, Mapping):
         raise HiddenCasesError(
             f"{where}: expected HIDDEN, a dict of exercise names to tuples of Draws(...)."
         )
-    known = {exercise.name for exercise in lessons().get(stem, ())}
+    known = exercises.lesson(stem)  # all of them: a class may count fewer
     for name, draws in ranges.items():
         if name not in known:
             raise HiddenCasesError(
@@ -165,6 +171,50 @@ def hidden_ranges(stem: str) -> Mapping[str, tuple[Draws, ...]]:
         if not isinstance(draws, tuple) or not all(isinstance(d, Draws) for d in draws):
             raise HiddenCasesError(f"{where}: HIDDEN[{name!r}] should be a tuple of Draws(...).")
     return ranges
+
+
+def _where(stem: str) -> str:
+    """The hidden file of a lesson: the course's, or a private folder's; '' where there is none."""
+    spec = importlib.util.find_spec(f"{__name__}.{stem}")
+    if spec is None:
+        return ""
+    ours = Path(__file__).with_name(f"{stem}.py")
+    file = Path(spec.origin or ours)
+    return f"autograder/hidden/{stem}.py" if file == ours else str(file)
+
+
+def _said(error: BaseException) -> str:
+    return str(error) if isinstance(error, HiddenCasesError) else f"{type(error).__name__}: {error}"
+
+
+def try_ranges(stem: str) -> None:
+    """Draws one case of each range of a lesson, and holds it to its exercise.
+
+    Raises:
+        HiddenCasesError: for the first range that cannot be drawn or does not fit.
+    """
+    own = exercises.lesson(stem)
+    for name, ranges in hidden_ranges(stem).items():
+        for number, draws in enumerate(ranges, 1):
+            try:
+                _fit(own[name], draws.case(np.random.default_rng(0)))
+            except Exception as error:  # whatever a range or a formula raises
+                raise HiddenCasesError(
+                    f"{_where(stem)}: HIDDEN[{name!r}], range {number}: {_said(error)}"
+                ) from error
+
+
+def _fit(exercise: Exercise, case: Case) -> None:
+    """Raises where an exercise's formulas, arrays and dtypes have no use for a case."""
+    if not isinstance(exercise, KernelExercise):
+        return
+    known = [parameter.name for parameter in exercise.parameters]
+    for name in (*case.dtypes, *case.draws, *case.transposed):
+        if name not in known:
+            raise HiddenCasesError(f"{exercise.name} has no parameter {name!r}, only {known}.")
+    exercise.least_sectors(case)
+    if case.traffic and exercise.budget is not None:
+        exercise.budget_sectors(case)
 
 
 def hidden_cases(exercise_name: str, seed: Seed) -> tuple[Case, ...]:

@@ -29,7 +29,7 @@ from autograder.sandbox.doubt import (
 from course.faults import KernelFault, Outcome
 from course.runner import Output, Ran, Run
 from course.tile.wording import TILE
-from course.traffic import Site, Traffic
+from course.traffic import SECTOR_BYTES, Site, Traffic
 from course.words import WORDS
 
 #: A result's head: its sites, and a fault's values.
@@ -287,9 +287,10 @@ def _traffic(head: Mapping[str, Any]) -> Traffic:
     footprints = [a_row(row, 3) for row in a_list(head["footprints"])]
     conflicts = [a_row(row, 3) for row in a_list(head["bank_conflict_sites"])]
     divergent = [a_row(row, 2) for row in a_list(head["divergent_sites"])]
-    return Traffic(
+    traffic = Traffic(
         sites=sites,
         footprints={(a_text(a), a_direction(d)): a_count(n) for a, d, n in footprints},
+        touched={},
         bank_conflict_sites={(a_text(a), a_count(line)): a_count(n) for a, line, n in conflicts},
         divergent_sites={a_count(line): a_count(n) for line, n in divergent},
         registers=known[0],
@@ -297,6 +298,10 @@ def _traffic(head: Mapping[str, Any]) -> Traffic:
         dram_bytes=known[2],
         **dict(zip(_COUNTS, counts, strict=True)),
     )
+    for pair, covered in traffic.footprints.items():
+        if covered > traffic.sectors(*pair) * SECTOR_BYTES:
+            raise WireError(f"more of {pair[0]} is covered than was asked for")
+    return traffic
 
 
 def _site(

@@ -5,6 +5,7 @@ It stands for a kernel's Python that got past admission: what it does, it does b
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import ctypes
 import inspect
@@ -19,9 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numba import cuda
+from numba.cuda.dispatcher import CUDADispatcher
 
 from course.faults import KernelFault, Outcome
 from course.runner import Engine, Ran, Run
+from course.simt.cell import live_function
+from course.simt.launch import launch
 from course.traffic import Traffic
 
 NAME = "autograder.tests.hostile:Hostile"
@@ -36,8 +41,7 @@ class Hostile:
         """Does it, and says what came of it as the `detail` of a fault."""
         word, _, rest = run.source.partition("\n")[0].removeprefix("# ").partition(" ")
         if word == "honest":
-            arrays = {n: v for n, v in run.arguments.items() if isinstance(v, np.ndarray)}
-            return Ran(arrays, Traffic(launches=1))
+            return Ran(_arrays(run), Traffic(launches=1))
         try:
             said = str(_DEEDS[word](rest))
         except OSError as error:
@@ -53,42 +57,73 @@ UNADMITTED = "autograder.tests.hostile:Unadmitted"
 class Executing:
     """Admission switched off: executes a cell as a notebook would, then hands back its arrays.
 
-    Of a Triton cell it calls the functions, too: kernels as plain Python, and launchers.
+    A statement that fails does not end it. Then it calls the functions: kernels as plain Python,
+    and launchers.
     """
 
     def __call__(self, run: Run) -> Ran:
-        names: dict[str, Any] = {"__name__": "__main__"}
-        lines = run.source.splitlines(keepends=True)
-        linecache.cache["<cell>"] = (len(run.source), None, lines, "<cell>")  # Triton reads it
-        exec(compile(run.source, "<cell>", "exec"), names)
-        arrays = {n: v for n, v in run.arguments.items() if isinstance(v, np.ndarray)}
-        if run.dialect == "triton":
-            _call_all(names, *arrays.values())
+        names = _executed(run.source)
+        arrays = _arrays(run)
+        _call_all(names, run.dialect, *arrays.values())
         return Ran(arrays, Traffic(launches=1))
 
 
-def _call_all(names: dict[str, Any], array: np.ndarray) -> None:
-    import torch
-
-    for value in list(names.values()):
-        function = getattr(value, "fn", value)
-        if inspect.isfunction(function) and function.__module__ == "__main__":
-            tensor = torch.from_numpy(array).reshape(1, 1, -1)
-            with contextlib.suppress(Exception):
-                function(*[tensor] * len(inspect.signature(function).parameters))
-
-
 class Unadmitted:
-    """Admission switched off: the course's own engine and compiler on whatever a cell holds."""
+    """Admission switched off: the course's own engine and compiler on whatever a cell holds.
+
+    Triton's kernels are compiled and run unread; each `@cuda.jit` function that stands there
+    when the cell has been executed is walked.
+    """
 
     def __call__(self, run: Run) -> Ran:
-        if not run.source:
-            arrays = {n: v for n, v in run.arguments.items() if isinstance(v, np.ndarray)}
-            return Ran(arrays, Traffic(launches=1))
-        from course.tile import cell
+        arrays = _arrays(run)
+        if run.dialect == "numba":
+            _walk_all(_executed(run.source), run, *arrays.values())
+        elif run.source:
+            from course.tile import cell
 
-        vars(cell)["_admit"] = lambda _: None
-        return Engine()(run)
+            vars(cell)["_admit"] = lambda _: None
+            return Engine()(run)
+        return Ran(arrays, Traffic(launches=1))
+
+
+def _arrays(run: Run) -> dict[str, np.ndarray]:
+    return {n: v for n, v in run.arguments.items() if isinstance(v, np.ndarray)}
+
+
+def _executed(source: str) -> dict[str, Any]:
+    """The names of a cell after all its statements."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    lines = source.splitlines(keepends=True)
+    linecache.cache["<cell>"] = (len(source), None, lines, "<cell>")  # both dialects read it
+    for statement in ast.parse(source).body:
+        with contextlib.suppress(Exception):
+            exec(compile(ast.Module([statement], []), "<cell>", "exec"), names)
+    return names
+
+
+def _call_all(names: dict[str, Any], dialect: str, array: np.ndarray, *_: np.ndarray) -> None:
+    argument: Any = array
+    if dialect == "triton":
+        import torch
+
+        argument = torch.from_numpy(array).reshape(1, 1, -1)
+    else:
+        vars(cuda)["grid"] = lambda _: 0  # which without a GPU would end most bodies at once
+    for value in list(names.values()):
+        function = getattr(value, "py_func", getattr(value, "fn", value))
+        if inspect.isfunction(function) and function.__module__ == "__main__":
+            with contextlib.suppress(Exception):
+                function(*[argument] * len(inspect.signature(function).parameters))
+
+
+def _walk_all(names: dict[str, Any], run: Run, array: np.ndarray, *_: np.ndarray) -> None:
+    for value in list(names.values()):
+        if isinstance(value, CUDADispatcher):
+            with contextlib.suppress(KernelFault):
+                function = live_function(value)
+                given = [array] * len(function.parameters)
+                launch(function, given, run.grid, run.block, run.shared_bytes, run.step_limit)
 
 
 def _connect(rest: str) -> str:

@@ -1,5 +1,6 @@
 """What students get holds the course, and no solution, no hidden case, no seed."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -7,12 +8,19 @@ import venv
 import zipfile
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from autograder import bundle, overlay, private
 from autograder.__main__ import main
 from autograder.build import read_lessons
 from autograder.source import regions
+from autograder.tests.handed_in import functions
+from course.check import check_source
+from course.exercise import kernel_exercises
+from course.faults import Outcome
+from course.runner import Engine
+from course.tile.available import has_triton
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -68,7 +76,7 @@ def test_it_holds_no_solution_no_hidden_range_no_seed(made):
         assert seed not in text, name
         bare = "\n".join(line.strip() for line in text.splitlines())
         for region in solved:
-            assert "\n" not in region or region not in bare, name
+            assert f"\n{region}\n" not in f"\n{bare}\n", name
 
 
 def test_what_would_give_something_away_is_named(made, tmp_path):
@@ -92,16 +100,108 @@ def test_what_would_give_something_away_is_named(made, tmp_path):
     assert "autograder/a.py is no file for students" in sentences
 
 
+def test_a_solution_of_one_line_is_found_where_it_is_a_whole_line(tmp_path):
+    lessons = read_lessons(ROOT)
+    [[line]] = [
+        region
+        for lesson in lessons
+        for cell in lesson.cells
+        for region in regions(cell.source)
+        if cell.name == "double"
+    ]
+    (tmp_path / "code.py").write_text(f"if True:\n  {line.strip()}\n")
+    (tmp_path / "other.py").write_text(f"longer_{line.strip()}\n")
+    sentences = list(bundle.given_away(tmp_path, lessons, []))
+    assert sentences == ["code.py would hold the solution of 'double'."]
+
+
+@functools.cache
+def tasks():
+    """(exercise, its starter, its solution) by name: of the kernels that can be tried here."""
+    return {
+        exercise.name: (exercise, lesson.starters[exercise.name], lesson.solutions[exercise.name])
+        for lesson in read_lessons(ROOT)
+        for exercise in kernel_exercises(lesson.exercises)
+        if exercise.dialect == "numba" or has_triton()
+    }
+
+
+def passes(function, exercise, starter):
+    """Whether a function is right for an exercise. (Nothing is compiled: it saves minutes.)"""
+    cell = function.handed_in(exercise, starter)
+    return check_source(exercise, cell, runner=Engine(compiles=False)).outcome is Outcome.PASS
+
+
+@pytest.mark.slow
+def test_no_kernel_of_it_passes_an_exercise_under_the_exercise_s_name(made):
+    out, _ = made
+    found = [
+        function
+        for name, text in contents(out)
+        if name.endswith((".py", ".ipynb", ".md", "METADATA"))
+        for function in functions(name, text)
+    ]
+    assert {"course/tile/canary.py", "notebooks/04_matmul.ipynb"} <= {f.where for f in found}
+    passed = [
+        f"{function.node.name} of {function.where} passes {exercise.name}"
+        for exercise, starter, _ in tasks().values()
+        for function in found
+        if function.fits(exercise) and passes(function, exercise, starter)
+    ]
+    assert not passed
+
+
+@pytest.mark.parametrize("form", ["code.py", "notebook.ipynb", "prose.md"])
+@pytest.mark.parametrize("name", ["vector_add", "matmul_tiled", "triton_add", "triton_matmul"])
+def test_a_solution_under_another_name_would_be_found(name, form):
+    if name not in tasks():
+        pytest.skip("Triton has no wheel for this system")
+    exercise, starter, solution = tasks()[name]
+    head, mark, body = solution.replace(f"def {name}(", "def given(").partition("@")
+    cells = [nbformat.v4.new_code_cell(source) for source in ("%pip list\n" + head, mark + body)]
+    text = {
+        "code.py": head + mark + body,
+        "notebook.ipynb": nbformat.writes(nbformat.v4.new_notebook(cells=cells)),
+        "prose.md": f"Look:\n\n```python\n{head}{mark}{body}\n```\n",
+    }[form]
+    [given] = [function for function in functions(form, text) if function.fits(exercise)]
+    assert given.node.name == "given"
+    assert passes(given, exercise, starter)
+
+
 def test_a_folder_that_is_not_empty_is_refused(made, capsys):
     out, home = made
     assert main(["release", "--out", str(out), "--private", str(home)]) == 2
     assert "not empty" in capsys.readouterr().err
 
 
-def test_the_two_week_unit_names_what_counts(tmp_path):
+def test_a_file_in_the_place_of_the_folder_is_called_one(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    assert main(["release", "--out", str(tmp_path / "file")]) == 2
+    assert capsys.readouterr().err == f"{tmp_path / 'file'} is a file. Choose a new folder.\n"
+
+
+def test_a_private_folder_that_cannot_be_searched_for_is_refused(tmp_path, capsys):
     out = tmp_path / "students"
+    command = ["release", "--out", str(out), "--private"]
+    assert main([*command, str(tmp_path / "typo")]) == 2
+    assert f"There is no folder {tmp_path / 'typo'}. Name" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert main([*command, str(tmp_path / "empty")]) == 2
+    assert "seed cannot be read: No such file or directory" in capsys.readouterr().err
+    private.make(tmp_path / "open")
+    (tmp_path / "open" / "seed").chmod(0o644)
+    assert main([*command, str(tmp_path / "open")]) == 2
+    assert "Others may read" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_the_two_week_unit_names_what_counts(tmp_path, capsys, monkeypatch):
+    out = tmp_path / "students"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "nobody's"))
     assert main(["release", "--out", str(out), "--unit", "two-week"]) == 0
     overlay.use(None)
+    assert "No seed was looked for" in capsys.readouterr().out
     text = (out / "README.md").read_text()
     assert "vector_add" in text
     assert "saxpy_grid_stride" not in text

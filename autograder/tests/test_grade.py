@@ -5,6 +5,7 @@ import csv
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -61,7 +62,7 @@ def outcomes(out: Path, student: str) -> list[object]:
 
 def test_a_row_says_who_what_and_what_came_of_it(tmp_path: Path) -> None:
     put(tmp_path / "class/vega_01_threads.ipynb", solved({FIRST: "WRONG_ANSWER"}))
-    assert run(tmp_path / "class", "--out", tmp_path / "out", "--seed", "s") == grade.DONE
+    assert run(tmp_path / "class", "--out", tmp_path / "out", "--seed", "value:s") == grade.DONE
     row = rows(tmp_path / "out")["vega", FIRST]
     points = lesson_exercises("threads")[0].points
     assert row == {
@@ -182,7 +183,7 @@ def test_a_judge_that_hangs_dies_or_eats_memory_costs_one_exercise(tmp_path: Pat
     put(tmp_path / "in/rigel_01_threads.ipynb", solved({FIRST: "raise on purpose"}))
     out = tmp_path / "out"
     limits = "--time-limit", 1.5, "--memory-limit", 300
-    assert run(tmp_path / "in", "--out", out, *limits) == grade.DONE
+    assert run(tmp_path / "in", "--out", out, *limits) == grade.NOT_ALL
     rest = ["PASS"] * (len(EXERCISES) - 3)
     assert outcomes(out, "vega") == ["TIMED_OUT", "NOT_MEASURED", "NOT_MEASURED", *rest]
     assert "after 1.5 seconds" in str(rows(out)["vega", FIRST]["message"])
@@ -209,9 +210,9 @@ def test_a_second_run_judges_only_what_changed(
     put(tmp_path / "in/rigel.ipynb", solved("WRONG_ANSWER"))
     run(*command)
     assert f"{len(EXERCISES)} judged" in capsys.readouterr().out
-    run(*command, "--seed", "another")
+    run(*command, "--seed", "value:another")
     assert f"{count} judged)" in capsys.readouterr().out
-    run(*command, "--seed", "another", "--regrade")
+    run(*command, "--seed", "value:another", "--regrade")
     assert f"{count} judged)" in capsys.readouterr().out
 
 
@@ -223,6 +224,26 @@ def test_what_could_not_be_measured_is_judged_again(tmp_path: Path, message_id: 
     assert kept.known("vega", LESSON, FIRST, "k") is None
     kept.keep(replace(graded, message_id="out_of_memory"))
     assert kept.known("vega", LESSON, FIRST, "k") is not None
+
+
+def test_where_the_judge_failed_is_named_and_no_success(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved({FIRST: "raise on\x1bpurpose"}))
+    put(tmp_path / "in/rigel_01_threads.ipynb", solved("raise on purpose"))
+    put(tmp_path / "in/deneb_01_threads.ipynb", solved("WRONG_ANSWER"))
+    command = tmp_path / "in", "--out", tmp_path / "out"
+    assert run(*command) == grade.NOT_ALL
+    said = capsys.readouterr().err
+    assert f"The judge failed on {len(EXERCISES) + 1} answers: " in said
+    assert f"rigel {FIRST}, " in said
+    assert " and 1 more. What it said of the first: The judge itself failed on " in said
+    assert "deneb" not in said
+    assert "\x1b" not in said
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    put(tmp_path / "in/rigel_01_threads.ipynb", solved())
+    assert run(*command) == grade.DONE
+    assert not capsys.readouterr().err
 
 
 def start(*words: object) -> subprocess.Popen[str]:
@@ -378,15 +399,61 @@ def test_a_path_that_leads_nowhere_does_not_stop_the_others(
     assert "no does not exist" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("text", ["", "no/such/file", "seed.txt"])
-def test_a_seed_that_cannot_be_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(grade.UsageError, match="--seed"):
+@pytest.mark.parametrize(
+    "text", ["", "no/such/file", "seed.txt", "prive", "a" * 300, "~nobody-of-this-name/seed"]
+)
+def test_a_seed_that_is_not_there_is_no_seed(text: str) -> None:
+    with pytest.raises(grade.UsageError, match=re.escape(repr(text))):
         grade.read_seed(text)
 
 
-def test_a_seed_is_a_value_or_what_a_file_holds(tmp_path: Path) -> None:
+def test_a_misspelt_seed_grades_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    words = tmp_path / "in", "--out", tmp_path / "out", "--seed", tmp_path / "prive"
+    assert run(*words) == grade.CANNOT
+    assert "there is no such file or folder. Name the folder" in capsys.readouterr().err
+    assert not (tmp_path / "out/verdicts.json").exists()
+
+
+def test_a_seed_is_what_a_file_holds_or_what_stands_behind_the_word(tmp_path: Path) -> None:
     file = put(tmp_path / "mine.txt", b"secret\n")
-    assert grade.read_seed(str(file)) == grade.read_seed("secret") == b"secret"
+    file.chmod(0o600)
+    assert grade.read_seed(str(file)) == grade.read_seed("value:secret") == b"secret"
+    assert grade.chosen_folder(str(file)) is None
+    assert grade.chosen_folder("value:" + "a" * 300) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "words"),
+    [
+        (b"secret", 0o644, "chmod 600"),
+        (b" \n", 0o600, "is empty"),
+        (bytes(range(256)), 0o600, "expected one line of text"),
+        (b"a\x00b", 0o600, "expected one line of text"),
+        (b"{\n}", 0o644, "expected one line of text"),
+        (b"a" * 10**6, 0o600, "at most 1000 bytes"),
+    ],
+)
+def test_a_file_that_holds_no_secret_is_no_seed(
+    tmp_path: Path, content: bytes, mode: int, words: str
+) -> None:
+    file = put(tmp_path / "mine", content)
+    file.chmod(mode)
+    with pytest.raises(grade.UsageError, match=words):
+        grade.read_seed(str(file))
+
+
+def test_nobody_is_told_to_change_a_device() -> None:
+    with pytest.raises(grade.UsageError) as error:
+        grade.read_seed(os.devnull)
+    assert "holds no seed" in str(error.value)
+    assert "chmod" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["value:", "value: "])
+def test_an_empty_value_is_no_seed(text: str) -> None:
+    with pytest.raises(grade.UsageError, match="no text stands behind the colon"):
+        grade.read_seed(text)
 
 
 def test_a_folder_makes_its_own_seed_once_for_its_owner_only(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_a_killed_run_of_a_triton_lesson_goes_on_where_it_was(
     tmp_path: Path,
 ) -> None:
     handed_in(tmp_path / "in")
-    command = tmp_path / "in", "--out", tmp_path / "out", "--jobs", 2, "--seed", "s"
+    command = tmp_path / "in", "--out", tmp_path / "out", "--jobs", 2, "--seed", "value:s"
     killed = start(*command)
     deadline = time.monotonic() + LONGEST_SECONDS
     while len(verdicts(tmp_path / "out")) < 4:

@@ -2,11 +2,14 @@
 
 import argparse
 import ast
+import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from autograder import mutate
+from autograder.lessons import lessons
 from autograder.mutants import Mutant, mutants_of
 from autograder.mutate import Fate, ListError, Tally, judged, read_reasons
 from autograder.witness import solutions_of
@@ -16,6 +19,7 @@ from course.faults import KernelFault, Outcome
 from course.tile.gate import Resources
 
 SEEDS = ("test 1",)
+RECORD = Path(__file__).resolve().parents[2] / "docs" / "mutation.json"
 
 
 def exercise_and_mutants(stem: str, name: str) -> tuple[Exercise, tuple[Mutant, ...]]:
@@ -263,3 +267,24 @@ def test_the_command_names_an_unknown_lesson(capsys: pytest.CaptureFixture[str])
     arguments = argparse.Namespace(lessons=["treads"], exercise=None, jobs=1)
     assert mutate.main(arguments) == 1
     assert "There is no lesson 'treads'" in capsys.readouterr().err
+
+
+def test_the_record_holds_every_exercise_and_no_survivor() -> None:
+    kept = json.loads(RECORD.read_text(encoding="utf-8"))["exercises"]
+    every = [exercise.name for exercises in lessons().values() for exercise in exercises]
+    assert sorted(kept) == sorted(every)
+    assert sum(one["mutants"] for one in kept.values()) >= 400
+    assert {name: one["survivors"] for name, one in kept.items() if one["survivors"]} == {}
+    listed = Counter(key[0] for key in read_reasons())
+    assert {n: one["equivalent"] for n, one in kept.items() if one["equivalent"]} == dict(listed)
+
+
+def test_what_came_of_an_exercise_is_kept(tmp_path: Path) -> None:
+    out = tmp_path / "found.json"
+    arguments = argparse.Namespace(lessons=["start"], exercise=None, jobs=1, out=out)
+    assert mutate.main(arguments) == 0
+    found = json.loads(out.read_text(encoding="utf-8"))
+    assert found["command"] == "make mutate"
+    for counts in found["exercises"].values():
+        fates = sum(counts[name] for name in ("visible", "hidden", "equivalent", "survivors"))
+        assert counts["mutants"] == fates > 0

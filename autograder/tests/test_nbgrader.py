@@ -2,12 +2,13 @@
 
 import copy
 import json
+import logging
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
-from autograder import grade
+from autograder import grade, overlay, private
 from autograder.autograded import KnownCell, autograded, harmless, unanswered
 from autograder.build import instructor_notebook
 from autograder.gradebook import score, write_scores
@@ -26,13 +27,14 @@ from autograder.judge import Graded
 from autograder.lessons import lesson_exercises
 from autograder.nbgrader_glue import JudgedAutograde, configure
 from autograder.source import lesson_files, read_lesson
+from autograder.store import Store
 from autograder.submissions import Notebook, parse
 
 ROOT = Path(grade.__file__).parent.parent
 LESSON = "01_threads"
 EXERCISES = lesson_exercises("threads")
 POINTS = {exercise.name: float(exercise.points) for exercise in EXERCISES}
-SEED = "a test"
+SEED = "value:a test"
 SCRIPT = "<script>alert('reached')</script>"
 ANSWER = f"Because $a<b$ and {SCRIPT} [here](javascript:alert('reached'))"
 
@@ -76,9 +78,12 @@ class Course:
         config.JudgedAutograde.jobs = 1
         return config
 
-    def autograde(self, student: str = "*", force: bool = False, db_url: str = "") -> None:
+    def autograde(
+        self, student: str = "*", force: bool = False, db_url: str = "", seed: str = SEED
+    ) -> None:
         """What `nbgrader autograde` does, without the seconds that its start takes."""
         config = self.config(student, db_url)
+        config.JudgedAutograde.seed = seed
         directory = CourseDirectory(config=config)
         JudgedAutograde(coursedir=directory, config=config, force=force).start()
 
@@ -318,6 +323,40 @@ def test_what_is_handed_in_again_is_graded_again(course: Course) -> None:
     finally:
         path.write_bytes(before)
         course.autograde("altair", force=True)
+
+
+def test_where_the_judge_failed_is_graded_again_without_being_told_to(course: Course) -> None:
+    grades = Store(course.root / "grades")
+    [row] = [r for r in grades.all() if (r.student, r.exercise) == ("vega", "index_2d")]
+    grades.keep(replace(row, outcome="NOT_MEASURED", points=0, message_id="judge_failed"))
+    with Gradebook(course.db_url) as book:
+        book.find_grade("index_2d_check", LESSON, LESSON, "vega").auto_score = 0.0
+        book.db.commit()
+    course.autograde("vega")
+    assert judged(course.scores("vega")) == POINTS
+    assert not grades.failed("vega", LESSON)
+
+
+def test_where_the_judge_fails_an_error_is_logged(
+    course: Course, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(grade, "JUDGED_AGAIN", frozenset({"not_attempted"}))
+    monkeypatch.setattr("traitlets.log.get_logger", lambda: logging.getLogger())
+    course.autograde("deneb", force=True)
+    assert f"The judge failed on {len(POINTS) - 1} answers: deneb vector_add, " in caplog.text
+
+
+def test_a_unit_is_graded_with_full_points(course: Course, tmp_path: Path) -> None:
+    private.make(tmp_path / "mine")
+    (tmp_path / "mine" / overlay.SETTINGS).write_text('unit = "two-week"')
+    core = {exercise.name for exercise in EXERCISES if exercise.core}
+    try:
+        course.autograde("vega", force=True, seed=str(tmp_path / "mine"))
+        scores = judged(course.scores("vega"))
+        assert {name: scores[name] for name in core} == {name: POINTS[name] for name in core}
+    finally:
+        overlay.use(None)
+        course.autograde("vega", force=True)
 
 
 def test_an_assignment_that_is_not_in_the_gradebook_is_said(course: Course) -> None:

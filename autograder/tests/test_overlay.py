@@ -1,5 +1,6 @@
 """An instructor's private folder: unit, points, held-out ranges, exercises."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from autograder import hidden, lessons, overlay, private
 from autograder.__main__ import main
 from autograder.build import make, read_lessons
 from autograder.release import settings
+from autograder.tests.notebooks import cell, notebook, put
 from course import exercises
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,6 +27,16 @@ def folder(tmp_path):
 def written(folder, text):
     (folder / overlay.SETTINGS).write_text(text)
     return folder
+
+
+def notebook_of(solutions):
+    return notebook([cell(source, name) for name, source in solutions.items()])
+
+
+def ranges(arguments, name="double"):
+    """A hidden file of one exercise."""
+    imports = "from autograder.hidden import Draws, between, choice\n"
+    return f"{imports}HIDDEN = {{{name!r}: (Draws({arguments}),)}}\n"
 
 
 def names(stem):
@@ -55,13 +67,18 @@ def test_the_unit_and_points_of_the_settings_hold(folder):
 
 
 def test_ranges_of_ones_own_stand_in_the_place_of_the_courses(folder):
-    (folder / "hidden" / "start.py").write_text(
-        "from autograder.hidden import Draws\nHIDDEN = {'double': (Draws(N=77),)}\n"
-    )
+    (folder / "hidden" / "start.py").write_text(ranges("N=77"))
     overlay.use(folder)
     assert [case.sizes for case in hidden.hidden_cases("double", "seed")] == [{"N": 77}]
     overlay.use(None)
     assert len(hidden.hidden_cases("double", "seed")) > 1
+
+
+def test_each_exercise_of_a_unit_has_its_held_out_cases(folder):
+    core = [e.name for e in exercises.all_exercises().values() if e.core]
+    whole = {name: hidden.hidden_cases(name, "seed") for name in core}
+    overlay.use(folder, "two-week")
+    assert {name: hidden.hidden_cases(name, "seed") for name in core} == whole
 
 
 def test_an_exercise_of_ones_own_stands_in_the_place_of_the_courses(folder):
@@ -80,12 +97,17 @@ def test_an_exercise_of_ones_own_stands_in_the_place_of_the_courses(folder):
     ("text", "words"),
     [
         ("unit = ", "cannot be read"),
-        ('unit = "three-week"', "There is no unit 'three-week'. There are: course, two-week."),
+        (
+            'unit = "three-week"',
+            "settings.toml: there is no unit 'three-week'. There are: course, two-week.",
+        ),
+        ('unit = ["two-week"]', "there is no unit ['two-week']"),
         ("colour = 1", "there is no setting 'colour'"),
         ("[points]\nvector_sum = 1", "names 'vector_sum', which is no exercise"),
         ("[points]\nvector_add = -1", "from 0 to 1000 for vector_add, got -1"),
         ("[points]\nvector_add = nan", "got nan"),
         ("[points]\nvector_add = true", "got True"),
+        (f"[points]\nvector_add = 1{'0' * 400}", "from 0 to 1000 for vector_add"),
         ("points = 3", "[points] should hold"),
     ],
 )
@@ -93,6 +115,7 @@ def test_settings_that_cannot_be_are_sentences(folder, text, words):
     with pytest.raises(overlay.OverlayError) as error:
         overlay.use(written(folder, text))
     assert words in str(error.value)
+    assert str(folder / overlay.SETTINGS) in str(error.value)
     assert overlay.active() == overlay.Overlay()
 
 
@@ -101,12 +124,48 @@ def test_settings_that_cannot_be_are_sentences(folder, text, words):
     [
         ("exercises", "starts.py", "", "there is no lesson 'starts'"),
         ("exercises", "start.py", "1 / 0", "ZeroDivisionError"),
+        ("exercises", "start.py", "", "declares no exercise"),
+        ("hidden", "start.py", "HIDDN = {}", "expected HIDDEN"),
+        ("hidden", "start.py", "HIDDEN = {", "SyntaxError"),
+        ("hidden", "start.py", "import sys; sys.exit(3)", "SystemExit: 3"),
+        ("exercises", "start.py", "import sys; sys.exit(3)", "SystemExit: 3"),
+        ("hidden", "start.py", ranges("N=1, N=2"), "keyword argument repeated: N"),
+        ("hidden", "start.py", ranges("N=between(5, 4)"), "the first number is the smaller"),
+        ("hidden", "start.py", ranges("N=1", "doubel"), "'doubel' is no exercise of this"),
+        ("hidden", "start.py", ranges("N=1), Draws(M=1"), r"\['double'\], range 2: .*'N'"),
+        ("hidden", "start.py", ranges("N=choice('a')"), r"\['double'\], range 1: ValueError"),
+        ("hidden", "start.py", ranges("N=1, dtypes={'z': 'int8'}"), "no parameter 'z'"),
+        ("hidden", "start.py", ranges("N=1, dtypes={'x': 'float23'}"), "float23"),
     ],
 )
 def test_files_that_cannot_be_used_are_sentences(folder, part, name, text, words):
     (folder / part / name).write_text(text)
-    with pytest.raises(overlay.OverlayError, match=words):
+    with pytest.raises(overlay.OverlayError, match=words) as error:
         overlay.use(folder)
+    assert str(error.value).startswith(str(folder / part / name))
+    assert overlay.active() == overlay.Overlay()
+    assert hidden.hidden_cases("double", "seed"), "the course's own again"
+
+
+def test_what_is_no_file_of_the_folder_is_named(folder):
+    (folder / "hidden" / "start.py").symlink_to(folder / "nowhere")
+    with pytest.raises(overlay.OverlayError, match=r"hidden/start\.py cannot be read: No such"):
+        overlay.use(folder)
+    (folder / "hidden" / "start.py").unlink()
+    (folder / "hidden").rmdir()
+    (folder / "hidden").touch()
+    with pytest.raises(overlay.OverlayError, match="hidden is a file"):
+        overlay.use(folder)
+
+
+def test_an_exercise_that_is_gone_from_ones_own_file_needs_ranges_of_ones_own(folder):
+    text = (ROOT / "course" / "exercises" / "start.py").read_text()
+    (folder / "exercises" / "start.py").write_text(text.replace('"double"', '"triple"'))
+    with pytest.raises(overlay.OverlayError, match=r"hidden/start\.py: 'double' .* Copy it to"):
+        overlay.use(folder)
+    (folder / "hidden" / "start.py").write_text(ranges("N=1", "triple"))
+    overlay.use(written(folder, "[points]\ntriple = 3"))
+    assert [(e.name, e.points) for e in lessons.lesson_exercises("start")] == [("triple", 3)]
 
 
 def test_two_overlays_have_two_digests(folder):
@@ -133,15 +192,14 @@ def test_a_build_gives_the_class_its_points_and_the_repository_the_courses(folde
 
 def test_grading_takes_the_unit_and_the_points(folder, tmp_path, capsys):
     written(folder, 'unit = "two-week"\n[points]\nvector_add = 42\n')
-    notebook = ROOT / "notebooks" / "01_threads.ipynb"
-    (tmp_path / "vega").mkdir()
-    (tmp_path / "vega" / "01_threads.ipynb").write_bytes(notebook.read_bytes())
+    [lesson] = read_lessons(ROOT, ["threads"])
+    put(tmp_path / "class/vega_01_threads.ipynb", notebook_of(lesson.solutions))
     out = tmp_path / "grades"
-    arguments = ["grade", str(tmp_path / "vega"), "--out", str(out), "--seed", str(folder)]
-    assert main(arguments) == 0
-    rows = (out / "verdicts.csv").read_text() if (out / "verdicts.csv").exists() else ""
-    text = rows + capsys.readouterr().out
-    assert "vector_add" in text
-    assert "index_2d" in text
-    assert "grid_math" not in text
-    assert "42" in text
+    arguments = ["grade", str(tmp_path / "class"), "--out", str(out), "--seed", str(folder)]
+    assert main(arguments) == 0, capsys.readouterr().err
+    rows = json.loads((out / "verdicts.json").read_text())
+    points = exercises.lesson("threads")["index_2d"].points
+    assert [(r["exercise"], r["outcome"], r["points"], r["max_points"]) for r in rows] == [
+        ("vector_add", "PASS", 42, 42),
+        ("index_2d", "PASS", points, points),
+    ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -398,6 +399,13 @@ def test_a_result_comes_back_as_it_was() -> None:
     assert ran.arrays["x"].tolist() == _pitched().arguments["x"].tolist()
 
 
+def test_more_covered_than_was_asked_for_is_no_result() -> None:
+    ran = decoded_result(_result(), _pitched())
+    ran.traffic.footprints["x", "load"] = 5 * 32 + 1
+    with pytest.raises(WireError, match="more of x is covered than was asked for"):
+        decoded_result(encoded_ran(ran), _pitched())
+
+
 def test_a_result_with_any_byte_changed_is_a_result_or_no_result() -> None:
     whole, run = _result(), _pitched()
     rng = np.random.default_rng(1)
@@ -519,8 +527,26 @@ def test_init_makes_a_seed_for_its_owner_that_grade_finds(
 def test_a_seed_that_others_can_read_is_refused(tmp_path: Path) -> None:
     private.make(tmp_path / "mine")
     (tmp_path / "mine/seed").chmod(0o644)
-    with pytest.raises(grade.UsageError, match="chmod 600"):
-        grade.read_seed(str(tmp_path / "mine"))
+    for place in ("mine", "mine/seed"):
+        with pytest.raises(grade.UsageError, match="chmod 600"):
+            grade.read_seed(str(tmp_path / place))
+
+
+@pytest.mark.parametrize(
+    ("folder", "words"),
+    [("file", "file is a file. Choose another"), ("file/mine", "Cannot write to .*Not a dir")],
+)
+def test_init_does_not_send_in_a_circle(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], folder: str, words: str
+) -> None:
+    (tmp_path / "file").touch()
+    assert private.main(argparse.Namespace(folder=tmp_path / folder)) == 2
+    assert re.search(words, capsys.readouterr().err)
+
+
+def test_init_in_a_home_that_is_not_there_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert private.main(argparse.Namespace(folder=Path("~nobody-of-this-name/mine"))) == 2
+    assert "there is no such home folder" in capsys.readouterr().err
 
 
 def test_no_seed_in_the_repository() -> None:

@@ -14,10 +14,11 @@ from autograder import verify
 from autograder.notebook_run import NotebookRun
 from autograder.source import read_lesson
 from autograder.tests.small_course import ADD_ONE, COUNT_BLOCKS, LESSON, small_course
-from autograder.trial import Trial
+from autograder.trial import SEEDS, Entrant, Trial, hidden_inputs
 from autograder.verify import Findings, gaps, print_findings, strangers
 from autograder.witness import Witness
 from course.faults import Outcome
+from course.verdict import Verdict
 
 
 @pytest.fixture
@@ -99,3 +100,26 @@ def test_what_was_found_is_written_where_one_asks(monkeypatch, tmp_path, capsys)
     assert json.loads((tmp_path / "found.json").read_text())["failures"] == ["bad."]
     assert command_line.main([*check, str(tmp_path / "nowhere" / "found.json")]) == 2
     assert "cannot be written to" in capsys.readouterr().err
+
+
+def test_the_compiler_gets_visible_cases_and_one_seeds_hidden_ones_of_the_solution(monkeypatch):
+    given = []
+
+    def check(exercise, source, cases, seed, runner=None):
+        kind = "visible" if cases is None else "hidden"
+        given.append((source, kind, seed, runner is None or runner.compiles))
+        return Verdict(Outcome.PASS, exercise.name, "right", "passed", credit=1.0)
+
+    monkeypatch.setattr("autograder.judge.course_check", check)
+    cells = [
+        Entrant("starter", "of a learner", Outcome.PASS, 1.0, "here"),
+        Entrant("solution", "solved", Outcome.PASS, 1.0, "here"),
+        Entrant("variant", "varied", Outcome.PASS, 1.0, "here"),
+    ]
+    verify._try("threads", "vector_add", cells)
+    hidden = [
+        (source, seed) for source, kind, seed, compiles in given if compiles and kind == "hidden"
+    ]
+    assert hidden == [("solved", hidden_inputs("vector_add", verify.COMPILED_SEED))]
+    assert all(compiles for _, kind, _, compiles in given if kind == "visible")
+    assert len([one for one in given if one[1] == "hidden"]) == 3 * len(SEEDS)

@@ -32,7 +32,7 @@ c.CourseDirectory.course_id = "kernels"
 c.Exchange.root = "EXCHANGE"
 c.Exchange.assignment_dir = "HOME"
 c.ClearSolutions.code_stub = {{"python": "..."}}
-c.JudgedAutograde.seed = {SEED!r}
+c.JudgedAutograde.seed = {f"value:{SEED}"!r}
 c.LateSubmissionPlugin.penalty_method = "zero"
 sys.path.insert(0, {str(ROOT)!r})
 from autograder.nbgrader_glue import configure

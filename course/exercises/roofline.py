@@ -184,7 +184,7 @@ intensity = NumberExercise(
     },
 )
 
-#: Recorded on H200s by course/gpu/record_roofline.py: times in microseconds, rounded to three
+#: Recorded on H200s by tools/record_roofline.py: times in microseconds, rounded to three
 #: digits as the lesson prints them. One step of each program, compulsory bytes.
 PROFILES: dict[str, dict[str, float]] = {
     "A": {"step_us": 1440, "kernels_us": 1440, "launches": 1, "flop": 1.10e12, "dram": 4.03e8},

@@ -199,6 +199,11 @@ def _ldexp(values: Lanes, exponents: Lanes) -> Lanes:
     return np.ldexp(values, exponents.astype(np.int32))
 
 
+def _copysign(sizes: Lanes, signs: Lanes) -> Lanes:
+    """As `math.copysign`; the NaN that arithmetic makes has no sign on a GPU, and one on a CPU."""
+    return np.copysign(sizes, np.where(np.isnan(signs), 0, signs))
+
+
 #: `math` functions by name
 MATH: dict[str, Callable[..., Lanes]] = {
     "sqrt": np.sqrt,
@@ -230,7 +235,7 @@ MATH: dict[str, Callable[..., Lanes]] = {
     "fabs": np.fabs,
     "fmod": np.fmod,
     "remainder": lambda a, b: a - b * np.rint(a / b),
-    "copysign": np.copysign,
+    "copysign": _copysign,
     "isnan": np.isnan,
     "isinf": np.isinf,
     "isfinite": np.isfinite,

@@ -122,6 +122,8 @@ class Allocation:
     def __init__(self, number: int, owner: np.ndarray) -> None:
         self.number = number
         self.owner = owner
+        #: where it lies in this process: launches that share it are told by that
+        self.address = int(owner.__array_interface__["data"][0])
         self.low, self.high = byte_bounds(owner) if owner.size else (0, 0)
         size = self.high - self.low
         self.size_bytes = -(-size // ALLOCATION_ALIGNMENT_BYTES) * ALLOCATION_ALIGNMENT_BYTES

@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 
 from course.simt.lanes import Lanes, Mask
-from course.traffic import SECTOR_BYTES, WARP_LANES, Site, Traffic
+from course.traffic import (
+    SECTOR_BYTES,
+    WARP_LANES,
+    Site,
+    Touched,
+    Traffic,
+    footprints_of,
+    together,
+)
 
 SECTOR_SHIFT = SECTOR_BYTES.bit_length() - 1
 BANKS = 32
@@ -27,8 +35,7 @@ class SiteCounter:
         self.requests = 0
         self.sectors = 0
         self.lane_bytes = 0
-        #: touched sectors by allocation
-        self.touched: dict[int, np.ndarray] = {}
+        self.touched: Touched = {}
 
 
 class Meter:
@@ -61,10 +68,10 @@ class Meter:
         if site is None:
             site = self.sites[key] = SiteCounter()
         allocation = view.allocation
-        touched = site.touched.get(allocation.number)
+        touched = site.touched.get(allocation.address)
         if touched is None:
             touched = np.zeros(allocation.sectors, np.bool_)
-            site.touched[allocation.number] = touched
+            site.touched[allocation.address] = touched
         itemsize = view.itemsize
         first = (view.misalignment_bytes + elements * itemsize) >> SECTOR_SHIFT
         aligned = SECTOR_BYTES % itemsize == 0 and view.misalignment_bytes == 0
@@ -103,9 +110,8 @@ class Meter:
     def traffic(self) -> Traffic:
         """The counts so far, as the learner sees them."""
         sites = []
-        unions: dict[tuple[str, str], dict[int, np.ndarray]] = {}
         for (array, direction, line, column), site in self.sites.items():
-            footprint = sum(int(t.sum()) for t in site.touched.values()) * SECTOR_BYTES
+            [footprint] = footprints_of({(array, direction): site.touched}).values()
             sites.append(
                 Site(
                     array,
@@ -118,15 +124,11 @@ class Meter:
                     footprint,
                 )
             )
-            union = unions.setdefault((array, direction), {})
-            for number, touched in site.touched.items():
-                union[number] = touched | union[number] if number in union else touched
+        touched = together((key[:2], site.touched) for key, site in self.sites.items())
         return Traffic(
             sites=sites,
-            footprints={
-                key: sum(int(t.sum()) for t in union.values()) * SECTOR_BYTES
-                for key, union in unions.items()
-            },
+            footprints=footprints_of(touched),
+            touched=touched,
             bank_conflicts=sum(self.conflicts.values()),
             bank_conflict_sites=dict(self.conflicts),
             divergent_branches=sum(self.divergent.values()),

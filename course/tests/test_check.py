@@ -238,7 +238,10 @@ def test_an_exercise_may_compare_what_the_host_makes_of_the_outputs():
     def sums(a, partial):
         partial[:] = [a[k : k + 32].sum() for k in range(0, a.size, 32)]
 
-    assert check_source(total, TOTAL, runner=runner(sums, lambda size: []))
+    def summed(size):
+        return [load("a", -(-size // 8)), store("partial", -(-size // 256))]
+
+    assert check_source(total, TOTAL, runner=runner(sums, summed))
 
 
 def test_a_partial_result_that_was_never_written_is_named_and_not_the_sum():
@@ -296,7 +299,7 @@ def test_a_row_over_its_budget_counts_where_the_total_is_under():
             "budget": Budget({"load a": "100 * sectors(N)", "store c": "sectors(N)"}),
         }
     )
-    sites = lambda size: [load("a", 1), store("c", size)]  # noqa: E731  # a stand-in's counts
+    sites = lambda size: [load("a", -(-size // 8)), store("c", size)]  # noqa: E731  # a stand-in's counts
     verdict = check_source(cheap, SCALED, runner=runner(double, sites))
     assert (verdict.outcome, verdict.credit) == (Outcome.TOO_MUCH_TRAFFIC, 0.6)
 

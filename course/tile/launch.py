@@ -23,9 +23,17 @@ from course.tile.values import Unsupported
 from course.tile.walker import Walker
 from course.traffic import Traffic
 
-#: Elements of one value of all programs that run together: large enough that NumPy works on
-#: long rows, small enough that a launch needs some hundreds of megabytes at most.
-BATCH_ELEMENTS = 1 << 19
+#: What the values of all programs that run together may take, beside the tensors and what is
+#: remembered of each of their elements (see `course.tile.races`).
+BATCH_BYTES = 256 << 20
+#: A kernel's blocks that are alive at once, with the copies that the checks of an access make.
+LIVE_BLOCKS = 64
+#: Of an element; addresses are as wide.
+WIDEST_BYTES = 8
+#: Elements of one value of all programs that run together: long rows for NumPy.
+BATCH_ELEMENTS = BATCH_BYTES // (LIVE_BLOCKS * WIDEST_BYTES)
+#: Elements of a block of which nothing is known.
+LARGEST_GUESS = 1 << 17
 #: Statements that one batch may execute before its kernel counts as endless, where nobody says:
 #: a second's worth, and more for large tensors, which one program may walk through block by block.
 FEWEST_STEPS, MOST_STEPS = 20_000, 200_000
@@ -96,12 +104,12 @@ def launch(
     run.memory = Memory(run, passed.views, meter)
     sizes = function.__dict__.setdefault("_course_sizes", {})
     key = repr(sorted(passed.constants.items(), key=lambda item: item[0]))
-    run.largest = sizes.get(key, _guess(passed.constants))
+    expected = sizes.get(key) or _guess(passed.constants)
     try:
         if _takes_turns(function, run.size):
             _in_turns(run, function, passed, watcher)
         else:
-            _in_batches(run, function, passed, watcher, together)
+            _in_batches(run, function, passed, watcher, together or 0, expected)
     except KernelFault as fault:
         fault.traffic = meter.traffic()
         raise
@@ -142,9 +150,18 @@ def _takes_turns(function: Any, programs: int) -> bool:
 
 
 def _in_batches(
-    run: Run, function: Any, passed: Passed, watcher: Watcher | None, together: int | None
+    run: Run,
+    function: Any,
+    passed: Passed,
+    watcher: Watcher | None,
+    together: int,
+    largest: int,
 ) -> None:
-    """Runs all programs, as many at once as memory allows unless told."""
+    """Runs all programs, as many at once as memory allows unless told.
+
+    The first batch is as large as blocks of `largest` elements allow, the next ones as the largest
+    block that there was.
+    """
     walker = Walker(run)
     if watcher is not None:
         run.watch = lambda: watcher.step(run, walker.frame)
@@ -152,12 +169,12 @@ def _in_batches(
     with np.errstate(all="ignore"), run.memory.settled():
         passed.make_descriptors(walker.semantic)
         while first < run.size:
-            last = min(run.size, first + (together or max(1, BATCH_ELEMENTS // run.largest)))
+            last = min(run.size, first + (together or max(1, BATCH_ELEMENTS // largest)))
             run.start(np.arange(first, last))
             walker.kernel(function, passed.values)
             if watcher is not None:
                 watcher.end(run)
-            first = last
+            first, largest = last, run.largest
 
 
 def _in_turns(run: Run, function: Any, passed: Passed, watcher: Watcher | None) -> None:
@@ -218,12 +235,15 @@ def _step_limit(passed: Passed) -> int:
 
 
 def _guess(constants: dict[str, Any]) -> int:
-    """Elements of the largest block, before the kernel has run once: two constants multiplied."""
+    """Elements of the largest block, before the kernel has run once: two constants multiplied.
+
+    A kernel without constants has its sizes elsewhere: it begins with a few programs.
+    """
     sizes = sorted(
         (v for v in constants.values() if isinstance(v, int) and not isinstance(v, bool) and v > 1),
         reverse=True,
     )
-    return max(1, min(int(np.prod(sizes[:2], dtype=np.int64)), 1 << 17) if sizes else 1)
+    return min(int(np.prod(sizes[:2], dtype=np.int64)), LARGEST_GUESS) if sizes else LARGEST_GUESS
 
 
 def _check_jitted(function: Any, kernel: Any) -> None:

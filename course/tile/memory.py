@@ -351,16 +351,18 @@ class Memory:
             self._foreign(addresses, active, verb)
         view = self.views[number]
         base = ((number + 1) << REGION_BITS) + MIDDLE
-        if low < base + view.first_byte or high - base + size > view.end_byte:
-            outside = (addresses < base + view.first_byte) | (
-                addresses > base + view.end_byte - size
-            )
-            self._outside(view, addresses - base, outside, mask, active, verb)
         offsets = addresses - base
+        first, last = view.first_byte, view.end_byte - size
+        outside = None
+        if low - base < first or high - base > last:
+            outside = (offsets < first) | (offsets > last)
         if not view.dense or size != view.itemsize:
-            bad = view.not_elements(offsets, size)
-            if bad is not None:
-                self._outside(view, offsets, bad, mask, active, verb)
+            within = offsets if outside is None else np.where(outside, first, offsets)
+            gaps = view.not_elements(within, size)
+            if gaps is not None:
+                outside = gaps if outside is None else outside | gaps
+        if outside is not None:
+            self._outside(view, offsets, outside, mask, active, verb)
         return view, offsets
 
     def _several(self, pointer: Value, active: np.ndarray | None) -> list[Value]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from course.tile.run import Run
 from course.tile.tensors import View
-from course.traffic import SECTOR_BYTES, Site, Traffic
+from course.traffic import SECTOR_BYTES, Site, Touched, Traffic, footprints_of, together
 
 _SHIFT = SECTOR_BYTES.bit_length() - 1
 
@@ -27,8 +27,7 @@ class SiteCounter:
     def __init__(self) -> None:
         self.sectors = 0
         self.lane_bytes = 0
-        #: touched sectors by allocation
-        self.touched: dict[int, np.ndarray] = {}
+        self.touched: Touched = {}
 
 
 #: what hears of every access: distinct sectors a program, numbered through all allocations,
@@ -66,9 +65,9 @@ class Meter:
         if site is None:
             site = self.sites[key] = SiteCounter()
         allocation = view.allocation
-        touched = site.touched.get(allocation.number)
+        touched = site.touched.get(allocation.address)
         if touched is None:
-            touched = site.touched[allocation.number] = np.zeros(allocation.sectors, np.bool_)
+            touched = site.touched[allocation.address] = np.zeros(allocation.sectors, np.bool_)
         whole = run.count
         for size in shape:
             whole *= size
@@ -93,10 +92,9 @@ class Meter:
     def traffic(self) -> Traffic:
         """The counts so far, as the learner sees them."""
         sites = []
-        unions: dict[tuple[str, str], dict[int, np.ndarray]] = {}
         for key, site in sorted(self.sites.items(), key=lambda item: item[0][2:4]):
             array, direction, line, column, descriptor = key
-            footprint = sum(int(t.sum()) for t in site.touched.values()) * SECTOR_BYTES
+            [footprint] = footprints_of({(array, direction): site.touched}).values()
             sites.append(
                 Site(
                     array,
@@ -110,15 +108,11 @@ class Meter:
                     descriptor,
                 )
             )
-            union = unions.setdefault((array, direction), {})
-            for number, touched in site.touched.items():
-                union[number] = touched | union[number] if number in union else touched
+        touched = together((key[:2], site.touched) for key, site in self.sites.items())
         return Traffic(
             sites=sites,
-            footprints={
-                key: sum(int(t.sum()) for t in union.values()) * SECTOR_BYTES
-                for key, union in unions.items()
-            },
+            footprints=footprints_of(touched),
+            touched=touched,
             launches=1,
         )
 

@@ -129,12 +129,16 @@ class Run:
         if self.watch is not None and not (self.turns is not None and self.turns.repeating):
             self.watch()
         self.steps += 1
+        self._count()
+        if self.steps > self.step_limit:
+            raise self._timed_out()
+
+    def _count(self) -> None:
+        """Each program of the group has made one more statement."""
         if len(self.programs) == len(self._apart):
             self._together += 1
         else:
             self._apart[self.programs - self._first] += 1
-        if self.steps > self.step_limit:
-            raise self._timed_out()
 
     @contextlib.contextmanager
     def each_as_a_program(self, count: int) -> Iterator[None]:
@@ -150,7 +154,8 @@ class Run:
             yield
         finally:
             self.programs, self._apart, self._first, self.watch = before
-            self._together = together + 1
+            self._together = together
+            self._count()
 
     @contextlib.contextmanager
     def loop(self, turns: int | None) -> Iterator[Loop]:

@@ -54,6 +54,8 @@ class Allocation:
         self, number: int, content: np.ndarray, unwritten: np.ndarray | None = None
     ) -> None:
         self.number = number
+        #: where it lies in this process: launches that share it are told by that
+        self.address = int(content.__array_interface__["data"][0])
         self.bytes = content
         self.unwritten = unwritten
         self.tracked = unwritten is not None

@@ -449,6 +449,12 @@ INSTEAD: dict[str, tuple[str, str]] = {
         "{direction} {array}: programs ask for {requested}, and the budget has no row for it.",
         "{advice}",
     ),
+    "uncounted": (
+        "The result is right, and cannot have come of what was counted: {counted} of {array} were "
+        "{done}, and it takes at least {needed}.",
+        "Is a part of it what `torch.zeros` left there? Then store that part in the kernel, too. "
+        "If not, the counting is at fault: please report it, with this cell.",
+    ),
     "all_zero": (
         "Every element is 0.",
         "Is the result stored? If it is, look for what makes it 0: a product with 0, or one over a "

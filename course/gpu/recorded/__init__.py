@@ -12,8 +12,8 @@ from typing import Any
 def recorded(name: str = "h200") -> dict[str, Any]:
     """The record NAME.json beside this file. Its "provenance" says who, where, when and how.
 
-    ``h200`` holds hardware counters and times of the lessons' kernels (`course.gpu.profiles`),
-    ``h200_roofline`` what lesson 05 shows (`course/gpu/record_roofline.py`).
+    ``h200`` holds hardware counters and times of the lessons' kernels (`tools.record_profiles`),
+    ``h200_roofline`` what lesson 05 shows (`tools/record_roofline.py`).
 
     Raises:
         FileNotFoundError: for a name that has no record.

@@ -11,6 +11,7 @@ import triton.language as tl
 from course.faults import KernelFault
 from course.tests.tile.running import both, without_block_pointers
 from course.tile.gate import compile_for
+from course.tile.run import Run
 from course.tile.versions import TAKES_CHAINS
 
 
@@ -180,26 +181,47 @@ def test_one_load_may_reach_into_several_tensors():
     assert traffic.sectors("y_ptr", "load") == 2
 
 
+def batches(monkeypatch):
+    """How many programs each batch has that is begun from now on."""
+    started = []
+    start = Run.start
+    monkeypatch.setattr(
+        Run, "start", lambda self, programs: (started.append(len(programs)), start(self, programs))
+    )
+    return started
+
+
 def test_programs_run_in_batches_so_that_memory_stays_bounded(monkeypatch):
     from course.tests.tile import cases
     from course.tile import launch as module
 
     whole = cases.matmul(64, "float32", (16, 16, 16))
     whole_traffic = module.launch(whole.kernel, whole.args, whole.grid, whole.constants)
-    started = []
-    start = module.Run.start
     monkeypatch.setattr(module, "BATCH_ELEMENTS", 3 * 16 * 16)
-    monkeypatch.setattr(
-        module.Run,
-        "start",
-        lambda self, programs: (started.append(len(programs)), start(self, programs)),
-    )
+    started = batches(monkeypatch)
     parts = whole.args[2].clone()
     whole.args[2].fill_(0)
     traffic = module.launch(whole.kernel, whole.args, whole.grid, whole.constants)
     assert started == [3, 3, 3, 3, 3, 1]
     assert traffic == whole_traffic
     assert torch.equal(parts, whole.args[2])
+
+
+@triton.jit
+def sizes_in_its_own_code(x_ptr):
+    at = tl.program_id(0) * 64 + tl.arange(0, 64)
+    tl.store(x_ptr + at, tl.load(x_ptr + at) + 1)
+
+
+def test_a_kernel_whose_sizes_nobody_knows_begins_with_a_few_programs(monkeypatch):
+    from course.tile import launch as module
+
+    few = module.BATCH_ELEMENTS // module.LARGEST_GUESS
+    started, x = batches(monkeypatch), torch.zeros(64 * 100)
+    module.launch(sizes_in_its_own_code, [x], (100,))
+    module.launch(sizes_in_its_own_code, [x], (100,))
+    assert started == [few, 100 - few, 100]
+    assert torch.equal(x, torch.full((6400,), 2.0))
 
 
 @triton.jit
@@ -296,3 +318,23 @@ def test_elements_go_different_ways_in_a_combining_function():
     assert torch.equal(out[:48].reshape(3, 16), x.cummax(1).values)
     assert torch.equal(out[48:51], 2 * x.amax(1))
     assert torch.equal(out[51:].long(), x.argmax(1))
+
+
+@triton.jit
+def combining_under_a_branch(x_ptr, out_ptr):
+    pid = tl.program_id(0)
+    x = tl.load(x_ptr + tl.arange(0, 8))
+    best = tl.max(x, axis=0)
+    if pid == 0:
+        for _ in range(3):
+            best += tl.reduce(x, 0, larger)
+    else:
+        for _ in range(20):
+            best += 1
+    tl.store(out_ptr + pid, best)
+
+
+def test_a_combining_function_counts_as_statements_of_the_programs_that_call_it_only():
+    _, traffic = both(combining_under_a_branch, [torch.randn(8), torch.zeros(4)], (4,))
+    _, first_alone = both(combining_under_a_branch, [torch.randn(8), torch.zeros(4)], (1,))
+    assert first_alone.longest_program < traffic.longest_program

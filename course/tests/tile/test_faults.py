@@ -61,6 +61,16 @@ def test_a_gap_between_the_elements_of_a_strided_view_is_out_of_bounds():
     assert "x_ptr + 4, and no element of x_ptr lies there" in text
 
 
+@pytest.mark.parametrize("together", [None, 1])
+def test_the_first_program_that_strays_is_named_whether_into_a_gap_or_past_the_end(together):
+    view = torch.zeros(3, 8)[:, :5]
+    with pytest.raises(KernelFault) as caught:
+        launch(
+            copy, (view, torch.zeros(24), 24), (3,), {"BLOCK": 8, "MASK": False}, together=together
+        )
+    assert (caught.value.message_id, caught.value.fields["program"]) == ("tile_gap", "0")
+
+
 @triton.jit
 def backwards(x_ptr, out_ptr):
     tl.store(out_ptr, tl.load(x_ptr - 1))

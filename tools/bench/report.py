@@ -14,9 +14,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from course.bench.checks import CheckTimes
-from course.bench.kernels import Timed
 from course.tile.available import has_triton
+from tools.bench.checks import CheckTimes
+from tools.bench.kernels import Timed
 
 #: A check of an exercise, and all its hidden cases, take less than this.
 CHECK_S, HIDDEN_S = 1.0, 3.0

@@ -2,7 +2,7 @@
 # (a kernel's parameters have the types that Numba finds, and its decorator has none)
 """The kernels of the race, and a program that launches one of them.
 
-`python -m course.bench.kernels NAME TIMES` launches on the engine. Run as a file with
+`python -m tools.bench.kernels NAME TIMES` launches on the engine. Run as a file with
 NUMBA_ENABLE_CUDASIM=1, so that `course` is not imported, it launches on Numba's simulator.
 """
 

@@ -1,4 +1,4 @@
-"""`make bench`, or `python -m course.bench [--quick] [--out FILE]`."""
+"""`make bench`, or `python -m tools.bench [--quick] [--out FILE]`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from course.bench import processes
-from course.bench.checks import solution_of
-from course.bench.kernels import WORKLOADS
-from course.bench.report import FirstCheck, Peak, Race, Report, Speed, machine, show
 from course.tile.available import has_triton
-from course.tile.bench_rows import ROWS
+from tools.bench import processes
+from tools.bench.checks import solution_of
+from tools.bench.kernels import WORKLOADS
+from tools.bench.report import FirstCheck, Peak, Race, Report, Speed, machine, show
+from tools.bench.tile_rows import PEAKS as TILE_PEAKS
+from tools.bench.tile_rows import ROWS
 
 #: How many times faster than the simulator; the long one is left out by --quick.
 RACES = {
@@ -37,7 +38,7 @@ FILE_WIDTH = 100  # where nobody knows how wide it will be shown
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measures everything, prints tables, and writes a file if asked to."""
-    parser = argparse.ArgumentParser(prog="python -m course.bench", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.bench", description=__doc__)
     parser.add_argument(
         "--quick", action="store_true", help=f"leave out {LONG_RACE} on the simulator"
     )
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report = Report(
         machine(),
         datetime.date.today().isoformat(),
-        f"python -m course.bench {given}".strip(),
+        f"python -m tools.bench {given}".strip(),
     )
     try:
         measure(report, options.quick, Console(stderr=True))
@@ -94,6 +95,10 @@ def measure(report: Report, quick: bool, progress: Console) -> None:
     for name in PEAKS:
         say(f"memory of {name}")
         one = processes.on_engine(name, 1)
+        report.peaks.append(Peak(name, one.seconds[0], one.peak_bytes))
+    for name in TILE_PEAKS if has_triton() else ():
+        say(f"memory of {name}")
+        one = processes.on_tiles(name, 1)
         report.peaks.append(Peak(name, one.seconds[0], one.peak_bytes))
     say("the check of every exercise")
     report.checks.extend(processes.checks())

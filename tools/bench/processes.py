@@ -11,15 +11,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from course.bench.checks import ROOT, CheckTimes
-from course.bench.kernels import Timed
+from tools.bench.checks import ROOT, CheckTimes
+from tools.bench.kernels import Timed
 
 KERNELS = Path(__file__).with_name("kernels.py")
 
 
 def on_engine(name: str, times: int) -> Timed:
     """Launches a workload on the engine, metered and with every check."""
-    return _timed([sys.executable, "-m", "course.bench.kernels", name, str(times)])
+    return _timed([sys.executable, "-m", "tools.bench.kernels", name, str(times)])
 
 
 def on_simulator(name: str) -> Timed:
@@ -30,12 +30,12 @@ def on_simulator(name: str) -> Timed:
 
 def on_tiles(name: str, times: int) -> Timed:
     """Launches a Triton kernel on the engine, metered and with every check."""
-    return _timed([sys.executable, "-m", "course.tile.bench_rows", name, str(times)])
+    return _timed([sys.executable, "-m", "tools.bench.tile_rows", name, str(times)])
 
 
 def on_interpreter(name: str) -> Timed:
     """Launches a Triton kernel once on Triton's own interpreter."""
-    command = [sys.executable, "-m", "course.tile.bench_rows", name, "1"]
+    command = [sys.executable, "-m", "tools.bench.tile_rows", name, "1"]
     return _timed(command, interpreter=True)
 
 
@@ -53,7 +53,7 @@ def _timed(command: list[str], simulator: bool = False, interpreter: bool = Fals
 
 def checks() -> Iterator[CheckTimes]:
     """Times the check of every exercise, in one process that finds nothing compiled."""
-    command = [sys.executable, "-m", "course.bench.checks"]
+    command = [sys.executable, "-m", "tools.bench.checks"]
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "TRITON_CACHE_DIR": cache}
         with subprocess.Popen(
@@ -69,7 +69,7 @@ def checks() -> Iterator[CheckTimes]:
 def first_check(exercise: str, solution: str) -> float:
     """Seconds of the first check of a fresh process, without the imports."""
     done = subprocess.run(
-        [sys.executable, "-m", "course.bench.checks", exercise],
+        [sys.executable, "-m", "tools.bench.checks", exercise],
         cwd=ROOT,
         input=solution,
         stdout=subprocess.PIPE,

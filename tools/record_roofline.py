@@ -1,7 +1,7 @@
 # mypy: disable-error-code="misc, no-untyped-def"
 """Records what lesson 05 shows: a roofline sweep, latency, waves and five profiles.
 
-``python course/gpu/record_roofline.py OUT.json [PART ...]`` on a machine with NVIDIA GPUs, torch
+``python tools/record_roofline.py OUT.json [PART ...]`` on a machine with NVIDIA GPUs, torch
 and Numba (two GPUs for the profile that waits for the network; with one it is left out). Times
 are medians in microseconds from CUDA events, or by the wall clock where the host takes part.
 """
@@ -396,7 +396,7 @@ def main(path: str, only: Sequence[str] = ()) -> None:
     gpu = torch.cuda.get_device_properties(0)
     record: dict[str, Any] = {
         "provenance": {
-            "command": "python course/gpu/record_roofline.py OUT.json",
+            "command": "python tools/record_roofline.py OUT.json",
             "gpu": gpu.name,
             "multiprocessors": gpu.multi_processor_count,
             "date": datetime.now(UTC).date().isoformat(),

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="misc, no-untyped-def"
-"""Measure the lessons' recorded profiles: ``python -m course.gpu.profiles --out FILE.json``.
+"""Measure the lessons' recorded profiles: ``python -m tools.record_profiles --out FILE.json``.
 
 Counts come from Nsight Compute, times from CUDA events (median of several launches, in
 microseconds). Rates count the bytes that an algorithm must move and the operations it must
@@ -23,7 +23,7 @@ from numba import cuda, float32
 
 from course.gpu import counters
 
-MODULE = "course.gpu.profiles"
+MODULE = "tools.record_profiles"
 T = 16
 POINTS = 1 << 22
 SIDE = 1024

@@ -1,8 +1,8 @@
 """The rows of the bench that are about Triton: this engine beside Triton's own interpreter.
 
-``python -m course.tile.bench_rows NAME TIMES`` prints one row's figures as a line of JSON;
+``python -m tools.bench.tile_rows NAME TIMES`` prints one row's figures as a line of JSON;
 with TRITON_INTERPRET=1 in the environment it is the interpreter that runs. The kernels are
-those that the tests hold to a GPU's counters, so this works in the repository only.
+those that the tests hold to a GPU's counters.
 """
 
 from __future__ import annotations
@@ -18,11 +18,17 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Row:
-    """A launch to time, and how many times faster than the interpreter it has to be."""
+class Launch:
+    """One of the launches of `course.tests.tile.cases`."""
 
     make: str
     arguments: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Row(Launch):
+    """A launch to time, and how many times faster than the interpreter it has to be."""
+
     target: float
 
 
@@ -49,6 +55,16 @@ ROWS: dict[str, Row] = {
     "Triton cross entropy 256 x 50257": Row("cross_entropy", {"rows": 256, "columns": 50257}, 5),
 }
 
+#: Launches of which the memory is looked at: with tensors so large that not all programs fit in the
+#: budget of a batch (see `course.tile.launch`).
+PEAKS: dict[str, Launch] = {
+    "Triton vector add of 2^24": Launch("add", {"n": 2**24, "block": 1024}),
+    "Triton matmul 1024 x 1024, tiles 64 x 64 x 32": Launch(
+        "matmul", {"n": 1024, "dtype": "float32"}
+    ),
+    "Triton softmax 16384 x 1024": Launch("softmax_online", {"rows": 16384, "columns": 1024}),
+}
+
 
 def figures(name: str, times: int) -> dict[str, Any]:
     """Seconds and processor seconds of each launch of a row, and the most memory used.
@@ -58,8 +74,8 @@ def figures(name: str, times: int) -> dict[str, Any]:
     """
     from course.tests.tile import cases
 
-    row = ROWS[name]
-    case = getattr(cases, row.make)(**row.arguments)
+    launched = {**ROWS, **PEAKS}[name]
+    case = getattr(cases, launched.make)(**launched.arguments)
     run: Callable[[], Any]
     if os.environ.get("TRITON_INTERPRET") == "1":
 

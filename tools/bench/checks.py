@@ -1,6 +1,6 @@
 """How long a learner waits for a check, and a grader for the hidden cases.
 
-`python -m course.bench.checks` prints a line of JSON for each exercise that has a lesson
+`python -m tools.bench.checks` prints a line of JSON for each exercise that has a lesson
 solution; with an exercise's name it times the first check of a fresh process, on the solution
 that it is given as standard input.
 """

@@ -1,0 +1,147 @@
+"""Right arrays alone are no right answer: the counts have to hold what led to them."""
+
+import numpy as np
+import pytest
+
+from course import exercises as ex
+from course.check import check_source
+from course.exercise import Array, KernelExercise, Role, case
+from course.faults import Outcome
+from course.launching import Launcher
+from course.runner import Engine, Ran
+from course.tests.kernels_of_learners import RIGHT, add, honest, load, runner, store
+from course.traffic import Traffic, merged
+
+
+def sites_without(array, share=0.0):
+    """What an honest kernel counts, but for one array."""
+    return lambda size: [
+        site if site.array != array else one(array, max(1, int(share * site.sectors)))
+        for site, one in zip(honest(size), (load, load, store), strict=True)
+        if site.array != array or share
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sites", "words"),
+    [
+        (lambda size: [], "a were read"),
+        (sites_without("a"), "a were read"),
+        (sites_without("b", 0.9), "b were read"),
+        (sites_without("c"), "c were written"),
+        (sites_without("c", 0.5), "c were written"),
+    ],
+)
+def test_a_right_result_that_was_not_counted_is_not_measured(sites, words):
+    verdict = check_source(ex.vector_add, RIGHT, runner=runner(add, sites))
+    assert (verdict.outcome, verdict.message_id) == (Outcome.NOT_MEASURED, "uncounted")
+    assert words in verdict.message
+    assert verdict.credit == 0.0
+
+
+def test_a_sector_that_is_asked_for_twice_covers_no_more_than_once():
+    def half_twice(size):
+        sectors = -(-size // 8)
+        return [load("a", -(-sectors // 2)) for _ in range(2)] + honest(size)[1:]
+
+    verdict = check_source(ex.vector_add, RIGHT, runner=runner(add, half_twice))
+    assert verdict.message_id == "uncounted"
+
+
+def test_lanes_that_took_no_bytes_cover_nothing():
+    def idle(size):
+        return [*honest(size)[:2], store("c", -(-size // 8), used=0)]
+
+    verdict = check_source(ex.vector_add, RIGHT, runner=runner(add, idle))
+    assert verdict.message_id == "uncounted"
+
+
+def test_a_wrong_answer_is_called_wrong_whatever_was_counted():
+    def subtract(a, b, c):
+        c[:] = a - b
+
+    verdict = check_source(ex.vector_add, RIGHT, runner=runner(subtract, lambda size: []))
+    assert verdict.outcome is Outcome.WRONG_ANSWER
+
+
+def test_where_nothing_changes_nothing_need_be_written():
+    """Adding into what is there leaves most bins as they are: only those that changed count."""
+    source = (
+        "from numba import cuda\n\n\n@cuda.jit\ndef histogram(x, counts):\n"
+        "    i = cuda.grid(1)\n"
+        "    while i < x.shape[0]:\n"
+        "        cuda.atomic.add(counts, x[i], 1)\n"
+        "        i += cuda.gridsize(1)\n"
+    )
+    outcome = check_source(ex.histogram, source).outcome
+    assert outcome in (Outcome.PASS, Outcome.TOO_MUCH_TRAFFIC)
+
+
+def test_the_footprint_of_several_launches_is_that_of_all_their_sectors():
+    marks = np.zeros(8, np.bool_)
+    marks[:3] = True
+    first = Traffic(touched={("x", "load"): {64: marks}}, launches=1)
+    second = Traffic(touched={("x", "load"): {64: ~marks, 4096: marks}}, launches=1)
+    assert merged([first, second, first]).footprints == {("x", "load"): (8 + 3) * 32}
+
+
+HALVES = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def total(x_ptr, out_ptr, M, N, FIRST: tl.constexpr, BLOCK: tl.constexpr):
+    row = 2 * tl.program_id(0) + FIRST
+    at = tl.arange(0, BLOCK)
+    if row < M:
+        x = tl.load(x_ptr + row * N + at, mask=at < N, other=0.0)
+        tl.store(out_ptr + row * N + at, x + x, mask=at < N)
+
+
+def NAME(x):
+    M, N = x.shape
+    out = torch.empty_like(x)
+    for first in range(2):
+        total[(triton.cdiv(M, 2),)](x, out, M, N, FIRST=first, BLOCK=triton.next_power_of_2(N))
+    return out
+"""
+
+
+def doubled(name, reference):
+    return KernelExercise(
+        name=name, title="t", task="t", points=1, minutes=1, difficulty=1, hints=("h",),
+        parameters=(Array("x", "M, N"), Array("out", "M, N", Role.OUT)),
+        reference=reference,
+        cases=(case(M=9, N=40), case(M=64, N=128)),
+        launch=Launcher(),
+    )  # fmt: skip
+
+
+def test_two_launches_that_do_a_half_each_do_all():
+    pytest.importorskip("triton", reason="Triton has no wheel for this system")
+    exercise = doubled("doubled", lambda x: {"out": 2 * x})
+    engine = Engine(compiles=False)
+    source = HALVES.replace("NAME", "doubled")
+    assert check_source(exercise, source, runner=engine).outcome is Outcome.PASS
+
+    def forged(run):
+        """The engine's arrays, and the counts of the first half only."""
+        ran = engine(run)
+        return Ran(ran.arrays, Traffic(sites=ran.traffic.sites, footprints={
+            pair: amount // 2 for pair, amount in ran.traffic.footprints.items()
+        }))  # fmt: skip
+
+    assert check_source(exercise, source, runner=forged).message_id == "uncounted"
+
+
+def test_what_torch_zeros_left_is_not_counted_and_the_learner_hears_so():
+    pytest.importorskip("triton", reason="Triton has no wheel for this system")
+    upper = HALVES.replace("NAME", "upper").replace("torch.empty_like(x)", "torch.zeros_like(x)")
+    upper = upper.replace("x + x, mask=at < N", "x + x, mask=(at < N) & (at >= row)")
+    exercise = doubled("upper", lambda x: {"out": np.triu(2 * x)})
+    verdict = check_source(exercise, upper, runner=Engine(compiles=False))
+    assert verdict.message_id == "uncounted"
+    assert "out were written" in verdict.message
+    assert "`torch.zeros`" in verdict.next_steps[0]
