@@ -65,8 +65,11 @@ def _with_other_gpus(verdict: Verdict) -> Verdict:
     sources = gate.passed()
     if verdict.credit:  # it is right, and a grader would ask the other GPUs' compilers
         findings.in_background(verdict.exercise, sources)
-    found = tuple(finding.sentence for finding in findings.pending_findings())
-    return replace(verdict, next_steps=(*verdict.next_steps, *found))
+    found = [finding.sentence for finding in findings.pending_findings()]
+    lacking = findings.lacks_allocator(verdict.source, sources) if verdict.credit else None
+    return replace(
+        verdict, next_steps=(*verdict.next_steps, *found, *([lacking] if lacking else []))
+    )
 
 
 def check_source(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -35,7 +36,8 @@ from autograder.sandbox.wire import (
 from autograder.submissions import Submission
 from autograder.tests import hostile
 from autograder.tests.notebooks import cell, notebook
-from autograder.witness import witnesses_of
+from autograder.witness import solutions_of, witnesses_of
+from course.check import check_function, check_source
 from course.exercise import KernelExercise
 from course.faults import KernelFault, Outcome
 from course.runner import Engine, Output, Ran, Run
@@ -96,6 +98,30 @@ def villain(request: pytest.FixtureRequest) -> Iterator[Remote]:
     process, connection = started(request.param, hostile.NAME)
     yield Remote(connection, "row_sum", 60.0, MEMORY_BYTES)
     walls.end(process)
+
+
+def test_a_constant_of_heuristics_is_worked_out_behind_the_wall_as_in_a_notebook(
+    wall: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exercise = next(e for e in lesson_exercises("fusion") if e.name == "quantised_matmul")
+    assert isinstance(exercise, KernelExercise)
+    solution, heuristics = solutions_of("fusion")[exercise.name], "@triton.heuristics({%s})\n"
+    rows = '"BM": lambda args: max(16, triton.next_power_of_2(args["M"]))'
+    for old, new in (
+        ("@triton.jit\n", heuristics % rows + "@triton.jit\n"),
+        ("    rows = max(16, triton.next_power_of_2(M))\n", ""),
+        ("M, N, K, rows, BN, BK)", "M, N, K, BN=BN, BK=BK)"),
+    ):
+        assert solution.count(old) == 1
+        solution = solution.replace(old, new)
+    assert check_source(exercise, solution, runner=wall).outcome is Outcome.PASS
+    (tmp_path / "a_learners_cell.py").write_text(solution)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    learner = importlib.import_module("a_learners_cell")
+    found = check_function(exercise, learner.quantised_matmul)
+    assert found.outcome is Outcome.PASS, str(found)
+    cheat = solution.replace(rows, '"BM": lambda args: args["out"].copy_(args["x"] @ args["w"])')
+    assert check_source(exercise, cheat, runner=wall).outcome is Outcome.REJECTED
 
 
 def launch(source: str = KERNEL, binary: bool = False) -> Run:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 import triton
@@ -29,8 +29,9 @@ from course.formula import FormulaError, evaluate
 from course.simt.cell import check_annotations, check_compiles, parse
 from course.solution import Solution, found, missing
 from course.tile.admission import admit_kernel
-from course.tile.launcher import admit
-from course.tile.launcher.names import IMPORTS, MISSING, MODULES, Ref, member, rejected
+from course.tile.heuristics import Heuristics, heuristics_of
+from course.tile.launcher import admit, admit_expression
+from course.tile.launcher.names import ALLOCATOR, IMPORTS, MISSING, MODULES, Ref, member, rejected
 from course.tile.operations import INSTEAD
 from course.tile.tuning import TUNED, first_configuration
 
@@ -51,6 +52,7 @@ class TileCell:
         names: every name of its top level: numbers, `tl.constexpr`, dtypes, listed modules and
             functions (`Ref`), jitted functions, and launchers as syntax trees.
         scope: the same as a kernel sees them; all kernels of the cell share it.
+        on_host: calls that matter on a GPU alone: they are admitted and not made.
     """
 
     source: str
@@ -59,6 +61,7 @@ class TileCell:
     names: dict[str, Any] = field(default_factory=dict)
     scope: dict[str, Any] = field(default_factory=dict)
     nodes: dict[str, ast.FunctionDef] = field(default_factory=dict)
+    on_host: list[ast.expr] = field(default_factory=list)
 
     @property
     def kernels(self) -> dict[str, Any]:
@@ -143,10 +146,15 @@ def _admit(cell: TileCell) -> None:
             plain = cell.launchers.get(launched.id) if isinstance(launched, ast.Name) else None
             if plain is not None:
                 raise rejected(plain, "tile_not_jitted", name=plain.name)
-    for name in cell.kernels:
+    for name, kernel in cell.kernels.items():
         admit_kernel(cell.nodes[name], cell.names)
+        heuristics = heuristics_of(kernel)
+        if heuristics is not None:
+            heuristics.admit()
     for node in cell.launchers.values():
         admit(node, cell.names)
+    for call in cell.on_host:
+        admit_expression(call, cell.names)
 
 
 def forget(cell: TileCell) -> None:
@@ -178,9 +186,23 @@ def _read_statement(statement: ast.stmt, cell: TileCell) -> None:
         isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
     ):
         pass  # a docstring, or the starter's marker
+    elif _sets_allocator(statement, cell):
+        cell.on_host.append(statement.value)
     else:
         construct = ast.unparse(statement).splitlines()[0][:60]
         raise rejected(statement, "rejected_top_level", construct=construct)
+
+
+def _sets_allocator(statement: ast.stmt, cell: TileCell) -> TypeGuard[ast.Expr]:
+    """`triton.set_allocator(f)`, which a kernel that makes descriptors needs on a GPU."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return (
+        isinstance(call, ast.Call)
+        and _path(call.func, cell) == ALLOCATOR
+        and len(call.args) == 1
+        and not call.keywords
+        and isinstance(call.args[0], ast.Name | ast.Lambda)
+    )
 
 
 # ---------------------------------------------------------------- imports
@@ -315,17 +337,19 @@ def _path(node: ast.expr, cell: TileCell) -> str:
 
 
 def _jitted(node: ast.FunctionDef, cell: TileCell) -> Any:
-    """The `@triton.jit` function of a definition, and what `@triton.autotune` above it sets."""
+    """The `@triton.jit` function of a definition, and what the decorators above it set."""
     decorators = node.decorator_list
     tuned: tuple[bool, dict[str, Any]] = (False, {})
-    for decorator in decorators:
-        if isinstance(decorator, ast.Call) and _path(decorator.func, cell) == "triton.heuristics":
-            raise rejected(decorator, "tile_heuristics")
+    heuristics: Heuristics | None = None
     first = decorators[0]
     if isinstance(first, ast.Call) and _path(first.func, cell) == "triton.autotune":
         tuned = first_configuration(
             node, first, lambda n: _path(n, cell), lambda n: _plain(_constant(n, cell))
         )
+        decorators = decorators[1:] or decorators
+    first = decorators[0]
+    if isinstance(first, ast.Call) and _path(first.func, cell) == "triton.heuristics":
+        heuristics = Heuristics.read(node, first, cell.names)
         decorators = decorators[1:] or decorators
     options = _options(decorators, cell)
     arguments = node.args
@@ -364,6 +388,8 @@ def _jitted(node: ast.FunctionDef, cell: TileCell) -> Any:
     try:
         jitted = triton.jit(function, **options)
         jitted.__dict__[TUNED] = tuned
+        if heuristics is not None:
+            heuristics.keep(jitted)
         return jitted
     except Exception as error:
         raise KernelFault(

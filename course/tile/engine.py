@@ -17,6 +17,7 @@ from course.tile.cache import CHECK_L2_BYTES, CHECK_MULTIPROCESSORS, Cache
 from course.tile.canary import require_right_counts
 from course.tile.cell import TileCell, forget, read_cell
 from course.tile.functions import base_function
+from course.tile.heuristics import with_computed
 from course.tile.launch import first_line, launch
 from course.tile.launcher import call
 from course.tile.tensors import uninitialised
@@ -109,7 +110,8 @@ class _Launches:
 
     def make(self, kernel: Any, args: Sequence[Any], grid: Any, named: Mapping[str, Any]) -> None:
         """One launch: compiled for a GPU first, then run and measured."""
-        options = {"num_warps": self.run.warps, **with_tuned(kernel, args, named)}
+        tuned = with_tuned(kernel, args, named)
+        options = {"num_warps": self.run.warps, **with_computed(kernel, args, tuned)}
         resources = self._compiled(kernel, args, options)
         function = base_function(kernel)
         given = bound(function, tuple(args), dict(options))

@@ -15,13 +15,14 @@ from course.faults import KernelFault, Outcome
 from course.tile import compiler, gate
 from course.tile.bounded import Child, DiedError, LateError, Say
 from course.tile.compiler import Source
-from course.tile.functions import code_of
+from course.tile.functions import code_of, names_used
 from course.tile.gate import OTHER_TARGETS, Found
-from course.words import sentence
+from course.words import next_step, sentence
 
 #: A GPU of each compute capability that a learner may have heard of.
 GPUS = {75: "T4", 80: "A100", 90: "H100"}
 _LOWEST_PRIORITY = 19
+_DESCRIPTOR, _ALLOCATOR = "make_tensor_descriptor", "tile_allocator"
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,17 @@ def in_background(label: str, sources: Iterable[Source]) -> None:
         except OSError:
             return  # no child can be made: nothing is found out
     _searches[label] = _Search(asked, child)
+
+
+def lacks_allocator(cell: str, sources: Iterable[Source]) -> str | None:
+    """What a GPU wants beside a kernel that makes descriptors, where the cell does not say it."""
+    if "set_allocator" in cell:
+        return None
+    for source in sources:
+        if _DESCRIPTOR in names_used(source.function):
+            fields = {"kernel": source.function.__name__}
+            return f"{sentence(_ALLOCATOR, fields)} {next_step(_ALLOCATOR, fields)}"
+    return None
 
 
 def pending_findings() -> list[Finding]:

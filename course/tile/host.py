@@ -116,7 +116,12 @@ def _autotuned(on_gpu: Callable[..., Any]) -> Callable[..., Any]:
         if twice:
             kernel = base_function(self).__name__
             raise _refused(
-                kernel, Outcome.DOES_NOT_COMPILE, "tile_tuned_twice", name=twice[0], kernel=kernel
+                kernel,
+                Outcome.DOES_NOT_COMPILE,
+                "tile_tuned_twice",
+                name=twice[0],
+                kernel=kernel,
+                wrapper="@triton.autotune",
             )
         if config.pre_hook is not None:
             config.pre_hook({**self.nargs, **named, **config.all_kwargs()})

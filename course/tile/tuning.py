@@ -82,6 +82,7 @@ def with_tuned(kernel: Any, args: Sequence[Any], named: Mapping[str, Any]) -> di
                 None,
                 name=name,
                 kernel=kernel.__name__,
+                wrapper="@triton.autotune",
             )
     return {**tuned, **named}
 

@@ -21,7 +21,8 @@ TILE: dict[str, tuple[str, str]] = {
     ),
     "tile_decorator": (
         "{construct} is no decorator that a check takes.",
-        "Write `@triton.jit` alone, or `@triton.autotune(configs=[...], key=[...])` above it.",
+        "Write `@triton.jit` alone, or above it `@triton.heuristics({...})`, and above that "
+        "`@triton.autotune(configs=[...], key=[...])`.",
     ),
     "tile_autotune": (
         "`{construct}` cannot be read: of `@triton.autotune` a check takes `configs`, each of them "
@@ -30,9 +31,16 @@ TILE: dict[str, tuple[str, str]] = {
         "dict: the check takes the first configuration, and times none.",
     ),
     "tile_heuristics": (
-        "`@triton.heuristics` computes constants by functions of its own, and a check runs none.",
-        "Work out the constant in the launcher, and pass it by name: `kernel[grid](..., "
-        "EVEN=n % BLOCK == 0)`.",
+        "`{construct}` cannot be read: of `@triton.heuristics` a check takes a dict written out, "
+        "a name and a lambda each, and a lambda works out a number from the launch's arguments.",
+        'Write `"EVEN": lambda args: args["N"] % args["BLOCK"] == 0`, with arithmetic, '
+        "comparisons, `triton.cdiv` and the like; or work it out in the launcher, and "
+        "pass it by name.",
+    ),
+    "tile_heuristics_name": (
+        "`@triton.heuristics` asks for `{name}`, and the launch passes no argument of that name.",
+        "Ask for the kernel's parameters by their names in its `def`; what has a default there is "
+        "not passed.",
     ),
     "tile_tuned_atomics": (
         "`{kernel}` updates memory by atomics, and `@triton.autotune` has several configurations: "
@@ -40,8 +48,9 @@ TILE: dict[str, tuple[str, str]] = {
         "Leave one configuration, or `@triton.jit` alone.",
     ),
     "tile_tuned_twice": (
-        "`{name}` of `{kernel}` comes from `@triton.autotune`, and the launch gives it, too.",
-        "Leave it out of the launch; where the check launches, leave `@triton.autotune` out: "
+        "`{name}` of `{kernel}` comes from `{wrapper}`, and the launch gives it, too|, or "
+        "`{other}` does|.",
+        "Leave it out of the launch; where the check launches, leave `{wrapper}` out: "
         "there is nothing to tune.",
     ),
     "launcher_count": (
@@ -186,6 +195,12 @@ TILE: dict[str, tuple[str, str]] = {
         "On a {gpu} (compute capability {target}) `{kernel}` does not fit: a program needs {bytes} "
         "bytes of shared memory, and there are {limit}.",
         "Smaller blocks would run there, too.",
+    ),
+    "tile_allocator": (
+        "On a GPU from compute capability 9.0 on `{kernel}` needs memory for its descriptors, or "
+        'Triton says "no allocator was set".',
+        "Before the launch, once: `triton.set_allocator(lambda size, alignment, stream: "
+        "torch.empty(size, dtype=torch.int8, device='cuda'))`.",
     ),
     "tile_elsewhere_tf32": (
         "On an {gpu} (compute capability {target}) `{kernel}` multiplies float32 as TF32, with a "

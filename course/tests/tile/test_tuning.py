@@ -56,7 +56,7 @@ def test_by_position_it_reads_the_same():
         ('"BLOCK": BLOCK // 2', '"BLOCK": 64, "extern_libs": "x"', "tile_no_parameter", "extern"),
         ("tl.store(out", "tl.atomic_add(out", "tile_tuned_atomics", "would add to the sums"),
         ("@triton.jit", "@triton.heuristics({'BLOCK': lambda a: 64})\n@triton.jit",
-         "tile_heuristics", "pass it by name"),
+         "tile_tuned_twice", "the launch gives it, too, or `@triton.autotune` does"),
         ("@triton.jit", "@staticmethod\n@triton.jit", "tile_decorator", "`@staticmethod`"),
         ("@triton.jit\n", "", "tile_decorator", "is no decorator"),
     ],

@@ -4,8 +4,8 @@ It is walked over its syntax tree and never executed by Python. What it may name
 call stands in `course.tile.launcher.names`; everything else is refused by its name.
 """
 
-from course.tile.launcher.admission import admit
+from course.tile.launcher.admission import admit, admit_expression, admit_value
 from course.tile.launcher.names import Kernel, Ref
-from course.tile.launcher.walker import call
+from course.tile.launcher.walker import call, value_of
 
-__all__ = ["Kernel", "Ref", "admit", "call"]
+__all__ = ["Kernel", "Ref", "admit", "admit_expression", "admit_value", "call", "value_of"]

@@ -11,9 +11,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from course.tile.launcher.names import (
+    ALLOCATIONS,
+    ALLOCATOR,
     ATTRIBUTES,
+    DESCRIPTOR,
     EXCEPTIONS,
     MISSING,
+    NEW_TENSORS,
     Ref,
     Scope,
     is_kernel,
@@ -79,6 +83,30 @@ def admit(function: ast.FunctionDef, scope: Callable[[str], Any] | Mapping[str, 
         _Admission(Scope(scope)).function(function, frozenset())
     except RecursionError:
         raise rejected(function, "launcher_recursion", name=function.name) from None
+
+
+def admit_expression(node: ast.expr, scope: Callable[[str], Any] | Mapping[str, Any]) -> None:
+    """Holds an expression of the cell's top level against the launcher's list.
+
+    Raises:
+        KernelFault: REJECTED, with the line of the first construct that is not listed.
+    """
+    _Admission(Scope(scope)).expression(node)
+
+
+def admit_value(function: ast.Lambda, scope: Callable[[str], Any] | Mapping[str, Any]) -> None:
+    """Holds a lambda of one parameter against the list, less what makes, launches or repeats.
+
+    Raises:
+        KernelFault: REJECTED, with the line of the first construct that is not listed.
+    """
+    arguments = function.args
+    if len(arguments.args) != 1 or arguments.kwonlyargs or arguments.defaults:
+        raise _foreign(function, f"`{text(function)}`", "a lambda of one parameter")
+    try:
+        _Value(Scope(scope)).function_of_one(function)
+    except RecursionError:
+        raise _foreign(function, f"`{text(function)}`", "a shorter one") from None
 
 
 class _Admission:
@@ -304,6 +332,33 @@ class _Admission:
             else:
                 value = None
         return value
+
+
+class _Value(_Admission):
+    """An expression without effects: no function of the cell, no kernel, no new tensor."""
+
+    def function_of_one(self, node: ast.Lambda) -> None:
+        """The lambda itself; none stands in it."""
+        super()._lambda(node)
+
+    def _lambda(self, node: ast.Lambda) -> None:
+        raise _foreign(node, f"`{text(node)}`", "its value, written out")
+
+    def name(self, node: ast.Name) -> Any:
+        return self._computes(node, super().name(node))
+
+    def attribute(self, node: ast.Attribute) -> Any:
+        if node.attr in NEW_TENSORS:
+            raise _foreign(node, f"`{text(node)}`", "a number")
+        return self._computes(node, super().attribute(node))
+
+    def _computes(self, node: ast.expr, found: Any) -> Any:
+        makes = isinstance(found, Ref) and found.path.startswith(
+            (*ALLOCATIONS, DESCRIPTOR, ALLOCATOR)
+        )
+        if makes or is_kernel(found) or isinstance(found, ast.FunctionDef):
+            raise _foreign(node, f"`{text(node)}`", "a number")
+        return found
 
 
 def _dotted(node: ast.expr) -> str:

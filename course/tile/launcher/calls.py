@@ -25,6 +25,7 @@ from course.tile.launcher.frames import (
     shown,
 )
 from course.tile.launcher.names import (
+    ALLOCATOR,
     DESCRIPTOR,
     MISSING,
     NEW_TENSORS,
@@ -159,6 +160,8 @@ class Calls(Expressions):
             return self.tried(node, self.allocator.make, name, arguments, named)
         if path in (DESCRIPTOR, f"{DESCRIPTOR}.from_tensor"):
             return self.tried(node, tensors.descriptor, path == DESCRIPTOR, arguments, named)
+        if path == ALLOCATOR:
+            return self._set_allocator(node, arguments)
         if path == "bool" and len(arguments) == 1:
             return self._true(node.args[0], arguments[0])
         function = FUNCTIONS.get(path)
@@ -169,6 +172,13 @@ class Calls(Expressions):
             raise broken(node, "launcher_value", construct=text(node),
                          detail=f"`{path}` takes its arguments by position here")  # fmt: skip
         return self.tried(node, function, arguments)
+
+    def _set_allocator(self, node: ast.Call, arguments: list[Any]) -> None:
+        """Takes the function, and never calls it: the engine's kernels need no such memory."""
+        functions = [a for a in arguments if isinstance(a, Closure | ast.FunctionDef)]
+        if len(arguments) != 1 or not functions:
+            raise broken(node, "launcher_value", construct=text(node),
+                         detail="it takes one function, of size, alignment and stream")  # fmt: skip
 
     def _method(
         self, node: ast.Call, method: tensors.Method, arguments: list[Any], named: dict[str, Any]
@@ -190,8 +200,8 @@ class Calls(Expressions):
     def grid(self, node: ast.Subscript, grid: Any) -> Any:
         """A grid as `launch` takes it: numbers, or a function of the arguments."""
         if isinstance(grid, Closure):
-            return lambda meta: self._sized(
-                node, self.apply(node, grid.node, [_meta(meta)], {}, grid.frame)
+            return lambda given: self._sized(
+                node, self.apply(node, grid.node, [meta(given, "tile_grid_name")], {}, grid.frame)
             )
         return self._sized(node, grid)
 
@@ -242,9 +252,10 @@ class Calls(Expressions):
                 raise rejected(keyword.value, "launcher_option", name=name)
 
 
-def _meta(given: Mapping[str, Any]) -> Meta:
+def meta(given: Mapping[str, Any], lacking: str) -> Meta:
+    """A launch's arguments; `lacking` is the message where one is asked for that is not there."""
     values = {name: v if isinstance(v, torch.Tensor) else listed(v) for name, v in given.items()}
-    return Meta({name: value for name, value in values.items() if value is not MISSING})
+    return Meta({name: v for name, v in values.items() if v is not MISSING}, lacking)
 
 
 def _named(node: ast.Call, named: dict[str, Any]) -> list[tuple[ast.expr, Any]]:

@@ -167,7 +167,7 @@ class Expressions:
             return self.tried(node, tensors.sliced, owner, index)
         if isinstance(owner, Meta):
             if not isinstance(index, str) or index not in owner.values:
-                raise rejected(node, "tile_grid_name", name=shown(index))
+                raise rejected(node, owner.lacking, name=shown(index))
             return owner.values[index]
         if isinstance(owner, tuple | list) and isinstance(index, slice):
             return self.tried(node, _items, owner, index)

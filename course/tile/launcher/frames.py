@@ -43,9 +43,14 @@ class Configured:
 
 @dataclass(frozen=True, eq=False)
 class Meta:
-    """What a grid's function gets: the launch's arguments by name."""
+    """What a grid's function gets, and a heuristic's: the launch's arguments by name.
+
+    Attributes:
+        lacking: the message where one is asked for that is not there.
+    """
 
     values: dict[str, Any]
+    lacking: str
 
 
 @dataclass

@@ -90,6 +90,8 @@ MATH_FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 MATH_CONSTANTS = {f"math.{name}": getattr(math, name) for name in ("pi", "e", "inf", "nan")}
 DESCRIPTOR = "tensor_descriptor.TensorDescriptor"
+#: Gives Triton's runtime memory on a GPU, where a kernel makes descriptors; here nobody asks.
+ALLOCATOR = "triton.set_allocator"
 PATHS = frozenset(
     {
         *MODULES.values(),
@@ -98,7 +100,7 @@ PATHS = frozenset(
         *MATH_CONSTANTS,
         *(f"torch.{name}" for name in TORCH_DTYPES),
         *(f"tl.{name}" for name in TL_DTYPES),
-        *("triton.cdiv", "triton.next_power_of_2"),
+        *("triton.cdiv", "triton.next_power_of_2", ALLOCATOR),
         *(DESCRIPTOR, f"{DESCRIPTOR}.from_tensor"),
     }
 )
@@ -111,6 +113,7 @@ _OBJECTS: dict[str, Any] = {
     "tensor_descriptor": sys.modules["triton.tools.tensor_descriptor"],
     "triton.cdiv": triton.cdiv,
     "triton.next_power_of_2": triton.next_power_of_2,
+    ALLOCATOR: triton.set_allocator,
     DESCRIPTOR: TensorDescriptor,
     **{path: getattr(torch, path.partition(".")[2]) for path in ALLOCATIONS},
     **MATH_FUNCTIONS,

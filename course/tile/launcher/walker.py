@@ -10,7 +10,7 @@ import torch
 
 from course.faults import KernelFault, Outcome
 from course.tile.launcher import tensors
-from course.tile.launcher.calls import Calls, Launch
+from course.tile.launcher.calls import Calls, Launch, meta
 from course.tile.launcher.frames import Break, Closure, Continue, Frame, Return
 from course.tile.launcher.names import EXCEPTIONS, Scope, broken, rejected, text
 from course.tile.launcher.numbers import kind
@@ -52,6 +52,31 @@ def call(
     except KernelFault as fault:
         fault.line = fault.line or walker.left_at
         raise
+
+
+def value_of(
+    function: ast.Lambda,
+    scope: Callable[[str], Any] | Mapping[str, Any],
+    given: Mapping[str, Any],
+) -> Any:
+    """Walks an expression over a launch's arguments: ``lambda args: args["N"] > 0``.
+
+    Args:
+        given: the arguments by name.
+
+    Raises:
+        KernelFault: where it has no value, or asks for what is not given.
+    """
+
+    def refused(*launch: Any) -> NoReturn:
+        raise rejected(function, "tile_heuristics", construct=text(function))
+
+    walker = _Launcher(Scope(scope), refused, STEP_LIMIT)
+    arguments = [meta(given, "tile_heuristics_name")]
+    try:
+        return walker.apply(function, function, arguments, {}, None)
+    except RecursionError:
+        raise rejected(function, "launcher_recursion", name="lambda") from None
 
 
 class _Launcher(Calls):
