@@ -20,7 +20,7 @@ help:
 	@echo "make mutate      small mistakes in every solution: do the graders see them?"
 	@echo "make bench       the engine beside Numba's simulator, and what grading costs"
 	@echo "make stock-nbgrader  the exploits against nbgrader as it comes"
-	@echo "make triton-versions  the Triton half on Triton 3.6, the pinned one and 3.9"
+	@echo "make triton-versions  the Triton half on Triton 3.6, the pinned one, 3.8 and 3.9"
 	@echo "make new NAME=x  the files of a new exercise (LESSON=threads adds it to that lesson)"
 	@echo "make test-slow   the tests that 'make test' leaves out"
 	@echo "make venv        set-up alone (PYTHON=/path/to/python3.12 chooses the Python)"

@@ -205,14 +205,17 @@ def verdict(cell: str):
     return found
 
 
-#: What Triton takes from 3.9 on, so that there it is told otherwise.
-TAKEN_FROM_3_9 = {
-    *("no brackets around comparisons", "a sum in float16", "a number for a condition")
+#: From which Triton on something is taken, so that there it is told otherwise.
+TAKEN_FROM = {
+    "a sum in float16": (3, 8),
+    "no brackets around comparisons": (3, 9),
+    "a number for a condition": (3, 9),
 }
-LATER = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 9)
+MINOR = tuple(map(int, triton.__version__.split(".")[:2]))
+REFUSED = sorted(what for what in ATTEMPTS if MINOR < TAKEN_FROM.get(what, (4,)))
 
 
-@pytest.mark.parametrize("what", sorted(ATTEMPTS.keys() - (TAKEN_FROM_3_9 if LATER else set())))
+@pytest.mark.parametrize("what", REFUSED)
 def test_a_first_attempt_is_told_what_is_wrong_and_what_to_do(what):
     cell, old, new, line, said, step = ATTEMPTS[what]
     assert old in cell
