@@ -9,8 +9,8 @@ _FAR_BELOW = {"q": uniform(5.0, 6.0), "k": uniform(-6.0, -5.0)}
 
 _ONE_QUERY = (
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
-    Draws(H=between(2, 4), N=between(2, 70), D=choice(32, 64), GAP=between(1, 9)),
-    Draws(H=2, N=between(270, 700), D=choice(32, 128), GAP=choice(0, 8, 16), dtypes=HALF),
+    Draws(H=between(2, 4), N=between(2, 70), D=choice(16, 32, 64, 128), GAP=between(1, 9)),
+    Draws(H=2, N=between(270, 700), D=choice(16, 32, 64, 128), GAP=choice(0, 8, 16), dtypes=HALF),
     Draws(H=2, N=between(500, 900), D=choice(32, 64), GAP=0, draws=FAR_APART),
     Draws(H=2, N=between(20, 150), D=32, GAP=0, draws=_FAR_BELOW),
     Draws(H=1, N=between(1300, 1800), D=32, GAP=0, dtypes=HALF, draws=ONE_SIGN),
@@ -18,8 +18,8 @@ _ONE_QUERY = (
 
 _TILED = (
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
-    Draws(H=between(2, 3), N=between(17, 90), D=choice(16, 32), GAP=between(1, 9)),
-    Draws(H=2, N=between(129, 190), D=choice(32, 64), GAP=choice(8, 16), dtypes=HALF),
+    Draws(H=between(2, 3), N=between(17, 90), D=choice(16, 32, 64), GAP=between(1, 9)),
+    Draws(H=2, N=between(129, 190), D=choice(16, 32, 64, 128), GAP=choice(8, 16), dtypes=HALF),
     Draws(H=1, N=between(200, 300), D=32, GAP=0, draws=FAR_APART),
     Draws(H=1, N=between(20, 150), D=32, GAP=0, draws=_FAR_BELOW),
     Draws(H=1, N=between(1024, 1060), D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN),
@@ -47,6 +47,7 @@ HIDDEN = {
     ),
     "flash_causal": (
         *_TILED,
+        Draws(H=1, N=between(100, 200), D=64, GAP=8, dtypes=HALF, draws=HUGE),
         Draws(traffic=True, H=1, N=multiples(128, 384, 640), D=64, GAP=0, dtypes=HALF),
         Draws(traffic=True, H=between(1, 2), N=multiples(128, 256, 512), D=32, GAP=0),
     ),
@@ -54,14 +55,23 @@ HIDDEN = {
         *_ONE_QUERY,
         # no power of two of chunks: the greatest score of one that does not exist is not 0
         Draws(H=1, N=between(1290, 1500), D=32, GAP=0, draws=_FAR_BELOW),
+        Draws(H=1, N=between(100, 200), D=64, GAP=8, dtypes=HALF, draws=HUGE),
         Draws(traffic=True, H=1, N=multiples(512, 16384, 20480), D=64, GAP=0, dtypes=HALF),
     ),
     "flash_gqa": (
         Draws(G=between(1, 3), R=between(1, 4), N=1, D=choice(16, 32), GAP=0),
-        Draws(G=2, R=between(3, 7), N=between(17, 70), D=choice(16, 32), GAP=between(1, 9)),
-        Draws(G=2, R=choice(1, 4, 12), N=between(129, 300), D=64, GAP=8, dtypes=HALF),
+        Draws(G=2, R=between(3, 7), N=between(17, 70), D=choice(16, 32, 64), GAP=between(1, 9)),
+        Draws(
+            G=2,
+            R=choice(1, 4, 12),
+            N=between(129, 300),
+            D=choice(16, 32, 64, 128),
+            GAP=8,
+            dtypes=HALF,
+        ),
         Draws(G=2, R=between(2, 7), N=between(300, 500), D=32, GAP=0, draws=UNEVEN),
         Draws(G=1, R=between(2, 7), N=between(20, 150), D=32, GAP=0, draws=_FAR_BELOW),
+        Draws(G=1, R=between(2, 7), N=between(100, 200), D=64, GAP=8, dtypes=HALF, draws=HUGE),
         Draws(
             G=1, R=between(17, 30), N=between(1024, 1100), D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN
         ),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from autograder.hidden import Draws, between, choice, multiples
+from course.draws import Draw
 from course.exercises.attention_backward import (
     FAR_ABOVE,
     FAR_APART,
@@ -11,31 +12,37 @@ from course.exercises.attention_backward import (
     HALF_KV,
     HALF_Q,
     HALF_ROWS,
+    ONE_SIGN,
+    TURNING_KEYS,
+    TURNING_QUERIES,
     spread,
 )
 
 
-def _tiled(half: Mapping[str, str]) -> tuple[Draws, ...]:
-    """Ranges of an exercise whose float16 arrays are `half`."""
+def _tiled(half: Mapping[str, str], beyond: Mapping[str, Draw]) -> tuple[Draws, ...]:
+    """Ranges of an exercise whose float16 arrays are `half`; `beyond`: sums that float16 cannot."""
     return (
         Draws(H=between(1, 3), N=1, D=16, causal=0, dtypes=half),
-        Draws(H=2, N=between(33, 47), D=16, causal=0, draws=FAR_BELOW),
+        Draws(H=2, N=between(33, 47), D=choice(16, 32), causal=0, draws=FAR_BELOW),
         Draws(H=1, N=between(65, 120), D=16, causal=0, draws=FAR_ABOVE),
+        # float16 rounds such a score by up to 1 / 32, and its weight by 3 %
+        Draws(H=1, N=between(20, 31), D=64, causal=1, dtypes=half, draws=FAR_ABOVE),
         # a last tile of one row: a loop that ends one row early leaves it out
         Draws(H=1, N=choice(65, 129), D=16, causal=choice(0, 1), dtypes=half),
-        Draws(H=2, N=between(129, 190), D=choice(32, 64), causal=choice(0, 1), dtypes=half),
+        Draws(H=2, N=between(129, 190), D=choice(16, 32, 64), causal=choice(0, 1), dtypes=half),
         Draws(H=1, N=between(65, 120), D=64, causal=1, dtypes=half, draws=FAR_APART),
+        Draws(H=1, N=choice(128, 144), D=64, causal=0, dtypes=half, draws=beyond),
         Draws(traffic=True, H=2, N=multiples(64, 256, 320), D=64, causal=0, dtypes=half),
         Draws(traffic=True, H=2, N=multiples(64, 256, 384), D=64, causal=1, dtypes=half),
     )
 
 
 HIDDEN = {
-    "flash_lse": _tiled(HALF),
+    "flash_lse": _tiled(HALF, ONE_SIGN),
     "flash_delta": (
         Draws(H=between(1, 3), N=1, D=choice(16, 32)),
-        Draws(H=between(2, 4), N=between(17, 90), D=choice(16, 32)),
-        Draws(H=2, N=between(65, 150), D=64, dtypes=HALF_ROWS),
+        Draws(H=between(2, 4), N=between(17, 90), D=choice(16, 32, 64)),
+        Draws(H=2, N=between(65, 150), D=choice(16, 32, 64), dtypes=HALF_ROWS),
         Draws(
             H=1,
             N=between(30, 90),
@@ -46,6 +53,6 @@ HIDDEN = {
         Draws(traffic=True, H=between(1, 3), N=multiples(64, 192, 640), D=32),
         Draws(traffic=True, H=2, N=multiples(64, 256, 640), D=64, dtypes=HALF_ROWS),
     ),
-    "flash_dkdv": _tiled(HALF_KV),
-    "flash_dq": _tiled(HALF_Q),
+    "flash_dkdv": _tiled(HALF_KV, TURNING_QUERIES),
+    "flash_dq": _tiled(HALF_Q, TURNING_KEYS),
 }

@@ -3,12 +3,14 @@
 from autograder.hidden import Draws, between, choice, multiples
 from course.draws import integers
 from course.exercises.norms import (
+    LARGE_GRADIENTS,
     LARGE_LOGITS,
     NEAR_16,
     NEAR_300,
     SHIFTED,
     TINY,
     WIDE,
+    WIDE_LOGITS,
     ascending,
     halves,
     masked_start,
@@ -54,6 +56,13 @@ HIDDEN = {
             dtypes={"logits": choice("float16", "float32")},
             draws={"logits": LARGE_LOGITS, "targets": integers(0, 1100)},
         ),
+        Draws(
+            M=between(2, 6),
+            V=between(100, 1000),
+            PAD=between(1, 8),
+            dtypes={"logits": "float16"},
+            draws={"logits": WIDE_LOGITS, "targets": integers(0, 100)},
+        ),
         # exp of every logit is 0, if the greatest so far begins at 0
         Draws(
             M=between(2, 6),
@@ -94,7 +103,12 @@ HIDDEN = {
         Draws(M=choice(9, 11, 19, 21, 35), D=_SHORT),
         Draws(M=between(2, 7), D=_MIDDLE, draws={"x": TINY}),
         Draws(M=between(9, 14), D=_LONG, dtypes=_BACKWARD, draws={"x": NEAR_16}),
-        Draws(M=between(9, 14), D=_LONG, dtypes=_BACKWARD, draws={"x": NEAR_300}),
+        Draws(
+            M=between(9, 14),
+            D=_LONG,
+            dtypes=_BACKWARD,
+            draws={"x": NEAR_300, "dy": LARGE_GRADIENTS},
+        ),
         Draws(traffic=True, M=multiples(16, 32, 64), D=multiples(256, 256, 1024)),
         Draws(traffic=True, M=multiples(16, 32, 64), D=multiples(256, 512, 1024), dtypes=_BACKWARD),
     ),

@@ -1415,7 +1415,7 @@ def flash_forward(q, k, v):
 
 
 # %% flash_forward float16_accumulator -> WRONG_ANSWER
-# The accumulator has the inputs' type: a thousand values near 100 are more than float16 holds.
+# The accumulator has the inputs' type: sixteen values near 6,000 are more than float16 holds.
 import torch
 import triton
 import triton.language as tl
@@ -3002,6 +3002,113 @@ def flash_causal(q, k, v):
     return out
 
 
+# %% flash_causal float16_accumulator -> WRONG_ANSWER
+# The accumulator has the inputs' type: sixteen values near 6,000 are more than float16 holds.
+import torch
+import triton
+import triton.language as tl
+
+BR = 64
+BC = 32
+
+
+@triton.jit
+def attend_causal(
+    q, k, v, out, N, head_stride, row_stride, D: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr
+):
+    head = tl.program_id(1)
+    q += head * head_stride
+    k += head * head_stride
+    v += head * head_stride
+    d = tl.arange(0, D)
+    first = tl.program_id(0) * BR
+    rows = first + tl.arange(0, BR)
+    asked = rows[:, None] < N
+    queries = tl.load(q + rows[:, None] * row_stride + d, mask=asked, other=0.0)
+    m = tl.full((BR,), float("-inf"), tl.float32)
+    total = tl.zeros((BR,), tl.float32)
+    acc = tl.zeros((BR, D), v.dtype.element_ty)
+    for start in range(0, min(first + BR, N), BC):
+        columns = start + tl.arange(0, BC)
+        place = columns[:, None] * row_stride + d
+        there = columns[:, None] < N
+        keys = tl.load(k + place, mask=there, other=0.0)
+        values = tl.load(v + place, mask=there, other=0.0)
+        scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * D**-0.5
+        scores = tl.where(columns <= rows[:, None], scores, float("-inf"))
+        m_new = tl.maximum(m, tl.max(scores, 1))
+        rescale = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new[:, None])
+        total = total * rescale + tl.sum(weights, 1)
+        products = tl.dot(weights.to(values.dtype), values, input_precision="ieee")
+        acc = (acc * rescale[:, None] + products).to(acc.dtype)
+        m = m_new
+    place = (head * N + rows[:, None]) * D + d
+    tl.store(out + place, acc / total[:, None], mask=asked)
+
+
+def flash_causal(q, k, v):
+    H, N, D = q.shape
+    out = torch.empty((H, N, D), device=q.device, dtype=q.dtype)
+    grid = (triton.cdiv(N, BR), H)
+    attend_causal[grid](q, k, v, out, N, q.stride(0), q.stride(1), D=D, BR=BR, BC=BC, num_warps=8)
+    return out
+
+
+# %% flash_causal float16_scores -> WRONG_ANSWER
+# The products of queries and keys in the inputs' type: a hundred thousand overflows.
+import torch
+import triton
+import triton.language as tl
+
+BR = 64
+BC = 32
+
+
+@triton.jit
+def attend_causal(
+    q, k, v, out, N, head_stride, row_stride, D: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr
+):
+    head = tl.program_id(1)
+    q += head * head_stride
+    k += head * head_stride
+    v += head * head_stride
+    d = tl.arange(0, D)
+    first = tl.program_id(0) * BR
+    rows = first + tl.arange(0, BR)
+    asked = rows[:, None] < N
+    queries = tl.load(q + rows[:, None] * row_stride + d, mask=asked, other=0.0)
+    m = tl.full((BR,), float("-inf"), tl.float32)
+    total = tl.zeros((BR,), tl.float32)
+    acc = tl.zeros((BR, D), tl.float32)
+    for start in range(0, min(first + BR, N), BC):
+        columns = start + tl.arange(0, BC)
+        place = columns[:, None] * row_stride + d
+        there = columns[:, None] < N
+        keys = tl.load(k + place, mask=there, other=0.0)
+        values = tl.load(v + place, mask=there, other=0.0)
+        scores = tl.dot(queries, tl.trans(keys), input_precision="ieee").to(v.dtype.element_ty)
+        scores = scores.to(tl.float32) * D**-0.5
+        scores = tl.where(columns <= rows[:, None], scores, float("-inf"))
+        m_new = tl.maximum(m, tl.max(scores, 1))
+        rescale = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new[:, None])
+        total = total * rescale + tl.sum(weights, 1)
+        products = tl.dot(weights.to(values.dtype), values, input_precision="ieee")
+        acc = acc * rescale[:, None] + products
+        m = m_new
+    place = (head * N + rows[:, None]) * D + d
+    tl.store(out + place, acc / total[:, None], mask=asked)
+
+
+def flash_causal(q, k, v):
+    H, N, D = q.shape
+    out = torch.empty((H, N, D), device=q.device, dtype=q.dtype)
+    grid = (triton.cdiv(N, BR), H)
+    attend_causal[grid](q, k, v, out, N, q.stride(0), q.stride(1), D=D, BR=BR, BC=BC, num_warps=8)
+    return out
+
+
 # %% flash_causal tiles_of_16_queries -> TOO_MUCH_TRAFFIC
 # Nothing of the future is loaded, and the past is loaded for every 16 queries.
 import torch
@@ -3909,6 +4016,172 @@ def flash_decode(q, k, v):
     return out
 
 
+# %% flash_decode float16_accumulator -> WRONG_ANSWER
+# A chunk's accumulator has the inputs' type: sixteen values near 6,000 are more than it holds.
+import torch
+import triton
+import triton.language as tl
+
+CHUNK = 256
+BC = 64
+
+
+@triton.jit
+def attend_chunk(
+    q,
+    k,
+    v,
+    parts,
+    greatest,
+    totals,
+    N,
+    head_stride,
+    row_stride,
+    D: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BC: tl.constexpr,
+):
+    chunk = tl.program_id(0)
+    head = tl.program_id(1)
+    d = tl.arange(0, D)
+    query = tl.load(q + head * D + d).to(tl.float32)
+    m = float("-inf")
+    total = 0.0
+    acc = tl.zeros((D,), v.dtype.element_ty)
+    first = chunk * CHUNK
+    for start in range(first, min(first + CHUNK, N), BC):
+        rows = start + tl.arange(0, BC)
+        inside = rows < N
+        place = head * head_stride + rows[:, None] * row_stride + d
+        keys = tl.load(k + place, mask=inside[:, None], other=0.0).to(tl.float32)
+        values = tl.load(v + place, mask=inside[:, None], other=0.0).to(tl.float32)
+        scores = tl.sum(query * keys, 1) * D**-0.5
+        scores = tl.where(inside, scores, float("-inf"))
+        m_new = tl.maximum(m, tl.max(scores, 0))
+        rescale = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new)
+        total = total * rescale + tl.sum(weights, 0)
+        acc = (acc * rescale + tl.sum(weights[:, None] * values, 0)).to(acc.dtype)
+        m = m_new
+    part = head * tl.num_programs(0) + chunk
+    tl.store(parts + part * D + d, acc)
+    tl.store(greatest + part, m)
+    tl.store(totals + part, total)
+
+
+@triton.jit
+def combine(parts, greatest, totals, out, chunks, D: tl.constexpr, CHUNKS: tl.constexpr):
+    head = tl.program_id(0)
+    d = tl.arange(0, D)
+    chunk = tl.arange(0, CHUNKS)
+    inside = chunk < chunks
+    part = head * chunks + chunk
+    m = tl.load(greatest + part, mask=inside, other=float("-inf"))
+    rescale = tl.exp(m - tl.max(m, 0))
+    total = tl.sum(rescale * tl.load(totals + part, mask=inside, other=0.0), 0)
+    acc = tl.load(parts + part[:, None] * D + d, mask=inside[:, None], other=0.0)
+    tl.store(out + head * D + d, tl.sum(rescale[:, None] * acc, 0) / total)
+
+
+def flash_decode(q, k, v):
+    H, N, D = k.shape
+    chunks = triton.cdiv(N, CHUNK)
+    parts = torch.empty((H, chunks, D), device=q.device, dtype=torch.float32)
+    greatest = torch.empty((H, chunks), device=q.device, dtype=torch.float32)
+    totals = torch.empty((H, chunks), device=q.device, dtype=torch.float32)
+    out = torch.empty((H, D), device=q.device, dtype=q.dtype)
+    head, row = k.stride(0), k.stride(1)
+    attend_chunk[(chunks, H)](
+        q, k, v, parts, greatest, totals, N, head, row, D=D, CHUNK=CHUNK, BC=BC
+    )
+    most = triton.next_power_of_2(chunks)
+    combine[(H,)](parts, greatest, totals, out, chunks, D=D, CHUNKS=most)
+    return out
+
+
+# %% flash_decode float16_scores -> WRONG_ANSWER
+# Queries and keys are multiplied in the inputs' type: a hundred thousand overflows.
+import torch
+import triton
+import triton.language as tl
+
+CHUNK = 256
+BC = 64
+
+
+@triton.jit
+def attend_chunk(
+    q,
+    k,
+    v,
+    parts,
+    greatest,
+    totals,
+    N,
+    head_stride,
+    row_stride,
+    D: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BC: tl.constexpr,
+):
+    chunk = tl.program_id(0)
+    head = tl.program_id(1)
+    d = tl.arange(0, D)
+    query = tl.load(q + head * D + d).to(tl.float32)
+    m = float("-inf")
+    total = 0.0
+    acc = tl.zeros((D,), tl.float32)
+    first = chunk * CHUNK
+    for start in range(first, min(first + CHUNK, N), BC):
+        rows = start + tl.arange(0, BC)
+        inside = rows < N
+        place = head * head_stride + rows[:, None] * row_stride + d
+        keys = tl.load(k + place, mask=inside[:, None], other=0.0).to(tl.float32)
+        values = tl.load(v + place, mask=inside[:, None], other=0.0).to(tl.float32)
+        scores = tl.sum((query * keys).to(v.dtype.element_ty), 1).to(tl.float32) * D**-0.5
+        scores = tl.where(inside, scores, float("-inf"))
+        m_new = tl.maximum(m, tl.max(scores, 0))
+        rescale = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new)
+        total = total * rescale + tl.sum(weights, 0)
+        acc = acc * rescale + tl.sum(weights[:, None] * values, 0)
+        m = m_new
+    part = head * tl.num_programs(0) + chunk
+    tl.store(parts + part * D + d, acc)
+    tl.store(greatest + part, m)
+    tl.store(totals + part, total)
+
+
+@triton.jit
+def combine(parts, greatest, totals, out, chunks, D: tl.constexpr, CHUNKS: tl.constexpr):
+    head = tl.program_id(0)
+    d = tl.arange(0, D)
+    chunk = tl.arange(0, CHUNKS)
+    inside = chunk < chunks
+    part = head * chunks + chunk
+    m = tl.load(greatest + part, mask=inside, other=float("-inf"))
+    rescale = tl.exp(m - tl.max(m, 0))
+    total = tl.sum(rescale * tl.load(totals + part, mask=inside, other=0.0), 0)
+    acc = tl.load(parts + part[:, None] * D + d, mask=inside[:, None], other=0.0)
+    tl.store(out + head * D + d, tl.sum(rescale[:, None] * acc, 0) / total)
+
+
+def flash_decode(q, k, v):
+    H, N, D = k.shape
+    chunks = triton.cdiv(N, CHUNK)
+    parts = torch.empty((H, chunks, D), device=q.device, dtype=torch.float32)
+    greatest = torch.empty((H, chunks), device=q.device, dtype=torch.float32)
+    totals = torch.empty((H, chunks), device=q.device, dtype=torch.float32)
+    out = torch.empty((H, D), device=q.device, dtype=q.dtype)
+    head, row = k.stride(0), k.stride(1)
+    attend_chunk[(chunks, H)](
+        q, k, v, parts, greatest, totals, N, head, row, D=D, CHUNK=CHUNK, BC=BC
+    )
+    most = triton.next_power_of_2(chunks)
+    combine[(H,)](parts, greatest, totals, out, chunks, D=D, CHUNKS=most)
+    return out
+
+
 # %% flash_decode added_with_atomics -> WRONG_ANSWER
 # Chunks add to an output of zeros, each divided by its own sum.
 import torch
@@ -4727,6 +5000,105 @@ def attend_group(
         keys = tl.load(k + of_keys, mask=there, other=0.0)
         values = tl.load(v + of_keys, mask=there, other=0.0)
         scores = tl.dot(queries, tl.trans(keys), input_precision="ieee")
+        scores = tl.where(columns < N, scores, float("-inf"))
+        m_new = tl.maximum(m, tl.max(scores, 1))
+        rescale = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new[:, None])
+        total = total * rescale + tl.sum(weights, 1)
+        products = tl.dot(weights.to(values.dtype), values, input_precision="ieee")
+        acc = acc * rescale[:, None] + products
+        m = m_new
+    tl.store(out + place, acc / total[:, None], mask=asked)
+
+
+def flash_gqa(q, k, v):
+    G, N, D = k.shape
+    R = q.shape[0] // G
+    out = torch.empty((G * R, D), device=q.device, dtype=q.dtype)
+    rows = max(16, triton.next_power_of_2(R))
+    attend_group[(G,)](q, k, v, out, N, R, k.stride(0), k.stride(1), D=D, BR=rows, BC=BC)
+    return out
+
+
+# %% flash_gqa float16_accumulator -> WRONG_ANSWER
+# The accumulator has the inputs' type: sixteen values near 6,000 are more than float16 holds.
+import torch
+import triton
+import triton.language as tl
+
+BC = 32
+
+
+@triton.jit
+def attend_group(
+    q, k, v, out, N, R, head_stride, row_stride, D: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr
+):
+    group = tl.program_id(0)
+    d = tl.arange(0, D)
+    row = tl.arange(0, BR)[:, None]
+    asked = row < R
+    place = (group * R + row) * D + d
+    queries = tl.load(q + place, mask=asked, other=0.0)
+    m = tl.full((BR,), float("-inf"), tl.float32)
+    total = tl.zeros((BR,), tl.float32)
+    acc = tl.zeros((BR, D), v.dtype.element_ty)
+    for start in range(0, N, BC):
+        columns = start + tl.arange(0, BC)
+        there = columns[:, None] < N
+        of_keys = group * head_stride + columns[:, None] * row_stride + d
+        keys = tl.load(k + of_keys, mask=there, other=0.0)
+        values = tl.load(v + of_keys, mask=there, other=0.0)
+        scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * D**-0.5
+        scores = tl.where(columns < N, scores, float("-inf"))
+        m_new = tl.maximum(m, tl.max(scores, 1))
+        rescale = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new[:, None])
+        total = total * rescale + tl.sum(weights, 1)
+        products = tl.dot(weights.to(values.dtype), values, input_precision="ieee")
+        acc = (acc * rescale[:, None] + products).to(acc.dtype)
+        m = m_new
+    tl.store(out + place, acc / total[:, None], mask=asked)
+
+
+def flash_gqa(q, k, v):
+    G, N, D = k.shape
+    R = q.shape[0] // G
+    out = torch.empty((G * R, D), device=q.device, dtype=q.dtype)
+    rows = max(16, triton.next_power_of_2(R))
+    attend_group[(G,)](q, k, v, out, N, R, k.stride(0), k.stride(1), D=D, BR=rows, BC=BC)
+    return out
+
+
+# %% flash_gqa float16_scores -> WRONG_ANSWER
+# The products of queries and keys in the inputs' type: a hundred thousand overflows.
+import torch
+import triton
+import triton.language as tl
+
+BC = 32
+
+
+@triton.jit
+def attend_group(
+    q, k, v, out, N, R, head_stride, row_stride, D: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr
+):
+    group = tl.program_id(0)
+    d = tl.arange(0, D)
+    row = tl.arange(0, BR)[:, None]
+    asked = row < R
+    place = (group * R + row) * D + d
+    queries = tl.load(q + place, mask=asked, other=0.0)
+    m = tl.full((BR,), float("-inf"), tl.float32)
+    total = tl.zeros((BR,), tl.float32)
+    acc = tl.zeros((BR, D), tl.float32)
+    for start in range(0, N, BC):
+        columns = start + tl.arange(0, BC)
+        there = columns[:, None] < N
+        of_keys = group * head_stride + columns[:, None] * row_stride + d
+        keys = tl.load(k + of_keys, mask=there, other=0.0)
+        values = tl.load(v + of_keys, mask=there, other=0.0)
+        scores = tl.dot(queries, tl.trans(keys), input_precision="ieee").to(v.dtype.element_ty)
+        scores = scores.to(tl.float32) * D**-0.5
         scores = tl.where(columns < N, scores, float("-inf"))
         m_new = tl.maximum(m, tl.max(scores, 1))
         rescale = tl.exp(m - m_new)

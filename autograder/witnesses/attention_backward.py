@@ -577,6 +577,71 @@ def flash_lse(q, k, v, causal):
     return out, lse
 
 
+# %% flash_lse float16_accumulator -> WRONG_ANSWER
+# The accumulator has the inputs' type: sixteen values near 6,000 are more than float16 holds.
+import torch
+import triton
+import triton.language as tl
+
+BR = 64
+BC = 32
+
+
+@triton.jit
+def forward(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    out_ptr,
+    lse_ptr,
+    N,
+    scale,
+    D: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    BR: tl.constexpr,
+    BC: tl.constexpr,
+):
+    head = tl.program_id(1).to(tl.int64)
+    first = tl.program_id(0) * BR
+    rows = first + tl.arange(0, BR)
+    depth = tl.arange(0, D)
+    own = head * N * D + rows[:, None] * D + depth[None, :]
+    inside = rows[:, None] < N
+    q = tl.load(q_ptr + own, mask=inside, other=0.0)
+    m = tl.full((BR,), -float("inf"), tl.float32)
+    total = tl.zeros((BR,), tl.float32)
+    acc = tl.zeros((BR, D), v_ptr.dtype.element_ty)
+    end = tl.minimum(first + BR, N) if CAUSAL else N
+    for start in range(0, end, BC):
+        keys = start + tl.arange(0, BC)
+        there = head * N * D + keys[:, None] * D + depth[None, :]
+        k = tl.load(k_ptr + there, mask=keys[:, None] < N, other=0.0)
+        v = tl.load(v_ptr + there, mask=keys[:, None] < N, other=0.0)
+        s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
+        seen = keys[None, :] < N
+        if CAUSAL:
+            seen = seen & (keys[None, :] <= rows[:, None])
+        s = tl.where(seen, s, -float("inf"))
+        m_new = tl.maximum(m, tl.max(s, 1))
+        p = tl.exp(s - m_new[:, None])
+        rescale = tl.exp(m - m_new)
+        total = total * rescale + tl.sum(p, 1)
+        acc = (acc * rescale[:, None]).to(acc.dtype)
+        acc += tl.dot(p.to(v.dtype), v, input_precision="ieee").to(acc.dtype)
+        m = m_new
+    tl.store(out_ptr + own, acc / total[:, None], mask=inside)
+    tl.store(lse_ptr + head * N + rows, m + tl.log(total), mask=rows < N)
+
+
+def flash_lse(q, k, v, causal):
+    H, N, D = q.shape
+    out = torch.empty_like(q)
+    lse = torch.empty((H, N), device=q.device, dtype=torch.float32)
+    grid = (triton.cdiv(N, BR), H)
+    forward[grid](q, k, v, out, lse, N, D**-0.5, D=D, CAUSAL=causal, BR=BR, BC=BC)
+    return out, lse
+
+
 # %% flash_lse a_second_pass_for_lse -> TOO_MUCH_TRAFFIC
 # The forward pass of lesson 10, and then a kernel of its own for lse: K once more.
 import torch
@@ -2735,6 +2800,283 @@ def flash_dkdv(q, k, v, dout, lse, delta, causal):  # -> dk, dv: (H, N, D) each
     return dk, dv
 
 
+# %% flash_dkdv float16_accumulator_of_dv -> WRONG_ANSWER
+# dv is summed up in the inputs' type. On the way it is more than float16 holds, at the end not.
+import torch
+import triton
+import triton.language as tl
+
+BC = 64
+BR = 32
+
+
+@triton.jit
+def backward_keys(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    dout_ptr,
+    lse_ptr,
+    delta_ptr,
+    dk_ptr,
+    dv_ptr,
+    N,
+    scale,
+    D: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    BR: tl.constexpr,
+    BC: tl.constexpr,
+):
+    head = tl.program_id(1).to(tl.int64)
+    first = tl.program_id(0) * BC
+    keys = first + tl.arange(0, BC)
+    depth = tl.arange(0, D)
+    own = head * N * D + keys[:, None] * D + depth[None, :]
+    inside = keys[:, None] < N
+    k = tl.load(k_ptr + own, mask=inside, other=0.0)
+    v = tl.load(v_ptr + own, mask=inside, other=0.0)
+    dk = tl.zeros((BC, D), tl.float32)
+    dv = tl.zeros((BC, D), v_ptr.dtype.element_ty)
+    begin = first // BR * BR if CAUSAL else 0
+    for start in range(begin, N, BR):
+        rows = start + tl.arange(0, BR)
+        there = head * N * D + rows[:, None] * D + depth[None, :]
+        q = tl.load(q_ptr + there, mask=rows[:, None] < N, other=0.0)
+        dout = tl.load(dout_ptr + there, mask=rows[:, None] < N, other=0.0)
+        lse = tl.load(lse_ptr + head * N + rows, mask=rows < N, other=0.0)
+        delta = tl.load(delta_ptr + head * N + rows, mask=rows < N, other=0.0)
+        s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
+        seen = (rows[:, None] < N) & (keys[None, :] < N)
+        if CAUSAL:
+            seen = seen & (keys[None, :] <= rows[:, None])
+        p = tl.where(seen, tl.exp(s - lse[:, None]), 0.0)
+        dv += tl.dot(tl.trans(p).to(dout.dtype), dout, input_precision="ieee").to(dv.dtype)
+        dp = tl.dot(dout, tl.trans(v), input_precision="ieee")
+        ds = p * (dp - delta[:, None])
+        dk += tl.dot(tl.trans(ds).to(q.dtype), q, input_precision="ieee")
+    tl.store(dk_ptr + own, dk * scale, mask=inside)
+    tl.store(dv_ptr + own, dv, mask=inside)
+
+
+def flash_dkdv(q, k, v, dout, lse, delta, causal):
+    H, N, D = q.shape
+    dk = torch.empty_like(k)
+    dv = torch.empty_like(v)
+    grid = (triton.cdiv(N, BC), H)
+    backward_keys[grid](
+        q, k, v, dout, lse, delta, dk, dv, N, D**-0.5, D=D, CAUSAL=causal, BR=BR, BC=BC
+    )
+    return dk, dv
+
+
+# %% flash_dkdv float16_accumulator_of_dk -> WRONG_ANSWER
+# dk is summed up in the inputs' type, with the scale in it already.
+import torch
+import triton
+import triton.language as tl
+
+BC = 64
+BR = 32
+
+
+@triton.jit
+def backward_keys(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    dout_ptr,
+    lse_ptr,
+    delta_ptr,
+    dk_ptr,
+    dv_ptr,
+    N,
+    scale,
+    D: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    BR: tl.constexpr,
+    BC: tl.constexpr,
+):
+    head = tl.program_id(1).to(tl.int64)
+    first = tl.program_id(0) * BC
+    keys = first + tl.arange(0, BC)
+    depth = tl.arange(0, D)
+    own = head * N * D + keys[:, None] * D + depth[None, :]
+    inside = keys[:, None] < N
+    k = tl.load(k_ptr + own, mask=inside, other=0.0)
+    v = tl.load(v_ptr + own, mask=inside, other=0.0)
+    dk = tl.zeros((BC, D), v_ptr.dtype.element_ty)
+    dv = tl.zeros((BC, D), tl.float32)
+    begin = first // BR * BR if CAUSAL else 0
+    for start in range(begin, N, BR):
+        rows = start + tl.arange(0, BR)
+        there = head * N * D + rows[:, None] * D + depth[None, :]
+        q = tl.load(q_ptr + there, mask=rows[:, None] < N, other=0.0)
+        dout = tl.load(dout_ptr + there, mask=rows[:, None] < N, other=0.0)
+        lse = tl.load(lse_ptr + head * N + rows, mask=rows < N, other=0.0)
+        delta = tl.load(delta_ptr + head * N + rows, mask=rows < N, other=0.0)
+        s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
+        seen = (rows[:, None] < N) & (keys[None, :] < N)
+        if CAUSAL:
+            seen = seen & (keys[None, :] <= rows[:, None])
+        p = tl.where(seen, tl.exp(s - lse[:, None]), 0.0)
+        dv += tl.dot(tl.trans(p).to(dout.dtype), dout, input_precision="ieee")
+        dp = tl.dot(dout, tl.trans(v), input_precision="ieee")
+        ds = p * (dp - delta[:, None]) * scale
+        dk += tl.dot(tl.trans(ds).to(q.dtype), q, input_precision="ieee").to(dk.dtype)
+    tl.store(dk_ptr + own, dk, mask=inside)
+    tl.store(dv_ptr + own, dv, mask=inside)
+
+
+def flash_dkdv(q, k, v, dout, lse, delta, causal):
+    H, N, D = q.shape
+    dk = torch.empty_like(k)
+    dv = torch.empty_like(v)
+    grid = (triton.cdiv(N, BC), H)
+    backward_keys[grid](
+        q, k, v, dout, lse, delta, dk, dv, N, D**-0.5, D=D, CAUSAL=causal, BR=BR, BC=BC
+    )
+    return dk, dv
+
+
+# %% flash_dkdv scores_in_float16 -> WRONG_ANSWER
+# Scores in the inputs' type: near 105 float16 has steps of 1 / 16, and exp makes them 6 %.
+import torch
+import triton
+import triton.language as tl
+
+BC = 64
+BR = 32
+
+
+@triton.jit
+def backward_keys(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    dout_ptr,
+    lse_ptr,
+    delta_ptr,
+    dk_ptr,
+    dv_ptr,
+    N,
+    scale,
+    D: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    BR: tl.constexpr,
+    BC: tl.constexpr,
+):
+    head = tl.program_id(1).to(tl.int64)
+    first = tl.program_id(0) * BC
+    keys = first + tl.arange(0, BC)
+    depth = tl.arange(0, D)
+    own = head * N * D + keys[:, None] * D + depth[None, :]
+    inside = keys[:, None] < N
+    k = tl.load(k_ptr + own, mask=inside, other=0.0)
+    v = tl.load(v_ptr + own, mask=inside, other=0.0)
+    dk = tl.zeros((BC, D), tl.float32)
+    dv = tl.zeros((BC, D), tl.float32)
+    begin = first // BR * BR if CAUSAL else 0
+    for start in range(begin, N, BR):
+        rows = start + tl.arange(0, BR)
+        there = head * N * D + rows[:, None] * D + depth[None, :]
+        q = tl.load(q_ptr + there, mask=rows[:, None] < N, other=0.0)
+        dout = tl.load(dout_ptr + there, mask=rows[:, None] < N, other=0.0)
+        lse = tl.load(lse_ptr + head * N + rows, mask=rows < N, other=0.0)
+        delta = tl.load(delta_ptr + head * N + rows, mask=rows < N, other=0.0)
+        s = tl.dot(q, tl.trans(k), input_precision="ieee").to(v_ptr.dtype.element_ty)
+        s = s.to(tl.float32) * scale
+        seen = (rows[:, None] < N) & (keys[None, :] < N)
+        if CAUSAL:
+            seen = seen & (keys[None, :] <= rows[:, None])
+        p = tl.where(seen, tl.exp(s - lse[:, None]), 0.0)
+        dv += tl.dot(tl.trans(p).to(dout.dtype), dout, input_precision="ieee")
+        dp = tl.dot(dout, tl.trans(v), input_precision="ieee")
+        ds = p * (dp - delta[:, None])
+        dk += tl.dot(tl.trans(ds).to(q.dtype), q, input_precision="ieee")
+    tl.store(dk_ptr + own, dk * scale, mask=inside)
+    tl.store(dv_ptr + own, dv, mask=inside)
+
+
+def flash_dkdv(q, k, v, dout, lse, delta, causal):
+    H, N, D = q.shape
+    dk = torch.empty_like(k)
+    dv = torch.empty_like(v)
+    grid = (triton.cdiv(N, BC), H)
+    backward_keys[grid](
+        q, k, v, dout, lse, delta, dk, dv, N, D**-0.5, D=D, CAUSAL=causal, BR=BR, BC=BC
+    )
+    return dk, dv
+
+
+# %% flash_dkdv gradient_of_p_in_float16 -> WRONG_ANSWER
+# The product of dout and v in the inputs' type: it may be more than 65,504.
+import torch
+import triton
+import triton.language as tl
+
+BC = 64
+BR = 32
+
+
+@triton.jit
+def backward_keys(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    dout_ptr,
+    lse_ptr,
+    delta_ptr,
+    dk_ptr,
+    dv_ptr,
+    N,
+    scale,
+    D: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    BR: tl.constexpr,
+    BC: tl.constexpr,
+):
+    head = tl.program_id(1).to(tl.int64)
+    first = tl.program_id(0) * BC
+    keys = first + tl.arange(0, BC)
+    depth = tl.arange(0, D)
+    own = head * N * D + keys[:, None] * D + depth[None, :]
+    inside = keys[:, None] < N
+    k = tl.load(k_ptr + own, mask=inside, other=0.0)
+    v = tl.load(v_ptr + own, mask=inside, other=0.0)
+    dk = tl.zeros((BC, D), tl.float32)
+    dv = tl.zeros((BC, D), tl.float32)
+    begin = first // BR * BR if CAUSAL else 0
+    for start in range(begin, N, BR):
+        rows = start + tl.arange(0, BR)
+        there = head * N * D + rows[:, None] * D + depth[None, :]
+        q = tl.load(q_ptr + there, mask=rows[:, None] < N, other=0.0)
+        dout = tl.load(dout_ptr + there, mask=rows[:, None] < N, other=0.0)
+        lse = tl.load(lse_ptr + head * N + rows, mask=rows < N, other=0.0)
+        delta = tl.load(delta_ptr + head * N + rows, mask=rows < N, other=0.0)
+        s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
+        seen = (rows[:, None] < N) & (keys[None, :] < N)
+        if CAUSAL:
+            seen = seen & (keys[None, :] <= rows[:, None])
+        p = tl.where(seen, tl.exp(s - lse[:, None]), 0.0)
+        dv += tl.dot(tl.trans(p).to(dout.dtype), dout, input_precision="ieee")
+        dp = tl.dot(dout, tl.trans(v), input_precision="ieee").to(v_ptr.dtype.element_ty)
+        ds = p * (dp - delta[:, None])
+        dk += tl.dot(tl.trans(ds).to(q.dtype), q, input_precision="ieee")
+    tl.store(dk_ptr + own, dk * scale, mask=inside)
+    tl.store(dv_ptr + own, dv, mask=inside)
+
+
+def flash_dkdv(q, k, v, dout, lse, delta, causal):
+    H, N, D = q.shape
+    dk = torch.empty_like(k)
+    dv = torch.empty_like(v)
+    grid = (triton.cdiv(N, BC), H)
+    backward_keys[grid](
+        q, k, v, dout, lse, delta, dk, dv, N, D**-0.5, D=D, CAUSAL=causal, BR=BR, BC=BC
+    )
+    return dk, dv
+
+
 # %% flash_dkdv queries_loaded_without_mask -> OUT_OF_BOUNDS
 # The last tile of queries reaches past the end.
 import torch
@@ -4627,6 +4969,134 @@ def backward_queries(
 
 
 def flash_dq(q, k, v, dout, lse, delta, causal):  # -> dq: (H, N, D)
+    H, N, D = q.shape
+    dq = torch.empty_like(q)
+    grid = (triton.cdiv(N, BR), H)
+    backward_queries[grid](
+        q, k, v, dout, lse, delta, dq, N, D**-0.5, D=D, CAUSAL=causal, BR=BR, BC=BC
+    )
+    return dq
+
+
+# %% flash_dq float16_accumulator -> WRONG_ANSWER
+# dq is summed up in the inputs' type. On the way it is more than float16 holds, at the end not.
+import torch
+import triton
+import triton.language as tl
+
+BR = 64
+BC = 32
+
+
+@triton.jit
+def backward_queries(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    dout_ptr,
+    lse_ptr,
+    delta_ptr,
+    dq_ptr,
+    N,
+    scale,
+    D: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    BR: tl.constexpr,
+    BC: tl.constexpr,
+):
+    head = tl.program_id(1).to(tl.int64)
+    first = tl.program_id(0) * BR
+    rows = first + tl.arange(0, BR)
+    depth = tl.arange(0, D)
+    own = head * N * D + rows[:, None] * D + depth[None, :]
+    inside = rows[:, None] < N
+    q = tl.load(q_ptr + own, mask=inside, other=0.0)
+    dout = tl.load(dout_ptr + own, mask=inside, other=0.0)
+    lse = tl.load(lse_ptr + head * N + rows, mask=rows < N, other=0.0)
+    delta = tl.load(delta_ptr + head * N + rows, mask=rows < N, other=0.0)
+    dq = tl.zeros((BR, D), v_ptr.dtype.element_ty)
+    end = tl.minimum(first + BR, N) if CAUSAL else N
+    for start in range(0, end, BC):
+        keys = start + tl.arange(0, BC)
+        there = head * N * D + keys[:, None] * D + depth[None, :]
+        k = tl.load(k_ptr + there, mask=keys[:, None] < N, other=0.0)
+        v = tl.load(v_ptr + there, mask=keys[:, None] < N, other=0.0)
+        s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
+        seen = keys[None, :] < N
+        if CAUSAL:
+            seen = seen & (keys[None, :] <= rows[:, None])
+        p = tl.where(seen, tl.exp(s - lse[:, None]), 0.0)
+        dp = tl.dot(dout, tl.trans(v), input_precision="ieee")
+        ds = p * (dp - delta[:, None]) * scale
+        dq += tl.dot(ds.to(k.dtype), k, input_precision="ieee").to(dq.dtype)
+    tl.store(dq_ptr + own, dq, mask=inside)
+
+
+def flash_dq(q, k, v, dout, lse, delta, causal):
+    H, N, D = q.shape
+    dq = torch.empty_like(q)
+    grid = (triton.cdiv(N, BR), H)
+    backward_queries[grid](
+        q, k, v, dout, lse, delta, dq, N, D**-0.5, D=D, CAUSAL=causal, BR=BR, BC=BC
+    )
+    return dq
+
+
+# %% flash_dq gradient_of_p_in_float16 -> WRONG_ANSWER
+# The product of dout and v in the inputs' type: it may be more than 65,504.
+import torch
+import triton
+import triton.language as tl
+
+BR = 64
+BC = 32
+
+
+@triton.jit
+def backward_queries(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    dout_ptr,
+    lse_ptr,
+    delta_ptr,
+    dq_ptr,
+    N,
+    scale,
+    D: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    BR: tl.constexpr,
+    BC: tl.constexpr,
+):
+    head = tl.program_id(1).to(tl.int64)
+    first = tl.program_id(0) * BR
+    rows = first + tl.arange(0, BR)
+    depth = tl.arange(0, D)
+    own = head * N * D + rows[:, None] * D + depth[None, :]
+    inside = rows[:, None] < N
+    q = tl.load(q_ptr + own, mask=inside, other=0.0)
+    dout = tl.load(dout_ptr + own, mask=inside, other=0.0)
+    lse = tl.load(lse_ptr + head * N + rows, mask=rows < N, other=0.0)
+    delta = tl.load(delta_ptr + head * N + rows, mask=rows < N, other=0.0)
+    dq = tl.zeros((BR, D), tl.float32)
+    end = tl.minimum(first + BR, N) if CAUSAL else N
+    for start in range(0, end, BC):
+        keys = start + tl.arange(0, BC)
+        there = head * N * D + keys[:, None] * D + depth[None, :]
+        k = tl.load(k_ptr + there, mask=keys[:, None] < N, other=0.0)
+        v = tl.load(v_ptr + there, mask=keys[:, None] < N, other=0.0)
+        s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
+        seen = keys[None, :] < N
+        if CAUSAL:
+            seen = seen & (keys[None, :] <= rows[:, None])
+        p = tl.where(seen, tl.exp(s - lse[:, None]), 0.0)
+        dp = tl.dot(dout, tl.trans(v), input_precision="ieee").to(v_ptr.dtype.element_ty)
+        ds = p * (dp - delta[:, None])
+        dq += tl.dot(ds.to(k.dtype), k, input_precision="ieee")
+    tl.store(dq_ptr + own, dq * scale, mask=inside)
+
+
+def flash_dq(q, k, v, dout, lse, delta, causal):
     H, N, D = q.shape
     dq = torch.empty_like(q)
     grid = (triton.cdiv(N, BR), H)

@@ -1427,6 +1427,36 @@ def rmsnorm_backward(
     tl.store(parts_ptr + program * D + columns, dw, mask=inside)
 
 
+# %% rmsnorm_backward dw_in_the_inputs_type -> WRONG_ANSWER
+# The sums along the rows have the inputs' type, which four large gradients overflow.
+import triton
+import triton.language as tl
+
+ROWS = 8
+
+
+@triton.jit
+def rmsnorm_backward(
+    x_ptr, w_ptr, dy_ptr, dx_ptr, parts_ptr, M, D, eps, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
+    program = tl.program_id(0)
+    columns = tl.arange(0, BLOCK)
+    inside = columns < D
+    w = tl.load(w_ptr + columns, mask=inside, other=0.0).to(tl.float32)
+    dw = tl.zeros((BLOCK,), x_ptr.dtype.element_ty)
+    for row in range(program * ROWS, min(program * ROWS + ROWS, M)):
+        at = row * D + columns
+        x = tl.load(x_ptr + at, mask=inside, other=0.0).to(tl.float32)
+        dy = tl.load(dy_ptr + at, mask=inside, other=0.0).to(tl.float32)
+        scale = tl.rsqrt(tl.sum(x * x, axis=0) / D + eps)
+        n = x * scale
+        dn = dy * w
+        dx = scale * (dn - n * (tl.sum(dn * n, axis=0) / D))
+        tl.store(dx_ptr + at, dx, mask=inside)
+        dw = (dw + dy * n).to(dw.dtype)
+    tl.store(parts_ptr + program * D + columns, dw, mask=inside)
+
+
 # %% rmsnorm_backward last_row_only -> WRONG_ANSWER
 # The part of dw is replaced in each step.
 import triton

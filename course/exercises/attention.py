@@ -59,9 +59,9 @@ FAR_APART: dict[str, Draw] = dict.fromkeys(("q", "k"), spread(8.0, ", scores far
 UNEVEN: dict[str, Draw] = {"q": alternating(1.0, 20.0), "k": spread(8.0)}
 #: Products of a query and a key far above 65,504, the most that float16 holds.
 HUGE: dict[str, Draw] = dict.fromkeys(("q", "k"), spread(150.0, ", scores beyond float16"))
-#: Weights nearly equal and values of one sign: the sum before the division passes 65,504 where
-#: there are a thousand keys.
-ONE_SIGN: dict[str, Draw] = {"q": uniform(-0.1, 0.1), "v": uniform(64.0, 128.0)}
+#: Weights nearly equal and values of one sign: before the division, the sum of 16 keys' values
+#: passes 65,504, and so do all that are longer.
+ONE_SIGN: dict[str, Draw] = {"q": uniform(-0.1, 0.1), "v": uniform(4096.0, 8192.0)}
 
 
 def halves(*names: str) -> dict[str, str]:
@@ -351,11 +351,11 @@ flash_forward = KernelExercise(
     task=(
         "out[h] = softmax(q[h] k[h]^T / sqrt(D)) v[h] for H heads, all arrays (H, N, D). A program "
         "computes 64 queries of one head, or more, and passes once over that head's k and v, some "
-        "16 to 128 keys at a time. No score and no weight reaches memory. Inputs are float16 or "
-        "float32, D is 16, 32, 64 or 128, N is anything. Rows of q, k and v are D neighbours but "
-        "may lie further apart; the three have the same strides. Maximum, sums and the output's "
-        "accumulator are float32; tl.dot may take weights in v's dtype. out is contiguous and has "
-        "q's dtype."
+        "16 to 128 keys at a time. No score and no weight reaches memory. Inputs are float16 with "
+        "D = 16, 32, 64 or 128, or float32 with D = 16, 32 or 64; N is anything. Rows of q, k and "
+        "v are D neighbours but may lie further apart; the three have the same strides. Maximum, "
+        "sums and the output's accumulator are float32; tl.dot may take weights in v's dtype. out "
+        "is contiguous and has q's dtype."
     ),
     points=14,
     minutes=90,
@@ -424,7 +424,7 @@ flash_causal = KernelExercise(
     cases=(
         case(H=1, N=1, D=16, GAP=0),
         case(H=2, N=37, D=32, GAP=3),
-        case(H=2, N=100, D=64, GAP=8, dtypes=HALF),
+        case(H=2, N=100, D=64, GAP=8, dtypes=HALF, draws=HUGE),
         case(H=1, N=200, D=32, GAP=0, draws=FAR_APART),
         case(H=1, N=1024, D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN),
         case(True, H=1, N=256, D=32, GAP=0),
@@ -483,7 +483,7 @@ flash_decode = KernelExercise(
     cases=(
         case(H=1, N=1, D=16, GAP=0),
         case(H=2, N=700, D=32, GAP=3),
-        case(H=2, N=1000, D=64, GAP=8, dtypes=HALF),
+        case(H=2, N=1000, D=64, GAP=8, dtypes=HALF, draws=HUGE),
         case(H=2, N=1700, D=32, GAP=0, draws=FAR_APART),
         case(H=1, N=1500, D=32, GAP=0, dtypes=HALF, draws=ONE_SIGN),
         case(True, H=1, N=16384, D=64, GAP=0, dtypes=HALF),
@@ -512,7 +512,7 @@ flash_gqa = KernelExercise(
         "One query for each of H = G * R heads: q and out are (G * R, D). k and v have only G "
         "heads, (G, N, D): query heads g * R to g * R + R - 1 all attend to head g of k and v. "
         "A program takes one g and its R queries, and passes once over k[g] and v[g]. R is 1 to "
-        "32. Everything else is as in attend_one_query."
+        "32, D at most 64 in float32. Everything else is as in attend_one_query."
     ),
     points=5,
     minutes=45,
@@ -537,7 +537,7 @@ flash_gqa = KernelExercise(
     cases=(
         case(G=1, R=1, N=1, D=16, GAP=0),
         case(G=2, R=3, N=37, D=32, GAP=3),
-        case(G=2, R=8, N=300, D=64, GAP=8, dtypes=HALF),
+        case(G=2, R=8, N=300, D=64, GAP=8, dtypes=HALF, draws=HUGE),
         case(G=2, R=5, N=400, D=32, GAP=0, draws=UNEVEN),
         case(G=1, R=17, N=1100, D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN),
         case(True, G=2, R=8, N=512, D=64, GAP=0, dtypes=HALF),

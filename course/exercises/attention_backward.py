@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from course.draws import Draw, described
+from course.draws import Draw, described, uniform
 from course.exercise import Array, Budget, KernelExercise, Role, Scalar, case
 from course.launching import Launcher
 
@@ -51,6 +51,30 @@ def near(root: float, words: str) -> Draw:
     return draw
 
 
+def first_key(root: float, others: float, words: str) -> Draw:
+    """Rows (..., N, D) as `near` draws them: the first with `root`, the rest with `others`."""
+
+    @described(words)
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        rows = near(others, words)(rng, shape, dtype)
+        rows[..., 0, :] *= dtype.type(root / others)
+        return rows
+
+    return draw
+
+
+def turning(low: float, high: float) -> Draw:
+    """Rows (..., N, D) from `low` to `high` in their first half, from -high to -low after it."""
+
+    @described(f"{low:g} to {high:g} in the first half of the rows, below zero in the second")
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        rows = rng.uniform(low, high, shape)
+        rows[..., shape[-2] // 2 :, :] *= -1
+        return rows.astype(dtype)
+
+    return draw
+
+
 #: Scores far apart: a few keys of each query get nearly all weight.
 FAR_APART: dict[str, Draw] = dict.fromkeys(("q", "k"), spread(3.0, ", scores far apart"))
 #: Every score near 105, and every score near -105.
@@ -58,6 +82,26 @@ FAR_ABOVE: dict[str, Draw] = dict.fromkeys(("q", "k"), near(FAR**0.5, "every sco
 FAR_BELOW: dict[str, Draw] = {
     "q": near(FAR**0.5, "every score near -105"),
     "k": near(-(FAR**0.5), "every score near -105"),
+}
+#: Weights nearly equal and values of one sign: before the division, the sum of 16 keys' values
+#: passes 65,504, the most that float16 holds.
+ONE_SIGN: dict[str, Draw] = {"q": uniform(-0.1, 0.1), "v": uniform(4096.0, 8192.0)}
+#: The first key has most of the weight of every query, so that its gradients are sums over all of
+#: them. The first 64 queries pull it by 180,000 and more, the others back: halfway, the sums are
+#: more than float16 holds. At the end they are not, with 128 to 144 queries.
+TURNING_QUERIES: dict[str, Draw] = {
+    "q": near(2.4, "every score of the first key near 5.8"),
+    "k": first_key(2.4, 0.01, "every other score near 0"),
+    "v": first_key(1.0, -1.0, "below zero, except the first key's"),
+    "dout": turning(3500.0, 4500.0),
+}
+#: Weights nearly equal. The values of the first half of the keys pull each query's gradient by
+#: 150,000 and more, the others back.
+TURNING_KEYS: dict[str, Draw] = {
+    "q": uniform(-0.01, 0.01),
+    "k": uniform(16.0, 20.0),
+    "v": turning(64.0, 72.0),
+    "dout": uniform(64.0, 72.0),
 }
 
 
@@ -168,7 +212,9 @@ _TILES = (
     "With T tiles of 64: each of them meets all T, T * T meetings; with the causal rule 1, 2, ... "
     "T, which makes T * (T + 1) / 2."
 )
-_SHAPES = "H is any number of heads, N anything, D 16, 32 or 64; all arrays are contiguous"
+_SHAPES = "H is any number of heads, N anything, D {}; all arrays are contiguous"
+#: Of a float32 tile of 64 rows and D = 64, what tl.dot needs is more than `SHARED_BYTES`.
+_TILED_SHAPES = _SHAPES.format("16, 32 or 64 in float16, 16 or 32 in float32")
 
 flash_lse = KernelExercise(
     name="flash_lse",
@@ -177,8 +223,8 @@ flash_lse = KernelExercise(
         "out = softmax(q k^T / sqrt(D)) v for each head, as in lesson 10, and with it lse (H, N) "
         "in float32: lse[i] = log of the sum over j of exp(score[i, j]), the natural logarithm. "
         "q, k, v and out are (H, N, D), float16 or float32. "
-        f"{_SHAPES}. Where causal is true, query i attends to keys 0 to i, and tiles that lie "
-        "in the future are not loaded. A program computes 64 queries or more of one head and "
+        f"{_TILED_SHAPES}. Where causal is true, query i attends to keys 0 to i, and tiles that "
+        "lie in the future are not loaded. A program computes 64 queries or more of one head and "
         "loads at most 64 keys at a time."
     ),
     points=6,
@@ -206,6 +252,7 @@ flash_lse = KernelExercise(
         case(H=1, N=1, D=16, causal=0, dtypes=HALF),
         case(H=2, N=45, D=16, causal=0, draws=FAR_BELOW),
         case(H=1, N=100, D=16, causal=0, draws=FAR_ABOVE),
+        case(H=2, N=142, D=64, causal=1, dtypes=HALF, draws=ONE_SIGN),
         case(H=2, N=70, D=64, causal=1, dtypes=HALF),
         case(True, H=2, N=256, D=64, causal=0, dtypes=HALF),
         case(True, H=2, N=256, D=64, causal=1, dtypes=HALF),
@@ -231,8 +278,8 @@ flash_delta = KernelExercise(
     task=(
         "delta[h, i] = sum over d of out[h, i, d] * dout[h, i, d], in float32. out and dout are "
         "(H, N, D), both float16 or both float32, delta is (H, N). "
-        f"{_SHAPES}. Multiply and add in float32. A program takes 16 rows or more, so that "
-        "it stores neighbours and not a lone number."
+        f"{_SHAPES.format('16, 32 or 64')}. Multiply and add in float32. A program takes 16 rows "
+        "or more, so that it stores neighbours and not a lone number."
     ),
     points=4,
     minutes=25,
@@ -281,7 +328,7 @@ flash_dkdv = KernelExercise(
         "Given q, k, v, dout (the gradient of out), lse and delta, return dk and dv, the gradients "
         "of k and v, for each head. q, k, v, dout, dk and dv are (H, N, D), all float16 or all "
         "float32, lse and delta (H, N) in float32. "
-        f"{_SHAPES}. Weights are exp(score - lse), scores are scaled by 1 / sqrt(D), and "
+        f"{_TILED_SHAPES}. Weights are exp(score - lse), scores are scaled by 1 / sqrt(D), and "
         "where causal is true query i has attended to keys 0 to i. A program owns 64 keys or more "
         "of one head, loads at most 64 queries at a time and none that has not seen its keys. "
         "Nothing of size N x N reaches memory. Accumulate in float32."
@@ -313,6 +360,8 @@ flash_dkdv = KernelExercise(
         case(H=2, N=45, D=16, causal=0, draws=FAR_BELOW),
         case(H=1, N=100, D=16, causal=0, draws=FAR_APART),
         case(H=2, N=70, D=64, causal=1, dtypes=HALF_KV),
+        case(H=1, N=78, D=64, causal=1, dtypes=HALF_KV, draws=FAR_ABOVE),
+        case(H=2, N=129, D=64, causal=0, dtypes=HALF_KV, draws=TURNING_QUERIES),
         case(True, H=2, N=256, D=64, causal=0, dtypes=HALF_KV),
         case(True, H=2, N=256, D=64, causal=1, dtypes=HALF_KV),
     ),
@@ -341,7 +390,7 @@ flash_dq = KernelExercise(
         "Given the same as in flash_dkdv, return dq, the gradient of q. A program owns 64 queries "
         "or more of one head, loads at most 64 keys at a time and none of the future where causal "
         "is true. It stores its part of dq once: no atomics, nothing of size N x N in memory. "
-        f"Shapes and dtypes are as in flash_dkdv: {_SHAPES}. Accumulate in float32."
+        f"Shapes and dtypes are as in flash_dkdv: {_TILED_SHAPES}. Accumulate in float32."
     ),
     points=9,
     minutes=60,
@@ -363,6 +412,7 @@ flash_dq = KernelExercise(
         case(H=2, N=45, D=16, causal=0, draws=FAR_BELOW),
         case(H=1, N=100, D=16, causal=0, draws=FAR_APART),
         case(H=2, N=70, D=64, causal=1, dtypes=HALF_Q),
+        case(H=2, N=147, D=64, causal=0, dtypes=HALF_Q, draws=TURNING_KEYS),
         case(True, H=2, N=256, D=64, causal=0, dtypes=HALF_Q),
         case(True, H=2, N=256, D=64, causal=1, dtypes=HALF_Q),
     ),
