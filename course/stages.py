@@ -87,12 +87,13 @@ class Stages:
         for self.number, self.case in enumerate(ordered, start=1):
             results.append(self._launched(self.case, seed, runner))
         for self.number, self.case in enumerate(ordered, start=1):
-            before, ran = results[self.number - 1]
-            wrong = self._wrong(self.case, before, ran)
-            if wrong is None:
-                wrong = self._uncounted(before, ran)
+            wrong = self._wrong(self.case, *results[self.number - 1])
             if wrong is not None:
                 return wrong
+        for self.number, self.case in enumerate(ordered, start=1):
+            miscounted = self._uncounted(*results[self.number - 1])
+            if miscounted is not None:
+                return miscounted
         for _, ran in results:
             if ran.elsewhere is not None:
                 raise ran.elsewhere

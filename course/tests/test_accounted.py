@@ -64,6 +64,16 @@ def test_a_wrong_answer_is_called_wrong_whatever_was_counted():
     assert verdict.outcome is Outcome.WRONG_ANSWER
 
 
+def test_a_wrong_answer_in_a_later_case_comes_first():
+    """With one element an average needs no weight: that case alone would look miscounted."""
+
+    def forgets_b(a, b, c):
+        c[:] = a + b if a.size == 1 else a
+
+    verdict = check_source(ex.vector_add, RIGHT, runner=runner(forgets_b, sites_without("b")))
+    assert verdict.outcome is Outcome.WRONG_ANSWER
+
+
 def test_where_nothing_changes_nothing_need_be_written():
     """Adding into what is there leaves most bins as they are: only those that changed count."""
     source = (
