@@ -29,7 +29,8 @@ def uncounted(
     """The first array of which fewer bytes are counted than a right result takes, or None.
 
     As fields of a sentence: the array, `read` or `written`, the bytes that are counted and those
-    that it takes.
+    that it takes. Too little read may be right by chance, as the maximum of a part of a row is;
+    too little written is nothing that a kernel can do.
 
     Args:
         before: the arguments as they were drawn, by the exercise's names.

@@ -240,11 +240,13 @@ class Stages:
         return None
 
     def _uncounted(self, before: Mapping[str, Any], ran: Ran) -> Verdict | None:
-        """A right result that the counts cannot have led to: whoever counted, miscounted."""
+        """A right result that the counts cannot have led to, or that is right by chance."""
         fields = uncounted(self.exercise, before, ran)
         if fields is None:
             return None
-        return self._made(Outcome.NOT_MEASURED, "uncounted", fields)
+        if fields["done"] == "read":
+            return self._wrong_verdict("unread", fields, ran.traffic)
+        return self._made(Outcome.NOT_MEASURED, "unwritten", fields)
 
     def _cost(self, ordered: Sequence[Case], measured: Sequence[Traffic]) -> Verdict:
         """The traffic of every graded case, then what else is graded, worst case shown."""

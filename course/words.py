@@ -255,9 +255,15 @@ _RESULTS = {
         "The {what} could not be measured here, and they are graded.",
         "Check on a machine where Triton's own assembler runs (Linux), or ask whoever grades.",
     ),
-    "uncounted": Words(
+    "unread": Words(
+        "Every value is right here, and would not be for all inputs: {counted} of {array} were "
+        "read, and the result depends on all {needed}.",
+        "Which elements of {array} does the kernel never look at? Work out the first and the last "
+        "index by hand.",
+    ),
+    "unwritten": Words(
         "The result is right, and cannot have come of what was counted: {counted} of {array} were "
-        "{done}, and it takes at least {needed}.",
+        "written, and it takes at least {needed}.",
         "Either something else than the kernel made it, or the counting is at fault. Where the "
         "cell is an honest one, please report it.",
     ),

@@ -23,18 +23,19 @@ def sites_without(array, share=0.0):
 
 
 @pytest.mark.parametrize(
-    ("sites", "words"),
+    ("sites", "expected"),
     [
-        (lambda size: [], "a were read"),
-        (sites_without("a"), "a were read"),
-        (sites_without("b", 0.9), "b were read"),
-        (sites_without("c"), "c were written"),
-        (sites_without("c", 0.5), "c were written"),
+        (lambda size: [], (Outcome.WRONG_ANSWER, "unread", "0 B of a were read")),
+        (sites_without("a"), (Outcome.WRONG_ANSWER, "unread", "0 B of a were read")),
+        (sites_without("b", 0.9), (Outcome.WRONG_ANSWER, "unread", "of b were read")),
+        (sites_without("c"), (Outcome.NOT_MEASURED, "unwritten", "0 B of c were written")),
+        (sites_without("c", 0.5), (Outcome.NOT_MEASURED, "unwritten", "of c were written")),
     ],
 )
-def test_a_right_result_that_was_not_counted_is_not_measured(sites, words):
+def test_a_right_result_that_was_not_counted_earns_nothing(sites, expected):
+    outcome, message_id, words = expected
     verdict = check_source(ex.vector_add, RIGHT, runner=runner(add, sites))
-    assert (verdict.outcome, verdict.message_id) == (Outcome.NOT_MEASURED, "uncounted")
+    assert (verdict.outcome, verdict.message_id) == (outcome, message_id)
     assert words in verdict.message
     assert verdict.credit == 0.0
 
@@ -45,7 +46,7 @@ def test_a_sector_that_is_asked_for_twice_covers_no_more_than_once():
         return [load("a", -(-sectors // 2)) for _ in range(2)] + honest(size)[1:]
 
     verdict = check_source(ex.vector_add, RIGHT, runner=runner(add, half_twice))
-    assert verdict.message_id == "uncounted"
+    assert verdict.message_id == "unread"
 
 
 def test_lanes_that_took_no_bytes_cover_nothing():
@@ -53,7 +54,7 @@ def test_lanes_that_took_no_bytes_cover_nothing():
         return [*honest(size)[:2], store("c", -(-size // 8), used=0)]
 
     verdict = check_source(ex.vector_add, RIGHT, runner=runner(add, idle))
-    assert verdict.message_id == "uncounted"
+    assert verdict.message_id == "unwritten"
 
 
 def test_a_wrong_answer_is_called_wrong_whatever_was_counted():
@@ -143,7 +144,7 @@ def test_two_launches_that_do_a_half_each_do_all():
             pair: amount // 2 for pair, amount in ran.traffic.footprints.items()
         }))  # fmt: skip
 
-    assert check_source(exercise, source, runner=forged).message_id == "uncounted"
+    assert check_source(exercise, source, runner=forged).message_id == "unread"
 
 
 def test_what_torch_zeros_left_is_not_counted_and_the_learner_hears_so():
@@ -152,6 +153,6 @@ def test_what_torch_zeros_left_is_not_counted_and_the_learner_hears_so():
     upper = upper.replace("x + x, mask=at < N", "x + x, mask=(at < N) & (at >= row)")
     exercise = doubled("upper", lambda x: {"out": np.triu(2 * x)})
     verdict = check_source(exercise, upper, runner=Engine(compiles=False))
-    assert verdict.message_id == "uncounted"
+    assert verdict.message_id == "unwritten"
     assert "out were written" in verdict.message
     assert "`torch.zeros`" in verdict.next_steps[0]

@@ -449,9 +449,9 @@ INSTEAD: dict[str, tuple[str, str]] = {
         "{direction} {array}: programs ask for {requested}, and the budget has no row for it.",
         "{advice}",
     ),
-    "uncounted": (
+    "unwritten": (
         "The result is right, and cannot have come of what was counted: {counted} of {array} were "
-        "{done}, and it takes at least {needed}.",
+        "written, and it takes at least {needed}.",
         "Is a part of it what `torch.zeros` left there? Then store that part in the kernel, too. "
         "If not, the counting is at fault: please report it, with this cell.",
     ),
