@@ -40,10 +40,10 @@ from autograder.tests.exploit_class import (
 
 #: Stands in the held-out ranges' source, and in the name of the folder that they lie in.
 HIDDEN = "CANARY-of-the-hidden-ranges-c40e"
-#: A size and the values of the private folder's held-out cases, and what tells of them: the size
-#: or 1000 more, alone or behind a larger number, a value or the sum of two.
-_SIZE, _VALUE = 7919, 70001
-_CARRIED_OUT = re.compile(r"\d*[78]919|70001\d*|14000\d")
+#: Sizes and values of the private folder's held-out cases, and what tells of them: a size, alone or
+#: with a larger number added, or its double and one; a value, or the sum of two.
+_LARGE, _SIZE, _VALUE = 7919, 919, 70001
+_CARRIED_OUT = re.compile(r"\d*919|1839|70001\d*|14000\d")
 _RANGES = f"""
 # {HIDDEN}
 from course.draws import uniform as _uniform
@@ -52,8 +52,8 @@ _near = _uniform({_VALUE}.1, {_VALUE}.9)
 """
 #: By lesson, what takes the place of an exercise's own held-out cases.
 _OWN_RANGES = {
-    "threads": ("vector_add", f"N={_SIZE}, draws={{'a': _near, 'b': _near}}"),
-    "hello_triton": ("triton_add", f"N={_SIZE}, draws={{'x': _near, 'y': _near}}"),
+    "threads": ("vector_add", f"N={_LARGE}, draws={{'a': _near, 'b': _near}}"),
+    "hello_triton": ("triton_add", f"N={_LARGE}, draws={{'x': _near, 'y': _near}}"),
     "attention_backward": ("flash_delta", f"H=1, N={_SIZE}, D=16, draws={{'out': _near}}"),
 }
 
@@ -105,7 +105,9 @@ class School:
 
 
 @contextlib.contextmanager
-def school_of(tried: Mapping[Lesson, Sequence[Exploit]], root: Path) -> Iterator[School]:
+def school_of(
+    tried: Mapping[Lesson, Sequence[Exploit]], root: Path, seconds_each: float
+) -> Iterator[School]:
     """Has all of these handed in, and graded in one run of nbgrader's own converter."""
     with contextlib.ExitStack() as stack:
         event.listen(Engine, "connect", _unsynced)
@@ -119,7 +121,7 @@ def school_of(tried: Mapping[Lesson, Sequence[Exploit]], root: Path) -> Iterator
         outside, running = prints(root / "outside"), processes()
         config = settings(root, "*")
         config.JudgedAutograde.seed = str(_private_folder(root / HIDDEN, tried))
-        config.JudgedAutograde.time_limit = 30.0
+        config.JudgedAutograde.time_limit = seconds_each
         JudgedAutograde(coursedir=CourseDirectory(config=config), config=config).start()
         after = prints(root / "outside")
         touched = {
