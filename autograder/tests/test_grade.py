@@ -249,7 +249,9 @@ def test_where_the_judge_failed_is_named_and_no_success(
 def start(*words: object) -> subprocess.Popen[str]:
     """A run in a process of its own, with the fake check."""
     program = (
-        "import sys, argparse, autograder.judge as judge\n"
+        "import signal, sys, argparse, autograder.judge as judge\n"
+        # what a shell starts in its background ignores Ctrl-C, and so would this
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "judge.course_version = lambda: 'steady'\n"
         "from autograder import grade\n"
         "parser = argparse.ArgumentParser(); grade.add_arguments(parser)\n"

@@ -226,12 +226,13 @@ def test_a_launch_that_swaps_its_tensors_is_told_with_both_names():
     two = replace(
         SCALE,
         parameters=(Array("A", "M, N"), Array("B", "N, M"), Array("out", "M, N", Role.OUT)),
-        reference=lambda A, B: {"out": 2 * A},
+        reference=lambda A, B: {"out": 2 * (A + B.T)},
         cases=(case(M=3, N=100),),
         budget=None,
     )
     cell = SCALE_CELL.replace("def kernel(x, out", "def kernel(a_ptr, b_ptr, out")
     cell = cell.replace("tl.load(x + row", "tl.load(a_ptr + row").replace("scale(x)", "scale(x, y)")
+    cell = cell.replace("2 * values", "2 * (values + tl.load(b_ptr + j * 3 + row, mask=j < N))")
     right = cell.replace("(x, out, x.stride(0)", "(x, y, out, x.stride(0)")
     assert verdict(right, two).outcome is Outcome.PASS
     load = "tl.load(b_ptr + row * stride_m + j * stride_n + 1"
