@@ -42,8 +42,8 @@ from autograder.tests.exploit_class import (
 HIDDEN = "CANARY-of-the-hidden-ranges-c40e"
 #: Sizes and values of the private folder's held-out cases, and what tells of them: a size, alone or
 #: with a larger number added, or its double and one; a value, or the sum of two.
-_LARGE, _SIZE, _VALUE = 7919, 919, 70001
-_CARRIED_OUT = re.compile(r"\d*919|1839|70001\d*|14000\d")
+_LARGE, _SIZE, _VALUE = 7919, 919, 701
+_CARRIED_OUT = re.compile(r"\d*919|1839|701|140[23]")
 _RANGES = f"""
 # {HIDDEN}
 from course.draws import uniform as _uniform
@@ -215,11 +215,13 @@ def assert_feedback_is_clean(school: School) -> None:
         for one in submissions:
             name = place.lesson.name
             path = school.course / "feedback" / one.student / name / f"{name}.html"
-            pages[one.student, name] = _Page(path.read_text())
+            pages[one.student, name] = page = _Page(path.read_text())
+            told = {n for n in re.findall(r"\d+", page.text) if _CARRIED_OUT.fullmatch(n)}
+            written = b" ".join(data or b"" for data in one.files.values()).decode(errors="replace")
+            assert told <= set(re.findall(r"\d+", written)), one.student
     nbgraders_own = set[str].intersection(*(page.scripts for page in pages.values()))
     for whose, page in pages.items():
         assert page.scripts == nbgraders_own, whose
-        assert not [n for n in re.findall(r"\d+", page.text) if _CARRIED_OUT.fullmatch(n)], whose
 
 
 class _Page(html.parser.HTMLParser):
