@@ -5,8 +5,10 @@ import html.parser
 import json
 import re
 import sqlite3
+import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,7 @@ from autograder.tests.exploit_class import (
     processes,
     settings,
 )
+from course.faults import Outcome
 
 #: Stands in the held-out ranges' source, and in the name of the folder that they lie in.
 HIDDEN = "CANARY-of-the-hidden-ranges-c40e"
@@ -115,7 +118,7 @@ def school_of(
         handed_in = []
         for lesson, exploits in tried.items():
             place = stack.enter_context(place_of(lesson, root))
-            handed_in.append((place, [one for each in exploits for one in handed(each, place)]))
+            handed_in.append((place, [o for one in exploits for o in _handed(one, place)]))
             for one in handed_in[-1][1]:
                 _hand_in(root / "course" / "submitted" / one.student, lesson.name, one)
         outside, running = prints(root / "outside"), processes()
@@ -130,6 +133,21 @@ def school_of(
             if outside.get(path) != after.get(path)
         }
         yield School(root, handed_in, touched, frozenset(processes() - running))
+
+
+def _handed(one: Exploit, place: Place) -> list[Handed]:
+    """As nbgrader takes them: two spellings of one name are two students to it.
+
+    Each of these has an empty notebook of its own, where `grade` refuses both.
+    """
+    found = handed(one, place)
+    names = Counter(unicodedata.normalize("NFC", each.student) for each in found)
+    return [
+        each
+        if names[unicodedata.normalize("NFC", each.student)] == 1
+        else replace(each, expect=dict.fromkeys(each.expect, (Outcome.NOT_ATTEMPTED,)))
+        for each in found
+    ]
 
 
 def _unsynced(connection: Any, _: Any) -> None:
