@@ -32,6 +32,7 @@ def nothing_found_before(monkeypatch, tmp_path):
     monkeypatch.setattr(gate, "_found", {})
     monkeypatch.setattr(gate, "_passed", deque())
     monkeypatch.setattr(findings, "_told", set())
+    monkeypatch.setattr(findings, "_searches", {})
 
 
 @triton.jit
