@@ -36,7 +36,7 @@ import sys
 c = get_config()
 c.CourseDirectory.course_id = "kernels"
 c.ClearSolutions.code_stub = {{"python": "..."}}
-c.JudgedAutograde.seed = {SEED!r}
+c.JudgedAutograde.seed = {f"value:{SEED}"!r}
 c.JudgedAutograde.jobs = 1
 sys.path.insert(0, {str(ROOT)!r})
 from autograder.nbgrader_glue import configure
