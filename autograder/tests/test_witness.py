@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from autograder.lessons import lessons
 from autograder.percent import SourceError
 from autograder.witness import read_witnesses, witnesses_of
 from course.faults import Outcome
@@ -82,3 +83,8 @@ def test_a_wrong_witness_file_is_a_sentence_with_its_line(tmp_path, old, new, li
 
 def test_a_lesson_without_a_witness_file_has_none(tmp_path):
     assert witnesses_of("threads", tmp_path) == ()
+
+
+def test_the_course_has_honest_variants_enough_to_hold_its_graders_to():
+    honest = [w for stem in lessons() for w in witnesses_of(stem) if w.outcome is Outcome.PASS]
+    assert len(honest) >= 120
