@@ -232,9 +232,11 @@ class GlobalView:
         """`counted` says whether memory is asked now, or by which lanes."""
         clean = check_bounds(lanes, self.name, self.shape, index, mask, "load", place[0])
         elements = self.elements(index)
+        if isinstance(counted, np.ndarray):  # of other lanes, too, whose elements are known
+            self._count(lanes, "load", elements, mask, place, counted)
         if not clean:
             elements = np.where(lanes.full(mask), elements, 0)
-        if counted is not False:
+        if counted is True:
             self._count(lanes, "load", elements, mask, place, counted)
         if self.tracked:
             active = lanes.active(mask)

@@ -156,3 +156,38 @@ def test_what_torch_zeros_left_is_not_counted_and_the_learner_hears_so():
     assert verdict.message_id == "unwritten"
     assert "out were written" in verdict.message
     assert "`torch.zeros`" in verdict.next_steps[0]
+
+
+FROM_EACH_THREAD_ON = """
+from numba import cuda, float32
+
+
+@cuda.jit
+def prefix_sum(a, out):
+    s = cuda.shared.array(256, float32)
+    i = cuda.grid(1)
+    t = cuda.threadIdx.x
+    s[t] = 0
+    cuda.syncthreads()
+    if i < a.size:
+        for k in range(t, 256):
+            cuda.atomic.add(s, k, a[i])
+    cuda.syncthreads()
+    if i < a.size:
+        out[i] = s[t]
+"""
+
+
+def test_lanes_beyond_the_first_turn_of_a_loop_are_counted_where_they_read():
+    """A load that a loop repeats is made once, by all lanes: also by those that begin later."""
+    ran = []
+
+    def run(launch):
+        ran.append(Engine()(launch))
+        return ran[-1]
+
+    exercise = ex.lesson("shared_memory")["prefix_sum"]
+    verdict = check_source(exercise, FROM_EACH_THREAD_ON, (case(N=561),), runner=run)
+    assert verdict.outcome is Outcome.PASS
+    assert ran[0].traffic.footprints["a", "load"] == 71 * 32
+    assert ran[0].traffic.sectors("a", "load") == 71
