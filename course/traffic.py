@@ -180,12 +180,14 @@ def _either(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return both
 
 
-def footprints_of(touched: Mapping[Pair, Touched]) -> dict[Pair, int]:
+def footprint_of(touched: Touched) -> int:
     """Distinct sectors x 32."""
-    return {
-        pair: SECTOR_BYTES * sum(int(np.count_nonzero(marks)) for marks in sectors.values())
-        for pair, sectors in touched.items()
-    }
+    return SECTOR_BYTES * sum(int(np.count_nonzero(marks)) for marks in touched.values())
+
+
+def footprints_of(touched: Mapping[Pair, Touched]) -> dict[Pair, int]:
+    """Distinct sectors x 32 of each array and direction."""
+    return {pair: footprint_of(sectors) for pair, sectors in touched.items()}
 
 
 def merged(parts: Iterable[Traffic]) -> Traffic:

@@ -232,16 +232,14 @@ class GlobalView:
         """`counted` says whether memory is asked now, or by which lanes."""
         clean = check_bounds(lanes, self.name, self.shape, index, mask, "load", place[0])
         elements = self.elements(index)
-        if isinstance(counted, np.ndarray):  # of other lanes, too, whose elements are known
-            self._count(lanes, "load", elements, mask, place, counted)
-        if not clean:
-            elements = np.where(lanes.full(mask), elements, 0)
-        if counted is True:
-            self._count(lanes, "load", elements, mask, place, counted)
+        inside = elements if clean else np.where(lanes.full(mask), elements, 0)
+        if counted is not False:
+            others = isinstance(counted, np.ndarray)  # lanes ask whose turn comes later
+            self._count(lanes, "load", elements if others else inside, mask, place, counted)
         if self.tracked:
             active = lanes.active(mask)
-            self._history().read(lanes, active.of(elements), active.threads, place[0])
-        return self.flat.take(elements, mode="clip")
+            self._history().read(lanes, active.of(inside), active.threads, place[0])
+        return self.flat.take(inside, mode="clip")
 
     def _count(
         self,

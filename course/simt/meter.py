@@ -18,6 +18,7 @@ from course.traffic import (
     Site,
     Touched,
     Traffic,
+    footprint_of,
     footprints_of,
     together,
 )
@@ -111,7 +112,7 @@ class Meter:
         """The counts so far, as the learner sees them."""
         sites = []
         for (array, direction, line, column), site in self.sites.items():
-            [footprint] = footprints_of({(array, direction): site.touched}).values()
+            footprint = footprint_of(site.touched)
             sites.append(
                 Site(
                     array,

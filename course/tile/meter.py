@@ -16,7 +16,15 @@ import numpy as np
 
 from course.tile.run import Run
 from course.tile.tensors import View
-from course.traffic import SECTOR_BYTES, Site, Touched, Traffic, footprints_of, together
+from course.traffic import (
+    SECTOR_BYTES,
+    Site,
+    Touched,
+    Traffic,
+    footprint_of,
+    footprints_of,
+    together,
+)
 
 _SHIFT = SECTOR_BYTES.bit_length() - 1
 
@@ -94,7 +102,7 @@ class Meter:
         sites = []
         for key, site in sorted(self.sites.items(), key=lambda item: item[0][2:4]):
             array, direction, line, column, descriptor = key
-            [footprint] = footprints_of({(array, direction): site.touched}).values()
+            footprint = footprint_of(site.touched)
             sites.append(
                 Site(
                     array,
