@@ -13,20 +13,28 @@ from course.exercises.attention_backward import (
     HALF_Q,
     HALF_ROWS,
     ONE_SIGN,
+    OPPOSED,
     TURNING_KEYS,
     TURNING_QUERIES,
     spread,
 )
 
 
-def _tiled(half: Mapping[str, str], beyond: Mapping[str, Draw]) -> tuple[Draws, ...]:
-    """Ranges of an exercise whose float16 arrays are `half`; `beyond`: sums that float16 cannot."""
+def _tiled(
+    half: Mapping[str, str],
+    beyond: Mapping[str, Draw],
+    coarse: Mapping[str, Draw] = FAR_ABOVE,
+) -> tuple[Draws, ...]:
+    """Ranges of an exercise whose float16 arrays are `half`.
+
+    `beyond` draws sums that float16 cannot hold, `coarse` scores that it rounds too much.
+    """
     return (
         Draws(H=between(1, 3), N=1, D=16, causal=0, dtypes=half),
         Draws(H=2, N=between(33, 47), D=choice(16, 32), causal=0, draws=FAR_BELOW),
         Draws(H=1, N=between(65, 120), D=16, causal=0, draws=FAR_ABOVE),
         # float16 rounds such a score by up to 1 / 32, and its weight by 3 %
-        Draws(H=1, N=between(20, 31), D=64, causal=1, dtypes=half, draws=FAR_ABOVE),
+        Draws(H=1, N=between(20, 31), D=64, causal=1, dtypes=half, draws=coarse),
         # a last tile of one row: a loop that ends one row early leaves it out
         Draws(H=1, N=choice(65, 129), D=16, causal=choice(0, 1), dtypes=half),
         Draws(H=2, N=between(129, 190), D=choice(16, 32, 64), causal=choice(0, 1), dtypes=half),
@@ -54,5 +62,5 @@ HIDDEN = {
         Draws(traffic=True, H=2, N=multiples(64, 256, 640), D=64, dtypes=HALF_ROWS),
     ),
     "flash_dkdv": _tiled(HALF_KV, TURNING_QUERIES),
-    "flash_dq": _tiled(HALF_Q, TURNING_KEYS),
+    "flash_dq": _tiled(HALF_Q, TURNING_KEYS, OPPOSED),
 }

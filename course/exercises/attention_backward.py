@@ -75,6 +75,18 @@ def turning(low: float, high: float) -> Draw:
     return draw
 
 
+def alternating(low: float, high: float) -> Draw:
+    """Rows (..., N, D) from `low` to `high`, and from -high to -low, by turns."""
+
+    @described(f"{low:g} to {high:g}, every second row below zero")
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        rows = rng.uniform(low, high, shape)
+        rows[..., 1::2, :] *= -1
+        return rows.astype(dtype)
+
+    return draw
+
+
 #: Scores far apart: a few keys of each query get nearly all weight.
 FAR_APART: dict[str, Draw] = dict.fromkeys(("q", "k"), spread(3.0, ", scores far apart"))
 #: Every score near 105, and every score near -105.
@@ -83,6 +95,9 @@ FAR_BELOW: dict[str, Draw] = {
     "q": near(FAR**0.5, "every score near -105"),
     "k": near(-(FAR**0.5), "every score near -105"),
 }
+#: Scores near 105, which float16 rounds by up to 1 / 32, and terms of dq that are as large as the
+#: sum of their products' absolute values: otherwise the rounding of a score drowns in that sum.
+OPPOSED: dict[str, Draw] = {**FAR_ABOVE, "v": alternating(0.5, 1.0), "dout": uniform(0.5, 1.0)}
 #: Weights nearly equal and values of one sign: before the division, the sum of 16 keys' values
 #: passes 65,504, the most that float16 holds.
 ONE_SIGN: dict[str, Draw] = {"q": uniform(-0.1, 0.1), "v": uniform(4096.0, 8192.0)}
@@ -412,6 +427,7 @@ flash_dq = KernelExercise(
         case(H=2, N=45, D=16, causal=0, draws=FAR_BELOW),
         case(H=1, N=100, D=16, causal=0, draws=FAR_APART),
         case(H=2, N=70, D=64, causal=1, dtypes=HALF_Q),
+        case(H=1, N=78, D=64, causal=1, dtypes=HALF_Q, draws=OPPOSED),
         case(H=2, N=147, D=64, causal=0, dtypes=HALF_Q, draws=TURNING_KEYS),
         case(True, H=2, N=256, D=64, causal=0, dtypes=HALF_Q),
         case(True, H=2, N=256, D=64, causal=1, dtypes=HALF_Q),
