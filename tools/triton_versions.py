@@ -134,7 +134,8 @@ def steps(version: str, found: str = os.devnull, workers: int | None = None) -> 
         f"import triton; assert triton.__version__ == {version!r}, triton.__version__; "
         "from course.tile.canary import require_right_counts; require_right_counts()"
     )
-    pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={found}", TESTS)
+    spread = ("-n", str(workers or "auto"), "--maxprocesses", "8", "--dist", "loadfile")
+    pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={found}", *spread, TESTS)
     several = () if workers is None else (f"--workers={workers}",)
     check = ("-m", "autograder", "check", f"--out={found}", *several)
     return [
@@ -295,7 +296,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("versions", nargs="*", metavar="VERSION", help="all of them unless told")
     parser.add_argument("--only", nargs="+", metavar="STEP", choices=names, default=names,
                         help=f"of {', '.join(names)}")  # fmt: skip
-    parser.add_argument("--workers", type=int, help="processes of a lesson's check")
+    parser.add_argument("--workers", type=int, help="processes of a step (default: one a core)")
     parser.add_argument("--out", type=Path, default=RECORD, help="the record (default: in docs/)")
     options = parser.parse_args(arguments)
     unknown = sorted(set(options.versions) - set(versions()))

@@ -25,12 +25,15 @@ NOBODY, SEVERAL = -1, -2
 class Past:
     """Who did one kind of thing to each cell last: a program, or SEVERAL that nothing orders.
 
-    Where atomics may order programs, `when` counts accesses: see `course.tile.locks`.
+    Where atomics may order programs, `when` counts accesses: see `course.tile.locks`. The line of
+    each cell is kept from the second line on that does such a thing; before, one stands for all.
     """
 
     def __init__(self, cells: int, timed: bool) -> None:
         self.who = np.full(cells, NOBODY, np.int32)
         self.when = np.zeros(cells, np.int64) if timed else None
+        self._line = 0
+        self._lines: np.ndarray | None = None
 
     def others(
         self,
@@ -56,28 +59,41 @@ class Past:
         self.who = self.who.repeat(parts)
         if self.when is not None:
             self.when = self.when.repeat(parts)
+        if self._lines is not None:
+            self._lines = self._lines.repeat(parts)
 
     def remember(
         self,
         cells: np.ndarray,
         who: np.ndarray,
+        line: int,
         several: bool,
         order: Order | None,
         chain: np.ndarray | None = None,
     ) -> None:
         """Notes who was there: one program, or SEVERAL. `chain` is known with the last of them."""
         mixed = self.others(cells, who, order, chain)
-        self.note(cells, who, order)
+        self.note(cells, who, line, order)
         if several:
             mixed |= self.who[cells] != who
         if mixed.any():
             self.who[cells[mixed]] = SEVERAL
 
-    def note(self, cells: np.ndarray, who: np.ndarray, order: Order | None) -> None:
+    def note(self, cells: np.ndarray, who: np.ndarray, line: int, order: Order | None) -> None:
         """Notes who was there last, whoever was there before."""
         self.who[cells] = who
         if order is not None and self.when is not None:
             self.when[cells] = order.now
+        if self._lines is None and line != self._line:
+            if self._line:
+                self._lines = np.full(len(self.who), self._line, np.int32)
+            self._line = line
+        if self._lines is not None:
+            self._lines[cells] = line
+
+    def line(self, cell: int) -> int:
+        """Of the source, where a cell was touched last."""
+        return self._line if self._lines is None else int(self._lines[cell])
 
 
 class TooEarly:
@@ -117,7 +133,6 @@ class History:
         self.writer = self._new()
         self.reader: Past | None = None
         self.updater: Past | None = None
-        self.lines: dict[str, int] = {}
 
     def _new(self) -> Past:
         return Past(len(self.allocation.bytes) // self.cell + 8, self.ordered)
@@ -185,7 +200,6 @@ class History:
             places, who = places[keep], who[keep]
         else:
             places, who = places.reshape(-1), who.reshape(-1)
-        self.lines["loads"] = run.line
         order = self._order(run)
         if self.reader is None:
             self.reader = self._new()
@@ -194,11 +208,10 @@ class History:
             if self.updater is not None:
                 self._conflict(run, view, cells, who, self.updater, "loads", "updates", order)
             self._read(run, view, cells, who, "loads")
-            self.reader.remember(cells, who, rows > 1, order)
+            self.reader.remember(cells, who, run.line, rows > 1, order)
 
     def store(self, run: Run, view: View, places: np.ndarray, who: np.ndarray, size: int) -> None:
         """A store by `who` (a program a lane)."""
-        self.lines["stores to"] = run.line
         order = self._order(run)
         places, who = places.reshape(-1), who.reshape(-1)
         for cells in self._cells(places, size):
@@ -207,13 +220,12 @@ class History:
                 self._conflict(run, view, cells, who, self.reader, "stores to", "loads", order)
             if self.updater is not None:
                 self._conflict(run, view, cells, who, self.updater, "stores to", "updates", order)
-            self.writer.note(cells, who, order)
+            self.writer.note(cells, who, run.line, order)
             if run.count > 1:
                 self._conflict(run, view, cells, who, self.writer, "stores to", "stores to", order)
 
     def atomic(self, run: Run, view: View, places: np.ndarray, who: np.ndarray, size: int) -> None:
         """An atomic update by `who`."""
-        self.lines["updates"] = run.line
         order = self._order(run)
         if self.updater is None:
             self.updater = self._new()
@@ -223,7 +235,7 @@ class History:
                 self._conflict(run, view, cells, who, self.reader, "updates", "loads", order)
             self._read(run, view, cells, who, "updates")
             chain = None if order is None else order.chain
-            self.updater.remember(cells, who, run.count > 1, order, chain)
+            self.updater.remember(cells, who, run.line, run.count > 1, order, chain)
 
     def _conflict(
         self,
@@ -256,7 +268,7 @@ class History:
                 else f"program {run.shown_program(other)}"
             ),
             other_doing=other_verb if other != SEVERAL else _PLURAL[other_verb],
-            other_line=self.lines.get(other_verb),
+            other_line=past.line(int(cells[at])) or None,
         )
 
 

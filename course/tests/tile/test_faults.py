@@ -110,6 +110,27 @@ def test_a_load_of_what_another_program_stores_is_a_race_however_programs_are_ba
 
 
 @triton.jit
+def stores_around_a_race(out_ptr):
+    pid = tl.program_id(0)
+    own = tl.load(out_ptr + 20 + pid)
+    tl.store(out_ptr + 10 + pid, own)
+    left = tl.load(out_ptr + pid // 2)
+    mine = tl.load(out_ptr + 10 + pid)
+    tl.store(out_ptr + pid, left)
+    tl.store(out_ptr + 20 + pid, mine)
+
+
+@pytest.mark.parametrize("together", [None, 2, 1])
+def test_both_lines_of_a_race_are_those_that_touched_the_element(together):
+    with pytest.raises(KernelFault) as caught:
+        launch(stores_around_a_race, (torch.zeros(30),), (3,), together=together)
+    fault = caught.value
+    first = code_of(stores_around_a_race).first_line
+    assert fault.outcome is Outcome.RACE
+    assert {fault.line - first, fault.fields["other_line"] - first} == {4, 6}
+
+
+@triton.jit
 def mixed(total_ptr, out_ptr):
     tl.atomic_add(total_ptr, 1.0)
     tl.store(out_ptr + tl.program_id(0), tl.load(total_ptr))
