@@ -317,21 +317,25 @@ class Walker(Loops):
         test = self.condition(value, node)
         if not known_at_run_time(value):
             return self.value(node.body if test else node.orelse)
-        with self.run.merging.within():
-            return renumbered(self._chosen(node, test))
+        return renumbered(self._chosen(node, test))
 
     def _chosen(self, node: ast.IfExp, test: bool | np.ndarray) -> Any:
         if isinstance(test, bool):
-            return self.semantic.to_tensor(self.value(node.body if test else node.orelse))
+            return self._side(node.body if test else node.orelse)
         sides: list[Any] = []
         parts = [np.flatnonzero(test), np.flatnonzero(~test)]
         self._split(
             [
-                (parts[0], lambda: sides.append(self.semantic.to_tensor(self.value(node.body)))),
-                (parts[1], lambda: sides.append(self.semantic.to_tensor(self.value(node.orelse)))),
+                (parts[0], lambda: sides.append(self._side(node.body))),
+                (parts[1], lambda: sides.append(self._side(node.orelse))),
             ]
         )
         return self._joined_values(sides, parts, self.run.count, "the conditional expression")
+
+    def _side(self, node: ast.expr) -> Any:
+        """One side of a conditional expression: a block of code of its own."""
+        with self.run.merging.within():
+            return self.semantic.to_tensor(self.value(node))
 
 
 _NAMED = {

@@ -13,14 +13,17 @@ import pytest
 pytest.importorskip("triton", reason="Triton has no wheel for this system")
 
 import torch
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 
-from course.faults import KernelFault
+from course.faults import KernelFault, Outcome
 from course.tests.tile.drawn_kernels import Drawn, drawn_kernels
 from course.tile.launch import launch
 from course.traffic import Traffic
 
+#: Statements of a batch. Loops in functions in loops may take more: such a kernel is not compared,
+#: since a batch counts what each of its groups executes.
+STEPS = 200_000
 #: How many programs run together: all, or some, so that the launch takes several batches.
 TOGETHER = st.sampled_from([None, 2, 3])
 
@@ -63,6 +66,8 @@ def agree(drawn: Drawn, folder: Path, together: int | None) -> None:
     note(drawn.source)
     kernel = drawn.module(folder).kernel
     (tensors, found), (expected, oracle) = (ran(kernel, drawn, n) for n in (together, 1))
+    for one in (found, oracle):
+        assume(not (isinstance(one, KernelFault) and one.outcome is Outcome.TIMED_OUT))
     if isinstance(found, KernelFault) or isinstance(oracle, KernelFault):
         assert drawn.hazard, (found, oracle)
         assert said(found) == said(oracle)
@@ -79,7 +84,7 @@ def ran(
     args = drawn.arguments()
     tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
     try:
-        return tensors, launch(kernel, args, drawn.grid, together=together)
+        return tensors, launch(kernel, args, drawn.grid, together=together, step_limit=STEPS)
     except KernelFault as fault:
         return tensors, fault
 

@@ -275,6 +275,17 @@ def test_programs_that_part_at_a_branch_count_the_same_together_and_alone() -> N
     assert load_sectors(branch_between) >= SECTORS  # `both` compares the two ways
 
 
+@triton.jit
+def same_load_on_both_sides(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    odd = tl.program_id(0) % n
+    tl.store(out_ptr + i, tl.load(x_ptr + i) if odd == 1 else tl.load(i + x_ptr))
+
+
+def test_each_side_of_a_conditional_expression_loads_for_its_own_programs() -> None:
+    assert load_sectors(same_load_on_both_sides, 2) == SECTORS
+
+
 # ------------------------------------------------------------ loops
 
 
