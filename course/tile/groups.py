@@ -87,6 +87,11 @@ def _parts(value: Any) -> list[Value]:
     return found
 
 
+def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    """Zeros have signs."""
+    return a is b or (a.shape == b.shape and a.tobytes() == b.tobytes())
+
+
 def joined(values: Sequence[Any], rows: Sequence[np.ndarray], count: int) -> Any:
     """One value from several groups': `rows` say which programs each holds.
 
@@ -110,7 +115,7 @@ def joined(values: Sequence[Any], rows: Sequence[np.ndarray], count: int) -> Any
         parts = [next(piece) for piece in pieces]
         same = all(p.number == parts[0].number for p in parts)
         if all(p.data.shape[0] == 1 for p in parts) and all(
-            p.data is parts[0].data or np.array_equal(p.data, parts[0].data) for p in parts
+            _same_bits(p.data, parts[0].data) for p in parts
         ):
             return parts[0] if same else parts[0].renumbered()
         block = np.broadcast_shapes(*(p.data.shape[1:] for p in parts))

@@ -11,6 +11,7 @@ import triton.language as tl
 from course.faults import KernelFault
 from course.tests.tile.running import both, without_block_pointers
 from course.tile.gate import compile_for
+from course.tile.launch import launch
 from course.tile.run import Run
 from course.tile.versions import TAKES_CHAINS
 
@@ -338,3 +339,20 @@ def test_a_combining_function_counts_as_statements_of_the_programs_that_call_it_
     _, traffic = both(combining_under_a_branch, [torch.randn(8), torch.zeros(4)], (4,))
     _, first_alone = both(combining_under_a_branch, [torch.randn(8), torch.zeros(4)], (1,))
     assert first_alone.longest_program < traffic.longest_program
+
+
+@triton.jit
+def zeros_with_signs(x_ptr, turns_ptr, out_ptr):
+    pid = tl.program_id(0)
+    x = tl.load(x_ptr + pid)
+    for _ in range(tl.load(turns_ptr + pid)):
+        x = (x - x) * (x + x)
+    tl.store(out_ptr + pid, x)
+
+
+def test_programs_that_meet_with_zeros_keep_the_sign_of_each():
+    x, turns = torch.tensor([1.0, -1.0]), torch.tensor([1, 2], dtype=torch.int32)
+    for together in (2, 1):
+        out = torch.empty(2)
+        launch(zeros_with_signs, (x, turns, out), (2,), together=together)
+        assert out.signbit().tolist() == [False, True]
