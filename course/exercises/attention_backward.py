@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -63,28 +64,27 @@ def first_key(root: float, others: float, words: str) -> Draw:
     return draw
 
 
-def turning(low: float, high: float) -> Draw:
-    """Rows (..., N, D) from `low` to `high` in their first half, from -high to -low after it."""
+def opposed(low: float, high: float, below: Callable[[int], slice], words: str) -> Draw:
+    """Rows (..., N, D) from `low` to `high`; those of the slice `below(N)` from -high to -low."""
 
-    @described(f"{low:g} to {high:g} in the first half of the rows, below zero in the second")
+    @described(f"{low:g} to {high:g}{words}")
     def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         rows = rng.uniform(low, high, shape)
-        rows[..., shape[-2] // 2 :, :] *= -1
+        rows[..., below(shape[-2]), :] *= -1
         return rows.astype(dtype)
 
     return draw
+
+
+def turning(low: float, high: float) -> Draw:
+    """The second half of the rows is below zero."""
+    words = " in the first half of the rows, below zero in the second"
+    return opposed(low, high, lambda rows: slice(rows // 2, None), words)
 
 
 def alternating(low: float, high: float) -> Draw:
-    """Rows (..., N, D) from `low` to `high`, and from -high to -low, by turns."""
-
-    @described(f"{low:g} to {high:g}, every second row below zero")
-    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-        rows = rng.uniform(low, high, shape)
-        rows[..., 1::2, :] *= -1
-        return rows.astype(dtype)
-
-    return draw
+    """Every second row is below zero."""
+    return opposed(low, high, lambda _: slice(1, None, 2), ", every second row below zero")
 
 
 #: Scores far apart: a few keys of each query get nearly all weight.
