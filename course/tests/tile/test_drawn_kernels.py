@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from course.faults import KernelFault, Outcome
 from course.tests.tile.drawn_kernels import Drawn, drawn_kernels
+from course.tests.tile.running import same_bits
 from course.tile.launch import launch
 from course.traffic import Traffic
 
@@ -87,12 +88,6 @@ def ran(
         return tensors, launch(kernel, args, drawn.grid, together=together, step_limit=STEPS)
     except KernelFault as fault:
         return tensors, fault
-
-
-def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Zeros have signs; NaN is NaN, whatever its bits."""
-    equal = (a == b) & (a.signbit() == b.signbit())
-    return bool((equal | a.isnan() & b.isnan()).all())
 
 
 def said(found: Traffic | KernelFault) -> Any:
