@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from autograder.hidden import Draws, between, choice, multiples
 from course.draws import Draw
 from course.exercises.attention_backward import (
+    CLIMBING,
     FAR_ABOVE,
     FAR_APART,
     FAR_BELOW,
@@ -61,6 +62,9 @@ HIDDEN = {
         Draws(traffic=True, H=between(1, 3), N=multiples(64, 192, 640), D=32),
         Draws(traffic=True, H=2, N=multiples(64, 256, 640), D=64, dtypes=HALF_ROWS),
     ),
-    "flash_dkdv": _tiled(HALF_KV, TURNING_QUERIES),
+    "flash_dkdv": (
+        *_tiled(HALF_KV, TURNING_QUERIES),
+        Draws(H=1, N=between(65, 120), D=64, causal=1, dtypes=HALF_KV, draws=CLIMBING),
+    ),
     "flash_dq": _tiled(HALF_Q, TURNING_KEYS, OPPOSED),
 }

@@ -3146,6 +3146,75 @@ def flash_dkdv(q, k, v, dout, lse, delta, causal):  # -> dk, dv: (H, N, D) each
     return dk, dv
 
 
+# %% flash_dkdv masked_by_a_product -> WRONG_ANSWER
+# A score of the future may lie 200 above lse: its weight is inf, and inf times 0 is nan.
+import torch
+import triton
+import triton.language as tl
+
+BC = 64
+BR = 32
+
+
+@triton.jit
+def backward_keys(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    dout_ptr,
+    lse_ptr,
+    delta_ptr,
+    dk_ptr,
+    dv_ptr,
+    N,
+    scale,
+    D: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    BR: tl.constexpr,
+    BC: tl.constexpr,
+):
+    head = tl.program_id(1).to(tl.int64)
+    first = tl.program_id(0) * BC
+    keys = first + tl.arange(0, BC)
+    depth = tl.arange(0, D)
+    own = head * N * D + keys[:, None] * D + depth[None, :]
+    inside = keys[:, None] < N
+    k = tl.load(k_ptr + own, mask=inside, other=0.0)
+    v = tl.load(v_ptr + own, mask=inside, other=0.0)
+    dk = tl.zeros((BC, D), tl.float32)
+    dv = tl.zeros((BC, D), tl.float32)
+    begin = first // BR * BR if CAUSAL else 0
+    for start in range(begin, N, BR):
+        rows = start + tl.arange(0, BR)
+        there = head * N * D + rows[:, None] * D + depth[None, :]
+        q = tl.load(q_ptr + there, mask=rows[:, None] < N, other=0.0)
+        dout = tl.load(dout_ptr + there, mask=rows[:, None] < N, other=0.0)
+        lse = tl.load(lse_ptr + head * N + rows, mask=rows < N, other=0.0)
+        delta = tl.load(delta_ptr + head * N + rows, mask=rows < N, other=0.0)
+        s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
+        seen = (rows[:, None] < N) & (keys[None, :] < N)
+        if CAUSAL:
+            seen = seen & (keys[None, :] <= rows[:, None])
+        p = tl.exp(s - lse[:, None]) * seen.to(tl.float32)
+        dv += tl.dot(tl.trans(p).to(dout.dtype), dout, input_precision="ieee")
+        dp = tl.dot(dout, tl.trans(v), input_precision="ieee")
+        ds = p * (dp - delta[:, None])
+        dk += tl.dot(tl.trans(ds).to(q.dtype), q, input_precision="ieee")
+    tl.store(dk_ptr + own, dk * scale, mask=inside)
+    tl.store(dv_ptr + own, dv, mask=inside)
+
+
+def flash_dkdv(q, k, v, dout, lse, delta, causal):
+    H, N, D = q.shape
+    dk = torch.empty_like(k)
+    dv = torch.empty_like(v)
+    grid = (triton.cdiv(N, BC), H)
+    backward_keys[grid](
+        q, k, v, dout, lse, delta, dk, dv, N, D**-0.5, D=D, CAUSAL=causal, BR=BR, BC=BC
+    )
+    return dk, dv
+
+
 # %% flash_dkdv diagonal_tile_not_masked -> WRONG_ANSWER
 # Earlier tiles are skipped, but the diagonal one holds a corner of the future.
 import torch

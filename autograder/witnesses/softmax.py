@@ -22,6 +22,36 @@ def softmax_three_pass(x, out, N, BLOCK: tl.constexpr):
         tl.store(out + row * N + columns, tl.exp(tile.to(tl.float32)) / total, mask=columns < N)
 
 
+# %% softmax_three_pass maximum_of_the_last_tile -> WRONG_ANSWER
+# A row that descends, or ends in -inf, has its largest element in an earlier tile.
+import triton
+import triton.language as tl
+
+BLOCK = 512
+
+
+@triton.jit
+def softmax_three_pass(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * N
+    top = -float("inf")
+    for start in range(0, N, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + columns, mask=columns < N, other=-float("inf"))
+        top = tl.max(x.to(tl.float32), axis=0)
+    top = tl.where(top == -float("inf"), 0.0, top)
+    total = 0.0
+    for start in range(0, N, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + columns, mask=columns < N, other=-float("inf"))
+        total += tl.sum(tl.exp(x.to(tl.float32) - top), axis=0)
+    total = tl.maximum(total, 1.0)
+    for start in range(0, N, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + columns, mask=columns < N, other=-float("inf"))
+        weights = tl.exp(x.to(tl.float32) - top)
+        tl.store(out_ptr + row + columns, weights / total, mask=columns < N)
+
+
 # %% softmax_three_pass padded_with_zeros -> WRONG_ANSWER
 # Lanes past the end hold 0: each adds exp(0 - top) to the sum, and 0 may become the largest.
 import triton
@@ -643,6 +673,36 @@ def softmax_online(x, out, N, BLOCK: tl.constexpr):
         columns = start + tl.arange(0, BLOCK)
         tile = tl.load(x + row * N + columns, mask=columns < N, other=-float("inf")).to(tl.float32)
         tl.store(out + row * N + columns, tl.exp(tile - top) / total, mask=columns < N)
+
+
+# %% softmax_online top_forgotten -> WRONG_ANSWER
+# Each turn takes its own tile's maximum: where that falls, the total is multiplied by exp(200).
+import triton
+import triton.language as tl
+
+BLOCK = 512
+
+
+@triton.jit
+def softmax_online(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * N
+    top = -float("inf")
+    total = 0.0
+    for start in range(0, N, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + columns, mask=columns < N, other=-float("inf"))
+        x = x.to(tl.float32)
+        new_top = tl.maximum(tl.max(x, axis=0), -3.4028234e38)
+        shift = tl.where(new_top == -float("inf"), 0.0, new_top)
+        total = total * tl.exp(top - shift) + tl.sum(tl.exp(x - shift), axis=0)
+        top = new_top
+    shift = tl.where(top == -float("inf"), 0.0, top)
+    total = tl.maximum(total, 1.0)
+    for start in range(0, N, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + columns, mask=columns < N, other=-float("inf"))
+        weights = tl.exp(x.to(tl.float32) - shift)
+        tl.store(out_ptr + row + columns, weights / total, mask=columns < N)
 
 
 # %% softmax_online rescaled_the_wrong_way -> WRONG_ANSWER

@@ -64,6 +64,13 @@ def first_key(root: float, others: float, words: str) -> Draw:
     return draw
 
 
+@described("scores that climb from near -105 to near 105, key by key")
+def climbing(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Rows (..., N, D) as `near` draws them, from the first one's sign turned to the last one's."""
+    rows = near(FAR**0.5, "")(rng, shape, np.dtype(np.float64))
+    return (rows * np.linspace(-1.0, 1.0, shape[-2])[:, None]).astype(dtype)
+
+
 def opposed(low: float, high: float, below: Callable[[int], slice], words: str) -> Draw:
     """Rows (..., N, D) from `low` to `high`; those of the slice `below(N)` from -high to -low."""
 
@@ -95,6 +102,9 @@ FAR_BELOW: dict[str, Draw] = {
     "q": near(FAR**0.5, "every score near -105"),
     "k": near(-(FAR**0.5), "every score near -105"),
 }
+#: What the future of an early query holds lies so far above what it has seen that exp of the
+#: difference overflows: a weight of inf, which no multiplication with 0 takes away.
+CLIMBING: dict[str, Draw] = {"q": FAR_ABOVE["q"], "k": climbing}
 #: Scores near 105, which float16 rounds by up to 1 / 32, and terms of dq that are as large as the
 #: sum of their products' absolute values: otherwise the rounding of a score drowns in that sum.
 OPPOSED: dict[str, Draw] = {**FAR_ABOVE, "v": alternating(0.5, 1.0), "dout": uniform(0.5, 1.0)}
@@ -376,6 +386,7 @@ flash_dkdv = KernelExercise(
         case(H=1, N=100, D=16, causal=0, draws=FAR_APART),
         case(H=2, N=70, D=64, causal=1, dtypes=HALF_KV),
         case(H=1, N=78, D=64, causal=1, dtypes=HALF_KV, draws=FAR_ABOVE),
+        case(H=1, N=90, D=64, causal=1, dtypes=HALF_KV, draws=CLIMBING),
         case(H=2, N=129, D=64, causal=0, dtypes=HALF_KV, draws=TURNING_QUERIES),
         case(True, H=2, N=256, D=64, causal=0, dtypes=HALF_KV),
         case(True, H=2, N=256, D=64, causal=1, dtypes=HALF_KV),

@@ -25,21 +25,24 @@ def near_1000(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[
     return (centres[:, None] + 4 * rng.standard_normal(shape)).astype(dtype)
 
 
-@described("rows that ascend")
-def ascending(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    """Rows that ascend from below -100 to above 100: each tile has a new maximum."""
-    return np.sort(40 * rng.standard_normal(shape), axis=1).astype(dtype)
+@described("rows that ascend and rows that descend")
+def in_order(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """From below -100 to above 100, in odd rows back: each tile has a new maximum, or none has."""
+    x = np.sort(40 * rng.standard_normal(shape), axis=1)
+    x[1::2] = x[1::2, ::-1]
+    return x.astype(dtype)
 
 
-@described("-inf in more than the first half of each row")
-def masked_starts(
+@described("-inf in more than half of each row, at its start or at its end")
+def masked_runs(
     rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> np.ndarray:
-    """Rows whose first part, at least 5/8 of them, is -inf."""
+    """Rows of which at least 5/8 are -inf: the first elements, or in odd rows the last."""
     x = rng.standard_normal(shape)
     columns = shape[1]
     for row in x:
         row[: rng.integers(5 * columns // 8, columns)] = -np.inf
+    x[1::2] = x[1::2, ::-1]
     return x.astype(dtype)
 
 
@@ -61,8 +64,8 @@ def _softmax(x: np.ndarray, **_sizes: int) -> dict[str, np.ndarray]:
 
 _RULES = (
     " x and out are both float32 or both float16: compute in float32. Elements may be -inf, and a "
-    "row of -inf alone gives zeros. Among the inputs are logits near 1000, rows that ascend and "
-    "rows whose first thousand elements are -inf."
+    "row of -inf alone gives zeros. Among the inputs are logits near 1000, rows that ascend or "
+    "descend, and rows whose first or last thousand elements are -inf."
 )
 _PARAMETERS = (
     Array("x", "M, N"),
@@ -79,8 +82,8 @@ _CASES = (
     case(M=3, N=600, draws={"x": empty_rows}),
     case(M=3, N=700, dtypes=HALF),
     case(M=4, N=1500, draws={"x": near_1000}),
-    case(M=3, N=2100, draws={"x": masked_starts}),
-    case(M=3, N=2500, draws={"x": ascending}),
+    case(M=3, N=2100, draws={"x": masked_runs}),
+    case(M=3, N=2500, draws={"x": in_order}),
     case(M=1, N=70000, dtypes=HALF, draws={"x": NEARLY_LEVEL}),
     case(True, M=32, N=2048, dtypes=HALF),
     case(True, M=64, N=2048),
@@ -194,7 +197,7 @@ softmax_one_pass = KernelExercise(
         case(M=3, N=600, draws={"x": empty_rows}),
         case(M=3, N=700, dtypes=HALF),
         case(M=5, N=1500, draws={"x": near_1000}),
-        case(M=3, N=2100, draws={"x": masked_starts}),
+        case(M=3, N=2100, draws={"x": masked_runs}),
         case(True, M=16, N=4096, dtypes=HALF),
         case(True, M=24, N=4096),
     ),

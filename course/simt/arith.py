@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
+from course.conversion import float_to_integer
 from course.simt.types import BOOL, Scalar, numpy_dtype
 
 Lanes = np.ndarray  # shape (threads or 1, blocks or 1)
@@ -25,30 +26,6 @@ def cast(values: Lanes, source: Scalar, target: Scalar) -> Lanes:
     if values.dtype.kind == "f" and dtype.kind in "iu":
         return float_to_integer(values, dtype)
     return values.astype(dtype)
-
-
-def float_to_integer(values: Lanes, dtype: np.dtype[Any]) -> Lanes:
-    """Truncates and saturates as PTX `cvt.rzi` does (PTX ISA, "cvt").
-
-    There is no 8-bit conversion: 16 bits are converted and the low 8 kept. A NaN becomes 0,
-    or the lone top bit where the source or the result has 64 bits.
-    """
-    wide = np.dtype(f"{dtype.kind}{max(2, dtype.itemsize)}")
-    limits = np.iinfo(wide)
-    nan = np.isnan(values)
-    with np.errstate(all="ignore"):
-        numbers = np.trunc(values.astype(np.float64))
-        low, high = numbers < float(limits.min), numbers >= float(limits.max)
-        odd = low | high | nan
-        if not odd.any():
-            return numbers.astype(wide).astype(dtype)
-        result = np.where(odd, 0.0, numbers).astype(wide)
-    top_bit = wide.itemsize == 8 or values.dtype == np.float64
-    of_nan = wide.type(1 << (8 * wide.itemsize - 1)) if wide.kind == "u" else wide.type(limits.min)
-    result[low] = limits.min
-    result[high] = limits.max
-    result[nan] = of_nan if top_bit else 0
-    return result.astype(dtype)
 
 
 def integer_power(base: Lanes, exponent: Lanes) -> Lanes:

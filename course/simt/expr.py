@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
+from course.conversion import float_to_integer
 from course.faults import KernelFault, Outcome
 from course.simt import arith
 from course.simt.cell import Function, Ref
@@ -232,7 +233,7 @@ def apply(function: Any, compute: Callable[..., Any], operands: list[Expr], kind
         if values.dtype == dtype:
             return values
         if values.dtype.kind == "f" and dtype.kind in "iu":
-            return arith.float_to_integer(values, dtype)
+            return float_to_integer(values, dtype)
         return values.astype(dtype)
 
     run: Run

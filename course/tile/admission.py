@@ -12,6 +12,7 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
+from course.faults import KernelFault, Outcome
 from course.tile.launcher.admission import locals_of
 from course.tile.launcher.names import (
     IMPORTS,
@@ -49,7 +50,7 @@ _WORDS: dict[type[ast.AST], tuple[str, str | None]] = {
     ast.ClassDef: ("a class", None),
     ast.With: ("`with`", None),
     ast.Try: ("`try`", "a mask: a GPU knows no exceptions"),
-    ast.Raise: ("`raise`", "tl.device_assert"),
+    ast.Raise: ("`raise`", "tl.device_assert, which `@triton.jit(debug=True)` switches on"),
     ast.Import: ("an import", f"imports at {_TOP}"),
     ast.ImportFrom: ("an import", f"imports at {_TOP}"),
     ast.Global: ("`global`", "a parameter"),
@@ -126,6 +127,8 @@ class _Admission:
             raise _syntax(node, "`else` after a loop", "an `if` behind the loop")
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.MatMult):
             raise _syntax(node, f"`{text(node)}`", "tl.dot(a, b, acc)")
+        if isinstance(node, ast.Assign) and len(node.targets) > 1:
+            raise KernelFault(Outcome.DOES_NOT_COMPILE, "tile_several_names", node.lineno)
         if isinstance(node, ast.AnnAssign) and self._is_text(node.value):
             self._expression(node.annotation)
             return
@@ -182,6 +185,11 @@ class _Admission:
         if value is MISSING:
             if node.id not in BUILTINS:
                 raise _unknown(node)
+        elif isinstance(value, int | float | str | tuple):
+            raise KernelFault(
+                Outcome.DOES_NOT_COMPILE, "triton_global", node.lineno, name=node.id,
+                got=type(value).__name__,
+            )  # fmt: skip
         elif isinstance(value, ast.FunctionDef):
             raise rejected(node, "triton_foreign_call", name=node.id)
         elif isinstance(value, Ref):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import triton.language as tl
 
+from course.conversion import float_to_integer
 from course.tile.values import (
     Unsupported,
     Value,
@@ -109,18 +110,22 @@ def _erf(values: np.ndarray) -> np.ndarray:
     return torch.from_numpy(np.ascontiguousarray(values)).erf().numpy()
 
 
-def to_integer(values: np.ndarray, dtype: np.dtype, is_signed: bool) -> np.ndarray:
-    """Floats to integers as the hardware does: towards zero, saturating, NaN to 0."""
-    bits = dtype.itemsize * 8
-    low, high = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1)) if is_signed else (0.0, 2.0**bits)
-    target = dtype if is_signed else np.dtype(f"u{dtype.itemsize}")
-    outside = ~((values >= low) & (values < high))
-    if not outside.any():
-        return signed(values.astype(target))
-    limits = np.iinfo(target)
-    whole = np.where(outside, 0, values).astype(target)
-    whole = np.where(values >= high, limits.max, whole)
-    return signed(np.where(values < low, limits.min, whole).astype(target))
+def _with_bits(op: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """A sum or difference; of single bits it is the lowest bit, as of wider integers."""
+
+    def run(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.bitwise_xor(a, b) if a.dtype.kind == "b" else op(a, b)
+
+    return run
+
+
+def _shift(op: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """A shift; a single bit stays as it is, since it can be shifted by 0 alone."""
+
+    def run(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return a | np.zeros_like(b) if a.dtype.kind == "b" else op(a, b)
+
+    return run
 
 
 class Arithmetic:
@@ -133,8 +138,8 @@ class Arithmetic:
     create_precise_divf = _binary(np.divide)
     create_approx_divf = _binary(np.divide)
     create_frem = _binary(np.fmod)
-    create_add = _binary(np.add)
-    create_sub = _binary(np.subtract)
+    create_add = _binary(_with_bits(np.add))
+    create_sub = _binary(_with_bits(np.subtract))
     create_mul = _binary(np.multiply)
     create_sdiv = _binary(_truncated_division)
     create_udiv = _unsigned_binary(_truncated_division)
@@ -144,9 +149,9 @@ class Arithmetic:
     create_and = _binary(np.bitwise_and)
     create_or = _binary(np.bitwise_or)
     create_xor = _binary(np.bitwise_xor)
-    create_shl = _binary(np.left_shift)
-    create_ashr = _binary(np.right_shift)
-    create_lshr = _unsigned_binary(np.right_shift)
+    create_shl = _binary(_shift(np.left_shift))
+    create_ashr = _binary(_shift(np.right_shift))
+    create_lshr = _unsigned_binary(_shift(np.right_shift))
     create_minsi = _binary(np.minimum)
     create_maxsi = _binary(np.maximum)
     create_minui = _unsigned_binary(np.minimum)
@@ -242,11 +247,12 @@ class Arithmetic:
 
     def create_fp_to_si(self, src: Value, type_: Any) -> Value:
         """Floats to signed integers."""
-        return Value(to_integer(src.data, numpy_type(type_), True), type_.scalar, src.shape)
+        return Value(float_to_integer(src.data, numpy_type(type_)), type_.scalar, src.shape)
 
     def create_fp_to_ui(self, src: Value, type_: Any) -> Value:
         """Floats to unsigned integers."""
-        return Value(to_integer(src.data, numpy_type(type_), False), type_.scalar, src.shape)
+        whole = float_to_integer(src.data, np.dtype(f"u{numpy_type(type_).itemsize}"))
+        return Value(signed(whole), type_.scalar, src.shape)
 
     def create_fp_ext(self, src: Value, type_: Any) -> Value:
         """Floats to a wider type."""

@@ -39,6 +39,8 @@ OPTIONS = SimpleNamespace(
     enable_fp_fusion=True,
     launch_pdl=False,
 )
+#: With `debug=True`: assertions are held, Triton's own on integers that overflow among them.
+_DEBUGGING = SimpleNamespace(**{**vars(OPTIONS), "debug": True, "sanitize_overflow": True})
 
 _TYPES = {
     "get_void_ty": tl.void,
@@ -80,7 +82,7 @@ class Builder(Arithmetic, Regions, Transfers):
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.options = OPTIONS
+        self.options = OPTIONS if not run.debug else _DEBUGGING
         self.codegen_fns = {"min_dot_size": lambda lhs, rhs: (1, 1, 1)}
         self.module_map: dict[str, Any] = {}
 

@@ -37,7 +37,7 @@ from course.tile.tuning import TUNED, first_configuration
 
 #: What stands behind a listed module in the scope of a kernel.
 _BEHIND = {"torch": torch, "triton": triton, "tl": tl, "math": math}
-_OPTIONS = ("noinline", "do_not_specialize", "do_not_specialize_on_alignment")
+_OPTIONS = ("debug", "noinline", "do_not_specialize", "do_not_specialize_on_alignment")
 _WRAPPERS = ("triton.jit", "triton.autotune", "triton.heuristics", "triton.Config")
 _CELLS = count(1)
 #: How a kernel's module is called: not Triton's own, see `course.tile.functions`.

@@ -86,18 +86,27 @@ class Expressions(Operators):
     semantic: Semantic
     frame: Frame
     call_JitFunction: Callable[..., Any]
+    #: the learner's function that is being executed
+    _own: Code | None = None
     _signatures: dict[Any, tuple[bool, bool]]
 
     def refuse(self, detail: str, node: ast.AST | None = None) -> KernelFault:
         """A construct that Triton's compiler refuses."""
         if node is not None:
             self.at(node)
-        message_id, fields = refusal(detail)
+        message_id, fields = refusal(detail, self._line())
         return self.run.fault(Outcome.DOES_NOT_COMPILE, message_id, **fields)
+
+    def _line(self) -> str:
+        """The line of the learner's source that is being executed, or nothing."""
+        if self._own is None:
+            return ""
+        return self._own.source.splitlines()[self.run.line - self._own.first_line]
 
     def at(self, node: ast.AST) -> None:
         """Notes the place that is being executed, where the learner wrote it."""
         if self.frame.code.own and isinstance(node, ast.stmt | ast.expr):
+            self._own = self.frame.code
             self.run.line = self.frame.code.first_line + node.lineno - 1
             self.run.column = node.col_offset
 
@@ -127,13 +136,23 @@ class Expressions(Operators):
             if allowed_global(found) or node.id in _BUILTINS or found in _HOST:
                 return found
             self.at(node)
+            if inspect.isroutine(found):
+                raise self.run.fault(Outcome.DOES_NOT_COMPILE, "triton_foreign_call", name=node.id)
             raise self.run.fault(
                 Outcome.DOES_NOT_COMPILE, "triton_global", name=node.id, got=type(found).__name__
             )
         if node.id in _BUILTINS:
             return _BUILTINS[node.id]
         self.at(node)
-        raise self.run.fault(Outcome.DOES_NOT_COMPILE, "undefined_name", name=node.id)
+        raise self._undefined(node.id)
+
+    def _undefined(self, name: str) -> KernelFault:
+        """A name without a value."""
+        if any(name in self.frame.code.assigned(node) for node in self.frame.code.body):
+            message_id = "tile_no_value"
+        else:
+            message_id = "missing_prefix" if hasattr(tl, name) else "tile_undefined"
+        return self.run.fault(Outcome.DOES_NOT_COMPILE, message_id, name=name, path=f"tl.{name}")
 
     def _attribute(self, node: ast.Attribute) -> Any:
         owner = self.value(node.value)
@@ -194,7 +213,10 @@ class Expressions(Operators):
             if isinstance(part, ast.Constant):
                 text.append(str(part.value))
             elif isinstance(part, ast.FormattedValue):
-                text.append(str(plain(self.value(part.value))))
+                value = self.value(part.value)
+                if is_value(value) and not isinstance(value, tl.constexpr):
+                    raise self.refuse("a value of the run in an f-string", node)
+                text.append(str(plain(value)))
         return "".join(text)
 
     # ------------------------------------------------------------ calls

@@ -34,7 +34,7 @@ from course.tile.arguments import bound, element_of, option_names
 from course.tile.bounded import DiedError, LateError, in_a_child
 from course.tile.compiler import AssemblerError, AssemblerLateError, Source, Usage
 from course.tile.functions import base_function, code_of
-from course.tile.refusals import of_the_compiler
+from course.tile.refusals import of_the_compiler, refusal
 
 ALIGNMENT = 16  # pointers and numbers that are multiples of it are compiled for that
 #: shared memory that a block can have, by compute capability
@@ -239,10 +239,9 @@ def _cache_key(function: Any) -> str:
     try:
         return str(function.cache_key)
     except Exception as error:
-        raise KernelFault(
-            Outcome.DOES_NOT_COMPILE, "triton_refuses", code_of(function).first_line,
-            detail=str(error)[:200],
-        ) from None  # fmt: skip
+        message_id, fields = refusal(str(error)[:200].rstrip("."))
+        first = code_of(function).first_line
+        raise KernelFault(Outcome.DOES_NOT_COMPILE, message_id, first, **fields) from None
 
 
 def remembered() -> dict[str, Found]:

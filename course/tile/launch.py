@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
@@ -99,7 +100,7 @@ def launch(
         raise
     extent = _extent(grid, given)
     passed = Passed(function, given)
-    run = Run(extent, step_limit or _step_limit(passed))
+    run = Run(extent, step_limit or _step_limit(passed), _debugged(function, named or {}))
     meter = Meter(listener)
     run.memory = Memory(run, passed.views, meter)
     sizes = function.__dict__.setdefault("_course_sizes", {})
@@ -118,7 +119,8 @@ def launch(
         refused.traffic = meter.traffic()
         raise refused from None
     except (TypeError, ValueError, AssertionError) as error:
-        message_id, fields = refusal(str(error))
+        line = linecache.getline(code_of(function).filename, run.line)
+        message_id, fields = refusal(str(error), line)
         refused = run.fault(Outcome.DOES_NOT_COMPILE, message_id, **fields)
         refused.traffic = meter.traffic()
         raise refused from error
@@ -130,6 +132,11 @@ def launch(
     traffic = meter.traffic()
     traffic.longest_program = run.longest
     return traffic
+
+
+def _debugged(function: Any, named: dict[str, Any]) -> bool:
+    """Whether assertions are held: the launch says so, `@triton.jit`, or TRITON_DEBUG=1."""
+    return bool(named.get("debug", function.debug) or triton.knobs.runtime.debug)
 
 
 def _takes_turns(function: Any, programs: int) -> bool:
@@ -191,7 +198,7 @@ def _in_turns(run: Run, function: Any, passed: Passed, watcher: Watcher | None) 
     if not order.relied:
         return
     after = {allocation: allocation.kept() for allocation in passed.allocations}
-    again = Run(run.grid, run.step_limit)
+    again = Run(run.grid, run.step_limit, run.debug)
     again.memory = Memory(again, passed.views, Meter())
     try:
         for allocation, content in before.items():

@@ -73,6 +73,7 @@ ATTRIBUTES = frozenset(
 INSTEAD = {
     "all": "tl.min of the block",
     "any": "tl.max of the block",
+    "astype": "`.to(tl.float32)`",
     "blockIdx": "tl.program_id(0)",
     "concat": "tl.join or tl.cat",
     "cuda": "`tl.program_id(0)` and `tl.arange`: a program works on blocks",

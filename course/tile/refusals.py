@@ -16,8 +16,14 @@ _KINDS = {
     "function": "a plain function",
     "list": "a list",
     "dict": "a dict",
+    "tuple": "a tuple",
 }
 _STATEMENTS = {"Break": "`break`", "Continue": "`continue`", "Try": "`try`", "Raise": "`raise`"}
+
+#: What takes a shape.
+_SHAPED = re.compile(r"\b(?:zeros|full|reshape|view|broadcast_to)\(")
+#: What an argument is called in other libraries, and here.
+_CALLED_HERE = {"dim": "axis", "dims": "axis", "keepdim": "keep_dims", "keepdims": "keep_dims"}
 
 #: What the compile gate says where the compiler says nothing.
 NO_REASON = "the compiler gives no reason"
@@ -37,7 +43,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"__setitem__ is not supported", "tile_assigns_element"),
     (r"(?P<name>\w+)\(\) missing \d+ required positional arguments?: (?P<missing>.*)",
      "tile_call_lacks"),
-    (r"(?P<name>\w+)\(\) got an unexpected keyword argument '(?P<argument>\w+)'",
+    (r"(?:(?P<name>\w+)(?:\(\)|:) )?got an unexpected keyword argument '(?P<argument>\w+)'",
      "tile_call_keyword"),
     (r"Mask argument cannot be block type if pointer|Value argument cannot be block type if",
      "tile_one_address"),
@@ -45,9 +51,25 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
      r"(?P<second>.+?) in loop", "tile_changes_type"),
     (r"Ternary expression with dynamic condition has inconsistent types (?P<first>\w+) and "
      r"(?P<second>\w+)$", "tile_two_sides"),
-    (r"Ternary expression with dynamic condition|Boolean value of Tensor with more than one",
-     "tile_condition_is_a_block"),
+    (r"Mismatched type for (?P<name>\w+) between then block \((?P<first>.+?)\) and else block "
+     r"\((?P<second>.+)\)$", "tile_branches_differ"),
+    (r"Ternary expression with dynamic condition|Boolean value of Tensor with more than one|"
+     r"the condition is a block of several|"
+     r"'scf\.condition' op operand .*but got 'tensor", "tile_condition_is_a_block"),
     (r"'scf\.condition' op operand", "tile_while_number"),
+    (r"'tt\.(?:load|store|atomic\w*)' op operand .*must be 1-bit signless integer|"
+     r"the mask is no comparison", "tile_mask_number"),
+    (r"'tt\.(?:scan|reduce)' op expects region", "tile_branch_in_a_combination"),
+    (r"simultaneous multiple assignment|an assignment to several names", "tile_several_names"),
+    (r"'\w+' object has no attribute 'func'|a loop over something other than|"
+     r"Only `range` and `static_range` iterators", "tile_for"),
+    (r"object has no attribute '__r?pow__'", "tile_power"),
+    (r"Shape element \d+ must have type", "tile_shape_constant"),
+    (r"unsupported tensor index", "tile_indexes_pointer"),
+    (r"unsupported AST node type: Continue|^`continue`", "tile_continue"),
+    (r"^a `return` inside a loop|Cannot have `return` statements inside", "tile_return_in_a_loop"),
+    (r"f-string", "tile_f_string"),
+    (r"Cannot access global variable (?P<name>\w+)", "triton_global"),
     (r"^(?P<name>\w+) is not defined$", "tile_no_value"),
     (r"incompatible dimensions at index (?P<axis>\d+): (?P<first>\d+) and (?P<second>\d+)",
      "tile_shapes"),
@@ -60,7 +82,9 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
      "tile_not_a_float"),
     (r"Input shapes should have M >= (?P<rows>\d+), N >= (?P<columns>\d+) and K >= (?P<steps>\d+)",
      "tile_dot_too_small"),
-    (r"list index out of range|object of type 'tensor' has no len", "tile_no_shape"),
+    (r"object of type 'tensor' has no len|^`len\(", "tile_no_length"),
+    (r"Loop carried variable (?P<name>\w+) changed type", "tile_changes_constant"),
+    (r"list index out of range", "tile_no_shape"),
     (r"Did you forget to add @triton\.jit", "tile_block_for_a_constant"),
     (r"is not string|print takes a string|(?<!argument )must be a string", "tile_prints"),
     (r"`break`", "tile_break"),
@@ -99,6 +123,10 @@ def refusal(detail: str, line: str = "") -> tuple[str, dict[str, object]]:
         return "tile_dot_sum", {}
     if "//" in line and re.match(r"unexpected type (fp|bf)\d+", detail):
         return "tile_floor_division", {}
+    if "flip(" in line and "NoneType" in detail:
+        return "tile_call_lacks", {"name": "flip", "missing": "the axis"}
+    if "object is not iterable" in detail and _SHAPED.search(line):
+        return "tile_shape_tuple", {}
     loop = re.match(r"\s*while\b\s*(.*?)\s*:", line)
     if loop and "'constexpr' object has no attribute" in detail:
         return "tile_while_constant", {"construct": loop[1]}
@@ -107,7 +135,11 @@ def refusal(detail: str, line: str = "") -> tuple[str, dict[str, object]]:
     for pattern, message_id in _PATTERNS:
         found = re.search(pattern, detail)
         if found is not None:
-            return message_id, _fields(message_id, found.groupdict())
+            fields = _fields(message_id, found.groupdict())
+            near = _CALLED_HERE.get(str(fields.get("argument")))
+            if message_id == "tile_call_keyword" and (near or "name" not in fields):
+                return "tile_keyword", {"argument": fields["argument"], "near": near}
+            return message_id, fields
     return "triton_refuses", {"detail": _plainer(detail)}
 
 
@@ -140,7 +172,7 @@ def _fields(message_id: str, groups: dict[str, str | None]) -> dict[str, object]
     kind = fields.pop("kind", None)
     if kind is not None:
         value = fields.pop("value", None)
-        known = _KINDS.get(str(kind))
+        known = _KINDS.get(str(kind).rpartition(".")[2])
         fields["got"] = known or (f"a {kind}" if value is None else f"{value}, a {kind}")
     return fields
 
@@ -212,8 +244,8 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "tile_wrong_kind": (
         "This line gets {got}, where Triton needs a number, a block or a pointer.",
-        "Where does it come from? An argument of the launch (a Python number: `int(n)`), or a "
-        "function that returns nothing.",
+        "Where does it come from? An argument of the launch (a Python number: `int(n)`, "
+        "`x.shape[0]`), or a function that returns nothing.",
     ),
     "tile_call_lacks": (
         "`{name}` is called on this line without {missing}.",
@@ -223,6 +255,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "tile_call_keyword": (
         "`{name}` takes no argument `{argument}`.",
         "Leave `{argument}` out, or correct its spelling: `help(tl.{name})` shows what it takes.",
+    ),
+    "tile_keyword": (
+        "A call of this line takes no argument `{argument}`.",
+        "|Triton calls it `{near}`.| What a call takes, `help` shows: `help(tl.sum)`.",
     ),
     "tile_one_address": (
         "The pointer of this line is one address, and its mask or its values are a block.",
@@ -234,6 +270,11 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "its type and its shape through a loop.",
         "Begin with what the loop makes: `0.0` for a float, `tl.zeros((BLOCK,), tl.float32)` for a "
         "block; or reduce or convert in the loop: `tl.sum(block, axis=0)`, `.to(tl.float32)`.",
+    ),
+    "tile_changes_constant": (
+        "`{name}` is a constant before this loop, and a number of the run behind a turn of it: "
+        "a number that the launch passes as 1 is a constant, for one.",
+        "Change a name of the kernel's own: `left = {name}` before the loop, and `left` in it.",
     ),
     "tile_two_sides": (
         "The two sides of `... if ... else ...` on this line are {first} and {second}, and have to "
@@ -252,13 +293,67 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "tile_no_value": (
         "`{name}` is not defined on this line.",
-        "Give it one above, outside of loops and branches: what is first assigned in a loop or in "
-        "an `if` is not known behind it. If it has one, correct the spelling.",
+        "Give it a value above, outside of loops and branches: what is first assigned in a loop or "
+        "in an `if` is not known behind it. If it has a value there, correct the spelling.",
     ),
     "tile_no_shape": (
         "A pointer has no shape and no length: in the kernel a tensor is the address of its first "
         "element.",
         "Use the number that the launch passes for the size, such as `N`.",
+    ),
+    "tile_no_length": (
+        "`len` does not measure tensors and blocks.",
+        "The size of a tensor is what the launch passes for it, such as `N`; that of a block is "
+        "the constant that it was made with, such as `BLOCK`.",
+    ),
+    "tile_branches_differ": (
+        "`{name}` is {first} after one side of this `if`, and {second} after the other.",
+        "Give it one type and one shape on both: `1.0`, not `1`, beside a float; a block of "
+        "`tl.zeros` beside a block. Or choose with `tl.where`.",
+    ),
+    "tile_mask_number": (
+        "The mask of this line is a number or a block of numbers, and has to be a comparison.",
+        "The second argument of `tl.load` and the third of `tl.store` are the mask: write "
+        "`mask=offsets < N`. What a masked element reads as is `other=0.0`.",
+    ),
+    "tile_branch_in_a_combination": (
+        "The function that combines two elements has an `if` or a loop, which Triton does not "
+        "compile there.",
+        "Choose with `tl.where(condition, a, b)`.",
+    ),
+    "tile_several_names": (
+        "This line assigns one value to several names.",
+        "Write a line for each: `a = 0`, then `b = 0`.",
+    ),
+    "tile_for": (
+        "A `for` in a kernel walks over `range`, `tl.range` or `tl.static_range`.",
+        "Count, and work the rest out from the number: `for i in tl.static_range(2)`.",
+    ),
+    "tile_power": (
+        "Blocks and numbers of the run have no `**`.",
+        "Multiply, `x * x`; a root is `tl.sqrt(x)`, any other power `tl.exp2(y * tl.log2(x))`.",
+    ),
+    "tile_shape_constant": (
+        "The shape of a block has to be known when the kernel is compiled, and this line takes it "
+        "from a number of the run.",
+        "Write `BLOCK: tl.constexpr` among the parameters and pass a whole number for it; a size "
+        "that changes from launch to launch belongs in the mask.",
+    ),
+    "tile_shape_tuple": (
+        "The shape of a block is a tuple, and this line gives a number.",
+        "Write `tl.zeros((BLOCK,), tl.float32)`, with the comma.",
+    ),
+    "tile_continue": (
+        "`continue` is not part of Triton's language.",
+        "Put what would be skipped under an `if`; of a block, leave elements out with a mask.",
+    ),
+    "tile_return_in_a_loop": (
+        "A `return` cannot stand in a loop.",
+        "Say in the bounds of the loop where it ends, or write `while` with the condition.",
+    ),
+    "tile_f_string": (
+        "An f-string of a kernel takes constants, and this one gets a value of the run.",
+        'Write `tl.device_print("x", x)`, with the value behind a comma.',
     ),
     "tile_block_for_a_constant": (
         "A block or a number of the run stands on this line where Triton needs a constant.",

@@ -121,15 +121,17 @@ def _along(data: np.ndarray, axis: int, part: Any) -> np.ndarray:
 
 
 def total(value: Value, axis: int) -> np.ndarray:
-    """A sum along a block axis, in the element's own precision."""
+    """A sum along a block axis, in the element's own precision: 16 bits round at each addition."""
     dtype = numpy_type(value.type)
     repeat = value.shape[axis] // value.data.shape[axis + 1]
     if dtype.kind == "b":
         return (value.data.sum(axis=axis + 1) * repeat % 2).astype(np.bool_)
     if repeat > 1:
         return _kept_total(value.data[(slice(None),) * (axis + 1) + (0,)] * repeat, value)
-    wide = np.float32 if dtype == np.float16 else dtype
-    return _kept_total(value.data.sum(axis=axis + 1, dtype=wide), value)
+    if dtype == np.float16 or is_bf16(value.type):
+        added = lambda left, right: [_kept_total(left[0] + right[0], value)]  # noqa: E731
+        return tree(added, [value.data], axis + 1)[0]
+    return _kept_total(value.data.sum(axis=axis + 1, dtype=dtype), value)
 
 
 def _kept_total(data: np.ndarray, value: Value) -> np.ndarray:

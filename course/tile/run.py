@@ -38,11 +38,14 @@ class Run:
         programs: numbers of the programs that run now, ascending, x fastest.
         line, column: the place in the learner's source that is being executed.
         largest: elements of the largest block of one program so far.
+        debug: whether assertions are held, as with `debug=True` in a launch; else they are
+            left out, as on a GPU.
     """
 
-    def __init__(self, grid: tuple[int, int, int], step_limit: int) -> None:
+    def __init__(self, grid: tuple[int, int, int], step_limit: int, debug: bool = False) -> None:
         self.grid = grid
         self.step_limit = step_limit
+        self.debug = debug
         self.steps = 0
         #: statements of the longest program of all batches before this one
         self.longest = 0

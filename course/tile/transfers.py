@@ -115,6 +115,7 @@ class Transfers:
         self, pointer: Value, mask: Value, other: Value | None, *policy: Any
     ) -> Value:
         """A load where the mask is true; elsewhere `other`, or 0."""
+        _require_comparison(mask)
         return self._loaded(pointer, mask, other, policy)
 
     def _loaded(
@@ -144,6 +145,7 @@ class Transfers:
 
     def create_masked_store(self, pointer: Value, value: Value, mask: Value, *_: Any) -> None:
         """A store where the mask is true."""
+        _require_comparison(mask)
         self.run.memory.store(pointer, value, mask)
 
     def create_atomic_rmw(
@@ -151,6 +153,7 @@ class Transfers:
     ) -> Value:
         """One atomic update an element; gives the values before."""
         name = str(operation).rsplit(".", 1)[-1].upper()
+        _require_comparison(mask)
         found: Value = self.run.memory.atomic(name, pointer, value, mask, policy=policy)
         return found
 
@@ -277,6 +280,12 @@ class Transfers:
         """Stores to rows picked by number."""
         addresses, mask = _picked(descriptor, rows, column)
         self.run.memory.store(addresses, value, mask, descriptor=True)
+
+
+def _require_comparison(mask: Value | None) -> None:
+    """A mask is a bit an element, where it comes from the kernel."""
+    if mask is not None and mask.type is not None and not mask.type.scalar.is_int1():
+        raise TypeError("the mask is no comparison")
 
 
 def _picked(descriptor: Descriptor, rows: Value, column: Value) -> tuple[Value, Value]:

@@ -212,6 +212,10 @@ TILE: dict[str, tuple[str, str]] = {
         "Write `{name}: tl.constexpr = ...` as a parameter, or `{name} = tl.constexpr(...)` "
         "above the kernel.",
     ),
+    "tile_undefined": (
+        "`{name}` is not defined.",
+        "Correct the spelling, or pass it as a parameter.",
+    ),
     "triton_foreign_call": (
         "`{name}` cannot be called in a kernel: it is not Triton's, and it has no `@triton.jit`.",
         "Use a function of `tl`, or write `@triton.jit` above your own.",

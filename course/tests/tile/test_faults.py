@@ -396,3 +396,113 @@ def test_static_print_speaks_once_as_the_compiler_does(capsys):
     launch(told_statically, [x, torch.zeros_like(x), 16], (4,), together=1)
     lines = capsys.readouterr().out.splitlines()
     assert lines == ["each turn 16", "unrolled 0 16", "unrolled 1 16"]
+
+
+@triton.jit
+def asserts(x_ptr, out_ptr, N: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, N))
+    tl.device_assert(x < 3, "too big")
+    tl.store(out_ptr + tl.arange(0, N), x + 1)
+
+
+asserts_always = triton.jit(asserts.fn, debug=True)
+
+
+@pytest.mark.parametrize("how", ["silent", "launch", "decorator", "knob"])
+def test_assertions_are_held_where_debugging_is_asked_for_as_on_a_gpu(how, monkeypatch):
+    if how == "knob":
+        monkeypatch.setattr(triton.knobs.runtime, "debug", True)
+    kernel = asserts_always if how == "decorator" else asserts
+    args = (torch.arange(8), torch.zeros(8, dtype=torch.int64), 8)
+    options = {"debug": True} if how == "launch" else {}
+    if how == "silent":
+        launch(kernel, args, (1,), options)
+        return
+    with pytest.raises(KernelFault, match="fails the kernel's own assertion: too big") as caught:
+        launch(kernel, args, (1,), options)
+    assert caught.value.line == asserts.starting_line_number + 3
+
+
+def test_with_debug_an_integer_that_overflows_is_an_assertion_of_tritons():
+    args = (torch.full((8,), 2**31 - 1, dtype=torch.int32), torch.zeros(8, dtype=torch.int32), 8)
+    with pytest.raises(KernelFault, match="int32 overflow"):
+        launch(adds_one, args, (1,), {"debug": True})
+
+
+@triton.jit
+def adds_one(x_ptr, out_ptr, N: tl.constexpr):
+    tl.store(out_ptr + tl.arange(0, N), tl.load(x_ptr + tl.arange(0, N)) + 1)
+
+
+@triton.jit
+def indexes(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, x_ptr[i])
+
+
+def plain_helper(a):
+    return a + 1
+
+
+@triton.jit
+def calls_a_plain_function(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, plain_helper(tl.load(x_ptr + i)))
+
+
+@triton.jit
+def defined_on_one_side(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    if tl.program_id(0) > 9:
+        y = 1.0
+    tl.store(out_ptr + i, tl.load(x_ptr + i) + y)
+
+
+@triton.jit
+def without_its_prefix(x_ptr, out_ptr, N: tl.constexpr):
+    i = arange(0, N)  # noqa: F821
+    tl.store(out_ptr + i, 0.0)
+
+
+@triton.jit
+def nowhere_defined(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, offset + i)  # noqa: F821
+
+
+@triton.jit
+def prints_an_f_string(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    print(f"i={i}")
+
+
+@triton.jit
+def a_shape_without_a_comma(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, tl.zeros(N, tl.float32))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "line", "said", "step"),
+    [
+        (indexes, 3, "Brackets do not read memory", "`tl.load("),
+        (calls_a_plain_function, 3, "it has no `@triton.jit`", "`@triton.jit` above your own"),
+        (
+            defined_on_one_side,
+            5,
+            "`y` is not defined on this line",
+            "outside of loops and branches",
+        ),
+        (without_its_prefix, 2, "`arange` is not defined", "`tl.arange`"),
+        (nowhere_defined, 3, "`offset` is not defined", "Correct the spelling"),
+        (prints_an_f_string, 3, "gets a value of the run", "tl.device_print("),
+        (a_shape_without_a_comma, 3, "shape of a block is a tuple", "with the comma"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_direct_launch_is_told_as_a_check_is(kernel, line, said, step):
+    with pytest.raises(KernelFault) as caught:
+        launch(kernel, (torch.zeros(8), torch.zeros(8), 8), (1,))
+    assert said in str(caught.value)
+    assert step in " ".join(caught.value.verdict().next_steps)
+    assert caught.value.line == kernel.starting_line_number + line

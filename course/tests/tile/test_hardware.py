@@ -10,6 +10,7 @@ import torch
 pytest.importorskip("triton", reason="Triton has no wheel for this system")
 
 from course.tests.tile import cases
+from course.tests.tile.hardware import arithmetic
 from course.tile import expressions
 from course.tile.cache import through_l2
 from course.tile.launch import launch
@@ -114,3 +115,39 @@ def test_each_order_of_programs_made_dram_read_what_the_model_says():
 def test_results_on_the_gpu_were_those_of_the_reference():
     for name, recorded in RECORDED.items():
         assert recorded["difference"] <= case_of(name).tolerance, name
+
+
+COMPUTED = json.loads(arithmetic.RECORD.read_text())
+
+
+@cache
+def computed():
+    return dict(arithmetic.results("cpu"))
+
+
+@pytest.mark.parametrize("name", [n for n in COMPUTED["results"] if not n.startswith("sum")])
+def test_conversions_and_operators_on_bits_give_what_a_gpu_gives(name):
+    assert COMPUTED["values"] == [str(value) for value in arithmetic.VALUES]
+    assert computed()[name] == COMPUTED["results"][name]
+
+
+@pytest.mark.parametrize("dtype", arithmetic.FLOATS[:2], ids=str)
+def test_sums_of_16_bits_err_as_much_as_a_gpus(dtype):
+    """Both round at each addition, in another order: the errors are of one size, not the same."""
+    errors = {"gpu": 0.0, "engine": 0.0, "rounded once": 0.0}
+    for name, x in arithmetic.sums(dtype).items():
+        gpu, engine = (
+            float(every[f"sum of {dtype}, {name}"][0])
+            for every in (COMPUTED["results"], computed())
+        )
+        exact = float(x.double().sum())
+        if name == "ones":
+            assert gpu == engine == exact
+        elif name == "peaks":  # two peaks of float16 overflow; whether inf or nan stays, is order
+            assert torch.tensor([gpu, engine]).isfinite().tolist() == [dtype == torch.bfloat16] * 2
+        else:
+            errors["gpu"] += abs(gpu - exact)
+            errors["engine"] += abs(engine - exact)
+            errors["rounded once"] += abs(float(x.double().sum().to(dtype)) - exact)
+    assert errors["rounded once"] < errors["engine"] < 2 * errors["gpu"]
+    assert errors["gpu"] < 2 * errors["engine"]

@@ -88,7 +88,7 @@ ATTEMPTS = {
         ADD, "offsets < N", "offsets < x_ptr.shape[0]", 11, "A pointer has no shape", "such as `N`",
     ),
     "a length in the kernel": (
-        ADD, "offsets < N", "offsets < len(x_ptr)", 11, "A pointer has no shape", "such as `N`",
+        ADD, "offsets < N", "offsets < len(x_ptr)", 11, "does not measure", "such as `N`",
     ),
     "a conditional expression": (
         ADD, "tl.load(x_ptr + offsets, mask=inside)",
@@ -188,6 +188,78 @@ ATTEMPTS = {
     "two types of number": (
         SOFTMAX, "        weights = ", "        k = 1 if N > 3 else 0.5\n        weights = ", 19,
         "are int32 and fp32", "1.0 and 0.5",
+    ),
+    "a block for a condition": (
+        ADD, STORE, "    while x < 3:\n        x += 1\n" + STORE, 14, "neither true nor false",
+        "`tl.where(",
+    ),
+    "the parameter counted down": (
+        ADD, STORE, "    while N:\n        N -= 1\n" + STORE, 14, "`N` is a constant before",
+        "`left = N` before the loop",
+    ),
+    "a length of a block": (
+        ADD, "offsets < N", "offsets < len(offsets)", 11, "does not measure", "such as `BLOCK`",
+    ),
+    "two names at once": (
+        ADD, STORE, "    a = b = 0\n" + STORE, 14, "one value to several names", "a line for each",
+    ),
+    "PyTorch's power": (ADD, "x + y,", "x**2 + y,", 14, "have no `**`", "Multiply, `x * x`"),
+    "a power of a block": (ADD, "x + y,", "2**x + y,", 14, "have no `**`", "tl.exp2("),
+    "NumPy's astype": (ADD, "x + y,", "x.astype(tl.float32) + y,", 14, "`.astype`", "`.to(tl.f"),
+    "a shape without a comma": (
+        ADD, "x + y,", "x + y + tl.zeros(BLOCK, tl.float32),", 14, "shape of a block is a tuple",
+        "`tl.zeros((BLOCK,), tl.float32)`",
+    ),
+    "a shape of the run": (
+        ADD, "x + y,", "x + y + tl.zeros((N,), tl.float32),", 14, "has to be known when",
+        "BLOCK: tl.constexpr",
+    ),
+    "PyTorch's dim": (
+        ADD, "x + y,", "x + y + tl.sum(x, dim=0),", 14, "no argument `dim`", "calls it `axis`",
+    ),
+    "a slip in a keyword": (
+        ADD, "x + y,", "x + y + tl.sum(x, axsi=0),", 14, "no argument `axsi`", "help(tl.sum)",
+    ),
+    "an element of a block": (
+        ADD, "x + y,", "x[0] + y,", 14, "a block has no single elements", "`tl.load(",
+    ),
+    "a part of a block": (
+        ADD, "x + y,", "x[:16] + y,", 14, "a block has no single elements", "`tl.load(",
+    ),
+    "other in the mask's place": (
+        ADD, "offsets, mask=inside)\n    y", "offsets, 0.0)\n    y", 12, "has to be a comparison",
+        "`mask=offsets < N`",
+    ),
+    "offsets for a mask": (
+        ADD, "offsets, mask=inside)\n    y", "offsets, mask=offsets)\n    y", 12,
+        "has to be a comparison", "`mask=offsets < N`",
+    ),
+    "a number and a block": (
+        ADD, STORE, "    if N > 3:\n        z = 0.5\n    else:\n        z = x\n" + STORE, 14,
+        "fp32 after one side of this `if`, and a block (512) of fp32", "`tl.where`",
+    ),
+    "a walk over a tuple": (
+        ADD, STORE, "    for a in (1, 2):\n        x += a\n" + STORE, 14, "walks over `range`",
+        "tl.static_range(2)",
+    ),
+    "a flip of no axis": (ADD, "x + y,", "tl.flip(x) + y,", 14, "without the axis", "tl.flip)"),
+    "continue": (
+        ADD, STORE,
+        "    for i in range(N):\n        if i == 2:\n            continue\n" + STORE,
+        16, "`continue` is not part", "under an `if`",
+    ),
+    "a return in a loop": (
+        ADD, STORE,
+        "    for i in range(N):\n        if i == 2:\n            return\n        x += 1\n" + STORE,
+        15, "cannot stand in a loop", "bounds of the loop",
+    ),
+    "a number above the kernel": (
+        ADD.replace("\n\n\n", "\nSCALE = 2.0\n\n\n"), "x + y,", "(x + y) * SCALE,", 15,
+        "`SCALE` stands outside the kernel", "`SCALE = tl.constexpr(...)`",
+    ),
+    "an exception": (
+        ADD, STORE, "    if N < 0:\n        raise ValueError\n" + STORE, 15, "`raise`",
+        "@triton.jit(debug=True)",
     ),
     "a vector in a dot": (
         MATMUL, "total = tl.dot(a, b, total)", "total += tl.dot(tl.sum(a, 1), b)", 17,
