@@ -167,13 +167,16 @@ def _try(chosen: Overlay) -> None:
             raise OverlayError(f"{path}: {type(error).__name__}: {error}") from error
         if not declared:
             raise OverlayError(f"{path} declares no exercise.")
+        for exercise in declared.values():
+            _points(path, exercise.name, exercise.points)
     own = [path.stem for path in chosen.files(HIDDEN)]
     for stem in sorted({*own, *(path.stem for path in chosen.files(EXERCISES))}):
         try:
             hidden.try_ranges(stem)
         except hidden.HiddenCasesError as error:
             copy = f" Copy it to {chosen.folder}/{HIDDEN}, and change it there."
-            raise OverlayError(f"{error}{'' if stem in own else copy}") from error
+            said = f"{str(error).rstrip('.')}."
+            raise OverlayError(f"{said}{'' if stem in own else copy}") from error
 
 
 def _read(folder: Path | None, unit: str) -> Overlay:

@@ -301,7 +301,7 @@ def parse(data: bytes) -> Notebook:
         raise Fault("not_a_notebook", expected="an object", got=_kind(content))
     version = content.get("nbformat")
     if isinstance(version, bool) or not isinstance(version, int):
-        raise Fault("not_a_notebook", expected="a number `nbformat`", got=_kind(version))
+        raise Fault("not_a_notebook", expected="a whole number `nbformat`", got=_kind(version))
     if version != 4:
         raise Fault("old_format", version=version if abs(version) < 1000 else "unknown")
     cells = content.get("cells")

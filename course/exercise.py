@@ -102,7 +102,8 @@ Parameter = Array | Scalar | Meta | Stride
 class Case:
     """One set of sizes. `traffic` says that the cost is graded on it (rows of 128 bytes).
 
-    The arrays (M, N) named in `transposed` are stored column after column.
+    The arrays (M, N) named in `transposed` are stored column after column. `scalars` holds
+    numbers that this case passes in the place of the parameters' own.
     """
 
     sizes: Mapping[str, int]
@@ -110,6 +111,7 @@ class Case:
     dtypes: Mapping[str, str] = field(default_factory=dict)
     draws: Mapping[str, Draw] = field(default_factory=dict)
     transposed: tuple[str, ...] = ()
+    scalars: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -123,7 +125,8 @@ class Case:
     @property
     def told(self) -> str:
         """The case as a verdict tells it, with how inputs are drawn where that is special."""
-        sizes = ", ".join(f"{name}={value}" for name, value in self.sizes.items())
+        numbers = {**self.sizes, **self.scalars}
+        sizes = ", ".join(f"{name}={value}" for name, value in numbers.items())
         words = {n: draw.words for n, draw in self.draws.items() if isinstance(draw, Described)}
         stored = dict.fromkeys(self.transposed, "stored by columns")
         return "; ".join([sizes, *_shared(self.dtypes), *_shared(stored), *_shared(words, ":")])
@@ -144,10 +147,11 @@ def case(
     dtypes: Mapping[str, str] | None = None,
     draws: Mapping[str, Draw] | None = None,
     transposed: tuple[str, ...] = (),
+    scalars: Mapping[str, float] | None = None,
     **sizes: int,
 ) -> Case:
     """A case by its sizes: ``case(N=1000)``, ``case(True, M=64, N=128)``."""
-    return Case(sizes, traffic, dtypes or {}, draws or {}, transposed)
+    return Case(sizes, traffic, dtypes or {}, draws or {}, transposed, scalars or {})
 
 
 @dataclass(frozen=True)
@@ -290,6 +294,12 @@ class KernelExercise(Exercise):
 
     def dtype(self, parameter: Array | Scalar, case: Case) -> np.dtype[Any]:
         return np.dtype(case.dtypes.get(parameter.name, parameter.dtype))
+
+    def number(self, scalar: Scalar, case: Case, names: Mapping[str, Number]) -> Any:
+        """What a scalar parameter is in `case`, in its dtype."""
+        value = case.scalars.get(scalar.name)
+        value = evaluate(scalar.value, names) if value is None else value
+        return self.dtype(scalar, case).type(value)
 
     def shape(self, array: Array, names: Mapping[str, Number]) -> tuple[int, ...]:
         return tuple(int(evaluate(axis, names)) for axis in array.axes)

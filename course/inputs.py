@@ -28,10 +28,10 @@ def drawn(
             strided = arguments[parameter.array]
             arguments[parameter.name] = strided.strides[parameter.axis] // strided.itemsize
             continue
-        dtype = exercise.dtype(parameter, case)
         if isinstance(parameter, Scalar):
-            arguments[parameter.name] = dtype.type(evaluate(parameter.value, names))
+            arguments[parameter.name] = exercise.number(parameter, case, names)
             continue
+        dtype = exercise.dtype(parameter, case)
         shape = exercise.shape(parameter, names)
         if parameter.role is Role.OUT:
             values = np.full(shape, poison(dtype), dtype)
@@ -63,8 +63,7 @@ def _known(
     }
     for parameter in exercise.passed:
         if isinstance(parameter, Scalar):
-            scalar = exercise.dtype(parameter, case).type(evaluate(parameter.value, names))
-            known[parameter.name] = scalar.item()
+            known[parameter.name] = exercise.number(parameter, case, names).item()
     return known
 
 

@@ -190,6 +190,15 @@ class Stages:
                     outputs = [a.name for a in exercise.arrays if a.role is not Role.IN]
                     fields = {"array": array.name, "outputs": tuple(outputs), **changed}
                     return self._wrong_verdict("read_only_input", fields, ran.traffic)
+                written = [
+                    site.line
+                    for site in ran.traffic.sites
+                    if site.array == array.name and site.direction != "load" and site.sectors
+                ]
+                if written:  # what stood there before, or an atomic that adds 0
+                    fields = {"array": array.name}
+                    verdict = self._wrong_verdict("input_written", fields, ran.traffic)
+                    return replace(verdict, line=min(written))
         given = given_to_reference(exercise, before)
         with np.errstate(all="ignore"):
             expected = exercise.reference(**given)

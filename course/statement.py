@@ -175,7 +175,9 @@ def _parameters(exercise: KernelExercise) -> Table:
             value = f"= {parameter.array}.stride({parameter.axis})"
             rows.append((parameter.name, "scalar", "int32", value))
         else:
-            rows.append((parameter.name, "scalar", parameter.dtype, f"= {parameter.value}"))
+            others = any(parameter.name in case.scalars for case in exercise.cases)
+            value = f"= {parameter.value}{', or another number' if others else ''}"
+            rows.append((parameter.name, "scalar", parameter.dtype, value))
     return Table("Parameters", ("name", "shape", "dtype", "role"), tuple(rows))
 
 

@@ -196,6 +196,10 @@ _RESULTS = {
         "{got} now.",
         "Write results only to the outputs: {outputs}.",
     ),
+    "input_written": Words(
+        "{array} is an input, and your kernel writes or updates it, if only with what it held.",
+        "Read {array} with a plain load, and write results only to the outputs.",
+    ),
     "never_written": Words(
         "{array}[{index}] was never written|; nor were {others} more of {total} elements|.",
         "Which thread should write {array}[{index}]? Work out its index by hand.",

@@ -18,7 +18,8 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -29,8 +30,11 @@ from autograder.lessons import lesson_stem
 from course import exercises
 from course.draws import Draw
 from course.exercise import Case, Exercise, KernelExercise
+from course.inputs import drawn
 
 T = TypeVar("T")
+#: What the arrays of a case may take: a launch has 2 GB for them, for copies, and for itself.
+MOST_BYTES = 128 << 20
 
 #: The owner's secret: text, bytes or a whole number. Equal text and number are different seeds.
 Seed = str | bytes | int
@@ -88,6 +92,10 @@ def choice(*values: T) -> Choice[T]:
     return Choice(values)
 
 
+def _ends(size: Steps | Choice[int]) -> tuple[int, ...]:
+    return size.values if isinstance(size, Choice) else (size.low, size.high)
+
+
 class Draws:
     """A range of cases: each size a number, `between`, `multiples` or `choice`.
 
@@ -96,6 +104,7 @@ class Draws:
         dtypes: dtypes by parameter name, each a dtype's name or a `choice` of names.
         draws: how inputs are drawn, by parameter name: `uniform(0, 1)`, say.
         transposed: arrays (M, N) that are stored column after column.
+        scalars: what scalar parameters are, by name, each a number or a `choice` of numbers.
         sizes: the names that the exercise's shapes use.
     """
 
@@ -105,6 +114,7 @@ class Draws:
         dtypes: Mapping[str, str | Choice[str]] | None = None,
         draws: Mapping[str, Draw] | None = None,
         transposed: tuple[str, ...] = (),
+        scalars: Mapping[str, float | Choice[float]] | None = None,
         **sizes: int | Steps | Choice[int],
     ) -> None:
         if not sizes:
@@ -119,19 +129,35 @@ class Draws:
         self.dtypes = dict(dtypes or {})
         self.draws = dict(draws or {})
         self.transposed = transposed
+        self.scalars = dict(scalars or {})
         self.sizes = sizes
 
     def case(self, rng: np.random.Generator) -> Case:
         """One case from these ranges."""
+        return self._case(rng, lambda size: size.draw(rng))
+
+    def extremes(self) -> tuple[Case, Case]:
+        """The cases with the smallest and with the largest sizes."""
+        rng = np.random.default_rng(0)
+        return (
+            self._case(rng, lambda size: min(_ends(size))),
+            self._case(rng, lambda size: max(_ends(size))),
+        )
+
+    def _case(self, rng: np.random.Generator, pick: Callable[[Steps | Choice[int]], int]) -> Case:
         sizes = {
-            name: size if isinstance(size, int) else int(size.draw(rng))
+            name: size if isinstance(size, int) else int(pick(size))
             for name, size in self.sizes.items()
         }
         dtypes = {
             name: dtype if isinstance(dtype, str) else dtype.draw(rng)
             for name, dtype in self.dtypes.items()
         }
-        return Case(sizes, self.traffic, dtypes, self.draws, self.transposed)
+        scalars = {
+            name: float(value.draw(rng) if isinstance(value, Choice) else value)
+            for name, value in self.scalars.items()
+        }
+        return Case(sizes, self.traffic, dtypes, self.draws, self.transposed, scalars)
 
 
 def derived(seed: Seed, *parts: str | int) -> int:
@@ -188,7 +214,9 @@ def _said(error: BaseException) -> str:
 
 
 def try_ranges(stem: str) -> None:
-    """Draws one case of each range of a lesson, and holds it to its exercise.
+    """Draws a case of each range of a lesson, with its inputs, and holds it to its exercise.
+
+    So are the smallest and the largest case that the range may give.
 
     Raises:
         HiddenCasesError: for the first range that cannot be drawn or does not fit.
@@ -197,7 +225,11 @@ def try_ranges(stem: str) -> None:
     for name, ranges in hidden_ranges(stem).items():
         for number, draws in enumerate(ranges, 1):
             try:
-                _fit(own[name], draws.case(np.random.default_rng(0)))
+                rng = np.random.default_rng(0)
+                case = draws.case(rng)
+                for one in (case, *draws.extremes()):
+                    _fit(own[name], one)
+                _try_to_draw(own[name], case, rng)
             except Exception as error:  # whatever a range or a formula raises
                 raise HiddenCasesError(
                     f"{_where(stem)}: HIDDEN[{name!r}], range {number}: {_said(error)}"
@@ -209,12 +241,28 @@ def _fit(exercise: Exercise, case: Case) -> None:
     if not isinstance(exercise, KernelExercise):
         return
     known = [parameter.name for parameter in exercise.parameters]
-    for name in (*case.dtypes, *case.draws, *case.transposed):
+    for name in (*case.dtypes, *case.draws, *case.transposed, *case.scalars):
         if name not in known:
             raise HiddenCasesError(f"{exercise.name} has no parameter {name!r}, only {known}.")
+    names = exercise.names(case)
+    total = 0
+    for array in exercise.arrays:
+        shape = exercise.shape(array, names)
+        if min(shape) < 1:
+            raise HiddenCasesError(f"with {case.label}, {array.name} has the shape {shape}.")
+        total += math.prod(shape) * exercise.dtype(array, case).itemsize
+    if total > MOST_BYTES:
+        raise HiddenCasesError(
+            f"with {case.label} the arrays take {total:,} bytes, and the most is {MOST_BYTES:,}."
+        )
     exercise.least_sectors(case)
     if case.traffic and exercise.budget is not None:
         exercise.budget_sectors(case)
+
+
+def _try_to_draw(exercise: Exercise, case: Case, rng: np.random.Generator) -> None:
+    if isinstance(exercise, KernelExercise):
+        drawn(exercise, case, rng)
 
 
 def hidden_cases(exercise_name: str, seed: Seed) -> tuple[Case, ...]:

@@ -1,13 +1,31 @@
 """Held-out ranges of lesson 10."""
 
+from typing import Any
+
+import numpy as np
+
 from autograder.hidden import Draws, between, choice, multiples
-from course.draws import uniform
+from course.draws import Draw, uniform
 from course.exercises.attention import FAR_APART, HALF, HUGE, ONE_SIGN, UNEVEN
 
 #: Every score below -110: exp of each underflows, if the greatest so far begins at 0.
 _FAR_BELOW = {"q": uniform(5.0, 6.0), "k": uniform(-6.0, -5.0)}
 
+
+def _whole(low: int, high: int) -> Draw:
+    """Whole numbers, whose products float16 and float32 hold exactly."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        return rng.integers(low, high, shape).astype(dtype)
+
+    return draw
+
+
+#: With D = 16 every score is near -3,000: below any number that might stand for the lowest one.
+_DEEP = {"q": _whole(15, 18), "k": _whole(-49, -46)}
+
 _ONE_QUERY = (
+    Draws(H=2, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
     Draws(H=between(2, 4), N=between(2, 70), D=choice(16, 32, 64, 128), GAP=between(1, 9)),
     Draws(H=2, N=between(270, 700), D=choice(16, 32, 64, 128), GAP=choice(0, 8, 16), dtypes=HALF),
@@ -17,6 +35,7 @@ _ONE_QUERY = (
 )
 
 _TILED = (
+    Draws(H=1, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
     Draws(H=between(2, 3), N=between(17, 90), D=choice(16, 32, 64), GAP=between(1, 9)),
     Draws(H=2, N=between(129, 190), D=choice(16, 32, 64, 128), GAP=choice(8, 16), dtypes=HALF),
@@ -71,6 +90,7 @@ HIDDEN = {
         ),
         Draws(G=2, R=between(2, 7), N=between(300, 500), D=32, GAP=0, draws=UNEVEN),
         Draws(G=1, R=between(2, 7), N=between(20, 150), D=32, GAP=0, draws=_FAR_BELOW),
+        Draws(G=1, R=between(2, 7), N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
         Draws(G=1, R=between(2, 7), N=between(100, 200), D=64, GAP=8, dtypes=HALF, draws=HUGE),
         Draws(
             G=1, R=between(17, 30), N=between(1024, 1100), D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN

@@ -11,7 +11,7 @@ HIDDEN = {
     ),
     "padded_rows": (
         Draws(M=between(1, 16), N=between(1, 20)),
-        Draws(M=between(17, 90), N=between(9, 70)),
+        Draws(M=between(17, 90), N=between(9, 70), scalars={"scale": choice(-2.5, 0.25, 3.0)}),
         # no padding at all, so that the array ends with the matrix
         Draws(M=between(2, 40), N=choice(64, 128)),
         # one column more than a whole number of sectors: nothing is aligned by chance

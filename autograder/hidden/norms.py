@@ -1,5 +1,9 @@
 """Held-out ranges of lesson 08."""
 
+from typing import Any
+
+import numpy as np
+
 from autograder.hidden import Draws, between, choice, multiples
 from course.draws import integers
 from course.exercises.norms import (
@@ -21,14 +25,26 @@ from course.exercises.norms import (
 #: Between two powers of two, so that no row fills its block.
 _SHORT, _MIDDLE, _LONG = between(65, 127), between(130, 250), between(600, 1000)
 _RMSNORM = halves("x", "w", "y")
+_EPS = {"eps": choice(3e-6, 1e-4)}
 _LAYERNORM = halves("x", "w", "b", "y")
 _BACKWARD = halves("x", "w", "dy", "dx")
+
+
+def _far_targets(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    """Targets below 1,000; the last six are no tokens, near and far."""
+    values = rng.integers(0, 1000, shape)
+    far = [-2, -int(rng.integers(101, 900)), 1001, int(rng.integers(1002, 1900))]
+    values[-6:] = rng.permutation([*far, (1 << 32) + 3, -(1 << 32) + 3])
+    return values.astype(dtype)
+
 
 HIDDEN = {
     "rmsnorm": (
         Draws(M=between(1, 3), D=between(1, 3)),
         Draws(M=between(2, 9), D=_SHORT),
-        Draws(M=between(2, 5), D=_MIDDLE, draws={"x": TINY}),
+        Draws(M=between(2, 5), D=_MIDDLE, draws={"x": TINY}, scalars=_EPS),
         Draws(M=between(2, 4), D=_LONG, dtypes=_RMSNORM, draws={"x": NEAR_16}),
         Draws(M=between(2, 4), D=_LONG, dtypes=_RMSNORM, draws={"x": NEAR_300}),
         Draws(traffic=True, M=multiples(8, 16, 48), D=multiples(256, 512, 2048)),
@@ -37,7 +53,7 @@ HIDDEN = {
     "layernorm": (
         Draws(M=between(1, 3), D=between(1, 3)),
         Draws(M=choice(5, 7, 9, 11, 13), D=_SHORT),
-        Draws(M=between(2, 7), D=_MIDDLE, draws={"x": TINY}),
+        Draws(M=between(2, 7), D=_MIDDLE, draws={"x": TINY}, scalars=_EPS),
         Draws(M=between(8, 14), D=_LONG, draws={"x": SHIFTED}),
         Draws(M=between(2, 5), D=_LONG, dtypes=_LAYERNORM, draws={"x": WIDE}),
         # a row's sum passes what float16 holds
@@ -63,13 +79,16 @@ HIDDEN = {
             dtypes={"logits": "float16"},
             draws={"logits": WIDE_LOGITS, "targets": integers(0, 100)},
         ),
-        # exp of every logit is 0, if the greatest so far begins at 0
+        # exp of every logit is 0, if the greatest so far begins at 0 or another finite number
         Draws(
             M=between(2, 6),
             V=between(2, 200),
             PAD=0,
-            draws={"logits": spread(20.0, -500.0), "targets": integers(0, 2)},
+            draws={"logits": spread(20.0, -3e4), "targets": integers(0, 2)},
         ),
+        # tokens past what 16 bits hold, and targets that no mask for -1, -100 and V leaves out
+        Draws(M=1, V=between(32900, 34000), PAD=0, draws={"targets": integers(32800, 32900)}),
+        Draws(M=between(8, 12), V=1000, PAD=24, draws={"targets": _far_targets}),
         Draws(
             M=between(2, 6),
             V=between(4100, 6000),
@@ -101,7 +120,7 @@ HIDDEN = {
     "rmsnorm_backward": (
         Draws(M=between(1, 3), D=between(1, 3)),
         Draws(M=choice(9, 11, 19, 21, 35), D=_SHORT),
-        Draws(M=between(2, 7), D=_MIDDLE, draws={"x": TINY}),
+        Draws(M=between(2, 7), D=_MIDDLE, draws={"x": TINY}, scalars=_EPS),
         Draws(M=between(9, 14), D=_LONG, dtypes=_BACKWARD, draws={"x": NEAR_16}),
         Draws(
             M=between(9, 14),

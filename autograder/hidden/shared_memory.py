@@ -34,6 +34,7 @@ HIDDEN = {
     "row_sum": (
         Draws(M=between(1, 9), N=between(1, 31)),
         Draws(M=between(10, 70), N=between(33, 300)),
+        Draws(M=between(1, 4), N=between(900, 1300)),
         Draws(traffic=True, M=between(20, 80), N=multiples(256, 256, 768)),
     ),
     "dot": (
@@ -69,7 +70,8 @@ HIDDEN = {
     ),
     "five_mistakes": (
         Draws(M=between(2, 5), N=between(2, 127)),
-        Draws(M=between(2, 5), N=between(129, 700), draws={"a": uniform(-90.0, -80.0)}),
+        Draws(M=between(2, 5), N=between(129, 700), draws={"a": uniform(-9e4, -8e4)}),
+        Draws(M=2, N=between(2100, 3000)),
         Draws(traffic=True, M=between(3, 12), N=multiples(128, 1024, 2048)),
     ),
 }

@@ -23,7 +23,15 @@ def _peaks(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any
     return values.astype(dtype)
 
 
+def _far_below(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    """Logits near -30,000: below any number that might stand for the lowest one."""
+    return (rng.standard_normal(shape) - 3e4).astype(dtype)
+
+
 _TILES = (
+    Draws(M=between(2, 4), N=between(300, 1500), draws={"x": _far_below}),
     Draws(M=1, N=1),
     Draws(M=between(2, 6), N=between(2, 40)),
     Draws(M=between(2, 6), N=between(1100, 3000)),
@@ -52,6 +60,7 @@ HIDDEN = {
         Draws(M=7, N=between(500, 1000), dtypes=HALF, draws={"x": near_1000}),
         Draws(M=between(4, 8), N=between(500, 1000), draws={"x": near_1000}),
         Draws(M=5, N=between(1100, 2000), draws={"x": in_order}),
+        Draws(M=between(2, 4), N=between(300, 900), draws={"x": _far_below}),
         Draws(M=5, N=between(1700, 4000), draws={"x": masked_runs}),
         Draws(traffic=True, M=between(16, 28), N=multiples(64, 2560, 4096), dtypes=HALF),
         Draws(traffic=True, M=between(16, 28), N=multiples(32, 2560, 4096)),

@@ -15,8 +15,8 @@ HIDDEN = {
     ),
     # Stretches of N / G elements that begin on a sector: a block may take one of its own.
     "saxpy_grid_stride": (
-        Draws(N=between(1, 300), G=between(1, 4)),
-        Draws(N=between(1000, 2500), G=between(2, 6)),
+        Draws(N=between(1, 300), G=between(1, 4), scalars={"alpha": choice(-2.5, 0.25, 3.0)}),
+        Draws(N=between(1000, 2500), G=between(2, 6), scalars={"alpha": choice(-0.75, 7.0)}),
         Draws(N=between(1, 90), G=between(2, 20)),
         Draws(traffic=True, N=multiples(1024, 1024, 2048), G=choice(1, 2)),
     ),

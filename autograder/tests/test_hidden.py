@@ -20,7 +20,10 @@ from autograder.hidden import (
     multiples,
 )
 from autograder.lessons import stem_of_notebook
+from course import exercises
 from course.draws import uniform
+from course.exercise import KernelExercise, Scalar
+from course.inputs import drawn
 
 RANGES = """
 from autograder.hidden import Draws, between, multiples
@@ -143,3 +146,28 @@ def test_a_notebook_name_finds_its_lesson() -> None:
 def test_a_range_says_which_arrays_are_stored_by_columns():
     drawn = Draws(M=3, N=between(2, 9), transposed=("x",)).case(np.random.default_rng(0))
     assert drawn.transposed == ("x",)
+
+
+def test_a_range_says_what_scalar_parameters_are():
+    ranges = Draws(N=3, G=1, scalars={"alpha": choice(-2.0, 0.5)})
+    cases = [ranges.case(np.random.default_rng(seed)) for seed in range(20)]
+    assert {case.scalars["alpha"] for case in cases} == {-2.0, 0.5}
+    exercise = exercises.saxpy_grid_stride
+    for case in cases:
+        given = drawn(exercise, case, np.random.default_rng(0))
+        assert given["alpha"] == np.float32(case.scalars["alpha"])
+        assert f"alpha={case.scalars['alpha']}" in case.told
+
+
+def test_every_number_that_a_kernel_is_passed_changes_from_case_to_case():
+    """A kernel that writes the number out, 1e-5 for eps, must not pass."""
+    for name, exercise in exercises.all_exercises().items():
+        if not isinstance(exercise, KernelExercise):
+            continue
+        for parameter in exercise.parameters:
+            if isinstance(parameter, Scalar):
+                cases = [*exercise.cases, *hidden_cases(name, "seed")]
+                values = {
+                    exercise.number(parameter, case, exercise.names(case)).item() for case in cases
+                }
+                assert len(values) > 1, (name, parameter.name)

@@ -1,6 +1,7 @@
 """An instructor's private folder: unit, points, held-out ranges, exercises."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -119,6 +120,14 @@ def test_settings_that_cannot_be_are_sentences(folder, text, words):
     assert overlay.active() == overlay.Overlay()
 
 
+#: The course's own first lesson, with other points.
+OWN_POINTS = re.sub(
+    r"points=\d+",
+    "points={}",
+    (ROOT / "course" / "exercises" / "start.py").read_text().replace("{", "{{").replace("}", "}}"),
+)
+
+
 @pytest.mark.parametrize(
     ("part", "name", "text", "words"),
     [
@@ -136,6 +145,14 @@ def test_settings_that_cannot_be_are_sentences(folder, text, words):
         ("hidden", "start.py", ranges("N=choice('a')"), r"\['double'\], range 1: ValueError"),
         ("hidden", "start.py", ranges("N=1, dtypes={'z': 'int8'}"), "no parameter 'z'"),
         ("hidden", "start.py", ranges("N=1, dtypes={'x': 'float23'}"), "float23"),
+        ("hidden", "start.py", ranges("N=1, scalars={'z': 1.0}"), "no parameter 'z'"),
+        ("hidden", "start.py", ranges("N=between(0, 9)"), r"with N=0, x has the shape \(0,\)"),
+        ("hidden", "start.py", ranges("N=choice(3, -3)"), r"with N=-3, x has the shape \(-3,\)"),
+        ("hidden", "start.py", ranges("N=between(1, 10**11)"), "the arrays take [0-9,]+ bytes"),
+        ("hidden", "start.py", ranges("N=1, draws={'x': lambda *_: 1 / 0}"), "ZeroDivisionError"),
+        ("exercises", "start.py", OWN_POINTS.format('float("nan")'), "for double, got nan"),
+        ("exercises", "start.py", OWN_POINTS.format('float("inf")'), "for double, got inf"),
+        ("exercises", "start.py", OWN_POINTS.format("-4"), "for double, got -4"),
     ],
 )
 def test_files_that_cannot_be_used_are_sentences(folder, part, name, text, words):

@@ -398,7 +398,7 @@ repeat_multiply = KernelExercise(
     cases=(
         case(N=1, k=1),
         case(N=1000, k=2),
-        case(N=300, k=7),
+        case(N=300, k=7, scalars={"a": 0.5, "b": -0.25}),
         case(True, N=4096, k=16),
     ),
     launch=Launch("cdiv(N, 256)", "256"),
@@ -434,7 +434,7 @@ half_the_bytes = KernelExercise(
         Scalar("scale", "0.01", "float32"),  # no power of two: float16 would round it
     ),
     reference=lambda x, w, scale: {"y": x * w * scale},
-    cases=(case(N=1), case(N=1000), case(N=77), case(True, N=8192)),
+    cases=(case(N=1), case(N=1000), case(N=77, scalars={"scale": 0.03}), case(True, N=8192)),
     launch=Launch("cdiv(N, 256)", "256"),
     # one rounding to float16 is at most 4.9e-4, and two are more than this
     tolerance={"float16": (6e-4, 0.0)},

@@ -249,7 +249,7 @@ saxpy_grid_stride = KernelExercise(
     magnitude=lambda alpha, x, y: {"y": np.abs(alpha * x) + np.abs(y)},
     cases=(
         case(N=1, G=1),
-        case(N=100, G=3),
+        case(N=100, G=3, scalars={"alpha": -0.5}),
         case(N=1000, G=1),
         case(N=2001, G=5),
         case(True, N=1024, G=8),

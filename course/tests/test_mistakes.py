@@ -26,6 +26,12 @@ MISTAKES = {
         "WRONG_ANSWER", "output_read", None),
     "writes an input": (
         GRID + GUARD + "        a[i] = a[i] + b[i]\n", "WRONG_ANSWER", "read_only_input", None),
+    "reads an input by atomics": (
+        GRID + GUARD + "        c[i] = cuda.atomic.add(a, i, 0.0) + b[i]\n",
+        "WRONG_ANSWER", "input_written", 8),
+    "writes what an input holds": (
+        GRID + GUARD + "        c[i] = a[i] + b[i]\n        a[i] = a[i]\n",
+        "WRONG_ANSWER", "input_written", 9),
     "stores nothing": ("    pass\n", "WRONG_ANSWER", "never_stored", None),
     "every thread does all": (
         "    for i in range(c.size):\n" + ADD, "RACE", "race_global_same_value", 7),
