@@ -134,6 +134,8 @@ GRADED = (
            Outcome.TOO_MUCH_TRAFFIC, "dram_over_limit"),
     Graded("triton", "statements of the longest program", "longest_program", "longest_program",
            Outcome.TOO_SERIAL, "program_too_long"),
+    Graded("triton", "bytes that a program loads", "program_bytes", "program_bytes",
+           Outcome.TOO_SERIAL, "program_loads_too_much"),
     Graded("triton", "bytes of shared memory a program", "shared_bytes", "shared_bytes",
            Outcome.TOO_MANY_RESOURCES, "shared_over_limit"),
     Graded("triton", "registers a thread", "registers", "registers",

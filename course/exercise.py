@@ -245,6 +245,8 @@ class KernelExercise(Exercise):
     spill_bytes: str | None = None
     #: statements that the longest program executes (Triton)
     longest_program: str | None = None
+    #: bytes that one program loads (Triton)
+    program_bytes: str | None = None
     #: bytes that DRAM delivers in the model of an L2 cache, `course.tile.cache` (Triton)
     dram_bytes: str | None = None
 

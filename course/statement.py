@@ -116,6 +116,7 @@ def facts(exercise: Exercise) -> list[tuple[str, str]]:
                 ("registers a thread", exercise.registers),
                 ("bytes of spilled registers a thread", exercise.spill_bytes),
                 ("statements of the longest program", exercise.longest_program),
+                ("bytes that a program loads", exercise.program_bytes),
                 ("bytes from DRAM in the cache model", exercise.dram_bytes),
             )
             if formula is not None

@@ -89,6 +89,8 @@ class Traffic:
     spill_bytes: int | None = None
     #: statements that the longest program executes (Triton)
     longest_program: int = 0
+    #: bytes that one program loads, the most in any launch (Triton)
+    program_bytes: int = 0
     #: what DRAM delivers in the model of an L2 cache; None where that was not asked for
     dram_bytes: int | None = None
     #: which sectors the footprints are, where the launch was made in this process
@@ -213,6 +215,7 @@ def merged(parts: Iterable[Traffic]) -> Traffic:
         total.registers = _most(total.registers, part.registers)
         total.spill_bytes = _most(total.spill_bytes, part.spill_bytes)
         total.longest_program += part.longest_program  # one launch comes after the other
+        total.program_bytes = max(total.program_bytes, part.program_bytes)
         if part.dram_bytes is not None:
             total.dram_bytes = (total.dram_bytes or 0) + part.dram_bytes
     total.sites = list(sites.values())

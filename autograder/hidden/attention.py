@@ -1,28 +1,15 @@
 """Held-out ranges of lesson 10."""
 
-from typing import Any
-
-import numpy as np
-
 from autograder.hidden import Draws, between, choice, multiples
-from course.draws import Draw, uniform
+from course.draws import integers, uniform
 from course.exercises.attention import FAR_APART, HALF, HUGE, ONE_SIGN, UNEVEN
 
 #: Every score below -110: exp of each underflows, if the greatest so far begins at 0.
 _FAR_BELOW = {"q": uniform(5.0, 6.0), "k": uniform(-6.0, -5.0)}
 
 
-def _whole(low: int, high: int) -> Draw:
-    """Whole numbers, whose products float16 and float32 hold exactly."""
-
-    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-        return rng.integers(low, high, shape).astype(dtype)
-
-    return draw
-
-
 #: With D = 16 every score is near -3,000: below any number that might stand for the lowest one.
-_DEEP = {"q": _whole(15, 18), "k": _whole(-49, -46)}
+_DEEP = {"q": integers(15, 18), "k": integers(-49, -46)}
 
 _ONE_QUERY = (
     Draws(H=2, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),

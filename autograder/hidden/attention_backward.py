@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from autograder.hidden import Draws, between, choice, multiples
-from course.draws import Draw
+from course.draws import Draw, integers
 from course.exercises.attention_backward import (
     CLIMBING,
     FAR_ABOVE,
@@ -19,6 +19,9 @@ from course.exercises.attention_backward import (
     TURNING_QUERIES,
     spread,
 )
+
+#: With D = 16 every score is near -3,000: below any number that might stand for the lowest one.
+_DEEP = {"q": integers(15, 18), "k": integers(-49, -46)}
 
 
 def _tiled(
@@ -47,7 +50,10 @@ def _tiled(
 
 
 HIDDEN = {
-    "flash_lse": _tiled(HALF, ONE_SIGN),
+    "flash_lse": (
+        *_tiled(HALF, ONE_SIGN),
+        Draws(H=1, N=between(20, 150), D=16, causal=0, dtypes=HALF, draws=_DEEP),
+    ),
     "flash_delta": (
         Draws(H=between(1, 3), N=1, D=choice(16, 32)),
         Draws(H=between(2, 4), N=between(17, 90), D=choice(16, 32, 64)),

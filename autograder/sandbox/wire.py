@@ -268,6 +268,7 @@ _COUNTS = (
     "shared_bytes",
     "launches",
     "longest_program",
+    "program_bytes",
 )
 #: Counts that a launch need not know.
 _KNOWN = ("registers", "spill_bytes", "dram_bytes")

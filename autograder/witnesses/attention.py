@@ -3518,6 +3518,45 @@ def flash_decode(q, k, v):
     return out
 
 
+# %% flash_decode one_program_a_head_in_long_blocks -> TOO_SERIAL
+# Blocks of 1,024 keys make few statements, but one program still loads all keys of a head.
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def one_query(q, k, v, out, N, head_stride, row_stride, D: tl.constexpr, BC: tl.constexpr):
+    head = tl.program_id(0)
+    d = tl.arange(0, D)
+    query = tl.load(q + head * D + d).to(tl.float32)
+    m = float("-inf")
+    total = 0.0
+    acc = tl.zeros((D,), tl.float32)
+    for start in range(0, N, BC):
+        rows = start + tl.arange(0, BC)
+        inside = rows < N
+        place = head * head_stride + rows[:, None] * row_stride + d
+        keys = tl.load(k + place, mask=inside[:, None], other=0.0).to(tl.float32)
+        values = tl.load(v + place, mask=inside[:, None], other=0.0).to(tl.float32)
+        scores = tl.sum(query * keys, 1) * D**-0.5
+        scores = tl.where(inside, scores, float("-inf"))
+        m_new = tl.maximum(m, tl.max(scores, 0))
+        rescale = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new)
+        total = total * rescale + tl.sum(weights, 0)
+        acc = acc * rescale + tl.sum(weights[:, None] * values, 0)
+        m = m_new
+    tl.store(out + head * D + d, acc / total)
+
+
+def flash_decode(q, k, v):
+    H, N, D = k.shape
+    out = torch.empty((H, D), device=q.device, dtype=q.dtype)
+    one_query[(H,)](q, k, v, out, N, k.stride(0), k.stride(1), D=D, BC=1024, num_warps=32)
+    return out
+
+
 # %% flash_decode chunks_not_rescaled -> WRONG_ANSWER
 # Each chunk has its own maximum, and the sums are added as if they shared one.
 import torch

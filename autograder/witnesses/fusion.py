@@ -3484,6 +3484,44 @@ def split_k(A, B):  # A: (M, K) float16, B: (K, N) float16
     return C
 
 
+# %% split_k nobody_shares_in_long_steps -> TOO_SERIAL
+# Steps of 256 make few statements, but one program still loads all of K.
+import torch
+import triton
+import triton.language as tl
+
+BM, BN, BK = 64, 64, 256
+PARTS = 1
+
+
+@triton.jit
+def part_kernel(A, B, C, M, N, K, length, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    first = tl.program_id(2) * length
+    end = tl.minimum(first + length, K)
+    total = tl.zeros((BM, BN), tl.float32)
+    for start in range(first, end, BK):
+        steps = start + tl.arange(0, BK)
+        inside = (rows[:, None] < M) & (steps[None, :] < end)
+        a = tl.load(A + rows[:, None] * K + steps[None, :], inside, 0.0)
+        inside = (steps[:, None] < end) & (columns[None, :] < N)
+        b = tl.load(B + steps[:, None] * N + columns[None, :], inside, 0.0)
+        total = tl.dot(a, b, total)
+    inside = (rows[:, None] < M) & (columns[None, :] < N)
+    tl.atomic_add(C + rows[:, None] * N + columns[None, :], total, inside)
+
+
+def split_k(A, B):
+    M, K = A.shape
+    N = B.shape[1]
+    C = torch.zeros((M, N), dtype=torch.float32, device=A.device)
+    length = triton.cdiv(triton.cdiv(K, PARTS), BK) * BK
+    grid = (triton.cdiv(M, BM), triton.cdiv(N, BN), triton.cdiv(K, length))
+    part_kernel[grid](A, B, C, M, N, K, length, BM, BN, BK, num_stages=1, num_warps=8)
+    return C
+
+
 # %% split_k two_parts -> TOO_SERIAL
 # Two programs share a tile: each still walks half of K.
 import torch

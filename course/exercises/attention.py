@@ -503,6 +503,8 @@ flash_decode = KernelExercise(
     ),
     spill_bytes="512",
     longest_program="800",
+    # An eighth of a head in float16: a chunk of 512 keys is a quarter of that.
+    program_bytes="N * D / 2",
 )
 
 flash_gqa = KernelExercise(

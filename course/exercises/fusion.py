@@ -440,5 +440,7 @@ split_k = KernelExercise(
         ),
     ),
     longest_program="40 + K / 32",
+    # A part of 8, or all 16 parts of a tile of 64 x 64; all of K for such a tile is twice that.
+    program_bytes="300000 + 16 * K",
     shared_bytes="65536",
 )

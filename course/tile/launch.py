@@ -131,6 +131,7 @@ def launch(
     run.end()
     traffic = meter.traffic()
     traffic.longest_program = run.longest
+    traffic.program_bytes = run.most_loaded
     return traffic
 
 

@@ -96,6 +96,8 @@ class Meter:
             listed = _listed(np.broadcast_to(offsets, block), active, run.count) + base
             self.listener(listed, direction != "load")
         site.lane_bytes += lanes * view.itemsize
+        if direction == "load":
+            run.loads(_lanes_of_each(active, whole // run.count) * view.itemsize)
 
     def traffic(self) -> Traffic:
         """The counts so far, as the learner sees them."""
@@ -123,6 +125,14 @@ class Meter:
             touched=touched,
             launches=1,
         )
+
+
+def _lanes_of_each(active: np.ndarray | None, block: int) -> int | np.ndarray:
+    """Active lanes of each program, where a block has `block` of them."""
+    if active is None:
+        return block
+    flags = active.reshape(active.shape[0], -1)
+    return np.count_nonzero(flags, axis=1) * (block // flags.shape[1])
 
 
 def _by_step(offsets: np.ndarray) -> list[int]:

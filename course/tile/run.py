@@ -56,6 +56,9 @@ class Run:
         self.line = 0
         self.column = 0
         self.largest = 1
+        #: bytes that the program which loads most has loaded, in all batches before this one
+        self.most_loaded = 0
+        self._loaded = np.zeros(1, np.int64)
         self.printed: list[str] = []
         self._printed_statically: set[tuple[int, int, str]] = set()
         #: the outermost first
@@ -98,9 +101,15 @@ class Run:
         self.steps = 0
         self._first = int(programs[0])
         self._apart = np.zeros(len(programs), np.int64)
+        self._loaded = np.zeros(len(programs), np.int64)
+
+    def loads(self, size: int | np.ndarray) -> None:
+        """Each program of the group has loaded so many bytes."""
+        self._loaded[self.programs - self._first] += size
 
     def end(self) -> None:
         """The batch has run."""
+        self.most_loaded = max(self.most_loaded, int(self._loaded.max()))
         self.longest = max(self.longest, self._together + int(self._apart.max()))
         self._together = 0
 

@@ -234,6 +234,10 @@ TILE: dict[str, tuple[str, str]] = {
         "The longest program executes {got} statements; the most here is {limit}.",
         "Spread the work over more programs: which loop could be an axis of the grid?",
     ),
+    "program_loads_too_much": (
+        "One program loads {got} bytes; the most here is {limit}.",
+        "Spread the work over more programs: which loop could be an axis of the grid?",
+    ),
     "registers_over_limit": (
         "A thread takes {got} registers; the most here is {limit}.",
         "A block is shared out among the threads of a program: which constant or size makes this "

@@ -353,3 +353,22 @@ def test_programs_that_meet_with_zeros_keep_the_sign_of_each():
     x, turns = torch.tensor([1.0, -1.0]), torch.tensor([1, 2], dtype=torch.int32)
     (_, _, out), _ = both(zeros_with_signs, (x, turns, torch.empty(2)), (2,))
     assert out.signbit().tolist() == [False, True]
+
+
+@triton.jit
+def loads_by_program(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    program = tl.program_id(0)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for turn in range(program):
+        i = turn * BLOCK + tl.arange(0, BLOCK)
+        total += tl.load(x_ptr + i, mask=i < N, other=0.0)
+    tl.store(out_ptr + program, tl.sum(total, axis=0))
+
+
+def test_what_the_busiest_program_loads_is_counted_whoever_runs_beside_it():
+    x = torch.ones(70)
+    (_, out, _), counts = both(loads_by_program, (x, torch.empty(4), 70), (4,), BLOCK=32)
+    assert out.tolist() == [0.0, 32.0, 64.0, 70.0]
+    assert counts.program_bytes == 70 * 4  # the mask leaves 26 lanes of the last turn out
+    _, counts = both(loads_by_program, (x, torch.empty(2), 70), (2,), BLOCK=32)
+    assert counts.program_bytes == 32 * 4
