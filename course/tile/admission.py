@@ -185,11 +185,6 @@ class _Admission:
         if value is MISSING:
             if node.id not in BUILTINS:
                 raise _unknown(node)
-        elif isinstance(value, int | float | str | tuple):
-            raise KernelFault(
-                Outcome.DOES_NOT_COMPILE, "triton_global", node.lineno, name=node.id,
-                got=type(value).__name__,
-            )  # fmt: skip
         elif isinstance(value, ast.FunctionDef):
             raise rejected(node, "triton_foreign_call", name=node.id)
         elif isinstance(value, Ref):

@@ -12,6 +12,7 @@ and write nothing, it works in place (`work_in_place`).
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import hashlib
 import json
@@ -33,7 +34,7 @@ from course.tile import compiler
 from course.tile.arguments import bound, element_of, option_names
 from course.tile.bounded import DiedError, LateError, in_a_child
 from course.tile.compiler import AssemblerError, AssemblerLateError, Source, Usage
-from course.tile.functions import base_function, code_of
+from course.tile.functions import Code, base_function, code_of
 from course.tile.refusals import of_the_compiler, refusal
 
 ALIGNMENT = 16  # pointers and numbers that are multiples of it are compiled for that
@@ -240,8 +241,15 @@ def _cache_key(function: Any) -> str:
         return str(function.cache_key)
     except Exception as error:
         message_id, fields = refusal(str(error)[:200].rstrip("."))
-        first = code_of(function).first_line
-        raise KernelFault(Outcome.DOES_NOT_COMPILE, message_id, first, **fields) from None
+        line = _line_of_name(code_of(function), fields.get("name"))
+        raise KernelFault(Outcome.DOES_NOT_COMPILE, message_id, line, **fields) from None
+
+
+def _line_of_name(code: Code, name: object) -> int:
+    """Where a function uses a name first; its `def`, where it does not."""
+    nodes = (node for statement in code.body for node in ast.walk(statement))
+    lines = [n.lineno for n in nodes if isinstance(n, ast.Name) and n.id == name]
+    return code.first_line + min(lines, default=1) - 1
 
 
 def remembered() -> dict[str, Found]:
