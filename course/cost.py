@@ -310,8 +310,9 @@ def _scattered_block(site: Site) -> str:
         )
     if site.reuse <= APART_UP_TO:
         return (
-            f"The elements of this block lie apart in memory: programs {verb} a sector for one or "
-            f"two of them. Along which axis of the block should neighbours be one element apart?"
+            f"Programs {verb} a whole sector for one or two elements. Is it one number a program? "
+            f"Then could a program take several neighbours? Is it a block? Then along which axis "
+            f"should neighbours be one element apart?"
         )
     return (
         f"Part of each sector is moved for nothing. Does a program {verb} whole sectors, 32 bytes "

@@ -18,6 +18,7 @@ from course.verdict import (
     Row,
     SourceLine,
     Verdict,
+    by_programs,
     bytes_text,
     of_budget_text,
     ratio_text,
@@ -41,7 +42,10 @@ LONGEST_CAPTION_LINE = 60
 _TABLE = "border-collapse:collapse;margin:8px 0;font-size:0.95em"
 _CAPTION = "text-align:left;caption-side:top;font-weight:600;padding:2px 0;color:inherit"
 _CELL = "padding:2px 10px;text-align:{align};border-bottom:1px solid rgba(128,128,128,0.35)"
-_CODE = "font-family:monospace;white-space:pre"
+#: A long line of code wraps, down to a width at which most lines still stand whole.
+_CODE = "font-family:monospace;white-space:pre-wrap;overflow-wrap:anywhere;min-width:20em"
+#: A table that is wider than the page is moved in its own frame: no column is cut off.
+_FRAME = '<div style="overflow-x:auto;max-width:100%">{}</div>'
 
 
 def html_panel(verdict: Verdict) -> str:
@@ -56,7 +60,7 @@ def html_panel(verdict: Verdict) -> str:
     if verdict.message and verdict.message_id not in TOLD_BY_TABLE:
         out.append(f'<p style="margin:6px 0">{code_html(verdict.message)}</p>')
     if shows_traffic(verdict):
-        out.append(_traffic_table(verdict.rows))
+        out.append(_traffic_table(verdict.rows, "programs" if by_programs(verdict) else "warps"))
     out.append(_lines(verdict))
     if verdict.entries:
         out.append(_entry_table(verdict.entries))
@@ -90,7 +94,7 @@ def table_html(
         style = _CELL.format(align="right" if column in right else "left")
         if column in code:
             return f"{style};{_CODE}"
-        return style if column in wrap else f"{style};white-space:nowrap"
+        return f"{style};min-width:9em" if column in wrap else f"{style};white-space:nowrap"
 
     heads = "".join(
         f'<th scope="col" style="{style_of(k)}">{escape(text)}</th>' for k, text in enumerate(head)
@@ -108,7 +112,7 @@ def table_html(
             cells.append(f'<{tag}{scope} style="{style}">{inside}</{tag}>')
         body.append(f"<tr>{''.join(cells)}</tr>")
     one_line = ";white-space:nowrap" if len(caption) <= LONGEST_CAPTION_LINE else ""
-    return (
+    return _FRAME.format(
         f'<table style="{_TABLE}"><caption style="{_CAPTION}{one_line}">{escape(caption)}</caption>'
         f"<thead><tr>{heads}</tr></thead><tbody>{''.join(body)}</tbody></table>"
     )
@@ -123,17 +127,18 @@ def _color(outcome: Outcome) -> str:
 
 
 def _head(verdict: Verdict, color: str) -> str:
+    badge = f"{verdict.symbol} {verdict.outcome.value.replace('_', ' ')}"
     case = f'<span style="opacity:0.85">{escape(verdict.case_text)}</span>'
     return (
         '<div style="display:flex;flex-wrap:wrap;gap:4px 12px;align-items:baseline">'
         f'<span style="background:{color};color:#ffffff;border-radius:3px;padding:1px 8px;'
-        f'font-weight:700">{verdict.symbol} {escape(verdict.outcome.value)}</span>'
+        f'font-weight:700">{escape(badge)}</span>'
         f"<strong>{escape(verdict.exercise)}: {escape(verdict.headline)}</strong>"
         f"{case if verdict.case_text else ''}</div>"
     )
 
 
-def _traffic_table(rows: Sequence[Row]) -> str:
+def _traffic_table(rows: Sequence[Row], who: str) -> str:
     notes = any(row.note for row in rows)
     head = ("access", "requested", "budget", "least", "of budget", *(("note",) if notes else ()))
     cells = []
@@ -151,7 +156,7 @@ def _traffic_table(rows: Sequence[Row]) -> str:
             )
         )
     return table_html(
-        "Global memory: what warps ask for (sectors x 32 bytes)",
+        f"Global memory: what {who} ask for (sectors x 32 bytes)",
         head,
         cells,
         right=(1, 2, 3, 4),
@@ -174,8 +179,9 @@ def _lines(verdict: Verdict) -> str:
 
 def _line_table(lines: Sequence[SourceLine], measured: bool) -> str:
     head = ["line", "code"]
+    requests = any(a.sectors_a_request is not None for line in lines for a in line.accesses)
     if measured:
-        head += ["access", "bytes", "sectors a request", "reuse"]
+        head += ["access", "bytes", *(["sectors a request"] if requests else []), "reuse"]
     cells = []
     for line in lines:
         mark = "▸ " if line.marked else ""
@@ -186,7 +192,7 @@ def _line_table(lines: Sequence[SourceLine], measured: bool) -> str:
                 for column in (
                     [f"{a.direction} {a.array}" for a in line.accesses],
                     [bytes_text(a.requested_bytes) for a in line.accesses],
-                    [_sectors(a.sectors_a_request) for a in line.accesses],
+                    *([[_sectors(a.sectors_a_request) for a in line.accesses]] * requests),
                     [ratio_text(a.reuse) for a in line.accesses],
                 )
             ]

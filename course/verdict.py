@@ -9,7 +9,7 @@ from typing import Any
 
 from course.faults import Outcome
 from course.phrasing import shown
-from course.words import ABOUT_LAUNCHES, ABOUT_NUMBERS
+from course.words import ABOUT_LAUNCHES, ABOUT_LIMITS, ABOUT_NUMBERS
 
 #: Symbol and words of each outcome: the words carry the meaning, the symbol helps the eye.
 HEADLINES: dict[Outcome, tuple[str, str]] = {
@@ -164,6 +164,10 @@ class Verdict:
             return "not answers that this course can read"
         if self.outcome is Outcome.REJECTED and self.message_id in ABOUT_LAUNCHES:
             return "nothing was launched"
+        if self.outcome is Outcome.TOO_MANY_RESOURCES and self.message_id in ABOUT_LIMITS:
+            return "right answer, takes more than this exercise allows"
+        if self.message_id == "program_too_long":
+            return "right answer, too much work in one program"
         return HEADLINES[self.outcome][1]
 
     @property
@@ -172,11 +176,18 @@ class Verdict:
 
     @property
     def case_text(self) -> str:
-        """`case 3 of 4: M=128, N=64`, or '' where no case was run."""
+        """`case 3 of 4: M=128, N=64`, or '' where no case was run.
+
+        A pass has no case to stop at: the one shown is the nearest to its budget.
+        """
         if not self.case_number:
             return ""
         label = f": {self.case_label}" if self.case_label else ""
-        return f"case {self.case_number} of {self.case_count}{label}"
+        if self.outcome is not Outcome.PASS or self.case_count == 1:
+            return f"case {self.case_number} of {self.case_count}{label}"
+        if self.budget_bytes is None:
+            return f"one of {self.case_count} cases{label}"
+        return f"of {self.case_count} cases the nearest to its budget{label}"
 
     @property
     def points_text(self) -> str:
@@ -279,6 +290,12 @@ def shows_traffic(verdict: Verdict) -> bool:
     """Whether the table stands on the panel: where it is the point, or was asked for."""
     told = verdict.outcome in (Outcome.PASS, Outcome.TOO_MUCH_TRAFFIC)
     return bool(verdict.rows) and (told or verdict.detailed)
+
+
+def by_programs(verdict: Verdict) -> bool:
+    """Whether what was asked for was counted by program, as Triton's is, and not by warp."""
+    accesses = [access for line in verdict.lines for access in line.accesses]
+    return bool(accesses) and all(access.sectors_a_request is None for access in accesses)
 
 
 def shows_extras(verdict: Verdict) -> bool:

@@ -308,9 +308,9 @@ _PATTERNS = {
         "Compare the index that is read with the index that is written.",
     ),
     "low_precision": Words(
-        "The result is right to about {digits} digits: {array} is {dtype}, and a lower "
-        "precision was used on the way.",
-        "Which value on the way has fewer bits than {dtype}?",
+        "The result is right to about {digits} digits, and {array} is {dtype}, which has more.",
+        "Was a value kept in fewer bits than {dtype} on the way? Or were two large, nearly equal "
+        "numbers subtracted?",
     ),
     "scaled": Words(
         "Every element is {factor} times what is expected.",
@@ -356,6 +356,8 @@ _NUMBERS = {
 
 #: Sentences about answers and not about kernels.
 ABOUT_NUMBERS = frozenset(_NUMBERS)
+#: Sentences about what a GPU has enough of, and the exercise allows less.
+ABOUT_LIMITS = frozenset(("shared_over_limit", "registers_over_limit", "spills_over_limit"))
 #: Sentences about a launch whose kernel may be right.
 ABOUT_LAUNCHES = frozenset(
     (

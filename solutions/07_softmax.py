@@ -258,8 +258,8 @@ pictures.running_pair()
 # %% [markdown]
 # Three questions that one should ask about such a trick:
 #
-# **Does it lose digits?** The factor is exp of something that is 0 or negative: at most 1. The
-# total only shrinks, by one rounding each time. Nothing can overflow.
+# **Does it lose digits?** The factor is exp of something that is 0 or negative: at most 1. So
+# rescaling never makes the total larger, and costs one rounding each time. Nothing can overflow.
 #
 # **How does it begin?** With top = -inf and total = 0. The first factor is exp(-inf - 2) = 0, and 0
 # times 0 is 0. The trap is a first tile that is -inf throughout. Then new_top is -inf as well:

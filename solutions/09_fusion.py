@@ -251,9 +251,12 @@ ex.triton_matmul.check(triton_matmul)
 # <details><summary>Why does the budget ask for tiles of at least 64 x 64? Would larger ones be
 # better?</summary>
 # <p>Try 128 x 128: half the loads. The accumulator has 16,384 values then, 128 registers for each
-# of the 128 threads, out of 255 that a thread may have. The check's table says how many registers
-# a thread needs; with <code>num_warps=8</code> in the launch twice the threads share them. Beyond
-# that they spill, and every spill is traffic that no formula here counts.</p>
+# of the 128 threads, out of 255 that a thread may have. How many a thread needs in all, the check
+# does not say here. Lesson 07's <code>compile_for</code> does, from <code>course.tile.gate</code>:
+# <code>compile_for(matmul_kernel, arguments).registers</code>, with the launch's arguments in a
+# tuple. With <code>num_warps=8</code> in the launch twice the threads share them; give
+# <code>compile_for</code> <code>{"num_warps": 8}</code> as a third argument to see it. Beyond 255
+# they spill, and every spill is traffic that no formula here counts.</p>
 # </details>
 #
 # <details><summary>Which order of the grid's axes?</summary>
@@ -526,7 +529,7 @@ ex.grouped_order.check(grouped_order)
 # Try GROUP = 1, 2, 8 and 16 and read the line about DRAM. 2 x 8 tiles need 10 panels, 1 x 16 need
 # 17, and so do 16 x 1.
 #
-# A real GPU is not in step, and its L2 is larger: 4 MB on a T4 with 40 SMs, 50 MB on an H200 with
+# A real GPU is not in step, and its L2 is larger: 4 MB on a T4 with 40 SMs, 60 MB on an H200 with
 # 132. Whoever multiplies matrices that fit into L2 gains nothing from the order. For large ones the
 # arithmetic is as above: 132 programs in a row need 133 panels, 11 rows of 12 need 23.
 #

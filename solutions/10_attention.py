@@ -281,7 +281,7 @@ print("all at once: ", weights @ np.ravel(pictures.EXAMPLE_VALUES) / weights.sum
 # ### Exercise: `attend_one_query` (60 minutes, core)
 #
 # First for one query a head. A program has D numbers of a query, and passes over that head's K and
-# V, BC keys at a time. From this lesson on you write the launcher, too: it makes the output,
+# V, BC keys at a time. As in lesson 09 you write the launcher, too: it makes the output,
 # launches the kernel, and returns the output. Rows of K and V may have gaps (they come out of a
 # larger array), so pass strides; both arrays have the same.
 #

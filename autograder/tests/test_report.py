@@ -99,7 +99,7 @@ def test_each_students_points_are_summed() -> None:
 
 def test_outcomes_are_words_and_not_colours_alone() -> None:
     html = report_html(small_class(), "shown")
-    assert html.count("✗ TOO_MUCH_TRAFFIC") >= 2
+    assert html.count("✗ TOO MUCH TRAFFIC") >= 2
     assert "✓ PASS" in html
 
 

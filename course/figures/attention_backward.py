@@ -167,7 +167,7 @@ def one_step() -> Picture:
         drawing.text(600, y + 23, of, 12.5, faint=True)
     drawing.line(178, 190, 220, 190, FAINT_INK, 1.4, arrow=True)
     drawing.text(
-        226, 344, "Five products a step. After the loop: dk · scale and dv are stored.", 12.5
+        226, 344, "Four products a step. After the loop: dk · scale and dv are stored.", 12.5
     )
     return drawing.picture(
         "One step of flash_dkdv. Held in the program: k and v, (BC, D) each. Loaded in the step: q "

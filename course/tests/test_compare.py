@@ -235,6 +235,10 @@ def test_nan_that_a_kernel_stored_has_a_sentence_of_its_own():
     found = mistake("out", got, expected, expected, limits, (4,), (4,))
     assert found is not None
     assert found.pattern_id == ""
+    expected[2], got[2], got[9] = np.inf, np.nan, expected[9]
+    found = mistake("out", got, expected, expected, limits, (4,), (4,))
+    assert found is not None
+    assert found.pattern_id == "not_a_number"
     unwritten = np.full(16, poison(np.dtype(np.float32)), np.float32)
     found = mistake("out", unwritten, expected, expected, limits, (4,), (4,))
     assert found is not None

@@ -2,13 +2,24 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
 from course.faults import Outcome
 from course.tests.verdict_samples import GOLDEN, samples
-from course.verdict import HEADLINES, Row, Verdict, bytes_text, of_budget_text, ratio_text
+from course.verdict import (
+    HEADLINES,
+    Access,
+    Row,
+    SourceLine,
+    Verdict,
+    bytes_text,
+    of_budget_text,
+    ratio_text,
+)
+from course.words import WORDS
 
 SAMPLES = samples()
 
@@ -97,7 +108,8 @@ def elements(html: str) -> Elements:
 def test_a_panel_says_in_words_what_its_colour_and_symbol_say(name):
     verdict = SAMPLES[name]
     text = elements(verdict._repr_html_()).text
-    assert verdict.outcome.value in text
+    assert verdict.outcome.value.replace("_", " ") in text
+    assert "_" not in text[: text.index(verdict.exercise)]
     assert verdict.headline in text
     assert all(step.replace("`", "") in text for step in verdict.next_steps)
 
@@ -109,6 +121,71 @@ def test_every_table_of_a_panel_has_a_caption_and_scoped_headers(name):
     assert [tag for tag, _ in tags if tag == "caption"] == ["caption"] * len(tables)
     assert all(attributes.get("scope") for tag, attributes in tags if tag == "th")
     assert {tag for tag, _ in tags}.isdisjoint({"script", "style", "link", "img", "iframe"})
+
+
+@pytest.mark.parametrize("name", ["traffic_scattered", "numbers_wrong", "show"])
+def test_a_table_wider_than_the_page_is_moved_in_a_frame_of_its_own(name):
+    html = SAMPLES[name]._repr_html_()
+    framed = html.count('<div style="overflow-x:auto;max-width:100%"><table ')
+    assert framed == html.count("<table ") > 0
+    assert "white-space:pre;" not in html  # code that cannot wrap pushes the numbers out of sight
+
+
+def of_triton(outcome: Outcome, message_id: str) -> Verdict:
+    accesses = (Access("x", "load", 64, None, 1.0),)
+    return Verdict(
+        outcome,
+        "triton_add",
+        "A sentence.",
+        message_id,
+        case_label="N=1000",
+        case_number=3,
+        case_count=10,
+        rows=(Row("x", "load", 64, 70.4, 64), Row("", "total", 64, 70.4, 64)),
+        lines=(SourceLine(1, "x = tl.load(x_ptr)", accesses),),
+    )
+
+
+def test_a_panel_on_a_triton_kernel_speaks_of_programs_and_has_no_column_of_requests():
+    html = of_triton(Outcome.TOO_MUCH_TRAFFIC, "too_much_traffic")._repr_html_()
+    assert "Global memory: what programs ask for" in html
+    assert "sectors a request" not in html
+    html = SAMPLES["traffic_scattered"]._repr_html_()
+    assert "Global memory: what warps ask for" in html
+    assert "sectors a request" in html
+
+
+@pytest.mark.parametrize(
+    ("outcome", "message_id", "headline"),
+    [
+        (Outcome.TOO_SERIAL, "program_too_long", "right answer, too much work in one program"),
+        (Outcome.TOO_SERIAL, "too_serial", "right answer, too much work in one warp"),
+        *(
+            (Outcome.TOO_MANY_RESOURCES, message_id, headline)
+            for headline, message_ids in (
+                (
+                    "right answer, takes more than this exercise allows",
+                    ("shared_over_limit", "registers_over_limit", "spills_over_limit"),
+                ),
+                ("asks for more than a GPU has", ("tile_shared", "too_much_shared")),
+            )
+            for message_id in message_ids
+        ),
+    ],
+)
+def test_a_headline_tells_a_limit_of_the_exercise_from_one_of_the_gpu(
+    outcome, message_id, headline
+):
+    assert message_id in WORDS
+    assert of_triton(outcome, message_id).headline == headline
+
+
+def test_a_pass_says_which_of_its_cases_is_shown():
+    passed = of_triton(Outcome.PASS, "passed")
+    assert passed.case_text == "of 10 cases the nearest to its budget: N=1000"
+    assert replace(passed, rows=()).case_text == "one of 10 cases: N=1000"
+    assert replace(passed, case_number=1, case_count=1).case_text == "case 1 of 1: N=1000"
+    assert replace(passed, outcome=Outcome.RACE).case_text == "case 3 of 10: N=1000"
 
 
 def test_whatever_a_learner_wrote_is_escaped():

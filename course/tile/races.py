@@ -269,6 +269,7 @@ class History:
             ),
             other_doing=other_verb if other != SEVERAL else _PLURAL[other_verb],
             other_line=past.line(int(cells[at])) or None,
+            columns=view.shape[-1] if len(view.shape) == 2 else None,
         )
 
 

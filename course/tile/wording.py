@@ -260,8 +260,9 @@ TILE: dict[str, tuple[str, str]] = {
     "tile_gap": (
         "Program {program} {doing} {array} + {index}, and no element of {array} lies there: its "
         "shape is {shape}, its strides are {strides}.|" + _PASSED + "|",
-        "Multiply each index by its stride, and pass the strides to the kernel: `x.stride(0)`, "
-        "`x.stride(1)`.",
+        "Between two rows there may be a gap. Does the mask stop at the end of the row? And is "
+        "each index multiplied by its stride, the row's number by the distance between rows, "
+        "`x.stride(0)`?",
     ),
     "tile_no_tensor": (
         "Program {program} {doing} the address {address}, which lies in no tensor that was passed.",
@@ -282,8 +283,9 @@ TILE: dict[str, tuple[str, str]] = {
         "Program {program} {doing} {array}[{index}], and {other} {other_doing} it|, on line "
         "{other_line}|. Nothing says which program comes first.|" + _PASSED + "|",
         "Compare the offsets of the two programs: do they begin where `tl.program_id` says, and "
-        "lie a whole block apart? Where several have to meet in one element, add with "
-        "`tl.atomic_add`, or in a second launch.",
+        "lie a whole block apart? |Does the mask leave out columns from {columns} on, past the end "
+        "of a row? In memory they are the next row's first. |Where several have to meet in one "
+        "element, add with `tl.atomic_add`, or in a second launch.",
     ),
     "tile_race_lanes": (
         "Program {program} stores two different values to {array}[{index}] with one tl.store. "

@@ -3,6 +3,8 @@
 Each of these got a sentence before that was not true of it, or a next step that led elsewhere.
 """
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import triton
@@ -13,6 +15,7 @@ from course.check import check_source
 from course.exercise import KernelExercise
 from course.faults import Outcome
 
+SOLUTIONS = Path(__file__).resolve().parents[3] / "solutions"
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n\nBLOCK = 512\n\n\n@triton.jit\n"
 ADD = HEAD + (
     "def triton_add(x_ptr, y_ptr, out_ptr, N, BLOCK: tl.constexpr):\n"
@@ -392,3 +395,47 @@ def test_names_with_the_same_words_stand_together():
     )
     stored = exercises.lesson("fusion")["triton_matmul"].cases[2].told
     assert stored == "M=70, N=50, K=90; A and B stored by columns"
+
+
+def of_lesson(stem: str, name: str) -> str:
+    """The solution cell of an exercise, to be changed into a first attempt."""
+    (lesson,) = SOLUTIONS.glob(f"*_{stem}.py")
+    cell = lesson.read_text(encoding="utf-8").split(f"# %% {name}\n")[1].split("\n# %%")[0]
+    return cell.replace("### BEGIN SOLUTION", "#").replace("### END SOLUTION", "#")
+
+
+#: lesson, exercise, what the student wrote in place of what, words of the sentence, of the step
+FIRST_ATTEMPTS = {
+    "one number a program": (
+        "attention_backward", "flash_delta", "ROWS = 64", "ROWS = 1", "",
+        "Is it one number a program? Then could a program take several neighbours?",
+    ),
+    "a mask that ends at the next row": (
+        "norms", "cross_entropy", "columns < V", "columns < stride", "no element of logits_ptr",
+        "Does the mask stop at the end of the row?",
+    ),
+    "a maximum of -inf": (
+        "norms", "cross_entropy", 'tl.where(new_top == -float("inf"), 0.0, new_top)', "new_top",
+        "Whatever is wrong is NaN.", "NaN comes of inf - inf",
+    ),
+    "one mask for all rows": (
+        "norms", "layernorm", "(rows[:, None] < M) & inside[None, :]", "tile < M * D",
+        "stores to y_ptr[", "Does the mask leave out columns from 70 on, past the end of a row?",
+    ),
+    "a difference of large numbers": (
+        "norms", "layernorm", "tl.sum(centred * centred, axis=1) / D",
+        "tl.sum(x * x, axis=1) / D - mean * mean", "The result is right to about",
+        "Or were two large, nearly equal numbers subtracted?",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FIRST_ATTEMPTS)
+def test_a_step_leads_to_what_a_newcomer_has_to_change(what):
+    stem, name, old, new, said, step = FIRST_ATTEMPTS[what]
+    cell = of_lesson(stem, name)
+    assert old in cell
+    exercise = getattr(ex, name)
+    found = check_source(exercise, cell.replace(old, new))
+    assert said in found.message, str(found)
+    assert step in " ".join(found.next_steps), str(found)
