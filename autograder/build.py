@@ -29,7 +29,16 @@ import nbformat
 from autograder import overlay, private
 from autograder.percent import Problem, SourceError
 from autograder.release import BuildError, register, release, settings
-from autograder.source import Cell, Kind, Lesson, lesson_files, read_lesson, regions, starter
+from autograder.source import (
+    Cell,
+    Kind,
+    Lesson,
+    lesson_files,
+    read_lesson,
+    regions,
+    starter,
+    without_spare_stub,
+)
 
 if TYPE_CHECKING:
     from traitlets.config import Config
@@ -193,6 +202,8 @@ def student_bytes(released: Path, points: Mapping[str, float]) -> bytes:
         marks = cell.metadata.get("nbgrader", {})
         if marks.get("grade") and not marks.get("solution"):
             marks["points"] = points[marks["grade_id"].removesuffix("_check")]
+        if marks.get("solution") and cell.cell_type == "code":
+            cell.source = without_spare_stub(cell.source)
     notebook.metadata = {
         "course": {"seal": _seal(notebook)},
         "kernelspec": _KERNELSPEC,

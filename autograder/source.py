@@ -84,7 +84,7 @@ class Lesson:
     def starters(self) -> dict[str, str]:
         """The solution cell of each exercise as a learner first sees it."""
         cells = (cell for cell in self.cells if cell.kind is Kind.SOLUTION)
-        return {cell.name: starter(cell.source) for cell in cells}
+        return {cell.name: without_spare_stub(starter(cell.source)) for cell in cells}
 
 
 def lesson_files(root: Path) -> list[Path]:
@@ -326,6 +326,21 @@ def starter(source: str) -> str:
         elif not inside:
             lines.append(line)
     return "\n".join(lines)
+
+
+def without_spare_stub(source: str) -> str:
+    """A starter without the stub below a table of answers, whose entries are stubs themselves.
+
+    As the last line of its cell it would show `Ellipsis`, and ask to be replaced like an entry.
+    """
+    table, line, rest = source.rpartition(f"\n{STUB}")
+    if not line or rest.strip():
+        return source
+    last = ast.parse(table).body[-1:]
+    answers = [node.value for node in last if isinstance(node, ast.Assign)]
+    values = [value for found in answers if isinstance(found, ast.Dict) for value in found.values]
+    open_ones = [v for v in values if isinstance(v, ast.Constant) and v.value is Ellipsis]
+    return table if open_ones else source
 
 
 def without_markers(source: str) -> str:

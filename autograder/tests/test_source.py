@@ -57,7 +57,7 @@ def test_a_solution_has_no_markers_and_a_starter_no_solution(tmp_path):
         "        y[i] = x[i] + 1  # read N, write N"
     )
     assert lesson.starters["add_one"].endswith("def add_one(x, y):\n    ...")
-    assert lesson.starters["count_blocks"] == 'count_blocks = {"blocks": ...}\n...'
+    assert lesson.starters["count_blocks"] == 'count_blocks = {"blocks": ...}'
 
 
 def test_a_starter_keeps_what_stands_between_two_regions():
