@@ -63,7 +63,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"simultaneous multiple assignment|an assignment to several names", "tile_several_names"),
     (r"'\w+' object has no attribute 'func'|a loop over something other than|"
      r"Only `range` and `static_range` iterators", "tile_for"),
-    (r"object has no attribute '__r?pow__'", "tile_power"),
+    (r"object has no attribute '__r?pow__'|unsupported operand type\(s\) for \*\*", "tile_power"),
     (r"Shape element \d+ must have type", "tile_shape_constant"),
     (r"unsupported tensor index", "tile_indexes_pointer"),
     (r"unsupported AST node type: Continue|^`continue`", "tile_continue"),

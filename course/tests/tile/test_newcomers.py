@@ -285,6 +285,7 @@ TAKEN_FROM = {
     "a sum in float16": (3, 8),
     "no brackets around comparisons": (3, 9),
     "a number for a condition": (3, 9),
+    "a flip of no axis": (3, 9),
 }
 MINOR = tuple(map(int, triton.__version__.split(".")[:2]))
 REFUSED = sorted(what for what in ATTEMPTS if MINOR < TAKEN_FROM.get(what, (4,)))
