@@ -9,7 +9,7 @@ from typing import Any
 
 from course.faults import Outcome
 from course.phrasing import shown
-from course.words import ABOUT_LAUNCHES, ABOUT_LIMITS, ABOUT_NUMBERS
+from course.words import ABOUT_LAUNCHES, ABOUT_LIMITS, ABOUT_NUMBERS, ABOUT_PROGRAMS
 
 #: Symbol and words of each outcome: the words carry the meaning, the symbol helps the eye.
 HEADLINES: dict[Outcome, tuple[str, str]] = {
@@ -166,7 +166,7 @@ class Verdict:
             return "nothing was launched"
         if self.outcome is Outcome.TOO_MANY_RESOURCES and self.message_id in ABOUT_LIMITS:
             return "right answer, takes more than this exercise allows"
-        if self.message_id == "program_too_long":
+        if self.message_id in ABOUT_PROGRAMS:
             return "right answer, too much work in one program"
         return HEADLINES[self.outcome][1]
 

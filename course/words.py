@@ -358,6 +358,8 @@ _NUMBERS = {
 ABOUT_NUMBERS = frozenset(_NUMBERS)
 #: Sentences about what a GPU has enough of, and the exercise allows less.
 ABOUT_LIMITS = frozenset(("shared_over_limit", "registers_over_limit", "spills_over_limit"))
+#: Sentences about one program that does what many should.
+ABOUT_PROGRAMS = frozenset(("program_too_long", "program_loads_too_much"))
 #: Sentences about a launch whose kernel may be right.
 ABOUT_LAUNCHES = frozenset(
     (

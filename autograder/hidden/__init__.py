@@ -223,13 +223,15 @@ def try_ranges(stem: str) -> None:
     """
     own = exercises.lesson(stem)
     for name, ranges in hidden_ranges(stem).items():
+        exercise = own[name]
         for number, draws in enumerate(ranges, 1):
             try:
                 rng = np.random.default_rng(0)
                 case = draws.case(rng)
                 for one in (case, *draws.extremes()):
-                    _fit(own[name], one)
-                _try_to_draw(own[name], case, rng)
+                    _fit(exercise, one)
+                if isinstance(exercise, KernelExercise):
+                    drawn(exercise, case, rng)
             except Exception as error:  # whatever a range or a formula raises
                 raise HiddenCasesError(
                     f"{_where(stem)}: HIDDEN[{name!r}], range {number}: {_said(error)}"
@@ -258,11 +260,6 @@ def _fit(exercise: Exercise, case: Case) -> None:
     exercise.least_sectors(case)
     if case.traffic and exercise.budget is not None:
         exercise.budget_sectors(case)
-
-
-def _try_to_draw(exercise: Exercise, case: Case, rng: np.random.Generator) -> None:
-    if isinstance(exercise, KernelExercise):
-        drawn(exercise, case, rng)
 
 
 def hidden_cases(exercise_name: str, seed: Seed) -> tuple[Case, ...]:

@@ -6,8 +6,6 @@ from course.exercises.attention import FAR_APART, HALF, HUGE, ONE_SIGN, UNEVEN
 
 #: Every score below -110: exp of each underflows, if the greatest so far begins at 0.
 _FAR_BELOW = {"q": uniform(5.0, 6.0), "k": uniform(-6.0, -5.0)}
-
-
 #: With D = 16 every score is near -3,000: below any number that might stand for the lowest one.
 _DEEP = {"q": integers(15, 18), "k": integers(-49, -46)}
 

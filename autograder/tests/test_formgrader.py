@@ -180,7 +180,7 @@ def test_the_submissions_of_a_lesson_have_their_students_and_the_points_of_the_v
 
 def test_a_page_of_a_submission_shows_verdict_points_and_student(server: Server) -> None:
     assert LESSON in server.ask(f"gradebook/{LESSON}/{LESSON}")
-    for student, word in (("vega", "PASS"), ("altair", "WRONG_ANSWER")):
+    for student, word in (("vega", "PASS"), ("altair", "WRONG ANSWER")):
         page = server.submission(student)
         assert student in page
         assert word in page
@@ -209,7 +209,7 @@ def test_a_written_answer_graded_on_its_page_counts(server: Server) -> None:
 def test_feedback_is_made_by_its_button(server: Server) -> None:
     done = server.api(f"assignment/{LESSON}/generate_feedback", {}, "POST")
     assert done["success"], done
-    for student, word in (("vega", "PASS"), ("altair", "WRONG_ANSWER")):
+    for student, word in (("vega", "PASS"), ("altair", "WRONG ANSWER")):
         page = server.course / "feedback" / student / LESSON / f"{LESSON}.html"
         assert word in page.read_text()
 

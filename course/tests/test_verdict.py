@@ -158,7 +158,10 @@ def test_a_panel_on_a_triton_kernel_speaks_of_programs_and_has_no_column_of_requ
 @pytest.mark.parametrize(
     ("outcome", "message_id", "headline"),
     [
-        (Outcome.TOO_SERIAL, "program_too_long", "right answer, too much work in one program"),
+        *(
+            (Outcome.TOO_SERIAL, message_id, "right answer, too much work in one program")
+            for message_id in ("program_too_long", "program_loads_too_much")
+        ),
         (Outcome.TOO_SERIAL, "too_serial", "right answer, too much work in one warp"),
         *(
             (Outcome.TOO_MANY_RESOURCES, message_id, headline)

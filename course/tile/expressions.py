@@ -86,27 +86,19 @@ class Expressions(Operators):
     semantic: Semantic
     frame: Frame
     call_JitFunction: Callable[..., Any]
-    #: the learner's function that is being executed
-    _own: Code | None = None
     _signatures: dict[Any, tuple[bool, bool]]
 
     def refuse(self, detail: str, node: ast.AST | None = None) -> KernelFault:
         """A construct that Triton's compiler refuses."""
         if node is not None:
             self.at(node)
-        message_id, fields = refusal(detail, self._line())
+        message_id, fields = refusal(detail, self.run.code)
         return self.run.fault(Outcome.DOES_NOT_COMPILE, message_id, **fields)
-
-    def _line(self) -> str:
-        """The line of the learner's source that is being executed, or nothing."""
-        if self._own is None:
-            return ""
-        return self._own.source.splitlines()[self.run.line - self._own.first_line]
 
     def at(self, node: ast.AST) -> None:
         """Notes the place that is being executed, where the learner wrote it."""
         if self.frame.code.own and isinstance(node, ast.stmt | ast.expr):
-            self._own = self.frame.code
+            self.run.filename = self.frame.code.filename
             self.run.line = self.frame.code.first_line + node.lineno - 1
             self.run.column = node.col_offset
 

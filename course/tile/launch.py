@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
@@ -119,8 +118,7 @@ def launch(
         refused.traffic = meter.traffic()
         raise refused from None
     except (TypeError, ValueError, AssertionError) as error:
-        line = linecache.getline(code_of(function).filename, run.line)
-        message_id, fields = refusal(str(error), line)
+        message_id, fields = refusal(str(error), run.code)
         refused = run.fault(Outcome.DOES_NOT_COMPILE, message_id, **fields)
         refused.traffic = meter.traffic()
         raise refused from error

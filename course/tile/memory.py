@@ -338,6 +338,8 @@ class Memory:
 
         Masked-off lanes get the offset of a lane that is active.
         """
+        if self.run.combining:  # which pairs meet, and in which lanes, is the compiler's to say
+            raise Unsupported("an access to memory in a combining function")
         addresses = pointer.data
         if active is not None:
             shape = np.broadcast_shapes(addresses.shape, active.shape)

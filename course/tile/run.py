@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import linecache
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -36,7 +37,7 @@ class Run:
 
     Attributes:
         programs: numbers of the programs that run now, ascending, x fastest.
-        line, column: the place in the learner's source that is being executed.
+        filename, line, column: the place in the learner's source that is being executed.
         largest: elements of the largest block of one program so far.
         debug: whether assertions are held, as with `debug=True` in a launch; else they are
             left out, as on a GPU.
@@ -53,6 +54,7 @@ class Run:
         self._together = 0
         self._apart = np.zeros(1, np.int64)
         self.programs = np.zeros(1, np.int64)
+        self.filename = ""
         self.line = 0
         self.column = 0
         self.largest = 1
@@ -61,6 +63,8 @@ class Run:
         self._loaded = np.zeros(1, np.int64)
         self.printed: list[str] = []
         self._printed_statically: set[tuple[int, int, str]] = set()
+        #: in the function that a reduction or a scan combines with
+        self.combining = False
         #: the outermost first
         self.loops: list[Loop] = []
         #: called before each statement (see `course.tile.trace`)
@@ -76,6 +80,20 @@ class Run:
     def count(self) -> int:
         """How many programs run now."""
         return len(self.programs)
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """File, line and column; set to go back to where a call stands."""
+        return self.filename, self.line, self.column
+
+    @place.setter
+    def place(self, place: tuple[str, int, int]) -> None:
+        self.filename, self.line, self.column = place
+
+    @property
+    def code(self) -> str:
+        """The line that is being executed; nothing before the first one."""
+        return linecache.getline(self.filename, self.line)
 
     @property
     def size(self) -> int:
@@ -162,11 +180,12 @@ class Run:
         together = self._together
         self.programs, self._first, self.watch = np.arange(count), 0, None
         self._apart = np.zeros(count, np.int64)
+        self.combining = True
         try:
             yield
         finally:
             self.programs, self._apart, self._first, self.watch = before
-            self._together = together
+            self._together, self.combining = together, False
             self._count()
 
     @contextlib.contextmanager

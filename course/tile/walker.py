@@ -64,7 +64,7 @@ class Walker(Loops):
         }
         if self.depth >= MOST_CALLS:
             self.run.fail(Outcome.DOES_NOT_COMPILE, "tile_recursion", name=fn.__name__)
-        caller, programs, place = self.frame, self.run.programs, (self.run.line, self.run.column)
+        caller, programs, place = self.frame, self.run.programs, self.run.place
         self.frame = Frame(code_of(fn), variables)
         self.depth += 1
         constants = {n for n, value in variables.items() if isinstance(value, tl.constexpr)}
@@ -83,7 +83,7 @@ class Walker(Loops):
         finally:
             self.depth -= 1
             self.frame, self.run.programs = caller, programs
-            self.run.line, self.run.column = place
+            self.run.place = place
 
     def _returned(self, returns: list[tuple[Any, Any]], count: int) -> Any:
         if len(returns) == 1:

@@ -55,6 +55,32 @@ def combines_into_two(x_ptr):
     tl.store(x_ptr, tl.reduce(tl.load(x_ptr + tl.arange(0, 16)), 0, both_ways))
 
 
+@triton.jit
+def looks_up(a, b):
+    return a + tl.load(b.to(tl.pointer_type(tl.float32))).to(tl.int64)
+
+
+@triton.jit
+def loads_in_a_combination(x_ptr):
+    places = (x_ptr + tl.arange(0, 16)).to(tl.int64)
+    tl.store(x_ptr, tl.reduce(places, 0, looks_up).to(tl.float32))
+
+
+@triton.jit
+def positive(x):
+    return tl.sum(x) > 0
+
+
+@triton.jit
+def two_types_one_by_a_call(x_ptr):
+    x = tl.load(x_ptr + tl.arange(0, 16))
+    if tl.program_id(0) > 0:
+        y = x
+    else:
+        y = positive(x)
+    tl.store(x_ptr, y)
+
+
 @triton.autotune([triton.Config({"N": 16})], key=[])
 @triton.jit
 def tuned(x_ptr, N: tl.constexpr):
@@ -269,6 +295,13 @@ LAUNCHES = {
     ),
     "two results for one": (
         lambda: combines_into_two[(1,)](x()), DOES_NOT_COMPILE, "gives 2 of the 1 values",
+    ),
+    "a load in a combining function": (
+        lambda: loads_in_a_combination[(1,)](x()),
+        Outcome.NOT_MEASURED, "an access to memory in a combining function",
+    ),
+    "a call's value of another type": (
+        lambda: two_types_one_by_a_call[(2,)](x()), DOES_NOT_COMPILE, "`y` has two types",
     ),
     "a tuned number of warps given": (
         lambda: tuned[(1,)](x(), num_warps=8),
