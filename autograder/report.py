@@ -36,7 +36,7 @@ class Cell:
 
     graded: Graded
     symbol: str
-    words: str
+    label: str
     kind: str
     anchor: str
     panel: Markup | None
@@ -137,7 +137,6 @@ def _anchor(*parts: str) -> str:
 
 def _cell(graded: Graded, verdicts: int) -> Cell:
     outcome = Outcome(graded.outcome)
-    symbol, words = HEADLINES[outcome]
     kind = "pass" if outcome is Outcome.PASS else "cost" if outcome in RIGHT else "wrong"
     if outcome in (Outcome.NOT_ATTEMPTED, Outcome.NOT_MEASURED):
         kind = "none"
@@ -145,12 +144,12 @@ def _cell(graded: Graded, verdicts: int) -> Cell:
     anchor = _anchor(graded.notebook, graded.student, graded.exercise)
     # `course.panel` escapes what a learner wrote; nothing else reaches a panel
     panel = Markup(graded.panel) if shown and graded.panel else None
-    return Cell(graded, symbol, words, kind, anchor, panel)
+    return Cell(graded, HEADLINES[outcome][0], outcome.label, kind, anchor, panel)
 
 
 def _exercise(name: str, rows: Sequence[Graded]) -> ExerciseView:
     counted = Counter(row.outcome for row in rows)
-    counts = [(HEADLINES[o][0], o.value, counted[o.value]) for o in Outcome if counted[o.value]]
+    counts = [(HEADLINES[o][0], o.label, counted[o.value]) for o in Outcome if counted[o.value]]
     measured = sorted(_measured(rows))
     dots: list[Dot] = []
     stacks: Counter[int] = Counter()

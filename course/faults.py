@@ -35,6 +35,11 @@ class Outcome(Enum):
     TOO_MANY_RESOURCES = "TOO_MANY_RESOURCES"
     NOT_MEASURED = "NOT_MEASURED"
 
+    @property
+    def label(self) -> str:
+        """`WRONG ANSWER`: what a badge says."""
+        return self.value.replace("_", " ")
+
 
 class KernelFault(Exception):
     """A kernel that cannot go on: what happened, on which line, and the live values.

@@ -127,7 +127,7 @@ def _color(outcome: Outcome) -> str:
 
 
 def _head(verdict: Verdict, color: str) -> str:
-    badge = f"{verdict.symbol} {verdict.outcome.value.replace('_', ' ')}"
+    badge = f"{verdict.symbol} {verdict.outcome.label}"
     case = f'<span style="opacity:0.85">{escape(verdict.case_text)}</span>'
     return (
         '<div style="display:flex;flex-wrap:wrap;gap:4px 12px;align-items:baseline">'

@@ -46,7 +46,7 @@ class Loops(Expressions):
                 self.renumber(node)
                 asked = self._asked(node.test)
                 if not known_at_run_time(asked):
-                    construct = ast.unparse(node.test)[:60]
+                    construct = f"while {ast.unparse(node.test)[:60]}"
                     self.run.fail(
                         Outcome.DOES_NOT_COMPILE, "tile_while_constant", construct=construct
                     )

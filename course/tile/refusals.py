@@ -20,8 +20,6 @@ _KINDS = {
 }
 _STATEMENTS = {"Break": "`break`", "Continue": "`continue`", "Try": "`try`", "Raise": "`raise`"}
 
-#: What takes a shape.
-_SHAPED = re.compile(r"\b(?:zeros|full|reshape|view|broadcast_to)\(")
 #: What an argument is called in other libraries, and here.
 _CALLED_HERE = {"dim": "axis", "dims": "axis", "keepdim": "keep_dims", "keepdims": "keep_dims"}
 
@@ -30,6 +28,17 @@ NO_REASON = "the compiler gives no reason"
 #: What Triton calls a length that it refuses: in `arange`, and where it looks at a block's shape.
 _LENGTHS = ("range", "d")
 
+#: Where a line and Triton's words of it match, the sentence; groups of either are its fields.
+_ON_LINES: tuple[tuple[str, str, str], ...] = (
+    (r"tl\.dot\(", f"^{NO_REASON}$", "tile_dot_sum"),
+    (r"//", r"^unexpected type (?:fp|bf)\d+", "tile_floor_division"),
+    (r"(?P<name>flip)\(", r"NoneType", "tile_call_lacks"),
+    (r"\b(?:zeros|full|reshape|view|broadcast_to)\(", r"object is not iterable",
+     "tile_shape_tuple"),
+    (r"^\s*(?P<construct>while\b.*?)\s*:", r"'constexpr' object has no attribute",
+     "tile_while_constant"),
+    (r"\[", r"`_semantic` argument must be provided", "tile_indexes_pointer"),
+)  # fmt: skip
 #: Where Triton's words match, the sentence; groups of the match are its fields.
 _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"must be a power of (?:2|two)(?:: (?P<got>\d+))?", "tile_power_of_two"),
@@ -43,8 +52,11 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"__setitem__ is not supported", "tile_assigns_element"),
     (r"(?P<name>\w+)\(\) missing \d+ required positional arguments?: (?P<missing>.*)",
      "tile_call_lacks"),
-    (r"(?:(?P<name>\w+)(?:\(\)|:) )?got an unexpected keyword argument '(?P<argument>\w+)'",
+    (rf"got an unexpected keyword argument '(?P<argument>{'|'.join(_CALLED_HERE)})'",
+     "tile_keyword"),
+    (r"(?P<name>\w+)(?:\(\)|:) got an unexpected keyword argument '(?P<argument>\w+)'",
      "tile_call_keyword"),
+    (r"got an unexpected keyword argument '(?P<argument>\w+)'", "tile_keyword"),
     (r"Mask argument cannot be block type if pointer|Value argument cannot be block type if",
      "tile_one_address"),
     (r"Loop-carried variable (?P<name>\w+) has initial type (?P<first>.+?) but is re-assigned to "
@@ -119,27 +131,14 @@ def refusal(detail: str, line: str = "") -> tuple[str, dict[str, object]]:
         detail: Triton's words, which stay where there is nothing clearer to say.
         line: the line in the learner's source, where that is known.
     """
-    if "tl.dot(" in line and detail == NO_REASON:
-        return "tile_dot_sum", {}
-    if "//" in line and re.match(r"unexpected type (fp|bf)\d+", detail):
-        return "tile_floor_division", {}
-    if "flip(" in line and "NoneType" in detail:
-        return "tile_call_lacks", {"name": "flip", "missing": "the axis"}
-    if "object is not iterable" in detail and _SHAPED.search(line):
-        return "tile_shape_tuple", {}
-    loop = re.match(r"\s*while\b\s*(.*?)\s*:", line)
-    if loop and "'constexpr' object has no attribute" in detail:
-        return "tile_while_constant", {"construct": loop[1]}
-    if "[" in line and "`_semantic` argument must be provided" in detail:
-        return "tile_indexes_pointer", {}
+    for of_line, of_detail, message_id in _ON_LINES:
+        code, found = re.search(of_line, line), re.search(of_detail, detail)
+        if code and found:
+            return message_id, _fields(message_id, {**code.groupdict(), **found.groupdict()})
     for pattern, message_id in _PATTERNS:
         found = re.search(pattern, detail)
         if found is not None:
-            fields = _fields(message_id, found.groupdict())
-            near = _CALLED_HERE.get(str(fields.get("argument")))
-            if message_id == "tile_call_keyword" and (near or "name" not in fields):
-                return "tile_keyword", {"argument": fields["argument"], "near": near}
-            return message_id, fields
+            return message_id, _fields(message_id, found.groupdict())
     return "triton_refuses", {"detail": _plainer(detail)}
 
 
@@ -167,8 +166,10 @@ def _fields(message_id: str, groups: dict[str, str | None]) -> dict[str, object]
     for name in ("first", "second"):
         if name in fields:
             fields[name] = _plain_type(str(fields[name]))
-    if "missing" in fields:
-        fields["missing"] = str(fields["missing"]).replace("'", "`")
+    if message_id == "tile_keyword":
+        fields["near"] = _CALLED_HERE.get(str(fields["argument"]))
+    if message_id == "tile_call_lacks":  # Triton is silent on the one thing that `flip` takes
+        fields["missing"] = str(fields.get("missing", "the axis")).replace("'", "`")
     kind = fields.pop("kind", None)
     if kind is not None:
         value = fields.pop("value", None)
@@ -424,7 +425,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "Write the repetition as a loop.",
     ),
     "tile_while_constant": (
-        "`while {construct}` has a condition that is a constant, so the loop would never end, or "
+        "`{construct}` has a condition that is a constant, so the loop would never end, or "
         "never begin; Triton does not compile it.",
         "Let the condition ask something that the loop changes, or write `for i in range(n)`; "
         "there is no `break`.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from typing import Any
 
 import numpy as np
@@ -66,8 +65,7 @@ class ProgramTrace:
         if self._last is not frame:
             for name, value in frame.vars.items():
                 self._before.setdefault((id(frame), name), _shown(value, row, run))
-        code = linecache.getline(frame.code.filename, run.line).rstrip()
-        line = f"line {run.line:>3}  {code}"
+        line = f"line {run.line:>3}  {run.code.rstrip()}"
         if self._last is not frame or self.lines[-1] != line:  # a loop comes twice to its line
             self.lines.append(line)
         self._last = frame
