@@ -5,10 +5,12 @@ WORKERS ?= auto
 # A GPU's tests run where there is a GPU.
 GPU := $(wildcard /dev/nvidiactl)
 NO_GPU := $(if $(GPU),, and not gpu)
+# Of families of tests `make test-slow` takes one in sixteen: which ones, the date says.
+SEED ?= $(shell date -u +%F)
 PYTEST := $(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow lab build check mutate bench stock-nbgrader triton-versions new clean
+.PHONY: help venv demo test test-slow test-all lab build check mutate bench stock-nbgrader triton-versions new clean
 
 help:
 	@echo "make demo        the whole product on a sample class: notebooks, grades, a report"
@@ -22,7 +24,8 @@ help:
 	@echo "make stock-nbgrader  the exploits against nbgrader as it comes"
 	@echo "make triton-versions  the Triton half on Triton 3.6, the pinned one, 3.8 and 3.9"
 	@echo "make new NAME=x  the files of a new exercise (LESSON=threads adds it to that lesson)"
-	@echo "make test-slow   the tests that 'make test' leaves out"
+	@echo "make test-slow   the tests that 'make test' leaves out, a sample of the large families"
+	@echo "make test-all    every test"
 	@echo "make venv        set-up alone (PYTHON=/path/to/python3.12 chooses the Python)"
 	@echo "make clean       remove what was built, and caches; .venv stays"
 
@@ -33,10 +36,13 @@ demo: venv
 	@$(PY) -m autograder demo
 
 test: venv
-	$(PYTEST) -m "not slow and not network$(NO_GPU)"
+	$(PYTEST) --durations=15 -m "not slow and not network$(NO_GPU)"
 
 test-slow: venv
-	$(PYTEST) -m "(slow or network)$(NO_GPU)"
+	$(PYTEST) --durations=15 -m "(slow or network)$(NO_GPU)" --sample 16 --sample-seed "$(SEED)"
+
+test-all: venv
+	$(PYTEST) --durations=15 -m "(slow or not slow)$(NO_GPU)"
 
 lab: venv
 	$(PY) -m jupyter lab --notebook-dir=notebooks
@@ -55,10 +61,10 @@ mutate: venv
 
 bench: venv
 	$(PY) -m tools.bench
-	$(PY) -m autograder.bench
+	$(PY) -m autograder.proof.bench
 
 stock-nbgrader: venv
-	$(PY) -m autograder.stock
+	$(PY) -m autograder.proof.stock
 
 triton-versions: venv
 	$(PY) tools/triton_versions.py

@@ -27,6 +27,6 @@ c.ClearSolutions.text_stub = "Write your answer here."
 
 # Autograding is judging here: verdicts in the place of executed tests.
 sys.path.insert(0, str(ROOT))  # where the course is not installed
-from autograder.nbgrader_glue import configure  # noqa: E402
+from autograder.grading.nbgrader_glue import configure  # noqa: E402
 
 configure(c)

@@ -12,15 +12,23 @@ from typing import NoReturn
 #: command: the module that holds `add_arguments` and `main`, and what it does. A module is
 #: imported only when its command runs, since nbgrader takes seconds to import.
 COMMANDS = {
-    "build": ("autograder.build", "make the notebooks from the lessons' sources"),
-    "check": ("autograder.verify", "hold every lesson to its witnesses, budgets and notebooks"),
-    "new": ("autograder.new", "scaffold an exercise"),
-    "grade": ("autograder.grade", "grade notebooks"),
-    "mutate": ("autograder.mutate", "find small mistakes that the graders do not see"),
-    "release": ("autograder.bundle", "make what students get: notebooks, the course, instructions"),
-    "init": ("autograder.private", "make your private folder, with the seed of hidden cases"),
+    "build": ("autograder.lessons.build", "make the notebooks from the lessons' sources"),
+    "check": (
+        "autograder.proof.verify",
+        "hold every lesson to its witnesses, budgets and notebooks",
+    ),
+    "new": ("autograder.lessons.new", "scaffold an exercise"),
+    "grade": ("autograder.grading.grade", "grade notebooks"),
+    "grades": ("autograder.grading.grades", "write the points as Canvas or Moodle imports them"),
+    "history": ("autograder.grading.history", "show every verdict on a student's exercise"),
+    "mutate": ("autograder.proof.mutate", "find small mistakes that the graders do not see"),
+    "release": (
+        "autograder.lessons.bundle",
+        "make what students get: notebooks, course, instructions",
+    ),
+    "init": ("autograder.judge.private", "make your private folder, with the seed of hidden cases"),
     "doctor": ("autograder.sandbox.doctor", "say what this machine can put around submissions"),
-    "demo": ("autograder.demo", "build the course and grade a sample class"),
+    "demo": ("autograder.grading.demo", "build the course and grade a sample class"),
 }
 
 

@@ -5,10 +5,9 @@
 # almost two hundred times as long. **So what should you look at when you want to know whether a GPU
 # program is good: how much it computes, or how much it fetches?**
 #
-# This lesson takes about twenty minutes: ten on that question, ten on your first kernel. You
+# This lesson takes about twenty minutes: ten on your first kernel, ten on that question. You
 # need Python and a little NumPy. You need no GPU: on a computer without one, the course runs
-# GPU programs itself and counts what they would ask of a GPU's memory. Where there is a GPU,
-# your kernels run on it.
+# GPU programs itself and counts what they would ask of a GPU's memory.
 
 # %% [markdown]
 # Run each cell in order, with Shift and Enter. This one loads the course:
@@ -20,7 +19,51 @@ from numba import cuda
 import course
 from course import exercises as ex
 from course.figures import start as pictures
-from course.predict import compare
+from course.notebook.predict import compare
+
+# %% [markdown]
+# ## Your first kernel
+#
+# A function that runs on a GPU is called a **kernel**. Many **threads** run it at the same time.
+# Each goes through the same lines, with a number of its own. In the cell below, `i` is that number.
+#
+# Your kernel doubles a row of numbers. Of `x = [1, 2, 3, 4]` it makes `y = [2, 4, 6, 8]`, and
+# thread `i` makes `y[i]`.
+#
+# Replace the three dots with one line. (There are a few more threads than numbers, and the `if`
+# sends the spare ones home. Lesson 01 says why there are spare ones.)
+
+# %% double
+from numba import cuda
+
+
+@cuda.jit
+def double(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        ### BEGIN SOLUTION
+        y[i] = 2 * x[i]  # read N, write N
+        ### END SOLUTION
+
+
+# %% [markdown]
+# Run the cell above, then the check. Change the kernel and check it again as often as you like:
+# nothing is counted against you.
+
+# %% double_check
+ex.double.check(double)
+
+# %% [markdown]
+# Stuck? Ask for a hint. Each call gives the next one; there are up to three, and the last leaves
+# one step to do. `ex.double` alone shows the whole task: what goes in, what comes out, how the
+# kernel is launched, and what it may cost.
+
+# %%
+ex.double.hint()
+
+# %% [markdown]
+# The check's answer speaks of bytes: how many your kernel asked for, and how many it may. The rest
+# of this lesson says why, and how to read it.
 
 # %% [markdown]
 # ## Near and far
@@ -44,11 +87,10 @@ pictures.memory_levels()
 # (lesson 03).
 #
 # All of this was measured on one NVIDIA H200 (`tools/measure_levels.py`; the sizes are from
-# NVIDIA's documents). For the bars, one **thread**, which is one run through a program, step by
-# step, followed a chain of addresses, so that each fetch had to wait for the one before. The
-# first bar is a *multiply-add*, `a * b + c` in one step, and the bandwidth beside it is what
-# multiply-adds at full speed read from registers. On another GPU the numbers differ, and the
-# order does not.
+# NVIDIA's documents). For the bars, one thread followed a chain of addresses, so that each fetch
+# had to wait for the one before. The first bar is a *multiply-add*, `a * b + c` in one step, and
+# the bandwidth beside it is what multiply-adds at full speed read from registers. On another GPU
+# the numbers differ, and the order does not.
 #
 # Latency is not the whole story. A GPU runs many thousands of threads, and while some of them
 # wait for memory others compute. With enough threads at work, what counts is the bandwidth. An
@@ -94,10 +136,8 @@ pictures.operations_a_number()
 # %% [markdown]
 # ## What the meter counts
 #
-# A function that runs on a GPU is called a **kernel**. It is run by many threads at the same
-# time, each of which has a number of its own. The GPU runs its threads in groups of 32. Such a
-# group is a **warp**, and the 32 places in it are its **lanes**. All lanes of a warp do the same
-# step at the same time.
+# The GPU runs its threads in groups of 32. Such a group is a **warp**, and the 32 places in it are
+# its **lanes**. All lanes of a warp do the same step at the same time.
 #
 # When that step is "read `x[i]`", 32 lanes ask for 32 addresses together. That is one
 # **request**. The memory does not answer in single numbers but in **sectors**: pieces of 32
@@ -117,8 +157,8 @@ pictures.neighbours()
 prediction = ...
 
 # %% [markdown]
-# To measure it, here is a kernel whose threads read every `step`-th element. You will write such
-# kernels soon; for now, note three things. `@cuda.jit` turns a Python function into a kernel.
+# To measure it, here is a kernel whose threads read every `step`-th element. Note three things.
+# `@cuda.jit` turns a Python function into a kernel.
 # `kernel[grid, block](...)` **launches** it: here with 1 group of 32 threads, one warp. And
 # inside `with course.measure() as traffic:` every request of a launch is counted.
 
@@ -166,15 +206,46 @@ pictures.every_eighth()
 # small and shared by thousands of threads, so good programs do not count on luck; but they do
 # forgive, and lesson 02 measures what. Beside the request the course therefore always shows the
 # **least**: every byte that must be moved, once. The numbers themselves are those of the
-# hardware: they equal the counters that NVIDIA's profiler, Nsight Compute, reads on a real GPU.
+# hardware: up to lesson 05 they equal the counters that NVIDIA's profiler, Nsight Compute, reads
+# on a real GPU. From lesson 06 on a compiler chooses which lane loads what, and the meter counts
+# its best choice; lesson 06 says where a GPU counts more, and how to count as that GPU does.
+
+# %% [markdown]
+# *Predict:* a kernel writes the square of each of 4,096 elements. How many sectors do its warps
+# ask for in all, loads and stores together?
+
+# %% predict_double
+prediction = ...
+
+
+# %%
+@cuda.jit
+def square(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = x[i] * x[i]
+
+
+x = np.arange(4096, dtype=np.float32)
+y = np.zeros_like(x)
+
+with course.measure() as traffic:
+    square[16, 256](x, y)
+
+compare(prediction, traffic.loads.sectors + traffic.stores.sectors, "sectors")
+
+# %% [markdown]
+# `square` has `x[i]` in it two times and still fetches it once: with nothing between the two, the
+# compiler keeps the first value in a register, and the meter knows that.
 
 # %% [markdown]
 # ## How a verdict reads
 #
-# You will write a kernel and call its **check**. The check runs your kernel on several small
-# cases, compares the results with a reference, and then looks at what it cost. Its answer is a
-# **verdict**. Before you get one, read one. Here is a kernel that doubles every element of `x`
-# in a roundabout way: it copies `x[i]` to `y[i]`, and then adds `x[i]` once more.
+# A **check** runs your kernel on several small cases, compares the results with a reference, and
+# then looks at what it cost. Its answer is a **verdict**. Yours was short. Here is a kernel with
+# more to say about it: it doubles every element of `x` in a roundabout way. It copies `x[i]` to
+# `y[i]`, and then adds `x[i]` once more. (It is called `double`, too: run your own cell again
+# before you check it again.)
 
 # %%
 from numba import cuda
@@ -212,52 +283,13 @@ ex.double.check(double)
 # kernel code; it compiles; it does nothing forbidden, such as reading past the end of an array;
 # the numbers are right; the cost is within the budget. So a verdict about bytes tells you that
 # everything before is in order. A right answer earns 60 % of the points, and the rest is for
-# the cost.
+# the cost. (*Also measured* are things that later lessons are about. They count only where an
+# exercise says "at most".)
 
 # %% [markdown]
-# ## Your first kernel
+# ## The cell of an exercise
 #
-# `ex.double` shows the task: what goes in, what comes out, how the kernel is launched, and the
-# budget.
-
-# %%
-ex.double
-
-# %% [markdown]
-# Replace the three dots with one line. `i` is the number of this thread, and there are a few
-# more threads than elements: the `if` sends the spare ones home. Why there are spare ones is a
-# subject of lesson 01.
-
-# %% double
-from numba import cuda
-
-
-@cuda.jit
-def double(x, y):
-    i = cuda.grid(1)
-    if i < x.size:
-        ### BEGIN SOLUTION
-        y[i] = 2 * x[i]  # read N, write N
-        ### END SOLUTION
-
-
-# %% [markdown]
-# Run the cell above, then the check. Change the kernel and check it again as often as you like:
-# nothing is counted against you. (*Also measured* in the answer are things that later lessons are
-# about. They count only where an exercise says "at most".)
-
-# %% double_check
-ex.double.check(double)
-
-# %% [markdown]
-# Stuck? Ask for a hint. Each call gives the next one; there are up to three, and the last leaves
-# one step to do.
-
-# %%
-ex.double.hint()
-
-# %% [markdown]
-# Some things to know about the cell that you just filled in; they hold for every exercise:
+# Some things to know about the cell that you filled in; they hold for every exercise:
 #
 # - **It stands alone.** Imports, constants and helper functions that the kernel uses have to be
 #   in the same cell, because the check, and later the grader, read this one cell and nothing
@@ -270,35 +302,6 @@ ex.double.hint()
 # - **Kernels are a small part of Python**: numbers, arrays, loops, branches. Lists, strings and
 #   NumPy functions on whole arrays have no place on a GPU thread, and the check names what it
 #   cannot take. `print(course.allowed())` lists what it can.
-
-# %% [markdown]
-# *Predict:* a kernel writes the square of each of 4,096 elements. How many sectors do its warps
-# ask for in all, loads and stores together?
-
-# %% predict_double
-prediction = ...
-
-
-# %%
-@cuda.jit
-def square(x, y):
-    i = cuda.grid(1)
-    if i < x.size:
-        y[i] = x[i] * x[i]
-
-
-x = np.arange(4096, dtype=np.float32)
-y = np.zeros_like(x)
-
-with course.measure() as traffic:
-    square[16, 256](x, y)
-
-compare(prediction, traffic.loads.sectors + traffic.stores.sectors, "sectors")
-
-# %% [markdown]
-# `square` has `x[i]` in it two times and still fetches it once: with nothing between the two, the
-# compiler keeps the first value in a register, and the meter knows that. The roundabout kernel
-# above had a store between.
 
 # %% [markdown]
 # ## Explain

@@ -17,10 +17,39 @@ from numba import cuda, float32
 import course
 from course import exercises as ex
 from course.figures import threads as pictures
-from course.predict import compare
+from course.notebook.predict import compare
 
 # %% [markdown]
-# ## 1. Two memories
+# ## 1. A thread for each sum
+#
+# In lesson 00 two lines stood there already: `i = cuda.grid(1)`, which gives a thread its number,
+# and the `if` that sends the spare threads home. Now you write all of it. Of `a = [1, 2, 3, 4]` and
+# `b = [10, 20, 30, 40]` the kernel makes `c = [11, 22, 33, 44]`. The sections after it take the
+# three lines apart.
+#
+# ### Exercise: `vector_add` (★ core)
+
+# %%
+ex.vector_add
+
+# %% vector_add
+from numba import cuda
+
+
+@cuda.jit
+def vector_add(a, b, c):
+    ### BEGIN SOLUTION
+    i = cuda.grid(1)
+    if i < c.size:
+        c[i] = a[i] + b[i]  # read 2N, write N
+    ### END SOLUTION
+
+
+# %% vector_add_check
+ex.vector_add.check(vector_add)
+
+# %% [markdown]
+# ## 2. Two memories
 #
 # A computer with a GPU has two processors, each with a memory of its own. The CPU and its memory
 # are called the **host**; the GPU and its memory are the **device**. Your Python program runs on
@@ -39,7 +68,7 @@ pictures.two_memories()
 # %%
 @cuda.jit
 def add_one(a, out):
-    i = cuda.grid(1)  # the number of this thread: section 3 explains it
+    i = cuda.grid(1)  # the number of this thread: section 4 explains it
     if i < out.size:
         out[i] = a[i] + 1
 
@@ -104,7 +133,7 @@ pictures.what_a_launch_costs()
 # you write the kernel.
 
 # %% [markdown]
-# ## 2. Why so many threads
+# ## 3. Why so many threads
 #
 # A CPU and a GPU are built from the same transistors, for different goals. A CPU is built so
 # that **one thread is done soon**: it guesses which way a branch will go, runs instructions out
@@ -131,13 +160,24 @@ pictures.waiting_together()
 # GPU thread alone is a poor worker. On an H200, one thread takes about 865 ms to add 16.8
 # million numbers (measured on a part of them). A thread for each takes 0.062 ms.
 #
-# It does not make memory faster, though. Latency is hidden; **bandwidth is not**. Once enough
+# *Predict:* that add reads two arrays of 67.1 MB and writes a third, and the memory gives a kernel
+# 4,200 GB a second at most. How many milliseconds does it take at least, however many threads
+# there are?
+
+# %% predict_floor
+prediction = ...
+
+# %%
+compare(prediction, 3 * 67.1e6 / 4200e9 * 1e3, "milliseconds", tolerance=0.1)
+
+# %% [markdown]
+# More threads do not make memory faster. Latency is hidden; **bandwidth is not**. Once enough
 # warps wait, the memory delivers all it can, and more warps change nothing. The vector add moves
 # 201 MB in its 0.062 ms, 3,200 GB/s: three quarters of the most that this memory gave any kernel.
 # From there on, what decides is how many bytes a kernel asks for.
 
 # %% [markdown]
-# ## 3. Threads, blocks and the grid
+# ## 4. Threads, blocks and the grid
 #
 # A launch `kernel[grid, block](...)` has two numbers in square brackets:
 #
@@ -263,7 +303,7 @@ grid_math = {
 ex.grid_math.check(grid_math)
 
 # %% [markdown]
-# ## 4. The first kernel that needs a guard
+# ## 5. Without the guard
 #
 # What happens without a guard? A GPU does not look whether an address belongs to your array. It
 # reads what lies there, or overwrites it, or, if you are lucky, stops with an error that names
@@ -290,34 +330,11 @@ except course.KernelFault as fault:
 # A negative index is a fault too. NumPy takes -1 for the last element, and so does Numba, without a
 # word; in C++ it would be an address before the array. In a kernel a negative index is nearly
 # always a slip, so the course stops there.
-#
-# ### Exercise: `vector_add`
-#
-# All of it this time: the index, the guard, the sum.
-
-# %%
-ex.vector_add
-
-# %% vector_add
-from numba import cuda
-
-
-@cuda.jit
-def vector_add(a, b, c):
-    ### BEGIN SOLUTION
-    i = cuda.grid(1)
-    if i < c.size:
-        c[i] = a[i] + b[i]  # read 2N, write N
-    ### END SOLUTION
-
-
-# %% vector_add_check
-ex.vector_add.check(vector_add)
 
 # %% [markdown]
-# If you like, break it on purpose, and read the verdicts: leave out the guard; write `<=` for
-# `<`; use `cuda.threadIdx.x` alone as the index; let each thread run over all elements with
-# `for i in range(c.size)`. Each of these is a mistake that everybody makes once.
+# If you like, break your `vector_add` on purpose, and read the verdicts: leave out the guard; write
+# `<=` for `<`; use `cuda.threadIdx.x` alone as the index; let each thread run over all elements
+# with `for i in range(c.size)`. Each of these is a mistake that everybody makes once.
 #
 # (A **race**, which you will have met, is two threads that touch one element, at least one of them
 # writing, with nothing that says who comes first.)
@@ -382,10 +399,10 @@ for name, traffic in (("one thread", alone), ("one each", together)):
 # Each of the lone thread's requests has one active lane: it wants 4 bytes and pays for 32. And
 # its requests come one after another, while 1,023 threads look on; *longest warp* is the number of
 # steps of the busiest warp, and it is what makes the difference between the 865 ms and the
-# 0.062 ms of section 2. Eight times the bytes hurt a little, the missing company hurts more.
+# 0.062 ms of section 3. Eight times the bytes hurt a little, the missing company hurts more.
 
 # %% [markdown]
-# ## 5. Two axes
+# ## 6. Two axes
 #
 # Pictures and matrices have rows and columns. For them a grid may have two axes: `grid` and
 # `block` become pairs, `(x, y)`, and `cuda.grid(2)` gives two numbers, **x first**. That is the
@@ -451,7 +468,7 @@ pictures.down_a_column()
 # whole of lesson 02 is about them. For now one rule is enough: **the last index of an
 # array, the one that steps by one address, belongs to x.**
 #
-# ### Exercise: `index_2d`
+# ### Exercise: `index_2d` (★ core)
 
 # %%
 ex.index_2d
@@ -473,7 +490,7 @@ def index_2d(image, out):
 ex.index_2d.check(index_2d)
 
 # %% [markdown]
-# ## 6. A grid for any size
+# ## 7. A grid for any size
 #
 # One thread an element ties the grid to the data: another size, another grid. Often it is better
 # to choose the grid for the *GPU*, a few blocks for each SM, and let each thread do several
@@ -552,7 +569,7 @@ def saxpy_grid_stride(alpha, x, y):
 ex.saxpy_grid_stride.check(saxpy_grid_stride)
 
 # %% [markdown]
-# ## 7. One program counter for 32 lanes
+# ## 8. One program counter for 32 lanes
 #
 # The lanes of a warp go through the program together: a warp has one **program counter**, the place
 # in the program where it stands. What if they disagree, because an `if` is true for some and false
@@ -581,8 +598,9 @@ pictures.torn_warp()
 # is to compute, the nearer the factor comes to two.
 #
 # The meter counts **divergent branches**: how often a warp met an `if`, a `while` or the end of
-# a loop and its lanes disagreed. (A conditional expression, `a if condition else b`, is not
-# counted: where its two sides are short, the compiler computes both and chooses.)
+# a loop and its lanes disagreed. A conditional expression, `a if condition else b`, is a branch as
+# well, and so are `and` and `or`, once a side holds a load, a division, a call, or more than a few
+# operators. Where both sides are shorter than that, the compiler computes both and chooses.
 #
 # *Predict:* 8 blocks of 128 threads run the kernel below, on 1,024 numbers. How many divergent
 # branches are counted?
@@ -735,7 +753,7 @@ for threads in (256, 250):
 # ## Where this stands in real code
 #
 # - **PyTorch**: an elementwise operation on a GPU is a kernel with an index, a guard and blocks
-#   of a few hundred threads. `CUDA_KERNEL_LOOP`, a macro used all over its CUDA sources, is the
+#   of 128 threads. `CUDA_KERNEL_LOOP`, a macro used all over its CUDA sources, is the
 #   grid-stride loop of `saxpy_grid_stride`.
 # - **llm.c**: GPT-2 in plain CUDA. The optimiser's update in `llmc/adamw.cuh` begins with an index
 #   from `blockIdx.x * blockDim.x + threadIdx.x` and a guard that returns early.

@@ -18,7 +18,7 @@ import course
 from course import exercises as ex
 from course.figures import coalescing as pictures
 from course.gpu.recorded import counts, recorded
-from course.predict import compare
+from course.notebook.predict import compare
 
 # %% [markdown]
 # ## 1. A request and its sectors
@@ -151,7 +151,7 @@ pictures.doubles()
 # half-size numbers are worth so much on a GPU (lesson 05), and why "how many sectors" says little
 # until you set it beside "how many were needed".
 #
-# ### Exercise: `predict_sectors`
+# ### Exercise: `predict_sectors` (★ core)
 #
 # Count before you run anything. The first fifteen entries are one request of one warp each; the
 # last two are whole launches, where you count each warp by itself and add.
@@ -563,8 +563,8 @@ compare(prediction, traffic.sectors("p", "load"), "sectors")
 #
 # No. Between the lanes and the DRAM there are two caches (lesson 00): smaller, faster memories that
 # keep the sectors that passed through them last. Each SM has an **L1** of up to 256 KB (shared
-# memory is cut from the same storage). All SMs share an **L2** of some tens of MB. A sector is
-# taken from the first place that has it.
+# memory is cut from the same storage). All SMs share an **L2**: 4 MB on a T4, tens of MB on an
+# H200. A sector is taken from the first place that has it.
 
 # %%
 pictures.path_of_a_load()
@@ -672,8 +672,10 @@ pictures.what_caches_forgave()
 # - **Every eighth number: not forgiven.** Nobody ever asks for the other seven eighths. A cache
 #   cannot help against bytes that nobody uses.
 # - **Every 32nd number: worse than counted.** 1,048,576 sectors were requested, 33.6 MB, and DRAM
-#   read 67.1 MB. This DRAM hands out 64 bytes at least, two sectors at a time. The meter counts
-#   requests and does not see it.
+#   read 67.1 MB. That is a setting of L2: what it fetches from DRAM at a time, its *fetch
+#   granularity*, is 64 bytes unless a program asks for another. The same reads on an H200 with 32,
+#   64 and 128 bytes made DRAM deliver 33.6, 67.1 and 134.2 MB (`tools/record_l2_granularity.py`).
+#   The meter counts requests and does not see it.
 # - **Softmax over long rows: not forgiven.** Between two passes over a row, all of it passes
 #   through: 512 KB, twice what an L1 holds. With a row on each of 132 SMs that makes 69 MB, more
 #   than the L2 keeps, and each pass goes to DRAM. Rows of 1,000 numbers would be forgiven. So the

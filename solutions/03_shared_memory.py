@@ -16,8 +16,8 @@
 #
 # | part | exercises | time |
 # |---|---|---|
-# | tiles | `shared_reverse`, `transpose` (core), `transpose_padded`, `stencil_halo` | 2 h 15 |
-# | sums | `block_sum`, `row_sum`, `dot` (core), `dot_any_block` | 2 h 30 |
+# | tiles | `shared_reverse`, `transpose` (★ core), `transpose_padded`, `stencil_halo` | 2 h 15 |
+# | sums | `block_sum`, `row_sum`, `dot` (★ core), `dot_any_block` | 2 h 30 |
 # | warps | `warp_sum` | 30 min |
 # | repairs | `five_mistakes` | 30 min |
 # | bonus | `prefix_sum`, `histogram` | 1 h 30 |
@@ -29,7 +29,7 @@ from numba import cuda, float32
 import course
 from course import exercises as ex
 from course.figures import shared_memory as pictures
-from course.predict import compare
+from course.notebook.predict import compare
 
 
 def show(traffic):
@@ -254,7 +254,7 @@ pictures.tile_turn()
 # another side. So the load is guarded by the shape of A, the store by the shape of B, and a thread
 # that has nothing to load may still have something to store.
 #
-# ### Exercise: `transpose` (45 minutes, core)
+# ### Exercise: `transpose` (45 minutes, ★ core)
 
 # %%
 ex.transpose
@@ -501,9 +501,9 @@ pictures.barrier_inside_an_if()
 # does no work either: mind the cells that it should have filled.)
 #
 # *Predict:* the kernel below adds up 256 numbers with one thread. The meter counts the operations
-# of the longest warp: each line that a warp runs counts one, each time it runs, but the line of a
-# `for` counts once for the whole loop. How many are they here? An estimate to a tenth is enough.
-# And how many would a tree of 8 steps need?
+# of the longest warp: each operator, call and element (`tile[k]`) of a line counts one, each time a
+# warp runs the line; a `for` counts once for the whole loop. How many are they here? An estimate to
+# a tenth is enough. And how many would a tree of 8 steps need?
 
 # %% predict_serial
 prediction = ...
@@ -533,8 +533,9 @@ show(traffic)
 
 # %% [markdown]
 # The loads are those of an honest kernel. A check that looked at bytes alone would see nothing
-# wrong, so some exercises from here on also limit the work of the longest warp: TOO_SERIAL. The
-# check of the next exercise prints that number for your tree; compare it with the one above.
+# wrong, so every check also compares the longest warp with an even share, what each lane would do
+# if all shared the work: TOO_SERIAL. The check of the next exercise prints the operations of your
+# tree's longest warp; compare them with the number above.
 #
 # ### Exercise: `block_sum` (40 minutes)
 #
@@ -724,7 +725,7 @@ show(traffic)
 # do in 16 queues. With a tree in shared memory first, one number a block is left. You may store
 # it, or add it with one atomic a block: both are honest, and the check allows both.
 #
-# ### Exercise: `dot` (45 minutes, core)
+# ### Exercise: `dot` (45 minutes, ★ core)
 
 # %%
 ex.dot
@@ -766,6 +767,14 @@ ex.dot.check(dot)
 # even a little more accurate than adding one by one. The check compares with a float64 reference
 # and allows 1e-5 of the sum of all |a[i] * b[i]|. With atomics the order changes from run to run,
 # and so may the last digits. That is one reason why some libraries avoid them.
+#
+# <details><summary>Is a grid of 16 blocks fast?</summary>
+# <p>No: 16 blocks occupy 16 of an H200's 132 SMs. The grids of this lesson are small because its
+# arrays are, so that a check does not keep you waiting. At 67 million elements the same kernel
+# moves 237 GB/s with 16 blocks and 4,041 with 1,056, eight for each SM; <code>histogram</code>
+# below moves 62 GB/s with its 8 blocks and 2,930 with 1,056 (<code>python -m
+# tools.full_size</code>). The kernel does not change: that is what a grid-stride loop is for.</p>
+# </details>
 #
 # ## Blocks of other sizes
 #
@@ -1104,9 +1113,10 @@ ex.five_mistakes.check(five_mistakes)
 #   this lesson, tuned for every chip.
 # - CUTLASS and FlashAttention load tiles into swizzled shared memory, for the reason that you
 #   measured with `turn_one_tile`.
-# - Triton, from lesson 06 on, has no `shared` and no barrier in its language: its compiler
-#   allocates the tiles, places the barriers and picks the swizzle. You now know what it is doing,
-#   and why a `tl.sum` costs what it costs.
+# - In Triton, from lesson 06 on, you declare no shared array and place no barrier for one: its
+#   compiler allocates the tiles, places the barriers and picks the swizzle. (The barrier that it
+#   has, `tl.debug_barrier()`, is for threads of one program that meet in *global* memory.) You now
+#   know what it is doing, and why a `tl.sum` costs what it costs.
 # - On Hopper GPUs the blocks of a *cluster* can read each other's shared memory. A reduction then
 #   climbs one level more before it goes to global memory.
 #

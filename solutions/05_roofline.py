@@ -18,7 +18,7 @@ from course import exercises as ex
 from course.figures import roofline as pictures
 from course.figures import roofline_waves as wave_pictures
 from course.gpu.recorded import recorded
-from course.predict import compare
+from course.notebook.predict import compare
 
 # %% [markdown]
 # ## 1. Five things to wait for
@@ -104,7 +104,7 @@ pictures.roofline(kernels=1, numbers=False)
 # bytes belong on this chart. With requested bytes one compares two versions of a kernel, such as
 # the matmuls of lesson 04.
 #
-# ### Exercise: `intensity`
+# ### Exercise: `intensity` (★ core)
 
 # %%
 ex.intensity
@@ -465,7 +465,9 @@ compare(prediction, float(total))
 # %% [markdown]
 # 2049 does not exist in float16, so each time the sum is rounded back. The lesson is in the name of
 # the next exercise: **store** in 16 bits, **compute** in 32. The bytes are saved in memory, where
-# they cost time. In a register a float32 costs no more than a float16.
+# they cost time. A register has 32 bits. It has room for a float32, or for two float16 where the
+# compiler or the programmer packs them in pairs (CUDA C's `half2`); a float16 by itself takes a
+# register as a float32 does.
 #
 # In Numba the type of a product follows from its factors: float16 times float16 is float16, and it
 # overflows where float16 does. float16 times float32 is float32. `float32(x[i])` makes a float32 of
@@ -739,9 +741,10 @@ wave_pictures.wavy_record()
 # 2. waves of 256 x 128 tiles on 108 SMs, each wave as long as one tile takes at peak speed,
 # 3. at least the time that memory needs for three matrices,
 # 4. loads as wide as the rows allow. A row of n float16 values has 2n bytes. If n is a multiple of
-#    8, every row begins at a multiple of 16 bytes and a lane may load 16 bytes at once. If n is
-#    even, 4 bytes. If n is odd, 2 bytes. How much slower the narrow loads make a tile is taken
-#    from the recorded plot: 0.3 and 0.19 of the speed.
+#    8, every row begins at a multiple of 16 bytes and a lane may load 16 bytes at once. If n is a
+#    multiple of 4 alone, 8 bytes. If n is even and no multiple of 4, 4 bytes. If n is odd, 2 bytes.
+#    How much slower the loads of 4 and 2 bytes make a tile is taken from the recorded plot, which
+#    has sizes of three kinds (multiples of 8, 64 m + 2, 64 m + 1): 0.3 and 0.19 of the speed.
 
 # %%
 wave_pictures.wavy_model()
@@ -770,11 +773,12 @@ wave_pictures.wavy_model()
 #    are fewer tiles than SMs, and the intensity, n / 3 in float16, is below or near the knee (206
 #    for tensor cores on an H200), so memory is a limit as well. All three get better as n grows.
 # 2. n decides where rows begin. With multiples of 8 each row begins at a multiple of 16 bytes, and
-#    16 bytes a lane can be loaded at once, which the fast kernels need; with even n 4 bytes, with
-#    odd n 2 bytes. Narrow loads mean more instructions for the same bytes and fewer bytes in
-#    flight, and the tensor cores wait. Misaligned tile rows also touch up to 1.23 times the
-#    sectors, which is the smaller part. n = 64 m + 8 may load 16 bytes at once too, but its last
-#    row and column of tiles are nearly empty, and its rows begin at 16 bytes and not at sectors.
+#    16 bytes a lane can be loaded at once, which the fast kernels need; with the plot's even n,
+#    64 m + 2, it is 4 bytes, with odd n 2 bytes. Narrow loads mean more instructions for the same
+#    bytes and fewer bytes in flight, and the tensor cores wait. Misaligned tile rows also touch up
+#    to 1.23 times the sectors, which is the smaller part. n = 64 m + 8 may load 16 bytes at once
+#    too, but its last row and column of tiles are nearly empty, and its rows begin at 16 bytes and
+#    not at sectors.
 # 3. Where the number of tiles passes a multiple of the places (108 on an A100), another wave is
 #    needed, in which only a few SMs work. The time jumps by a whole wave, the work hardly grows:
 #    98 tiles are one wave, 120 are two, and the speed is halved. Then it climbs, since more work

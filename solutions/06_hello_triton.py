@@ -16,7 +16,7 @@
 #
 # | exercise | time |
 # |---|---|
-# | `triton_add` (core) | 30 min |
+# | `triton_add` (★ core) | 30 min |
 # | `wave_energy` | 25 min |
 # | `row_scale` | 45 min |
 # | `triple_sigmoid_backward` | 40 min |
@@ -36,8 +36,8 @@ import triton.language as tl
 import course
 from course import exercises as ex
 from course.figures import hello_triton as pictures
-from course.inductor import kernels_of
-from course.predict import compare
+from course.notebook.inductor import kernels_of
+from course.notebook.predict import compare
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
 torch.manual_seed(0)
@@ -141,9 +141,23 @@ compare(prediction, traffic.loads.sectors, "load sectors")
 #
 # The compiler also sees what you load twice. Of equal loads with no store between it keeps one, and
 # a load that is the same in each turn of a `for` loop it makes once, before the loop, if nothing in
-# the loop stores. The meter counts what is left. In one thing it is kinder than a GPU's counters: a
-# load of fewer elements than a warp has lanes, such as one number for a row, is made by each warp
-# of the program, and counted here once.
+# the loop stores. The meter counts what is left.
+#
+# What it counts is what L2 is asked for at most, and in four things that is kinder than the
+# counters of a GPU's L1:
+#
+# - A load of fewer elements than a warp has lanes, such as one number for a row, is made by each
+#   warp of the program. Here it counts once.
+# - Each lane takes several neighbours, and loads them at once where it can. It cannot where a size
+#   or a stride is no multiple of 16: then each lane loads one number after the other, and every
+#   one of these loads touches all the sectors. A vector add of 16,421 numbers in blocks of 256, two
+#   numbers a lane, made an H200's L1 count 8,212 load sectors. L2 counted 4,106, as the meter does.
+# - The same happens where the lanes' neighbours are not neighbours in memory, as in `x[2 * i]`.
+# - One number that several warps of a block want, as in `x[i // 64]`, is asked for by each of them.
+#
+# Name a GPU, and these are counted too: inside `with course.measure(target="sm_90") as traffic` (an
+# H100 or H200; `"sm_75"` is a T4) a launch runs what Triton's compiler makes for that GPU, and the
+# counts are those of its L1. The checks of the course use the first way, which is the same for all.
 #
 # ## Past the end
 #
@@ -189,7 +203,7 @@ pictures.a_masked_load()
 # | shared memory, barriers | you write them | the compiler places them |
 # | sums across threads | a tree in shared memory | `tl.sum(block)`, lesson 07 |
 #
-# ### Exercise: `triton_add` (30 minutes, core)
+# ### Exercise: `triton_add` (30 minutes, ★ core)
 #
 # The vector add of lesson 01. The constant BLOCK of the cell is what the check passes for the
 # parameter of that name.
@@ -409,7 +423,8 @@ print(kernels_of(wave, ragged))
 # If the compiler can do this, why write kernels? Element by element it fuses well. It fuses what
 # you *wrote*, though. In lesson 07 a softmax needs three passes over its input as long as one
 # computes the maximum, then the sum, then the quotient; two passes take a different algorithm, and
-# that idea has to be yours. FlashAttention, in lesson 10, is another such idea.
+# somebody must have that idea. FlashAttention, in lesson 10, is another. (These two are so well
+# known that torch.compile has them as patterns to look for. The next idea it has not.)
 #
 # ## Tiles and strides
 #
@@ -497,7 +512,7 @@ ex.row_scale.check(row_scale)
 prediction = ...
 
 # %%
-from course.tile.gate import compile_for
+from course.engine.triton.gate import compile_for
 
 
 @triton.jit

@@ -6,14 +6,15 @@
 # 1,056 rows of 131,072 numbers the first read 1,661 MB from device memory, and the second 1,107.
 # **When is a third reading free, and how do you get rid of it when it is not?**
 #
-# No compiler finds the way from three readings to two: it takes a different algorithm, with one
-# small idea in it. The same idea makes FlashAttention possible, so take your time for it. This
-# lesson is one sitting of four hours, or two shorter ones.
+# Fusing does not lead from three readings to two: that takes another algorithm, with one small
+# idea in it. (torch.compile uses it where it recognises a softmax, because people wrote it in.) The
+# same idea makes FlashAttention possible, so take your time for it. This lesson is one sitting of
+# four hours, or two shorter ones.
 #
 # | exercise | time |
 # |---|---|
 # | `softmax_three_pass` | 50 min |
-# | `softmax_online` (core) | 70 min |
+# | `softmax_online` (★ core) | 70 min |
 # | `softmax_one_pass` | 50 min |
 
 # %%
@@ -32,8 +33,8 @@ import triton.language as tl
 import course
 from course import exercises as ex
 from course.figures import softmax as pictures
-from course.predict import compare
-from course.tile.gate import compile_for
+from course.notebook.predict import compare
+from course.engine.triton.gate import compile_for
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
 torch.manual_seed(0)
@@ -302,7 +303,7 @@ print("another order:", merge(merge(pairs[2], pairs[0]), pairs[1]))
 pictures.two_passes()
 
 # %% [markdown]
-# ### Exercise: `softmax_online` (70 minutes, core)
+# ### Exercise: `softmax_online` (70 minutes, ★ core)
 
 # %%
 ex.softmax_online
@@ -584,6 +585,6 @@ ex.softmax_one_pass.check(softmax_one_pass)
 # - Cross entropy (lesson 08) needs m and s of a row and not its shares, so one online pass is all
 #   that it takes.
 # - On Hopper GPUs a row can lie in the registers and shared memory of several SMs at once, a
-#   *cluster*, so that one pass reaches further. Lesson 12 has a reading about it.
+#   *cluster*, so that one pass reaches further. Lesson 08 has a section about it.
 #
 # Next: **08 norms and losses**, which are reductions too, and ask what happens to their digits.

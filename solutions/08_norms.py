@@ -42,9 +42,9 @@ import triton.language as tl
 
 import course
 from course import exercises as ex
-from course.predict import compare
-from course.tile.compiler import to_ptx
-from course.tile.gate import compile_for, source_of
+from course.notebook.predict import compare
+from course.engine.triton.compiler import to_ptx
+from course.engine.triton.gate import compile_for, source_of
 
 rng = np.random.default_rng(0)
 generator = torch.Generator().manual_seed(0)
@@ -118,7 +118,7 @@ show(traffic)
 # %% [markdown]
 # x twice, and w as often as x once: each program needs all D weights. In your version the second
 # read of x goes. What about w? 32 programs read the same 4 KB, so that nearly all of them find it
-# in a cache; but they do ask for it, and the meter counts that. Section 4 does something about it.
+# in a cache; but they do ask for it, and the meter counts that. Section 4 asks what it costs.
 #
 # ### Exercise: `rmsnorm` (35 minutes)
 #
@@ -273,10 +273,12 @@ pictures.vector_loads()
 # %% [markdown]
 # Rows of 1,000 float32 *do* begin at multiples of 16 bytes: 4,000 is one. But D is a number that
 # the kernel gets when it is launched, and there Triton looks at one thing: is it a multiple of 16?
-# 1,000 is not, so it must assume the worst. The meter of this course sees no difference, for the
-# sectors are the same. A GPU does: on an H200, for a vector add of 16,421 numbers, L1's counter
-# showed four times the sectors that this meter counts, and L2's exactly as many. That is one more
-# reason why models are wide by multiples of 64 or 128.
+# 1,000 is not, so it must assume the worst. A lane still takes two or four neighbours, one load
+# after the other, and each of these loads touches all the sectors of the block again. The meter of
+# the checks sees no difference, for it counts the sectors of a block once. A GPU's L1 does: on an
+# H200, for a vector add of 16,421 numbers with two numbers a lane, it counted twice the sectors
+# that this meter counts, and L2 exactly as many. (`course.measure(target="sm_90")` counts as L1
+# does.) That is one more reason why models are wide by multiples of 64 or 128.
 #
 # ## 3. Sums need room
 #
@@ -368,10 +370,10 @@ for centre in (0, 100, 1000, 10000):
 # One trap is left. The elements past D hold 0, which is right for the mean. But after the
 # subtraction they hold *-mean*, and their squares would be added to the variance.
 #
-# ### Weights for several rows
+# ### What weights cost, and what spills cost
 #
-# w and b are the same for all rows. In `rmsnorm` each program loads w for one row. If a program
-# takes several rows, it needs its weights once:
+# w and b are the same for all rows, and with a program a row every program loads them. A program
+# that takes several rows, side by side in a tile, needs them once:
 
 # %%
 pictures.rows_of_a_program()
@@ -407,14 +409,28 @@ for ROWS, count in sectors.items():
     print(f"{ROWS} rows a program, {32 // ROWS:2} programs: {count:5,} sectors of w")
 
 # %% [markdown]
-# (All rows in one program would make it least. But then one SM works and 131 look on. A few rows a
-# program are enough: at 4 rows w is an eighth of all that LayerNorm asks for by x and y together,
-# and b another eighth.)
+# So more rows ask for less. Are they faster? LayerNorm of 32,768 float16 rows on an H200, with
+# tiles of 1, 2, 4 and 8 rows, in GB/s of what has to move (`python -m tools.full_size`):
+#
+# | rows of a tile | D = 1,024 | D = 4,096 | D = 8,192 |
+# |---|---|---|---|
+# | 1 | 3,409 | 3,977 | 4,094 |
+# | 2 | 3,720 | 4,038 | 4,082 |
+# | 4 | 3,568 | 3,935 | **198** |
+# | 8 | 3,506 | **213** | **199** |
+#
+# **Weights cost little**: all programs load the same few kilobytes, so nearly every one of these
+# loads is served by a cache, and what a program waits for is its row of x, from device memory.
+# **Spills cost a lot.** A program has 4 warps, 128 threads. A tile of 4 x 8,192 is 256 numbers for
+# each of them, and a thread has 255 registers at most. What does not fit is *spilled*: written to
+# memory that a thread has for itself, kilobytes of it, and read again. Twenty times slower, for
+# fewer bytes of w: no request of the kernel's own says so. The check looks at what the compiler
+# reports.
 #
 # ### Exercise: `layernorm` (50 minutes)
 #
-# A tile of ROWS x BLOCK, or a loop over the rows: both are fine, as long as w and b are loaded
-# once.
+# A row a program is the plain way, and gets full points. ROWS may be more, as a tile or as a loop
+# over the rows, as long as nothing is spilled in rows of 8,192.
 
 # %%
 ex.layernorm
@@ -423,26 +439,23 @@ ex.layernorm
 import triton
 import triton.language as tl
 
-ROWS = 4  # rows of a program: 4 or 8
+ROWS = 1  # rows of a program: 1, 2, 4 or 8
 
 
 @triton.jit
 def layernorm(x_ptr, w_ptr, b_ptr, y_ptr, M, D, eps, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     columns = tl.arange(0, BLOCK)
     ### BEGIN SOLUTION
+    row = tl.program_id(0)  # ROWS is 1
     inside = columns < D
-    w = tl.load(w_ptr + columns, mask=inside).to(tl.float32)  # read D a program: MD / ROWS
-    b = tl.load(b_ptr + columns, mask=inside).to(tl.float32)  # read D a program: MD / ROWS
-    tile = rows[:, None] * D + columns[None, :]  # (ROWS, BLOCK)
-    mask = (rows[:, None] < M) & inside[None, :]
-    x = tl.load(x_ptr + tile, mask=mask, other=0.0).to(tl.float32)  # read MD
-    mean = tl.sum(x, axis=1) / D  # (ROWS,)
-    centred = tl.where(mask, x - mean[:, None], 0.0)
-    variance = tl.sum(centred * centred, axis=1) / D
-    scale = tl.rsqrt(variance + eps)
-    y = centred * scale[:, None] * w[None, :] + b[None, :]
-    tl.store(y_ptr + tile, y, mask=mask)  # write MD
+    x = tl.load(x_ptr + row * D + columns, mask=inside, other=0.0).to(tl.float32)  # read MD
+    mean = tl.sum(x, axis=0) / D
+    centred = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centred * centred, axis=0) / D
+    w = tl.load(w_ptr + columns, mask=inside).to(tl.float32)  # read D a program: MD
+    b = tl.load(b_ptr + columns, mask=inside).to(tl.float32)  # read D a program: MD
+    y = centred * tl.rsqrt(variance + eps) * w + b
+    tl.store(y_ptr + row * D + columns, y, mask=inside)  # write MD
     ### END SOLUTION
 
 
@@ -605,8 +618,7 @@ pictures.row_in_a_cluster()
 # %% [markdown]
 # CUDA C++ has words for this level, and so has NVIDIA's CuTe DSL for Python. In Triton a launch may
 # spread one program over a cluster (`num_ctas`), which few kernels do. QuACK, a library of norms,
-# softmax and cross entropy in the CuTe DSL, uses clusters for long rows. Lesson 12 comes back to
-# it.
+# softmax and cross entropy in the CuTe DSL, uses clusters for long rows.
 #
 # ## Bonus: RMSNorm, backward
 #
@@ -731,8 +743,9 @@ ex.rmsnorm_backward.check(rmsnorm_backward)
 #    4 warps, which is no shortage. No.
 # 4. In float16 a row is 8 KB, and so are w and b: at a row a program the kernel asks for 8 KB each
 #    of x, y, w and b, 32 KB a row. With four rows a program w and b are 2 KB a row each, 20 KB in
-#    all. Caches served most of those reads, so device memory sees little of it, but L1 and L2 have
-#    less to do. The answer stays the same. Yes.
+#    all, and the answer stays the same. But caches serve those reads, so little is won: an H200 had
+#    3,935 GB/s with four rows and 3,977 with one. And four rows take four times the registers: with
+#    eight, or with four of 8,192, they spill, and it is about 200. No.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -741,7 +754,7 @@ ex.rmsnorm_backward.check(rmsnorm_backward)
 # - Why a norm needs each row whole, and how it comes to **one read and one write**.
 # - A **tree reduction**: log2 rounds, and its **levels**: thread, warp, block, cluster, grid; what
 #   each costs, and why one finishes as much as possible on the lowest.
-# - **Wide loads**: what the compiler must know, and why the meter does not see them.
+# - **Wide loads**: what the compiler must know, and why the checks do not see them.
 # - Why sums are taken in float32, why eps stands under the root, and what **cancellation** does to
 #   mean(x²) - mean².
 # - **Cross entropy** as log-sum-exp less one logit, in one pass, without a single probability.

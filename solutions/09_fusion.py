@@ -2,8 +2,8 @@
 # # 09 Matrix multiplication in Triton, and fusion
 #
 # A gated layer, as most language models have it, is two matrix products, two biases, a sigmoid and
-# a multiplication. An H200 multiplies float16 matrices of 4096 x 4096 at 690 TFLOP/s with cuBLAS.
-# The gated layer, written in PyTorch and run on 65,536 rows with 512 features, reaches **183**, and
+# a multiplication. An H200 multiplies float16 matrices of 4096 x 4096 at 757 TFLOP/s with cuBLAS.
+# The gated layer, written in PyTorch and run on 65,536 rows with 512 features, reaches **186**, and
 # nearly all of its arithmetic is done by that same cuBLAS. **Where does the speed of the parts go
 # when they are put together?**
 #
@@ -13,7 +13,7 @@
 #
 # | exercise | time |
 # |---|---|
-# | `triton_matmul` (core) | 75 min |
+# | `triton_matmul` (★ core) | 75 min |
 # | `read_the_ptx` | 40 min |
 # | `grouped_order` | 45 min |
 # | `matmul_epilogue` | 40 min |
@@ -21,8 +21,8 @@
 # | `quantised_matmul` (bonus) | 45 min |
 # | `split_k` (bonus) | 50 min |
 #
-# (Speeds of the H200 in this lesson are medians of one run on that GPU, with float16 inputs and
-# operations counted as two for each multiply-add.)
+# (Speeds of the H200 in this lesson are medians of two runs on that GPU, in `docs/full_size.json`
+# and `docs/gated_linear.json`, with float16 inputs, a multiply-add counted as two operations.)
 
 # %%
 import course
@@ -40,7 +40,7 @@ import triton.language as tl
 import course
 from course import exercises as ex
 from course.figures import fusion as pictures
-from course.predict import compare
+from course.notebook.predict import compare
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
 torch.manual_seed(0)
@@ -160,10 +160,10 @@ print(sums)
 # And if the *inputs* are float32? Then the answer depends on the GPU. From compute capability 8.0
 # on, Triton's default for float32 inputs is `input_precision="tf32"`: the tensor cores take them,
 # with the fraction cut to 10 bits, about as exact as float16. On an H200 some results came out
-# 2.8 % off that way (K = 512, relative to 1 + |expected|). A T4 (7.5) has no TF32: there, and in
-# this course's engine, the same `tl.dot` is float32 arithmetic, and a check tells you that a newer
-# GPU would cut. Ask for it with `input_precision="tf32"`, and the engine is 2.8 % off, too. Say
-# `tl.dot(a, b, total, input_precision="ieee")` for float32 everywhere, without tensor cores.
+# 2.8 % off that way (K = 512, relative to 1 + |expected|), and in this course's engine they are as
+# much off: it cuts as that GPU did. A T4 (7.5) has no TF32: there the same `tl.dot` is float32
+# arithmetic. Say `tl.dot(a, b, total, input_precision="ieee")` for float32 everywhere, without
+# tensor cores, or `"tf32x3"` for three products of pieces on them, nearly as exact.
 # State what you mean whenever your inputs are float32. With float16 inputs it changes nothing.
 #
 # ## The launcher
@@ -196,7 +196,7 @@ print(sums)
 # - steps past K, in A *and* in B: masked, and they must count as **0**, since they are added up;
 # - the store: masked.
 #
-# ### Exercise: `triton_matmul` (75 minutes, core)
+# ### Exercise: `triton_matmul` (75 minutes, ★ core)
 
 # %%
 ex.triton_matmul
@@ -252,7 +252,8 @@ ex.triton_matmul.check(triton_matmul)
 # better?</summary>
 # <p>Try 128 x 128: half the loads. The accumulator has 16,384 values then, 128 registers for each
 # of the 128 threads, out of 255 that a thread may have. How many a thread needs in all, the check
-# does not say here. Lesson 07's <code>compile_for</code> does, from <code>course.tile.gate</code>:
+# does not say here. Lesson 07's <code>compile_for</code> does, from
+# <code>course.engine.triton.gate</code>:
 # <code>compile_for(matmul_kernel, arguments).registers</code>, with the launch's arguments in a
 # tuple. With <code>num_warps=8</code> in the launch twice the threads share them; give
 # <code>compile_for</code> <code>{"num_warps": 8}</code> as a third argument to see it. Beyond 255
@@ -425,7 +426,7 @@ pictures.order_of_programs()
 prediction = ...
 
 # %%
-from course.tile.cache import through_l2
+from course.engine.tile.cache import through_l2
 
 
 @triton.jit
@@ -529,9 +530,9 @@ ex.grouped_order.check(grouped_order)
 # Try GROUP = 1, 2, 8 and 16 and read the line about DRAM. 2 x 8 tiles need 10 panels, 1 x 16 need
 # 17, and so do 16 x 1.
 #
-# A real GPU is not in step, and its L2 is larger: 4 MB on a T4 with 40 SMs, 60 MB on an H200 with
-# 132. Whoever multiplies matrices that fit into L2 gains nothing from the order. For large ones the
-# arithmetic is as above: 132 programs in a row need 133 panels, 11 rows of 12 need 23.
+# A real GPU is not in step, and its L2 is larger: 4 MB on a T4 with 40 SMs, tens of MB on an H200
+# with 132. Whoever multiplies matrices that fit into L2 gains nothing from the order. For large
+# ones the arithmetic is as above: 132 programs in a row need 133 panels, 11 rows of 12 need 23.
 #
 # ## Before the store
 #
@@ -611,6 +612,12 @@ def matmul_epilogue(x, w, bias):  # x: (M, K), w: (K, N), bias: (N,), all float1
 ex.matmul_epilogue.check(matmul_epilogue)
 
 # %% [markdown]
+# <details><summary>Is it faster?</summary>
+# <p>Not at this size, with these tiles. On an H200 with M = N = K = 4096 the solution takes 447 us,
+# and eager PyTorch, cuBLAS and two small kernels, 248: cuBLAS's product is so much faster that it
+# can afford the trips. The epilogue pays behind a product that is as good as the library's.</p>
+# </details>
+#
 # <details><summary>Could cuBLAS not do that?</summary>
 # <p>This one it can: cublasLt has a short list of epilogues, bias and GELU among them. A list is
 # what a library can offer. The next exercise is on nobody's list.</p>
@@ -654,10 +661,13 @@ pictures.saved_by_fusing()
 
 # %% [markdown]
 # At K = 512 six kernels ask for 1.4 times the bytes of one, at K = 4096 for 1.05 times. The H200
-# agrees in direction: the gated layer of the beginning (65,536 rows, K = N = 512) goes from 183
-# TFLOP/s in eager PyTorch to 307 with torch.compile, which lets cuBLAS multiply and fuses the rest
-# into one pass. With M = N = K = 4096 it goes from 529 to 633. (In time the gain is larger than in
-# requested bytes, because operands mostly come from L2 and intermediates from device memory.) So
+# agrees in direction: the gated layer of the beginning (65,536 rows, K = N = 512) goes from 186
+# TFLOP/s in eager PyTorch to 407 with torch.compile, which lets cuBLAS multiply and fuses the rest
+# into one pass. With M = N = K = 4096 it goes from 518 to 648. (`docs/gated_linear.json`; whoever
+# times several shapes resets the compiler before each, or it runs eager code after some of them.)
+# In time the gain is larger than in requested bytes, because operands mostly come from L2 and
+# intermediates from device memory. Your one kernel with tiles of 64 x 64 stands in between, at 317:
+# what it saves is the same, and its products are slower than cuBLAS's. So
 # **fuse where K is small beside what happens around it**, and look for the fat before you write a
 # kernel.
 #
@@ -723,10 +733,10 @@ ex.gated_linear.check(gated_linear)
 # ## Bonus: weights of one byte
 #
 # When a language model writes text, M is small: a few requests, a token each. Then a product reads
-# all of w, KN elements, for a handful of rows, and waits for memory. Here bytes are time, and the
-# remedy is to store w in one byte an element: whole numbers from -127 to 127, and for each column
-# one float32 that says how much 1 is worth. That is **quantisation**; which numbers to choose is
-# another art, and here they are given.
+# all of w, KN elements, for a handful of rows, and waits for memory. With enough programs at work
+# bytes are time here, and the remedy is to store w in one byte an element: whole numbers from -127
+# to 127, and for each column one float32 that says how much 1 is worth. That is **quantisation**;
+# which numbers to choose is another art, and here they are given.
 #
 # The kernel loads int8 and turns the tile into float16 in registers, where it costs no byte. Every
 # whole number up to 2,048 is exact in float16, so nothing is lost by that. Multiplied by the scale,
@@ -746,6 +756,22 @@ compare(prediction, as_half / as_bytes, "times", tolerance=0.01)
 # A kernel that first writes the weights out in float16, for a product that reads them again, moves
 # 1 + 2 + 2 bytes an element, more than if they had been float16 from the start.
 #
+# Fewer bytes take less time only if enough programs ask for them. A program for each strip of 64
+# columns makes 64 programs of N = 4096, for 132 SMs, and each spends its time waiting for its next
+# tile. Cut K into parts as well, 512 steps each: that is 512 programs, and each adds its share to
+# out by atomics. On an H200, M = 16, in microseconds (`python -m tools.full_size`):
+#
+# | | N = K = 4096 | N = K = 8192 |
+# |---|---|---|
+# | float16 weights, cuBLAS | 17.7 | 47.4 |
+# | int8, a program a strip | 41.3 | 78.2 |
+# | int8, parts of 512 steps | 16.9 | 39.4 |
+#
+# Half the bytes are not half the time. What a weight needs on its way is more work than before: a
+# tensor core wants neighbours along K, these weights have neighbours along N, and so threads fetch
+# them from shared memory byte by byte. Libraries store such weights in the order that the tensor
+# cores want.
+#
 # ### Exercise: `quantised_matmul` (bonus, 45 minutes)
 
 # %%
@@ -757,26 +783,29 @@ import triton
 import triton.language as tl
 
 BN, BK = 64, 64
+LENGTH = 512  # steps of K a part
 
 
 @triton.jit
 def quantised_kernel(
-    x, w, scale, out, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+    x, w, scale, out, M, N, K, LENGTH, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
 ):
     ### BEGIN SOLUTION
-    rows = tl.arange(0, BM)  # one program has all rows
     columns = tl.program_id(0) * BN + tl.arange(0, BN)
+    first = tl.program_id(1) * LENGTH
+    end = tl.minimum(first + LENGTH, K)
+    rows = tl.program_id(2) * BM + tl.arange(0, BM)  # all, where there are no more than 64
     total = tl.zeros((BM, BN), tl.float32)
-    for start in range(0, K, BK):
+    for start in range(first, end, BK):
         steps = start + tl.arange(0, BK)
-        inside = (rows[:, None] < M) & (steps[None, :] < K)
+        inside = (rows[:, None] < M) & (steps[None, :] < end)
         a = tl.load(x + rows[:, None] * K + steps[None, :], inside, 0.0)  # read MNK/BN
-        inside = (steps[:, None] < K) & (columns[None, :] < N)
+        inside = (steps[:, None] < end) & (columns[None, :] < N)
         b = tl.load(w + steps[:, None] * N + columns[None, :], inside, 0)  # read NK, a byte each
         total = tl.dot(a, b.to(tl.float16), total)  # exact: |b| is at most 127
-    total *= tl.load(scale + columns, columns < N, 0.0)[None, :]  # read N
+    total *= tl.load(scale + columns, columns < N, 0.0)[None, :]  # read N a part
     inside = (rows[:, None] < M) & (columns[None, :] < N)
-    tl.store(out + rows[:, None] * N + columns[None, :], total, inside)  # write MN
+    tl.atomic_add(out + rows[:, None] * N + columns[None, :], total, inside)  # MN atomics a part
     ### END SOLUTION
 
 
@@ -784,9 +813,10 @@ def quantised_matmul(x, w, scale):  # x: (M, K) float16, w: (K, N) int8, scale: 
     ### BEGIN SOLUTION
     M, K = x.shape
     N = w.shape[1]
-    out = torch.empty((M, N), dtype=torch.float32, device=x.device)
-    rows = max(16, triton.next_power_of_2(M))
-    quantised_kernel[(triton.cdiv(N, BN),)](x, w, scale, out, M, N, K, rows, BN, BK)
+    out = torch.zeros((M, N), dtype=torch.float32, device=x.device)
+    rows = min(64, max(16, triton.next_power_of_2(M)))
+    grid = (triton.cdiv(N, BN), triton.cdiv(K, LENGTH), triton.cdiv(M, 64))
+    quantised_kernel[grid](x, w, scale, out, M, N, K, LENGTH, rows, BN, BK)
     return out  # (M, N) float32
     ### END SOLUTION
 
@@ -797,7 +827,7 @@ ex.quantised_matmul.check(quantised_matmul)
 # %% [markdown]
 # ## Bonus: share the long axis
 #
-# C is 64 x 64 and K is 4,096: one tile, one program, and a GPU of which all other SMs look on.
+# C is 64 x 64 and K is 32,768: one tile, one program, and a GPU of which all other SMs look on.
 # Where M and N are small and K is long, cut K into parts, with a program for each tile *and* part:
 
 # %%
@@ -805,25 +835,31 @@ pictures.parts_of_k()
 
 # %% [markdown]
 # Each program has a part of the sums, so they must be added in global memory. That was the price of
-# A-stationary in lesson 04: MN atomics for each part. With 8 parts it is small beside what the
-# loads of a long K cost.
+# A-stationary in lesson 04: MN atomics for each part. How many parts? Enough for all SMs, an H200
+# has 132 of them, and not so many that a part is only a few steps. C is 64 x 64 and K 65,536, in
+# microseconds on an H200, where cuBLAS takes 14 (`python -m tools.full_size`):
+#
+# | parts | 1 | 16 | 64 | 128 | 200 |
+# |---|---|---|---|---|---|
+# | time | 731 | 59 | 25 | 20 | 21 |
 #
 # Atomics have one more price. Which part comes first differs from run to run, and float32 sums
 # depend on their order: the last digits change. Where results have to repeat to the bit, write the
 # parts to memory of their own, and let a second kernel add them in a fixed order. The budget admits
 # both.
 #
-# *Predict:* M = N = 64, K = 4096, 8 parts, 64 x 64 tiles. How many sectors do the atomics touch
+# *Predict:* M = N = 64, K = 32,768, 128 parts, 64 x 64 tiles. How many sectors do the atomics touch
 # (C is float32)?
 
 # %% predict_split
 prediction = ...
 
 # %%
-compare(prediction, 8 * 64 * 64 * 4 / 32, "sectors of atomics")
+compare(prediction, 128 * 64 * 64 * 4 / 32, "sectors of atomics")
 
 # %% [markdown]
-# The loads of A and B are 2 * 64 * 4096 * 2 / 32 = 32,768 sectors, with and without parts.
+# The loads of A and B are 2 * 64 * 32,768 * 2 / 32 = 262,144 sectors, with and without parts: the
+# atomics are a quarter of that.
 #
 # ### Exercise: `split_k` (bonus, 50 minutes)
 
@@ -835,8 +871,8 @@ import torch
 import triton
 import triton.language as tl
 
-BM, BN, BK = 64, 64, 32
-PARTS = 8  # programs that share a tile of C
+BM, BN, BK = 64, 64, 64
+PARTS = 128  # programs that share a tile of C
 
 
 @triton.jit
@@ -909,7 +945,8 @@ ex.split_k.check(split_k)
 #
 # ## Where this stands in real code
 #
-# - Triton's own matmul tutorial has grouped order under the name GROUP_SIZE_M, and autotunes it.
+# - Triton's own matmul tutorial has grouped order under the name GROUP_SIZE_M, 8 rows of tiles in
+#   all its configurations for NVIDIA's GPUs.
 # - CUTLASS calls the parts *mainloop* and *epilogue*, and the order of programs *threadblock
 #   swizzle*. An epilogue there is a tree of operations that the user composes.
 # - torch.compile fuses what is element-wise into the kernel before or after it. With

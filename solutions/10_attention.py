@@ -14,8 +14,8 @@
 # | exercise | time |
 # |---|---|
 # | `attention_bytes` | 40 min |
-# | `attend_one_query` (core) | 60 min |
-# | `flash_forward` (core) | 90 min |
+# | `attend_one_query` (★ core) | 60 min |
+# | `flash_forward` (★ core) | 90 min |
 # | `flash_causal` | 45 min |
 # | `flash_decode` (bonus) | 60 min |
 # | `flash_gqa` (bonus) | 45 min |
@@ -36,7 +36,7 @@ import triton.language as tl
 import course
 from course import exercises as ex
 from course.figures import attention as pictures
-from course.predict import compare
+from course.notebook.predict import compare
 
 generator = torch.Generator().manual_seed(0)
 
@@ -278,7 +278,7 @@ print("all at once: ", weights @ np.ravel(pictures.EXAMPLE_VALUES) / weights.sum
 # %% [markdown]
 # This is exact. FlashAttention is no approximation: it adds up the same terms in another order.
 #
-# ### Exercise: `attend_one_query` (60 minutes, core)
+# ### Exercise: `attend_one_query` (60 minutes, ★ core)
 #
 # First for one query a head. A program has D numbers of a query, and passes over that head's K and
 # V, BC keys at a time. As in lesson 09 you write the launcher, too: it makes the output,
@@ -405,7 +405,7 @@ pictures.one_step()
 # weight, as small as the rounding of the output. For float32 inputs say
 # `input_precision="ieee"`, or the tensor cores take TF32 with its 11 bits (lesson 09).
 #
-# ### Exercise: `flash_forward` (90 minutes, core)
+# ### Exercise: `flash_forward` (90 minutes, ★ core)
 #
 # Any N, and heads on a second axis of the grid. Start from your `attend_one_query`.
 
@@ -528,7 +528,7 @@ for name, time in times.items():
 # times as fast as the version that writes it down. PyTorch's fused kernel is three times faster
 # still. Part of that is free for you: the solution's tiles were chosen to fit a small GPU in
 # float32. With BC = 64 and `num_warps=4` the same kernel took 0.228 ms in the same run on that
-# H200. Lesson 12 tries such choices out for you.
+# H200. `triton.autotune` is there to try such choices out.
 #
 # And the arithmetic? The fused kernel computes every score once, as
 # before; it adds a factor and a maximum for each tile. A few more operations for a fraction of the
@@ -923,8 +923,11 @@ ex.flash_gqa.check(flash_gqa)
 #   end. FlashAttention 3 overlaps the softmax of one tile with the products of another on Hopper.
 # - PyTorch's `scaled_dot_product_attention` chooses between such kernels and three plain ones.
 #   `enable_gqa=True` is section 7.
-# - Triton's own tutorial on fused attention is `flash_forward` with `exp2` for `exp`: the hardware
-#   computes powers of two, so log2(e) is multiplied into the scale once.
+# - Triton's own tutorial on fused attention (as of Triton 3.6) is `flash_forward` with `exp2` for
+#   `exp`: the hardware computes powers of two, so log2(e) is multiplied into the scale once. It
+#   loads its tiles through tensor descriptors, treats those below the diagonal and those on it in
+#   two loops, and lets autotuning choose tiles and stages; on Blackwell its warps may share the
+#   work out between them (`warp_specialize=True`).
 # - Servers of language models use section 6 under the name *flash-decoding*, and vLLM's paged
 #   attention finds its rows of K and V through a table, since the cache lies in pages.
 #

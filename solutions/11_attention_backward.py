@@ -34,7 +34,7 @@ import triton.language as tl
 import course
 from course import exercises as ex
 from course.figures import attention_backward as pictures
-from course.predict import compare
+from course.notebook.predict import compare
 
 rng = np.random.default_rng(0)
 
@@ -87,6 +87,17 @@ pictures.there_and_back()
 #
 # - `delta = sum over k of p[k] dp[k]`, and **`ds = p * (dp - delta)`**, element by element.
 #
+# *Predict:* a row has three weights, 0.5, 0.25 and 0.25, and dp is 3 for each of them. What is the
+# largest ds of that row?
+
+# %% predict_equal_dp
+prediction = ...
+
+# %%
+p, dp = np.array([0.5, 0.25, 0.25]), np.array([3.0, 3.0, 3.0])
+compare(prediction, (p * (dp - (p * dp).sum())).max())
+
+# %% [markdown]
 # delta is the average of dp with the weights p. Only a dp that differs from the average moves
 # anything: weights add up to 1, so raising all scores together changes nothing.
 #
@@ -699,4 +710,5 @@ else:
 # - Recomputation on a larger scale is called *activation checkpointing*: whole layers are dropped
 #   and computed again.
 #
-# Next: **12 speed of light**, every kernel of the course on a GPU, on one roofline.
+# This was the last lesson that is written. **12 speed of light**, every kernel of the course on a
+# GPU, on one roofline, is to come.

@@ -9,7 +9,7 @@ import numpy as np
 
 from course.figures import access_picture
 from course.figures import primer_strides as pictures
-from course.predict import compare
+from course.notebook.predict import compare
 
 pictures.row_major()
 

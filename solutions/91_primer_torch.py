@@ -9,7 +9,7 @@
 import numpy as np
 import torch
 
-from course.predict import compare
+from course.notebook.predict import compare
 
 # %% [markdown]
 # ## Mostly the same

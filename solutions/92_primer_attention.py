@@ -8,7 +8,7 @@
 import numpy as np
 
 from course.figures import primer_attention as pictures
-from course.predict import compare
+from course.notebook.predict import compare
 
 rng = np.random.default_rng(0)
 

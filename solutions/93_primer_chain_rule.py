@@ -9,7 +9,7 @@
 import numpy as np
 
 from course.figures import primer_chain_rule as pictures
-from course.predict import compare
+from course.notebook.predict import compare
 
 rng = np.random.default_rng(0)
 

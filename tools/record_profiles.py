@@ -364,7 +364,7 @@ def timings() -> dict[str, Any]:
 
 def record(out: Path) -> None:
     """Count, time, and write the JSON file; a part that fails leaves its error."""
-    from course.tests.hardware.record import provenance
+    from course.tests.engine.hardware.record import provenance
 
     answer: dict[str, Any] = {
         "about": "counters of one launch each (sectors of 32 bytes, caches flushed before), "

@@ -26,11 +26,10 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from autograder.lessons import lesson_stem
 from course import exercises
-from course.draws import Draw
-from course.exercise import Case, Exercise, KernelExercise
-from course.inputs import drawn
+from course.spec.draws import Draw
+from course.spec.exercise import Case, Exercise, KernelExercise
+from course.spec.inputs import drawn
 
 T = TypeVar("T")
 #: What the arrays of a case may take: a launch has 2 GB for them, for copies, and for itself.
@@ -85,6 +84,22 @@ def multiples(of: int, low: int, high: int) -> Steps:
     return Steps(first, last, of)
 
 
+def leaving(rest: int, of: int, low: int, high: int) -> Steps:
+    """A number from `low` to `high` that leaves `rest` when it is divided by `of`.
+
+    What a last block of one element, or of one too few, shows is in every draw of such a range.
+    """
+    if of < 1 or not 0 <= rest < of:
+        raise HiddenCasesError(f"leaving({rest}, {of}): expected a rest from 0 to {of - 1}.")
+    first = low + (rest - low) % of
+    last = high - (high - rest) % of
+    if first > last:
+        raise HiddenCasesError(
+            f"leaving({rest}, {of}, {low}, {high}): no such number lies from {low} to {high}."
+        )
+    return Steps(first, last, of)
+
+
 def choice(*values: T) -> Choice[T]:
     """One of `values`."""
     if not values:
@@ -100,7 +115,9 @@ class Draws:
     """A range of cases: each size a number, `between`, `multiples` or `choice`.
 
     Args:
-        traffic: whether the cost is graded on it (rows of 128 bytes, see `course.exercise.Case`).
+        traffic: whether it is one whose table is shown (whole sectors, see
+        `course.spec.exercise.Case`).
+        unbilled: why the cost is not graded on it. Without a reason it is, as the answer is.
         dtypes: dtypes by parameter name, each a dtype's name or a `choice` of names.
         draws: how inputs are drawn, by parameter name: `uniform(0, 1)`, say.
         transposed: arrays (M, N) that are stored column after column.
@@ -115,6 +132,7 @@ class Draws:
         draws: Mapping[str, Draw] | None = None,
         transposed: tuple[str, ...] = (),
         scalars: Mapping[str, float | Choice[float]] | None = None,
+        unbilled: str = "",
         **sizes: int | Steps | Choice[int],
     ) -> None:
         if not sizes:
@@ -130,6 +148,7 @@ class Draws:
         self.draws = dict(draws or {})
         self.transposed = transposed
         self.scalars = dict(scalars or {})
+        self.unbilled = unbilled
         self.sizes = sizes
 
     def case(self, rng: np.random.Generator) -> Case:
@@ -157,7 +176,9 @@ class Draws:
             name: float(value.draw(rng) if isinstance(value, Choice) else value)
             for name, value in self.scalars.items()
         }
-        return Case(sizes, self.traffic, dtypes, self.draws, self.transposed, scalars)
+        return Case(
+            sizes, self.traffic, dtypes, self.draws, self.transposed, scalars, self.unbilled
+        )
 
 
 def derived(seed: Seed, *parts: str | int) -> int:
@@ -258,7 +279,7 @@ def _fit(exercise: Exercise, case: Case) -> None:
             f"with {case.label} the arrays take {total:,} bytes, and the most is {MOST_BYTES:,}."
         )
     exercise.least_sectors(case)
-    if case.traffic and exercise.budget is not None:
+    if not case.unbilled and exercise.budget is not None:
         exercise.budget_sectors(case)
 
 
@@ -271,7 +292,7 @@ def hidden_cases(exercise_name: str, seed: Seed) -> tuple[Case, ...]:
     Raises:
         HiddenCasesError: for an unknown exercise or a hidden file that cannot be used.
     """
-    stem = lesson_stem(exercise_name)
+    stem = next((s for s in exercises.stems() if exercise_name in exercises.lesson(s)), None)
     if stem is None:
         raise HiddenCasesError(
             f"No lesson has an exercise named {exercise_name!r}. They stand in course/exercises/."

@@ -1,15 +1,23 @@
 """Held-out ranges of lesson 10."""
 
-from autograder.hidden import Draws, between, choice, multiples
-from course.draws import integers, uniform
+from autograder.hidden import Draws, between, choice, leaving, multiples
 from course.exercises.attention import FAR_APART, HALF, HUGE, ONE_SIGN, UNEVEN
+from course.spec.draws import integers, uniform
 
 #: Every score below -110: exp of each underflows, if the greatest so far begins at 0.
 _FAR_BELOW = {"q": uniform(5.0, 6.0), "k": uniform(-6.0, -5.0)}
 #: With D = 16 every score is near -3,000: below any number that might stand for the lowest one.
 _DEEP = {"q": integers(15, 18), "k": integers(-49, -46)}
+#: One key, and a score below -4e6: it has all the weight, whatever the maximum begins with.
+_ABYSS = {"q": uniform(1e3, 2e3), "k": uniform(-2e3, -1e3)}
 
 _ONE_QUERY = (
+    Draws(H=2, N=1, D=16, GAP=0, draws=_ABYSS),
+    Draws(H=2, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS),
+    # a last chunk of one key, of one too few, and none that is not full
+    Draws(H=2, N=leaving(1, 512, 513, 1025), D=32, GAP=4),
+    Draws(H=2, N=leaving(511, 512, 511, 1023), D=32, GAP=0, draws=_FAR_BELOW),
+    Draws(H=2, N=512, D=16, GAP=0, dtypes=HALF),
     Draws(H=2, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
     Draws(H=between(2, 4), N=between(2, 70), D=choice(16, 32, 64, 128), GAP=between(1, 9)),
@@ -20,6 +28,12 @@ _ONE_QUERY = (
 )
 
 _TILED = (
+    Draws(H=2, N=1, D=16, GAP=0, draws=_ABYSS),
+    Draws(H=2, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS),
+    # a last tile of one row, of one too few, and none that is not full
+    Draws(H=2, N=leaving(1, 128, 129, 129), D=32, GAP=4, dtypes=HALF),
+    Draws(H=2, N=127, D=16, GAP=0),
+    Draws(H=2, N=128, D=16, GAP=0, dtypes=HALF),
     Draws(H=1, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
     Draws(H=between(2, 3), N=between(17, 90), D=choice(16, 32, 64), GAP=between(1, 9)),
@@ -64,6 +78,10 @@ HIDDEN = {
     ),
     "flash_gqa": (
         Draws(G=between(1, 3), R=between(1, 4), N=1, D=choice(16, 32), GAP=0),
+        Draws(G=2, R=3, N=1, D=16, GAP=0, draws=_ABYSS),
+        Draws(G=2, R=3, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS),
+        Draws(G=2, R=choice(2, 3), N=129, D=64, GAP=0, dtypes=HALF),
+        Draws(G=2, R=1, N=256, D=16, GAP=0),
         Draws(G=2, R=between(3, 7), N=between(17, 70), D=choice(16, 32, 64), GAP=between(1, 9)),
         Draws(
             G=2,

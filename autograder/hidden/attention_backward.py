@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from autograder.hidden import Draws, between, choice, multiples
-from course.draws import Draw, integers
 from course.exercises.attention_backward import (
     CLIMBING,
     FAR_ABOVE,
@@ -19,9 +18,12 @@ from course.exercises.attention_backward import (
     TURNING_QUERIES,
     spread,
 )
+from course.spec.draws import Draw, integers, uniform
 
 #: With D = 16 every score is near -3,000: below any number that might stand for the lowest one.
 _DEEP = {"q": integers(15, 18), "k": integers(-49, -46)}
+#: One key, and a score below -4e6: it has all the weight, whatever the maximum begins with.
+_ABYSS = {"q": uniform(1e3, 2e3), "k": uniform(-2e3, -1e3)}
 
 
 def _tiled(
@@ -53,6 +55,7 @@ HIDDEN = {
     "flash_lse": (
         *_tiled(HALF, ONE_SIGN),
         Draws(H=1, N=between(20, 150), D=16, causal=0, dtypes=HALF, draws=_DEEP),
+        Draws(H=2, N=1, D=16, causal=1, draws=_ABYSS),
     ),
     "flash_delta": (
         Draws(H=between(1, 3), N=1, D=choice(16, 32)),

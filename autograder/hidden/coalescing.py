@@ -1,17 +1,24 @@
-"""Ranges of held-out cases of lesson 02."""
+"""Ranges of held-out cases for lesson 02."""
 
-from autograder.hidden import Draws, between, choice, multiples
+from autograder.hidden import Draws, between, choice, leaving, multiples
 
 HIDDEN = {
     "column_or_row": (
-        Draws(M=between(1, 40), N=between(1, 40)),
-        Draws(M=between(17, 120), N=between(30, 200)),
+        Draws(M=between(1, 15), N=between(2, 40)),
+        # a last strip of one row, and of one too few; a column, and one more than whole warps
+        Draws(M=leaving(1, 16, 17, 120), N=leaving(1, 32, 33, 200)),
+        Draws(M=leaving(15, 16, 17, 120), N=1),
         Draws(M=multiples(16, 16, 160), N=between(100, 250)),
         Draws(traffic=True, M=choice(512, 640), N=multiples(32, 64, 160)),
     ),
     "padded_rows": (
-        Draws(M=between(1, 16), N=between(1, 20)),
-        Draws(M=between(17, 90), N=between(9, 70), scalars={"scale": choice(-2.5, 0.25, 3.0)}),
+        Draws(M=between(1, 15), N=between(2, 7)),
+        Draws(
+            M=leaving(1, 16, 17, 90),
+            N=leaving(1, 8, 9, 70),
+            scalars={"scale": choice(-2.5, 0.25, 3.0)},
+        ),
+        Draws(M=leaving(15, 16, 17, 90), N=leaving(7, 8, 9, 70)),
         # no padding at all, so that the array ends with the matrix
         Draws(M=between(2, 40), N=choice(64, 128)),
         # one column more than a whole number of sectors: nothing is aligned by chance

@@ -1,9 +1,15 @@
 """Held-out ranges of lesson 09."""
 
-from autograder.hidden import Draws, between, choice, multiples
+from autograder.hidden import Draws, between, choice, leaving, multiples
+from course.spec.draws import integers, uniform
 
 _SMALL = Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15))
 _RAGGED = Draws(M=between(65, 120), N=between(65, 120), K=between(33, 90))
+#: one row, column and step more than whole tiles, whatever the tile; a column, a step alone
+_ONE_MORE = Draws(M=leaving(1, 128, 129, 129), N=leaving(1, 64, 65, 129), K=leaving(1, 64, 65, 129))
+_COLUMN = Draws(M=between(70, 120), N=1, K=leaving(63, 64, 63, 127))
+_STEP = Draws(M=between(2, 60), N=between(70, 100), K=1)
+_EVERY = (_SMALL, _ONE_MORE, _COLUMN, _STEP)
 #: one row of tiles, and more than one column of them
 _WIDE = Draws(M=between(2, 60), N=between(70, 180), K=between(17, 90))
 #: tiles enough to tell one program that has all of them from one that has a few
@@ -13,7 +19,8 @@ _TRAFFIC = Draws(
 
 HIDDEN = {
     "triton_matmul": (
-        _SMALL,
+        *_EVERY,
+        Draws(transposed=("A", "B"), M=between(65, 90), N=between(2, 60), K=between(33, 90)),
         _WIDE,
         _RAGGED,
         Draws(transposed=("A",), M=between(2, 90), N=between(2, 90), K=between(33, 90)),
@@ -29,27 +36,42 @@ HIDDEN = {
         Draws(traffic=True, M=choice(1024, 1152), N=choice(1024, 1152), K=128),
     ),
     "matmul_epilogue": (
-        _SMALL,
+        *_EVERY,
+        # where gelu is 0, and where it is its input
+        Draws(M=between(2, 60), N=between(65, 90), K=17, draws={"bias": uniform(-9.0, 9.0)}),
         _WIDE,
         _RAGGED,
         Draws(traffic=True, M=multiples(64, 128, 192), N=choice(256, 384), K=choice(64, 128)),
     ),
     "gated_linear": (
-        _SMALL,
+        *_EVERY,
+        # gates that are shut, and open
+        Draws(M=between(2, 60), N=between(65, 90), K=17, draws={"b1": uniform(-90.0, 90.0)}),
         _WIDE,
         _RAGGED,
         Draws(traffic=True, M=multiples(64, 128, 192), N=choice(256, 384), K=choice(64, 128)),
     ),
     "quantised_matmul": (
         Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15)),
-        Draws(M=1, N=between(65, 200), K=between(65, 200)),
-        Draws(M=between(33, 64), N=between(65, 150), K=between(200, 400)),
-        Draws(traffic=True, M=64, N=multiples(128, 512, 896), K=multiples(128, 256, 384)),
+        Draws(M=1, N=leaving(1, 64, 65, 193), K=between(65, 200)),
+        Draws(M=between(17, 31), N=1, K=leaving(1, 512, 513, 1025)),
+        # both ends of int8: no bit and no sign may be lost
+        Draws(M=16, N=64, K=leaving(511, 512, 511, 1023), draws={"w": integers(-127, -125)}),
+        Draws(M=16, N=64, K=512, draws={"w": integers(126, 128)}),
+        # parts of any length, the last one shorter, and rows that are no power of two
+        Draws(M=between(33, 63), N=between(65, 150), K=between(1100, 1500)),
+        # more than one row of tiles
+        Draws(M=between(70, 120), N=between(17, 90), K=between(300, 700)),
+        Draws(traffic=True, M=16, N=multiples(128, 128, 384), K=multiples(512, 3584, 4608)),
+        Draws(traffic=True, M=64, N=128, K=multiples(512, 2048, 3072)),
     ),
     "split_k": (
         _SMALL,
+        Draws(M=leaving(1, 64, 65, 65), N=1, K=leaving(1, 64, 129, 449)),
         # more than one row of tiles
         Draws(M=between(130, 190), N=between(17, 90), K=between(300, 700)),
-        Draws(traffic=True, M=64, N=choice(64, 128), K=multiples(512, 3072, 4608)),
+        # no part is as long as the others, whatever their number
+        Draws(M=between(17, 60), N=between(17, 60), K=choice(8209, 8231, 8243)),
+        Draws(traffic=True, M=64, N=choice(64, 128), K=multiples(2048, 28672, 36864)),
     ),
 }

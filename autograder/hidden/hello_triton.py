@@ -1,29 +1,29 @@
 """Held-out ranges of lesson 06."""
 
-from autograder.hidden import Draws, between, multiples
-from course.draws import uniform
+from autograder.hidden import Draws, between, choice, leaving, multiples
+from course.spec.draws import integers, uniform
 
 _SMALL = Draws(N=between(2, 200))
 _BELOW_ALL_BLOCKS = Draws(N=between(201, 255))
-_RAGGED = Draws(N=between(4100, 9000))
+#: A last block of one element, of one too few, and none that is not full, whatever BLOCK is.
+_ONE_MORE = Draws(N=leaving(1, 2048, 4097, 9000))
+_ONE_LESS = Draws(N=leaving(2047, 2048, 4097, 9000))
+_WHOLE = Draws(N=choice(4096, 8192))
+_RAGGED = (_SMALL, _BELOW_ALL_BLOCKS, _ONE_MORE, _ONE_LESS, _WHOLE)
 _GRADED = Draws(traffic=True, N=multiples(128, 6144, 12288))
 _WIDE = {"x": uniform(-30.0, 30.0)}
 #: exp(100) is more than float32 holds.
 _FAR = {"x": uniform(-100.0, 100.0)}
 
 HIDDEN = {
-    "triton_add": (
-        _SMALL,
-        _BELOW_ALL_BLOCKS,
-        _RAGGED,
-        Draws(traffic=True, N=multiples(128, 16384, 24576)),
-    ),
-    "wave_energy": (_SMALL, _RAGGED, Draws(N=between(4100, 9000), draws=_WIDE), _GRADED),
+    "triton_add": (*_RAGGED, Draws(traffic=True, N=multiples(128, 16384, 24576))),
+    "wave_energy": (*_RAGGED, Draws(N=between(4100, 9000), draws=_WIDE), _GRADED),
     "row_scale": (
         Draws(M=between(2, 7), N=between(9, 31)),
-        Draws(M=1, N=between(300, 400)),
-        Draws(M=between(66, 90), N=between(270, 400)),
-        Draws(M=between(66, 90), N=between(270, 400), transposed=("x",)),
+        Draws(M=1, N=leaving(1, 256, 257, 513)),
+        Draws(M=leaving(1, 64, 65, 129), N=1, transposed=("x",)),
+        Draws(M=leaving(1, 64, 65, 129), N=leaving(255, 256, 255, 511)),
+        Draws(M=leaving(63, 64, 63, 127), N=leaving(1, 256, 257, 513), transposed=("x",)),
         Draws(traffic=True, M=multiples(32, 64, 96), N=multiples(32, 256, 384)),
         Draws(
             traffic=True,
@@ -33,15 +33,18 @@ HIDDEN = {
         ),
     ),
     "triple_sigmoid_backward": (
-        _SMALL,
-        _RAGGED,
+        *_RAGGED,
         Draws(N=between(4100, 9000), draws=_FAR),
         _GRADED,
     ),
     "dequantize": (
         Draws(M=1, K=between(2, 9)),
         Draws(M=between(2, 9), K=between(200, 255)),
-        Draws(M=between(3, 9), K=between(4100, 9000)),
+        Draws(M=between(3, 9), K=leaving(1, 2048, 4097, 9000)),
+        Draws(M=between(3, 5), K=leaving(2047, 2048, 4097, 9000)),
+        # the two ends of int8: a number without a sign, or seven bits of it, is seen
+        Draws(M=between(3, 5), K=between(300, 400), draws={"q": integers(-128, -126)}),
+        Draws(M=between(3, 5), K=between(300, 400), draws={"q": integers(126, 128)}),
         Draws(traffic=True, M=between(9, 24), K=multiples(128, 6144, 8192)),
     ),
 }

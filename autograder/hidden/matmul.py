@@ -1,23 +1,27 @@
 """Held-out ranges of lesson 04."""
 
-from autograder.hidden import Draws, between, multiples
+from autograder.hidden import Draws, between, leaving, multiples
 
 _SMALL = Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15))
+_ROW = Draws(M=1, N=between(2, 90), K=between(33, 70))
+_COLUMN = Draws(M=between(2, 90), N=1, K=between(17, 31))
+#: One step along K, one row and one column more than whole tiles of 64, and one less.
+_ONE_MORE = Draws(M=leaving(1, 64, 65, 129), N=leaving(1, 64, 65, 129), K=leaving(1, 32, 33, 65))
+_ONE_LESS = Draws(M=63, N=leaving(63, 64, 63, 127), K=leaving(31, 32, 31, 63))
+_THIN = Draws(M=between(17, 40), N=between(17, 40), K=1)
 _RAGGED = Draws(M=between(17, 90), N=between(17, 90), K=between(17, 70))
-_VECTORS = Draws(M=1, N=between(2, 90), K=between(33, 70))
+_EVERY = (_SMALL, _ROW, _COLUMN, _ONE_MORE, _ONE_LESS, _THIN, _RAGGED)
 
 HIDDEN = {
     "matmul_naive": (
-        _SMALL,
-        _RAGGED,
+        # a column alone keeps one lane in 64 of a wide block busy: no case for a bound on work
+        *(draws for draws in _EVERY if draws is not _COLUMN),
         Draws(
             traffic=True, M=multiples(32, 32, 96), N=multiples(64, 64, 128), K=multiples(32, 32, 96)
         ),
     ),
     "matmul_tiled": (
-        _SMALL,
-        _VECTORS,
-        _RAGGED,
+        *_EVERY,
         Draws(
             traffic=True,
             M=multiples(32, 32, 96),
@@ -26,9 +30,9 @@ HIDDEN = {
         ),
     ),
     "matmul_coarse_1d": (
-        _SMALL,
-        _VECTORS,
-        _RAGGED,
+        *_EVERY,
+        # the last row is the first, second, third or fourth of a thread's
+        *(Draws(M=leaving(rest, 64, 8, 64), N=19, K=5) for rest in (8, 24, 40, 56)),
         Draws(
             traffic=True,
             M=multiples(64, 64, 192),
@@ -37,15 +41,12 @@ HIDDEN = {
         ),
     ),
     "matmul_coarse": (
-        _SMALL,
-        _VECTORS,
-        Draws(M=between(17, 80), N=between(17, 80), K=between(17, 40)),
-        Draws(traffic=True, M=multiples(64, 64, 128), N=multiples(64, 64, 128), K=64),
+        *_EVERY,
+        # four blocks and more: one alone may do all there is
+        Draws(traffic=True, M=128, N=multiples(64, 128, 192), K=64),
     ),
     "matmul_a_stationary": (
-        _SMALL,
-        _VECTORS,
-        _RAGGED,
+        *_EVERY,
         Draws(
             traffic=True,
             M=multiples(32, 32, 96),

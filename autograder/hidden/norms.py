@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.hidden import Draws, between, choice, multiples
-from course.draws import integers
+from autograder.hidden import Draws, between, choice, leaving, multiples
 from course.exercises.norms import (
     LARGE_GRADIENTS,
     LARGE_LOGITS,
@@ -21,8 +20,11 @@ from course.exercises.norms import (
     spread,
     targets_around,
 )
+from course.spec.draws import FAR_DOWN, LOWEST_HALF, Draw, described, integers
 
 #: Between two powers of two, so that no row fills its block.
+#: Beside them, rows that fill their block, and rows of one element more.
+_FULL, _ONE_MORE = choice(128, 256, 512), choice(129, 257, 513)
 _SHORT, _MIDDLE, _LONG = between(65, 127), between(130, 250), between(600, 1000)
 _RMSNORM = halves("x", "w", "y")
 _EPS = {"eps": choice(3e-6, 1e-4)}
@@ -40,10 +42,47 @@ def _far_targets(
     return values.astype(dtype)
 
 
+def _ends(tokens: int) -> Draw:
+    """Targets that are the first token and the last one, in turn."""
+
+    @described(f"0 and {tokens - 1} in turn")
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        return np.resize([0, tokens - 1], shape).astype(dtype)
+
+    return draw
+
+
+@described("every second row of equal numbers")
+def _level(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Every second row is one number: its variance is 0."""
+    values = rng.normal(size=shape)
+    values[::2] = rng.choice([-2.0, 0.5, 4.0], (len(values[::2]), 1))
+    return values.astype(dtype)
+
+
+@described("every second row of zeros")
+def _empty(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Every second row, the first among them, is zero."""
+    values = rng.normal(size=shape)
+    values[::2] = 0.0
+    return values.astype(dtype)
+
+
+@described("the largest logit first in the first row, last in the last, and five times between")
+def _peaks(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Logits below zero; one of each row, and in rows between five equal ones, 90 above them."""
+    values = rng.uniform(-99.0, -95.0, shape)
+    values[0, 0] = values[-1, -1] = -5.0
+    values[1:-1, 3::400] = -5.0
+    return values.astype(dtype)
+
+
 HIDDEN = {
     "rmsnorm": (
         Draws(M=between(1, 3), D=between(1, 3)),
         Draws(M=between(2, 9), D=_SHORT),
+        Draws(M=1, D=_FULL),
+        Draws(M=between(2, 9), D=_ONE_MORE, draws={"x": _empty}),
         Draws(M=between(2, 5), D=_MIDDLE, draws={"x": TINY}, scalars=_EPS),
         Draws(M=between(2, 4), D=_LONG, dtypes=_RMSNORM, draws={"x": NEAR_16}),
         Draws(M=between(2, 4), D=_LONG, dtypes=_RMSNORM, draws={"x": NEAR_300}),
@@ -52,12 +91,18 @@ HIDDEN = {
     ),
     "layernorm": (
         Draws(M=between(1, 3), D=between(1, 3)),
-        Draws(M=choice(5, 7, 9, 11, 13), D=_SHORT),
+        # one row more than whole programs of 8, and one less
+        Draws(M=leaving(1, 8, 9, 17), D=_SHORT),
+        Draws(M=leaving(7, 8, 7, 15), D=_ONE_MORE, draws={"x": _level}),
+        Draws(M=1, D=_FULL),
+        Draws(M=between(2, 7), D=_FULL, draws={"x": spread(1.0, -1000.0)}),
         Draws(M=between(2, 7), D=_MIDDLE, draws={"x": TINY}, scalars=_EPS),
         Draws(M=between(8, 14), D=_LONG, draws={"x": SHIFTED}),
         Draws(M=between(2, 5), D=_LONG, dtypes=_LAYERNORM, draws={"x": WIDE}),
         # a row's sum passes what float16 holds
         Draws(M=between(2, 5), D=_LONG, dtypes=_LAYERNORM, draws={"x": NEAR_300}),
+        # rows that spill where a program has several of them
+        Draws(traffic=True, M=choice(4, 8), D=multiples(256, 7168, 8192), dtypes=_LAYERNORM),
         Draws(traffic=True, M=multiples(8, 16, 48), D=multiples(256, 512, 1024)),
         Draws(traffic=True, M=multiples(8, 16, 48), D=multiples(256, 512, 1024), dtypes=_LAYERNORM),
     ),
@@ -79,6 +124,28 @@ HIDDEN = {
             dtypes={"logits": "float16"},
             draws={"logits": WIDE_LOGITS, "targets": integers(0, 100)},
         ),
+        # all below zero, far down, and fewer than a block has
+        Draws(
+            M=between(2, 6),
+            V=between(2, 200),
+            PAD=0,
+            draws={"logits": FAR_DOWN, "targets": integers(0, 2)},
+        ),
+        Draws(
+            M=between(2, 6),
+            V=between(2, 200),
+            PAD=0,
+            dtypes={"logits": "float16"},
+            draws={"logits": LOWEST_HALF, "targets": integers(0, 2)},
+        ),
+        # a last block of one logit, and none that is not full
+        Draws(
+            M=2,
+            V=choice(2049, 4097),
+            PAD=3,
+            draws={"logits": FAR_DOWN, "targets": integers(0, 2049)},
+        ),
+        Draws(M=6, V=2048, PAD=0, draws={"logits": _peaks, "targets": _ends(2048)}),
         # exp of every logit is 0, if the greatest so far begins at 0 or another finite number
         Draws(
             M=between(2, 6),
@@ -119,7 +186,9 @@ HIDDEN = {
     ),
     "rmsnorm_backward": (
         Draws(M=between(1, 3), D=between(1, 3)),
-        Draws(M=choice(9, 11, 19, 21, 35), D=_SHORT),
+        Draws(M=leaving(1, 16, 17, 49), D=_SHORT),
+        Draws(M=leaving(15, 16, 15, 47), D=_ONE_MORE, draws={"x": _empty}),
+        Draws(M=leaving(8, 16, 24, 40), D=_FULL),
         Draws(M=between(2, 7), D=_MIDDLE, draws={"x": TINY}, scalars=_EPS),
         Draws(M=between(9, 14), D=_LONG, dtypes=_BACKWARD, draws={"x": NEAR_16}),
         Draws(

@@ -1,25 +1,28 @@
-"""Ranges of held-out cases of lesson 05."""
+"""Ranges of held-out cases for lesson 05."""
 
-from autograder.hidden import Draws, between, choice, multiples
-from course.draws import uniform
+from autograder.hidden import Draws, between, choice, leaving, multiples
+from course.spec.draws import uniform
 
 HIDDEN = {
     "repeat_multiply": (
-        Draws(N=between(1, 64), k=between(2, 4), scalars={"a": -0.5, "b": choice(0.25, -0.5)}),
+        Draws(N=between(2, 31), k=1, scalars={"a": -0.5, "b": choice(0.25, -0.5)}),
         Draws(
-            N=between(257, 3000),
+            N=leaving(1, 256, 257, 3000),
             k=between(2, 12),
             scalars={"a": choice(-0.8, 0.5, 0.75), "b": choice(-0.3, 0.2, 1.5)},
         ),
+        Draws(N=leaving(255, 256, 257, 3000), k=choice(3, 5, 7)),
         # the longest, once
-        Draws(N=between(1, 300), k=between(40, 90)),
+        Draws(N=between(33, 300), k=between(40, 90)),
         Draws(traffic=True, N=multiples(256, 2048, 8192), k=choice(12, 16, 20, 24)),
     ),
     "half_the_bytes": (
-        Draws(N=between(1, 64)),
-        Draws(N=between(257, 3000), scalars={"scale": choice(0.003, 0.03, 0.11)}),
+        Draws(N=between(2, 31)),
+        Draws(N=leaving(1, 256, 257, 3000), scalars={"scale": choice(0.003, 0.03, 0.11)}),
+        Draws(N=leaving(255, 256, 257, 3000), scalars={"scale": choice(0.003, 0.03, 0.11)}),
         # small values as well: a kernel must not owe its answer to a narrow range
         Draws(N=between(300, 900), draws={"x": uniform(0.1, 9.0), "w": uniform(1.0, 90.0)}),
+        Draws(N=between(300, 900), draws={"x": uniform(-500.0, -100.0)}),
         Draws(traffic=True, N=multiples(512, 2048, 16384)),
     ),
 }

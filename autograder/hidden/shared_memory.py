@@ -1,17 +1,38 @@
-"""Held-out ranges of lesson 03."""
+"""Held-out ranges of lesson 03.
 
-from autograder.hidden import Draws, between, choice, multiples
-from course.draws import integers, uniform
+A guard can be right for whole blocks alone, or hide behind a rest: whole blocks, one element more
+and one less have a range of their own, so that every seed has them.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from autograder.hidden import Draws, between, choice, leaving, multiples
+from course.spec.draws import described, integers, uniform
 
 _TRANSPOSES = (
     Draws(M=between(2, 31), N=between(2, 31)),
     Draws(M=1, N=between(33, 200)),
-    Draws(M=between(33, 160), N=between(33, 160)),
-    Draws(traffic=True, M=multiples(32, 32, 192), N=multiples(32, 32, 192)),
+    Draws(M=between(33, 200), N=1),
+    Draws(M=leaving(1, 32, 33, 160), N=leaving(31, 32, 33, 160)),
+    Draws(M=leaving(31, 32, 33, 160), N=leaving(1, 32, 33, 160)),
+    # nine blocks at least, so that one which does the work of all is seen
+    Draws(traffic=True, M=multiples(32, 96, 192), N=multiples(32, 96, 192)),
 )
 
 #: Products above 65,504, the largest float16: no rounding is right by chance.
 _TOO_LARGE_FOR_HALF = {"a": uniform(300.0, 400.0), "b": uniform(300.0, 400.0)}
+
+
+@described("the largest element of the first row is its first, of the last row its last")
+def _peaks(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Negative numbers of which one a row is larger: first, last, and somewhere between."""
+    values = rng.uniform(-9e4, -8e4, shape)
+    rows = np.arange(shape[0])
+    values[rows, rows * (shape[1] - 1) // max(1, shape[0] - 1)] = -1.0
+    return values.astype(dtype)
+
 
 HIDDEN = {
     "shared_reverse": (
@@ -21,56 +42,80 @@ HIDDEN = {
     "transpose": _TRANSPOSES,
     "transpose_padded": _TRANSPOSES,
     "stencil_halo": (
-        Draws(N=between(2, 9)),
-        Draws(N=between(120, 140)),
-        Draws(N=between(1025, 4000)),
-        Draws(traffic=True, N=multiples(1024, 2048, 12288)),
+        Draws(N=between(2, 3)),
+        Draws(N=between(4, 9)),
+        Draws(N=choice(128, 256)),
+        # for every TPB a last block of one element, of 3, of one too few, and of all
+        Draws(N=leaving(1, 1024, 1025, 4000)),
+        Draws(N=leaving(3, 1024, 1025, 4000)),
+        Draws(N=leaving(1023, 1024, 1025, 4000)),
+        Draws(traffic=True, N=multiples(1024, 6144, 12288)),
     ),
     "block_sum": (
-        Draws(N=between(2, 255)),
-        Draws(N=between(257, 3000)),
+        Draws(N=between(2, 31)),
+        Draws(N=between(33, 255)),
+        Draws(N=leaving(1, 256, 257, 3000)),
+        Draws(N=leaving(255, 256, 257, 3000)),
         Draws(traffic=True, N=multiples(256, 2048, 16384)),
     ),
     "row_sum": (
-        Draws(M=between(1, 9), N=between(1, 31)),
-        Draws(M=between(10, 70), N=between(33, 300)),
-        Draws(M=between(1, 4), N=between(900, 1300)),
-        Draws(traffic=True, M=between(20, 80), N=multiples(256, 256, 768)),
+        # fewer rows than a block has warps, one more, and one less
+        Draws(M=between(2, 9), N=between(1, 31)),
+        Draws(M=leaving(1, 32, 33, 70), N=leaving(1, 32, 33, 300)),
+        Draws(M=leaving(31, 32, 31, 63), N=leaving(31, 32, 33, 300)),
+        Draws(M=1, N=between(900, 1300)),
+        # several blocks of 1,024 threads, a warp a row
+        Draws(traffic=True, M=between(200, 300), N=multiples(256, 256, 512)),
     ),
     "dot": (
         Draws(N=between(2, 60)),
+        # fewer elements than any launch has threads
+        Draws(N=leaving(1, 256, 257, 2000)),
         # more elements than any launch has threads: one product a thread is not enough
-        Draws(N=between(33_000, 50_000), draws=_TOO_LARGE_FOR_HALF),
+        Draws(N=leaving(1, 1024, 33_000, 50_000), draws=_TOO_LARGE_FOR_HALF),
+        Draws(N=leaving(1023, 1024, 33_000, 50_000)),
         Draws(traffic=True, N=multiples(1024, 32_768, 40_960)),
     ),
     "dot_any_block": (
-        Draws(N=between(2, 400), THREADS=choice(32, 64, 160, 224)),
-        Draws(N=between(401, 5000), THREADS=choice(96, 192), draws=_TOO_LARGE_FOR_HALF),
-        Draws(N=between(401, 5000), THREADS=choice(128, 160, 224)),
+        Draws(N=between(2, 400), THREADS=choice(32, 64)),
+        Draws(N=leaving(1, 32, 401, 5000), THREADS=96, draws=_TOO_LARGE_FOR_HALF),
+        Draws(N=leaving(31, 32, 401, 5000), THREADS=192),
+        Draws(N=between(401, 5000), THREADS=choice(160, 224)),
+        Draws(N=between(401, 5000), THREADS=128),
         Draws(N=between(2048, 5000), THREADS=256),
         Draws(traffic=True, N=multiples(1024, 8192, 20480), THREADS=choice(96, 160)),
         Draws(traffic=True, N=multiples(1024, 8192, 20480), THREADS=choice(192, 224)),
     ),
     "warp_sum": (
         Draws(N=between(2, 31)),
-        Draws(N=between(33, 3000)),
+        Draws(N=leaving(1, 32, 33, 3000)),
+        Draws(N=leaving(31, 32, 33, 3000)),
         # whole warps and no whole blocks: the first lane of a warp is the first behind the end
         Draws(N=choice(96, 160, 352, 736, 1120, 2080)),
         Draws(traffic=True, N=multiples(1024, 4096, 16384)),
     ),
     "prefix_sum": (
-        Draws(N=between(2, 255)),
-        Draws(N=between(257, 2000)),
+        Draws(N=between(2, 31)),
+        Draws(N=between(33, 255)),
+        Draws(N=leaving(1, 256, 257, 2000)),
+        Draws(N=leaving(255, 256, 257, 2000)),
         Draws(traffic=True, N=multiples(256, 2048, 8192)),
     ),
     "histogram": (
-        Draws(N=between(2, 300)),
+        Draws(N=between(2, 63)),
+        Draws(N=between(65, 300)),
+        Draws(N=leaving(1, 512, 1025, 5000), draws={"data": integers(0, 1)}),
+        Draws(N=leaving(511, 512, 1025, 5000), draws={"data": integers(63, 64)}),
         Draws(N=between(3000, 9000), draws={"data": integers(60, 64)}),
         Draws(traffic=True, N=multiples(2048, 16384, 32768)),
     ),
     "five_mistakes": (
         Draws(M=between(2, 5), N=between(2, 127)),
-        Draws(M=between(2, 5), N=between(129, 700), draws={"a": uniform(-9e4, -8e4)}),
+        # below zero, far below, and fewer than a block has threads
+        Draws(M=between(2, 5), N=between(2, 127), draws={"a": uniform(-9e4, -8e4)}),
+        Draws(M=between(2, 5), N=between(2, 127), draws={"a": uniform(-2e20, -1e20)}),
+        Draws(M=between(2, 5), N=leaving(1, 128, 129, 700), draws={"a": uniform(-2e20, -1e20)}),
+        Draws(M=5, N=leaving(127, 128, 129, 700), draws={"a": _peaks}),
         Draws(M=2, N=between(2100, 3000)),
         Draws(traffic=True, M=between(3, 12), N=multiples(128, 1024, 2048)),
     ),

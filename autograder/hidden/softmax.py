@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.hidden import Draws, between, choice, multiples
+from autograder.hidden import Draws, between, choice, leaving, multiples
 from course.exercises.softmax import (
     HALF,
     NEARLY_LEVEL,
@@ -13,27 +13,47 @@ from course.exercises.softmax import (
     masked_runs,
     near_1000,
 )
+from course.spec.draws import FAR_DOWN, LOWEST_HALF, described, uniform
 
 
+@described("one element of each row 200 above the others: the first, the last, or between")
 def _peaks(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     """One element of each row is 200 above the others: in every part of a row, some row's is."""
     values = rng.normal(size=shape)
-    rows = np.arange(shape[0])
-    values[rows, (rows * shape[1] + int(rng.integers(shape[1]))) // shape[0]] += 200.0
+    places = (np.arange(shape[0]) + rng.random(shape[0])) * shape[1] // shape[0]
+    places[0], places[-1] = 0, shape[1] - 1
+    values[np.arange(shape[0]), places.astype(int)] += 200.0
     return values.astype(dtype)
 
 
+@described("each row of three different numbers, its largest many times")
+def _ties(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    return rng.integers(-1, 2, shape).astype(dtype)
+
+
+@described("near -30,000")
 def _far_below(
     rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> np.ndarray:
-    """Logits near -30,000: below any number that might stand for the lowest one."""
+    """Logits near -30,000: below some numbers that might stand for the lowest one."""
     return (rng.standard_normal(shape) - 3e4).astype(dtype)
 
 
+#: Rows without a number above zero, far down, and shorter than any BLOCK: neither what a maximum
+#: starts from nor what stands for elements past the end may be above them. An odd number of three
+#: or more is no power of two, so that there are such elements.
+_DOWN = (
+    Draws(M=between(2, 4), N=leaving(1, 2, 3, 199), draws={"x": _far_below}),
+    Draws(M=between(2, 4), N=leaving(1, 2, 3, 199), draws={"x": FAR_DOWN}),
+    Draws(M=between(2, 4), N=leaving(1, 2, 3, 199), dtypes=HALF, draws={"x": LOWEST_HALF}),
+)
 _TILES = (
-    Draws(M=between(2, 4), N=between(300, 1500), draws={"x": _far_below}),
+    *_DOWN,
+    Draws(M=between(2, 4), N=between(1100, 1500), draws={"x": FAR_DOWN}),
     Draws(M=1, N=1),
     Draws(M=between(2, 6), N=between(2, 40)),
+    # whole tiles, for every BLOCK: no mask is needed
+    Draws(M=between(2, 4), N=choice(1024, 2048), draws={"x": _ties}),
     Draws(M=between(2, 6), N=between(1100, 3000)),
     # a last tile of one element, for every BLOCK: a loop that ends one element early misses it
     Draws(M=between(2, 6), N=choice(1025, 2049, 3073)),
@@ -44,6 +64,8 @@ _TILES = (
     Draws(M=between(2, 5), N=between(2100, 4000), draws={"x": in_order}),
     Draws(M=between(2, 5), N=between(2100, 4000), dtypes=HALF, draws={"x": in_order}),
     Draws(M=8, N=between(2100, 4000), draws={"x": _peaks}),
+    # one tile too few by one element
+    Draws(M=between(2, 4), N=choice(1023, 2047), draws={"x": uniform(-90.0, -80.0)}),
     Draws(M=1, N=between(68000, 72000), dtypes=HALF, draws={"x": NEARLY_LEVEL}),
     Draws(traffic=True, M=between(8, 48), N=multiples(64, 2112, 3200), dtypes=HALF),
     Draws(traffic=True, M=between(8, 48), N=multiples(32, 2080, 3200)),
@@ -60,7 +82,10 @@ HIDDEN = {
         Draws(M=7, N=between(500, 1000), dtypes=HALF, draws={"x": near_1000}),
         Draws(M=between(4, 8), N=between(500, 1000), draws={"x": near_1000}),
         Draws(M=5, N=between(1100, 2000), draws={"x": in_order}),
-        Draws(M=between(2, 4), N=between(300, 900), draws={"x": _far_below}),
+        *_DOWN,
+        Draws(M=leaving(1, 8, 9, 17), N=choice(257, 513, 1025), draws={"x": uniform(-90.0, -80.0)}),
+        Draws(M=leaving(7, 8, 7, 15), N=choice(255, 511, 1023), draws={"x": _ties}),
+        Draws(M=8, N=choice(256, 512, 1024), draws={"x": _peaks}),
         Draws(M=5, N=between(1700, 4000), draws={"x": masked_runs}),
         Draws(traffic=True, M=between(16, 28), N=multiples(64, 2560, 4096), dtypes=HALF),
         Draws(traffic=True, M=between(16, 28), N=multiples(32, 2560, 4096)),

@@ -1,11 +1,14 @@
 """Ranges of held-out cases for lesson 00."""
 
-from autograder.hidden import Draws, between, multiples
+from autograder.hidden import Draws, between, leaving, multiples
 
 HIDDEN = {
     "double": (
         Draws(N=between(1, 40)),
-        Draws(N=between(257, 3000)),
-        Draws(traffic=True, N=multiples(128, 1024, 2048)),
+        Draws(N=leaving(1, 256, 257, 3000)),
+        Draws(N=leaving(255, 256, 257, 3000)),
+        Draws(N=leaving(96, 256, 257, 3000)),
+        Draws(N=multiples(256, 512, 3000)),
+        Draws(traffic=True, N=multiples(128, 2048, 4096)),
     ),
 }

@@ -1,28 +1,51 @@
-"""Ranges of held-out cases for lesson 01."""
+"""Ranges of held-out cases for lesson 01.
 
-from autograder.hidden import Draws, between, choice, multiples
+Each property that a wrong guard can hide behind has a range of its own, so that every seed has it:
+fewer elements than a warp, whole blocks, one element more, one less, and whole warps alone.
+"""
+
+from autograder.hidden import Draws, between, choice, leaving, multiples
 
 HIDDEN = {
     "vector_add": (
-        Draws(N=between(1, 64)),
-        Draws(N=between(257, 2500)),
-        Draws(traffic=True, N=multiples(128, 1024, 2048)),
+        Draws(N=between(2, 31)),
+        Draws(N=between(33, 255)),
+        Draws(N=leaving(1, 256, 257, 2500)),
+        Draws(N=leaving(255, 256, 257, 2500)),
+        Draws(N=leaving(96, 256, 257, 2500)),
+        Draws(N=multiples(256, 512, 2500)),
+        # beyond all that is visible
+        Draws(N=leaving(1, 256, 4353, 9000)),
+        Draws(traffic=True, N=multiples(128, 2048, 4096)),
     ),
     "index_2d": (
-        Draws(M=between(1, 9), N=between(33, 90)),
-        Draws(M=between(40, 99), N=between(2, 31)),
+        Draws(M=1, N=between(33, 90)),
+        Draws(M=between(40, 99), N=1),
+        Draws(M=leaving(1, 8, 9, 40), N=leaving(1, 32, 65, 99)),
+        Draws(M=leaving(1, 32, 65, 99), N=leaving(31, 32, 31, 63)),
+        Draws(M=64, N=choice(32, 96)),
         Draws(traffic=True, M=between(20, 60), N=multiples(32, 64, 192)),
     ),
     # Stretches of N / G elements that begin on a sector: a block may take one of its own.
     "saxpy_grid_stride": (
-        Draws(N=between(1, 300), G=between(1, 4), scalars={"alpha": choice(-2.5, 0.25, 3.0)}),
-        Draws(N=between(1000, 2500), G=between(2, 6), scalars={"alpha": choice(-0.75, 7.0)}),
-        Draws(N=between(1, 90), G=between(2, 20)),
+        # more threads than elements
+        Draws(N=1, G=between(2, 4), scalars={"alpha": choice(-2.5, 0.25, 3.0)}),
+        Draws(N=between(2, 90), G=between(2, 20)),
+        # one element more than whole strides, one less, and whole strides
+        Draws(N=leaving(1, 768, 1000, 4000), G=choice(2, 3, 6), scalars={"alpha": -0.75}),
+        Draws(N=leaving(767, 768, 1000, 4000), G=choice(2, 3, 6), scalars={"alpha": 7.0}),
+        Draws(N=multiples(768, 1536, 4000), G=choice(2, 3, 6)),
+        Draws(N=between(300, 900), G=1),
         Draws(traffic=True, N=multiples(1024, 1024, 2048), G=choice(1, 2)),
+        Draws(traffic=True, N=multiples(1024, 2048, 4096), G=8),
     ),
     "divergence": (
-        Draws(N=between(1, 31)),
-        Draws(N=between(129, 3000)),
+        Draws(N=between(2, 31)),
+        Draws(N=leaving(1, 128, 129, 3000)),
+        Draws(N=leaving(127, 128, 129, 3000)),
+        Draws(N=leaving(96, 128, 129, 3000)),
+        Draws(N=multiples(128, 256, 3000)),
+        Draws(N=leaving(1, 128, 4225, 8000)),
         Draws(traffic=True, N=multiples(128, 2048, 4096)),
     ),
 }

@@ -19,13 +19,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autograder.pool import ENGINE, parts_of_a_runner
+from autograder.judge.pool import ENGINE, parts_of_a_runner
 from autograder.sandbox import walls
 from autograder.sandbox.limits import processor_seconds
 from autograder.sandbox.remote import Connection, Remote
 from autograder.sandbox.walls import Kind, Wall
-from course.runner import Ran, Run, run_case
-from course.tile.available import has_triton
+from course.engine.job import Ran, Run
+from course.engine.runner import run_case
+from course.engine.triton.available import has_triton
 
 LAUNCHES = 100
 _WARM_UPS = 3  # what is imported and compiled at the first launch

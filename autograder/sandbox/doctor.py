@@ -15,9 +15,9 @@ from pathlib import Path
 from autograder.sandbox import cgroups, landlock, walls
 from autograder.sandbox.finding import Finding
 from autograder.sandbox.walls import Kind, NoWallError
-from course.faults import KernelFault
-from course.tile.available import require_triton
-from course.words import next_step, sentence
+from course.engine.faults import KernelFault
+from course.engine.triton.available import require_triton
+from course.words.sentences import next_step, sentence
 
 _NEW_USER_NAMESPACE = 0x10000000
 _IN_A_CONTAINER = ("/.dockerenv", "/run/.containerenv")
@@ -87,7 +87,7 @@ def _triton() -> Finding:
     """Whether it is there, and a kernel whose counts are known gets them."""
     try:
         require_triton()
-        from course.tile.canary import require_right_counts
+        from course.engine.tile.canary import require_right_counts
 
         require_right_counts()
     except KernelFault as fault:

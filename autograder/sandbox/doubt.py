@@ -1,16 +1,23 @@
-"""Values that a runner sent, taken only where each is of the kind that it has to be."""
+"""What a value has to be that a runner sent, and the few whose kind their sender chooses."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
-
-from course.traffic import DIRECTIONS
+from msgspec import Meta
 
 LARGEST_NUMBER = 2**62
 MOST_ENTRIES = 20_000
 LONGEST_TEXT = 20_000
+MOST_FIELDS = 100
+
+Count = Annotated[int, Meta(ge=0, le=LARGEST_NUMBER)]
+Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
+#: One of `course.engine.traffic.DIRECTIONS`.
+Direction = Literal["load", "store", "atomic"]
+#: Of a list or a dict.
+FEW = Meta(max_length=MOST_ENTRIES)
 
 
 class WireError(ValueError):
@@ -18,63 +25,26 @@ class WireError(ValueError):
 
 
 def plainly(value: object, depth: int = 0) -> Any:
-    """A fault's value in JSON. A tuple becomes a list, and a list a tuple again."""
+    """A fault's value as it travels: a number, a text, or a list of such for a tuple."""
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, bool | int | float | str):
-        return value[:LONGEST_TEXT] if isinstance(value, str) else value
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > LARGEST_NUMBER:
+        return hex(value)[:LONGEST_TEXT]
+    if value is None or isinstance(value, bool | int | float):
+        return value
     if isinstance(value, tuple | list) and depth < 4:
         return [plainly(item, depth + 1) for item in value[:MOST_ENTRIES]]
-    return str(value)[:LONGEST_TEXT]
+    return str(value)[:LONGEST_TEXT].encode(errors="replace").decode()  # half a character is none
 
 
 def a_value(value: object, depth: int = 0) -> Any:
-    """A fault's value: lists become tuples again."""
+    """A fault's value that arrived: lists become tuples again."""
     if value is None or isinstance(value, bool | float):
         return value
-    if isinstance(value, int):
-        if abs(value) > LARGEST_NUMBER:
-            raise WireError("a number is too large")
+    if isinstance(value, int) and abs(value) <= LARGEST_NUMBER:
         return value
-    if isinstance(value, str):
-        return a_text(value)
-    if isinstance(value, list) and depth < 5:
-        return tuple(a_value(item, depth + 1) for item in a_list(value))
-    raise WireError(f"expected a plain value, got {type(value).__name__}")
-
-
-def a_count(value: object) -> int:
-    """A whole number that is not negative."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST_NUMBER:
-        raise WireError(f"expected a count, got {str(value)[:50]}")
-    return value
-
-
-def a_text(value: object) -> str:
-    """A text that is not too long."""
-    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
-        raise WireError("expected a text")
-    value.encode()  # half of a character is no text: UnicodeEncodeError
-    return value
-
-
-def a_direction(value: object) -> str:
-    """A direction of traffic."""
-    if value not in DIRECTIONS:
-        raise WireError("expected load, store or atomic")
-    return str(value)
-
-
-def a_list(value: object) -> list[Any]:
-    """A list that is not too long."""
-    if not isinstance(value, list) or len(value) > MOST_ENTRIES:
-        raise WireError("expected a list that is not too long")
-    return value
-
-
-def a_row(value: object, count: int) -> list[Any]:
-    """A list with `count` entries."""
-    row = a_list(value)
-    if len(row) != count:
-        raise WireError(f"expected {count} values in a row, got {len(row)}")
-    return row
+    if isinstance(value, str) and len(value) <= LONGEST_TEXT:
+        return value
+    if isinstance(value, list) and len(value) <= MOST_ENTRIES and depth < 5:
+        return tuple(a_value(item, depth + 1) for item in value)
+    raise WireError(f"expected a plain value that is not too long, got {type(value).__name__}")

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from autograder.judge import Check, course_check
+from autograder.judge.judge import Check, course_check
+from autograder.judge.sentences import Fault, size_text
+from autograder.judge.sentences import RunnerLostError as RunnerLostError
 from autograder.sandbox.doubt import WireError
 from autograder.sandbox.wire import (
     MOST_COMPILED,
@@ -21,19 +23,14 @@ from autograder.sandbox.wire import (
     encoded_run,
     largest_result,
 )
-from autograder.sentences import Fault, size_text
-from course.exercise import Case, Exercise
-from course.runner import Ran, Run
-from course.verdict import Verdict
+from course.engine.job import Ran, Run
+from course.spec.exercise import Case, Exercise
+from course.words.verdict import Verdict
 
 _GRACE_SECONDS = 5.0
 #: torch and Triton, from a slow disk.
 _PREPARE_SECONDS = 120.0
 _LONGEST_LINE_BYTES = 1000
-
-
-class RunnerLostError(Exception):
-    """The runner is gone, or says what no runner says. The judge needs another one."""
 
 
 class Connection:
@@ -109,7 +106,7 @@ class Connection:
 
 @dataclass
 class Remote:
-    """A `course.runner.Runner` whose launches are made behind the wall. One for each check.
+    """A `course.engine.job.Runner` whose launches are made behind the wall. One for each check.
 
     A launch that leaves no result leaves `fault`, which is the verdict, whatever the check
     makes of the exception.

@@ -40,8 +40,9 @@ from autograder.sandbox.wire import (
     encoded_fault,
     encoded_ran,
 )
-from course.faults import KernelFault
-from course.runner import Run, Runner, run_case
+from course.engine.faults import KernelFault
+from course.engine.job import Run, Runner
+from course.engine.runner import run_case
 
 _CHUNK_BYTES = 1 << 20
 #: The engine imports what a kernel uses when one uses it, which a fork should not have to.

@@ -24,7 +24,8 @@ import numpy as np
 from autograder.sandbox import seccomp
 from autograder.sandbox.limits import limit, limit_launch
 from autograder.sandbox.walls import Kind
-from course.runner import Run, run_case
+from course.engine.job import Run
+from course.engine.runner import run_case
 
 #: In a launch: where it asks, where it hears the answer.
 ASKING, HEARING = 4, 5
@@ -57,12 +58,12 @@ def prepare() -> None:
 
     Forks of this process then compile in place, and for all targets.
     """
-    if "course.tile.gate" in sys.modules:
+    if "course.engine.triton.gate" in sys.modules:
         return
     import torch
 
     torch.set_num_threads(1)  # a fork has no thread but one
-    from course.tile import compiler, gate
+    from course.engine.triton import compiler, gate
 
     compiler.warm_up()
     gate.work_in_place(_ask, others=True)
@@ -84,7 +85,7 @@ def begin(compiled: Mapping[str, str]) -> dict[str, Any]:
     Returns:
         All that is known already.
     """
-    from course.tile import compiler, gate
+    from course.engine.triton import compiler, gate
 
     compiler.hear_itself()
     gate.remember({key: gate.from_plain(json.loads(text)) for key, text in compiled.items()})
@@ -93,7 +94,7 @@ def begin(compiled: Mapping[str, str]) -> dict[str, Any]:
 
 def found(before: Mapping[str, Any]) -> dict[str, str]:
     """In a launch: what it compiled beside that."""
-    from course.tile import gate
+    from course.engine.triton import gate
 
     return {
         key: json.dumps(gate.plain(one))
@@ -107,7 +108,7 @@ def found(before: Mapping[str, Any]) -> dict[str, str]:
 
 def _ask(ptx: str, target: int) -> Any:
     """In a launch: what `ptxas` says of some PTX."""
-    from course.tile.compiler import AssemblerError, Usage
+    from course.engine.triton.compiler import AssemblerError, Usage
 
     data = memoryview(_QUESTION.pack(target, len(ptx.encode())) + ptx.encode())
     try:
@@ -176,7 +177,7 @@ class Desk:
         return True
 
     def _answer(self, target: int, ptx: bytes, deadline: float) -> dict[str, Any]:
-        from course.tile.compiler import AssemblerError, usage
+        from course.engine.triton.compiler import AssemblerError, usage
 
         if not 70 <= target < 130:
             return {"error": "no such target"}
@@ -189,7 +190,7 @@ class Desk:
 
     def _assembled(self, target: int, ptx: bytes, deadline: float) -> tuple[str, int]:
         """What `ptxas` said, and its exit status."""
-        from course.tile.compiler import ptxas_command
+        from course.engine.triton.compiler import ptxas_command
 
         # By handle: Landlock lets a process open what it holds already, and write nowhere else.
         ends = "/proc/self/fd/"

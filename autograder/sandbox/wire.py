@@ -1,36 +1,38 @@
 """A launch and its result as plain bytes. Nothing here executes anything, and nothing pickles.
 
-A message is the length of its head (4 bytes), its head (JSON), then the arrays' bytes, one
-after the other. The judge knows every array's size before it reads a result, and takes what a
-result says of traffic and faults only where each value is of the kind that it has to be.
+A message is the length of its head (4 bytes), its head (MessagePack), then the arrays' bytes, one
+after the other. What a head may hold, the classes here declare, and msgspec takes nothing else. The
+judge knows every array's size before it reads a result.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple
-from typing import Any
+from dataclasses import astuple, replace
+from typing import Annotated, Any, TypeVar
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct
 
 from autograder.sandbox.doubt import (
+    FEW,
+    MOST_FIELDS,
+    Count,
+    Direction,
+    Text,
     WireError,
-    a_count,
-    a_direction,
-    a_list,
-    a_row,
-    a_text,
     a_value,
     plainly,
 )
-from course.faults import KernelFault, Outcome
-from course.runner import Output, Ran, Run
-from course.tile.wording import TILE
-from course.traffic import SECTOR_BYTES, Site, Traffic
-from course.words import WORDS
+from course.engine.faults import KernelFault, Outcome
+from course.engine.job import Ran, Run
+from course.engine.traffic import Site, Traffic
+from course.plain.sectors import SECTOR_BYTES
+from course.words.sentences import WORDS
+from course.words.triton import TILE
 
 #: A result's head: its sites, and a fault's values.
 LARGEST_HEAD_BYTES = 4 * 2**20
@@ -57,6 +59,114 @@ class EngineFailed(Exception):
     """The engine itself failed on a launch: the text is what it raised."""
 
 
+# ------------------------------------------------------------ what a head may hold
+
+
+class _Array(Struct, tag="array"):
+    """An array that is passed: a view into an allocation of so many bytes, which follow."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    bytes: int
+
+
+class _Scalar(Struct, tag="scalar"):
+    """A number that is passed."""
+
+    name: str
+    dtype: str
+    value: bool | int | float
+
+
+class _Launch(Struct):
+    """A launch: `run` is without its arguments."""
+
+    run: Run
+    arguments: list[_Array | _Scalar]
+    compiled: dict[str, str]
+
+
+class _Site(Struct, array_like=True, forbid_unknown_fields=True):
+    """A `Site`, in its order."""
+
+    array: Text
+    direction: Direction
+    line: Count
+    column: Count
+    requests: Count | None
+    sectors: Count
+    lane_bytes: Count
+    footprint_bytes: Count
+    descriptor: bool
+
+
+class _Traffic(Struct, forbid_unknown_fields=True):
+    """A `Traffic`, by the names of its fields."""
+
+    sites: Annotated[list[_Site], FEW]
+    footprints: Annotated[dict[tuple[Text, Direction], Count], FEW]
+    bank_conflicts: Count
+    bank_conflict_sites: Annotated[dict[tuple[Text, Count], Count], FEW]
+    shared_loads: Count
+    shared_load_sites: Annotated[dict[Count, Count], FEW]
+    divergent_branches: Count
+    divergent_sites: Annotated[dict[Count, Count], FEW]
+    longest_warp: Count
+    lane_work: Count
+    busiest_line: Count
+    shared_bytes: Count
+    launches: Count
+    registers: Count | None
+    spill_bytes: Count | None
+    longest_program: Count
+    program_bytes: Count
+    block_bytes: Count
+    busy_turns: Count
+    idle_turns: Count
+    dram_bytes: Count | None
+
+
+class _Fault(Struct, forbid_unknown_fields=True):
+    """A `KernelFault`. What its fields hold, `a_value` looks at."""
+
+    outcome: Outcome
+    message_id: Text
+    line: Count | None
+    fields: Annotated[dict[Text, Any], Meta(max_length=MOST_FIELDS)]
+
+
+class _Ran(Struct, tag="ran", forbid_unknown_fields=True):
+    """A launch that came to its end. Its arrays follow."""
+
+    traffic: _Traffic
+    elsewhere: _Fault | None
+    compiled: dict[str, str]
+
+
+class _Faulted(Struct, tag="fault", forbid_unknown_fields=True):
+    """A launch that a fault ended."""
+
+    fault: _Fault
+    compiled: dict[str, str]
+
+
+class _Failed(Struct, tag="failed", forbid_unknown_fields=True):
+    """A launch on which the engine failed."""
+
+    text: Text
+
+
+class _OutOfMemory(Struct, tag="memory", forbid_unknown_fields=True):
+    """A launch for which there was not memory enough."""
+
+
+# Made now, and not in each fork.
+_LAUNCHES = msgspec.msgpack.Decoder(_Launch)
+_RESULTS = msgspec.msgpack.Decoder(_Ran | _Faulted | _Failed | _OutOfMemory)
+
 # ------------------------------------------------------------ a launch
 
 
@@ -65,82 +175,45 @@ def encoded_run(run: Run, compiled: Compiled | None = None) -> bytes:
 
     `compiled` is what earlier launches of the same cell found, for this one not to find again.
     """
-    entries: list[dict[str, Any]] = []
+    entries: list[_Array | _Scalar] = []
     buffers: list[bytes] = []
     for name, value in run.arguments.items():
         if isinstance(value, np.ndarray):
             owner = _owner(value)
+            offset = _address(value) - _address(owner) if value.size else 0
             entries.append(
-                {
-                    "name": name,
-                    "dtype": value.dtype.str,
-                    "shape": list(value.shape),
-                    "strides": list(value.strides),
-                    "offset": _address(value) - _address(owner) if value.size else 0,
-                    "bytes": owner.nbytes,
-                }
+                _Array(name, value.dtype.str, value.shape, value.strides, offset, owner.nbytes)
             )
             buffers.append(owner.tobytes("A"))
         else:
             scalar = np.asarray(value)
-            entries.append({"name": name, "dtype": scalar.dtype.str, "value": scalar.item()})
-    head = {
-        "source": run.source,
-        "kernel": run.kernel,
-        "grid": list(map(int, run.grid)),
-        "block": list(map(int, run.block)),
-        "shared_bytes": int(run.shared_bytes),
-        "step_limit": int(run.step_limit),
-        "arguments": entries,
-        "triton": {
-            "dialect": run.dialect,
-            "warps": int(run.warps),
-            "outputs": [[o.name, list(map(int, o.shape)), o.dtype] for o in run.outputs],
-            "unwritten": list(run.unwritten),
-            "cache": run.cache,
-            "graded": run.graded,
-            "binary": run.binary,
-        },
-        "compiled": dict(compiled or {}),
-    }
-    return _message(head, buffers)
+            entries.append(_Scalar(name, scalar.dtype.str, scalar.item()))
+    return _message(_Launch(replace(run, arguments={}), entries, dict(compiled or {})), buffers)
 
 
 def dialect_of(data: bytes) -> str:
     """The dialect of the launch that the judge wrote."""
-    return str(_parts(data, len(data))[0]["triton"]["dialect"])
+    return _parts(data, len(data), _LAUNCHES)[0].run.dialect
 
 
 def compiled_of(data: bytes) -> Compiled:
     """What the launch that the judge wrote brings of the compiler's findings."""
-    return dict(_parts(data, len(data))[0]["compiled"])
+    return _parts(data, len(data), _LAUNCHES)[0].compiled
 
 
 def decoded_run(data: bytes) -> Run:
     """The launch that the judge wrote: it is trusted by the runner, as its only source."""
-    head, rest = _parts(data, len(data))
+    head, rest = _parts(data, len(data), _LAUNCHES)
     arguments: dict[str, Any] = {}
-    for entry in head["arguments"]:
-        dtype = np.dtype(entry["dtype"])
-        if "value" in entry:
-            arguments[entry["name"]] = dtype.type(entry["value"])
+    for entry in head.arguments:
+        dtype = np.dtype(entry.dtype)
+        if isinstance(entry, _Scalar):
+            arguments[entry.name] = dtype.type(entry.value)
             continue
-        owner = np.frombuffer(rest[: entry["bytes"]], np.uint8).copy()
-        rest = rest[entry["bytes"] :]
-        shape, strides = tuple(entry["shape"]), tuple(entry["strides"])
-        arguments[entry["name"]] = np.ndarray(shape, dtype, owner, entry["offset"], strides)
-    triton = head["triton"]
-    outputs = tuple(Output(name, tuple(shape), dtype) for name, shape, dtype in triton["outputs"])
-    return Run(
-        head["source"],
-        head["kernel"],
-        arguments,
-        tuple(head["grid"]),
-        tuple(head["block"]),
-        head["shared_bytes"],
-        head["step_limit"],
-        **{**triton, "outputs": outputs, "unwritten": tuple(triton["unwritten"])},
-    )
+        owner = np.frombuffer(rest[: entry.bytes], np.uint8).copy()
+        rest = rest[entry.bytes :]
+        arguments[entry.name] = np.ndarray(entry.shape, dtype, owner, entry.offset, entry.strides)
+    return replace(head.run, arguments=arguments)
 
 
 def _owner(array: np.ndarray) -> np.ndarray:
@@ -176,39 +249,28 @@ def _size(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
 
 def encoded_ran(ran: Ran, compiled: Compiled | None = None) -> bytes:
     """What a launch left: the elements of each array, the counts, and what it compiled."""
-    traffic = ran.traffic
-    head = {
-        "sites": [astuple(site) for site in traffic.sites],
-        "footprints": [[*pair, count] for pair, count in traffic.footprints.items()],
-        "bank_conflict_sites": [[*k, n] for k, n in traffic.bank_conflict_sites.items()],
-        "divergent_sites": [[line, n] for line, n in traffic.divergent_sites.items()],
-        "counts": [int(getattr(traffic, name)) for name in _COUNTS],
-        "known": [getattr(traffic, name) for name in _KNOWN],
-        "compiled": dict(compiled or {}),
-        "elsewhere": None if ran.elsewhere is None else _plain(ran.elsewhere),
-    }
+    counts = {name: getattr(ran.traffic, name) for name in _Traffic.__struct_fields__}
+    counts["sites"] = [_Site(*astuple(site)) for site in ran.traffic.sites]
+    elsewhere = None if ran.elsewhere is None else _plain(ran.elsewhere)
+    head = _Ran(_Traffic(**counts), elsewhere, dict(compiled or {}))
     return _message(head, [array.tobytes() for array in ran.arrays.values()])
 
 
 def encoded_fault(fault: KernelFault, compiled: Compiled | None = None) -> bytes:
     """What is wrong with a kernel, without the counts until then."""
-    return _message({"compiled": dict(compiled or {}), **_plain(fault)})
+    return _message(_Faulted(_plain(fault), dict(compiled or {})))
 
 
-def _plain(fault: KernelFault) -> dict[str, Any]:
-    return {
-        "fault": fault.outcome.value,
-        "message_id": fault.message_id,
-        "line": fault.line,
-        "fields": {name: plainly(value) for name, value in fault.fields.items()},
-    }
+def _plain(fault: KernelFault) -> _Fault:
+    fields = {name: plainly(value) for name, value in fault.fields.items()}
+    return _Fault(fault.outcome, fault.message_id, fault.line, fields)
 
 
 def encoded_failure(error: BaseException) -> bytes:
     """What the engine raised, which is no fault of the kernel's."""
     if isinstance(error, MemoryError):
-        return _message({"memory": True})
-    return _message({"failed": f"{type(error).__name__}: {error}"[:500]})
+        return _message(_OutOfMemory())
+    return _message(_Failed(plainly(f"{type(error).__name__}: {error}"[:500])))
 
 
 def decoded_result(data: bytes, run: Run) -> Ran:
@@ -220,28 +282,23 @@ def decoded_result(data: bytes, run: Run) -> Ran:
         EngineFailed: where the engine failed.
         WireError: where the bytes are no result of this launch.
     """
-    try:
-        head, rest = _parts(data, LARGEST_HEAD_BYTES)
-        if "fault" in head:
-            raise _fault(head)
-        if "memory" in head:
-            raise MemoryError
-        if "failed" in head:
-            raise EngineFailed(a_text(head["failed"]))
-        arrays = {}
-        for name, dtype, shape in _left(run):
-            size = _size(dtype, shape)
-            if len(rest) < size:
-                raise WireError(f"the array {name} is short of {size - len(rest)} bytes")
-            arrays[name] = _valid(np.frombuffer(rest[:size], dtype).reshape(shape))
-            rest = rest[size:]
-        if len(rest):
-            raise WireError(f"{len(rest)} bytes follow the last array")
-        return Ran(arrays, _traffic(head), _elsewhere(head["elsewhere"]))
-    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        if isinstance(error, WireError):
-            raise
-        raise WireError(f"{type(error).__name__}: {error}"[:200]) from error
+    head, rest = _parts(data, LARGEST_HEAD_BYTES, _RESULTS)
+    if isinstance(head, _Faulted):
+        raise _fault(head.fault)
+    if isinstance(head, _OutOfMemory):
+        raise MemoryError
+    if isinstance(head, _Failed):
+        raise EngineFailed(head.text)
+    arrays = {}
+    for name, dtype, shape in _left(run):
+        size = _size(dtype, shape)
+        if len(rest) < size:
+            raise WireError(f"the array {name} is short of {size - len(rest)} bytes")
+        arrays[name] = _valid(np.frombuffer(rest[:size], dtype).reshape(shape))
+        rest = rest[size:]
+    if len(rest):
+        raise WireError(f"{len(rest)} bytes follow the last array")
+    return Ran(arrays, _traffic(head.traffic), _elsewhere(head.elsewhere))
 
 
 def decoded_compiled(data: bytes) -> Compiled:
@@ -250,28 +307,12 @@ def decoded_compiled(data: bytes) -> Compiled:
     It comes from the launch of a cell, and goes into later launches of the same cell alone.
     """
     try:
-        found = _parts(data, LARGEST_HEAD_BYTES)[0].get("compiled")
-    except (WireError, ValueError, RecursionError):
+        head, _ = _parts(data, LARGEST_HEAD_BYTES, _RESULTS)
+    except WireError:
         return {}
-    if not isinstance(found, dict) or len(found) > MOST_COMPILED:
-        return {}
-    texts = [*found.keys(), *found.values()]
-    if any(not isinstance(text, str) or len(text) > LONGEST_COMPILED for text in texts):
-        return {}
-    return found
-
-
-_COUNTS = (
-    "bank_conflicts",
-    "divergent_branches",
-    "longest_warp",
-    "shared_bytes",
-    "launches",
-    "longest_program",
-    "program_bytes",
-)
-#: Counts that a launch need not know.
-_KNOWN = ("registers", "spill_bytes", "dram_bytes")
+    found = head.compiled if isinstance(head, _Ran | _Faulted) else {}
+    longest = max((len(text) for pair in found.items() for text in pair), default=0)
+    return found if len(found) <= MOST_COMPILED and longest <= LONGEST_COMPILED else {}
 
 
 def _valid(values: np.ndarray) -> np.ndarray:
@@ -281,71 +322,29 @@ def _valid(values: np.ndarray) -> np.ndarray:
     return values.copy()
 
 
-def _traffic(head: Mapping[str, Any]) -> Traffic:
-    sites = [_site(*a_row(row, 9)) for row in a_list(head["sites"])]
-    counts = [a_count(value) for value in a_row(head["counts"], len(_COUNTS))]
-    known = [None if v is None else a_count(v) for v in a_row(head["known"], len(_KNOWN))]
-    footprints = [a_row(row, 3) for row in a_list(head["footprints"])]
-    conflicts = [a_row(row, 3) for row in a_list(head["bank_conflict_sites"])]
-    divergent = [a_row(row, 2) for row in a_list(head["divergent_sites"])]
-    traffic = Traffic(
-        sites=sites,
-        footprints={(a_text(a), a_direction(d)): a_count(n) for a, d, n in footprints},
-        touched={},
-        bank_conflict_sites={(a_text(a), a_count(line)): a_count(n) for a, line, n in conflicts},
-        divergent_sites={a_count(line): a_count(n) for line, n in divergent},
-        registers=known[0],
-        spill_bytes=known[1],
-        dram_bytes=known[2],
-        **dict(zip(_COUNTS, counts, strict=True)),
-    )
+def _traffic(counts: _Traffic) -> Traffic:
+    fields = msgspec.structs.asdict(counts)
+    fields["sites"] = [Site(*msgspec.structs.astuple(site)) for site in counts.sites]
+    traffic = Traffic(**fields)
     for pair, covered in traffic.footprints.items():
         if covered > traffic.sectors(*pair) * SECTOR_BYTES:
             raise WireError(f"more of {pair[0]} is covered than was asked for")
     return traffic
 
 
-def _site(
-    array: object,
-    direction: object,
-    line: object,
-    column: object,
-    requests: object,
-    sectors: object,
-    lane_bytes: object,
-    footprint_bytes: object,
-    descriptor: object,
-) -> Site:
-    if not isinstance(descriptor, bool):
-        raise WireError("expected true or false")
-    return Site(
-        a_text(array),
-        a_direction(direction),
-        a_count(line),
-        a_count(column),
-        None if requests is None else a_count(requests),
-        a_count(sectors),
-        a_count(lane_bytes),
-        a_count(footprint_bytes),
-        descriptor,
-    )
-
-
-def _fault(head: Mapping[str, Any]) -> KernelFault:
-    outcome = Outcome(head["fault"])
-    message_id = a_text(head["message_id"])
+def _fault(sent: _Fault) -> KernelFault:
+    outcome, message_id = sent.outcome, sent.message_id
     possible = outcome in _FAULTS or (outcome in _TILE_FAULTS and message_id in TILE)
     if not possible or message_id not in WORDS:
         raise WireError(f"no launch comes to {outcome.value} {message_id!r}")
-    line = None if head["line"] is None else a_count(head["line"])
-    fields = {a_text(name): a_value(value) for name, value in head["fields"].items()}
-    if {"outcome", "message_id", "line", "self"} & fields.keys() or len(fields) > 100:
+    if {"outcome", "message_id", "line", "self"} & sent.fields.keys():
         raise WireError("a fault's values have names that no fault has")
-    return KernelFault(outcome, message_id, line, **fields)
+    fields = {name: a_value(value) for name, value in sent.fields.items()}
+    return KernelFault(outcome, message_id, sent.line, **fields)
 
 
-def _elsewhere(head: Mapping[str, Any] | None) -> KernelFault | None:
-    fault = None if head is None else _fault(head)
+def _elsewhere(sent: _Fault | None) -> KernelFault | None:
+    fault = None if sent is None else _fault(sent)
     if fault is not None and fault.outcome is not Outcome.DOES_NOT_COMPILE:
         raise WireError(f"no compiler comes to {fault.outcome.value}")
     return fault
@@ -353,9 +352,11 @@ def _elsewhere(head: Mapping[str, Any] | None) -> KernelFault | None:
 
 # ------------------------------------------------------------ both
 
+_Head = TypeVar("_Head")
 
-def _message(head: Mapping[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
-    text = json.dumps(head, default=_number).encode()
+
+def _message(head: Struct, buffers: Sequence[bytes] = ()) -> bytes:
+    text = msgspec.msgpack.encode(head, enc_hook=_number)
     return b"".join([_LENGTH.pack(len(text)), text, *buffers])
 
 
@@ -366,14 +367,16 @@ def _number(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} is no plain value")
 
 
-def _parts(data: bytes, largest_head: int) -> tuple[dict[str, Any], memoryview]:
+def _parts(
+    data: bytes, largest_head: int, heads: msgspec.msgpack.Decoder[_Head]
+) -> tuple[_Head, memoryview]:
     if len(data) < _LENGTH.size:
         raise WireError(f"expected a message, got {len(data)} bytes")
     [length] = _LENGTH.unpack_from(data)
     if length > min(largest_head, len(data) - _LENGTH.size):
         raise WireError(f"its head cannot have {length} bytes")
     view = memoryview(data)[_LENGTH.size :]
-    head = json.loads(bytes(view[:length]))
-    if not isinstance(head, dict):
-        raise WireError("its head is no object")
-    return head, view[length:]
+    try:
+        return heads.decode(view[:length]), view[length:]
+    except (ValueError, TypeError, RecursionError) as error:  # TypeError: a key that is a dict
+        raise WireError(f"{type(error).__name__}: {error}"[:200]) from error

@@ -6,15 +6,20 @@ import os
 import time
 from collections.abc import Sequence
 
-from course.exercise import Case, Exercise
-from course.faults import Outcome
-from course.verdict import Row, Verdict
+from course.engine.faults import Outcome
+from course.spec.exercise import Case, Exercise
+from course.words.verdict import Row, Verdict
 
+#: The worker's descriptor for its answers: the first that it opens.
+CHANNEL = 4
 CHECK = "autograder.tests.fakes:check"
 
 
 def check(exercise: Exercise, source: str, cases: Sequence[Case] | None, seed: int) -> Verdict:
-    """`PASS`, `OUTCOME`, `credit 2.5`, `hang`, `die`, `eat`, `raise`, by the cell's first line."""
+    """What the cell's first line says.
+
+    `PASS`, `OUTCOME`, `credit 2.5`, `hang`, `die`, `eat`, `raise`, `chatter 100`.
+    """
     word, _, rest = source.partition("\n")[0].partition(" ")
     if word == "hang":
         time.sleep(600)
@@ -24,6 +29,8 @@ def check(exercise: Exercise, source: str, cases: Sequence[Case] | None, seed: i
         held = []
         while True:
             held.append(bytearray(b"x") * (32 << 20))
+    if word == "chatter":
+        os.write(CHANNEL, b"x" * int(rest))
     if word == "raise":
         raise RuntimeError(rest)
     if word == "slow":

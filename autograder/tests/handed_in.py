@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import nbformat
 
-from course.exercise import KernelExercise
+from course.spec.exercise import KernelExercise
 
 _JITS = {"cuda.jit": "numba", "triton.jit": "triton"}
 _MAGIC = re.compile(r"^(\s*)[%!].*$", re.MULTILINE)

@@ -23,11 +23,12 @@ import numpy as np
 from numba import cuda
 from numba.cuda.dispatcher import CUDADispatcher
 
-from course.faults import KernelFault, Outcome
-from course.runner import Engine, Ran, Run
-from course.simt.cell import live_function
-from course.simt.launch import launch
-from course.traffic import Traffic
+from course.engine.cell.numba import live_function
+from course.engine.faults import KernelFault, Outcome
+from course.engine.job import Ran, Run
+from course.engine.runner import Engine
+from course.engine.simt.launch import launch
+from course.engine.traffic import Traffic
 
 NAME = "autograder.tests.hostile:Hostile"
 #: The pipe to the process that forked this one.
@@ -80,7 +81,7 @@ class Unadmitted:
         if run.dialect == "numba":
             _walk_all(_executed(run.source), run, *arrays.values())
         elif run.source:
-            from course.tile import cell
+            from course.engine.cell import triton as cell
 
             vars(cell)["_admit"] = lambda _: None
             return Engine()(run)
@@ -228,7 +229,7 @@ def _exit(rest: str) -> str:
 def _assemble(rest: str) -> str:
     """Hands PTX to the runner's assembler, as a Triton launch does."""
     from autograder.sandbox import tiles
-    from course.tile.compiler import AssemblerError
+    from course.engine.triton.compiler import AssemblerError
 
     count, target, text = json.loads(rest)
     said = "nothing"

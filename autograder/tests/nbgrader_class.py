@@ -18,10 +18,10 @@ from nbgrader.coursedir import CourseDirectory
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from autograder import private
-from autograder.exploit import Exploit, grade_id
-from autograder.nbgrader_glue import JudgedAutograde
-from autograder.submissions import clean
+from autograder.grading.names import clean
+from autograder.grading.nbgrader_glue import JudgedAutograde
+from autograder.judge import private
+from autograder.proof.exploit import Exploit, grade_id
 from autograder.tests.exploit_class import (
     ROOT,
     SECRET,
@@ -39,7 +39,7 @@ from autograder.tests.exploit_class import (
     processes,
     settings,
 )
-from course.faults import Outcome
+from course.engine.faults import Outcome
 
 #: Stands in the held-out ranges' source, and in the name of the folder that they lie in.
 HIDDEN = "CANARY-of-the-hidden-ranges-c40e"
@@ -49,15 +49,24 @@ _LARGE, _SIZE, _VALUE = 7919, 919, 701
 _CARRIED_OUT = re.compile(r"\d*919|1839|701|140[23]")
 _RANGES = f"""
 # {HIDDEN}
-from course.draws import uniform as _uniform
+from course.spec.draws import uniform as _uniform
 
 _near = _uniform({_VALUE}.1, {_VALUE}.9)
 """
-#: By lesson, what takes the place of an exercise's own held-out cases.
+#: By lesson, what takes the place of an exercise's own held-out cases: sizes and dtypes that the
+#: exploits tell apart, both.
 _OWN_RANGES = {
-    "threads": ("vector_add", f"N={_LARGE}, draws={{'a': _near, 'b': _near}}"),
-    "hello_triton": ("triton_add", f"N={_LARGE}, draws={{'x': _near, 'y': _near}}"),
-    "attention_backward": ("flash_delta", f"H=1, N={_SIZE}, D=16, draws={{'out': _near}}"),
+    "threads": (
+        "vector_add",
+        f"Draws(N={_SIZE}, draws={{'a': _near, 'b': _near}}),"
+        f"Draws(N={_LARGE}, draws={{'a': _near, 'b': _near}}),",
+    ),
+    "hello_triton": ("triton_add", f"Draws(N={_LARGE}, draws={{'x': _near, 'y': _near}}),"),
+    "attention_backward": (
+        "flash_delta",
+        f"Draws(H=1, N={_SIZE}, D=16, draws={{'out': _near}}),"
+        f"Draws(H=1, N={_SIZE}, D=16, draws={{'out': _near}}, dtypes=HALF_ROWS),",
+    ),
 }
 
 
@@ -171,8 +180,8 @@ def _private_folder(folder: Path, tried: Mapping[Lesson, Sequence[Exploit]]) -> 
         stem = lesson.name.partition("_")[2]
         text = (ROOT / "autograder" / "hidden" / f"{stem}.py").read_text() + _RANGES
         if stem in _OWN_RANGES:
-            name, sizes = _OWN_RANGES[stem]
-            text += f"HIDDEN = HIDDEN | {{{name!r}: (Draws({sizes}),)}}\n"
+            name, ranges = _OWN_RANGES[stem]
+            text += f"HIDDEN = HIDDEN | {{{name!r}: ({ranges})}}\n"
         (folder / "hidden" / f"{stem}.py").write_text(text)
     return folder
 

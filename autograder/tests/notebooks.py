@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from autograder.lessons import lesson_exercises
+from autograder.lessons.catalogue import lesson_exercises
 
 LESSON = "01_threads"
 EXERCISES = [exercise.name for exercise in lesson_exercises("threads")]

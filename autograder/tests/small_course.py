@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from course.exercise import (
+from course.spec.exercise import (
     Array,
     Budget,
     Exercise,
@@ -17,7 +17,7 @@ from course.exercise import (
     Role,
     case,
 )
-from course.launching import Launch
+from course.spec.launching import Launch
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

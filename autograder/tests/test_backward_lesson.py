@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from autograder.build import read_lessons
-from autograder.source import starter
+from autograder.lessons.build import read_lessons
+from autograder.lessons.source import starter
 from autograder.tests.small_course import REPOSITORY
 
 STAGES = ("flash_lse", "flash_delta", "flash_dkdv", "flash_dq")

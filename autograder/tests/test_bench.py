@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder import bench
+from autograder.proof import bench
 from autograder.sandbox import cost
 from autograder.sandbox.limits import processor_seconds
 

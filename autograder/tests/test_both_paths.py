@@ -16,16 +16,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autograder.lessons import lessons
-from autograder.witness import solutions_of, witnesses_of
-from course.check import VISIBLE_SEED
-from course.exercise import Case, KernelExercise
-from course.faults import KernelFault
-from course.runner import Ran, Run
-from course.stages import Stages, case_size
-from course.tile.engine import TileEngine
+from autograder.lessons.catalogue import lessons
+from autograder.proof.witness import solutions_of, witnesses_of
+from course.check.check import VISIBLE_SEED
+from course.check.stages import Stages
+from course.engine.faults import KernelFault
+from course.engine.job import Ran, Run
+from course.engine.tile.engine import TileEngine
+from course.spec.case_size import case_size
+from course.spec.exercise import Case, KernelExercise
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.family]
 #: Cases of up to this many elements: one program at a time, a large one takes minutes.
 MOST_ELEMENTS = 70_000
 #: Of an output's largest element: how far float32 sums of the same products may be apart, whatever
@@ -105,7 +106,7 @@ def outcome(
         (s.array, s.direction, s.line, s.column, s.sectors, s.lane_bytes, s.footprint_bytes)
         for s in ran.traffic.sites
     )
-    return None, dict(ran.arrays), (counts, ran.traffic.longest_program)
+    return None, dict(ran.arrays), (counts, ran.traffic.longest_program, ran.traffic.block_bytes)
 
 
 def one_by_one(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -146,7 +147,7 @@ def differ_by_an_order(got: np.ndarray, want: np.ndarray) -> bool:
 def test_both_paths_of_a_solution_agree(
     exercise: KernelExercise, source: str, label: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("course.tile.products._matmul", one_by_one)
+    monkeypatch.setattr("course.engine.tile.products._matmul", one_by_one)
     same_to_the_bit(exercise, source, with_a_graded_case(exercise), label)
 
 
@@ -154,7 +155,7 @@ def test_both_paths_of_a_solution_agree(
 def test_both_paths_of_a_witness_agree(
     exercise: KernelExercise, source: str, label: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("course.tile.products._matmul", one_by_one)
+    monkeypatch.setattr("course.engine.tile.products._matmul", one_by_one)
     same_to_the_bit(exercise, source, small_cases(exercise), label)
 
 

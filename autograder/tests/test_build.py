@@ -5,13 +5,13 @@ from __future__ import annotations
 import nbformat
 import pytest
 
-from autograder import build as building
-from autograder.build import build, is_as_built, make, read_lessons
-from autograder.percent import SourceError
-from autograder.release import BuildError, register, settings
-from autograder.source import regions, without_spare_stub
+from autograder.lessons import build as building
+from autograder.lessons.build import build, is_as_built, make, read_lessons
+from autograder.lessons.percent import SourceError
+from autograder.lessons.release import BuildError, register, settings
+from autograder.lessons.source import regions, without_spare_stub
 from autograder.tests.small_course import EXERCISES, LESSON, REPOSITORY, small_course
-from course.exercise import NumberExercise
+from course.spec.exercise import NumberExercise
 
 
 @pytest.fixture

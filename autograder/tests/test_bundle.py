@@ -11,16 +11,17 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder import bundle, overlay, private
 from autograder.__main__ import main
-from autograder.build import read_lessons
-from autograder.source import regions
+from autograder.judge import overlay, private
+from autograder.lessons import bundle
+from autograder.lessons.build import read_lessons
+from autograder.lessons.source import regions
 from autograder.tests.handed_in import functions
-from course.check import check_source
-from course.exercise import kernel_exercises
-from course.faults import Outcome
-from course.runner import Engine
-from course.tile.available import has_triton
+from course.check.check import check_source
+from course.engine.faults import Outcome
+from course.engine.runner import Engine
+from course.engine.triton.available import has_triton
+from course.spec.exercise import KernelExercise
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -121,8 +122,8 @@ def tasks():
     return {
         exercise.name: (exercise, lesson.starters[exercise.name], lesson.solutions[exercise.name])
         for lesson in read_lessons(ROOT)
-        for exercise in kernel_exercises(lesson.exercises)
-        if exercise.dialect == "numba" or has_triton()
+        for exercise in lesson.exercises
+        if isinstance(exercise, KernelExercise) and (exercise.dialect == "numba" or has_triton())
     }
 
 
@@ -141,7 +142,7 @@ def test_no_kernel_of_it_passes_an_exercise_under_the_exercise_s_name(made):
         if name.endswith((".py", ".ipynb", ".md", "METADATA"))
         for function in functions(name, text)
     ]
-    assert {"course/tile/canary.py", "notebooks/04_matmul.ipynb"} <= {f.where for f in found}
+    assert {"course/engine/tile/canary.py", "notebooks/04_matmul.ipynb"} <= {f.where for f in found}
     passed = [
         f"{function.node.name} of {function.where} passes {exercise.name}"
         for exercise, starter, _ in tasks().values()
@@ -221,7 +222,7 @@ def test_the_wheel_works_alone_in_a_clean_environment(made, tmp_path):
     code = """
 import numpy as np
 from course import exercises as ex
-from course.check import check_source
+from course.check.check import check_source
 assert len(ex.all_exercises()) > 30
 cell = "from numba import cuda\\n@cuda.jit\\ndef double(x, y):\\n    ..."
 verdict = check_source(ex.double, cell)

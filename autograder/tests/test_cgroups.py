@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autograder.judge.sentences import Fault
 from autograder.sandbox import cgroups, doctor, walls
 from autograder.sandbox.cgroups import MOST_TASKS, ROOM_BYTES, Groups, folder, scopes
 from autograder.sandbox.remote import Remote
 from autograder.sandbox.walls import Kind, Wall
-from autograder.sentences import Fault
-from course.runner import Run
+from course.engine.job import Run
 
 GIB = 2**30
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from autograder.__main__ import main
-from autograder.demo import MARKER, DemoError, _make_room
+from autograder.grading.demo import MARKER, DemoError, _make_room
 
 
 @pytest.mark.slow
@@ -37,8 +37,8 @@ def test_a_demo_empties_no_folder_but_its_own(tmp_path: Path) -> None:
 def test_a_demo_that_cannot_go_on_says_where_and_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from autograder import demo
-    from autograder.build import BuildError
+    from autograder.grading import demo
+    from autograder.lessons.build import BuildError
 
     def refuse(root: Path) -> None:
         raise BuildError("solutions/01_threads.py:7: a slip.")

@@ -16,11 +16,11 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.build import instructor_notebook
-from autograder.exploit import with_sources
-from autograder.lessons import lesson_exercises
+from autograder.lessons.build import instructor_notebook
+from autograder.lessons.catalogue import lesson_exercises
+from autograder.lessons.source import lesson_files, read_lesson
+from autograder.proof.exploit import with_sources
 from autograder.sandbox import walls
-from autograder.source import lesson_files, read_lesson
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +39,7 @@ c.ClearSolutions.code_stub = {{"python": "..."}}
 c.JudgedAutograde.seed = {f"value:{SEED}"!r}
 c.JudgedAutograde.jobs = 1
 sys.path.insert(0, {str(ROOT)!r})
-from autograder.nbgrader_glue import configure
+from autograder.grading.nbgrader_glue import configure
 
 configure(c)
 """
@@ -90,7 +90,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     lesson = read_lesson(path, (EXERCISE,))
     nbformat.write(instructor_notebook(lesson), source)
     log = course.parent / "log.txt"
-    with _started(course, log) as server:
+    with started_server(course, log) as server:
         assert server.api(f"assignment/{LESSON}/assign", {}, "POST")["success"], log.read_text()
         released = json.loads((course / "release" / LESSON / f"{LESSON}.ipynb").read_text())
         right = lesson.solutions[EXERCISE.name]
@@ -109,7 +109,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @contextlib.contextmanager
-def _started(course: Path, log: Path) -> Iterator[Server]:
+def started_server(course: Path, log: Path) -> Iterator[Server]:
     """A server with nothing of the user's own settings, ended afterwards."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autograder.exploit import exploits
-from autograder.judge import course_check, faulted, judge_cell, result
-from autograder.lessons import lesson_exercises
-from autograder.sentences import Fault
-from autograder.submissions import parse
+from autograder.grading.submissions import parse
+from autograder.judge.judge import course_check, faulted, judge_cell, result
+from autograder.judge.sentences import Fault
+from autograder.lessons.catalogue import lesson_exercises
+from autograder.proof.exploit import exploits
 from autograder.tests.notebooks import EXERCISES, cell, notebook
-from course.check import check_source
-from course.exercise import case
-from course.faults import Outcome
+from course.check.check import check_source
+from course.engine.faults import Outcome
+from course.spec.exercise import case
 
 VECTOR_ADD = next(e for e in lesson_exercises("threads") if e.name == "vector_add")
 GRID_MATH = next(e for e in lesson_exercises("threads") if e.name == "grid_math")
@@ -299,13 +299,16 @@ def kernels(draw: st.DrawFn) -> str:
 
 
 SMALL = (case(N=1), case(N=40))
+#: how a check says that Numba takes, or may take, what it does not run
+NOT_RUN = {"numba_compiles", "numba_not_asked", "numba_has", "array_choice", "lock"}
 
 
 def one_cells_verdict(source: str) -> None:
     """A verdict with a reason, in time, and never that the check itself failed."""
     start = time.perf_counter()
     verdict = check_source(VECTOR_ADD, source, SMALL, 3)
-    assert verdict.outcome not in BROKEN, verdict.internal_error
+    assert not verdict.internal_error
+    assert verdict.outcome not in BROKEN or verdict.message_id in NOT_RUN, str(verdict)
     assert 0 <= verdict.credit <= 1
     row = result(VECTOR_ADD, verdict)
     assert len(row["message"]) > 10

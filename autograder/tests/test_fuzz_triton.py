@@ -7,16 +7,18 @@ import string
 import time
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 pytest.importorskip("triton", reason="Triton has no wheel for this system")
 
-from autograder.exploit import FOLDER, exploits
-from autograder.judge import faulted, result
-from autograder.lessons import lesson_exercises
+from autograder.judge.judge import faulted, result
+from autograder.judge.sentences import Fault
+from autograder.lessons.catalogue import lesson_exercises
+from autograder.proof.exploit import FOLDER, exploits
 from autograder.sandbox.doubt import WireError
 from autograder.sandbox.remote import sandboxed
 from autograder.sandbox.wire import (
@@ -27,14 +29,14 @@ from autograder.sandbox.wire import (
     encoded_fault,
     encoded_ran,
 )
-from autograder.sentences import Fault
 from autograder.tests.test_fuzz import BROKEN, LONGEST_SECONDS, effort, indented, values
-from course.check import check_source
-from course.exercise import Case, KernelExercise, case
-from course.faults import KernelFault, Outcome
-from course.runner import Engine, Output, Ran, Run
-from course.tile.wording import TILE
-from course.traffic import Site, Traffic
+from course.check.check import check_source
+from course.engine.faults import KernelFault, Outcome
+from course.engine.job import Output, Ran, Run
+from course.engine.runner import Engine
+from course.engine.traffic import Site, Traffic
+from course.spec.exercise import Case, KernelExercise, case
+from course.words.triton import TILE
 
 _CELLS = {one.name: one.cell or "" for one in exploits(FOLDER / "triton")}
 KERNEL, LAUNCHER = _CELLS["control_honest.right"], _CELLS["control_honest.right_launcher"]
@@ -262,12 +264,17 @@ def replies(draw: st.DrawFn) -> bytes:
     data = bytearray(draw(st.sampled_from(REPLIES)))
     if draw(st.booleans()):
         length = int.from_bytes(data[:4], "big")
-        head = json.loads(data[4 : 4 + length])
+        head = msgspec.msgpack.decode(data[4 : 4 + length])
         for _ in range(draw(st.integers(1, 3))):
-            name = draw(st.sampled_from([*head, "fault", "message_id", "sites", "line", "more"]))
-            head[name] = draw(st.one_of(values, st.sampled_from([o.value for o in Outcome]),
-                                        st.sampled_from(sorted(TILE))))  # fmt: skip
-        text = json.dumps(head).encode()
+            inner = [part for part in head.values() if isinstance(part, dict)]
+            place = draw(st.sampled_from([head, *inner]))
+            name = draw(st.sampled_from([*place, "fault", "message_id", "sites", "line", "more"]))
+            place[name] = draw(st.one_of(values, st.sampled_from([o.value for o in Outcome]),
+                                         st.sampled_from(sorted(TILE))))  # fmt: skip
+        try:
+            text = msgspec.msgpack.encode(head)
+        except (UnicodeEncodeError, OverflowError):  # half a character, a number of 65 bits
+            reject()
         return len(text).to_bytes(4, "big") + text + bytes(data[4 + length :])
     for _ in range(draw(st.integers(0, 5))):
         place = draw(st.integers(0, max(len(data) - 1, 0)))

@@ -2,38 +2,55 @@
 
 import argparse
 import csv
-import errno
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from autograder import grade, pool, store
-from autograder.judge import Graded, credited, faulted, judge_cell, seed_id, verdict_key
-from autograder.lessons import lesson_exercises
-from autograder.sentences import Fault
-from autograder.store import Store, as_csv, slug
+from autograder.grading import grade, judging, seeds, store
+from autograder.grading.ledger import Entry as LedgerEntry
+from autograder.grading.ledger import Ledger
+from autograder.grading.names import slug
+from autograder.grading.store import Store, as_csv
+from autograder.judge import pool
+from autograder.judge.judge import (
+    LARGEST_PANEL,
+    Graded,
+    credited,
+    faulted,
+    judge_cell,
+    result,
+    seed_id,
+    verdict_key,
+)
+from autograder.judge.sentences import Fault
+from autograder.lessons.catalogue import lesson_exercises
 from autograder.tests import fakes
 from autograder.tests.notebooks import EXERCISES, LESSON, cell, notebook, put, solved
-from course.exercise import case
-from course.faults import Outcome
+from autograder.tests.test_submissions import deep
+from course.engine.faults import Outcome
+from course.spec.exercise import case
+from course.words.verdict import Entry, Row, SourceLine, Verdict
 
-REPOSITORY = Path(grade.__file__).parent.parent
+REPOSITORY = Path(grade.__file__).parents[2]
 FIRST, SECOND, THIRD = EXERCISES[:3]
 
 
 @pytest.fixture(autouse=True)
 def steady_course(monkeypatch: pytest.MonkeyPatch) -> None:
     """The course's files may change while the tests run; a key must not."""
-    monkeypatch.setattr("autograder.judge.course_version", lambda: "steady")
+    monkeypatch.setattr("autograder.judge.judge.course_version", lambda: "steady")
+    monkeypatch.setattr("autograder.judge.judge.lesson_version", lambda stem: "steady")
 
 
 def arguments(*words: object) -> argparse.Namespace:
@@ -79,6 +96,8 @@ def test_a_row_says_who_what_and_what_came_of_it(tmp_path: Path) -> None:
         "message_id": "fake",
         "line": None,
         "case": "",
+        "late": False,
+        "handed_in": "",
     }
     assert rows(tmp_path / "out")["vega", SECOND]["points"] > 0  # type: ignore[operator]
     lines = (tmp_path / "out/verdicts.jsonl").read_text().splitlines()
@@ -171,7 +190,7 @@ def test_nothing_in_a_notebook_is_executed(tmp_path: Path) -> None:
     trapped = [cell(trap, name) for name in EXERCISES]
     put(tmp_path / "in/vega_01_threads.ipynb", notebook([cell(trap), *trapped, cell(trap)]))
     args = arguments(tmp_path / "in", "--out", tmp_path / "out")
-    args.check = "autograder.judge:course_check"
+    args.check = "autograder.judge.judge:course_check"
     assert grade.main(args) == grade.DONE
     assert not (tmp_path / "ran").exists()
     assert {row["points"] for row in rows(tmp_path / "out").values()} == {0}
@@ -249,11 +268,12 @@ def test_where_the_judge_failed_is_named_and_no_success(
 def start(*words: object) -> subprocess.Popen[str]:
     """A run in a process of its own, with the fake check."""
     program = (
-        "import signal, sys, argparse, autograder.judge as judge\n"
+        "import signal, sys, argparse, autograder.judge.judge as judge\n"
         # what a shell starts in its background ignores Ctrl-C, and so would this
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "judge.course_version = lambda: 'steady'\n"
-        "from autograder import grade\n"
+        "judge.lesson_version = lambda stem: 'steady'\n"
+        "from autograder.grading import grade\n"
         "parser = argparse.ArgumentParser(); grade.add_arguments(parser)\n"
         f"args = parser.parse_args(sys.argv[1:]); args.check = {fakes.CHECK!r}\n"
         "sys.exit(grade.main(args))"
@@ -274,13 +294,14 @@ def slow_class(root: Path, students: int = 6) -> int:
     return students * len(EXERCISES)
 
 
-def verdict_files(out: Path) -> list[Path]:
-    return list(out.glob("verdicts/*/*/*.json"))
+def entered(out: Path) -> dict[int, LedgerEntry]:
+    """{number: row} of the ledger, as another process finds it while runs write to it."""
+    return {e.id: e for e in Ledger(out).latest()} if (out / "ledger.db").exists() else {}
 
 
 def wait_for(count: int, out: Path) -> None:
     deadline = time.monotonic() + 60
-    while len(verdict_files(out)) < count:
+    while len(entered(out)) < count:
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
@@ -290,7 +311,7 @@ def workers() -> set[int]:
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             command = path.read_bytes()
-            if b"autograder.worker\0" in command and fakes.CHECK.encode() in command:
+            if b"autograder.judge.worker\0" in command and fakes.CHECK.encode() in command:
                 found.add(int(path.parent.name))
         except OSError:
             continue
@@ -304,15 +325,17 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     wait_for(5, tmp_path / "out")
     os.kill(killed.pid, signal.SIGKILL)
     killed.wait()
-    half = {path: path.read_bytes() for path in verdict_files(tmp_path / "out")}
+    half = entered(tmp_path / "out")
     assert 5 <= len(half) < count
-    assert all(json.loads(data)["outcome"] == "PASS" for data in half.values())
+    assert all(entry.graded.outcome == "PASS" for entry in half.values() if entry.graded)
     said, _ = start(*command).communicate(timeout=120)
     judged = count - len(half)
     assert f"{count} verdicts ({judged} judged, {len(half)} known from before)" in said
     assert len(rows(tmp_path / "out")) == count
-    assert all(path.read_bytes() == data for path, data in half.items())
-    assert not list((tmp_path / "out").rglob("*.tmp")) or len(half) < count
+    whole = entered(tmp_path / "out")
+    assert len(whole) == count
+    assert {number: whole[number] for number in half} == half
+    assert not list((tmp_path / "out").rglob("*.tmp"))
 
 
 def test_no_judge_outlives_a_killed_run(tmp_path: Path) -> None:
@@ -351,6 +374,9 @@ def test_two_runs_side_by_side_leave_one_verdict_each(tmp_path: Path) -> None:
     found = rows(tmp_path / "out")
     assert len(found) == count
     assert {row["outcome"] for row in found.values()} == {"PASS"}
+    assert len(entered(tmp_path / "out")) == count
+    judged = [int(re.search(r"(\d+) judged", one)[1]) for one in said]  # type: ignore[index]
+    assert sum(judged) == count, "nothing is judged twice"
     assert not list((tmp_path / "out").rglob("*.tmp"))
 
 
@@ -369,19 +395,25 @@ def test_a_full_disk_is_a_sentence_and_what_was_written_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     put(tmp_path / "in/vega_01_threads.ipynb", solved())
-    before = store.write
-    written: list[Path] = []
+    before = Ledger.append
+    written: list[str] = []
 
-    def full(path: Path, data: bytes) -> None:
-        if len(written) == 2:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        before(path, data)
-        written.append(path)
+    def full(ledger: Ledger, graded: Graded, *versions: str) -> None:
+        if len(written) == 2:  # a page more than there are: what SQLite does on a full disk
+            with ledger._engine.begin() as connection:
+                pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+                connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+            graded = replace(graded, panel="x" * 10**6)
+        before(ledger, graded, *versions)
+        written.append(graded.exercise)
 
-    monkeypatch.setattr(store, "write", full)
+    monkeypatch.setattr(Ledger, "append", full)
     assert run(tmp_path / "in", "--out", tmp_path / "out") == grade.CANNOT
-    assert "No space left on device" in capsys.readouterr().err
-    assert sorted(verdict_files(tmp_path / "out")) == sorted(written)
+    said = capsys.readouterr().err
+    assert "database or disk is full" in said
+    assert "Make room" in said
+    kept = [e.graded.exercise for e in entered(tmp_path / "out").values() if e.graded]
+    assert sorted(kept) == sorted(written)
 
 
 def test_nothing_to_grade_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -405,8 +437,8 @@ def test_a_path_that_leads_nowhere_does_not_stop_the_others(
     "text", ["", "no/such/file", "seed.txt", "prive", "a" * 300, "~nobody-of-this-name/seed"]
 )
 def test_a_seed_that_is_not_there_is_no_seed(text: str) -> None:
-    with pytest.raises(grade.UsageError, match=re.escape(repr(text))):
-        grade.read_seed(text)
+    with pytest.raises(seeds.UsageError, match=re.escape(repr(text))):
+        seeds.read_seed(text)
 
 
 def test_a_misspelt_seed_grades_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -420,9 +452,9 @@ def test_a_misspelt_seed_grades_nothing(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_seed_is_what_a_file_holds_or_what_stands_behind_the_word(tmp_path: Path) -> None:
     file = put(tmp_path / "mine.txt", b"secret\n")
     file.chmod(0o600)
-    assert grade.read_seed(str(file)) == grade.read_seed("value:secret") == b"secret"
-    assert grade.chosen_folder(str(file)) is None
-    assert grade.chosen_folder("value:" + "a" * 300) is None
+    assert seeds.read_seed(str(file)) == seeds.read_seed("value:secret") == b"secret"
+    assert seeds.chosen_folder(str(file)) is None
+    assert seeds.chosen_folder("value:" + "a" * 300) is None
 
 
 @pytest.mark.parametrize(
@@ -441,21 +473,21 @@ def test_a_file_that_holds_no_secret_is_no_seed(
 ) -> None:
     file = put(tmp_path / "mine", content)
     file.chmod(mode)
-    with pytest.raises(grade.UsageError, match=words):
-        grade.read_seed(str(file))
+    with pytest.raises(seeds.UsageError, match=words):
+        seeds.read_seed(str(file))
 
 
 def test_nobody_is_told_to_change_a_device() -> None:
-    with pytest.raises(grade.UsageError) as error:
-        grade.read_seed(os.devnull)
+    with pytest.raises(seeds.UsageError) as error:
+        seeds.read_seed(os.devnull)
     assert "holds no seed" in str(error.value)
     assert "chmod" not in str(error.value)
 
 
 @pytest.mark.parametrize("text", ["value:", "value: "])
 def test_an_empty_value_is_no_seed(text: str) -> None:
-    with pytest.raises(grade.UsageError, match="no text stands behind the colon"):
-        grade.read_seed(text)
+    with pytest.raises(seeds.UsageError, match="no text stands behind the colon"):
+        seeds.read_seed(text)
 
 
 def test_a_folder_makes_its_own_seed_once_for_its_owner_only(tmp_path: Path) -> None:
@@ -494,7 +526,7 @@ def test_hidden_cases_count_only_where_the_visible_ones_are_right(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     exercise = lesson_exercises("threads")[1]
-    monkeypatch.setattr("autograder.judge.hidden_cases", lambda *_: (case(True, N=128),))
+    monkeypatch.setattr("autograder.judge.judge.hidden_cases", lambda *_: (case(True, N=128),))
     said = {
         source: judge_cell(exercise, source, b"s", fakes.check).outcome
         for source in ("PASS", "RACE", "hidden")
@@ -504,7 +536,7 @@ def test_hidden_cases_count_only_where_the_visible_ones_are_right(
 
 def test_hidden_sizes_stay_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     exercise = lesson_exercises("threads")[1]
-    monkeypatch.setattr("autograder.judge.hidden_cases", lambda *_: (case(True, N=128),))
+    monkeypatch.setattr("autograder.judge.judge.hidden_cases", lambda *_: (case(True, N=128),))
     assert judge_cell(exercise, "hidden", b"s", fakes.check).case_label == "held out"
 
 
@@ -552,12 +584,12 @@ def test_a_judge_that_cannot_start_says_why(
 
 
 def test_many_verdicts_are_a_row_a_student(capsys: pytest.CaptureFixture[str]) -> None:
-    from autograder.table import MOST_ROWS, show
+    from autograder.grading.table import MOST_ROWS, show
 
     names = [f"s{number:03}" for number in range(MOST_ROWS)]
     passed = [Graded(name, LESSON, FIRST, "PASS", 1, 1) for name in names]
     failed = [Graded(name, LESSON, SECOND, "RACE", 0, 1) for name in names]
-    show(sorted(passed + failed, key=store.order))
+    show(store.ordered(passed + failed))
     said = capsys.readouterr().out
     assert "1 ✓ PASS" in said
     assert f"✗ RACE {SECOND}" in said
@@ -567,7 +599,7 @@ def test_many_verdicts_are_a_row_a_student(capsys: pytest.CaptureFixture[str]) -
 def test_a_few_verdicts_are_a_row_each_with_traffic_and_words(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from autograder.table import show
+    from autograder.grading.table import show
 
     show([Graded("vega", LESSON, FIRST, "RACE", 0, 4, 3200, 1600, 800, "Two \x1b[31mthreads.")])
     said = capsys.readouterr().out
@@ -580,7 +612,7 @@ def test_a_narrow_terminal_loses_columns_from_the_right(
 ) -> None:
     from rich.console import Console
 
-    from autograder.table import show
+    from autograder.grading.table import show
 
     show([Graded("vega", LESSON, FIRST, "RACE", 0, 4, 3200, 1600, 800)], Console(width=50))
     said = capsys.readouterr().out
@@ -591,3 +623,174 @@ def test_a_narrow_terminal_loses_columns_from_the_right(
 
 def test_the_limits_have_the_stated_defaults() -> None:
     assert pool.Limits() == pool.Limits(60.0, 2 * 2**30)
+
+
+# ------------------------------------------------------------------ whose it is
+
+
+def claimed_twice(folder: Path, first: str = "WRONG_ANSWER", second: str = "PASS") -> None:
+    put(folder / "vega_01_threads.ipynb", solved(first))
+    put(folder / "01_threads_Vega (1).ipynb", solved(second))
+    put(folder / "rigel_01_threads.ipynb", solved())
+
+
+def test_what_several_files_claim_is_held_with_the_command_that_settles_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    claimed_twice(tmp_path / "in")
+    out = tmp_path / "out"
+    assert run(tmp_path / "in", "--out", out) == grade.NOT_ALL
+    said = capsys.readouterr().err
+    assert outcomes(out, "rigel") == ["PASS"] * len(EXERCISES)
+    for name in ("vega", "Vega"):
+        assert {rows(out)[name, e]["message_id"] for e in EXERCISES} == {"same_name"}
+        assert {rows(out)[name, e]["points"] for e in EXERCISES} == {0}
+    [line] = [line for line in said.splitlines() if "to be vega's 01_threads" in line]
+    assert "vega_01_threads.ipynb" in line
+    assert "01_threads_Vega (1).ipynb" in line
+    words = shlex.split(line.partition("python -m autograder grade ")[2].partition(" (or ")[0])
+    run(*words)
+    assert set(outcomes(out, "vega")) in ({"WRONG_ANSWER"}, {"PASS"})
+    again = outcomes(out, "vega")
+    run(tmp_path / "in", "--out", out)
+    assert outcomes(out, "vega") == again, "what a person settled stays"
+
+
+def test_no_earlier_grade_is_lost_to_a_file_of_anothers(tmp_path: Path) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    out = tmp_path / "out"
+    run(tmp_path / "in", "--out", out)
+    put(tmp_path / "in/vega-01_threads.ipynb", solved("WRONG_ANSWER"))
+    for more in ([], ["--regrade"]):
+        assert run(tmp_path / "in", "--out", out, *more) == grade.NOT_ALL
+        assert outcomes(out, "vega") == ["PASS"] * len(EXERCISES)
+
+
+def test_no_gradebook_has_what_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[Graded] = []
+    monkeypatch.setattr(
+        "autograder.grading.gradebook.write_scores", lambda url, rows: written.extend(rows) or []
+    )
+    claimed_twice(tmp_path / "in")
+    run(tmp_path / "in", "--out", tmp_path / "out", "--gradebook", "sqlite:///x.db")
+    assert {row.student for row in written} == {"rigel"}
+
+
+def test_with_a_roster_others_are_held_and_who_is_missing_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    roster = put(tmp_path / "roster.csv", b"student\nvega\ndeneb\n")
+    put(tmp_path / "in/Vega_01_threads.ipynb", solved())
+    put(tmp_path / "in/mallory_01_threads.ipynb", solved())
+    out = tmp_path / "out"
+    assert run(tmp_path / "in", "--out", out, "--roster", roster) == grade.NOT_ALL
+    assert {student for student, _ in rows(out)} == {"vega"}
+    said = capsys.readouterr().err
+    assert "no such students: mallory" in said
+    assert "without a submission here: deneb" in said
+
+
+def test_a_zip_of_an_lms_is_graded_with_its_late_marks_and_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as packed:
+        for name, says in (
+            ("doejane_LATE_12345_67890_01_threads-1.ipynb", "PASS"),
+            ("doejane_12345_66000_01_threads.ipynb", "WRONG_ANSWER"),
+            ("roejohn_222_67891_01_threads.ipynb", "RACE"),
+        ):
+            packed.writestr(name, json.dumps(solved(says)))
+        packed.writestr("itomax_333_67892_notes.txt", "no notebook")
+    out = tmp_path / "out"
+    assert run(tmp_path / "all.zip", "--out", out) == grade.DONE
+    assert "the last one counts: doejane-12345 (01_threads)." in capsys.readouterr().err
+    assert outcomes(out, "doejane-12345") == ["PASS"] * len(EXERCISES)
+    assert outcomes(out, "roejohn-222") == ["RACE"] * len(EXERCISES)
+    assert rows(out)["itomax-333", ""]["message_id"] == "other_file"
+    assert {student for (student, _), row in rows(out).items() if row["late"]} == {"doejane-12345"}
+    assert run(tmp_path / "all.zip", "--out", out) == grade.DONE
+    assert "(0 judged, " in capsys.readouterr().out
+
+
+def test_a_zip_that_is_none_does_not_stop_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    broken = put(tmp_path / "all.zip", b"no zip")
+    assert run(broken, tmp_path / "in", "--out", tmp_path / "out") == grade.NOT_ALL
+    assert "is no zip that can be read" in capsys.readouterr().err
+    assert outcomes(tmp_path / "out", "vega") == ["PASS"] * len(EXERCISES)
+
+
+def test_a_bad_roster_grades_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    roster = put(tmp_path / "roster.csv", b"student;name\nvega;Vega\n")
+    said = run(tmp_path / "in", "--out", tmp_path / "out", "--roster", roster)
+    assert said == grade.CANNOT
+    assert "semicolons between its columns" in capsys.readouterr().err
+
+
+def test_a_folder_without_end_is_its_students_verdict_once_and_for_all(tmp_path: Path) -> None:
+    put(tmp_path / "in/vega/01_threads.ipynb", solved())
+    put(tmp_path / "in/mallory/01_threads.ipynb", solved())
+    deep(tmp_path / "in/mallory/d", 1200)
+    try:
+        for judged in (2 * len(EXERCISES), 0):
+            begun = judging.Run()
+            with pool.Pool(b"seed", check=fakes.CHECK, trust=True) as workers:
+                kept = Store(tmp_path / "out")
+                list(grade.grade([tmp_path / "in"], kept, workers, begun))
+            assert begun.judged == judged
+            judging.summarise(kept, "shown")
+            assert outcomes(tmp_path / "out", "vega") == ["PASS"] * len(EXERCISES)
+            assert outcomes(tmp_path / "out", "mallory") == ["REJECTED"] * len(EXERCISES)
+    finally:
+        subprocess.run(["rm", "-rf", tmp_path / "in/mallory"], check=True)
+
+
+# ------------------------------------------------------------------ how large a verdict can be
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        Verdict(Outcome.REJECTED, FIRST, "x" * 10**6, "no_such_name"),
+        Verdict(Outcome.PASS, FIRST, "x", "x", next_steps=("y" * 10**6,)),
+        Verdict(Outcome.PASS, FIRST, "x", "x", rows=(Row("a", "load", 1, 1.0, 1),) * 10**4),
+        Verdict(
+            Outcome.WRONG_ANSWER,
+            FIRST,
+            "x",
+            "x",
+            entries=tuple(Entry(str(n), "q", "<" * 1000, False, "<" * 1000) for n in range(1000)),
+        ),
+        Verdict(
+            Outcome.WRONG_ANSWER,
+            FIRST,
+            "x",
+            "x",
+            lines=tuple(SourceLine(n, "<" * 200, (), True) for n in range(10_000)),
+        ),
+    ],
+)
+def test_a_verdict_has_a_size_whatever_a_cell_is_made_of(verdict: Verdict) -> None:
+    row = result(lesson_exercises("threads")[0], verdict)
+    assert len(json.dumps(row)) < 4 * LARGEST_PANEL < pool.LARGEST_FRAME_BYTES
+    assert row["outcome"] == verdict.outcome.value
+    assert "<script" not in row["panel"]
+    assert row["panel"].count("<div") == row["panel"].count("</div>")
+
+
+def test_a_judge_that_says_too_much_is_a_verdict_that_stays(tmp_path: Path) -> None:
+    file = put(tmp_path / "in/vega/01_threads.ipynb", solved({FIRST: f"chatter {10**7}"}))
+    put(tmp_path / "in/rigel/01_threads.ipynb", solved())
+    for judged in (2 * len(EXERCISES), 0):
+        begun = judging.Run()
+        with pool.Pool(b"seed", check=fakes.CHECK, trust=True) as workers:
+            kept = Store(tmp_path / "out")
+            list(grade.grade([file.parents[1]], kept, workers, begun))
+        assert begun.judged == judged
+    judging.summarise(kept, "shown")
+    assert rows(tmp_path / "out")["vega", FIRST]["message_id"] == "verdict_too_large"
+    assert outcomes(tmp_path / "out", "vega")[1:] == ["PASS"] * (len(EXERCISES) - 1)
+    assert outcomes(tmp_path / "out", "rigel") == ["PASS"] * len(EXERCISES)

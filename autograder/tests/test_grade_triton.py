@@ -14,13 +14,14 @@ import pytest
 
 pytest.importorskip("triton", reason="Triton has no wheel for this system")
 
-from autograder import grade
-from autograder.exploit import FOLDER, exploits
-from autograder.lessons import lesson_exercises
+from autograder.grading import grade
+from autograder.grading.ledger import Entry, Ledger
+from autograder.lessons.catalogue import lesson_exercises
+from autograder.proof.exploit import FOLDER, exploits
+from autograder.proof.witness import witnesses_of
 from autograder.tests.notebooks import cell, notebook, put
-from autograder.witness import witnesses_of
 
-REPOSITORY = Path(grade.__file__).parent.parent
+REPOSITORY = Path(grade.__file__).parents[2]
 STEM = "hello_triton"
 NAMES = [exercise.name for exercise in lesson_exercises(STEM)]
 HONEST = {w.exercise: w.source for w in reversed(witnesses_of(STEM)) if w.is_honest}
@@ -44,9 +45,10 @@ def handed_in(folder: Path) -> None:
 def start(*words: object) -> subprocess.Popen[str]:
     """The grade command in a process of its own, where the course's files count as unchanged."""
     program = (
-        "import sys, argparse, autograder.judge as judge\n"
+        "import sys, argparse, autograder.judge.judge as judge\n"
         "judge.course_version = lambda: 'steady'\n"
-        "from autograder import grade\n"
+        "judge.lesson_version = lambda stem: 'steady'\n"
+        "from autograder.grading import grade\n"
         "parser = argparse.ArgumentParser(); grade.add_arguments(parser)\n"
         "sys.exit(grade.main(parser.parse_args(sys.argv[1:])))"
     )
@@ -60,8 +62,8 @@ def start(*words: object) -> subprocess.Popen[str]:
     )
 
 
-def verdicts(out: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in out.glob("verdicts/*/*/*.json")}
+def verdicts(out: Path) -> dict[int, Entry]:
+    return {e.id: e for e in Ledger(out).latest()} if (out / "ledger.db").exists() else {}
 
 
 @pytest.mark.slow
@@ -89,4 +91,4 @@ def test_a_killed_run_of_a_triton_lesson_goes_on_where_it_was(
     assert found == EXPECTED
     after = verdicts(tmp_path / "out")
     assert len(after) == len(EXPECTED)
-    assert {path: after[path] for path in half} == half, "none was judged twice"
+    assert {number: after[number] for number in half} == half, "none was judged twice"

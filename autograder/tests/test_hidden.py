@@ -19,11 +19,11 @@ from autograder.hidden import (
     hidden_cases,
     multiples,
 )
-from autograder.lessons import stem_of_notebook
+from autograder.lessons.catalogue import stem_of_notebook
 from course import exercises
-from course.draws import uniform
-from course.exercise import KernelExercise, Scalar
-from course.inputs import drawn
+from course.spec.draws import uniform
+from course.spec.exercise import KernelExercise, Scalar
+from course.spec.inputs import drawn
 
 RANGES = """
 from autograder.hidden import Draws, between, multiples

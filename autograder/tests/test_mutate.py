@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from autograder import mutate
-from autograder.lessons import lessons
-from autograder.mutants import Mutant, mutants_of
-from autograder.mutate import Fate, ListError, Tally, judged, read_reasons
-from autograder.witness import solutions_of
+from autograder.lessons.catalogue import lessons
+from autograder.proof import mutate
+from autograder.proof.mutants import Mutant, mutants_of
+from autograder.proof.mutate import Fate, ListError, Tally, judged, read_reasons
+from autograder.proof.witness import solutions_of
 from course import exercises
-from course.exercise import Exercise
-from course.faults import KernelFault, Outcome
-from course.tile.gate import Resources
+from course.engine.faults import KernelFault, Outcome
+from course.engine.triton.gate import Resources
+from course.spec.exercise import Exercise
 
 SEEDS = ("test 1",)
 RECORD = Path(__file__).resolve().parents[2] / "docs" / "mutation.json"
@@ -199,7 +199,7 @@ def test_a_long_triton_kernel_has_a_limited_number_of_mutants_of_every_rule(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _, some = exercise_and_mutants("attention_backward", "flash_dkdv")
-    monkeypatch.setattr("autograder.mutants.MOST_TRITON", 10_000)
+    monkeypatch.setattr("autograder.proof.mutants.MOST_TRITON", 10_000)
     _, every = exercise_and_mutants("attention_backward", "flash_dkdv")
     assert len(some) == 60 < len(every)
     assert {m.rule for m in some} == {m.rule for m in every}
@@ -213,7 +213,7 @@ def test_the_compiler_sees_only_what_passes_without_it(monkeypatch: pytest.Monke
         compiled.append(kernel)
         raise KernelFault(Outcome.DOES_NOT_COMPILE, "tile_compiler_died", None)
 
-    monkeypatch.setattr("course.tile.gate.compile_for", refuses)
+    monkeypatch.setattr("course.engine.triton.gate.compile_for", refuses)
     launch = "row_dots[triton.cdiv(H * N, ROWS),]({}, delta, H * N, D=D, ROWS=ROWS)"
     right = launch.format("out, dout")
     killed = fate_of(

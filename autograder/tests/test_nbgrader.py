@@ -1,36 +1,56 @@
 """nbgrader's own commands on a class of strangers, with our judge in them."""
 
 import copy
+import csv
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
+from html import unescape
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nbconvert.filters.markdown_mistune import markdown2html_mistune
 from nbgrader.api import Gradebook
+from nbgrader.apps.api import NbGraderAPI
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
-from autograder import grade, overlay, private
-from autograder.autograded import KnownCell, autograded, harmless, unanswered
-from autograder.build import instructor_notebook
-from autograder.gradebook import score, write_scores
-from autograder.judge import Graded
-from autograder.lessons import lesson_exercises
-from autograder.nbgrader_glue import JudgedAutograde, configure
-from autograder.source import lesson_files, read_lesson
-from autograder.store import Store
-from autograder.submissions import Notebook, parse
+from autograder.grading import judging, timestamps
+from autograder.grading.autograded import (
+    LONGEST_SHOWN,
+    MOST_CELLS_SHOWN,
+    MOST_SHOWN,
+    KnownCell,
+    as_text,
+    autograded,
+    unanswered,
+)
+from autograder.grading.export import Export
+from autograder.grading.gradebook import score, write_scores
+from autograder.grading.nbgrader_glue import JudgedAutograde, _plain_files, configure
+from autograder.grading.store import Store
+from autograder.grading.submissions import Notebook, parse
+from autograder.judge import overlay, private
+from autograder.judge.judge import Graded
+from autograder.lessons.build import instructor_notebook
+from autograder.lessons.catalogue import lesson_exercises
+from autograder.lessons.source import lesson_files, read_lesson
+from autograder.tests.test_submissions import deep
 
-ROOT = Path(grade.__file__).parent.parent
+ROOT = Path(judging.__file__).parents[2]
 LESSON = "01_threads"
 EXERCISES = lesson_exercises("threads")
 POINTS = {exercise.name: float(exercise.points) for exercise in EXERCISES}
@@ -263,9 +283,12 @@ def test_no_script_reaches_a_graders_browser(course: Course, student: str) -> No
             assert SCRIPT not in cell.source
         for output in cell.get("outputs", ()):
             assert "<script" not in output["data"]["text/html"]
-    assert "alert(" in course.feedback(student)
-    assert SCRIPT not in course.feedback(student)
-    assert "javascript:alert" not in course.feedback(student)
+    page = course.feedback(student)
+    assert "alert(" in page
+    assert SCRIPT not in page
+    assert not re.search(r"(href|src|action)=.javascript", page)
+    assert "default-src 'none'" in page.partition("<meta ")[2].partition(">")[0]
+    assert "<script" not in page
 
 
 def test_written_answers_wait_for_a_person_and_empty_ones_do_not(course: Course) -> None:
@@ -340,7 +363,7 @@ def test_where_the_judge_failed_is_graded_again_without_being_told_to(course: Co
 def test_where_the_judge_fails_an_error_is_logged(
     course: Course, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(grade, "JUDGED_AGAIN", frozenset({"not_attempted"}))
+    monkeypatch.setattr(judging, "JUDGED_AGAIN", frozenset({"not_attempted"}))
     monkeypatch.setattr("traitlets.log.get_logger", lambda: logging.getLogger())
     course.autograde("deneb", force=True)
     assert f"The judge failed on {len(POINTS) - 1} answers: deneb vector_add, " in caplog.text
@@ -482,36 +505,74 @@ def test_a_gradebook_without_the_lesson_is_said(course: Course, rows: list[Grade
 # ------------------------------------------------------------------ the notebook made anew
 
 
+class Shown(HTMLParser):
+    """The tags of rendered markdown, the addresses in it, and its text."""
+
+    def __init__(self, markdown: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text = ""
+        self.feed(markdown2html_mistune(markdown))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        assert {name for name, _ in attrs} <= {"class", "style"}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    "text",
     [
-        ("a < b and $a<b$", "a < b and $a< b$"),
-        (SCRIPT, "< script>alert('reached')< /script>"),
-        ("<!-- x -->", "< !-- x -->"),
-        (r"$\href{javascript:x}{y}$", "$href{javascript :x}{y}$"),
-        ("[x](JavaScript:y)", "[x](JavaScript :y)"),
-        ("`i<n` **bold**", "`i< n` **bold**"),
-        ("![x](attachment:a.svg)", "![x](attachment :a.svg)"),
+        "a < b and $a<b$",
+        SCRIPT,
+        "<!-- x -->",
+        r"$\\href{javascript:x}{y}$",
+        "[x](&#106;avascript:y) <https://x.y> https://x.y",
+        "</pre>\n\n# `i<n` **bold**\n\n    code\n\n- [ ] list\n\n| a |\n|---|\n| b |",
+        "![x](attachment:a.svg)\n\n[x]: javascript:y",
+        "\n\n\ttab\n\n",
     ],
 )
-def test_markdown_of_a_student_is_made_harmless(text: str, kept: str) -> None:
-    assert harmless(text) == kept
+def test_markdown_of_a_student_is_rendered_as_the_text_that_it_is(text: str) -> None:
+    shown = Shown(as_text(text))
+    assert shown.tags == ["pre"]
+    assert shown.text.rstrip("\n") == text.rstrip("\n")
 
 
-def test_markdown_that_cannot_be_rendered_is_shown_as_it_was_written(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def stumble(text: str) -> str:
-        raise RecursionError
+@given(st.text(alphabet="ab<>/!?&#;$\\`*_[]()~|:=-'\" \n\t\r\x00\x0b\x85\u2028", max_size=60))
+def test_any_text_is_rendered_as_one_element(text: str) -> None:
+    shown = Shown(as_text(text))
+    assert shown.tags == ["pre"]
+    assert shown.text.split() == _without_control(text).split()
 
-    assert harmless("a ``` b") == "a ``` b"
-    monkeypatch.setattr("autograder.autograded.markdown2html_mistune", stumble)
-    assert harmless("a ``` b") == "``````\na ``` b\n``````"
+
+def _without_control(text: str) -> str:
+    text = text.replace("\r", "\n")
+    return "".join("\ufffd" if c in "\x00\x0b\x85" else c for c in text)
 
 
 def test_endless_markdown_is_cut() -> None:
-    assert len(harmless("x" * 10**6)) < 21_000
-    assert harmless("x" * 10**6).endswith("in the submission]")
+    assert len(as_text("x" * 10**6)) < LONGEST_SHOWN + 1000
+    assert Shown(as_text("x" * 10**6)).text.rstrip().endswith("in the submission]")
+
+
+@pytest.mark.parametrize("kind", ["code", "markdown"])
+@pytest.mark.parametrize("text", ["> " * 10_000, "x" * 200_000, "", "# ours"])
+def test_a_thousand_cells_are_as_many_as_a_page_takes(kind: str, text: str) -> None:
+    cells = [{"cell_type": kind, "metadata": {}, "source": text}] * 3000
+    cells += [{"cell_type": "code", "metadata": {"nbgrader": {"grade_id": "a"}}, "source": "mine"}]
+    content = parse(json.dumps({"nbformat": 4, "cells": cells}).encode())
+    began = time.monotonic()
+    node = autograded(content, [known("a", kind="code")], {}, released=["# ours"])
+    assert time.monotonic() - began < 2
+    *others, own, note = node.cells
+    assert own.source == "mine"
+    assert f"{3000 - len(others)} more cells" in note.source
+    assert len(others) <= MOST_CELLS_SHOWN
+    assert sum(len(unescape(cell.source)) for cell in others) < MOST_SHOWN + 400 * len(others)
+    assert sum(cell.source == "# ours" for cell in others if kind == "markdown") <= 1
 
 
 def known(name: str, **more: Any) -> KnownCell:
@@ -555,7 +616,7 @@ def test_our_own_markdown_keeps_its_html() -> None:
     node = autograded(content, [], {}, released=["<details>ours</details>"])
     assert [c.source for c in node.cells] == [
         "<details>ours</details>",
-        "< details>theirs< /details>",
+        as_text("<details>theirs</details>"),
     ]
 
 
@@ -573,3 +634,88 @@ def test_every_autograded_notebook_is_valid() -> None:
     for make in makers:
         for content in make():
             nbformat.validate(autograded(content, [known("a"), known("b", kind="code")], {}))
+
+
+def test_folders_without_end_cost_their_student_alone(course: Course) -> None:
+    before = course.scores("vega")
+    path = course.put("abyss", course.released())
+    deep(path.parent / "d", 1200)
+    try:
+        course.autograde()
+        assert set(course.scores("abyss").values()) <= {0.0, None}
+        assert "folders within folders" in course.autograded("abyss").cells[0].source
+        assert not (course.root / "autograded/abyss" / LESSON / "d").exists()
+        destination = course.root / "autograded/abyss" / LESSON / f"{LESSON}.ipynb"
+        when = destination.stat().st_mtime_ns
+        course.autograde()
+        assert destination.stat().st_mtime_ns == when, "not judged again"
+    finally:
+        subprocess.run(["rm", "-rf", course.root / "submitted/abyss"], check=True)
+    assert course.scores("vega") == before
+
+
+def test_with_a_roster_nobody_else_is_graded(
+    course: Course, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    course.put("nobody", course.released())
+    roster = tmp_path / "roster.csv"
+    roster.write_text("student\nvega\n")
+    config = course.config()
+    config.JudgedAutograde.roster = str(roster)
+    JudgedAutograde(coursedir=CourseDirectory(config=config), config=config).start()
+    assert "'nobody' is not on the roster" in caplog.text
+    assert not (course.root / "autograded/nobody").exists()
+    roster.write_text("name\nvega\n")
+    with pytest.raises(NbGraderException, match="no such header"):
+        JudgedAutograde(coursedir=CourseDirectory(config=config), config=config).start()
+
+
+def test_names_that_are_no_text_cost_their_student_alone(course: Course) -> None:
+    folder = os.fsdecode(os.fsencode(course.root / "submitted") + b"/\xff\xfe") + f"/{LESSON}"
+    Path(folder).mkdir(parents=True)
+    course.autograde()
+
+
+def test_an_export_is_quoted(course: Course, tmp_path: Path) -> None:
+    with Gradebook(course.db_url) as book:
+        book.update_or_create_student("=1+1;=2")
+        Export(to=str(tmp_path / "grades.csv")).export(book)
+    text = (tmp_path / "grades.csv").read_text()
+    assert "\"'=1+1;'=2\"" in text
+    with (tmp_path / "grades.csv").open(newline="") as file:
+        scores = {row["student_id"]: row["score"] for row in csv.DictReader(file)}
+    assert float(scores["vega"]) == sum(POINTS.values())
+
+
+@pytest.mark.parametrize("kind", ["no time", "1" * 900, "x" * 10**6, "pipe", "link", "folder"])
+def test_a_timestamp_of_a_stranger_stops_nobody(course: Course, kind: str, tmp_path: Path) -> None:
+    timestamps.install()
+    folder = tmp_path / "submitted/vega" / LESSON
+    folder.mkdir(parents=True)
+    place = folder / "timestamp.txt"
+    if kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "link":
+        place.symlink_to("/dev/zero")
+    elif kind == "folder":
+        place.mkdir()
+    else:
+        place.write_text(kind)
+    config = Config()
+    config.CourseDirectory.root = str(tmp_path)
+    directory = CourseDirectory(config=config)
+    assert directory.get_existing_timestamp(str(folder)) is None
+    assert NbGraderAPI(directory).get_submitted_timestamp(LESSON, "vega") is None
+    if kind not in ("pipe", "link", "folder"):
+        place.write_text("2026-01-02 10:00:00 UTC")
+        assert NbGraderAPI(directory).get_submitted_timestamp(LESSON, "vega").year == 2026
+
+
+def test_pages_of_a_student_are_not_copied_to_where_the_formgrader_serves_them(
+    tmp_path: Path,
+) -> None:
+    names = ["a.html", "a.HTM", "a.svg", "a.xhtml", "a.xml", "a.js", "a.mjs", "a.svgz", "a.xht"]
+    for name in (*names, "data.txt", "plot.png", "table.csv", "kernel.cu"):
+        (tmp_path / name).write_text("x")
+    copied = {str(path) for path in _plain_files(tmp_path, [])}
+    assert copied == {"data.txt", "plot.png", "table.csv", "kernel.cu"}

@@ -10,15 +10,15 @@ import sys
 import pytest
 
 from autograder import __main__ as command_line
-from autograder.new import NameRefused, scaffold, with_entry, with_import
-from autograder.percent import blocks
+from autograder.lessons.new import NameRefused, scaffold, with_entry, with_import
+from autograder.lessons.percent import blocks
+from autograder.proof.verify import gaps
+from autograder.proof.witness import witnesses_of
 from autograder.tests.small_course import REPOSITORY, small_course
-from autograder.verify import gaps
-from autograder.witness import read_witnesses
 
 SPEC = '''"""Lesson 01."""
 
-from course.exercise import Array, integers
+from course.spec.exercise import Array, integers
 
 add_one = Array("a", "N", draw=integers(0, 9))
 '''
@@ -48,12 +48,12 @@ def add_one(x, y):
 def root(tmp_path):
     small_course(tmp_path)
     for path, text in (
-        ("course/exercises", SPEC),
-        ("autograder/hidden", HIDDEN),
-        ("autograder/witnesses", WITNESSES),
+        ("course/exercises/small.py", SPEC),
+        ("autograder/hidden/small.py", HIDDEN),
+        ("autograder/proof/witnesses/small.cells", WITNESSES),
     ):
-        (tmp_path / path).mkdir(parents=True)
-        (tmp_path / path / "small.py").write_text(text)
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_text(text)
     return tmp_path
 
 
@@ -69,7 +69,7 @@ def test_an_exercise_in_a_new_lesson_has_four_files(root):
     assert [str(path.relative_to(root)) for path in written] == [
         "course/exercises/norms.py",
         "solutions/06_norms.py",
-        "autograder/witnesses/norms.py",
+        "autograder/proof/witnesses/norms.cells",
         "autograder/hidden/norms.py",
     ]
     assert list(declared(written[0])) == ["row_max"]
@@ -81,24 +81,24 @@ def test_an_exercise_without_a_lesson_joins_the_last_one_that_is_no_primer(root)
 
 
 def test_a_scaffold_is_a_lesson_that_reads_and_witnesses_that_read(root):
-    from autograder.source import read_lesson
+    from autograder.lessons.source import read_lesson
 
-    spec, lesson, witnesses, _ = scaffold(root, "row_max", "06_norms")
+    spec, lesson, *_ = scaffold(root, "row_max", "06_norms")
     read = read_lesson(lesson, tuple(declared(spec).values()))
     assert list(read.starters) == ["row_max"]
-    assert [(w.name, w.outcome.value) for w in read_witnesses(witnesses)] == [
+    assert [(w.name, w.outcome.value) for w in witnesses_of("norms", root)] == [
         ("no_guard", "OUT_OF_BOUNDS"),
         ("early_return", "PASS"),
     ]
 
 
 def test_every_gap_of_a_scaffold_is_named(root):
-    from autograder.source import read_lesson
+    from autograder.lessons.source import read_lesson
 
     spec, path, *_ = scaffold(root, "row_max", "06_norms")
     lesson = read_lesson(path, tuple(declared(spec).values()))
     sentences = list(gaps(root, lesson))
-    text = "".join(file.read_text() for file in (root).rglob("*norms.py"))
+    text = "".join(file.read_text() for file in (root).rglob("*norms.*"))
     assert len(sentences) == text.count("TO WRITE")
     assert "course/exercises/norms.py:8: still to be written: the title." in sentences
     assert any(s.startswith("autograder/hidden/norms.py:") for s in sentences)
@@ -106,7 +106,7 @@ def test_every_gap_of_a_scaffold_is_named(root):
 
 def test_an_exercise_is_added_to_the_lesson_named(root):
     scaffold(root, "row_max", "small")
-    witnesses = read_witnesses(root / "autograder/witnesses/small.py")
+    witnesses = witnesses_of("small", root)
     assert [w.exercise for w in witnesses] == ["add_one", "row_max", "row_max"]
     spec = (root / "course/exercises/small.py").read_text()
     assert spec.startswith(SPEC.replace("Array, integers", "(").partition("(")[0])
@@ -146,11 +146,11 @@ def test_a_first_exercise_needs_the_name_of_its_lesson(tmp_path):
     ],
 )
 def test_a_name_that_cannot_be_is_refused_and_nothing_written(root, name, lesson, words):
-    before = {path: path.read_bytes() for path in root.rglob("*.py")}
+    before = {path: path.read_bytes() for path in root.rglob("*.*")}
     with pytest.raises(NameRefused) as caught:
         scaffold(root, name, lesson)
     assert words in str(caught.value)
-    assert {path: path.read_bytes() for path in root.rglob("*.py")} == before
+    assert {path: path.read_bytes() for path in root.rglob("*.*")} == before
 
 
 def test_a_second_scaffold_of_one_name_is_refused(root, capsys):

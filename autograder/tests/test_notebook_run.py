@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import nbformat
 
-from autograder.notebook_run import run_notebook
+from autograder.lessons.notebook_run import run_notebook
 from autograder.tests.small_course import REPOSITORY
-from course.faults import Outcome
+from course.engine.faults import Outcome
 
 #: A cell that shows `text` as a verdict shows itself.
 SHOW = "class Shown:\n    def __repr__(self):\n        return {text!r}\nShown()"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from autograder.on_gpu import RECORD, cases_of, digest, triton_solutions
+from autograder.proof.on_gpu import RECORD, cases_of, digest, triton_solutions
 
 SOLUTIONS = {exercise.name: (exercise, source) for exercise, source in triton_solutions()}
 
@@ -13,7 +13,7 @@ SOLUTIONS = {exercise.name: (exercise, source) for exercise, source in triton_so
 def test_the_solution_as_it_stands_was_right_on_a_gpu(name: str) -> None:
     exercise, source = SOLUTIONS[name]
     row = json.loads(RECORD.read_text())["exercises"][name]
-    assert row["solution"] == digest(source), "run `python -m autograder.on_gpu` on a GPU again"
+    assert row["solution"] == digest(source), "`python -m autograder.proof.on_gpu` on a GPU"
     errors = row["error_of_tolerance"]
     assert len(errors) >= len(exercise.cases)
     assert {case.label for case in exercise.cases} <= errors.keys()

@@ -8,10 +8,12 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder import hidden, lessons, overlay, private
+from autograder import hidden
 from autograder.__main__ import main
-from autograder.build import make, read_lessons
-from autograder.release import settings
+from autograder.judge import overlay, private
+from autograder.lessons import catalogue as lessons
+from autograder.lessons.build import make, read_lessons
+from autograder.lessons.release import settings
 from autograder.tests.notebooks import cell, notebook, put
 from course import exercises
 

@@ -1,9 +1,11 @@
 """What lessons say about a GPU is what was measured: one number, one place it comes from."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from course import exercises
 from course.figures import measured
 
 SOLUTIONS = Path(__file__).resolve().parents[2] / "solutions"
@@ -49,3 +51,12 @@ def test_each_level_further_away_is_slower_and_delivers_less() -> None:
     assert latencies == sorted(latencies)
     rates = [level.bandwidth_tb_s for level in measured.LEVELS]
     assert rates == sorted(rates, reverse=True)
+
+
+def test_the_headings_of_core_exercises_and_no_others_have_a_star() -> None:
+    starred = {
+        name
+        for lesson in SOLUTIONS.glob("*.py")
+        for name in re.findall(r"^# ### Exercise: `(\w+)`.*★", lesson.read_text(), re.MULTILINE)
+    }
+    assert starred == {e.name for e in exercises.all_exercises().values() if e.core}

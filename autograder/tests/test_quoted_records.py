@@ -45,6 +45,13 @@ def test_lesson_02_quotes_the_record(quote: str) -> None:
     assert quote in prose("02_coalescing")
 
 
+def test_lesson_02_quotes_what_l2_fetches_at_a_time() -> None:
+    counted = recorded("h200_l2")["counted"]
+    read = [f"{counted[size]['dram_read_bytes'] / 1e6:.1f}" for size in ("32", "64", "128")]
+    assert counted["as_found"]["dram_read_bytes"] == pytest.approx(67.1e6, rel=0.001)
+    assert f"DRAM deliver {read[0]}, {read[1]} and {read[2]} MB" in prose("02_coalescing")
+
+
 def test_lesson_02_tells_how_much_longer_a_thread_a_row_took() -> None:
     # counters are read with free clocks: a time moves by some microseconds from run to run
     assert rounded_us("row_sum_thread_large") == pytest.approx(380, rel=0.02)

@@ -9,7 +9,13 @@ from autograder.tests.test_quoted_records import prose
 from course.figures import softmax as pictures
 
 RECORD = (
-    Path(__file__).resolve().parents[2] / "course" / "tests" / "tile" / "hardware" / "h200.json"
+    Path(__file__).resolve().parents[2]
+    / "course"
+    / "tests"
+    / "engine"
+    / "tile"
+    / "hardware"
+    / "h200.json"
 )
 KERNELS = {1: "softmax_one_pass", 2: "softmax_online", 3: "softmax_three_pass"}
 

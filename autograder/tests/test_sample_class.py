@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from autograder import grade, sample_class
-from autograder.grade import Run, judge_all
-from autograder.lessons import lesson_name
-from autograder.pool import Pool
-from autograder.release import release, settings
-from autograder.sample_class import HandedIn
-from autograder.store import Store
-from autograder.submissions import find, without_collisions
-from course.faults import Outcome
+from autograder.grading import grade, sample_class
+from autograder.grading.collect import find, without_collisions
+from autograder.grading.judging import Run, judge_all
+from autograder.grading.sample_class import HandedIn
+from autograder.grading.store import Store
+from autograder.judge.pool import Pool
+from autograder.lessons.catalogue import lesson_name
+from autograder.lessons.release import release, settings
+from course.engine.faults import Outcome
 
-ROOT = Path(grade.__file__).parent.parent
+ROOT = Path(grade.__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +23,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A root with the sample's lessons released, whatever `make build` has left in the other."""
     import nbformat
 
-    from autograder.build import instructor_notebook
-    from autograder.witness import lesson_of
+    from autograder.lessons.build import instructor_notebook
+    from autograder.proof.witness import lesson_of
 
     root = tmp_path_factory.mktemp("built")
     for stem in sample_class.STEMS:

@@ -17,17 +17,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
-from autograder import grade, private
+from autograder.grading import grade, seeds
+from autograder.grading.store import Store
+from autograder.grading.submissions import Submission
 from autograder.hidden import hidden_cases
-from autograder.judge import course_check
-from autograder.lessons import lesson_exercises
-from autograder.pool import ENGINE, Limits, Pool, Task
-from autograder.sandbox import doctor, walls
+from autograder.judge import private
+from autograder.judge.judge import course_check
+from autograder.judge.pool import ENGINE, Limits, Pool, Task
+from autograder.judge.sentences import Fault
+from autograder.lessons.catalogue import lesson_exercises
+from autograder.proof.witness import witnesses_of
+from autograder.sandbox import doctor, walls, wire
 from autograder.sandbox.cost import started
 from autograder.sandbox.limits import LARGEST_FILE_BYTES, TMP_BYTES, resident_bytes
 from autograder.sandbox.remote import Remote, sandboxed
@@ -40,16 +47,13 @@ from autograder.sandbox.wire import (
     encoded_ran,
     encoded_run,
 )
-from autograder.sentences import Fault
-from autograder.store import Store
-from autograder.submissions import Submission
 from autograder.tests import hostile
 from autograder.tests.notebooks import EXERCISES, cell, notebook
-from autograder.witness import witnesses_of
-from course.exercise import KernelExercise
-from course.faults import KernelFault, Outcome
-from course.runner import Ran, Run, run_case
-from course.traffic import Site, Traffic
+from course.engine.faults import KernelFault, Outcome
+from course.engine.job import Ran, Run
+from course.engine.runner import run_case
+from course.engine.traffic import Site, Traffic
+from course.spec.exercise import KernelExercise
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 20.0
@@ -131,7 +135,11 @@ def test_no_file_of_another_folder(runner: Runner, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["autograder/hidden/threads.py", "autograder/witnesses/threads.py", "solutions/01_threads.py"],
+    [
+        "autograder/hidden/threads.py",
+        "autograder/proof/witnesses/threads.cells",
+        "solutions/01_threads.py",
+    ],
 )
 def test_no_solution_and_no_hidden_range(runner: Runner, path: str) -> None:
     assert "refused: " in runner.says(f"read {ROOT / path}")
@@ -148,7 +156,7 @@ def test_no_home(runner: Runner) -> None:
 
 
 def test_the_course_is_there_to_read(runner: Runner) -> None:
-    assert "Outcome" in runner.says(f"read {ROOT / 'course/faults.py'}")
+    assert "Outcome" in runner.says(f"read {ROOT / 'course/engine/faults.py'}")
 
 
 def test_nothing_is_written_but_to_an_own_tmp(runner: Runner, tmp_path: Path) -> None:
@@ -251,6 +259,15 @@ def test_the_watcher_counts_memory_that_no_limit_does(runner: Runner) -> None:
     assert watched() == 0
 
 
+RACE: dict[str, object] = {"outcome": "RACE", "message_id": "tile_race", "line": 1, "fields": {}}
+PASSED = {**RACE, "outcome": "PASS", "message_id": "passed"}
+
+
+def framed(head: object) -> bytes:
+    text = msgspec.msgpack.encode(head)
+    return len(text).to_bytes(4, "big") + text
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -258,9 +275,31 @@ def test_the_watcher_counts_memory_that_no_limit_does(runner: Runner) -> None:
         b"\x00",
         b"\xff\xff\xff\xff" + b"x" * 50,
         b"\x00\x00\x00\x02{}",
-        b"\x00\x00\x00\x02[]" + b"\x00" * 24,
-        b'\x00\x00\x00\x10{"fault": "PASS"}',
-        b'\x00\x00\x00\x0e{"failed": [1]}',
+        *(
+            framed(head)
+            for head in (
+                {},
+                [],
+                {"type": "ran"},
+                {"type": "failed", "text": [1]},
+                {"type": "fault", "fault": PASSED, "compiled": {}},
+                {"type": "fault", "fault": {**RACE, "line": -1}, "compiled": {}},
+                {"type": "fault", "fault": {**RACE, "line": 1.0}, "compiled": {}},
+                {"type": "fault", "fault": {**RACE, "line": 2**63}, "compiled": {}},
+                {"type": "fault", "fault": {**RACE, "more": 1}, "compiled": {}},
+                {"type": "fault", "fault": {**RACE, "fields": {"array": b"x"}}, "compiled": {}},
+                {"type": "fault", "fault": {**RACE, "fields": {"line": 1}}, "compiled": {}},
+                {
+                    "type": "fault",
+                    "fault": {**RACE, "fields": {"array": "x" * 20_001}},
+                    "compiled": {},
+                },
+            )
+        ),
+        # lists and objects that say to have four billion entries, and one nested without end
+        b"\x00\x00\x00\x05\xdd\xff\xff\xff\xff",
+        b"\x00\x00\x00\x05\xdf\xff\xff\xff\xff",
+        b"\x00\x01\x00\x00" + b"\x91" * 2**16,
     ],
 )
 def test_garbage_is_a_verdict(runner: Runner, answer: bytes) -> None:
@@ -378,13 +417,17 @@ def _result() -> bytes:
     traffic = Traffic(
         [Site("x", "load", 3, 4, None, 5, 6, 7, True)],
         {("x", "load"): 64},
-        2,
-        {("tile", 5): 2},
-        3,
-        {8: 3},
-        11,
-        128,
-        1,
+        bank_conflicts=2,
+        bank_conflict_sites={("tile", 5): 2},
+        shared_loads=4,
+        shared_load_sites={6: 4},
+        divergent_branches=3,
+        divergent_sites={8: 3},
+        longest_warp=11,
+        lane_work=300,
+        busiest_line=8,
+        shared_bytes=128,
+        launches=1,
     )
     arrays = {n: v for n, v in run.arguments.items() if isinstance(v, np.ndarray)}
     return encoded_ran(Ran(arrays, traffic))
@@ -397,6 +440,12 @@ def test_a_result_comes_back_as_it_was() -> None:
     assert ran.traffic.divergent_sites == {8: 3}
     assert ran.traffic.longest_warp == 11
     assert ran.arrays["x"].tolist() == _pitched().arguments["x"].tolist()
+
+
+def test_all_that_is_counted_comes_over_the_wire() -> None:
+    counted = {field.name for field in fields(Traffic)} - {"touched"}
+    assert set(wire._Traffic.__struct_fields__) == counted
+    assert wire._Site.__struct_fields__ == tuple(field.name for field in fields(Site))
 
 
 def test_more_covered_than_was_asked_for_is_no_result() -> None:
@@ -425,10 +474,11 @@ def test_a_result_with_any_byte_changed_is_a_result_or_no_result() -> None:
 
 def test_no_launch_can_say_that_it_passed() -> None:
     for outcome in ("PASS", "TOO_MUCH_TRAFFIC", "NOT_MEASURED"):
-        head = json.dumps({"fault": outcome, "message_id": "passed", "line": 1, "fields": {}})
-        data = len(head).to_bytes(4, "big") + head.encode()
-        with pytest.raises(WireError):
-            decoded_result(data, _pitched())
+        fault = {**PASSED, "outcome": outcome}
+        with pytest.raises(WireError, match=f"no launch comes to {outcome}"):
+            decoded_result(framed({"type": "fault", "fault": fault, "compiled": {}}), _pitched())
+    with pytest.raises(KernelFault):
+        decoded_result(framed({"type": "fault", "fault": RACE, "compiled": {}}), _pitched())
 
 
 def test_a_fault_keeps_its_words_over_the_wire(engine: Runner) -> None:
@@ -491,7 +541,7 @@ def test_the_doctor_says_what_grade_will_use(capsys: pytest.CaptureFixture[str])
 def test_the_doctor_says_where_tritons_counts_are_off(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    canary = pytest.importorskip("course.tile.canary")
+    canary = pytest.importorskip("course.engine.tile.canary")
     assert doctor.main(argparse.Namespace()) == 0
     assert "ok  Triton lessons: can be judged" in capsys.readouterr().out
     monkeypatch.setattr(canary, "counts_are_right", lambda: False)
@@ -519,17 +569,17 @@ def test_init_makes_a_seed_for_its_owner_that_grade_finds(
     assert len(seed) == 64
     assert private.main(argparse.Namespace(folder=None)) == 0
     assert private.read(folder) == seed
-    assert grade.chosen_seed(None, Store(tmp_path / "out")) == seed
-    assert grade.chosen_seed(str(folder), Store(tmp_path / "out")) == seed
-    assert grade.chosen_seed(None, Store(tmp_path / "begun")) == before
+    assert seeds.chosen_seed(None, Store(tmp_path / "out")) == seed
+    assert seeds.chosen_seed(str(folder), Store(tmp_path / "out")) == seed
+    assert seeds.chosen_seed(None, Store(tmp_path / "begun")) == before
 
 
 def test_a_seed_that_others_can_read_is_refused(tmp_path: Path) -> None:
     private.make(tmp_path / "mine")
     (tmp_path / "mine/seed").chmod(0o644)
     for place in ("mine", "mine/seed"):
-        with pytest.raises(grade.UsageError, match="chmod 600"):
-            grade.read_seed(str(tmp_path / place))
+        with pytest.raises(seeds.UsageError, match="chmod 600"):
+            seeds.read_seed(str(tmp_path / place))
 
 
 @pytest.mark.parametrize(

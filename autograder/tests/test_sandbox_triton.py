@@ -8,14 +8,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
 pytest.importorskip("triton", reason="Triton has no wheel for this system")
 
-from autograder.judge import course_check
-from autograder.lessons import lesson_exercises
-from autograder.pool import ENGINE, Pool, Task
+from autograder.grading.submissions import Submission
+from autograder.judge.judge import course_check
+from autograder.judge.pool import ENGINE, Pool, Task
+from autograder.lessons.catalogue import lesson_exercises
+from autograder.proof.witness import solutions_of, witnesses_of
 from autograder.sandbox import walls
 from autograder.sandbox.cost import started
 from autograder.sandbox.doubt import WireError
@@ -33,15 +36,14 @@ from autograder.sandbox.wire import (
     encoded_run,
     largest_result,
 )
-from autograder.submissions import Submission
 from autograder.tests import hostile
 from autograder.tests.notebooks import cell, notebook
-from autograder.witness import solutions_of, witnesses_of
-from course.check import check_function, check_source
-from course.exercise import KernelExercise
-from course.faults import KernelFault, Outcome
-from course.runner import Engine, Output, Ran, Run
-from course.traffic import Traffic
+from course.check.check import check_function, check_source
+from course.engine.faults import KernelFault, Outcome
+from course.engine.job import Output, Ran, Run
+from course.engine.runner import Engine
+from course.engine.traffic import Traffic
+from course.spec.exercise import KernelExercise
 
 MEMORY_BYTES = 2 * 2**30
 ROWS, COLUMNS = 6, 500
@@ -106,11 +108,11 @@ def test_a_constant_of_heuristics_is_worked_out_behind_the_wall_as_in_a_notebook
     exercise = next(e for e in lesson_exercises("fusion") if e.name == "quantised_matmul")
     assert isinstance(exercise, KernelExercise)
     solution, heuristics = solutions_of("fusion")[exercise.name], "@triton.heuristics({%s})\n"
-    rows = '"BM": lambda args: max(16, triton.next_power_of_2(args["M"]))'
+    rows = '"BM": lambda args: min(64, max(16, triton.next_power_of_2(args["M"])))'
     for old, new in (
         ("@triton.jit\n", heuristics % rows + "@triton.jit\n"),
-        ("    rows = max(16, triton.next_power_of_2(M))\n", ""),
-        ("M, N, K, rows, BN, BK)", "M, N, K, BN=BN, BK=BK)"),
+        ("    rows = min(64, max(16, triton.next_power_of_2(M)))\n", ""),
+        ("LENGTH, rows, BN, BK)", "LENGTH, BN=BN, BK=BK)"),
     ):
         assert solution.count(old) == 1
         solution = solution.replace(old, new)
@@ -321,7 +323,15 @@ def test_outputs_are_read_by_what_was_asked_for() -> None:
     run = call()
     out = np.arange(ROWS, dtype=np.float32)
     x = run.arguments["x"]
-    traffic = Traffic(registers=40, spill_bytes=0, longest_program=7, dram_bytes=64)
+    traffic = Traffic(
+        registers=40,
+        spill_bytes=0,
+        longest_program=7,
+        block_bytes=96,
+        busy_turns=5,
+        idle_turns=3,
+        dram_bytes=64,
+    )
     data = encoded_ran(Ran({"x": x, "out": out}, traffic), {"key": "{}"})
     ran = decoded_result(data, run)
     assert ran.arrays["out"].tolist() == [0, 1, 2, 3, 4, 5]
@@ -351,8 +361,8 @@ def test_what_another_gpus_compiler_says_comes_with_the_result() -> None:
     map(str, range(201)), "x")])  # fmt: skip
 def test_findings_that_are_none_are_left_out(compiled: object) -> None:
     data = encoded_fault(KernelFault(Outcome.RACE, "tile_race", 1))
-    head = json.loads(data[4:]) | {"compiled": compiled}
-    text = json.dumps(head).encode()
+    head = msgspec.msgpack.decode(data[4:]) | {"compiled": compiled}
+    text = msgspec.msgpack.encode(head)
     assert decoded_compiled(len(text).to_bytes(4, "big") + text) == {}
 
 

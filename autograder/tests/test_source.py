@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from autograder.percent import SourceError
-from autograder.source import Kind, read_lesson, starter
+from autograder.lessons.percent import SourceError
+from autograder.lessons.source import Kind, read_lesson, starter
 from autograder.tests.small_course import ADD_ONE, COUNT_BLOCKS, LESSON, small_course
 
 ALL = (ADD_ONE, COUNT_BLOCKS)

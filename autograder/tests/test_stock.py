@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from autograder import stock
-from autograder.exploit import Exploit
-from autograder.lessons import ROOT
+from autograder.lessons.catalogue import ROOT
+from autograder.proof import stock
+from autograder.proof.exploit import Exploit
 from autograder.sandbox.walls import bubblewrap_works
 
 RECORD = ROOT / "docs" / "stock_nbgrader.json"
@@ -31,7 +31,7 @@ def saying(monkeypatch: pytest.MonkeyPatch, *texts: str) -> list[str]:
 
 def test_every_file_about_one_notebook_is_tried_the_bombs_too() -> None:
     files = {one.name.partition(".")[0] for one in stock.tried()}
-    ours = {path.stem for path in (ROOT / "autograder" / "exploits").glob("*.*")}
+    ours = {path.stem for path in (ROOT / "autograder" / "proof" / "exploits").glob("*.*")}
     assert ours - files == {"README", "numbers", "strange_trees"}
 
 

@@ -3,20 +3,18 @@
 import errno
 import json
 import os
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.sentences import SENTENCES, Fault
-from autograder.submissions import (
-    MOST_CELLS,
-    find,
-    parse,
-    read_bytes,
-    without_collisions,
-)
+from autograder.grading.collect import find, of_student, without_collisions
+from autograder.grading.folders import MOST_ENTRIES, MOST_NOTEBOOKS
+from autograder.grading.submissions import MOST_CELLS, parse, read_bytes
+from autograder.judge.sentences import SENTENCES, Fault
 from autograder.tests.notebooks import LESSON, cell, notebook, put, solved
 
 
@@ -42,6 +40,7 @@ def whose(root: Path, **more: str) -> dict[str, tuple[str, str]]:
         ("04_matmul_vega.ipynb", "vega", "04_matmul"),
         ("01_threads.ipynb", "class", LESSON),
         ("01_threads (2).ipynb", "class", LESSON),
+        ("vega_01_threads (1).ipynb", "vega", LESSON),
     ],
 )
 def test_the_rule_of_names(tmp_path: Path, path: str, student: str, lesson: str) -> None:
@@ -138,6 +137,133 @@ def test_two_files_with_one_name_are_neither_graded_nor_lost(tmp_path: Path) -> 
     [vega] = [s for s in kept if s.student == "vega"]
     assert "01_threads_vega.ipynb" in str(vega.fault)
     assert "vega_01_threads.ipynb" in str(vega.fault)
+
+
+@pytest.mark.parametrize("other", ["Vega", "VEGA", "ｖｅｇａ", "vega.", "vega_"])
+def test_names_that_look_alike_are_held_each(tmp_path: Path, other: str) -> None:
+    put(tmp_path / "01_threads_vega.ipynb", solved())
+    put(tmp_path / f"{other}_01_threads (1).ipynb", solved("WRONG_ANSWER"))
+    put(tmp_path / "rigel_01_threads.ipynb", solved())
+    kept = without_collisions(find([tmp_path]).submissions)
+    held = {s.student for s in kept if s.fault is not None}
+    assert "vega" in held
+    assert len(held) == len(kept) - 1
+    assert all(len(s.rivals) == 2 for s in kept if s.fault is not None)
+
+
+def test_a_file_beside_a_students_folder_does_not_take_its_place(tmp_path: Path) -> None:
+    put(tmp_path / "vega/01_threads.ipynb", solved())
+    put(tmp_path / "01_threads_vega.ipynb", solved("WRONG_ANSWER"))
+    [kept] = without_collisions(find([tmp_path]).submissions)
+    assert kept.student == "vega"
+    assert kept.fault is not None
+
+
+def test_a_copy_beside_the_lessons_own_name_is_left_out(tmp_path: Path) -> None:
+    put(tmp_path / "vega/01_threads.ipynb", solved())
+    put(tmp_path / "vega/01_threads (1).ipynb", solved("WRONG_ANSWER"))
+    [kept] = without_collisions(find([tmp_path]).submissions)
+    assert (kept.path.name, kept.fault) == ("01_threads.ipynb", None)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "mallory/vega_01_threads.ipynb",
+        "mallory/vega/01_threads.ipynb",
+        "mallory/submitted/vega/01_threads/01_threads.ipynb",
+        "mallory/01_threads/vega_01_threads.ipynb",
+        "01_threads/mallory/vega_01_threads.ipynb",
+    ],
+)
+@pytest.mark.parametrize("root", ["class", "submitted"])
+def test_nothing_in_a_students_folder_makes_it_anothers(
+    tmp_path: Path, path: str, root: str
+) -> None:
+    if path.startswith("01"):
+        root = "class"  # below `submitted` stand students, and no lesson
+    put(tmp_path / root / path, solved())
+    put(tmp_path / root / "vega/01_threads.ipynb", solved())
+    found = {s.path: s.student for s in find([tmp_path / root]).submissions}
+    assert found[tmp_path / root / path] == "mallory"
+
+
+def deep(folder: Path, depth: int, name: str = "d") -> None:
+    """Folders within folders, deeper than any path can be written."""
+    folder.mkdir(parents=True)
+    handle = os.open(folder, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir(name, dir_fd=handle)
+        below = os.open(name, os.O_RDONLY, dir_fd=handle)
+        os.close(handle)
+        handle = below
+    os.close(handle)
+
+
+def deep_folders(folder: Path) -> None:
+    deep(folder / "x", 1200)
+
+
+def long_names(folder: Path) -> None:
+    deep(folder / "x", 60, "n" * 255)
+
+
+def many_files(folder: Path) -> None:
+    folder.mkdir()
+    for number in range(MOST_ENTRIES + 1):
+        (folder / f"{number}.txt").touch()
+
+
+def many_notebooks(folder: Path) -> None:
+    for number in range(MOST_NOTEBOOKS + 1):
+        put(folder / f"{number}.ipynb", b"")
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (deep_folders, "folders_too_deep"),
+        (long_names, "folders_too_deep"),
+        (many_files, "too_many_files"),
+        (many_notebooks, "too_many_notebooks"),
+    ],
+)
+def test_a_folder_beyond_the_bounds_is_its_students_verdict_and_nobody_elses(
+    tmp_path: Path, make: Callable[[Path], None], expected: str
+) -> None:
+    put(tmp_path / "vega/01_threads.ipynb", solved())
+    make(tmp_path / "mallory")
+    put(tmp_path / "mallory/01_threads.ipynb", solved())
+    try:
+        found = {s.student: s.fault for s in find([tmp_path]).submissions}
+        [own] = of_student(tmp_path / "mallory", "mallory")
+    finally:
+        subprocess.run(["rm", "-rf", tmp_path / "mallory"], check=True)
+    assert found["vega"] is None
+    for fault in (found["mallory"], own.fault):
+        assert fault is not None
+        assert fault.message_id == expected
+    assert set(found) == {"vega", "mallory"}
+
+
+def test_links_that_lead_in_a_circle_are_not_followed(tmp_path: Path) -> None:
+    put(tmp_path / "vega/01_threads.ipynb", solved())
+    (tmp_path / "vega/again").symlink_to(tmp_path / "vega")
+    for place in (tmp_path / "vega", tmp_path):
+        (place / "a").symlink_to("b")
+        (place / "b").symlink_to("a")
+    assert list(whose(tmp_path)) == ["vega/01_threads.ipynb"]
+
+
+@pytest.mark.parametrize(
+    "name", [b"\xff\xfe", b"a\nb", b"\x1b[2J", b"n" * 255, "\u202eagev".encode(), b" ", b"-rf"]
+)
+def test_an_odd_name_of_a_folder_is_a_name(tmp_path: Path, name: bytes) -> None:
+    put(tmp_path / "vega/01_threads.ipynb", solved())
+    put(Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)) / "01_threads.ipynb", solved())
+    students = {s.student for s in find([tmp_path]).submissions if s.fault is None}
+    assert len(students) == 2
+    assert all(student.isprintable() and student.encode() for student in students)
 
 
 def test_names_that_would_steer_a_terminal_are_made_harmless(tmp_path: Path) -> None:

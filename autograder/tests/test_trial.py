@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from autograder import trial as trials
 from autograder.hidden import Draws, multiples
+from autograder.proof import trial as trials
+from autograder.proof.trial import Entrant, try_exercise
 from autograder.tests.small_course import ADD_ONE, COUNT_BLOCKS
-from autograder.trial import Entrant, try_exercise
-from course.cost import DRAM_BYTES
-from course.exercise import case
-from course.faults import Outcome
-from course.verdict import Extra, Row, Verdict
+from course.check.cost import DRAM_BYTES
+from course.engine.faults import Outcome
+from course.spec.exercise import case
+from course.words.verdict import Extra, Row, Verdict
 
 FORMULA_BYTES = 1000.0
 SEEDS = ("one", "two")
@@ -85,6 +85,13 @@ def test_an_exercise_that_keeps_its_promises_has_no_failures():
     assert trial.waste == pytest.approx(2.0)
 
 
+def test_a_row_too_small_to_matter_is_not_held_to_its_formula():
+    small = replace(costing(7.0, "y")[0], small=True)
+    trial = tried(cells(), honest_1=replace(PASSED, rows=(*PASSED.rows, small)))
+    assert trial.failures == []
+    assert trial.honest == pytest.approx(1.0)
+
+
 def test_a_starter_that_counts_as_attempted_is_a_failure():
     trial = tried(cells(), starter=VERDICTS["wrong"])
     assert trial.failures == [
@@ -105,6 +112,19 @@ def test_a_witness_that_only_the_visible_cases_catch_is_a_failure():
     trial = tried(cells(), stray=(VERDICTS["stray"], PASSED))
     assert trial.failures == [
         "add_one: stray (w.py:4) should get OUT_OF_BOUNDS on the hidden cases of 'one', got PASS: "
+        "A sentence."
+    ]
+
+
+def test_a_witness_that_is_held_out_passes_at_home_and_fails_on_hidden_cases():
+    held_out = cells(wrong={"held_out": True})
+    assert tried(held_out, wrong=(PASSED, VERDICTS["wrong"])).failures == []
+    assert tried(held_out).failures == [
+        "add_one: wrong (w.py:5) should get PASS on the visible cases, got WRONG_ANSWER: "
+        "A sentence."
+    ]
+    assert tried(held_out, wrong=PASSED).failures == [
+        "add_one: wrong (w.py:5) should get WRONG_ANSWER on the hidden cases of 'one', got PASS: "
         "A sentence."
     ]
 
@@ -130,15 +150,16 @@ def test_a_check_that_fails_itself_is_told_with_its_error():
 def test_too_few_witnesses_are_counted():
     trial = tried([cell for cell in cells() if cell.name not in ("race", "honest_2")])
     assert trial.failures == [
-        "add_one: autograder/witnesses/small.py has 3 of at least 4 wrong witnesses.",
-        "add_one: autograder/witnesses/small.py has 1 of at least 2 honest variants (-> PASS).",
+        "add_one: autograder/proof/witnesses/small.cells has 3 of at least 4 wrong witnesses.",
+        "add_one: autograder/proof/witnesses/small.cells has 1 of at least 2 honest variants "
+        "(-> PASS).",
     ]
 
 
 def test_numbers_need_two_wrong_answers_and_no_variant():
     trial = tried(cells()[:2], exercise=COUNT_BLOCKS)
     assert trial.failures == [
-        "count_blocks: autograder/witnesses/small.py has 0 of at least 2 wrong witnesses."
+        "count_blocks: autograder/proof/witnesses/small.cells has 0 of at least 2 wrong witnesses."
     ]
 
 

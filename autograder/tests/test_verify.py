@@ -5,20 +5,21 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from rich.console import Console
 
 from autograder import __main__ as command_line
-from autograder import verify
-from autograder.notebook_run import NotebookRun
-from autograder.source import read_lesson
+from autograder.lessons.notebook_run import NotebookRun
+from autograder.lessons.source import read_lesson
+from autograder.proof import verify
+from autograder.proof.trial import SEEDS, Entrant, Trial, hidden_inputs
+from autograder.proof.verify import Findings, gaps, print_findings, strangers, unreadable
+from autograder.proof.witness import Witness
 from autograder.tests.small_course import ADD_ONE, COUNT_BLOCKS, LESSON, small_course
-from autograder.trial import SEEDS, Entrant, Trial, hidden_inputs
-from autograder.verify import Findings, gaps, print_findings, strangers
-from autograder.witness import Witness
-from course.faults import Outcome
-from course.verdict import Verdict
+from course.engine.faults import Outcome
+from course.words.verdict import Verdict
 
 
 @pytest.fixture
@@ -59,16 +60,46 @@ def test_findings_show_a_row_an_exercise_and_every_failure_as_a_sentence():
 
 
 def test_a_witness_of_another_lessons_exercise_is_a_failure(tmp_path, lesson):
-    path = tmp_path / "autograder" / "witnesses" / "small.py"
+    path = tmp_path / "autograder" / "proof" / "witnesses" / "small.cells"
     witness = Witness("add_two", "slow", Outcome.RACE, None, "why", "x = 1", path, 9)
     assert list(strangers(tmp_path, lesson, [witness])) == [
-        "autograder/witnesses/small.py:9: the witness 'slow' is for 'add_two', and the lesson has: "
-        "add_one, count_blocks."
+        "autograder/proof/witnesses/small.cells:9: the witness 'slow' is for 'add_two', and the "
+        "lesson has: add_one, count_blocks."
+    ]
+
+
+def test_an_exploit_that_edits_what_the_solution_no_longer_has_is_a_failure(tmp_path, lesson):
+    text = '"""A trick."""\n\n# %% add_one trick -> REJECTED\n- i = cuda.grid(1)\n+ i = {}\n'
+    for place in (".", "triton"):
+        path = tmp_path / "autograder" / "proof" / "exploits" / place / "trick.cells"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.format(0))
+    assert list(unreadable(tmp_path)) == []
+    rotten = text.replace("grid", "gird")
+    path.write_text(rotten + "\n# %% add_one too from trick -> REJECTED\n- x\n+ y\n")
+    (path.parent / "other.cells").write_text(rotten)
+    assert list(unreadable(tmp_path)) == [
+        f"{file}:4: add_one trick: expected this once in the base, found it 0 times: "
+        "`i = cuda.gird(1)`. The nearest line to `i = cuda.gird(1)` is `i = cuda.grid(1)`."
+        for file in (path.parent / "other.cells", path)
     ]
 
 
 def test_a_lesson_without_gaps_has_none(tmp_path, lesson):
     assert list(gaps(tmp_path, lesson)) == []
+
+
+def test_the_last_exercise_is_tried_first_and_told_last(tmp_path, lesson):
+    class Pool:
+        begun: ClassVar[list[str]] = []
+
+        def submit(self, work, stem, name, cells):
+            self.begun.append(name)
+            return name
+
+    told = verify._trials(Pool(), tmp_path, [lesson], {})
+    assert told == ["add_one", "count_blocks"]
+    assert Pool.begun == ["count_blocks", "add_one"]
 
 
 def test_an_error_of_the_check_itself_is_a_failure_and_no_end():
@@ -110,7 +141,7 @@ def test_the_compiler_gets_visible_cases_and_one_seeds_hidden_ones_of_the_soluti
         given.append((source, kind, seed, runner is None or runner.compiles))
         return Verdict(Outcome.PASS, exercise.name, "right", "passed", credit=1.0)
 
-    monkeypatch.setattr("autograder.judge.course_check", check)
+    monkeypatch.setattr("autograder.judge.judge.course_check", check)
     cells = [
         Entrant("starter", "of a learner", Outcome.PASS, 1.0, "here"),
         Entrant("solution", "solved", Outcome.PASS, 1.0, "here"),

@@ -13,10 +13,10 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.build import instructor_notebook
-from autograder.exploit import with_sources
-from autograder.lessons import lesson_exercises
-from autograder.source import lesson_files, read_lesson
+from autograder.lessons.build import instructor_notebook
+from autograder.lessons.catalogue import lesson_exercises
+from autograder.lessons.source import lesson_files, read_lesson
+from autograder.proof.exploit import with_sources
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ c.ClearSolutions.code_stub = {{"python": "..."}}
 c.JudgedAutograde.seed = {f"value:{SEED}"!r}
 c.LateSubmissionPlugin.penalty_method = "zero"
 sys.path.insert(0, {str(ROOT)!r})
-from autograder.nbgrader_glue import configure
+from autograder.grading.nbgrader_glue import configure
 
 configure(c)
 """

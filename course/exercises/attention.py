@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from course.draws import Draw, described, uniform
-from course.exercise import (
+from course.spec.draws import Draw, described, uniform
+from course.spec.exercise import (
     Array,
     Budget,
     KernelExercise,
@@ -16,7 +16,7 @@ from course.exercise import (
     Role,
     case,
 )
-from course.launching import Launcher
+from course.spec.launching import Launcher
 
 #: Relative to `_size`. float16: an output is rounded once, and so are the weights that `tl.dot`
 #: takes, each by at most 2**-11 = 4.9e-4 of itself; right kernels err by less than 5e-4.
@@ -27,9 +27,6 @@ TOLERANCE = {"float16": (1.5e-3, 0.0), "float32": (3e-6, 0.0)}
 SCORE_SHARE = 0.25
 #: What a T4 gives a program.
 SHARED_BYTES = "64 * 1024"
-#: Statements of the longest program: an honest loop has 22 a step, and its steps are of 16 keys or
-#: more.
-_LONGEST = "27 * cdiv(N, 16) + 60"
 
 
 def spread(width: float, why: str = "") -> Draw:
@@ -324,18 +321,18 @@ attend_one_query = KernelExercise(
         case(True, H=3, N=1024, D=64, GAP=0),
     ),
     launch=Launcher(),
+    shares="2 * H",
     budget=Budget(
         {
             "load q": "rows(H, D)",
-            "load k": "rows(H * N, D)",
-            "load v": "rows(H * N, D)",
+            "load k": "rows(H * N, D, D + GAP)",
+            "load v": "rows(H * N, D, D + GAP)",
             "store out": "rows(H, D)",
         },
         why="Everything once. Scores and weights never leave the program.",
     ),
     shared_bytes=SHARED_BYTES,
     spill_bytes="512",
-    longest_program="30 * cdiv(N, 32) + 100",
 )
 
 _TILED = (
@@ -354,7 +351,8 @@ flash_forward = KernelExercise(
         "16 to 128 keys at a time. No score and no weight reaches memory. Inputs are float16 with "
         "D = 16, 32, 64 or 128, or float32 with D = 16, 32 or 64; N is anything. Rows of q, k and "
         "v are D neighbours but may lie further apart; the three have the same strides. Maximum, "
-        "sums and the output's accumulator are float32; tl.dot may take weights in v's dtype. out "
+        "sums and the output's accumulator are float32; tl.dot may take weights in v's dtype, and "
+        "products of float32 inputs are float32 and not TF32, tl.dot's default. out "
         "is contiguous and has q's dtype."
     ),
     points=14,
@@ -386,18 +384,23 @@ flash_forward = KernelExercise(
         case(True, H=2, N=256, D=64, GAP=0, dtypes=HALF),
     ),
     launch=Launcher(),
+    shares="H * N / 64",
     budget=Budget(
         {
-            "load q": "rows(H * N, D)",
-            "load k": "cdiv(N, 64) * rows(H * N, D)",
-            "load v": "cdiv(N, 64) * rows(H * N, D)",
+            "load q": "rows(H * N, D, D + GAP)",
+            "load k": "cdiv(N, 64) * rows(H * N, D, D + GAP)",
+            "load v": "cdiv(N, 64) * rows(H * N, D, D + GAP)",
             "store out": "rows(H * N, D)",
         },
         why="Q and out once; all of K and V for each tile of 64 queries.",
     ),
     shared_bytes=SHARED_BYTES,
-    longest_program=_LONGEST,
 )
+
+#: A program may take a tile from either end, so that all have the same to do: T is 2 * pairs.
+_PAIRS = "cdiv(N, 128)"
+#: Where T is odd, the tile in the middle may be a pair of its own: it is worked out twice.
+_PAIRED = "H * (N + min(N, 64) * (cdiv(N, 64) % 2))"
 
 flash_causal = KernelExercise(
     name="flash_causal",
@@ -431,12 +434,13 @@ flash_causal = KernelExercise(
         case(True, H=1, N=512, D=64, GAP=0, dtypes=HALF),
     ),
     launch=Launcher(),
+    shares="H * N / 64",
     budget=Budget(
         {
-            "load q": "rows(H * N, D)",
-            "load k": "cdiv(N, 64) * (cdiv(N, 64) + 1) / 2 * rows(H * 64, D)",
-            "load v": "cdiv(N, 64) * (cdiv(N, 64) + 1) / 2 * rows(H * 64, D)",
-            "store out": "rows(H * N, D)",
+            "load q": f"rows({_PAIRED}, D, D + GAP)",
+            "load k": f"{_PAIRS} * (2 * {_PAIRS} + 1) * rows(H * min(N, 64), D, D + GAP)",
+            "load v": f"{_PAIRS} * (2 * {_PAIRS} + 1) * rows(H * min(N, 64), D, D + GAP)",
+            "store out": f"rows({_PAIRED}, D)",
         },
         why=(
             "Tile t of 64 queries loads t tiles of 64 keys, counted from 1: with T tiles that is "
@@ -444,7 +448,6 @@ flash_causal = KernelExercise(
         ),
     ),
     shared_bytes=SHARED_BYTES,
-    longest_program=_LONGEST,
 )
 
 flash_decode = KernelExercise(
@@ -489,11 +492,12 @@ flash_decode = KernelExercise(
         case(True, H=1, N=16384, D=64, GAP=0, dtypes=HALF),
     ),
     launch=Launcher(),
+    shares="H * N / 512",
     budget=Budget(
         {
             "load q": "cdiv(N, 128) * rows(H, D)",
-            "load k": "rows(H * N, D) + H * cdiv(N, 128) * (D / 4 + 3)",
-            "load v": "rows(H * N, D)",
+            "load k": "rows(H * N, D, D + GAP) + H * cdiv(N, 128) * (D / 4 + 3)",
+            "load v": "rows(H * N, D, D + GAP)",
             "store out": "rows(H, D)",
         },
         why=(
@@ -502,9 +506,6 @@ flash_decode = KernelExercise(
         ),
     ),
     spill_bytes="512",
-    longest_program="800",
-    # An eighth of a head in float16: a chunk of 512 keys is a quarter of that.
-    program_bytes="N * D / 2",
 )
 
 flash_gqa = KernelExercise(
@@ -514,7 +515,8 @@ flash_gqa = KernelExercise(
         "One query for each of H = G * R heads: q and out are (G * R, D). k and v have only G "
         "heads, (G, N, D): query heads g * R to g * R + R - 1 all attend to head g of k and v. "
         "A program takes one g and its R queries, and passes once over k[g] and v[g]. R is 1 to "
-        "32, D at most 64 in float32. Everything else is as in attend_one_query."
+        "32, D at most 64 in float32. Products of float32 inputs are float32 and not TF32, the "
+        "default of tl.dot. Everything else is as in attend_one_query."
     ),
     points=5,
     minutes=45,
@@ -545,15 +547,18 @@ flash_gqa = KernelExercise(
         case(True, G=2, R=8, N=512, D=64, GAP=0, dtypes=HALF),
     ),
     launch=Launcher(),
+    shares="2 * G",
     budget=Budget(
         {
-            "load q": "rows(G * R, D)",
-            "load k": "rows(G * N, D)",
-            "load v": "rows(G * N, D)",
+            "load q": "cdiv(N, 256) * rows(G * R, D)",
+            "load k": "rows(G * N, D, D + GAP) + G * R * cdiv(N, 256) * (D / 4 + 5)",
+            "load v": "rows(G * N, D, D + GAP)",
             "store out": "rows(G * R, D)",
         },
-        why="K and V once for all R heads of a group, not once a head.",
+        why=(
+            "K and V once for all R heads of a group, not once a head. The queries may be read for "
+            "each chunk of 256 keys, and K's row has room for the parts, which have no row."
+        ),
     ),
     shared_bytes=SHARED_BYTES,
-    longest_program="30 * cdiv(N, 16) + 100",
 )

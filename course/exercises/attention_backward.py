@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from course.draws import Draw, described, uniform
-from course.exercise import Array, Budget, KernelExercise, Role, Scalar, case
-from course.launching import Launcher
+from course.spec.draws import Draw, described, uniform
+from course.spec.exercise import Array, Budget, KernelExercise, Role, Scalar, case
+from course.spec.launching import Launcher
 
 #: Relative to the sums of absolute products below. float32: the solutions err by 2.4e-5 where the
 #: scores are near 100, because a score's last digit counts there; float16 operands err by more
@@ -20,13 +20,6 @@ TOLERANCE = {"float16": (2.5e-3, 2e-5), "float32": (1e-4, 0.0)}
 SUM_TOLERANCE = {"float32": (2e-6, 0.0)}
 #: What a T4 gives a program.
 SHARED_BYTES = "64 * 1024"
-#: Statements of the longest program: an honest loop has 24 a step in flash_lse, 15 in flash_dkdv
-#: and 12 in flash_dq, and its steps are of 16 rows or more.
-LONGEST_LSE = "30 * cdiv(N, 16) + 100"
-LONGEST_DKDV = "22 * cdiv(N, 16) + 100"
-LONGEST_DQ = "20 * cdiv(N, 16) + 100"
-#: A tile has 9, or 40 where a row of D is summed in pieces of 16.
-LONGEST_DELTA = "60 + D / 2"
 #: Beyond this exp overflows float32 (from 88.8 on), on either side of zero.
 FAR = 105.0
 
@@ -283,6 +276,7 @@ flash_lse = KernelExercise(
         case(True, H=2, N=256, D=64, causal=1, dtypes=HALF),
     ),
     launch=Launcher(),
+    shares="H * N / 64",
     budget=Budget(
         {
             "load q": "rows(H * N, D)",
@@ -294,7 +288,6 @@ flash_lse = KernelExercise(
         why=f"Q, out and lse once. {_TILES}",
     ),
     shared_bytes=SHARED_BYTES,
-    longest_program=LONGEST_LSE,
 )
 
 flash_delta = KernelExercise(
@@ -334,16 +327,16 @@ flash_delta = KernelExercise(
         case(True, H=2, N=512, D=64, dtypes=HALF_ROWS),
     ),
     launch=Launcher(),
+    shares="H * N / 64",
     budget=Budget(
         {
             "load out": "rows(H * N, D)",
             "load dout": "rows(H * N, D)",
-            "store delta": "sectors(H * N)",
+            "store delta": "tiles(H, N, 1, 16)",
         },
         why="Everything once. 8 neighbours of delta share a sector.",
     ),
     shared_bytes=SHARED_BYTES,
-    longest_program=LONGEST_DELTA,
 )
 
 flash_dkdv = KernelExercise(
@@ -392,6 +385,7 @@ flash_dkdv = KernelExercise(
         case(True, H=2, N=256, D=64, causal=1, dtypes=HALF_KV),
     ),
     launch=Launcher(),
+    shares="H * N / 64",
     budget=Budget(
         {
             "load q": f"{_MET} * rows(H * 64, D)",
@@ -406,7 +400,8 @@ flash_dkdv = KernelExercise(
         why=f"K, V and their gradients once. {_TILES}",
     ),
     shared_bytes=SHARED_BYTES,
-    longest_program=LONGEST_DKDV,
+    # two accumulators of 128 keys spill 412
+    spill_bytes="1024",
 )
 
 flash_dq = KernelExercise(
@@ -444,6 +439,7 @@ flash_dq = KernelExercise(
         case(True, H=2, N=256, D=64, causal=1, dtypes=HALF_Q),
     ),
     launch=Launcher(),
+    shares="H * N / 64",
     budget=Budget(
         {
             "load q": "rows(H * N, D)",
@@ -457,5 +453,4 @@ flash_dq = KernelExercise(
         why=f"Q, dout, lse, delta and dq once. {_TILES}",
     ),
     shared_bytes=SHARED_BYTES,
-    longest_program=LONGEST_DQ,
 )

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from course.exercise import (
+from course.spec.exercise import (
     Array,
     Budget,
     Constant,
@@ -15,7 +15,7 @@ from course.exercise import (
     Scalar,
     case,
 )
-from course.launching import Launch
+from course.spec.launching import Launch
 
 #: Rows that one thread of `column_or_row` adds up.
 STRIP_ROWS = 16
@@ -204,7 +204,6 @@ column_or_row = KernelExercise(
         {"load a": "rows(M, N)", "store out": f"rows(cdiv(M, {STRIP_ROWS}), N)"},
         why="each element of a is read once, each sum is written once",
     ),
-    longest_warp="1000",
 )
 
 
@@ -256,7 +255,6 @@ padded_rows = KernelExercise(
         least={"load x": "M * cdiv(N, 8)", "store x": "M * cdiv(N, 8)"},
         why="one sector a tile row, read once and written once",
     ),
-    longest_warp="100",
 )
 
 

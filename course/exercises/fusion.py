@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from course.draws import integers, uniform
-from course.exercise import (
+from course.spec.draws import integers, uniform
+from course.spec.exercise import (
     Array,
     Budget,
     KernelExercise,
@@ -16,7 +16,7 @@ from course.exercise import (
     Role,
     case,
 )
-from course.launching import Launcher
+from course.spec.launching import Launcher
 
 #: Relative to |A| @ |B|. Sums in float32 err by about 1e-7 of it, float16 ones by 3e-5 and more.
 TOLERANCE = {"float32": (2e-6, 0.0)}
@@ -24,14 +24,15 @@ _OPERANDS = (Array("A", "M, K", dtype="float16"), Array("B", "K, N", dtype="floa
 _PRODUCT = (*_OPERANDS, Array("C", "M, N", Role.OUT))
 #: Weights that keep sums over a few hundred steps near 1, where an activation bends.
 _WEIGHTS = uniform(-0.1, 0.1)
+#: A tile's places past the end may be wrapped round by modulo, and are loaded again then: in an
+#: axis beyond 64 as far as a tile of 128 reaches.
+_TALL = "64 * (cdiv(M, 64) + cdiv(M, 64) % 2 * min(1, M // 65))"
+_WIDE = _TALL.replace("M", "N")
 _TILES_OF_64 = {
-    "load A": "cdiv(N, 64) * rows(M, K)",
-    "load B": "cdiv(M, 64) * rows(K, N)",
-    "store C": "rows(M, N)",
+    "load A": "cdiv(N, 64) * tiles(64 * cdiv(M, 64), K, 64, 16)",
+    "load B": "cdiv(M, 64) * tiles(K, 64 * cdiv(N, 64), 16, 64)",
+    "store C": "tiles(M, N, 64, 64)",
 }
-#: Statements of the longest program: a step along K is of 16 or more and has 5 to 12, so two or
-#: three tiles a program pass, and all the tiles of a graded case do not.
-_LONGEST = "60 + 10 * cdiv(K, 16)"
 
 
 def _product(A: np.ndarray, B: np.ndarray) -> dict[str, np.ndarray]:
@@ -74,11 +75,15 @@ triton_matmul = KernelExercise(
         case(True, M=128, N=256, K=128),
     ),
     launch=Launcher(),
+    shares="M * N / 64**2",
     budget=Budget(
-        _TILES_OF_64,
+        {
+            "load A": f"cdiv(N, 64) * tiles({_TALL}, K, 64, 16)",
+            "load B": f"cdiv(M, 64) * tiles(K, {_WIDE}, 16, 64)",
+            "store C": "tiles(M, N, 64, 64)",
+        },
         why="All of A for each column of 64-wide tiles of C, all of B for each row of them.",
     ),
-    longest_program=_LONGEST,
 )
 
 #: Of the kernel that the lesson compiles: one 64 x 64 x 32 product, 4 warps.
@@ -213,6 +218,7 @@ grouped_order = KernelExercise(
         case(True, M=1024, N=1024, K=128),
     ),
     launch=Launcher(),
+    shares="min(16, M * N / 64**2)",
     budget=Budget(
         _TILES_OF_64,
         why=(
@@ -222,8 +228,6 @@ grouped_order = KernelExercise(
         ),
     ),
     dram_bytes="1.4 * M * N * K / 64",
-    # as many programs as the GPU of the model has multiprocessors may share all tiles
-    longest_program=f"({_LONGEST}) * cdiv(M, 64) * cdiv(N, 64) / 16",
 )
 
 
@@ -269,16 +273,16 @@ matmul_epilogue = KernelExercise(
         case(True, M=128, N=256, K=96),
     ),
     launch=Launcher(),
+    shares="M * N / 64**2",
     budget=Budget(
         {
-            "load x": "cdiv(N, 64) * rows(M, K)",
-            "load w": "cdiv(M, 64) * rows(K, N)",
+            "load x": f"cdiv(N, 64) * tiles({_TALL}, K, 64, 16)",
+            "load w": f"cdiv(M, 64) * tiles(K, {_WIDE}, 16, 64)",
             "load bias": "cdiv(M, 64) * sectors(N)",
-            "store out": "rows(M, N)",
+            "store out": "tiles(M, N, 64, 64)",
         },
         why="The product's loads, the bias once for each row of tiles, and one store.",
     ),
-    longest_program=_LONGEST,
 )
 
 
@@ -331,21 +335,21 @@ gated_linear = KernelExercise(
         case(True, M=128, N=256, K=96),
     ),
     launch=Launcher(),
+    shares="M * N / 64**2",
     budget=Budget(
         {
-            "load x": "cdiv(N, 64) * rows(M, K)",
-            "load w1": "cdiv(M, 64) * rows(K, N)",
-            "load w2": "cdiv(M, 64) * rows(K, N)",
+            "load x": f"cdiv(N, 64) * tiles({_TALL}, K, 64, 16)",
+            "load w1": f"cdiv(M, 64) * tiles(K, {_WIDE}, 16, 64)",
+            "load w2": f"cdiv(M, 64) * tiles(K, {_WIDE}, 16, 64)",
             "load b1": "cdiv(M, 64) * sectors(N)",
             "load b2": "cdiv(M, 64) * sectors(N)",
-            "store out": "rows(M, N)",
+            "store out": "tiles(M, N, 64, 64)",
         },
         why=(
             "x once for each column of tiles although two products need it, each weight once for "
             "each row of tiles, and one store."
         ),
     ),
-    longest_program=_LONGEST,
 )
 
 quantised_matmul = KernelExercise(
@@ -354,8 +358,10 @@ quantised_matmul = KernelExercise(
     task=(
         "out = x @ (w * scale): x is M x K in float16 with at most 64 rows, w is K x N in int8, "
         "from -127 to 127, and column n of it is to be multiplied by scale[n] in float32; sums "
-        "and out are float32. One program computes all rows of a strip of at least 64 columns, "
-        "so that each weight is read once. Write kernel and launcher."
+        "and out are float32. K is long: cut it into parts. A program computes all rows of a "
+        "strip of at least 64 columns for one part of 256 steps or more, so that each weight is "
+        "read once and there are programs for the whole GPU; how many bytes one program loads is "
+        "graded. Write kernel and launcher."
     ),
     points=4,
     minutes=45,
@@ -364,10 +370,11 @@ quantised_matmul = KernelExercise(
     hints=(
         "tl.dot wants one type on both sides. Every whole number up to 2048 is exact in float16: "
         "turn the tile of weights into float16 after the load.",
-        "A column's scale is the same for every step along K, so it can wait until the sum is "
-        "complete, in float32.",
+        "A column's scale is the same for every step along K, so it can wait until the part's sum "
+        "is complete, in float32. Then the parts are added: tl.atomic_add on torch.zeros.",
         "A block has a power of two of rows: triton.next_power_of_2(M) in the launcher, and masks. "
-        "What does the last argument of tl.load have to be for int8?",
+        "A second axis of the grid counts parts. Where does the loop of part p begin and end, and "
+        "what does the last argument of tl.load have to be for int8?",
     ),
     parameters=(
         Array("x", "M, K", dtype="float16"),
@@ -380,31 +387,39 @@ quantised_matmul = KernelExercise(
     tolerance=TOLERANCE,
     cases=(
         case(M=1, N=1, K=1),
-        case(M=5, N=150, K=70),
+        case(M=5, N=150, K=700),
         case(M=64, N=64, K=300),
-        case(True, M=64, N=512, K=256),
+        case(True, M=16, N=256, K=4096),
+        case(True, M=64, N=128, K=2048),
     ),
     launch=Launcher(),
+    # a strip of 64 columns and 512 steps of K each
+    shares="N / 64 * K / 512",
     budget=Budget(
         {
-            "load x": "cdiv(N, 64) * rows(M, K)",
-            "load w": "rows(K, N)",
-            "load scale": "sectors(N)",
-            "store out": "rows(M, N)",
+            "load x": "cdiv(N, 64) * tiles(M, K, 64, 32)",
+            "load w": "cdiv(M, 64) * tiles(K, N, 32, 64)",
+            "load scale": "cdiv(M, 64) * cdiv(K, 256) * sectors(N)",
+            "atomic out": "max(3, cdiv(K, 256) + 1) * tiles(M, N, 64, 64)",
         },
-        why="Each weight once, one byte; x, which is small, for each strip of 64 columns.",
+        least={"atomic out": "rows(M, N)"},
+        why=(
+            "Each weight once, one byte; x, which is small, for each strip of 64 columns; scale "
+            "and all of out for each part of 256 steps, or written and read for each of 512 and "
+            "stored once."
+        ),
     ),
-    longest_program=_LONGEST,
 )
 
 split_k = KernelExercise(
     name="split_k",
     title="Share the long axis",
     task=(
-        "C = A @ B as in triton_matmul (stored by rows), for a long K and a small C: cut K into 8 "
-        "to 16 parts, with a program for each tile and each part (in steps of 32 or more), and "
-        "add the parts up: by atomics, or through memory with a second kernel. Write kernels and "
-        "launcher."
+        "C = A @ B as in triton_matmul (stored by rows), for a long K and a small C: cut K into "
+        "parts, with a program for each tile and each part (in steps of 32 or more), and add the "
+        "parts up: by atomics, or through memory with a second kernel. A GPU has a hundred "
+        "multiprocessors and more: 64 to 256 programs share the work, and no program may load more "
+        "than its share of that. Write kernels and launcher."
     ),
     points=4,
     minutes=50,
@@ -414,7 +429,7 @@ split_k = KernelExercise(
         "A third axis of the grid counts parts. A part has `length` steps of K, a multiple of BK: "
         "the loop runs from program_id(2) * length to the end of the part, or of K.",
         "torch.zeros, since tl.atomic_add(pointers, values, mask) adds to what is there.",
-        "How long is a part if K is cut into 8 and rounded up to whole steps, and how many parts "
+        "How long is a part if K is cut into 128 and rounded up to whole steps, and how many parts "
         "are there then? Neither may be forgotten where K is small.",
     ),
     parameters=_PRODUCT,
@@ -424,23 +439,22 @@ split_k = KernelExercise(
     cases=(
         case(M=1, N=1, K=1),
         case(M=20, N=70, K=300),
-        case(True, M=64, N=64, K=4096),
+        case(True, M=64, N=64, K=32_768),
     ),
     launch=Launcher(),
+    # three times such a share is allowed: 64 programs at least
+    shares="192",
     budget=Budget(
         {
-            "load A": "cdiv(N, 64) * rows(M, K)",
-            "load B": "cdiv(M, 64) * rows(K, N)",
-            "atomic C": "17 * rows(M, N)",
+            "load A": "cdiv(N, 64) * tiles(M, K, 64, 32)",
+            "load B": "cdiv(M, 64) * tiles(K, N, 32, 64)",
+            "atomic C": "257 * tiles(M, N, 64, 64)",
         },
         least={"atomic C": "rows(M, N)"},
         why=(
-            "The product's loads, and all of C for each of 16 parts, or written and read for each "
-            "of 8 and stored once."
+            "The product's loads, and all of C for each of 256 parts, or written and read for each "
+            "of 128 and stored once."
         ),
     ),
-    longest_program="40 + K / 32",
-    # A part of 8, or all 16 parts of a tile of 64 x 64; all of K for such a tile is twice that.
-    program_bytes="300000 + 16 * K",
     shared_bytes="65536",
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from course.draws import integers, uniform
-from course.exercise import (
+from course.spec.draws import integers, uniform
+from course.spec.exercise import (
     Array,
     Budget,
     Constant,
@@ -16,7 +16,7 @@ from course.exercise import (
     Stride,
     case,
 )
-from course.launching import Programs
+from course.spec.launching import Programs
 
 _BLOCK = {"BLOCK": Constant(1024, (256, 512, 1024, 2048))}
 _META = Meta("BLOCK", "BLOCK")
@@ -73,7 +73,6 @@ triton_add = KernelExercise(
         why="Each element is loaded or stored once, whatever the block.",
     ),
     constants=_BLOCK,
-    longest_program="20",
 )
 
 wave_energy = KernelExercise(
@@ -107,7 +106,6 @@ wave_energy = KernelExercise(
         why="One read and one write of each element; sines and squares move nothing.",
     ),
     constants=_BLOCK,
-    longest_program="20",
 )
 
 row_scale = KernelExercise(
@@ -154,14 +152,13 @@ row_scale = KernelExercise(
     launch=Programs(("cdiv(M, BM)", "cdiv(N, BN)")),
     budget=Budget(
         {
-            "load x": "rows(M, N)",
+            "load x": "tiles(M, N, BM, BN)",
             "load scale": "cdiv(N, BN) * sectors(M)",
-            "store out": "rows(M, N)",
+            "store out": "tiles(M, N, BM, BN)",
         },
         why="Each tile loads its BM scales; x and out are moved once.",
     ),
     constants={"BM": Constant(32, (8, 16, 32, 64)), "BN": Constant(64, (32, 64, 128, 256))},
-    longest_program="24",
 )
 
 triple_sigmoid_backward = KernelExercise(
@@ -204,7 +201,6 @@ triple_sigmoid_backward = KernelExercise(
         why="Two reads and a write of each element: s1, s2 and s3 never leave the registers.",
     ),
     constants=_BLOCK,
-    longest_program="30",
 )
 
 dequantize = KernelExercise(
@@ -238,9 +234,12 @@ dequantize = KernelExercise(
     cases=(case(M=1, K=1), case(M=3, K=70), case(M=5, K=5000), case(True, M=16, K=8192)),
     launch=Programs("M"),
     budget=Budget(
-        {"load q": "rows(M, K)", "load scale": "M", "store out": "rows(M, K)"},
+        {
+            "load q": "tiles(M, K, 1, BLOCK)",
+            "load scale": "M",
+            "store out": "tiles(M, K, 1, BLOCK)",
+        },
         why="One byte read and two written an element; the scale is a sector a row.",
     ),
     constants=_BLOCK,
-    longest_program="40 + 10 * cdiv(K, BLOCK)",
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from course.exercise import Array, Budget, Constant, KernelExercise, Role, case
-from course.launching import Launch
+from course.spec.exercise import Array, Budget, Constant, KernelExercise, Role, case
+from course.spec.launching import Launch
 
 #: Relative to |A| @ |B|: a chain of K float32 additions errs by less than K * 6e-8 of it.
 TOLERANCE = {"float32": (1e-5, 0.0)}
@@ -49,9 +49,9 @@ matmul_naive = KernelExercise(
     launch=Launch(("cdiv(N, BX)", "cdiv(M, BY)"), ("BX", "BY")),
     budget=Budget(
         {
-            "load A": "M * N * K / 32 * max(1, 32 / BX)",
-            "load B": "M * N * K / 32 * min(BX, 32) / 8",
-            "store C": "sectors(M * N)",
+            "load A": "cdiv(M, BY) * BY * cdiv(N, BX) * K * max(BX, 32) / 32",
+            "load B": "cdiv(M, BY) * BY * min(BX, 32) / 32 * tiles(K, N, 1, min(BX, 32))",
+            "store C": "tiles(M, N, 1, min(BX, 32))",
         },
         why=(
             "There are M * N / 32 warps, and each takes K steps. A step touches a sector of A for "
@@ -93,9 +93,9 @@ matmul_tiled = KernelExercise(
     launch=Launch(("cdiv(N, T)", "cdiv(M, T)"), ("T", "T")),
     budget=Budget(
         {
-            "load A": "cdiv(N, 16) * rows(M, K)",
-            "load B": "cdiv(M, 16) * rows(K, N)",
-            "store C": "rows(M, N)",
+            "load A": "cdiv(N, 16) * tiles(M, K, 16, 16)",
+            "load B": "cdiv(M, 16) * tiles(K, N, 16, 16)",
+            "store C": "tiles(M, N, 16, 16)",
         },
         why="All of A for each column of 16-wide tiles of C, all of B for each row of them.",
     ),
@@ -115,7 +115,7 @@ matmul_coarse_1d = KernelExercise(
     hints=(
         "A's tile is 64 x 16 now, so that each thread loads 4 of its elements; B's tile is "
         "16 x 16 as before.",
-        "Four sums a thread: a local array of 4 (fill it with 0) or four names. Thread (tx, ty) "
+        "Four sums a thread, by four names (or a local array of 4, filled with 0). Thread (tx, ty) "
         "owns the rows ty, ty + 16, ty + 32 and ty + 48 of the tile.",
         "In the inner loop read the cell of B's tile once into a register and use it for all "
         "four rows. Which index of A's tile changes from one row to the next?",
@@ -132,12 +132,16 @@ matmul_coarse_1d = KernelExercise(
     launch=Launch(("cdiv(N, 16)", "cdiv(M, 64)"), ("16", "16")),
     budget=Budget(
         {
-            "load A": "cdiv(N, 16) * rows(M, K)",
-            "load B": "cdiv(M, 64) * rows(K, N)",
-            "store C": "rows(M, N)",
+            "load A": "cdiv(N, 16) * tiles(M, K, 64, 16)",
+            "load B": "cdiv(M, 64) * tiles(K, N, 16, 16)",
+            "store C": "tiles(M, N, 64, 16)",
         },
         why="All of A for each column of tiles of C, all of B for each row of them.",
     ),
+    # three loads for two multiply-adds; a row of four outputs in registers takes five for four
+    shared_loads="1.5 * cdiv(M, 64) * 64 * cdiv(N, 16) * 16 * cdiv(K, 32)",
+    # 4 multiply-adds a step along K, of 8 to 10 operations each
+    work="200 + 4 * 16 * K",
 )
 
 matmul_coarse = KernelExercise(
@@ -170,12 +174,16 @@ matmul_coarse = KernelExercise(
     launch=Launch(("cdiv(N, 64)", "cdiv(M, 64)"), ("16", "16")),
     budget=Budget(
         {
-            "load A": "cdiv(N, 64) * rows(M, K)",
-            "load B": "cdiv(M, 64) * rows(K, N)",
-            "store C": "rows(M, N)",
+            "load A": "cdiv(N, 64) * tiles(M, K, 64, 8)",
+            "load B": "cdiv(M, 64) * tiles(K, N, 8, 16)",
+            "store C": "tiles(M, N, 16, 16)",
         },
         why="All of A for each column of tiles of C, all of B for each row of them.",
     ),
+    # three loads for two multiply-adds; a row of four outputs in registers takes five for four
+    shared_loads="1.5 * cdiv(M, 64) * 64 * cdiv(N, 64) * 64 * cdiv(K, 32)",
+    # 16 multiply-adds a step along K, of 7 to 12 operations each
+    work="200 + 16 * 16 * K",
 )
 
 matmul_a_stationary = KernelExercise(
@@ -210,9 +218,9 @@ matmul_a_stationary = KernelExercise(
     launch=Launch(("cdiv(K, T)", "cdiv(M, T)"), ("T", "T")),
     budget=Budget(
         {
-            "load A": "rows(M, K)",
-            "load B": "cdiv(M, 16) * rows(K, N)",
-            "atomic C": "cdiv(K, 16) * rows(M, N)",
+            "load A": "tiles(M, K, 16, 16)",
+            "load B": "cdiv(M, 16) * tiles(K, N, 16, 16)",
+            "atomic C": "cdiv(K, 16) * tiles(M, N, 16, 16)",
         },
         why="A once; all of B for each row of tiles of A; all of C for each column of them.",
     ),

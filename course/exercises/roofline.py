@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from course.draws import uniform
-from course.exercise import (
+from course.spec.draws import uniform
+from course.spec.exercise import (
     Array,
     Budget,
     KernelExercise,
@@ -15,7 +15,7 @@ from course.exercise import (
     Scalar,
     case,
 )
-from course.launching import Launch
+from course.spec.launching import Launch
 
 #: NVIDIA's data sheet of the H200 (SXM): peaks without sparsity, per second.
 H200 = {"FP32_FLOP_S": 67e12, "TENSOR_FLOP_S": 989e12, "BYTES_S": 4.8e12}
@@ -407,7 +407,8 @@ repeat_multiply = KernelExercise(
         {"load x": "sectors(N)", "store y": "sectors(N)"},
         why="k does not occur: the work between load and store stays in a register",
     ),
-    longest_warp="100 + 20 * k",
+    # the k turns are in no sector
+    work="200 + 20 * k",
 )
 
 half_the_bytes = KernelExercise(
@@ -442,7 +443,6 @@ half_the_bytes = KernelExercise(
         {"load x": "sectors(N)", "load w": "sectors(N)", "store y": "sectors(N)"},
         why="6 bytes an element: 2 for each of x, w and y",
     ),
-    longest_warp="100",
 )
 
 #: What an SM of an H200 holds at once (compute capability 9.0). 1 KB of shared memory a block
@@ -592,7 +592,7 @@ hide_latency = NumberExercise(
         "loads_a_thread": Question(
             "64 warps on each SM: how many loads must each thread have on their way at once to "
             "use the whole bandwidth?",
-            "cdiv(BYTES_S * NS / 10**9, SMS * 64 * 128)",
+            "ceil(BYTES_S * NS / 10**9 / (SMS * 64 * 128))",
             "loads",
             slips={
                 "BYTES_S * NS / 10**9 / (SMS * 64 * 128)": "A thread has a whole number of loads.",
@@ -602,7 +602,7 @@ hide_latency = NumberExercise(
         ),
         "warps_with_16_bytes": Question(
             "Each lane loads 16 bytes at once: how many resident warps an SM are enough?",
-            "cdiv(BYTES_S * NS / 10**9 / SMS, 512)",
+            "ceil(BYTES_S * NS / 10**9 / SMS / 512)",
             "warps",
             slips={
                 "BYTES_S * NS / 10**9 / SMS / 512": "An SM has a whole number of warps.",

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from course.draws import described, uniform
-from course.exercise import Array, Budget, Constant, KernelExercise, Meta, Role, Scalar, case
-from course.launching import Programs
+from course.spec.draws import described, uniform
+from course.spec.exercise import Array, Budget, Constant, KernelExercise, Meta, Role, Scalar, case
+from course.spec.launching import Programs
 
 #: float32: eight times what exp and a sum of thousands of terms err by; weights in float16 miss
 #: it by far. float16: four roundings of the result; below 6e-5 its steps are 6e-8.
@@ -74,8 +74,6 @@ _PARAMETERS = (
     Meta("BLOCK", "BLOCK"),
 )
 _BLOCK = {"BLOCK": Constant(512, (256, 512, 1024))}
-#: Some twenty statements for each tile of a row, in all passes together.
-_LONGEST = "60 + 30 * cdiv(N, BLOCK)"
 _CASES = (
     case(M=1, N=1),
     case(M=5, N=300),
@@ -120,7 +118,6 @@ softmax_three_pass = KernelExercise(
         why="Each row is read for its maximum, for its sum and for its result, and written once.",
     ),
     constants=_BLOCK,
-    longest_program=_LONGEST,
 )
 
 softmax_online = KernelExercise(
@@ -156,7 +153,6 @@ softmax_online = KernelExercise(
         why="Each row is read once for its maximum and sum, once for its result, and written once.",
     ),
     constants=_BLOCK,
-    longest_program=_LONGEST,
 )
 
 softmax_one_pass = KernelExercise(
@@ -210,7 +206,6 @@ softmax_one_pass = KernelExercise(
         ),
     ),
     constants={"ROWS": Constant(1, (1, 2, 4, 8))},
-    longest_program="60 + 25 * ROWS",
     registers="128",
     spill_bytes="0",
 )

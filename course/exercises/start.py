@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from course.exercise import Array, Budget, KernelExercise, Role, case
-from course.launching import Launch
+from course.spec.exercise import Array, Budget, KernelExercise, Role, case
+from course.spec.launching import Launch
 
 double = KernelExercise(
     name="double",
@@ -29,5 +29,4 @@ double = KernelExercise(
         {"load x": "sectors(N)", "store y": "sectors(N)"},
         why="each element of x read once, each element of y written once",
     ),
-    longest_warp="100",
 )

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from course.draws import integers
-from course.exercise import (
+from course.spec.draws import integers
+from course.spec.exercise import (
     Array,
     Budget,
     KernelExercise,
@@ -17,7 +17,7 @@ from course.exercise import (
     Scalar,
     case,
 )
-from course.launching import Launch
+from course.spec.launching import Launch
 
 grid_math = NumberExercise(
     name="grid_math",
@@ -178,7 +178,6 @@ vector_add = KernelExercise(
         {"load a": "sectors(N)", "load b": "sectors(N)", "store c": "sectors(N)"},
         why="each element read once, each sum written once",
     ),
-    longest_warp="100",
 )
 
 
@@ -219,8 +218,10 @@ index_2d = KernelExercise(
         {"load image": "rows(M, N)", "store out": "rows(M, N)"},
         why="each pixel read once and written once, a row of 32 pixels a request",
     ),
-    longest_warp="100",
 )
+
+#: One stretch of neighbours for each block: where N is no multiple of 8 * G, its ends straddle.
+_STRETCHES = "max(sectors(N), rows(G, cdiv(N, G)))"
 
 saxpy_grid_stride = KernelExercise(
     name="saxpy_grid_stride",
@@ -257,10 +258,9 @@ saxpy_grid_stride = KernelExercise(
     ),
     launch=Launch("G", "128"),
     budget=Budget(
-        {"load x": "sectors(N)", "load y": "sectors(N)", "store y": "sectors(N)"},
+        {"load x": _STRETCHES, "load y": _STRETCHES, "store y": _STRETCHES},
         why="x and y read once, y written once, 32 neighbours a request",
     ),
-    longest_warp="200 + 40 * cdiv(N, 128 * G)",
 )
 
 
@@ -301,9 +301,8 @@ divergence = KernelExercise(
     cases=(case(N=1), case(N=45), case(N=1000), case(True, N=4096)),
     launch=Launch("2 * cdiv(N, 128)", "128"),
     budget=Budget(
-        {"load x": "sectors(2 * N)", "store y": "sectors(2 * N)"},
+        {"load x": "rows(2, N)", "store y": "rows(2, N)"},
         why="each number read once, each root written once",
     ),
     divergent_branches="2",
-    longest_warp="600",
 )

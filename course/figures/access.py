@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from course.figures.drawing import Drawing
 from course.figures.picture import BLUE, RED, Picture
-from course.traffic import SECTOR_BYTES, WARP_LANES
+from course.plain.sectors import SECTOR_BYTES, WARP_LANES
 
 _LEFT = 62.0
 _LANE_WIDTH = 27.0

@@ -17,7 +17,7 @@ from course.figures.picture import (
     plot,
 )
 from course.gpu.recorded import counts
-from course.traffic import SECTOR_BYTES, WARP_LANES, sectors_of
+from course.plain.sectors import SECTOR_BYTES, WARP_LANES, sectors_of
 
 _LANES = range(WARP_LANES)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from course.figures.drawing import Drawing
 from course.figures.picture import LINE_STYLES, MARKERS, SERIES, Picture, plot
-from course.formula import cdiv
 from course.gpu.recorded import recorded
+from course.spec.formula import cdiv
 
 #: The A100 of the model: SMs, float16 tensor-core peak and memory of its data sheet (40 GB).
 SMS, PEAK_FLOP_S, BYTES_S = 108, 312e12, 1.555e12
@@ -84,7 +84,7 @@ def wavy_model() -> Picture:
     figure = plot(8.8, 4.8)
     axes = figure.add_subplot()
     sizes = range(256, 4097, 16)
-    names = {8: "multiples of 8", 2: "even, no multiple of 8", 1: "odd"}
+    names = {8: "multiples of 8", 2: "even, no multiple of 4", 1: "odd"}
     for number, (multiple, name) in enumerate(names.items()):
         axes.plot(
             list(sizes),
@@ -103,9 +103,10 @@ def wavy_model() -> Picture:
     return Picture(
         figure,
         "Modelled TFLOP/s over n from 256 to 4,096. Three saw-toothed lines rise to the right: "
-        "multiples of 8 on top, then even numbers, then odd numbers. Each line climbs, falls "
-        "where another wave begins, and climbs again; the teeth get smaller to the right. On the "
-        f"top line {at[1792]:.0f} TFLOP/s at n = 1792 and {at[1808]:.0f} at 1808.",
+        "multiples of 8 on top, then even numbers that 4 does not divide, then odd numbers. Each "
+        "line climbs, falls where another wave begins, and climbs again; the teeth get smaller to "
+        f"the right. On the top line {at[1792]:.0f} TFLOP/s at n = 1792 and {at[1808]:.0f} at "
+        "1808.",
     )
 
 

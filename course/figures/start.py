@@ -6,7 +6,7 @@ from course.figures.access import access_picture
 from course.figures.drawing import Drawing
 from course.figures.measured import GPUS, LEVELS, ONE_NUMBER_US, TO_DEVICE_GB_S
 from course.figures.picture import Picture
-from course.traffic import WARP_LANES
+from course.plain.sectors import WARP_LANES
 
 _FLOAT32_BYTES = 4
 

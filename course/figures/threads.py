@@ -11,7 +11,7 @@ from course.figures.measured import (
     TO_HOST_GB_S,
 )
 from course.figures.picture import INK, Picture
-from course.traffic import WARP_LANES
+from course.plain.sectors import WARP_LANES
 
 _FLOAT32_BYTES = 4
 #: The vector add whose times are drawn: 2**24 float32 elements, 64 MiB an array.

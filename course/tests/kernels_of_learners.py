@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from course.faults import KernelFault
-from course.runner import Ran, Run
-from course.traffic import Site, Traffic
+from course.engine.faults import KernelFault
+from course.engine.job import Ran, Run
+from course.engine.traffic import Site, Traffic
 
 Work = Callable[..., None]
 

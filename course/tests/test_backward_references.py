@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from course import exercises as ex
-from course.check import VISIBLE_SEED
-from course.inputs import drawn, given_to_reference
-from course.stages import case_seed
+from course.check.check import VISIBLE_SEED
+from course.check.stages import case_seed
+from course.spec.inputs import drawn, given_to_reference
 
 torch = pytest.importorskip("torch")
 

@@ -6,13 +6,22 @@ import pytest
 
 import course.exercises
 from course import exercises as ex
-from course.exercise import Exercise, KernelExercise, NumberExercise
-from course.statement import statement_html, statement_text
+from course.notebook.exercises import shown
+from course.spec.exercise import Exercise, KernelExercise, NumberExercise
+from course.words.statement import statement_html, statement_text
 
 
 def test_an_exercise_is_found_by_its_name():
     assert ex.vector_add.name == "vector_add"
-    assert ex.vector_add is ex.lesson("threads")["vector_add"]
+    assert ex.vector_add == shown(ex.lesson("threads")["vector_add"])
+
+
+def test_a_spec_is_data_and_a_learner_gets_its_check_and_hints_by_name():
+    spec = ex.lesson("threads")["vector_add"]
+    for learners in ("check", "show", "hint", "_repr_html_"):
+        assert not hasattr(spec, learners)
+        assert hasattr(ex.vector_add, learners)
+    assert repr(ex.vector_add) == statement_text(spec)
 
 
 def test_an_unknown_name_is_an_error_that_names_near_ones():

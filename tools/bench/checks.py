@@ -15,10 +15,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from course import exercises
-from course.check import VISIBLE_SEED, check_number_source, check_source
-from course.exercise import Case, Exercise, KernelExercise
-from course.faults import Outcome
-from course.tile.available import has_triton
+from course.check.answers import check_number_source
+from course.check.check import VISIBLE_SEED, check_source
+from course.engine.faults import Outcome
+from course.engine.triton.available import has_triton
+from course.spec.exercise import Case, Exercise, KernelExercise
 
 ROOT = Path(__file__).resolve().parents[2]
 HIDDEN_SEED = "bench"  # no owner's
@@ -66,8 +67,8 @@ def seconds_of(
 
 def every_check(root: Path = ROOT) -> Iterator[CheckTimes]:
     """Times each exercise's solution, lesson by lesson."""
-    from autograder.build import read_lessons
     from autograder.hidden import hidden_cases
+    from autograder.lessons.build import read_lessons
 
     for lesson in read_lessons(root):
         for exercise in lesson.exercises:
@@ -90,7 +91,7 @@ def every_check(root: Path = ROOT) -> Iterator[CheckTimes]:
 
 def solution_of(name: str, root: Path = ROOT) -> str:
     """The solution cell of an exercise."""
-    from autograder.build import read_lessons
+    from autograder.lessons.build import read_lessons
 
     return next(
         lesson.solutions[name]

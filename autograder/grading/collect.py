@@ -1,0 +1,381 @@
+"""What was handed in: which files there are, and whose they are.
+
+Whose notebook a file is:
+1. Below a folder named `submitted`, as nbgrader keeps it (`submitted/STUDENT/ASSIGNMENT/
+   NOTEBOOK.ipynb`): the student is the folder below `submitted`.
+2. Otherwise in a sub-folder of the path that was given: the student is the first folder below
+   that path that is not named after a lesson. No name inside it says otherwise.
+3. Otherwise the file's name without the lesson's name: `vega_01_threads.ipynb`,
+   `01_threads-vega.ipynb` and `vega.ipynb` are all Vega's.
+4. If nothing is left, the nearest folder above it that is not named after a lesson.
+
+By rule 3 a name is what somebody wrote on a file. Where several files claim to be one student's,
+none is graded: a person decides (`without_collisions`).
+
+Which lesson it is: what the file's name says, else the folder's, else the lesson that has the
+most of the exercises named in its cells.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from autograder.grading.archive import METADATA, ArchiveError, is_archive, unpack
+from autograder.grading.folders import DEEPEST, MOST_NOTEBOOKS, SUFFIX, is_hidden, is_notebook, tree
+from autograder.grading.lms import Form, FormError, Named, form_of
+from autograder.grading.names import clean, look_alike
+from autograder.grading.submissions import Submission
+from autograder.judge.sentences import Fault
+from autograder.lessons.catalogue import has_no_exercises, lesson_in, lesson_name, stem_of_notebook
+
+LONGEST_PATH = 250
+#: Said of a folder that need not be a student's.
+_EMPTY = "no_notebook"
+_NOTHING = (_EMPTY, "link")
+#: Files that a sentence names.
+_NAMED = 5
+_SUBMITTED = "submitted"
+#: In the place of a folder that holds one of these it is taken: nbgrader's, and its exchange's.
+_CLASS_FOLDERS = (_SUBMITTED, "inbound")
+#: Folders that a zip may have around an LMS's.
+_WRAPPED = 4
+
+
+@dataclass
+class Found:
+    """The submissions below some paths, and sentences about what could not be taken."""
+
+    submissions: list[Submission] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def find(
+    paths: Iterable[Path], stem: str | None = None, student: str = "", unpack_to: Path | None = None
+) -> Found:
+    """Every notebook below `paths`, each once, and every student's folder without one.
+
+    Args:
+        stem: the lesson that all of them are of, if it is known.
+        student: whose all of them are, if it is known.
+        unpack_to: where zips among the paths are unpacked; without it none is.
+    """
+    found = Found()
+    seen: set[tuple[Path, str]] = set()
+    for given in paths:
+        root, refused = given, dict[Path, Fault]()
+        if unpack_to is not None and is_archive(given):
+            unpacked = _unpacked(given, unpack_to, found.problems)
+            if unpacked is None:
+                continue
+            root, refused = unpacked
+        inner = (root / name for name in _CLASS_FOLDERS)
+        path = next((folder for folder in inner if folder.is_dir()), root)
+        if not os.path.lexists(path):
+            found.problems.append(f"{path} does not exist. Check the path, then grade again.")
+        elif not path.is_dir():
+            _single(path, stem, student, found, seen)
+        else:
+            whole = student or (_student_above(path) if root is given else None)
+            taken: Iterable[Submission]
+            if whole:
+                taken, whose = _of_folder(path, whole, stem, found.problems), _always(whole)
+            else:
+                try:
+                    taken, whose = _of_class(path, stem, found.problems, refused)
+                except FormError as error:
+                    found.problems.append(str(error))
+                    continue
+            _add([*_refused(refused, whose, stem, taken)], found, seen, given)
+    return found
+
+
+def _unpacked(
+    archive: Path, into: Path, problems: list[str]
+) -> tuple[Path, dict[Path, Fault]] | None:
+    """The folder that a zip became, and the notebooks that are not in it; None without a folder."""
+    try:
+        unpacked = unpack(archive, into)
+    except ArchiveError as error:
+        problems.append(str(error))
+        return None
+    except OSError as error:
+        problems.append(f"{archive} cannot be unpacked: {error.strerror}.")
+        return None
+    problems += unpacked.problems
+    refused = unpacked.refused.items()
+    problems += [f"{archive}: {fault.sentence}" for p, fault in refused if not is_notebook(p.name)]
+    if any(p.name == METADATA for p in unpacked.refused):
+        return None
+    return unpacked.folder, {unpacked.folder / p: fault for p, fault in refused}
+
+
+def _refused(
+    refused: Mapping[Path, Fault],
+    whose: Callable[[Path], Sequence[Named]],
+    stem: str | None,
+    taken: Iterable[Submission],
+) -> Iterator[Submission]:
+    """What was taken, and what was not unpacked: that is why a folder may hold no notebook."""
+    barred = [
+        replace(_submission(path, named, stem), fault=fault)
+        for path, fault in refused.items()
+        if is_notebook(path.name)
+        for named in whose(path)
+    ]
+    students = {one.student for one in barred}
+    for one in taken:
+        if one.student not in students or one.fault is None or one.fault.message_id != _EMPTY:
+            yield one
+    yield from barred
+
+
+def of_student(folder: Path, student: str) -> list[Submission]:
+    """What one student's folder holds, without collisions, or why it is not graded."""
+    return without_collisions(_of_folder(folder, student, None, []))
+
+
+def _add(
+    taken: Iterable[Submission], found: Found, seen: set[tuple[Path, str]], path: Path
+) -> None:
+    empty = True
+    for submission in taken:
+        empty = False
+        where = _absolute(submission.path), submission.student
+        if where not in seen or submission.fault is not None:
+            seen.add(where)
+            found.submissions.append(submission)
+    if empty:
+        found.problems.append(f"{path} holds no notebook (*{SUFFIX}).")
+
+
+def _single(
+    path: Path, stem: str | None, student: str, found: Found, seen: set[tuple[Path, str]]
+) -> None:
+    """One file that was named itself."""
+    if not is_notebook(path.name):
+        found.problems.append(f"{path} is no notebook: expected a file named *{SUFFIX}.")
+    elif has_no_exercises(path.stem):
+        found.problems.append(f"{path} has no exercises: there is nothing to grade in it.")
+    else:
+        whose = student or _student_above(path.parent) or _claimed(path)
+        _add([_submission(path, Named(whose), stem)], found, seen, path)
+
+
+def _always(student: str) -> Callable[[Path], Sequence[Named]]:
+    return lambda _: [Named(student)]
+
+
+def _of_class(
+    root: Path, stem: str | None, problems: list[str], refused: Iterable[Path]
+) -> tuple[Iterable[Submission], Callable[[Path], Sequence[Named]]]:
+    """(what a class's folder holds, whose a path below it is).
+
+    Raises:
+        FormError: where an LMS made the folder, and does not say whose what is.
+    """
+    place = root
+    for _ in range(_WRAPPED):
+        files, folders = _listed(place, [])
+        barred = (p for p in refused if is_notebook(p.name) and place in p.parents)
+        names = {p.relative_to(place).parts[0] for p in (*files, *folders, *barred)}
+        form = form_of(place, sorted(names))
+        if form is not None:
+            return _of_form(place, form, stem, problems), _named_by(form, place)
+        if files or len(folders) != 1 or folders[0].is_symlink():
+            break
+        place = folders[0]
+
+    def whose(path: Path) -> Sequence[Named]:
+        folders = path.relative_to(root).parts[:-1]
+        return [Named(next((clean(f) for f in folders if not stem_of_notebook(f)), _claimed(path)))]
+
+    return _of_folders(root, stem, problems), whose
+
+
+def _named_by(form: Form, root: Path) -> Callable[[Path], Sequence[Named]]:
+    def whose(path: Path) -> Sequence[Named]:
+        return form.read(path.relative_to(root).parts[0]) if root in path.parents else []
+
+    return whose
+
+
+def _of_form(root: Path, form: Form, stem: str | None, problems: list[str]) -> Iterator[Submission]:
+    """What an LMS gave out: files and folders that name their student."""
+    files, folders = _listed(root, problems)
+    students = set()
+    for file in files:
+        for named in form.read(file.name):
+            students.add(named.student)
+            if not has_no_exercises(Path(named.file or file.name).stem):
+                yield _submission(file, named, stem)
+    for folder in folders:
+        people = form.read(folder.name)
+        if not people:
+            problems.append(f"{folder}: {form.name} does not say whose it is. It is not graded.")
+        for named in people:
+            students.add(named.student)
+            for one in _of_folder(folder, named.student, stem, problems):
+                yield replace(one, account=named.account)
+    for name in _other_files(root):
+        for named in form.read(name):
+            if named.student not in students:
+                students.add(named.student)
+                fault = Fault("other_file", file=clean(named.file))
+                lesson = lesson_name(stem) if stem else ""
+                yield Submission(named.student, lesson, stem, root / name, fault, (), named.account)
+
+
+def _other_files(folder: Path) -> list[str]:
+    """Files right in a folder that are no notebooks."""
+    with os.scandir(folder) as entries:
+        plain = (e.name for e in entries if e.is_file(follow_symlinks=False))
+        return sorted(name for name in plain if not is_notebook(name) and not is_hidden(name))
+
+
+def _of_folders(root: Path, stem: str | None, problems: list[str]) -> Iterator[Submission]:
+    """A class's folder: files that name their student, and a folder a student."""
+    students: list[Path] = []
+    level = [root]
+    for _ in range(DEEPEST):
+        below: list[Path] = []
+        for place in level:
+            files, folders = _listed(place, problems)
+            for file in files:
+                if not has_no_exercises(file.stem):
+                    yield _submission(file, Named(_claimed(file)), stem)
+            lessons_here = {f for f in folders if stem_of_notebook(f.name) and not f.is_symlink()}
+            below += [f for f in folders if f in lessons_here]
+            students += [f for f in folders if f not in lessons_here]
+        level = below
+    empty = []
+    any_there = root.name == _SUBMITTED
+    for folder in students:
+        taken = _of_folder(folder, clean(folder.name), stem, problems)
+        there = [s for s in taken if s.fault is None or s.fault.message_id not in _NOTHING]
+        any_there = any_there or any(s.path != folder for s in there)
+        empty += [s for s in taken if s not in there]
+        yield from there
+    if any_there:  # else a folder of other things, and no class with a folder a student
+        yield from empty
+
+
+def _listed(folder: Path, problems: list[str]) -> tuple[list[Path], list[Path]]:
+    """Notebooks and folders right below a class's folder, sorted; links are not followed."""
+    files, folders = [], []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if is_hidden(entry.name):
+                    continue
+                if is_notebook(entry.name):
+                    files.append(folder / entry.name)
+                elif _leads_to_folder(entry):
+                    folders.append(folder / entry.name)
+    except OSError as error:
+        problems.append(f"{error.filename or folder} cannot be read: {error.strerror}.")
+    return sorted(files), sorted(folders)
+
+
+def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle, or to where nobody may look
+        return False
+
+
+def _of_folder(
+    folder: Path, student: str, stem: str | None, problems: list[str]
+) -> list[Submission]:
+    """One student's folder: its notebooks, or the one reason why none of them is graded."""
+    name = clean(folder.name)
+    if folder.is_symlink():
+        return [Submission(student, "", None, folder, Fault("link", file=name))]
+    found = tree(folder, name)
+    problems += found.unread
+    notebooks = [path for path in found.notebooks if not has_no_exercises(path.stem)]
+    fault = found.fault
+    if fault is None and notebooks:
+        return [_submission(folder / path, Named(student), stem) for path in notebooks]
+    if fault is None:
+        others = f", only {clean(str(found.files[0]))}" if found.files else ""
+        fault = Fault("no_notebook", folder=name, found=others)
+    named = (lesson_in(path.stem) for path in notebooks[:MOST_NOTEBOOKS])
+    stems = {stem_of_notebook(path.name) for path in found.folders} | {n[0] for n in named if n}
+    wanted: list[str | None] = [*sorted(s for s in stems if s)] or [None]
+    return [
+        Submission(student, lesson_name(s) if s else "", s, folder, fault)
+        for s in ([stem] if stem else wanted)
+    ]
+
+
+def _submission(file: Path, whose: Named, stem: str | None) -> Submission:
+    own_name = Path(whose.file or file.name).stem
+    named = lesson_in(own_name)
+    folders = _absolute(file).parent.parts
+    in_folder = next(filter(None, (stem_of_notebook(f) for f in reversed(folders))), None)
+    stem = stem or (named[0] if named else in_folder)
+    notebook = lesson_name(stem) if stem else clean(own_name)
+    return Submission(whose.student, notebook, stem, file, account=whose.account)
+
+
+def _student_above(folder: Path) -> str | None:
+    """The student of a folder that lies below one named `submitted`: the outermost of these.
+
+    A student may have handed in a folder of that name, too.
+    """
+    parts = _absolute(folder).parts
+    below = parts[parts.index(_SUBMITTED) + 1 :] if _SUBMITTED in parts else ()
+    return clean(below[0]) if below else None
+
+
+def _claimed(file: Path) -> str:
+    """Whose a file is by its own name, or by the nearest folder above it."""
+    named = lesson_in(file.stem)
+    rest = _without_copy(file.stem if named is None else named[1])
+    if any(character.isalpha() for character in rest):
+        return clean(rest)
+    folders = _absolute(file).parent.parts
+    above = (f for f in reversed(folders) if stem_of_notebook(f) is None and f != os.sep)
+    return clean(next(above, "student"))
+
+
+def _without_copy(name: str) -> str:
+    """A name without the ` (1)` that a browser puts behind a second file of the first's name."""
+    before, _, number = name.rpartition("(")
+    return before.rstrip(" _-.") if number.endswith(")") and number[:-1].isdecimal() else name
+
+
+def _absolute(path: Path) -> Path:
+    """Without `..`, and with links as they are."""
+    return Path(os.path.normpath(path.absolute()))
+
+
+def without_collisions(submissions: Iterable[Submission]) -> list[Submission]:
+    """One submission a student and notebook: where several files claim to be it, none counts.
+
+    A file that is named just like the lesson's notebook wins over copies right beside it.
+    """
+    claims: dict[tuple[str, str], list[Submission]] = {}
+    for submission in submissions:
+        claims.setdefault((look_alike(submission.student), submission.notebook), []).append(
+            submission
+        )
+    kept = []
+    for (_, notebook), claim in claims.items():
+        exact = [one for one in claim if one.path.name == notebook + SUFFIX]
+        beside = len({one.path.parent for one in claim}) == 1
+        if len(claim) == 1 or (len(exact) == 1 and beside):
+            kept.append((exact or claim)[0])
+            continue
+        files = [clean(str(Path(*one.path.parts[-3:])), LONGEST_PATH) for one in claim]
+        more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+        listed = ", ".join(files[:_NAMED]) + more
+        by_name = {one.student: one for one in reversed(claim)}
+        for student, one in by_name.items():
+            what = {"student": student, "notebook": notebook or "work"}
+            fault = Fault("same_name", count=len(claim), files=listed, **what)
+            kept.append(replace(one, fault=fault, rivals=tuple(other.path for other in claim)))
+    return kept

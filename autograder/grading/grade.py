@@ -1,0 +1,297 @@
+"""`python -m autograder grade PATH...`: verdicts for a notebook, a folder, or a whole class.
+
+PATH is a notebook, a folder of notebooks, a folder that nbgrader collected, or what an LMS gave:
+a zip of Canvas, Moodle or Gradescope, GitHub Classroom's folder, an nbgrader exchange. These say
+whose what is, what came late and what came last (docs/instructors.md). Else whose a notebook
+is: below a folder `submitted`, the next folder's name; in a sub-folder of PATH, that folder's;
+otherwise what the file's name says beside the lesson's (`vega_01_threads.ipynb`). What several
+files claim to be is held for you, and --student settles it. No notebook
+is executed: the solution cells are taken out by their grade ids, and judged on the visible
+cases and on cases drawn from the seed. The same command again goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.grading.collect import find, without_collisions
+from autograder.grading.dry_run import DryStore, changes, told
+from autograder.grading.judging import (
+    Run,
+    exercises_of,
+    judge_all,
+    judges_failures,
+    summarise,
+    with_lessons,
+)
+from autograder.grading.lms import latest
+from autograder.grading.names import clean
+from autograder.grading.roster import Roster, RosterError, read_roster
+from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed
+from autograder.grading.store import Store, StoreError, ordered
+from autograder.grading.submissions import Submission
+from autograder.judge import overlay
+from autograder.judge.judge import CHECK, Graded, seed_id
+from autograder.judge.overlay import OverlayError
+from autograder.judge.pool import JudgeError, Limits, Pool
+from autograder.judge.private import PrivateError
+from autograder.judge.sentences import HELD
+from autograder.lessons.catalogue import lesson_name, stem_of_notebook
+
+DEFAULT_OUT = Path("grades")
+#: Below the folder of the grades: what zips held.
+UNPACKED = "handed_in"
+DONE, NOT_ALL, CANNOT = 0, 1, 2
+INTERRUPTED = 130
+#: Verdicts that a sentence names.
+_NAMED = 5
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.description = __doc__
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="what was handed in")
+    parser.add_argument(
+        "--out", type=Path, default=DEFAULT_OUT, metavar="DIR", help=f"default: {DEFAULT_OUT}"
+    )
+    parser.add_argument(
+        "--gradebook", metavar="URL", help="write the scores there too: sqlite:///gradebook.db"
+    )
+    parser.add_argument(
+        "--seed",
+        metavar="DIR|FILE|value:TEXT",
+        help="a folder that `init` made (its settings hold too), a file with a seed, or value: and "
+        "the seed itself; without it the folder that `init` makes by default, or else the first "
+        "run makes DIR/.seed",
+    )
+    parser.add_argument(
+        "--unit",
+        choices=tuple(overlay.UNITS),
+        help="what counts: course (all), two-week (the core); default: your settings.toml, or all",
+    )
+    parser.add_argument(
+        "--jobs",
+        type=_count,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="notebooks to judge at once, default: one a core",
+    )
+    parser.add_argument("--lesson", metavar="NAME", help="what all the notebooks are: 01_threads")
+    parser.add_argument(
+        "--student", metavar="NAME", help="whose the notebooks are, whatever names say"
+    )
+    parser.add_argument(
+        "--roster",
+        type=Path,
+        metavar="FILE",
+        help="a CSV with a column `student`: work under another name is held, and who handed in "
+        "nothing is named",
+    )
+    parser.add_argument("--regrade", action="store_true", help="judge again what is done already")
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="with --regrade: keep nothing, and list who would gain and who would lose",
+    )
+    parser.add_argument(
+        "--time-limit",
+        type=_amount,
+        default=Limits.seconds,
+        metavar="SECONDS",
+        help="for one exercise, default: 60",
+    )
+    parser.add_argument(
+        "--memory-limit",
+        type=_amount,
+        default=Limits.memory_bytes / 2**20,
+        metavar="MB",
+        help="for one notebook, default: 2048",
+    )
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="grade although this machine can put no wall around the files (see `doctor`): you "
+        "trust them as you trust your own",
+    )
+    parser.set_defaults(check=CHECK)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1 to 1024, got {text!r}")
+    return int(text)
+
+
+def _amount(text: str) -> float:
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = 0.0
+    if not 0 < amount < 1e9:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
+    return amount
+
+
+def main(args: argparse.Namespace) -> int:
+    """Grades, and returns 0 (done), 1 (not everything could be), 2 (nothing could) or 130."""
+    from autograder.grading.table import plain, show
+
+    run = Run()
+    try:
+        asked = Asked(
+            _stem(args.lesson), args.student or "", args.roster and read_roster(args.roster)
+        )
+        store = _store(args)
+        run.notes += store.notes
+        seed = chosen_seed(args.seed, store)
+        overlay.use(chosen_folder(args.seed), args.unit or "")
+        limits = Limits(args.time_limit, int(args.memory_limit * 2**20))
+        stopped = False
+        try:
+            with Pool(seed, args.jobs, limits, args.check, trust=args.trust) as pool:
+                for _ in grade(args.paths, store, pool, run, asked, args.regrade):
+                    _progress(run)
+        except KeyboardInterrupt:
+            stopped = True
+        finally:
+            _progress(None)
+        rows = [] if args.dry_run else summarise(store, seed_id(seed))
+    except (StoreError, JudgeError, UsageError, RosterError, PrivateError, OverlayError) as error:
+        print(error, file=sys.stderr)
+        return CANNOT
+    if stopped:
+        left = f"{len(run.rows)} of {run.expected} verdicts are" if run.expected else "All is"
+        print(f"Stopped. {left} kept in {args.out}. The same command goes on from there.")
+        return INTERRUPTED
+    if not run.rows:
+        said = [plain(problem) for problem in (*run.problems, *run.notes)]
+        print("\n".join(said) or "There is nothing to grade.", file=sys.stderr)
+        return CANNOT
+    if args.dry_run:
+        return _say_changes(run, store)
+    show(ordered(run.rows))
+    run.problems += judges_failures(run.rows)
+    if args.gradebook:
+        run.problems += _to_gradebook(args.gradebook, run.rows)
+    _say(run, args.out, len(rows))
+    return NOT_ALL if run.problems else DONE
+
+
+def _store(args: argparse.Namespace) -> Store:
+    """The folder that the command names; without --dry-run it is made."""
+    if not args.dry_run:
+        return Store(args.out)
+    if not args.regrade:
+        raise UsageError("--dry-run says what --regrade would change: give both.")
+    if not args.out.is_dir():
+        raise UsageError(f"There is no folder {args.out}, and so no verdict to compare with.")
+    return DryStore(args.out)
+
+
+def _say_changes(run: Run, store: Store) -> int:
+    """Lists what a regrade would change."""
+    from autograder.grading.table import plain
+
+    for line in told(changes(run.rows, store), len(run.rows)):
+        print(plain(line))
+    problems = [*run.problems, *judges_failures(run.rows)]
+    for sentence in (*problems, *run.notes):
+        print(plain(sentence), file=sys.stderr)
+    return NOT_ALL if problems else DONE
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a command says of the files: their lesson, their student, who is in the class."""
+
+    stem: str | None = None
+    student: str = ""
+    roster: Roster | None = None
+
+
+def _stem(lesson: str | None) -> str | None:
+    if lesson is None:
+        return None
+    stem = stem_of_notebook(lesson)
+    if stem is None:
+        from course import exercises
+
+        names = ", ".join(lesson_name(stem) for stem in exercises.stems())
+        raise UsageError(f"There is no lesson {lesson!r}. There are: {names}.")
+    return stem
+
+
+def grade(
+    paths: Iterable[Path],
+    store: Store,
+    pool: Pool,
+    run: Run,
+    asked: Asked | None = None,
+    regrade: bool = False,
+) -> Iterator[Graded]:
+    """Judges what stands below `paths`, keeps each verdict at once, and gives it."""
+    asked = asked or Asked()
+    student = clean(asked.student) if asked.student else ""
+    found = find(paths, asked.stem, student, store.out / UNPACKED)
+    run.problems += found.problems
+    known = found.submissions
+    if asked.roster is not None:
+        known, unknown = asked.roster.sorted_out(known)
+        said = asked.roster.said(known, unknown)
+        (run.problems if unknown else run.notes).extend(said[:1])
+        run.notes += said[1:]
+    current, said = latest(with_lessons(known, pool))
+    run.notes += said
+    submissions = without_collisions(current)
+    run.problems += _held(submissions, store.out)
+    unnamed: dict[str, list[str]] = {one.student: [] for one in submissions}
+    for one in submissions:
+        unnamed[one.student] += [] if exercises_of(one) else [one.notebook]
+    for name, notebooks in unnamed.items():
+        store.forget_unnamed(name, but=notebooks)
+    yield from judge_all(submissions, store, pool, run, regrade)
+
+
+def _held(submissions: Sequence[Submission], out: Path) -> Iterator[str]:
+    """For each that several files claim to be, which these are, and how a person settles it."""
+    for one in submissions:
+        if one.rivals and one.fault is not None:
+            first, *others = (shlex.quote(str(path)) for path in one.rivals[:_NAMED])
+            lesson = f" --lesson {one.notebook}" if one.stem else ""
+            yield (
+                f"Held: {one.fault.sentence} Look at them, and grade the one that is theirs: "
+                f"python -m autograder grade {first} --student {shlex.quote(one.student)}{lesson} "
+                f"--out {shlex.quote(str(out))} (or {', '.join(others)} in its place)."
+            )
+
+
+def _to_gradebook(url: str, rows: Iterable[Graded]) -> list[str]:
+    from autograder.grading.gradebook import write_scores
+
+    return write_scores(url, [row for row in rows if row.message_id not in HELD])
+
+
+def _progress(run: Run | None) -> None:
+    """One line on a terminal that says how far the run is; nothing in a file."""
+    if not sys.stderr.isatty():
+        return
+    text = "" if run is None else f"{len(run.rows)} of {run.expected} verdicts"
+    print(f"\r\x1b[2K{text}", end="", file=sys.stderr, flush=True)
+
+
+def _say(run: Run, out: Path, total: int) -> None:
+    from autograder.grading.table import plain
+
+    counts = f"{run.judged} judged" + (f", {run.known} known from before" if run.known else "")
+    print(f"{len(run.rows)} verdicts ({counts}). {out} holds {total}:")
+    print(f"  {out / 'report.html'}   the class, with every verdict: open it in a browser")
+    print(f"  {out / 'verdicts.csv'}  a row a verdict; verdicts.json and verdicts.jsonl as well")
+    for problem in (*run.problems, *run.notes):
+        print(plain(problem), file=sys.stderr)

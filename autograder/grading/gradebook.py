@@ -1,0 +1,153 @@
+"""Scores to nbgrader's gradebook, through nbgrader's own interface.
+
+A score is a verdict's points: finite, and never outside what the gradebook's cell allows.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from autograder.judge.judge import Graded
+
+CHECK_SUFFIX = "_check"
+
+
+class GradebookError(Exception):
+    """A gradebook that cannot be written, in a sentence."""
+
+
+def prepare() -> None:
+    """What nbgrader needs of this process before it opens a gradebook."""
+    from sqlalchemy.exc import SAWarning
+
+    # it starts `alembic`, which stands beside this Python, by its bare name
+    folder, paths = str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)
+    if folder not in paths.split(os.pathsep):
+        os.environ["PATH"] = os.pathsep.join([folder, paths])
+    # under SQLAlchemy 2.1 nbgrader 0.9 warns for pages a student, without effect
+    warnings.filterwarnings("ignore", category=SAWarning, module=r"nbgrader\.api")
+
+
+def score(points: float, max_score: float) -> float:
+    """Points as the gradebook keeps them: a finite number from 0 to the cell's maximum."""
+    if not math.isfinite(points):
+        return 0.0
+    return float(min(max(points, 0.0), max_score))
+
+
+def write_scores(url: str, rows: Iterable[Graded]) -> list[str]:
+    """Writes the scores of `rows`, and says in sentences what could not be written.
+
+    Nothing of the verdicts is lost by that: they stand on disk, and the next run writes them.
+    """
+    try:
+        return list(_written(url, sorted(rows, key=lambda row: (row.notebook, row.student))))
+    except GradebookError as error:
+        return [f"{error} The verdicts are on disk: the same command writes the scores later."]
+
+
+def _written(url: str, rows: Sequence[Graded]) -> Iterable[str]:
+    from nbgrader.api import InvalidEntry
+    from sqlalchemy.exc import SQLAlchemyError
+
+    _must_exist(url, rows)
+    try:
+        with _open(url) as book:
+            for notebook, of_notebook in groupby(rows, key=lambda row: row.notebook):
+                lesson = [row for row in of_notebook if row.exercise]
+                if not lesson:
+                    yield f"The gradebook has no score for {notebook or 'a folder'}: no lesson."
+                    continue
+                yield from _lesson(book, notebook, lesson)
+    except (SQLAlchemyError, InvalidEntry) as error:
+        detail = " ".join(str(getattr(error, "orig", None) or error).split())[:200]
+        raise GradebookError(f"The gradebook {url} cannot be written: {detail}.") from error
+
+
+def _must_exist(url: str, rows: Sequence[Graded]) -> None:
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        address = make_url(url)
+    except ArgumentError as error:
+        raise GradebookError(
+            f"--gradebook {url!r} is no address of a gradebook: expected sqlite:///gradebook.db "
+            "or postgresql://USER@HOST/NAME."
+        ) from error
+    database = address.database or ""
+    is_path = address.get_backend_name() == "sqlite" and not database.startswith("file:")
+    if is_path and not Path(database).is_file():
+        lesson = next((row.notebook for row in rows if row.exercise), "01_threads")
+        raise GradebookError(
+            f"There is no gradebook {database}. "
+            f"`nbgrader generate_assignment {lesson} --force` makes it."
+        )
+
+
+def _open(url: str) -> Any:
+    from nbgrader.api import Gradebook
+
+    prepare()
+    try:
+        return Gradebook(url)
+    except (ImportError, FileNotFoundError) as error:  # no driver; no alembic on the path
+        raise GradebookError(f"The gradebook {url} cannot be opened: {error}.") from error
+
+
+def _lesson(book: Any, notebook: str, rows: Sequence[Graded]) -> Iterable[str]:
+    assignment = _assignment(book, notebook)
+    if assignment is None:
+        students = len({row.student for row in rows})
+        yield (
+            f"The gradebook has no assignment with {notebook}, so {students} students' scores are "
+            f"not in it. Run `nbgrader generate_assignment {notebook} --force`, then this again."
+        )
+        return
+    unknown: dict[str, None] = {}
+    for student, own in groupby(rows, key=lambda row: row.student):
+        book.update_or_create_student(student)
+        book.update_or_create_submission(assignment, student)
+        points = {row.exercise: row.points for row in own}
+        unknown |= dict.fromkeys(save_points(book, assignment, notebook, student, points))
+    if unknown:
+        yield (
+            f"The gradebook's {notebook} does not have the cells {', '.join(unknown)}: it was made "
+            f"from another version. Run `nbgrader generate_assignment {notebook} --force`."
+        )
+
+
+def _assignment(book: Any, notebook: str) -> str | None:
+    """The assignment that has this notebook: the one of its own name where there are several."""
+    holding = [a.name for a in book.assignments if any(n.name == notebook for n in a.notebooks)]
+    if notebook in holding:
+        return notebook
+    return holding[0] if len(holding) == 1 else None
+
+
+def save_points(
+    book: Any, assignment: str, notebook: str, student: str, points: Mapping[str, float]
+) -> list[str]:
+    """Writes points by exercise for a submission that is there; gives the cells that are not."""
+    from nbgrader.api import MissingEntry
+
+    unknown = []
+    for exercise, earned in points.items():
+        name = exercise + CHECK_SUFFIX
+        try:
+            grade = book.find_grade(name, notebook, assignment, student)
+        except MissingEntry:
+            unknown.append(name)
+            continue
+        grade.auto_score = score(earned, float(grade.max_score or 0))
+        # as nbgrader does: a score given by hand stays, and is to be looked at again
+        grade.needs_manual_grade = grade.manual_score is not None
+    book.db.commit()
+    return unknown

@@ -1,0 +1,214 @@
+"""`python -m autograder grades FORMAT`: the points of a class in the form that an LMS imports.
+
+canvas    Canvas, Grades, Import: needs --roster, the file that Grades, Export gives
+moodle    Moodle, Grades, Import, CSV file: needs --roster, with e-mails, ID numbers or usernames
+students  a row a student, a column a lesson, for any spreadsheet
+
+A lesson of which not all is judged is no grade: its field stays empty, and a sentence names it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autograder.grading import spreadsheet
+from autograder.grading.roster import Roster, RosterError, read_roster
+from autograder.grading.store import Store, StoreError
+from autograder.judge.judge import Graded
+from autograder.judge.sentences import HELD, JUDGED_AGAIN
+from autograder.lessons.catalogue import lesson_in, lesson_name
+
+DEFAULT_FROM = Path("grades")
+_NAMED = 5
+#: By kind of `autograder.grading.roster.COLUMNS`, what each LMS calls it.
+_CANVAS = {"id": "ID", "number": "SIS User ID", "login": "SIS Login ID", "section": "Section"}
+_MOODLE = {"email": "Email address", "number": "ID number", "login": "Username"}
+
+
+class GradesError(Exception):
+    """Grades that cannot be written in a form, in a sentence."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What one student has in one lesson. `points` is None where not all of it is judged."""
+
+    points: float | None
+    late: bool
+
+
+@dataclass(frozen=True)
+class Points:
+    """A class: by student and lesson, and what each lesson is worth."""
+
+    by_student: Mapping[str, Mapping[str, Lesson]]
+    worth: Mapping[str, float]
+
+    def of(self, student: str, lesson: str) -> float | None:
+        found = self.by_student.get(student, {}).get(lesson)
+        return None if found is None else found.points
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.description = __doc__
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("format", choices=tuple(_FORMATS), metavar="FORMAT", help="see above")
+    parser.add_argument(
+        "--from",
+        dest="grades",
+        type=Path,
+        default=DEFAULT_FROM,
+        metavar="DIR",
+        help=f"the folder that `grade --out` wrote, default: {DEFAULT_FROM}",
+    )
+    parser.add_argument("--roster", type=Path, metavar="FILE", help="the class, as for `grade`")
+    parser.add_argument(
+        "--to", type=Path, metavar="FILE", help="default: grades-FORMAT.csv in that folder"
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    """Writes the file, and returns 0 (done), 1 (without some grades) or 2 (not written)."""
+    to = args.to or args.grades / f"grades-{args.format}.csv"
+    try:
+        if not args.grades.is_dir():
+            raise GradesError(
+                f"There is no folder {args.grades}. `grade` makes it; --from names another one."
+            )
+        roster = args.roster and read_roster(args.roster)
+        points = totals(Store(args.grades).all())
+        if not points.worth:
+            raise GradesError(f"{args.grades} holds no verdict on a lesson. Run `grade` first.")
+        text = _FORMATS[args.format](points, roster)
+        to.write_bytes(text.encode("utf-8", "backslashreplace"))
+    except (StoreError, RosterError, GradesError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"Cannot write {to}: {error.strerror}.", file=sys.stderr)
+        return 2
+    students = len(roster.students if roster else points.by_student)
+    print(f"{to}: {students} students, {len(points.worth)} lessons.")
+    problems = _left_out(points, roster)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+def totals(rows: Iterable[Graded]) -> Points:
+    """The sums of a class. A lesson's exercises are those that anybody in the class has."""
+    by_work: dict[tuple[str, str], dict[str, Graded]] = {}
+    worth: dict[str, dict[str, float]] = {}
+    for row in rows:
+        if row.exercise:
+            by_work.setdefault((row.student, row.notebook), {})[row.exercise] = row
+            worth.setdefault(row.notebook, {})[row.exercise] = row.max_points
+    by_student: dict[str, dict[str, Lesson]] = {}
+    for (student, lesson), own in by_work.items():
+        no_grade = own.keys() != worth[lesson].keys() or any(
+            row.message_id in HELD | JUDGED_AGAIN for row in own.values()
+        )
+        points = None if no_grade else round(math.fsum(row.points for row in own.values()), 2)
+        late = any(row.late for row in own.values())
+        by_student.setdefault(student, {})[lesson] = Lesson(points, late)
+    sums = {lesson: math.fsum(each.values()) for lesson, each in sorted(worth.items())}
+    return Points(by_student, sums)
+
+
+def canvas(points: Points, roster: Roster | None) -> str:
+    """What Canvas imports: it goes by the ID, and by the number behind an assignment's name."""
+    if roster is None or not any("id" in ids for ids in roster.ids):
+        raise GradesError(
+            "Canvas knows students by its own number: --roster needs a column `ID`. The file that "
+            "Canvas gives under Grades, Export is such a roster."
+        )
+    columns = {lesson: _in_canvas(lesson, roster.header) for lesson in points.worth}
+    names = ["Student", *_CANVAS.values(), *columns.values()]
+    possible = {columns[lesson]: worth for lesson, worth in points.worth.items()}
+    rows: list[dict[str, Any]] = [{"Student": "    Points Possible", **possible}]
+    for student, ids in zip(roster.students, roster.ids, strict=True):
+        row: dict[str, Any] = {"Student": student}
+        row |= {column: ids.get(kind) for kind, column in _CANVAS.items()}
+        rows.append(row | {columns[n]: points.of(student, n) for n in columns})
+    return spreadsheet.table(names, rows)
+
+
+def _in_canvas(lesson: str, header: Sequence[str]) -> str:
+    """A lesson's assignment as Canvas exported it (`01_threads (4711)`), else a new one's name."""
+    fitting = []
+    for name in header:
+        assignment, bracket, _ = name.rpartition(" (")
+        found = lesson_in(assignment.casefold()) if re.search(r" \(\d+\)$", name) else None
+        if bracket and assignment == lesson:
+            return name
+        if found is not None and lesson_name(found[0]) == lesson:
+            fitting.append(name)
+    return fitting[0] if len(fitting) == 1 else lesson
+
+
+def moodle(points: Points, roster: Roster | None) -> str:
+    """What Moodle's gradebook imports: it goes by e-mail, ID number or username."""
+    kinds = [kind for kind in _MOODLE if roster and any(kind in ids for ids in roster.ids)]
+    if roster is None or not kinds:
+        raise GradesError(
+            "Moodle knows students by e-mail, ID number or username: --roster needs a column "
+            "`email`, `id number` or `username`. Moodle's grading worksheet is such a roster."
+        )
+    rows = []
+    for student, ids in zip(roster.students, roster.ids, strict=True):
+        row: dict[str, Any] = {_MOODLE[kind]: ids.get(kind) for kind in kinds}
+        rows.append(row | {lesson: points.of(student, lesson) for lesson in points.worth})
+    return spreadsheet.table([*(_MOODLE[kind] for kind in kinds), *points.worth], rows)
+
+
+def students(points: Points, roster: Roster | None) -> str:
+    """A row a student: points by lesson, their sum, what it is of, and what came late."""
+    names = roster.students if roster else sorted(points.by_student, key=str.casefold)
+    rows = []
+    for student in names:
+        own = points.by_student.get(student, {})
+        earned = {lesson: points.of(student, lesson) for lesson in points.worth}
+        late = ", ".join(lesson for lesson in points.worth if lesson in own and own[lesson].late)
+        whole = round(math.fsum(p for p in earned.values() if p is not None), 2)
+        rows.append({"student": student, **earned, "points": whole, "late": late})
+    possible = math.fsum(points.worth.values())
+    rows = [row | {"of": possible} for row in rows]
+    return spreadsheet.table(["student", *points.worth, "points", "of", "late"], rows)
+
+
+_FORMATS = {"canvas": canvas, "moodle": moodle, "students": students}
+
+
+def _left_out(points: Points, roster: Roster | None) -> list[str]:
+    """Sentences on grades that the file does not have."""
+    from autograder.grading.table import plain
+
+    open_ones = [
+        f"{student} {lesson}"
+        for student, own in points.by_student.items()
+        for lesson, found in own.items()
+        if found.points is None
+    ]
+    others = sorted(points.by_student.keys() - set(roster.students)) if roster else []
+    said = []
+    if open_ones:
+        said.append(
+            f"No grade, since not all of it is judged or it is held: {_some(open_ones)}. Run "
+            "`grade` again."
+        )
+    if others:
+        said.append(f"Not on the roster, and so not in the file: {_some(others)}.")
+    return [plain(sentence) for sentence in said]
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

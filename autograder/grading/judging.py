@@ -1,0 +1,200 @@
+"""From submissions to verdicts that are kept: what is known, what is left, who is at work on it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from autograder.grading.store import Store, as_csv, as_json, as_json_lines
+from autograder.grading.submissions import Submission, read_bytes
+from autograder.judge.judge import Graded, verdict_key
+from autograder.judge.pool import Pool, Task, not_judged
+from autograder.judge.sentences import HELD, JUDGED_AGAIN, Fault
+from autograder.lessons.catalogue import lesson_exercises, lesson_name
+
+#: Between looks at what another run is at work on.
+_LOOK_SECONDS = 0.2
+#: Verdicts that a sentence names.
+_NAMED = 5
+
+
+@dataclass
+class Run:
+    """What a run did: its verdicts, new and known, and what it could not do."""
+
+    rows: list[Graded] = field(default_factory=list)
+    judged: int = 0
+    known: int = 0
+    expected: int = 0
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def judge_all(
+    submissions: Sequence[Submission], store: Store, pool: Pool, run: Run, regrade: bool = False
+) -> Iterator[Graded]:
+    """A verdict on every exercise of these submissions, kept in `store` as it comes."""
+    run.expected += sum(len(exercises_of(submission)) or 1 for submission in submissions)
+    ready: list[Graded] = []
+    left = list(submissions)
+    try:
+        while left:
+            elsewhere: list[Submission] = []
+            for answer in pool.run(_tasks(left, store, pool, regrade, ready, elsewhere)):
+                yield from _kept(ready, store, run)
+                if answer.graded is not None:
+                    yield from _kept([answer.graded], store, run, new=True)
+            yield from _kept(ready, store, run)
+            if len(elsewhere) == len(left):
+                time.sleep(_LOOK_SECONDS)
+            left = elsewhere
+    finally:
+        store.release()
+
+
+def _kept(ready: list[Graded], store: Store, run: Run, new: bool = False) -> Iterator[Graded]:
+    while ready:
+        graded = ready.pop(0)
+        whose = graded.student, graded.notebook, graded.exercise
+        if new or store.known(*whose, graded.key) != graded:
+            store.keep(graded)
+            run.judged += 1
+        else:
+            run.known += 1
+        run.rows.append(graded)
+        yield graded
+
+
+def exercises_of(submission: Submission) -> list[str]:
+    """The exercises of a submission's lesson; none where that is not known."""
+    if submission.stem is None:
+        return []
+    return [exercise.name for exercise in lesson_exercises(submission.stem)]
+
+
+def with_lessons(submissions: Iterable[Submission], pool: Pool) -> Iterator[Submission]:
+    """The submissions, with the lesson of those whose names do not tell, read from their cells."""
+    unreadable: list[Submission] = []
+    unknown: list[Submission] = []
+    for submission in submissions:
+        if submission.stem is not None or submission.fault is not None:
+            yield submission
+        else:
+            unknown.append(submission)
+
+    def tasks() -> Iterator[Task]:
+        for submission in unknown:
+            try:
+                yield Task(submission, read_bytes(submission.path), None)
+            except Fault as fault:
+                unreadable.append(replace(submission, fault=fault))
+
+    for answer in pool.run(tasks()):
+        submission = answer.task.submission
+        if answer.stem is not None:
+            yield replace(submission, stem=answer.stem, notebook=lesson_name(answer.stem))
+        else:
+            yield replace(submission, fault=answer.fault or Fault("no_graded_cells"))
+    yield from unreadable
+
+
+def _tasks(
+    submissions: Iterable[Submission],
+    store: Store,
+    pool: Pool,
+    regrade: bool,
+    ready: list[Graded],
+    elsewhere: list[Submission],
+) -> Iterator[Task]:
+    """What is left to judge; verdicts that need no judging, or are there already, to `ready`.
+
+    What another run is at work on goes to `elsewhere`: to be looked at again.
+    """
+    for submission in submissions:
+        names = exercises_of(submission)
+        try:
+            if submission.fault is not None:
+                raise submission.fault
+            if not names:
+                raise Fault("no_such_exercises", notebook=submission.notebook)
+            data = read_bytes(submission.path)
+        except Fault as fault:
+            rows = not_judged(submission, names, fault, pool)
+            ready += [_or_earlier(row, store) for row in rows]
+            continue
+        known, left = _looked_up(submission, names, data, store, pool, regrade)
+        if left:
+            if not store.claim(submission):
+                elsewhere.append(submission)
+                continue
+            # the run that had it may have come to an end since
+            known, left = _looked_up(submission, names, data, store, pool, regrade)
+        ready += known
+        if left:
+            yield Task(submission, data, left)
+
+
+def _looked_up(
+    submission: Submission,
+    names: Sequence[str],
+    data: bytes,
+    store: Store,
+    pool: Pool,
+    regrade: bool,
+) -> tuple[list[Graded], list[str]]:
+    """(the verdicts that are there for just this work, the exercises that have none)"""
+    known: list[Graded] = []
+    left: list[str] = []
+    for name in names:
+        key = verdict_key(data, name, pool.seed, pool.check)
+        whose = submission.student, submission.notebook, name
+        found = None if regrade else store.known(*whose, key)
+        if found is None:
+            left.append(name)
+        else:
+            known.append(replace(found, **submission.marks()))
+    return known, left
+
+
+def _or_earlier(row: Graded, store: Store) -> Graded:
+    """A verdict; where it only says that work is held, the one that was there before it."""
+    earlier = store.last(row.student, row.notebook, row.exercise)
+    return earlier if row.message_id in HELD and earlier is not None else row
+
+
+def summarise(store: Store, shown_seed: str) -> list[Graded]:
+    """Writes what sums up the whole folder, and gives its verdicts, without their panels."""
+    from autograder.grading.report import report_html
+    from autograder.grading.report_pages import rows_of, write_pages
+
+    with store.summarising():
+        numbered, on_one_page = rows_of(store)
+        rows = [row.graded for row in numbered]
+        store.write("verdicts.json", as_json(rows))
+        store.write("verdicts.jsonl", as_json_lines(rows))
+        store.write("verdicts.csv", as_csv(rows))
+        if on_one_page:
+            store.write("report.html", report_html(store.all(), shown_seed))
+        else:
+            write_pages(store, numbered, shown_seed)
+    return rows
+
+
+def judges_failures(rows: Iterable[Graded]) -> list[str]:
+    """A sentence where the judge or the machine failed on some: their zeros are no grades."""
+    from autograder.grading.table import plain
+
+    failed = [row for row in rows if row.message_id in JUDGED_AGAIN]
+    if not failed:
+        return []
+    names = ", ".join(f"{row.student} {row.exercise}" for row in failed[:_NAMED])
+    more = f" and {len(failed) - _NAMED} more" if len(failed) > _NAMED else ""
+    count = "1 answer" if len(failed) == 1 else f"{len(failed)} answers"
+    return [
+        plain(
+            f"The judge failed on {count}: {names}{more}. What it said of the first: "
+            f"{failed[0].message} The zeros say nothing about the answers, and the same command "
+            "judges them again."
+        )
+    ]

@@ -1,0 +1,335 @@
+"""Every verdict that was ever given, in one table that only grows: who, when, where, on what.
+
+`OUT/ledger.db` is SQLite in WAL mode, each verdict a transaction of its own that is on the disk
+before it counts. A verdict that takes an earlier one's place names it; the database itself refuses
+to change or remove a row. Beside the verdicts stand claims: which run is at work on whose notebook.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import socket
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sql
+from sqlalchemy import event
+
+from autograder.judge.judge import Graded
+
+NAME = "ledger.db"
+#: Of the tables below. A ledger of a later one is not touched.
+VERSION = 1
+#: Another run's transaction is one verdict, and writes some KB.
+_PATIENCE_SECONDS = 60
+_LOOK_SECONDS = 0.05
+_RUNS = ".runs"
+_GRADED_FIELDS = {field.name for field in fields(Graded)}
+
+_METADATA = sql.MetaData()
+_VERDICTS = sql.Table(
+    "verdicts",
+    _METADATA,
+    sql.Column("id", sql.Integer, primary_key=True),
+    sql.Column("time", sql.String, nullable=False),
+    sql.Column("host", sql.String, nullable=False),
+    sql.Column("course", sql.String, nullable=False),
+    sql.Column("lesson", sql.String, nullable=False),
+    sql.Column("submission", sql.String, nullable=False),
+    sql.Column("student", sql.String, nullable=False),
+    sql.Column("notebook", sql.String, nullable=False),
+    sql.Column("exercise", sql.String, nullable=False),
+    sql.Column("replaces", sql.Integer, nullable=True),
+    # what `Graded` holds, as JSON; nothing where an earlier verdict was withdrawn
+    sql.Column("verdict", sql.String, nullable=False),
+    # nearly all of its bytes: behind all else, so that a class's list is read without them
+    sql.Column("panel", sql.String, nullable=False),
+    sql.Column("text", sql.String, nullable=False),
+    sql.Index("verdicts_of", "student", "notebook", "exercise", "id"),
+    sqlite_autoincrement=True,
+)
+_CLAIMS = sql.Table(
+    "claims",
+    _METADATA,
+    sql.Column("student", sql.String, primary_key=True),
+    sql.Column("notebook", sql.String, primary_key=True),
+    sql.Column("run", sql.String, nullable=False),
+)
+_WHOSE = (_VERDICTS.c.student, _VERDICTS.c.notebook, _VERDICTS.c.exercise)
+_WITHDRAWN = ""
+_LONG = ("panel", "text")
+_SHORT_COLUMNS = [column for column in _VERDICTS.c if column.name not in _LONG]
+
+
+class LedgerError(Exception):
+    """A ledger that cannot be used, in a sentence."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row: a verdict, or that an earlier one was withdrawn (`graded` is None).
+
+    Attributes:
+        course, lesson: the versions of what decided it, "" where that is not known.
+        submission: SHA-256 of the notebook.
+        replaces: the row in whose place this one is.
+    """
+
+    id: int
+    time: str
+    host: str
+    course: str
+    lesson: str
+    submission: str
+    replaces: int | None
+    graded: Graded | None
+
+
+class Ledger:
+    """The ledger of one folder. Several runs may write to it side by side.
+
+    Every method raises SQLAlchemyError where the database cannot be read or written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Opens it, and makes it where there is none.
+
+        Raises:
+            LedgerError: where it was made by a later version.
+        """
+        self._folder = folder
+        self._run = ""
+        self._lock = -1
+        url = sql.URL.create("sqlite", database=str(folder / NAME))
+        self._engine = sql.create_engine(url, connect_args={"timeout": _PATIENCE_SECONDS})
+        event.listen(self._engine, "connect", _prepared)
+        event.listen(self._engine, "begin", _begun)
+        self._reading = self._engine.execution_options(reading=True)
+        with self._engine.begin() as connection:
+            found = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+            if found > VERSION:
+                raise LedgerError(
+                    f"{folder / NAME} is a ledger of version {found}, and this grader knows "
+                    f"{VERSION}. Grade with the version that made it, or into another folder."
+                )
+            if found < VERSION:
+                _METADATA.create_all(connection)
+                for change in ("UPDATE", "DELETE"):
+                    connection.exec_driver_sql(
+                        f"CREATE TRIGGER no_{change.lower()} BEFORE {change} ON verdicts "
+                        "BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END"
+                    )
+                connection.exec_driver_sql(f"PRAGMA user_version = {VERSION}")
+
+    def append(self, graded: Graded, course: str, lesson: str) -> None:
+        """Adds a verdict: after this returns, no crash loses it."""
+        with self._engine.begin() as connection:
+            self._append(connection, graded, course, lesson, _now())
+
+    def append_all(self, rows: Iterable[tuple[Graded, str]]) -> int:
+        """Adds verdicts of another time and of unknown versions, all or none; gives their number.
+
+        Nothing is added where the ledger already holds a verdict.
+        """
+        with self._engine.begin() as connection:
+            if connection.execute(sql.select(_VERDICTS.c.id).limit(1)).first() is not None:
+                return 0
+            count = 0
+            for graded, when in rows:
+                self._append(connection, graded, "", "", when)
+                count += 1
+            return count
+
+    def _append(
+        self, connection: sql.Connection, graded: Graded, course: str, lesson: str, when: str
+    ) -> None:
+        verdict = json.dumps({k: v for k, v in asdict(graded).items() if k not in _LONG})
+        self._insert(connection, graded, verdict, when, course, lesson, graded.content)
+
+    def _insert(
+        self,
+        connection: sql.Connection,
+        whose: Graded,
+        verdict: str,
+        when: str,
+        course: str = "",
+        lesson: str = "",
+        submission: str = "",
+    ) -> None:
+        place = _is(whose.student, whose.notebook, whose.exercise)
+        replaces = connection.execute(sql.select(sql.func.max(_VERDICTS.c.id)).where(*place))
+        connection.execute(
+            sql.insert(_VERDICTS).values(
+                time=when,
+                host=socket.gethostname(),
+                course=course,
+                lesson=lesson,
+                submission=submission,
+                student=whose.student,
+                notebook=whose.notebook,
+                exercise=whose.exercise,
+                replaces=replaces.scalar_one(),
+                verdict=verdict,
+                panel=whose.panel if verdict else "",
+                text=whose.text if verdict else "",
+            )
+        )
+
+    def withdraw(self, student: str, keep: Iterable[str] = ()) -> None:
+        """From here on a student's notebooks of no lesson have no verdict, but those to keep."""
+        kept = set(keep)
+        unnamed = [entry.graded for entry in self.latest(student=student, exercise="")]
+        for graded in unnamed:
+            if graded is not None and graded.notebook not in kept:
+                with self._engine.begin() as connection:
+                    self._insert(connection, graded, _WITHDRAWN, _now())
+
+    def last(self, student: str, notebook: str, exercise: str) -> Graded | None:
+        """The verdict that holds, or None."""
+        query = sql.select(_VERDICTS).where(*_is(student, notebook, exercise))
+        newest = list(self._entries(query.order_by(_VERDICTS.c.id.desc()).limit(1)))
+        return newest[0].graded if newest else None
+
+    def latest(self, panels: bool = True, **whose: str) -> Iterator[Entry]:
+        """The verdicts that hold, of this student, notebook, exercise where these are given.
+
+        Args:
+            panels: whether to read these, too: they are nearly all of a ledger's bytes.
+        """
+        columns = _VERDICTS.c if panels else _SHORT_COLUMNS
+        query = sql.select(*columns).where(_VERDICTS.c.id.in_(_newest(whose)))
+        return (entry for entry in self._entries(query) if entry.graded is not None)
+
+    def panel_characters(self) -> int:
+        """What the panels of all verdicts that hold have together."""
+        lengths = sql.func.sum(sql.func.length(_VERDICTS.c.panel))
+        query = sql.select(lengths).where(_VERDICTS.c.id.in_(_newest({})))
+        with self._reading.begin() as connection:
+            return int(connection.execute(query).scalar_one() or 0)
+
+    def history(self, student: str, exercise: str) -> list[Entry]:
+        """Every verdict on a student's exercise, the earliest first."""
+        query = sql.select(_VERDICTS).where(
+            _VERDICTS.c.student == student, _VERDICTS.c.exercise == exercise
+        )
+        return list(self._entries(query.order_by(_VERDICTS.c.id)))
+
+    def students(self) -> list[str]:
+        """Whoever has a verdict, or had one."""
+        query = sql.select(_VERDICTS.c.student).distinct()
+        with self._reading.begin() as connection:
+            return list(connection.execute(query).scalars())
+
+    def _entries(self, query: sql.Select[Any]) -> Iterator[Entry]:
+        with self._reading.begin() as connection:
+            for row in connection.execute(query).yield_per(100):
+                yield Entry(
+                    row.id,
+                    row.time,
+                    row.host,
+                    row.course,
+                    row.lesson,
+                    row.submission,
+                    row.replaces,
+                    _graded(row._mapping),
+                )
+
+    def claim(self, student: str, notebook: str) -> bool:
+        """Takes a notebook for this run; False while another run that is alive has it."""
+        self._be_a_run()
+        mine = {"student": student, "notebook": notebook, "run": self._run}
+        where = _CLAIMS.c.student == student, _CLAIMS.c.notebook == notebook
+        with self._engine.begin() as connection:
+            held = connection.execute(sql.select(_CLAIMS.c.run).where(*where)).scalar()
+            if held is not None and held != self._run and self._lives(held):
+                return False
+            connection.execute(sql.delete(_CLAIMS).where(*where))
+            connection.execute(sql.insert(_CLAIMS).values(**mine))
+        return True
+
+    def release(self) -> None:
+        """Gives back what this run has claimed."""
+        if self._run:
+            with self._engine.begin() as connection:
+                connection.execute(sql.delete(_CLAIMS).where(_CLAIMS.c.run == self._run))
+            os.close(self._lock)
+            (self._folder / _RUNS / self._run).unlink(missing_ok=True)
+            self._run = ""
+
+    def _be_a_run(self) -> None:
+        """A file that is locked as long as this process lives: the system sees to that."""
+        if not self._run:
+            place = self._folder / _RUNS
+            place.mkdir(exist_ok=True)
+            run = secrets.token_hex(8)
+            self._lock = os.open(place / run, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            self._run = run
+
+    def _lives(self, run: str) -> bool:
+        try:
+            handle = os.open(self._folder / _RUNS / run, os.O_RDWR)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        else:
+            (self._folder / _RUNS / run).unlink(missing_ok=True)
+            return False
+        finally:
+            os.close(handle)
+
+
+def _prepared(connection: Any, _: object) -> None:
+    """SQLite as this ledger needs it: transactions of ours, durable at each commit."""
+    connection.isolation_level = None
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError as error:  # two runs make the file: SQLite does not wait
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(_LOOK_SECONDS)
+    connection.execute("PRAGMA synchronous = FULL")
+
+
+def _begun(connection: sql.Connection) -> None:
+    """A transaction that writes waits for its turn at once: it cannot fail in the middle."""
+    reading = connection.get_execution_options().get("reading", False)
+    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+
+def _is(*whose: str) -> list[sql.ColumnElement[bool]]:
+    return [column == value for column, value in zip(_WHOSE, whose, strict=True)]
+
+
+def _newest(whose: Mapping[str, str]) -> Any:
+    """The numbers of the last rows on each exercise."""
+    these = [_VERDICTS.c[name] == value for name, value in whose.items()]
+    newest = sql.select(sql.func.max(_VERDICTS.c.id)).where(*these).group_by(*_WHOSE)
+    return newest.scalar_subquery()
+
+
+def _graded(row: Mapping[Any, Any]) -> Graded | None:
+    """A row's verdict; fields that came later have their defaults."""
+    if row["verdict"] == _WITHDRAWN:
+        return None
+    content = json.loads(row["verdict"])
+    known = {name: content[name] for name in _GRADED_FIELDS & content.keys()}
+    return Graded(**known, **{name: row[name] for name in _LONG if name in row})
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

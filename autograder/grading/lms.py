@@ -1,0 +1,233 @@
+"""The forms in which an LMS gives out a class: what it writes in a name, and what that says.
+
+    Canvas            doejane_LATE_12345_67890_01_threads-1.ipynb
+    Moodle            Jane Doe_12345_assignsubmission_file_/01_threads.ipynb, or all in one name
+    Gradescope        submission_12345/01_threads.ipynb beside submission_metadata.yml
+    nbgrader exchange janedoe+01_threads+2026-11-02 10:00:00.000000 UTC+.../01_threads.ipynb
+    GitHub Classroom  threads-submissions/threads-janedoe/01_threads.ipynb
+
+A form is known by all names of a folder together. What a student may choose, a file's own name,
+stands last in each of them, and is never read for whose it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from autograder.grading.archive import LARGEST_METADATA_BYTES, METADATA
+from autograder.grading.folders import is_notebook
+from autograder.grading.names import clean
+from autograder.grading.submissions import Account, Submission, read_bytes
+from autograder.judge.sentences import Fault
+
+_CANVAS = re.compile(
+    r"(?P<name>.+?)(?P<late>_LATE)?_(?P<id>[1-9]\d*|(?<=anon_)[0-9A-Za-z]{5})"
+    r"_(?P<file_id>[1-9]\d{2,})_(?P<file>.+)",
+    re.DOTALL,
+)
+_AGAIN = re.compile(r"-(\d{1,3})$")
+_MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_(?P<file>.*)", re.DOTALL)
+_EXCHANGE = re.compile(
+    r"(?P<name>[^+]+)\+(?P<lesson>[^+]+)\+(?P<when>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+]*)(\+.*)?",
+    re.DOTALL,
+)
+_CLASSROOM = "-submissions"
+#: Gradescope's file has some six levels.
+_DEEPEST = 30
+_NAMED = 5
+
+
+class FormError(Exception):
+    """A folder that an LMS made, and that cannot be read, in a sentence."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a name says: whose it is, and the file's own name where it is a file."""
+
+    student: str
+    account: Account | None = None
+    file: str = ""
+
+
+@dataclass(frozen=True)
+class Form:
+    """An LMS's way of naming. `read` gives nobody for a name that is not of this form."""
+
+    name: str
+    read: Callable[[str], Sequence[Named]]
+
+
+def form_of(folder: Path, names: Sequence[str]) -> Form | None:
+    """The form of a folder with these notebooks and folders right in it, or None.
+
+    Raises:
+        FormError: where it is one, and what says whose work it is cannot be read.
+    """
+    if (folder / METADATA).is_file():
+        return _gradescope(folder / METADATA)
+    classroom = _classroom(folder.name)
+    forms = [Form("Canvas", canvas), Form("Moodle", moodle), Form("nbgrader's exchange", exchange)]
+    for form in [*forms, *([classroom] if classroom else [])]:
+        if names and all(form.read(name) for name in names):
+            return form
+    return None
+
+
+def canvas(name: str) -> list[Named]:
+    """Canvas: the student's number there, a mark where it came late, the number of the file."""
+    found = _CANVAS.fullmatch(name)
+    if found is None:
+        return []
+    file = _without_turn(found["file"])
+    ids = (("id", found["id"]), ("name", clean(found["name"])))
+    account = Account(ids, late=bool(found["late"]), turn=(int(found["file_id"]),))
+    return [Named(clean(f"{found['name']}-{found['id']}"), account, file)]
+
+
+def _without_turn(file: str) -> str:
+    """A file's name without the -1, -2 that Canvas puts behind what is handed in again."""
+    stem, dot, suffix = file.rpartition(".")
+    return f"{_AGAIN.sub('', stem)}{dot}{suffix}" if is_notebook(file) else file
+
+
+def moodle(name: str) -> list[Named]:
+    """Moodle: the full name, and the number that a grading worksheet calls the participant."""
+    found = _MOODLE.fullmatch(name)
+    if found is None or _MOODLE.fullmatch(found["file"]):  # which of two is Moodle's?
+        return []
+    ids = (("participant", found["id"]), ("name", clean(found["name"])))
+    return [Named(clean(found["name"]), Account(ids), found["file"])]
+
+
+def exchange(name: str) -> list[Named]:
+    """nbgrader's exchange: the login, and the time at which it was handed in."""
+    found = _EXCHANGE.fullmatch(name)
+    if found is None:
+        return []
+    when = clean(found["when"])
+    student = clean(found["name"])
+    return [Named(student, Account((("login", student),), when=when, turn=(when,)))]
+
+
+def _classroom(folder: str) -> Form | None:
+    """GitHub Classroom: `gh classroom clone student-repos` names the folder and those in it."""
+    if not folder.endswith(_CLASSROOM):
+        return None
+    begin = folder.removesuffix(_CLASSROOM) + "-"
+
+    def read(name: str) -> list[Named]:
+        if not name.startswith(begin) or is_notebook(name) or name == begin:
+            return []
+        student = clean(name.removeprefix(begin))
+        return [Named(student, Account((("login", student),)))]
+
+    return Form("GitHub Classroom", read)
+
+
+def _gradescope(metadata: Path) -> Form:
+    """Gradescope: a folder a submission, and beside them a file that says whose each is."""
+    submissions = _yaml(metadata)
+    if not isinstance(submissions, dict):
+        raise FormError(f"{metadata} holds no submissions. Nothing beside it is graded.")
+    people = {name: list(_submitters(told)) for name, told in submissions.items()}
+    return Form("Gradescope", lambda name: people.get(name, []))
+
+
+def _submitters(submission: Any) -> Iterable[Named]:
+    """The people of one submission: several where a group handed it in."""
+    told = submission if isinstance(submission, dict) else {}
+    submitters = told.get(":submitters")
+    when = clean(str(told.get(":created_at") or ""))
+    for person in submitters if isinstance(submitters, list) else ():
+        if not isinstance(person, dict):
+            continue
+        kinds = (("number", ":sid"), ("email", ":email"), ("name", ":name"))
+        ids = tuple((kind, clean(str(person[key]))) for kind, key in kinds if person.get(key))
+        known = dict(ids)
+        one = known.get("number") or known.get("email") or ""
+        student = "-".join(filter(None, [known.get("name"), one]))
+        if student:
+            yield Named(clean(student), Account(ids, when=when, turn=(_utc(when),)))
+
+
+def _utc(when: str) -> str:
+    """A time that sorts, whatever zone it was told in; as it is where it is none."""
+    try:
+        # Gradescope tells nanoseconds and writes UTC as " Z"
+        told = datetime.fromisoformat(re.sub(r"(\.\d{6})\d*", r"\1", when).replace(" Z", "+00:00"))
+    except ValueError:
+        return when
+    return told.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _yaml(path: Path) -> Any:
+    """What a file of YAML holds: texts, lists and dicts; of an alias nothing.
+
+    Raises:
+        FormError: where it is none.
+    """
+    import yaml
+
+    try:
+        data = read_bytes(path, LARGEST_METADATA_BYTES)
+        root: list[Any] = []
+        open_nodes: list[Any] = [root]
+        keys: list[Any] = [None]
+
+        def put(value: Any) -> None:
+            node = open_nodes[-1]
+            if isinstance(node, list):
+                node.append(value)
+            elif keys[-1] is None:
+                keys[-1] = value if isinstance(value, str) else ""
+            else:
+                node[keys[-1]] = value
+                keys[-1] = None
+
+        for event in yaml.parse(data, Loader=yaml.CBaseLoader):
+            if isinstance(event, yaml.ScalarEvent):
+                put(event.value)
+            elif isinstance(event, yaml.AliasEvent):
+                put("")
+            elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
+                node: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
+                put(node)
+                open_nodes.append(node)
+                keys.append(None)
+                if len(open_nodes) > _DEEPEST:
+                    raise FormError(f"{path} is nested too deep. Nothing beside it is graded.")
+            elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
+                open_nodes.pop()
+                keys.pop()
+    except (yaml.YAMLError, UnicodeError, Fault) as error:
+        detail = clean(" ".join(str(error).split()), 160)
+        raise FormError(
+            f"{path} cannot be read: {detail}. It says whose each folder is, so nothing beside it "
+            "is graded. Download the export again."
+        ) from error
+    return root[0] if root else None
+
+
+def latest(submissions: Iterable[Submission]) -> tuple[list[Submission], list[str]]:
+    """(of what one account handed in more than once the last, all else; sentences on the others)"""
+    by_work: dict[tuple[str, str, object], list[Submission]] = {}
+    for one in submissions:
+        account = one.account
+        whose = object() if account is None or not account.turn else account.ids
+        by_work.setdefault((one.student, one.notebook, whose), []).append(one)
+    kept: list[Submission] = []
+    again: list[str] = []
+    for claim in by_work.values():
+        last = max((one.account.turn for one in claim if one.account), default=())
+        own = [one for one in claim if one.account is None or one.account.turn == last]
+        kept += own
+        if len(own) < len(claim):
+            again.append(f"{claim[0].student} ({claim[0].notebook})")
+    named = ", ".join(again[:_NAMED]) + (f" and {len(again) - _NAMED} more" * (len(again) > _NAMED))
+    return kept, [f"Handed in more than once, the last one counts: {named}."] if again else []

@@ -1,0 +1,33 @@
+"""Names that strangers gave, as they can be shown, stored and told apart."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import unicodedata
+
+LONGEST_NAME = 80
+
+
+def clean(name: str, longest: int = LONGEST_NAME) -> str:
+    """A name as it can be shown and stored: Unicode text, no control characters, not endless."""
+    text = os.fsencode(name).decode("utf-8", "backslashreplace")
+    text = unicodedata.normalize("NFC", text)
+    text = "".join(c if unicodedata.category(c)[0] != "C" else "\ufffd" for c in text)
+    text = text.strip() or "student"
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def look_alike(name: str) -> str:
+    """The same for names that differ in case, in Unicode's forms or in what parts their words."""
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    words = "".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text)
+    return " ".join(words.split()) or text
+
+
+def slug(name: str) -> str:
+    """A file name that is different for each name, and can be read."""
+    readable = re.sub(r"[^\w.-]+", "_", name, flags=re.ASCII).strip("._")[:40]
+    digest = hashlib.sha256(name.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+    return name if readable == name and name.islower() else f"{readable or 'name'}-{digest}"

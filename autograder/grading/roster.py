@@ -1,0 +1,218 @@
+"""Who is in the class: one CSV, with a row a student, whose name stands in the column `student`.
+
+The name is the one by which files and folders call a student. Other columns may hold what an LMS
+calls them (`COLUMNS`): then work is the student's whose number it came under, whatever names say.
+The files that Canvas (Grades, Export) and Moodle (the grading worksheet) give are such rosters.
+
+With a roster, what was handed in under no name of it is held, and who handed in nothing is named.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from autograder.grading.names import clean, look_alike
+from autograder.grading.submissions import Submission, read_bytes
+from autograder.judge.sentences import Fault
+
+COLUMN = "student"
+#: What an LMS may call a student by: the columns in which a roster may have it.
+COLUMNS = {
+    "id": ("id", "canvas id"),
+    "login": ("login", "username", "sis login id", "github"),
+    "number": ("number", "sis user id", "id number", "sid"),
+    "email": ("email", "email address"),
+    "participant": ("participant", "identifier"),
+    "name": ("name", "full name"),
+    "section": ("section",),
+}
+#: The column of names in Moodle's grading worksheet.
+_WORKSHEETS = "full name"
+#: Tells no two students apart.
+_SHARED = "section"
+#: In rows of Canvas's export that are no students.
+_NO_STUDENT = ("points possible", "manual posting")
+#: A hundred thousand students of a hundred letters.
+LARGEST_ROSTER_BYTES = 10 * 2**20
+_NAMED = 20
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+class RosterError(Exception):
+    """A roster that cannot be used, in a sentence."""
+
+
+@dataclass(frozen=True)
+class Roster:
+    """The students of a class, as they are to be called.
+
+    Attributes:
+        ids: for each of `students`, by a kind of `COLUMNS`, what an LMS calls them.
+        header: the columns' names, as they stand in the file.
+    """
+
+    students: tuple[str, ...]
+    ids: tuple[Mapping[str, str], ...] = ()
+    header: tuple[str, ...] = ()
+
+    def sorted_out(
+        self, submissions: Iterable[Submission]
+    ) -> tuple[list[Submission], list[Submission]]:
+        """(submissions of the class's students, under their names; all others)"""
+        names = {look_alike(student): student for student in self.students}
+        by_id = self._by_id()
+        known, unknown = [], []
+        for one in submissions:
+            told = by_id.get(_key(*one.account.ids[0])) if one.account else None
+            student = told or self._by_name(one, names, by_id)
+            if student is None:
+                unknown.append(one)
+            else:
+                known.append(replace(one, student=student))
+        return known, unknown
+
+    def _by_id(self) -> dict[tuple[str, str], str]:
+        """Students by (kind, what they are called), where that is nobody else's, too."""
+        found: dict[tuple[str, str], set[str]] = {}
+        for student, ids in zip(self.students, self.ids, strict=False):
+            for kind, value in (*ids.items(), ("name", student)):
+                if kind != _SHARED:
+                    found.setdefault(_key(kind, value), set()).add(student)
+                if kind == "name":  # Canvas writes `doejane` for `Doe, Jane`
+                    found.setdefault((kind, _squashed(value)), set()).add(student)
+        return {key: students.pop() for key, students in found.items() if len(students) == 1}
+
+    def _by_name(
+        self, one: Submission, names: Mapping[str, str], by_id: Mapping[tuple[str, str], str]
+    ) -> str | None:
+        """By what else an LMS says where the roster has no such number, or by the file's name."""
+        if one.account is None:
+            return names.get(look_alike(one.student))
+        kind = one.account.ids[0][0]
+        if any(kind in ids for ids in self.ids):  # and this number is not in it
+            return None
+        others = (by_id.get(_key(*called)) for called in one.account.ids[1:])
+        return next(filter(None, others), names.get(look_alike(one.student)))
+
+    def said(self, known: Sequence[Submission], unknown: Sequence[Submission]) -> list[str]:
+        """Sentences on what is held, and on who handed in nothing."""
+        said = []
+        if unknown:
+            named = (f"{one.student} ({clean(str(one.path), 120)})" for one in unknown)
+            said.append(
+                f"Held, for the roster has no such students: {_some(sorted(set(named)))}. Nothing "
+                "of theirs is graded. Add them to the roster, or say whose a file is: "
+                "python -m autograder grade FILE --student NAME"
+            )
+        missing = set(self.students) - {one.student for one in known}
+        if missing:
+            said.append(f"On the roster and without a submission here: {_some(sorted(missing))}.")
+        return said
+
+
+def _key(kind: str, value: str) -> tuple[str, str]:
+    return kind, value.casefold()
+
+
+def _squashed(name: str) -> str:
+    return "".join(re.findall(r"\w", name)).lower()
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def read_roster(path: Path) -> Roster:
+    """The roster in a file.
+
+    Raises:
+        RosterError: where it is none, in a sentence for each way not to be one.
+    """
+    whose = f"The roster {path}"
+    try:
+        data = read_bytes(path.resolve(), LARGEST_ROSTER_BYTES)
+    except Fault as fault:
+        raise RosterError(f"{whose}: {fault.sentence}") from fault
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RosterError(
+            f'{whose} is not UTF-8: byte {error.start} is no text. Save it as "CSV UTF-8".'
+        ) from error
+    if "\0" in text:
+        raise RosterError(f'{whose} holds null bytes: it is no CSV. Save it as "CSV UTF-8".')
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    except csv.Error as error:
+        raise RosterError(f"{whose} is no CSV: {error}. Is a quotation mark left open?") from error
+    head = [name.strip().casefold() for name in rows[0]] if rows else []
+    column = COLUMN if COLUMN in head else _WORKSHEETS
+    if head.count(column) != 1:
+        raise RosterError(f"{whose} {_no_column(head)}")
+    students = dict(_students(rows[1:], head.index(column), len(head), whose))
+    if not students:
+        raise RosterError(f"{whose} names no student: expected a row for each below its header.")
+    places = {
+        kind: next(head.index(name) for name in names if name in head)
+        for kind, names in COLUMNS.items()
+        if any(head.count(name) == 1 for name in names)
+    }
+    ids = (
+        {kind: value for kind, place in places.items() if (value := _id(kind, row[place]))}
+        for row in students.values()
+    )
+    return Roster(tuple(students), tuple(ids), tuple(rows[0]))
+
+
+def _id(kind: str, field: str) -> str:
+    """What a student is called in a field; of Moodle's `Participant 123` the number."""
+    value = field.strip()
+    return clean(value.split()[-1] if kind == "participant" else value) if value else ""
+
+
+def _is_canvas_own(row: Sequence[str], column: int) -> bool:
+    fields = {field.strip().casefold() for field in row}
+    student = row[column].strip().casefold()
+    return student == _NO_STUDENT[0] or (not student and _NO_STUDENT[1] in fields)
+
+
+def _no_column(head: Sequence[str]) -> str:
+    expected = f"expected a first row of column names with one `{COLUMN}` among them"
+    first = head[0] if len(head) == 1 else ""
+    cut = next((name for sign, name in _SEPARATORS.items() if sign in first), None)
+    if cut is not None and COLUMN in first:
+        return f"has {cut} between its columns: {expected}, with commas between them."
+    got = ", ".join(f"`{clean(name)}`" for name in head[:_NAMED]) or "an empty file"
+    return f"has no such header: {expected}, got {got}."
+
+
+def _students(
+    rows: Iterable[Sequence[str]], column: int, width: int, whose: str
+) -> Iterable[tuple[str, Sequence[str]]]:
+    seen: dict[str, tuple[int, str]] = {}
+    for number, row in enumerate(rows, start=2):
+        if not any(field.strip() for field in row):
+            continue
+        if len(row) == width and _is_canvas_own(row, column):
+            continue
+        if len(row) != width:
+            raise RosterError(
+                f"{whose}, row {number}: expected {width} fields as in the header, got {len(row)}. "
+                "A comma inside a field needs quotation marks around the field."
+            )
+        if not row[column].strip():
+            raise RosterError(f"{whose}, row {number}: the column `{COLUMN}` is empty.")
+        student = clean(row[column])
+        before = seen.setdefault(look_alike(student), (number, student))
+        if before != (number, student):
+            raise RosterError(
+                f"{whose}, row {number}: {student} stands there twice, as {before[1]} in row "
+                f"{before[0]}. Names have to differ in more than case and signs."
+            )
+        yield student, row

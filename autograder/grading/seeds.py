@@ -1,0 +1,68 @@
+"""Which seed and which private folder a run has: what the command says, or what there is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from autograder.grading.store import Store
+from autograder.judge import private
+from autograder.judge.private import PrivateError
+
+#: What stands before a seed that is given as it is: a misspelt file is no seed.
+SEED_ITSELF = "value:"
+
+
+class UsageError(Exception):
+    """Arguments that cannot be used, in a sentence."""
+
+
+def chosen_seed(text: str | None, store: Store) -> bytes:
+    """What --seed names; else what these grades began with; else the private folder's; else new.
+
+    Raises:
+        UsageError, PrivateError: where a seed is there that cannot be used.
+    """
+    if text is not None:
+        return read_seed(text)
+    folder = None if store.has_seed() else private.found(None)
+    if folder is not None and (folder / private.SEED_NAME).exists():
+        return private.read(folder)
+    return store.seed()
+
+
+def chosen_folder(text: str | None) -> Path | None:
+    """The private folder that --seed names, or else the one that `init` makes by default.
+
+    Raises:
+        PrivateError: where it cannot be read.
+    """
+    if text is None:
+        return private.found(None)
+    if text.startswith(SEED_ITSELF):
+        return None
+    place = private.expanded(Path(text))
+    return place if private.is_folder(place) else None
+
+
+def read_seed(text: str) -> bytes:
+    """The seed of a folder that `init` made, or of a file; after `value:`, the text itself.
+
+    Raises:
+        UsageError: where there is no seed, or others may read it.
+    """
+    if text.startswith(SEED_ITSELF):
+        seed = os.fsencode(text.removeprefix(SEED_ITSELF)).strip()
+        if not seed:
+            raise UsageError(f"The seed {text!r} is empty: no text stands behind the colon.")
+        return seed
+    try:
+        place = private.expanded(Path(text))
+        if text and private.mode(place):
+            return private.read(place)
+    except PrivateError as error:
+        raise UsageError(f"The seed {text!r}: {error}") from error
+    raise UsageError(
+        f"The seed {text!r}: there is no such file or folder. Name the folder that `init` made or "
+        f"a file that holds a seed; for the text itself, write {SEED_ITSELF}{text or 'TEXT'}."
+    )

@@ -1,0 +1,248 @@
+"""Verdicts on disk, entered as they come, each whole or not at all.
+
+    OUT/ledger.db                     every verdict with its panel, and those before it
+    OUT/verdicts.json, .jsonl, .csv   those that hold, a row each
+    OUT/.seed                         where no other seed was given
+
+A run that was stopped leaves every verdict it had come to; the next one goes on from there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from autograder.grading import spreadsheet
+from autograder.grading.ledger import NAME as LEDGER
+from autograder.grading.ledger import Ledger, LedgerError
+from autograder.grading.submissions import Submission
+from autograder.judge import judge
+from autograder.judge.judge import Graded
+from autograder.judge.sentences import JUDGED_AGAIN
+from autograder.lessons.catalogue import lesson_exercises, stem_of_notebook
+
+_NAMES = {field.name for field in fields(Graded)}
+_ROW_NAMES = list(Graded("", "", "", "", 0, 0).row())
+SEED_BYTES = 32
+SEED_FILE = ".seed"
+
+
+class StoreError(Exception):
+    """A folder that cannot be written, in a sentence."""
+
+
+class Store:
+    """The verdicts below one folder. Several runs may write to it side by side.
+
+    Attributes:
+        notes: sentences on what was done to the folder when it was opened.
+    """
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self.notes: list[str] = []
+        with self._explained():
+            out.mkdir(parents=True, exist_ok=True)
+            with _temporary(out / "probe") as (handle, name):
+                os.write(handle, b"?")
+                name.unlink()
+            self.ledger = Ledger(out)
+            self._read_in()
+
+    def _read_in(self) -> None:
+        """Enters the verdicts that an earlier version kept as a file each: once, whole."""
+        files = self.out / "verdicts"
+        if not files.is_dir():
+            return
+        found = ((_read(path), path) for path in sorted(files.glob("*/*/*.json")))
+        count = self.ledger.append_all((g, _written_at(path)) for g, path in found if g is not None)
+        if count:
+            self.notes.append(
+                f"{count} verdicts that an earlier version kept as files in {files} are read into "
+                f"{self.out / LEDGER}. They are kept there from here on, and the files not read."
+            )
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except LedgerError as error:
+            raise StoreError(str(error)) from error
+        except (OSError, SQLAlchemyError) as error:
+            detail = error.strerror if isinstance(error, OSError) else _said(error)
+            raise StoreError(
+                f"Cannot write to {self.out}: {detail}. What was written before is kept. "
+                "Make room or choose another --out, and run the same command again."
+            ) from error
+
+    def has_seed(self) -> bool:
+        """Whether a run of this folder has made a seed of its own."""
+        return (self.out / SEED_FILE).exists()
+
+    def seed(self) -> bytes:
+        """The secret of this folder's runs: made by the first of them, readable by its owner."""
+        path = self.out / SEED_FILE
+        with self._explained():
+            if not path.exists():
+                with _temporary(path, mode=0o600) as (handle, name):
+                    os.write(handle, secrets.token_hex(SEED_BYTES).encode())
+                    with contextlib.suppress(FileExistsError):
+                        os.link(name, path)  # the first of two runs wins, whole
+                    name.unlink()
+            return path.read_bytes().strip()
+
+    def keep(self, graded: Graded) -> None:
+        """Enters a verdict, durably: after this returns, no crash loses it."""
+        stem = stem_of_notebook(graded.notebook) or ""
+        with self._explained():
+            self.ledger.append(graded, judge.course_version(), judge.lesson_version(stem))
+
+    def known(self, student: str, notebook: str, exercise: str, key: str) -> Graded | None:
+        """The verdict that is already there for just this work, or None."""
+        graded = self.last(student, notebook, exercise)
+        if graded is None or graded.key != key or graded.message_id in JUDGED_AGAIN:
+            return None
+        return graded
+
+    def last(self, student: str, notebook: str, exercise: str) -> Graded | None:
+        """The verdict that is there, on whatever work of this student's, or None."""
+        with self._explained():
+            return self.ledger.last(student, notebook, exercise)
+
+    def failed(self, student: str, notebook: str) -> bool:
+        """Whether a verdict on this notebook says something of the judge and not of an answer."""
+        with self._explained():
+            found = self.ledger.latest(student=student, notebook=notebook)
+            return any(one.graded and one.graded.message_id in JUDGED_AGAIN for one in found)
+
+    def forget_unnamed(self, student: str, but: Iterable[str] = ()) -> None:
+        """Withdraws verdicts on a student's notebooks whose lesson was not known.
+
+        Args:
+            but: notebooks that are there, and their lesson still not known.
+        """
+        with self._explained():
+            self.ledger.withdraw(student, keep=but)
+
+    def claim(self, submission: Submission) -> bool:
+        """Takes a notebook for this run; False while another run is at work on it."""
+        with self._explained():
+            return self.ledger.claim(submission.student, submission.notebook)
+
+    def release(self) -> None:
+        """Gives back what this run has claimed and not judged."""
+        with self._explained():
+            self.ledger.release()
+
+    def all(self) -> list[Graded]:
+        """Every verdict that holds, by student, lesson and place in the lesson."""
+        with self._explained():
+            found = [entry.graded for entry in self.ledger.latest()]
+        return ordered(filter(None, found))
+
+    @contextlib.contextmanager
+    def summarising(self) -> Iterator[None]:
+        """While two runs end at once, they write what sums up the folder one after the other."""
+        with self._explained():
+            handle = os.open(self.out / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(handle)
+
+    def write(self, name: str, data: str, durable: bool = True) -> Path:
+        """Writes a report of the whole folder, or of a part of it."""
+        with self._explained():
+            write(self.out / name, data.encode("utf-8", "backslashreplace"), durable)
+        return self.out / name
+
+
+def write(path: Path, data: bytes, durable: bool = True) -> None:
+    """Puts `data` at `path`, whole or not at all; durably, even if the machine stops then."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _temporary(path) as (handle, name):
+        view = memoryview(data)
+        while view:
+            view = view[os.write(handle, view) :]
+        if durable:
+            os.fsync(handle)
+        name.replace(path)
+    if not durable:
+        return
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+@contextlib.contextmanager
+def _temporary(path: Path, mode: int = 0o666) -> Iterator[tuple[int, Path]]:
+    name = path.parent / f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
+    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        yield handle, name
+    except BaseException:
+        name.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(handle)
+
+
+def _written_at(path: Path) -> str:
+    """When a file was written, as the ledger tells times."""
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
+
+
+def _said(error: SQLAlchemyError) -> str:
+    """What a database says, on one line."""
+    return " ".join(str(getattr(error, "orig", None) or error).split())[:200]
+
+
+def _read(path: Path) -> Graded | None:
+    try:
+        content = json.loads(path.read_bytes())
+        return Graded(**{name: content[name] for name in _NAMES & content.keys()})
+    except (OSError, ValueError, AttributeError, TypeError):
+        return None  # none, or none that this version wrote: judged again
+
+
+def ordered(rows: Iterable[Graded]) -> list[Graded]:
+    """By student, lesson and place in the lesson."""
+    listed = list(rows)
+    places: dict[str, dict[str, int]] = {}
+    for notebook in {row.notebook for row in listed}:
+        stem = stem_of_notebook(notebook)
+        known = lesson_exercises(stem) if stem else ()
+        places[notebook] = {exercise.name: place for place, exercise in enumerate(known)}
+
+    def key(row: Graded) -> tuple[str, str, str, int, str]:
+        place = places[row.notebook].get(row.exercise, len(places[row.notebook]))
+        return row.student.casefold(), row.student, row.notebook, place, row.exercise
+
+    return sorted(listed, key=key)
+
+
+def as_json(rows: Iterable[Graded]) -> str:
+    """One list of rows."""
+    return json.dumps([graded.row() for graded in rows], indent=1) + "\n"
+
+
+def as_json_lines(rows: Iterable[Graded]) -> str:
+    """A row a line."""
+    return "".join(json.dumps(graded.row()) + "\n" for graded in rows)
+
+
+def as_csv(rows: Iterable[Graded]) -> str:
+    """A table for a spreadsheet, in which no text is taken for a formula."""
+    return spreadsheet.table(_ROW_NAMES, (graded.row() for graded in rows))

@@ -1,0 +1,238 @@
+"""What an instructor's private folder changes: the unit, points, held-out ranges, exercises.
+
+    settings.toml        unit = "two-week", and [points] by exercise
+    hidden/STEM.py       stands in the place of autograder/hidden/STEM.py
+    exercises/STEM.py    stands in the place of course/exercises/STEM.py, for students too:
+                         `autograder release` packs it
+
+`python -m autograder init` makes the folder. One process has one overlay: `use` names it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import ModuleType
+
+from autograder import hidden
+from course import exercises
+from course.spec.exercise import Exercise
+
+SETTINGS = "settings.toml"
+HIDDEN, EXERCISES = "hidden", "exercises"
+_PACKAGES = ((exercises, EXERCISES), (hidden, HIDDEN))
+WHOLE = "course"
+#: unit: how `init` and `release` describe it
+UNITS = {WHOLE: "every exercise", "two-week": "the core, marked with a star"}
+MOST_POINTS = 1000.0
+
+
+class OverlayError(ValueError):
+    """A private folder whose files cannot be used: which one, and what it should hold."""
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """What one folder changes; without a folder, nothing.
+
+    Attributes:
+        points: by exercise, where they are not the course's own.
+    """
+
+    folder: Path | None = None
+    unit: str = WHOLE
+    points: Mapping[str, float] = field(default_factory=dict)
+
+    def counts(self, exercise: Exercise) -> bool:
+        """Whether an exercise belongs to the class's unit."""
+        return self.unit == WHOLE or exercise.core
+
+    def points_of(self, exercise: Exercise) -> float:
+        """What an exercise is worth in this class: nothing outside its unit."""
+        if not self.counts(exercise):
+            return 0
+        return self.points.get(exercise.name, exercise.points)
+
+    def graded(self, own: Mapping[str, Exercise]) -> tuple[Exercise, ...]:
+        """The exercises of a lesson that count, with this class's points."""
+        return tuple(
+            replace(exercise, points=self.points_of(exercise))  # type: ignore[arg-type]
+            for exercise in own.values()
+            if self.counts(exercise)
+        )
+
+    def digest(self, stem: str = "") -> str:
+        """Tells two overlays apart, by what they change; in one lesson, where it is named."""
+        own = set(exercises.lesson(stem)) if stem else self.points.keys()
+        points = sorted((name, value) for name, value in self.points.items() if name in own)
+        found = hashlib.sha256(repr((self.unit, points)).encode())
+        for part in (HIDDEN, EXERCISES):
+            for path in self.files(part):
+                if path.stem == stem or not stem:
+                    name = f"{part}/{path.name}".encode()
+                    found.update(name + b"\0" + path.read_bytes() + b"\0")
+        return found.hexdigest()
+
+    def arguments(self) -> list[str]:
+        """What `use` has to be told in another process: the folder or nothing, and the unit."""
+        return ["" if self.folder is None else str(self.folder), self.unit]
+
+    def readable(self) -> list[Path]:
+        """What another process has to read of the folder. The seed is not among it."""
+        if self.folder is None:
+            return []
+        return [self.folder / SETTINGS, self.folder / HIDDEN, self.folder / EXERCISES]
+
+    def files(self, part: str) -> list[Path]:
+        """The modules of `hidden` or `exercises` that the folder holds."""
+        return [] if self.folder is None else sorted((self.folder / part).glob("*.py"))
+
+
+_active = Overlay()
+
+
+def active() -> Overlay:
+    """The overlay of this process."""
+    return _active
+
+
+def use(folder: Path | None, unit: str = "") -> Overlay:
+    """Makes a folder's changes hold in this process, from here on.
+
+    Args:
+        folder: that `init` made; None for no changes.
+        unit: instead of the one that its settings name.
+
+    Raises:
+        OverlayError: where something in it cannot be used.
+    """
+    global _active
+    _remove(_active)
+    _active = Overlay()
+    chosen = _read(folder, unit)
+    _check_stems(chosen)
+    _install(chosen)
+    try:
+        _try(chosen)
+        _check_points(chosen)
+    except OverlayError:
+        _remove(chosen)
+        raise
+    _active = chosen
+    return chosen
+
+
+def _install(overlay: Overlay) -> None:
+    """A package looks for its modules in the folder first."""
+    for package, part in _PACKAGES:
+        if overlay.files(part):
+            package.__path__.insert(0, str(overlay.folder / part))  # type: ignore[operator]
+        _forget(package, overlay.files(part))
+
+
+def _remove(overlay: Overlay) -> None:
+    for package, part in _PACKAGES:
+        if overlay.folder is not None:
+            private = str(overlay.folder / part)
+            package.__path__[:] = [path for path in package.__path__ if path != private]
+        _forget(package, overlay.files(part))
+
+
+def _forget(package: ModuleType, files: Sequence[Path]) -> None:
+    """The modules of these names are imported again when somebody asks for them."""
+    for path in files:
+        sys.modules.pop(f"{package.__name__}.{path.stem}", None)
+        vars(package).pop(path.stem, None)
+    importlib.invalidate_caches()
+
+
+def _try(chosen: Overlay) -> None:
+    """Reads every file once, so that a slip in one is not found in the middle of a class."""
+    for path in (*chosen.files(EXERCISES), *chosen.files(HIDDEN)):
+        try:
+            path.read_bytes()
+        except OSError as error:
+            raise OverlayError(f"{path} cannot be read: {error.strerror}.") from error
+    for path in chosen.files(EXERCISES):
+        try:
+            declared = exercises.lesson(path.stem)
+        except (Exception, SystemExit) as error:  # whatever an instructor's file raises
+            raise OverlayError(f"{path}: {type(error).__name__}: {error}") from error
+        if not declared:
+            raise OverlayError(f"{path} declares no exercise.")
+        for exercise in declared.values():
+            _points(path, exercise.name, exercise.points)
+    own = [path.stem for path in chosen.files(HIDDEN)]
+    for stem in sorted({*own, *(path.stem for path in chosen.files(EXERCISES))}):
+        try:
+            hidden.try_ranges(stem)
+        except hidden.HiddenCasesError as error:
+            copy = f" Copy it to {chosen.folder}/{HIDDEN}, and change it there."
+            said = f"{str(error).rstrip('.')}."
+            raise OverlayError(f"{said}{'' if stem in own else copy}") from error
+
+
+def _read(folder: Path | None, unit: str) -> Overlay:
+    if folder is None:
+        return Overlay(unit=unit or WHOLE)
+    path = folder.resolve() / SETTINGS
+    settings: Mapping[str, object] = {}
+    try:
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise OverlayError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise OverlayError(f"{path} cannot be read: {error}.") from error
+    unknown = sorted(settings.keys() - {"unit", "points"})
+    if unknown:
+        raise OverlayError(
+            f"{path}: there is no setting {unknown[0]!r}. There are: unit, [points]."
+        )
+    own = settings.get("unit", WHOLE)
+    if not isinstance(own, str) or own not in UNITS:
+        raise OverlayError(f"{path}: there is no unit {own!r}. There are: {', '.join(UNITS)}.")
+    points = settings.get("points", {})
+    if not isinstance(points, Mapping):
+        raise OverlayError(
+            f"{path}: [points] should hold a line `EXERCISE = POINTS` each, "
+            f"got points = {points!r}."
+        )
+    return Overlay(path.parent, unit or own, {n: _points(path, n, v) for n, v in points.items()})
+
+
+def _points(path: Path, name: str, value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST_POINTS:
+        return value
+    raise OverlayError(
+        f"{path}: expected a number from 0 to {MOST_POINTS:g} for {name}, got {value!r}."
+    )
+
+
+def _check_stems(chosen: Overlay) -> None:
+    """No file in the folder is named after a lesson that there is not."""
+    known = exercises.stems()
+    for part in (EXERCISES, HIDDEN):
+        if chosen.folder is not None and (chosen.folder / part).is_file():
+            raise OverlayError(f"{chosen.folder / part} is a file. Expected a folder, or nothing.")
+        for path in chosen.files(part):
+            if path.stem not in known:
+                raise OverlayError(
+                    f"{path}: there is no lesson {path.stem!r}. There are: {', '.join(known)}."
+                )
+
+
+def _check_points(chosen: Overlay) -> None:
+    """Points are for exercises that there are, the folder's own included."""
+    names = exercises.all_exercises() if chosen.points else {}
+    for name in chosen.points:
+        if name not in names:
+            raise OverlayError(
+                f"{chosen.folder}/{SETTINGS}: [points] names {name!r}, which is no exercise."
+            )

@@ -1,0 +1,385 @@
+"""Workers: processes that judge, behind a wall, watched from outside for time and memory.
+
+A worker is two processes: one judges, and has every launch made by the other one, which holds
+nothing but that launch (`autograder.sandbox`). A notebook's verdicts come one by one. Where a
+worker dies, the exercise it was at gets a verdict that says so, and the rest of the notebook
+goes to a fresh worker.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import os
+import selectors
+import socket
+import subprocess
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any
+
+from autograder.grading.submissions import Submission
+from autograder.hidden import Seed
+from autograder.judge import overlay
+from autograder.judge.judge import CHECK, Graded, faulted, result, verdict_key
+from autograder.judge.sentences import Fault, size_text
+from autograder.lessons.catalogue import lesson_exercises
+from autograder.sandbox import walls
+from autograder.sandbox.limits import resident_bytes
+from autograder.sandbox.walls import NoWallError, Wall
+
+ROOT = Path(__file__).resolve().parents[2]
+ENGINE = "course.engine.runner:Engine"
+#: A frame holds a verdict with its panel; a line of a panel has some hundred bytes.
+LARGEST_FRAME_BYTES = 8 * 2**20
+_LOOK_SECONDS = 0.1
+_START_SECONDS = 120.0
+#: The runner ends a launch that takes too long; the worker as a whole is ended this much later.
+_GRACE_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What judging one exercise may take: wall-clock seconds, and memory."""
+
+    seconds: float = 60.0
+    memory_bytes: int = 2 * 2**30
+
+
+@dataclass
+class Task:
+    """One notebook to judge. `exercises` are still to do; None asks for the lesson only."""
+
+    submission: Submission
+    data: bytes
+    exercises: list[str] | None
+    done: bool = False
+    read: bool = False  # the worker has read the notebook
+    memory: bool = False  # the worker ran out of memory
+    detail: str = ""  # what the worker said of its own failure
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a task, or of a part of it: a verdict, or the lesson that was asked for."""
+
+    task: Task
+    graded: Graded | None = None
+    stem: str | None = None
+    fault: Fault | None = None
+
+
+class JudgeError(Exception):
+    """The judge cannot start at all. The text says why."""
+
+
+class Worker:
+    """One judge with its runner, started when first needed, and again after each death."""
+
+    def __init__(self, limits: Limits, check: str, wall: Wall, engine: str = ENGINE) -> None:
+        self.limits = limits
+        self.check = check
+        self.wall = wall
+        self.engine = engine
+        self.task: Task | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._runner: subprocess.Popen[bytes] | None = None
+        self._errors: IO[bytes] | None = None
+        self._buffer = b""
+        self._deadline = 0.0
+        self._ready = False
+
+    def give(self, task: Task, seed: bytes) -> None:
+        """Starts on a task."""
+        if self._process is None:
+            self._start()
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self.task = task
+        count = len(task.exercises or ()) or 1
+        request = {
+            "bytes": len(task.data),
+            "stem": task.submission.stem,
+            "exercises": task.exercises,
+            "seed": base64.b64encode(seed).decode(),
+            "memory_bytes": self.limits.memory_bytes,
+            "seconds": self.limits.seconds * count,
+            "seconds_each": self.limits.seconds,
+        }
+        self._deadline = time.monotonic() + self._patience()
+        with contextlib.suppress(BrokenPipeError):  # its end is noticed when it is read
+            self._process.stdin.write(json.dumps(request).encode() + b"\n" + task.data)
+            self._process.stdin.flush()
+
+    def _patience(self) -> float:
+        return self.limits.seconds + _GRACE_SECONDS if self._ready else _START_SECONDS
+
+    def _start(self) -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed where it is read)
+        self._buffer = b""
+        self._ready = False
+        errors = self._errors.fileno()
+        judges_end, runners_end = socket.socketpair()
+        with judges_end, runners_end:
+            if self.check == CHECK:
+                self._runner = self.wall.start(
+                    "autograder.sandbox.runner",
+                    [self.engine],
+                    parts_of_a_runner(self.engine),
+                    stdin=runners_end.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    memory_bytes=self.limits.memory_bytes,
+                )
+            handle = judges_end.fileno()
+            self._process = self.wall.start(
+                "autograder.judge.worker",
+                [self.check, str(handle), *overlay.active().arguments()],
+                [ROOT / "course", ROOT / "autograder", *overlay.active().readable()],
+                keep=[handle],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                memory_bytes=self.limits.memory_bytes,
+            )
+
+    def fileno(self) -> int:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    def frames(self) -> list[dict[str, Any]]:
+        """What it has said since; {"end": ...} closes a task, however it went."""
+        chunk = os.read(self.fileno(), 1 << 16)
+        self._buffer += chunk
+        *lines, self._buffer = self._buffer.split(b"\n")
+        frames: list[dict[str, Any]] = []
+        for line in lines:
+            try:
+                frame = json.loads(line)
+            except ValueError:
+                frame = None
+            if not isinstance(frame, dict):
+                return [*frames, self.end("it said what is no verdict")]
+            frames.append(frame)
+        if not chunk:
+            frames.append(self.end("it ended by itself"))
+        elif len(self._buffer) > LARGEST_FRAME_BYTES:
+            frames.append({**self.end("it said too much"), "endless": True})
+        if frames:
+            self._ready = True
+            imports = "preparing" in frames[-1]
+            self._deadline = time.monotonic() + (_START_SECONDS if imports else self._patience())
+        return frames
+
+    def overdue(self) -> dict[str, Any] | None:
+        """Ends the work and says why, if it takes too much time or memory."""
+        if time.monotonic() > self._deadline:
+            frame = {"late": True} if self._ready else {}
+            return {**self.end("it took too long to start"), **frame}
+        for process in (self._process, self._runner):
+            if process is None:
+                continue
+            used = resident_bytes(process.pid, self.wall.generations)
+            if used > self.limits.memory_bytes:
+                return {**self.end("memory"), "memory": True}
+        return None
+
+    def end(self, why: str) -> dict[str, Any]:
+        """Ends both processes and their children. The next task starts others."""
+        said = ""
+        if self._runner is not None:
+            walls.end(self._runner)
+            self._runner = None
+        if self._process is not None:
+            walls.end(self._process)
+            for pipe in (self._process.stdin, self._process.stdout):
+                assert pipe is not None
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+        if self._errors is not None:
+            self._errors.seek(0)
+            said = self._errors.read()[-4000:].decode(errors="replace").strip()
+            self._errors.close()
+        if not self._ready and self._process is not None:
+            self._process = self._errors = None
+            last = said.splitlines()[-1] if said else why
+            raise JudgeError(f"The judge cannot start: {last}")
+        self._process = self._errors = None
+        return {"end": -1, "why": why}
+
+
+def parts_of_a_runner(engine: str) -> list[Path]:
+    """What a runner reads of the checkout: no hidden range, no solution, no witness."""
+    *packages, module = engine.partition(":")[0].split(".")
+    folders = [ROOT.joinpath(*packages[: k + 1]) for k in range(len(packages))]
+    files = [*(folder / "__init__.py" for folder in folders), folders[-1] / f"{module}.py"]
+    ours = ROOT / "autograder"
+    return [ROOT / "course", ours / "__init__.py", ours / "sandbox", *files]
+
+
+@dataclass
+class Pool:
+    """Some workers side by side. A context manager: leaving it ends them."""
+
+    seed: bytes
+    jobs: int = 1
+    limits: Limits = field(default_factory=Limits)
+    check: str = CHECK
+    #: the best of this machine unless told
+    wall: Wall | None = None
+    engine: str = ENGINE
+    #: whether to go on where this machine can put up no wall
+    trust: bool = False
+
+    def __post_init__(self) -> None:
+        try:
+            self.wall = wall = self.wall or walls.choose(self.trust)
+        except NoWallError as error:
+            raise JudgeError(str(error)) from error
+        self._workers = [
+            Worker(self.limits, self.check, wall, self.engine) for _ in range(max(self.jobs, 1))
+        ]
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for worker in self._workers:
+            with contextlib.suppress(JudgeError):
+                worker.end("done")
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[Answer]:
+        """The answers to `tasks`, as they come.
+
+        Raises:
+            JudgeError: if no judging process can be started.
+        """
+        seed = self.seed
+        source = iter(tasks)
+        again: deque[Task] = deque()
+        with selectors.DefaultSelector() as selector:
+            busy: set[int] = set()
+
+            def feed(index: int) -> None:
+                worker = self._workers[index]
+                task = again.popleft() if again else next(source, None)
+                if task is not None:
+                    worker.give(task, seed)
+                    selector.register(worker.fileno(), selectors.EVENT_READ, index)
+                    busy.add(index)
+
+            for index in range(len(self._workers)):
+                feed(index)
+            while busy:
+                ready = {key.data for key, _ in selector.select(_LOOK_SECONDS)}
+                for index in sorted(busy):
+                    worker = self._workers[index]
+                    handle = worker.fileno()
+                    frames = worker.frames() if index in ready else []
+                    late = None if any("end" in frame for frame in frames) else worker.overdue()
+                    if late is not None:
+                        frames.append(late)
+                    task = worker.task
+                    assert task is not None
+                    for frame in frames:
+                        yield from self._taken(task, frame)
+                    if any("end" in frame for frame in frames):
+                        selector.unregister(handle)
+                        if any(frame.get("end") for frame in frames):
+                            worker.end("its judge died")  # its talk with the runner may be cut
+                        busy.remove(index)
+                        if not task.done:
+                            again.append(replace(task, read=False))
+                        feed(index)
+
+    def _taken(self, task: Task, frame: dict[str, Any]) -> list[Answer]:
+        """What a frame says about a task; the task then knows what is left of it."""
+        if "lesson" in frame:
+            task.done = True
+            return [Answer(task, stem=frame["lesson"])]
+        if "fault" in frame:
+            task.done = True
+            message_id, fields = frame["fault"]
+            return self._all(task, Fault(message_id, **fields))
+        if "exercise" in frame and task.exercises and frame["exercise"] == task.exercises[0]:
+            task.exercises = task.exercises[1:]
+            task.done = not task.exercises
+            return [Answer(task, graded(task.submission, task.data, frame, self.seed, self.check))]
+        if "end" in frame and not task.done:
+            return self._death(task, frame)
+        task.read = task.read or "read" in frame
+        task.memory = task.memory or "memory" in frame
+        task.detail = frame.get("failed", task.detail)
+        return []
+
+    def _death(self, task: Task, frame: dict[str, Any]) -> list[Answer]:
+        """A worker ended in the middle: the exercise it was at has its verdict by that."""
+        memory = task.memory or "memory" in frame
+        memory_text = size_text(self.limits.memory_bytes)
+        seconds_text = f"{self.limits.seconds:g} seconds"
+        if not task.read:
+            task.done = True
+            limit = memory_text + " of memory" if memory else seconds_text
+            return self._all(task, Fault("too_heavy_to_read", limit=limit))
+        assert task.exercises
+        name = task.exercises[0]
+        if memory:
+            fault = Fault("out_of_memory", exercise=name, limit=memory_text)
+        elif "endless" in frame:
+            limit = size_text(LARGEST_FRAME_BYTES)
+            fault = Fault("verdict_too_large", exercise=name, limit=limit)
+        elif "late" in frame:
+            fault = Fault("out_of_time", exercise=name, limit=seconds_text)
+        else:
+            status = frame["end"]
+            killed = f"signal {-status}" if status < 0 else f"status {status}"
+            detail = task.detail or frame.get("why", killed)
+            fault = Fault("judge_died", exercise=name, detail=detail)
+        task.exercises, task.memory, task.detail = task.exercises[1:], False, ""
+        task.done = not task.exercises
+        return self._all(replace(task, exercises=[name]), fault)
+
+    def _all(self, task: Task, fault: Fault) -> list[Answer]:
+        """The same verdict on every exercise of the task, or the fault where none is known."""
+        if task.exercises is None:
+            return [Answer(task, fault=fault)]
+        rows = not_judged(task.submission, task.exercises, fault, self, task.data)
+        return [Answer(task, row) for row in rows]
+
+
+def not_judged(
+    submission: Submission,
+    names: Sequence[str],
+    fault: Fault,
+    pool: Pool,
+    data: bytes | None = None,
+) -> list[Graded]:
+    """A verdict without points on each of a notebook's exercises, for one reason.
+
+    Where no exercise is known, one verdict on the notebook, with no name of an exercise.
+    """
+    content = str(fault).encode() if data is None else data
+    if submission.stem is None or not names:
+        rows = [result(None, faulted(None, fault))]
+    else:
+        known = {exercise.name: exercise for exercise in lesson_exercises(submission.stem)}
+        rows = [result(known[name], faulted(known[name], fault)) for name in names]
+    verdicts = [graded(submission, content, row, pool.seed, pool.check) for row in rows]
+    return [replace(one, content="") for one in verdicts] if data is None else verdicts
+
+
+def graded(
+    submission: Submission, data: bytes, verdict: Mapping[str, Any], seed: Seed, check: str
+) -> Graded:
+    """A worker's verdict as one of the class's."""
+    key = verdict_key(data, verdict["exercise"], seed, check)
+    content = hashlib.sha256(data).hexdigest()
+    known = {**verdict, **submission.marks(), "key": key, "content": content}
+    return Graded(submission.student, submission.notebook, **known)

@@ -1,0 +1,240 @@
+"""What the grader says about files and notebooks. `course.words.sentences` speaks of kernels."""
+
+from __future__ import annotations
+
+from course.engine.faults import Outcome
+
+#: message id: (outcome of every exercise concerned, what happened, what to do next)
+SENTENCES: dict[str, tuple[Outcome, str, str]] = {
+    "link": (
+        Outcome.REJECTED,
+        "{file} is a symbolic link, and the grader follows none.",
+        "Hand in the notebook itself.",
+    ),
+    "not_a_file": (
+        Outcome.REJECTED,
+        "{file} is a {kind}, not a file.",
+        "Hand in the notebook itself.",
+    ),
+    "unreadable": (
+        Outcome.REJECTED,
+        "{file} cannot be read: {detail}.",
+        "Give the grader the right to read it, or hand it in again.",
+    ),
+    "too_large": (
+        Outcome.REJECTED,
+        "{file} has {size}, and the most is {limit}.",
+        "Clear the outputs (Edit, Clear Outputs of All Cells), save, and hand it in again.",
+    ),
+    "encrypted": (
+        Outcome.REJECTED,
+        "{file} is encrypted in {archive}.",
+        "Hand in the .ipynb file itself, without a password.",
+    ),
+    "packed_badly": (
+        Outcome.REJECTED,
+        "{file} cannot be unpacked from {archive}: {detail}.",
+        "Download the zip again. Where that does not help, hand in the notebook again.",
+    ),
+    "packed_twice": (
+        Outcome.REJECTED,
+        "{archive} holds {file} more than once under one name, so that none of them counts.",
+        "Download the zip again, or hand in the notebook again.",
+    ),
+    "other_file": (
+        Outcome.NOT_ATTEMPTED,
+        "{file} is no notebook.",
+        "Hand in the lesson's .ipynb file, not packed or converted.",
+    ),
+    "empty_file": (
+        Outcome.REJECTED,
+        "The notebook file is empty: it holds 0 bytes.",
+        "Save the notebook and hand it in again.",
+    ),
+    "not_utf8": (
+        Outcome.REJECTED,
+        "The file is no notebook: byte {offset} is not UTF-8 text.",
+        "Hand in the .ipynb file as Jupyter saves it, not packed or converted.",
+    ),
+    "not_json": (
+        Outcome.REJECTED,
+        "The file is no notebook: expected JSON, got something else on line {line} ({detail}).",
+        "Open it in Jupyter, save it, and hand it in again.",
+    ),
+    "not_finite": (
+        Outcome.REJECTED,
+        "The file is no notebook: it holds {constant}, which is not JSON.",
+        "Clear the outputs, save, and hand it in again.",
+    ),
+    "too_deep": (
+        Outcome.REJECTED,
+        "The file is no notebook: its brackets are nested too deep to read.",
+        "Hand in the .ipynb file as Jupyter saves it.",
+    ),
+    "not_a_notebook": (
+        Outcome.REJECTED,
+        "The file is JSON but no notebook: expected {expected}, got {got}.",
+        "Hand in the .ipynb file as Jupyter saves it.",
+    ),
+    "old_format": (
+        Outcome.REJECTED,
+        "The notebook is in format {version}, and the course's notebooks are in format 4.",
+        "Open it in Jupyter, save it, and hand it in again.",
+    ),
+    "too_many_cells": (
+        Outcome.REJECTED,
+        "The notebook has {count} cells, and the most is {limit}.",
+        "Work in the notebook that you were given.",
+    ),
+    "too_heavy_to_read": (
+        Outcome.REJECTED,
+        "Reading the notebook took more than {limit}.",
+        "Hand in the .ipynb file as Jupyter saves it, with outputs cleared.",
+    ),
+    "no_graded_cells": (
+        Outcome.REJECTED,
+        "The notebook has no cell of any exercise, and its name names no lesson.",
+        "Name it after its lesson (01_threads.ipynb), or grade with --lesson 01_threads.",
+    ),
+    "no_notebook": (
+        Outcome.NOT_ATTEMPTED,
+        "The folder {folder} holds no notebook{found}.",
+        "Hand in the lesson's .ipynb file.",
+    ),
+    "same_name": (
+        Outcome.REJECTED,
+        "{count} files claim to be {student}'s {notebook}: {files}. None is graded, and a grade "
+        "from before stays.",
+        "A person decides whose each is: the grader's output has the command.",
+    ),
+    "too_many_files": (
+        Outcome.REJECTED,
+        "The folder {folder} holds more than {limit} files and folders.",
+        "Hand in the lesson's .ipynb file, without environments, data or clones beside it.",
+    ),
+    "too_many_notebooks": (
+        Outcome.REJECTED,
+        "The folder {folder} holds more than {limit} notebooks.",
+        "Hand in the lesson's .ipynb file alone.",
+    ),
+    "folders_too_deep": (
+        Outcome.REJECTED,
+        "The folder {folder} holds folders within folders, more than {limit} of them.",
+        "Hand in the lesson's .ipynb file alone.",
+    ),
+    "no_such_exercises": (
+        Outcome.REJECTED,
+        "The lesson {notebook} has no exercises to grade.",
+        "",
+    ),
+    "missing_cell": (
+        Outcome.NOT_ATTEMPTED,
+        "The cell of {exercise} is missing: no cell has the grade id `{exercise}`{unreadable}.",
+        "Take a fresh notebook and put the kernel into the cell that is named {exercise}.",
+    ),
+    "duplicated_cell": (
+        Outcome.REJECTED,
+        "{count} cells have the grade id `{exercise}`, so that none of them counts.",
+        "Keep one, and delete the others: a copied cell keeps the name of its original.",
+    ),
+    "cell_not_text": (
+        Outcome.REJECTED,
+        "The cell of {exercise} holds no text: its source is {got}.",
+        "Take a fresh notebook and put the kernel into the cell that is named {exercise}.",
+    ),
+    "cell_not_unicode": (
+        Outcome.REJECTED,
+        "The cell of {exercise} holds half of a character (a lone surrogate) on line {line}.",
+        "Delete that character and type it again.",
+    ),
+    "cell_too_large": (
+        Outcome.REJECTED,
+        "The cell of {exercise} has {size}, and the most is {limit}.",
+        "A kernel needs a few lines: keep the kernel and what it uses in this cell.",
+    ),
+    "out_of_time": (
+        Outcome.TIMED_OUT,
+        "Judging {exercise} was stopped after {limit}.",
+        "Check the loops: does each one end, and how often does it run?",
+    ),
+    "out_of_memory": (
+        Outcome.NOT_MEASURED,
+        "Judging {exercise} needed more than {limit} of memory and was stopped.",
+        "Use smaller local and shared arrays. An instructor can raise --memory-limit.",
+    ),
+    "verdict_too_large": (
+        Outcome.NOT_MEASURED,
+        "The verdict on {exercise} would have more than {limit}.",
+        "Hand in a kernel of a few lines.",
+    ),
+    "runner_garbage": (
+        Outcome.NOT_MEASURED,
+        "A launch of {exercise} answered with what is no result: {detail}.",
+        "Keep to kernel code. Where you did, report it: this is a fault of the grader.",
+    ),
+    "runner_died": (
+        Outcome.NOT_MEASURED,
+        "A launch of {exercise} ended without a result ({detail}).",
+        "Keep to kernel code. Where you did, report it: this is a fault of the grader.",
+    ),
+    "judge_died": (
+        Outcome.NOT_MEASURED,
+        "The judge stopped in the middle of {exercise} ({detail}).",
+        "This is a fault of the grader: no points are lost for good. Grade again, and report it.",
+    ),
+    "judge_failed": (
+        Outcome.NOT_MEASURED,
+        "The judge itself failed on {exercise} ({detail}).",
+        "This is a fault of the grader: no points are lost for good. Grade again, and report it.",
+    ),
+}
+
+#: Verdicts that say something about names and not about an answer: they are no grades, no gradebook
+#: has them, and they take no earlier verdict's place.
+HELD = frozenset({"same_name"})
+
+#: Verdicts that say something about the grader and not about the answer: judged again next time.
+JUDGED_AGAIN = frozenset(
+    {
+        *("judge_died", "judge_failed", "not_measured", "runner_died"),
+        *("no_triton", "tile_canary", "tile_interpreter"),  # a machine that cannot measure
+    }
+)
+
+
+class RunnerLostError(Exception):
+    """The runner is gone, or says what no runner says. The judge needs another one."""
+
+
+class Fault(Exception):
+    """A submission, or one cell of it, that cannot be judged: a message id and live values."""
+
+    def __init__(self, message_id: str, **fields: object) -> None:
+        super().__init__(message_id, fields)
+        self.message_id = message_id
+        self.fields = fields
+
+    @property
+    def outcome(self) -> Outcome:
+        return SENTENCES[self.message_id][0]
+
+    @property
+    def sentence(self) -> str:
+        """What happened."""
+        return SENTENCES[self.message_id][1].format_map(self.fields)
+
+    @property
+    def next_step(self) -> str:
+        """What to do about it, or ''."""
+        return SENTENCES[self.message_id][2].format_map(self.fields)
+
+    def __str__(self) -> str:
+        return f"{self.sentence} {self.next_step}".strip()
+
+
+def size_text(size_bytes: int) -> str:
+    """`20.0 MB`, `0 bytes`."""
+    for factor, unit in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")):
+        if size_bytes >= factor:
+            return f"{size_bytes / factor:.1f} {unit}"
+    return f"{size_bytes} bytes"

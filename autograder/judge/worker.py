@@ -1,0 +1,195 @@
+"""The process that judges: `python -m autograder.judge.worker`, started and watched by `Worker`.
+
+It holds the seed and draws, compares and words; the launches are made by another process
+(`autograder.sandbox.runner`), which it reaches by a socket. Both stand behind a wall
+(`autograder.sandbox.walls`). Arguments: the wall's kind, the check's name, the socket, the
+private folder or nothing, the unit. (Another check than the course's makes no launches, and has
+no runner.)
+
+It imports the course once. For each notebook it forks, so that a notebook that hangs or eats
+the memory takes nothing with it, and a fork costs milliseconds where an import costs a second.
+
+In, on its standard input: a line of JSON (`bytes`, `stem`, `exercises`, `seed`, `check`,
+`memory_bytes`, `seconds`, `seconds_each`), then that many bytes of notebook. Out, a line of
+JSON each: {"ready"} once; {"preparing"} before the first Triton lesson, which takes imports of
+seconds; then of the child {"read"}, a verdict an exercise, or {"lesson"}, or
+{"fault"}; of its parent {"end": exit status}. No pickle, in either direction.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import gc
+import json
+import os
+import select
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from autograder.grading.submissions import Notebook, parse
+from autograder.judge import overlay
+from autograder.judge.judge import CHECK, Check, faulted, judge_cell, named_check, result
+from autograder.judge.sentences import Fault
+from autograder.lessons.catalogue import lesson_exercises, lessons
+from autograder.sandbox.limits import OwnData, limit
+from autograder.sandbox.remote import Connection, RunnerLostError, sandboxed
+from autograder.sandbox.seccomp import dies_with_parent, not_traceable
+from autograder.sandbox.walls import Kind, close_in
+from course.engine.triton.available import has_triton
+from course.spec.exercise import Exercise, KernelExercise
+
+#: How often the parent looks whether its own parent still lives.
+_LOOK_SECONDS = 0.02
+
+
+def main() -> None:
+    """Serves requests until its input ends."""
+    requests = os.fdopen(os.dup(0), "rb", buffering=0)
+    answers = os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)  # what a kernel prints goes nowhere
+    kind, name = Kind(sys.argv[1]), sys.argv[2]
+    connection = Connection(int(sys.argv[3])) if name == CHECK else None
+    dies_with_parent()
+    check = named_check(name)
+    folder, unit = sys.argv[4:6]
+    overlay.use(Path(folder) if folder else None, unit)
+    lessons()  # imported now, and not by each fork
+    own = OwnData()
+    own_bytes = own.bytes()
+    close_in(kind)
+    not_traceable()
+    if connection is not None:
+        connection.wait()
+    _send(answers, {"ready": True})
+    prepared = False
+    while line := _line(requests):
+        request = json.loads(line)
+        data = _exactly(requests, request["bytes"])
+        if connection is not None and _asks_for_triton(request) and not prepared:
+            _send(answers, {"preparing": True})
+            # Where it fails, each exercise fails at the same place, and its verdict says why.
+            with contextlib.suppress(RunnerLostError, ImportError):
+                _prepare(connection)
+            own_bytes, prepared = own.bytes(), True
+        child = os.fork()
+        if child == 0:
+            if connection is not None:
+                check = sandboxed(connection, request["seconds_each"], request["memory_bytes"])
+            _serve(request, data, answers, check, own_bytes)
+        if not _wait(child, requests, answers):
+            return
+
+
+def _asks_for_triton(request: dict[str, Any]) -> bool:
+    """Whether a Triton exercise is to be judged, on a machine that has Triton."""
+    if not request["exercises"] or not has_triton():
+        return False
+    exercises = lesson_exercises(request["stem"])
+    return any(isinstance(e, KernelExercise) and e.dialect == "triton" for e in exercises)
+
+
+def _prepare(connection: Connection) -> None:
+    """Imports torch and Triton here, where cells are read, and in the runner: once for all."""
+    import torch
+
+    torch.set_num_threads(1)  # a fork has no thread but one
+    import_module("course.engine.cell.triton")
+    connection.prepare("triton")
+    gc.collect()
+    gc.freeze()
+
+
+def _serve(
+    request: dict[str, Any], data: bytes, answers: int, check: Check, own_bytes: int
+) -> None:
+    """A child's whole life."""
+    status = 1
+    try:
+        dies_with_parent()
+        limit(own_bytes, request["memory_bytes"], request["seconds"])
+        _judge(request, data, answers, check)
+        status = 0
+    except MemoryError:
+        _send(answers, {"memory": True})
+    except BaseException as error:
+        _send(answers, {"failed": f"{type(error).__name__}: {error}"[:500]})
+    finally:
+        os._exit(status)
+
+
+def _judge(request: dict[str, Any], data: bytes, answers: int, check: Check) -> None:
+    try:
+        notebook = parse(data)
+    except Fault as fault:
+        _send(answers, {"fault": [fault.message_id, fault.fields]})
+        return
+    _send(answers, {"read": True})
+    if request["exercises"] is None:
+        _send(answers, {"lesson": notebook.stem()})
+        return
+    seed = base64.b64decode(request["seed"])
+    known = {exercise.name: exercise for exercise in lesson_exercises(request["stem"])}
+    for name in request["exercises"]:
+        _send(answers, _verdict(known[name], notebook, seed, check))
+
+
+def _verdict(exercise: Exercise, notebook: Notebook, seed: bytes, check: Check) -> dict[str, Any]:
+    try:
+        verdict = judge_cell(exercise, notebook.solution(exercise.name), seed, check)
+    except Fault as fault:
+        verdict = faulted(exercise, fault)
+    except (MemoryError, RunnerLostError):
+        raise
+    except Exception as error:  # a fault of the judge must not become one of the student
+        detail = f"{type(error).__name__}: {error}"[:300]
+        verdict = faulted(exercise, Fault("judge_failed", exercise=exercise.name, detail=detail))
+    return result(exercise, verdict)
+
+
+def _wait(child: int, requests: BinaryIO, answers: int) -> bool:
+    """Waits for the child, and ends it where the process that asked is gone."""
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            _send(answers, {"end": os.waitstatus_to_exitcode(status)})
+            return True
+        if select.select([requests], [], [], _LOOK_SECONDS)[0]:  # nothing is due: it has ended
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+            return False
+
+
+def _send(answers: int, frame: dict[str, Any]) -> None:
+    data = json.dumps(frame).encode() + b"\n"
+    while data:
+        data = data[os.write(answers, data) :]
+
+
+def _line(requests: BinaryIO) -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = requests.read(1)
+        if not byte:
+            return b""
+        line += byte
+    return line
+
+
+def _exactly(requests: BinaryIO, count: int) -> bytes:
+    parts = []
+    while count:
+        part = requests.read(min(count, 1 << 20))
+        if not part:
+            raise EOFError("the request ended in its middle")
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+if __name__ == "__main__":
+    main()

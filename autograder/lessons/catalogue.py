@@ -1,0 +1,66 @@
+"""Which exercises a lesson has, from the course itself and never from a submitted notebook."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from autograder.judge import overlay
+from autograder.lessons.source import lesson_files
+from course import exercises
+from course.spec.exercise import Exercise
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def lessons() -> dict[str, tuple[Exercise, ...]]:
+    """Exercises by lesson stem, in the order in which the lesson's module declares them."""
+    return {stem: lesson_exercises(stem) for stem in exercises.stems()}
+
+
+def lesson_exercises(stem: str) -> tuple[Exercise, ...]:
+    """The exercises of one lesson that count in this class, in the order of their definition."""
+    return overlay.active().graded(exercises.lesson(stem))
+
+
+def lesson_name(stem: str) -> str:
+    """The name of a lesson's notebook without its suffix: `01_threads` for `threads`."""
+    if stem in exercises.STEMS:
+        return f"{exercises.STEMS.index(stem):02d}_{stem}"
+    return stem
+
+
+def lesson_in(text: str) -> tuple[str, str] | None:
+    """The lesson that a file's or folder's name speaks of, and what else stands in it.
+
+    `vega_01_threads` gives ("threads", "vega"), `01_threads` and `threads` give
+    ("threads", ""), `vega` gives None. A lesson's name counts where it stands as a word.
+    """
+    for stem in sorted(exercises.stems(), key=len, reverse=True):
+        match = re.search(rf"(?<![^\W_])(\d\d[_\- ])?{re.escape(stem)}(?![^\W_])", text)
+        if match:
+            rest = text[: match.start()] + " " + text[match.end() :]
+            return stem, rest.strip(" _-.+@,")
+    return None
+
+
+def has_no_exercises(notebook_name: str) -> bool:
+    """Whether this is a notebook of the course with nothing to grade.
+
+    A primer, or a lesson that has no exercise of the class's unit.
+    """
+    stem = stem_of_notebook(notebook_name)
+    return notebook_name in _ours() and (stem is None or not lesson_exercises(stem))
+
+
+@cache
+def _ours() -> frozenset[str]:
+    """The names of the course's notebooks: asked for each of a class's files."""
+    return frozenset(path.stem for path in lesson_files(ROOT))
+
+
+def stem_of_notebook(notebook_name: str) -> str | None:
+    """The stem of the lesson whose notebook this is: `threads` for `01_threads`, or None."""
+    found = lesson_in(notebook_name)
+    return found[0] if found is not None and not found[1] else None

@@ -1,0 +1,294 @@
+"""Cells written as what they change in another cell: an edit, instead of the whole.
+
+In a file of cells (`autograder.lessons.percent`) one may name its base and say what is different
+there:
+
+    # %% flash_dkdv delta_missing -> WRONG_ANSWER
+    # The gradient of a softmax subtracts the row's delta.
+    - ds = p * (dp - delta[:, None])
+    + ds = p * dp
+
+    # %% flash_dkdv delta_and_scale_missing from delta_missing -> WRONG_ANSWER
+    ...
+
+Cells that differ by a name or a line are a table, a template and what each puts in its place:
+
+    # %% flash_dkdv * -> DOES_NOT_COMPILE
+    # Products are summed in half precision.
+    - dv = tl.zeros((BC, D), tl.float32)
+    + dv = tl.zeros((BC, D), tl.@HERE@)
+
+    = sum_in_half: float16
+    = sum_in_bfloat16: bfloat16
+
+The base is the exercise's solution, or the cell of this exercise and file that `from` names,
+without its comments. A change is a run of `-` lines, which go, and the run of `+` lines below it,
+which come in their place; either may be missing, and a blank line ends a change. What goes stands
+one line below the other in the base, blank lines aside, and there alone. Indentation is relative:
+as deep as the first line that goes stands in the base, so deep is all of the change moved.
+"""
+
+from __future__ import annotations
+
+import difflib
+import io
+import itertools
+import re
+import tokenize
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from autograder.lessons.percent import Block
+
+GOES, COMES = "-", "+"
+EACH, HERE = "*", "@HERE@"
+#: What is said where `cells_of` finds none.
+FORM = (
+    "`# %% EXERCISE NAME -> VERDICT`, `from OTHER` before the arrow where it changes another cell "
+    "than the solution, and for NAME `*` where rows `= NAME: TEXT` stand below"
+)
+_ROW = re.compile(r"= (?P<name>\w+): (?P<text>.+)")
+_TITLE = re.compile(
+    r"(?P<exercise>\w+)\s+(?P<name>\w+|\*)(?:\s+from\s+(?P<base>\w+))?\s*(?:->\s*(?P<verdict>.+))?"
+)
+
+
+class EditError(ValueError):
+    """An edit that cannot be made. `line` counts from 1 at the first of the edit's text."""
+
+    def __init__(self, line: int, sentence: str) -> None:
+        self.line = line
+        super().__init__(sentence)
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One change: lines of a cell, and what comes in their place.
+
+    Attributes:
+        was: the lines that go, without blank ones; their indentation counts among themselves.
+        becomes: the lines that come, indented as `was` is.
+        line: of the first of them in the text that they were read from, from 1.
+    """
+
+    was: tuple[str, ...]
+    becomes: tuple[str, ...]
+    line: int = 1
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a file, as it stands there.
+
+    Attributes:
+        base: the name of the cell that it changes, where that is not the solution.
+        verdict: what stands behind the arrow.
+        why: the comment that opens it, in one line.
+        text: what stands below that: the whole cell, or edits.
+        line: of its `# %%` in the file, from 1; of `text`, `text_line`.
+    """
+
+    exercise: str
+    name: str
+    base: str | None
+    verdict: str
+    why: str
+    text: str
+    line: int
+    text_line: int
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What names it in its file."""
+        return self.exercise, self.name
+
+    @property
+    def is_change(self) -> bool:
+        """Whether it is edits and no whole cell: no Python begins with such a line."""
+        return _marked(self.text.partition("\n")[0])
+
+
+def cells_of(block: Block) -> tuple[Cell, ...]:
+    """The cells that a block stands for: one, or one a row; none where it is not written so."""
+    title = _TITLE.fullmatch(block.title)
+    if title is None:
+        return ()
+    lines = block.body.split("\n")
+    above = [*itertools.takewhile(lambda line: line.startswith("#"), lines)]
+    below = lines[len(above) :]
+    rows = [(number, row) for number, line in enumerate(below) if (row := _ROW.fullmatch(line))]
+    text = "\n".join(below[: rows[0][0]] if rows else below)
+    first = block.body_line + len(above)
+    cell = Cell(
+        title["exercise"],
+        title["name"],
+        title["base"],
+        title["verdict"] or "",
+        " ".join(line.lstrip("#").strip() for line in above),
+        text.strip("\n"),
+        block.line,
+        first + len(text) - len(text.lstrip("\n")),
+    )
+    if (title["name"] == EACH) != bool(rows):
+        return ()
+    return tuple(
+        replace(
+            cell, name=row["name"], text=cell.text.replace(HERE, row["text"]), line=first + number
+        )
+        for number, row in rows
+    ) or (cell,)
+
+
+def _marked(line: str) -> bool:
+    return line[:1] in (GOES, COMES) and line[1:2] in ("", " ")
+
+
+def read_edits(text: str) -> tuple[Edit, ...]:
+    """The changes of an edit's text, in its order.
+
+    Raises:
+        EditError: for a line that neither goes nor comes, or a change that takes nothing.
+    """
+    edits: list[Edit] = []
+    above = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        mark, rest = line[:1], line[2:].rstrip()
+        if line.strip() and not _marked(line):
+            sentence = f"expected `- ` or `+ ` before each line of an edit, got: {line.strip()}"
+            raise EditError(number, sentence)
+        if mark == GOES:
+            if above != GOES:
+                if not rest:
+                    sentence = "a blank line could stand anywhere: begin with one that has text."
+                    raise EditError(number, sentence)
+                edits.append(Edit((), (), number))
+            if rest:
+                edits[-1] = replace(edits[-1], was=(*edits[-1].was, rest))
+        elif mark == COMES:
+            if not above:
+                sentence = "a line that comes needs one that goes above it. To insert, repeat one."
+                raise EditError(number, sentence)
+            edits[-1] = replace(edits[-1], becomes=(*edits[-1].becomes, rest))
+        above = mark
+    return tuple(edits)
+
+
+def applied(source: str, edits: Sequence[Edit]) -> str:
+    """A cell with its edits made, each found in the cell as it was, without its comments.
+
+    Raises:
+        EditError: where the lines of one stand nowhere in it, in several places, or in those of
+            another edit.
+    """
+    lines = without_comments(source).split("\n")
+    places = sorted(((*_place(lines, edit), edit) for edit in edits), key=lambda found: found[0])
+    made: list[str] = []
+    done = 0
+    for start, end, indent, edit in places:
+        if start < done:
+            raise EditError(edit.line, "two changes take one line: make them one.")
+        made += lines[done:start]
+        made += [indent + line if line else "" for line in edit.becomes]
+        done = end
+    return "\n".join([*made, *lines[done:]]).strip("\n")
+
+
+def _place(lines: Sequence[str], edit: Edit) -> tuple[int, int, str]:
+    """(first line, the line after the last, indentation) of what goes."""
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    found = []
+    for at in range(len(filled) - len(edit.was) + 1):
+        there = filled[at : at + len(edit.was)]
+        texts = [lines[number].rstrip() for number in there]
+        indent = texts[0].removesuffix(edit.was[0])
+        if not indent.strip() and texts == [indent + line for line in edit.was]:
+            found.append((there[0], there[-1] + 1, indent))
+    if len(found) != 1:
+        raise EditError(edit.line, _sentence(lines, edit, len(found)))
+    return found[0]
+
+
+def _sentence(lines: Sequence[str], edit: Edit, times: int) -> str:
+    sought = " / ".join(line.strip() for line in edit.was)
+    sentence = f"expected this once in the base, found it {times} times: `{sought}`."
+    if times:
+        return f"{sentence} Let the line above or below go with it, and come again."
+    texts = [line.strip() for line in lines if line]
+    gone = next((line.strip() for line in edit.was if line.strip() not in texts), "")
+    if not gone:
+        return f"{sentence} Each line stands there, but not so one below the other."
+    nearest = difflib.get_close_matches(gone, texts, 1, 0)
+    return f"{sentence} The nearest line to `{gone}` is `{''.join(nearest)}`."
+
+
+@lru_cache(maxsize=512)  # many cells change the same base
+def without_comments(source: str) -> str:
+    """A cell without its comments, and without the lines that held nothing else.
+
+    A text that cannot be read as Python's tokens stays as it is.
+    """
+    lines: list[str | None] = list(source.split("\n"))
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return source
+    for token in tokens:
+        if token.type == tokenize.COMMENT:
+            number, column = token.start
+            lines[number - 1] = (lines[number - 1] or "")[:column].rstrip() or None
+    return "\n".join(line for line in lines if line is not None)
+
+
+class Cells:
+    """The cells of one file, each as a whole."""
+
+    def __init__(self, cells: Iterable[Cell], solutions: Mapping[str, str]) -> None:
+        """Takes the cells as they stand, and the solution of each exercise that has one."""
+        self._cells = {cell.key: cell for cell in cells}
+        self._solutions = solutions
+        self._made: dict[tuple[str, str], str] = {}
+
+    def whole(self, cell: Cell, above: tuple[str, ...] = ()) -> str:
+        """The whole text of one cell.
+
+        Args:
+            cell: one of these.
+            above: the names of the cells that are made of this one, the last of them directly.
+
+        Raises:
+            EditError: where it, or a base of its, cannot be made. Its line is the file's.
+        """
+        if cell.key not in self._made:
+            self._made[cell.key] = self._make(cell, (*above, cell.name))
+        return self._made[cell.key]
+
+    def _make(self, cell: Cell, chain: tuple[str, ...]) -> str:
+        if not cell.is_change:
+            if cell.base is not None:
+                raise _of(cell, cell.line, "a whole cell has no base: leave `from` out.")
+            return cell.text
+        base = self._base(cell, chain)
+        try:
+            return applied(base, read_edits(cell.text))
+        except EditError as error:
+            raise _of(cell, cell.text_line + error.line - 1, str(error)) from error
+
+    def _base(self, cell: Cell, chain: tuple[str, ...]) -> str:
+        if cell.base is None:
+            if cell.exercise not in self._solutions:
+                sentence = "there is no solution of this exercise to edit: write the whole cell."
+                raise _of(cell, cell.line, sentence)
+            return self._solutions[cell.exercise]
+        if cell.base in chain:
+            made_of = " from ".join([*chain, cell.base])
+            raise _of(cell, cell.line, f"this is made of itself: {made_of}.")
+        base = self._cells.get((cell.exercise, cell.base))
+        if base is None:
+            sentence = f"this file has no cell {cell.base!r} of {cell.exercise}."
+            raise _of(cell, cell.line, sentence)
+        return self.whole(base, chain)
+
+
+def _of(cell: Cell, line: int, sentence: str) -> EditError:
+    return EditError(line, f"{cell.exercise} {cell.name}: {sentence}")

@@ -1,0 +1,185 @@
+"""`python -m autograder.proof.on_gpu --out FILE`: every Triton solution on a real GPU.
+
+Each solution is imported, compiled by Triton and launched on the visible cases and on held-out
+ones, and its results are compared with the float64 reference, within the exercise's tolerance.
+What came of it is kept with machine, versions and date, and a test holds it to the solutions that
+stand in the course today.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import hashlib
+import importlib.util
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from autograder.hidden import derived, hidden_cases
+from autograder.lessons.catalogue import ROOT, lessons
+from autograder.lessons.source import lesson_files, solved_cells
+from course.check import compare
+from course.check.check import VISIBLE_SEED
+from course.check.stages import case_seed
+from course.spec.exercise import Case, KernelExercise, Role
+from course.spec.inputs import drawn, given_to_reference
+from course.spec.launching import Launch, Launcher
+
+SEED = "on a GPU"
+RECORD = Path(__file__).parents[1] / "tests" / "on_gpu.json"
+
+
+def digest(source: str) -> str:
+    """Tells whether a solution is the one that was run."""
+    return hashlib.sha256(source.encode()).hexdigest()[:16]
+
+
+def triton_solutions() -> list[tuple[KernelExercise, str]]:
+    """Each Triton exercise with the text of its solution cell."""
+    found = []
+    for path in lesson_files(ROOT):
+        stem = path.stem.partition("_")[2]
+        own = lessons().get(stem, ())
+        triton = [e for e in own if isinstance(e, KernelExercise) and e.dialect == "triton"]
+        if triton:
+            solutions = solved_cells(ROOT, stem)
+            found += [(exercise, solutions[exercise.name]) for exercise in triton]
+    return found
+
+
+def cases_of(exercise: KernelExercise) -> list[tuple[Case, list[int]]]:
+    """Visible and held-out cases, each with the entropy of its inputs."""
+    hidden = derived(SEED, exercise.name, "inputs")
+    pairs = [(case, case_seed(exercise, case, VISIBLE_SEED)) for case in exercise.cases]
+    cases = hidden_cases(exercise.name, SEED)
+    return pairs + [(case, case_seed(exercise, case, hidden)) for case in cases]
+
+
+def launched(
+    exercise: KernelExercise, module: ModuleType, case: Case, entropy: Sequence[int]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(arguments as they were drawn, the tensors on the GPU that hold the results)."""
+    import torch
+
+    values = drawn(exercise, case, np.random.default_rng(entropy))
+    on_gpu = {name: _to_gpu(torch, value) for name, value in values.items()}
+    function = getattr(module, exercise.name)
+    launch = exercise.launch
+    if isinstance(launch, Launcher):
+        result = function(*on_gpu.values())
+        outputs = result if isinstance(result, tuple) else (result,)
+        got = dict(zip((a.name for a in exercise.returned), outputs, strict=True))
+    else:
+        assert not isinstance(launch, Launch)
+        grid, _, _ = launch.values(exercise.names(case))
+        function[grid](*on_gpu.values(), num_warps=launch.num_warps)
+        got = {a.name: on_gpu[a.name] for a in exercise.arrays if a.role is not Role.IN}
+    torch.cuda.synchronize()
+    return values, got
+
+
+def worst_error(
+    exercise: KernelExercise, module: ModuleType, case: Case, entropy: Sequence[int]
+) -> float:
+    """The largest error of any output, in units of what the tolerance allows."""
+    values, got = launched(exercise, module, case, entropy)
+    given = given_to_reference(exercise, values)
+    arrays = {name: tensor.cpu().numpy() for name, tensor in got.items()}
+    with np.errstate(all="ignore"):
+        expected = exercise.reference(**given)
+        sizes = expected if exercise.magnitude is None else exercise.magnitude(**given)
+        found = arrays if exercise.finish is None else exercise.finish(arrays)
+    return max(
+        _error(exercise, case, name, np.asarray(found[name]), want, sizes[name])
+        for name, want in expected.items()
+    )
+
+
+def _error(
+    exercise: KernelExercise, case: Case, name: str, got: np.ndarray, want: Any, size: Any
+) -> float:
+    array = next((a for a in exercise.arrays if a.name == name), None)
+    outputs = [a for a in exercise.arrays if a.role is not Role.IN]
+    dtype = exercise.dtype(array or outputs[0], case)
+    rtol, atol = compare.tolerance(dtype, exercise.tolerance)
+    want, size = (np.broadcast_to(np.asarray(v, np.float64), got.shape) for v in (want, size))
+    wide = got.astype(np.float64)
+    with np.errstate(all="ignore"):
+        same = (wide == want) | (np.isnan(wide) & np.isnan(want))
+        error = np.abs(wide - want) / (rtol * np.abs(size) + atol)
+    error = np.where(same, 0.0, np.where(np.isfinite(error), error, np.inf))
+    return float(error.max(initial=0.0))
+
+
+def _to_gpu(torch: Any, value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value.item() if isinstance(value, np.generic) else value
+    here = torch.from_numpy(value)
+    there = torch.empty_strided(here.shape, here.stride(), dtype=here.dtype, device="cuda")
+    return there.copy_(here)
+
+
+def imported(source: str, name: str, folder: Path) -> ModuleType:
+    """A solution cell as a module: Triton reads a kernel's text from its file."""
+    path = folder / f"solution_{name}.py"
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs all of them; 0 where every result is within its tolerance."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=RECORD)
+    parser.add_argument("--all", action="store_true", help="also what the record holds already")
+    args = parser.parse_args(argv)
+    known = {} if args.all or not RECORD.exists() else json.loads(RECORD.read_text())["exercises"]
+    import torch
+    import triton
+
+    rows, right = {}, True
+    with tempfile.TemporaryDirectory() as scratch:
+        for exercise, source in triton_solutions():
+            old = known.get(exercise.name, {})
+            labels = {case.label for case, _ in cases_of(exercise)}
+            if old.get("solution") == digest(source) and labels == old["error_of_tolerance"].keys():
+                rows[exercise.name] = old
+                continue
+            errors: dict[str, float | str] = {}
+            for case, entropy in cases_of(exercise):
+                try:
+                    module = imported(source, exercise.name, Path(scratch))
+                    errors[case.label] = round(worst_error(exercise, module, case, entropy), 4)
+                except Exception as error:  # whatever a GPU or its compiler says
+                    errors[case.label] = f"{type(error).__name__}: {error}"[:300]
+            bad = {k: e for k, e in errors.items() if isinstance(e, str) or e > 1}
+            right = right and not bad
+            rows[exercise.name] = {"solution": digest(source), "error_of_tolerance": errors}
+            said = f"{exercise.name:28} {len(errors)} cases {bad or 'right'}"
+            print(said, flush=True)
+    record = {
+        "command": "python -m autograder.proof.on_gpu",
+        "gpu": torch.cuda.get_device_name(0),
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "exercises": rows,
+    }
+    args.out.write_text(json.dumps(record, indent=1) + "\n")
+    return 0 if right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

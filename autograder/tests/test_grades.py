@@ -1,0 +1,155 @@
+"""The class's points in the forms that Canvas and Moodle import."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from autograder import __main__ as command_line
+from autograder.grading.store import Store
+from autograder.judge.judge import Graded
+from autograder.tests.notebooks import EXERCISES, LESSON, put
+
+FIRST, SECOND = EXERCISES[:2]
+CANVAS = (
+    "Student,ID,SIS User ID,SIS Login ID,Section,Threads (4711),01_threads (4712)\n"
+    "    Points Possible,,,,,5,6\n"
+    '"Doe, Jane",12345,u1,jdoe,A,,\n"=Roe, John",222,u2,jroe,B,,\n"Ito, Max",333,u3,mito,A,,\n'
+)
+
+
+@pytest.fixture
+def grades(tmp_path: Path) -> Path:
+    kept = Store(tmp_path / "grades")
+    for student, points in (("Doe, Jane", (4.0, 1.25)), ("=Roe, John", (0.0, 2.0))):
+        for exercise, earned in zip((FIRST, SECOND), points, strict=True):
+            kept.keep(
+                Graded(student, LESSON, exercise, "PASS", earned, 4, late=student == "Doe, Jane")
+            )
+    return tmp_path / "grades"
+
+
+def written(grades: Path, form: str, *words: object) -> tuple[int, list[dict[str, str]]]:
+    to = grades.parent / "out.csv"
+    status = command_line.main(
+        ["grades", form, "--from", str(grades), "--to", str(to), *map(str, words)]
+    )
+    return status, list(csv.DictReader(to.read_text().splitlines())) if status < 2 else []
+
+
+def test_canvas_gets_its_own_columns_its_numbers_and_its_assignments(grades: Path) -> None:
+    roster = put(grades.parent / "canvas.csv", CANVAS.encode())
+    status, rows = written(grades, "canvas", "--roster", roster)
+    assert status == 0
+    assert list(rows[0]) == [
+        *("Student", "ID", "SIS User ID", "SIS Login ID", "Section"),
+        "01_threads (4712)",
+    ]
+    assert [row["01_threads (4712)"] for row in rows] == ["8.0", "5.25", "2.0", ""]
+    assert [row["ID"] for row in rows] == ["", "12345", "222", "333"]
+    assert rows[0]["Student"].strip() == "Points Possible"
+    assert rows[2]["Student"].startswith("'=")
+
+
+@pytest.mark.parametrize(
+    ("header", "column"),
+    [
+        ("Lesson 1: Threads (4711)", "Lesson 1: Threads (4711)"),
+        ("Threads (4711),Late threads (4713)", LESSON),
+        ("Threads", LESSON),
+    ],
+)
+def test_an_assignment_is_a_lessons_where_no_other_is(
+    grades: Path, header: str, column: str
+) -> None:
+    text = f'student,id,{header}\n"Doe, Jane",1{"," * (header.count(",") + 1)}\n'
+    roster = put(grades.parent / "r.csv", text.encode())
+    assert written(grades, "canvas", "--roster", roster)[1][1][column] == "5.25"
+
+
+def test_an_assignment_that_canvas_does_not_have_gets_the_lessons_name(grades: Path) -> None:
+    roster = put(grades.parent / "r.csv", b'student,id\n"Doe, Jane",1\n"=Roe, John",2\n')
+    assert written(grades, "canvas", "--roster", roster)[1][1][LESSON] == "5.25"
+
+
+def test_moodle_gets_what_it_knows_students_by_as_it_is_written_there(grades: Path) -> None:
+    text = 'student,email,username\n"Doe, Jane",Jane@Uni.edu,jdoe\n"=Roe, John",r@uni.edu,jroe\n'
+    roster = put(grades.parent / "r.csv", text.encode())
+    assert written(grades, "moodle", "--roster", roster) == (
+        0,
+        [
+            {"Email address": "Jane@Uni.edu", "Username": "jdoe", LESSON: "5.25"},
+            {"Email address": "r@uni.edu", "Username": "jroe", LESSON: "2.0"},
+        ],
+    )
+
+
+def test_a_row_a_student_with_what_came_late(grades: Path) -> None:
+    _, rows = written(grades, "students")
+    assert [row["student"] for row in rows] == ["'=Roe, John", "Doe, Jane"]
+    assert rows[1] == {
+        "student": "Doe, Jane",
+        LESSON: "5.25",
+        "points": "5.25",
+        "of": "8.0",
+        "late": LESSON,
+    }
+
+
+@pytest.mark.parametrize("message_id", ["judge_died", "same_name"])
+def test_what_is_no_grade_stays_empty_and_is_named(
+    grades: Path, capsys: pytest.CaptureFixture[str], message_id: str
+) -> None:
+    row = Graded("Doe, Jane", LESSON, SECOND, "NOT_MEASURED", 0, 4, message_id=message_id)
+    Store(grades).keep(row)
+    status, rows = written(grades, "students")
+    assert status == 1
+    assert rows[1][LESSON] == ""
+    assert f"No grade, since not all of it is judged or it is held: Doe, Jane {LESSON}." in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_lesson_that_a_stopped_run_left_half_is_no_grade(grades: Path) -> None:
+    Store(grades).keep(Graded("Max", LESSON, FIRST, "PASS", 4, 4))
+    status, rows = written(grades, "students")
+    assert status == 1
+    assert {row["student"]: row[LESSON] for row in rows}["Max"] == ""
+
+
+def test_who_is_not_on_the_roster_is_named(
+    grades: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    roster = put(grades.parent / "r.csv", b'student,id\n"Doe, Jane",1\n')
+    assert written(grades, "canvas", "--roster", roster)[0] == 1
+    assert "Not on the roster, and so not in the file: =Roe, John." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("form", "roster", "said"),
+    [
+        ("canvas", "", "--roster needs a column `ID`"),
+        ("canvas", "student\nvega\n", "--roster needs a column `ID`"),
+        ("moodle", "", "--roster needs a column `email`"),
+        ("moodle", "student,id\nvega,1\n", "--roster needs a column `email`"),
+    ],
+)
+def test_a_form_without_what_it_goes_by_is_a_sentence(
+    grades: Path, capsys: pytest.CaptureFixture[str], form: str, roster: str, said: str
+) -> None:
+    words = ["--roster", put(grades.parent / "r.csv", roster.encode())] if roster else []
+    assert written(grades, form, *words)[0] == 2
+    assert said in capsys.readouterr().err
+
+
+def test_no_grades_and_no_place_to_write_are_sentences(
+    grades: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command_line.main(["grades", "students", "--from", str(tmp_path / "no")]) == 2
+    assert "There is no folder" in capsys.readouterr().err
+    assert not (tmp_path / "no").exists()
+    assert written(grades, "students", "--to", tmp_path / "no/x.csv")[0] == 2
+    assert "Cannot write" in capsys.readouterr().err
+    Store(tmp_path / "empty")
+    assert written(tmp_path / "empty", "students")[0] == 2
+    assert "holds no verdict" in capsys.readouterr().err

@@ -1,0 +1,337 @@
+"""The ledger: it only grows, loses nothing, and says who judged what, when and instead of what."""
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sql
+
+from autograder import __main__ as command_line
+from autograder.grading import grade
+from autograder.grading.ledger import NAME, Ledger
+from autograder.grading.store import Store, StoreError
+from autograder.grading.submissions import Submission
+from autograder.judge import judge, overlay
+from autograder.judge.judge import Graded
+from autograder.tests.notebooks import EXERCISES, LESSON, put, solved
+from autograder.tests.test_grade import REPOSITORY, run
+
+FIRST, SECOND = EXERCISES[:2]
+BASE = Graded("vega", LESSON, FIRST, "RACE", 0, 4, message="Two threads.", content="ab12")
+
+
+def test_a_row_says_when_where_on_what_and_what_it_replaces(tmp_path: Path) -> None:
+    kept = Store(tmp_path)
+    kept.keep(BASE)
+    kept.keep(replace(BASE, exercise=SECOND))
+    kept.keep(replace(BASE, outcome="PASS", points=4, content="cd34"))
+    first, second = Ledger(tmp_path).history("vega", FIRST)
+    assert (first.replaces, second.replaces) == (None, first.id)
+    assert (first.submission, second.submission) == ("ab12", "cd34")
+    assert first.lesson == judge.lesson_version("threads")
+    assert first.course == judge.course_version()
+    assert first.host
+    assert first.time <= second.time
+    assert first.graded == BASE
+    assert [row.outcome for row in kept.all()] == ["PASS", "RACE"]
+
+
+@pytest.mark.parametrize("change", ["DELETE FROM verdicts", "UPDATE verdicts SET time = 'x'"])
+def test_the_database_itself_refuses_to_change_a_row(tmp_path: Path, change: str) -> None:
+    Store(tmp_path).keep(BASE)
+    with sqlite3.connect(tmp_path / NAME) as other, pytest.raises(sqlite3.IntegrityError):
+        other.execute(change)
+    assert Store(tmp_path).all() == [BASE]
+
+
+def test_each_verdict_is_on_the_disk_before_it_counts(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    with ledger._engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar_one() == 2
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal"
+
+
+def test_what_is_withdrawn_stays_in_the_history(tmp_path: Path) -> None:
+    kept = Store(tmp_path)
+    kept.keep(replace(BASE, notebook="homework", exercise=""))
+    kept.keep(replace(BASE, notebook="other", exercise=""))
+    kept.forget_unnamed("vega", but=["other"])
+    assert [row.notebook for row in kept.all()] == ["other"]
+    told = Ledger(tmp_path).history("vega", "")
+    assert [entry.graded and entry.graded.notebook for entry in told] == ["homework", "other", None]
+    kept.forget_unnamed("vega", but=["other"])
+    assert len(Ledger(tmp_path).history("vega", "")) == 3
+
+
+def old_folder(out: Path, *rows: Graded) -> None:
+    """Verdicts as an earlier version kept them."""
+    for number, row in enumerate(rows):
+        content = asdict(row)
+        for later in ("late", "handed_in", "content"):
+            del content[later]
+        put(out / f"verdicts/{row.student}/{LESSON}/{number}.json", json.dumps(content).encode())
+
+
+def test_a_folder_of_files_is_read_in_once_and_said(tmp_path: Path) -> None:
+    old_folder(tmp_path, BASE, replace(BASE, exercise=SECOND))
+    put(tmp_path / "verdicts/vega/01_threads/9.json", b"{half")
+    kept = Store(tmp_path)
+    [note] = kept.notes
+    assert note.startswith("2 verdicts that an earlier version kept as files")
+    assert {row.exercise for row in kept.all()} == {FIRST, SECOND}
+    kept.keep(replace(BASE, outcome="PASS"))
+    again = Store(tmp_path)
+    assert again.notes == []
+    assert len(Ledger(tmp_path).history("vega", FIRST)) == 2
+
+
+def test_a_folder_of_files_is_read_in_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old_folder(tmp_path, BASE, replace(BASE, exercise=SECOND))
+    whole = Ledger._append
+    monkeypatch.setattr(Ledger, "_append", lambda *a: exec("raise OSError(28, 'full')"))
+    with pytest.raises(StoreError, match="full"):
+        Store(tmp_path)
+    monkeypatch.setattr(Ledger, "_append", whole)
+    assert len(Store(tmp_path).all()) == 2
+
+
+def test_a_ledger_of_a_later_version_is_not_touched(tmp_path: Path) -> None:
+    Store(tmp_path).keep(BASE)
+    with sqlite3.connect(tmp_path / NAME) as other:
+        other.execute("PRAGMA user_version = 2")
+    with pytest.raises(StoreError, match="a ledger of version 2, and this grader knows 1"):
+        Store(tmp_path)
+
+
+def test_a_file_that_is_no_ledger_is_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "out" / NAME, b"no database " * 1000)
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    assert run(tmp_path / "in", "--out", tmp_path / "out") == grade.CANNOT
+    said = capsys.readouterr().err
+    assert "file is not a database" in said
+    assert "Traceback" not in said
+
+
+WRITER = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from autograder.grading.store import Store
+from autograder.grading.submissions import Submission
+from autograder.tests.test_ledger import BASE
+kept = Store(Path(sys.argv[1]))
+kept.claim(Submission("vega", "01_threads", "threads", Path("x")))
+for number in range(10**6):
+    kept.keep(replace(BASE, student=f"{sys.argv[2]}{number}", panel="x" * 5000))
+    print(number, flush=True)
+"""
+
+
+def writer(out: Path, name: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(out), name],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_kill_9_at_random_loses_nothing_that_two_runs_were_told_is_kept(tmp_path: Path) -> None:
+    draws = random.Random(7)
+    for turn in range(5):
+        writers = [writer(tmp_path, f"{turn}{name}") for name in "ab"]
+        for one in writers:
+            assert one.stdout is not None
+            one.stdout.readline()
+        time.sleep(draws.uniform(0.0, 0.4))
+        for one in writers:
+            os.kill(one.pid, signal.SIGKILL)
+        told = [0 + len(one.communicate()[0].splitlines()) for one in writers]
+        held = {row.student for row in Store(tmp_path).all()}
+        for name, count in zip("ab", told, strict=True):
+            assert {f"{turn}{name}{number}" for number in range(count)} <= held
+    with sqlite3.connect(tmp_path / NAME) as other:
+        assert other.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_what_a_run_has_claimed_is_free_when_it_is_killed_or_done(tmp_path: Path) -> None:
+    one = Submission("vega", LESSON, "threads", Path("x"))
+    alive = writer(tmp_path, "a")
+    try:
+        assert alive.stdout is not None
+        alive.stdout.readline()
+        mine = Store(tmp_path)
+        assert not mine.claim(one)
+        assert mine.claim(replace(one, student="rigel"))
+    finally:
+        os.kill(alive.pid, signal.SIGKILL)
+        alive.wait()
+    assert mine.claim(one)
+    assert mine.claim(one)
+    other = Store(tmp_path)
+    assert not other.claim(one)
+    mine.release()
+    assert other.claim(one)
+    other.release()
+    assert not list((tmp_path / ".runs").iterdir())
+
+
+# ------------------------------------------------------------------ what a lesson's verdict needs
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Writes a file of a small course whose versions are asked for, in the place of this one's."""
+    for name in ("course/exercises/threads.py", "course/exercises/matmul.py", "course/engine/x.py"):
+        put(tmp_path / name, b"")
+    for name in ("hidden/threads.py", "hidden/matmul.py", "judge/judge.py"):
+        put(tmp_path / "autograder" / name, b"")
+    put(tmp_path / "autograder/grading/submissions.py", b"")
+    monkeypatch.setattr(judge.course, "__file__", str(tmp_path / "course/__init__.py"))
+    monkeypatch.setattr(judge.hidden, "__file__", str(tmp_path / "autograder/hidden/__init__.py"))
+    monkeypatch.setattr(judge, "__file__", str(tmp_path / "autograder/judge/judge.py"))
+
+    def write(name: str, text: str) -> None:
+        (tmp_path / name).write_text(text)
+        judge.lesson_version.cache_clear()
+
+    judge.lesson_version.cache_clear()
+    yield write  # type: ignore[misc]
+    judge.lesson_version.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "threads", "matmul"),
+    [
+        ("course/exercises/matmul.py", False, True),
+        ("autograder/hidden/matmul.py", False, True),
+        ("course/exercises/threads.py", True, False),
+        ("course/engine/x.py", True, True),
+        ("autograder/judge/judge.py", True, True),
+        ("autograder/grading/submissions.py", True, True),
+    ],
+)
+def test_an_edit_of_one_lesson_leaves_the_others_verdicts_valid(
+    files: Callable[[str, str], None], name: str, threads: bool, matmul: bool
+) -> None:
+    before = judge.lesson_version("threads"), judge.lesson_version("matmul")
+    files(name, "# edited")
+    after = judge.lesson_version("threads"), judge.lesson_version("matmul")
+    assert (before[0] != after[0], before[1] != after[1]) == (threads, matmul)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from course.exercises.threads import SIZE",
+        "from course.exercises import threads",
+        "from course import exercises\nx = exercises.threads.SIZE",
+        "from autograder.hidden.threads import RANGES",
+    ],
+)
+def test_a_lesson_that_uses_another_goes_with_it(
+    files: Callable[[str, str], None], text: str
+) -> None:
+    files("course/exercises/matmul.py", text)
+    before = judge.lesson_version("matmul")
+    files("course/exercises/threads.py", "SIZE = 4")
+    assert judge.lesson_version("matmul") != before
+
+
+def test_a_private_folder_changes_the_lesson_that_it_names_alone(tmp_path: Path) -> None:
+    put(tmp_path / "settings.toml", b"[points]\nvector_add = 7\n")
+    plain = {stem: overlay.Overlay().digest(stem) for stem in ("threads", "matmul")}
+    changed = overlay.Overlay(tmp_path, points={"vector_add": 7.0})
+    assert changed.digest("threads") != plain["threads"]
+    assert changed.digest("matmul") == plain["matmul"]
+
+
+# ---------------------------------------------------------------- what an appeal and a regrade ask
+
+
+def test_history_tells_each_verdict_and_what_it_replaced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = Store(tmp_path)
+    kept.keep(replace(BASE, late=True, handed_in="2026-11-02 10:00"))
+    kept.keep(replace(BASE, outcome="PASS", points=4, message="Right.\x1b[31m"))
+    assert command_line.main(["history", "VEGA", FIRST, "--from", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert f"vega, {FIRST}: 2 verdicts, the last one holds" in said
+    for words in ("RACE  0 of 4 points", "Two threads.", ", late, handed in 2026-11-02 10:00;"):
+        assert words in said
+    assert "SHA-256 ab12" in said
+    assert "no. 2 " in said
+    assert "in the place of no. 1" in said
+    assert "\x1b" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("vegaa", FIRST), "has no student vegaa. Did you mean vega?"),
+        (("vega", "no_such"), "vega has no verdict on 'no_such'."),
+    ],
+)
+def test_history_of_nobody_is_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, str], said: str
+) -> None:
+    Store(tmp_path).keep(BASE)
+    assert command_line.main(["history", *words, "--from", str(tmp_path)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_dry_run_lists_who_gains_and_who_loses_and_keeps_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved({FIRST: "RACE"}))
+    put(tmp_path / "in/rigel_01_threads.ipynb", solved())
+    command = tmp_path / "in", "--out", tmp_path / "out"
+    run(*command)
+    put(tmp_path / "in/vega_01_threads.ipynb", solved({FIRST: "PASS", SECOND: "WRONG_ANSWER"}))
+    before = {e.id for e in Ledger(tmp_path / "out").latest()}
+    report = (tmp_path / "out/report.html").read_bytes()
+    capsys.readouterr()
+    assert run(*command, "--regrade", "--dry-run") == grade.DONE
+    first, loses, gains = capsys.readouterr().out.splitlines()
+    count = 2 * len(EXERCISES)
+    assert first.startswith(f"{count} verdicts judged again, none kept: 1 would gain, 1 would lose")
+    assert f"-4  vega  {LESSON}  {SECOND}: PASS 4 -> WRONG_ANSWER 0" in loses
+    assert f"+4  vega  {LESSON}  {FIRST}: RACE 0 -> PASS 4" in gains
+    assert {e.id for e in Ledger(tmp_path / "out").latest()} == before
+    assert (tmp_path / "out/report.html").read_bytes() == report
+
+
+def test_a_dry_run_of_nothing_is_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    command = tmp_path / "in", "--out", tmp_path / "out", "--dry-run"
+    assert run(*command) == grade.CANNOT
+    assert "give both" in capsys.readouterr().err
+    assert run(*command, "--regrade") == grade.CANNOT
+    assert "no verdict to compare with" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_every_row_of_the_ledger_is_readable_by_any_tool(tmp_path: Path) -> None:
+    Store(tmp_path).keep(BASE)
+    engine = sql.create_engine(f"sqlite:///{tmp_path / NAME}")
+    with engine.connect() as connection:
+        [row] = connection.exec_driver_sql("SELECT student, exercise, verdict FROM verdicts")
+    assert tuple(row)[:2] == ("vega", FIRST)
+    assert json.loads(row[2])["outcome"] == "RACE"

@@ -1,0 +1,420 @@
+"""What an LMS gives out, and what is made of it: whose each notebook is, and which one counts."""
+
+import io
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from autograder.grading.collect import Found, find, without_collisions
+from autograder.grading.lms import latest
+from autograder.grading.roster import read_roster
+from autograder.grading.submissions import Submission
+from autograder.tests.notebooks import LESSON, put, solved
+
+CANVAS = {
+    "doejane_LATE_12345_67890_01_threads-1.ipynb": "second",
+    "doejane_12345_66000_01_threads.ipynb": "first",
+    "roejohn_222_67891_01_threads-2.ipynb": "only",
+}
+MOODLE = {
+    "Jane Doe_1201_assignsubmission_file_/01_threads.ipynb": "a",
+    "José Ñandú_1202_assignsubmission_file_/homework/01_threads.ipynb": "b",
+    "Max Ito_1203_assignsubmission_file_/notes.txt": "c",
+}
+MOODLE_FLAT = {"Jane Doe_1201_assignsubmission_file_01_threads.ipynb": "a"}
+GRADESCOPE = {
+    "assignment_9_export/submission_metadata.yml": """---
+submission_1:
+  :submitters:
+  - :name: Jane Doe
+    :sid: '00123'
+    :email: jane@uni.edu
+  - :name: John Roe
+    :sid: '00124'
+    :email: john@uni.edu
+  :created_at: 2026-11-02 10:00:00.123456789 Z
+  :results: !ruby/hash:ActiveSupport::HashWithIndifferentAccess
+    tests: []
+submission_2:
+  :submitters:
+  - :name: Max Ito
+    :sid:
+    :email: max@uni.edu
+  :created_at: 2026-11-02 11:00:00 +0100
+""",
+    "assignment_9_export/submission_1/01_threads.ipynb": "a",
+    "assignment_9_export/submission_2/01_threads.ipynb": "b",
+}
+EXCHANGE = {
+    "inbound/jane+01_threads+2026-11-01 10:00:00.000000 UTC+abc/01_threads.ipynb": "first",
+    "inbound/jane+01_threads+2026-11-02 09:00:00.000000 UTC+def/01_threads.ipynb": "second",
+    "inbound/john+01_threads+2026-11-01 10:00:00.000000 UTC/01_threads.ipynb": "only",
+}
+CLASSROOM = {
+    "threads-submissions/threads-jane/01_threads.ipynb": "a",
+    "threads-submissions/threads-john-roe/01_threads.ipynb": "b",
+}
+MADE = {
+    "Canvas": (CANVAS, {"doejane-12345": "second", "roejohn-222": "only"}),
+    "Moodle": (MOODLE, {"Jane Doe": "a", "José Ñandú": "b", "Max Ito": "no_notebook"}),
+    "Moodle, flat": (MOODLE_FLAT, {"Jane Doe": "a"}),
+    "Gradescope": (
+        GRADESCOPE,
+        {"Jane Doe-00123": "a", "John Roe-00124": "a", "Max Ito-max@uni.edu": "b"},
+    ),
+    "exchange": (EXCHANGE, {"jane": "second", "john": "only"}),
+    "Classroom": (CLASSROOM, {"jane": "a", "john-roe": "b"}),
+}
+
+
+def as_folder(root: Path, files: Mapping[str, str]) -> Path:
+    for name, text in files.items():
+        put(root / name, text.encode())
+    return root
+
+
+def as_zip(path: Path, files: Mapping[str, str]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, text in files.items():
+            packed.writestr(name, text)
+    return path
+
+
+def taken(found: Found) -> dict[str, str]:
+    """{student: the text of what counts, or why nothing does}"""
+    kept, _ = latest(found.submissions)
+    said = {}
+    for one in without_collisions(kept):
+        assert one.student not in said
+        said[one.student] = one.fault.message_id if one.fault else one.path.read_text()
+    return said
+
+
+@pytest.mark.parametrize("form", MADE)
+@pytest.mark.parametrize("packed", [False, True])
+def test_each_form_says_whose_what_is_and_the_last_counts(
+    tmp_path: Path, form: str, packed: bool
+) -> None:
+    files, expected = MADE[form]
+    if packed:
+        found = find([as_zip(tmp_path / "all.zip", files)], unpack_to=tmp_path / "to")
+    else:
+        root = as_folder(tmp_path / "all", files)
+        found = find([root / "threads-submissions" if form == "Classroom" else root])
+    assert taken(found) == expected
+    assert not found.problems
+    lessons = {s.notebook for s in found.submissions if s.fault is None}
+    assert lessons == {LESSON}
+
+
+def test_late_marks_and_times_are_kept(tmp_path: Path) -> None:
+    canvas = latest(find([as_folder(tmp_path / "canvas", CANVAS)]).submissions)[0]
+    assert {s.student: s.marks()["late"] for s in canvas} == {
+        "doejane-12345": True,
+        "roejohn-222": False,
+    }
+    scope = find([as_folder(tmp_path / "gradescope", GRADESCOPE)]).submissions
+    assert {str(s.marks()["handed_in"]) for s in scope} == {
+        "2026-11-02 10:00:00.123456789 Z",
+        "2026-11-02 11:00:00 +0100",
+    }
+
+
+def test_what_is_handed_in_again_is_said(tmp_path: Path) -> None:
+    _, said = latest(find([as_folder(tmp_path, CANVAS)]).submissions)
+    assert said == ["Handed in more than once, the last one counts: doejane-12345 (01_threads)."]
+
+
+@pytest.mark.parametrize(
+    ("name", "student"),
+    [
+        ("mallory_777_88888_doejane_12345_67890_01_threads.ipynb", "mallory-777"),
+        ("mallory_777_88888_x_LATE_12345_67890_01_threads.ipynb", "mallory-777"),
+        ("anon_a1B2c_88888_01_threads.ipynb", "anon-a1B2c"),
+    ],
+)
+def test_no_files_own_name_makes_it_anothers_in_canvas(
+    tmp_path: Path, name: str, student: str
+) -> None:
+    [one] = find([as_folder(tmp_path, {name: "x"})]).submissions
+    assert one.student == student
+    assert not one.marks()["late"]
+
+
+def test_a_name_with_two_of_moodles_marks_is_nobodys_number(tmp_path: Path) -> None:
+    name = "Jane Doe_1_assignsubmission_file_x_2_assignsubmission_file_01_threads.ipynb"
+    [one] = find([as_folder(tmp_path, {name: "x"})]).submissions
+    assert one.account is None
+    assert one.student != "Jane Doe"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["vega_smith_01_threads.ipynb", "vega_2_01_threads.ipynb", "01_threads-vega.ipynb"],
+)
+def test_plain_names_are_no_lms(tmp_path: Path, name: str) -> None:
+    [one] = find([as_folder(tmp_path, {name: "x"})]).submissions
+    assert one.account is None
+
+
+def test_two_of_one_name_in_moodle_are_held(tmp_path: Path) -> None:
+    twins = {f"Jane Doe_{n}_assignsubmission_file_/01_threads.ipynb": str(n) for n in (1, 2)}
+    assert taken(find([as_folder(tmp_path, twins)])) == {"Jane Doe": "same_name"}
+
+
+def test_who_hands_in_no_notebook_is_told_so(tmp_path: Path) -> None:
+    files = {**CANVAS, "ito_333_67892_solution.zip": "PK", "roejohn_222_67893_notes.pdf": ""}
+    found = find([as_folder(tmp_path, files)])
+    told = {s.student: s.fault for s in found.submissions if s.fault}
+    assert list(told) == ["ito-333"]
+    assert str(told["ito-333"]).startswith("solution.zip is no notebook.")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("- a\n- b\n", "holds no submissions"),
+        ("a: [b", "cannot be read"),
+        ("a: \x00", "cannot be read"),
+        ("a: " + "[" * 50 + "]" * 50, "nested too deep"),
+    ],
+)
+def test_gradescopes_file_that_says_nothing_is_a_sentence_and_nobody_is_graded(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    found = find([as_folder(tmp_path, {"submission_metadata.yml": text, "submission_1/x": ""})])
+    assert not found.submissions
+    assert said in found.problems[0]
+
+
+def test_a_folder_that_gradescopes_file_does_not_name_is_said(tmp_path: Path) -> None:
+    found = find([as_folder(tmp_path, {**GRADESCOPE, "assignment_9_export/extra/a.ipynb": ""})])
+    assert len(found.submissions) == 3
+    assert "does not say whose it is" in found.problems[0]
+
+
+def test_a_roster_goes_by_the_number_and_not_by_the_name(tmp_path: Path) -> None:
+    roster = read_roster(
+        put(
+            tmp_path / "canvas.csv",
+            b"Student,ID,SIS User ID,SIS Login ID,Section,01_threads (4711)\n"
+            b",,,,,Manual Posting\n"
+            b"    Points Possible,,,,,10\n"
+            b'"Doe, Jane",12345,,jdoe,A,\n"Doe, Janet",999,,jdoe2,A,\n',
+        )
+    )
+    handed_in = {
+        "doejanet_12345_67890_01_threads.ipynb": "Jane's number",
+        "doejane_555_67891_01_threads.ipynb": "a number of nobody",
+    }
+    known, unknown = roster.sorted_out(find([as_folder(tmp_path / "x", handed_in)]).submissions)
+    assert [one.student for one in known] == ["Doe, Jane"]
+    assert [one.student for one in unknown] == ["doejane-555"]
+
+
+@pytest.mark.parametrize(
+    ("roster", "files", "students"),
+    [
+        (
+            "Identifier,Full name,Email address\nParticipant 1201,Jane Doe,Jane@uni.edu\n",
+            MOODLE_FLAT,
+            ["Jane Doe"],
+        ),
+        ("student,email\njane,Jane@Uni.edu\nmax,max@uni.edu\n", GRADESCOPE, ["jane", "max"]),
+        ("student,sid\njane,00123\njohn,00124\n", GRADESCOPE, ["jane", "john"]),
+        ('student\n"Doe, Jane"\n', CANVAS, ["Doe, Jane"] * 2),
+        ("student,name\nj1,Jane Doe\n", MOODLE, ["j1"]),
+        ("student,name\nj1,Jane Doe\nj2,Jane Doe\n", MOODLE, []),
+        ("student,github\nJane D.,jane\n", CLASSROOM, ["Jane D."]),
+    ],
+)
+def test_a_roster_calls_students_as_the_instructor_does(
+    tmp_path: Path, roster: str, files: Mapping[str, str], students: list[str]
+) -> None:
+    read = read_roster(put(tmp_path / "roster.csv", roster.encode()))
+    root = as_folder(tmp_path / "x", files)
+    found = find([root / "threads-submissions" if files is CLASSROOM else root]).submissions
+    assert [one.student for one in read.sorted_out(found)[0]] == students
+
+
+# ------------------------------------------------------------------ zips that are not what they are
+
+
+def refusals(archive: Path, tmp_path: Path) -> tuple[dict[str, str], list[str]]:
+    """({student: why}, problems); nothing stands anywhere but below the one folder."""
+    before = set(tmp_path.rglob("*"))
+    found = find([archive], unpack_to=tmp_path / "to")
+    fresh = set(tmp_path.rglob("*")) - before
+    assert all((tmp_path / "to") in (p, *p.parents) for p in fresh)
+    assert not any(p.is_symlink() or p.name.endswith(".tmp") for p in fresh)
+    return {s.student: s.fault.message_id for s in found.submissions if s.fault}, found.problems
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../outside.ipynb",
+        "a/../../outside.ipynb",
+        "/tmp/outside.ipynb",
+        "C:/outside.ipynb",
+        "..\\outside.ipynb",
+        "\\\\host\\share\\outside.ipynb",
+        "a//b.ipynb",
+        "./b.ipynb",
+        "x\x1b[31m.ipynb",
+        "x" * 300 + ".ipynb",
+        "/".join("d" * 40) + ".ipynb",
+    ],
+)
+def test_a_name_that_leads_astray_is_not_unpacked(tmp_path: Path, name: str) -> None:
+    archive = as_zip(tmp_path / "all.zip", {name: "x", "vega_01_threads.ipynb": "y"})
+    why, [problem] = refusals(archive, tmp_path)
+    assert not why
+    assert "all.zip: nothing is unpacked under a name that leads astray: " in problem
+    assert "\x1b" not in problem
+    assert [p.name for p in (tmp_path / "to").rglob("*.ipynb")] == ["vega_01_threads.ipynb"]
+
+
+def member(name: str, mode: int) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name)
+    info.create_system, info.external_attr = 3, mode << 16
+    return info
+
+
+@pytest.mark.parametrize(("mode", "why"), [(0o120777, "link"), (0o010644, "not_a_file")])
+def test_a_link_or_a_pipe_in_a_zip_is_its_students_verdict(
+    tmp_path: Path, mode: int, why: str
+) -> None:
+    archive = as_zip(tmp_path / "all.zip", {"roejohn_222_67891_01_threads.ipynb": "x"})
+    with zipfile.ZipFile(archive, "a") as packed:
+        packed.writestr(member("doejane_1_67890_01_threads.ipynb", mode), "/etc/passwd")
+    assert refusals(archive, tmp_path) == ({"doejane-1": why}, [])
+
+
+def changed(archive: Path, name: str, offset: int, value: bytes) -> None:
+    """Overwrites a field of a member's entry in the list, and of its own header where it has it."""
+    data = bytearray(archive.read_bytes())
+    at = data.rindex(b"PK\x01\x02", 0, data.rindex(name.encode()))
+    data[at + offset : at + offset + len(value)] = value
+    archive.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("offset", "value", "why"),
+    [
+        (8, b"\x01\x00", "encrypted"),
+        (10, b"\x0e\x00", "packed_badly"),  # LZMA: a window of any size
+        (16, b"\x00\x00\x00\x00", "packed_badly"),  # a wrong check sum
+        (24, (2**31).to_bytes(4, "little"), "too_large"),
+        (24, b"\x01\x00\x00\x00", "packed_badly"),  # more than the list says
+    ],
+)
+def test_a_member_that_cannot_be_unpacked_is_its_students_verdict(
+    tmp_path: Path, offset: int, value: bytes, why: str
+) -> None:
+    name = "doejane_1_67890_01_threads.ipynb"
+    archive = as_zip(tmp_path / "all.zip", {"roejohn_222_67891_01_threads.ipynb": "x", name: "yy"})
+    changed(archive, name, offset, value)
+    assert refusals(archive, tmp_path) == ({"doejane-1": why}, [])
+
+
+def test_one_name_twice_in_a_zip_counts_for_nothing(tmp_path: Path) -> None:
+    archive = as_zip(tmp_path / "all.zip", {"vega/01_threads.ipynb": "x", "rigel/a.ipynb": "y"})
+    with zipfile.ZipFile(archive, "a") as packed, pytest.warns(UserWarning, match="Duplicate"):
+        packed.writestr("vega/01_threads.ipynb", "z")
+    assert refusals(archive, tmp_path) == ({"vega": "packed_twice"}, [])
+
+
+def test_a_file_with_a_folder_of_its_name_is_a_verdict(tmp_path: Path) -> None:
+    files = {"vega/01_threads.ipynb": "x", "vega/01_threads.ipynb/y.ipynb": "z"}
+    why, _ = refusals(as_zip(tmp_path / "all.zip", files), tmp_path)
+    assert why["vega"] == "packed_twice"
+
+
+def test_a_bomb_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autograder.grading.archive.LARGEST_UNPACKED_BYTES", 10**6)
+    files = {f"s{n}/01_threads.ipynb": " " * 300_000 for n in range(4)}
+    archive = as_zip(tmp_path / "all.zip", files)
+    assert archive.stat().st_size < 10_000
+    _, [problem] = refusals(archive, tmp_path)
+    assert "is it a bomb?" in problem
+    assert not (tmp_path / "to").exists()
+
+
+def test_a_zip_of_too_many_files_or_too_long_a_list_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = as_zip(tmp_path / "all.zip", {f"s{n}.ipynb": "" for n in range(30)})
+    monkeypatch.setattr("autograder.grading.archive.MOST_MEMBERS", 20)
+    assert "holds 30 files and folders, and the most is 20" in refusals(archive, tmp_path)[1][0]
+    monkeypatch.setattr("autograder.grading.archive.LARGEST_LIST_BYTES", 1000)
+    assert "its list is larger than 1000 bytes" in refusals(archive, tmp_path)[1][0]
+
+
+def zipped_bytes() -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as packed:
+        packed.writestr("vega_01_threads.ipynb", "x")
+    return held.getvalue()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"no zip", b"PK\x05\x06" + b"\0" * 10, zipped_bytes()[:-5]],
+)
+def test_what_is_no_zip_is_a_sentence(tmp_path: Path, data: bytes) -> None:
+    _, [problem] = refusals(put(tmp_path / "all.zip", data), tmp_path)
+    assert "is no zip that can be read" in problem
+    assert "Download it again." in problem
+
+
+def test_a_zip_without_its_beginning_is_a_verdict(tmp_path: Path) -> None:
+    archive = put(tmp_path / "all.zip", zipped_bytes()[30:])
+    assert refusals(archive, tmp_path) == ({"vega": "packed_badly"}, [])
+
+
+def test_a_name_that_is_not_the_utf_8_it_says_is_a_sentence(tmp_path: Path) -> None:
+    archive = as_zip(tmp_path / "all.zip", {"véga_01_threads.ipynb": "x"})
+    archive.write_bytes(archive.read_bytes().replace("é".encode(), b"\xff\xfe"))
+    assert "not the UTF-8 it says it is" in refusals(archive, tmp_path)[1][0]
+
+
+def test_a_name_in_utf_8_that_does_not_say_so_is_read(tmp_path: Path) -> None:
+    archive = as_zip(tmp_path / "all.zip", {"véga_01_threads.ipynb": "x"})
+    data = bytearray(archive.read_bytes())
+    for begin, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(begin) + flags + 1] = 0
+    archive.write_bytes(data)
+    [one] = find([archive], unpack_to=tmp_path / "to").submissions
+    assert one.student == "véga"
+
+
+def test_the_same_zip_is_unpacked_once_and_what_macos_adds_is_not_read(tmp_path: Path) -> None:
+    files = {"vega/01_threads.ipynb": "x", "__MACOSX/vega/._01_threads.ipynb": "y"}
+    archive = as_zip(tmp_path / "all.zip", files)
+    paths: list[Submission] = []
+    for _ in range(2):
+        [one] = find([archive], unpack_to=tmp_path / "to").submissions
+        paths.append(one)
+    assert paths[0].path == paths[1].path
+    assert len(list((tmp_path / "to").iterdir())) == 1
+
+
+def test_a_students_own_zip_is_that_students(tmp_path: Path) -> None:
+    archive = as_zip(tmp_path / "vega.zip", {"01_threads.ipynb": "x"})
+    [own] = find([archive], unpack_to=tmp_path / "to").submissions
+    [told] = find([archive], student="rigel", unpack_to=tmp_path / "to").submissions
+    assert (own.student, told.student) == ("vega", "rigel")
+
+
+def test_a_notebook_is_judged_as_it_stood_in_the_zip(tmp_path: Path) -> None:
+    import json
+
+    text = json.dumps(solved())
+    archive = as_zip(tmp_path / "all.zip", {"vega_01_threads.ipynb": text})
+    [one] = find([archive], unpack_to=tmp_path / "to").submissions
+    assert one.path.read_text() == text

@@ -1,0 +1,119 @@
+"""What the lessons say of kernels at full size is what `docs/full_size.json` holds."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autograder.tests.test_quoted_records import prose
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+RECORD = json.loads((DOCS / "full_size.json").read_text(encoding="utf-8"))
+
+
+def run(kernel: str, case: str) -> dict[str, Any]:
+    """The run whose sizes begin with `case`."""
+    return next(r for r in RECORD["runs"] if r["kernel"] == kernel and r["case"].startswith(case))
+
+
+def rate(kernel: str, case: str) -> str:
+    return f"{run(kernel, case)['GB/s']:,.0f}"
+
+
+def norms(rows: int) -> list[str]:
+    """LayerNorm's speeds with tiles of so many rows, for the three widths of the table."""
+    if rows == 1:
+        return [rate("layernorm", f"M=32768, D={width}") for width in (1024, 4096, 8192)]
+    cases = [f"M=32768, D={width}" for width in (1024, 4096, 8192)]
+    ends = ";" if rows == 4 else f", ROWS={rows};"
+    return [rate("layernorm/tile_of_four_rows", case + ends) for case in cases]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 4, 8])
+def test_lesson_08_quotes_the_speeds_of_tiles(rows: int) -> None:
+    assert f"| {rows} | {' | '.join(norms(rows))} |" in prose("08_norms").replace("*", "")
+
+
+PRODUCTS = [f"M=16, N={size}, K={size}" for size in (4096, 8192)]
+LONG = "M=64, N=64, K=65536"
+SPLIT = ("nobody_shares", "sixteen_parts", "sixty_four_parts", "", "two_hundred_parts")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "column", "words"),
+    [
+        ("quantised_matmul", "torch_us", "float16 weights, cuBLAS"),
+        ("quantised_matmul/one_part", "us", "int8, a program a strip"),
+        ("quantised_matmul", "us", "int8, parts of 512 steps"),
+    ],
+)
+def test_lesson_09_quotes_the_times_of_int8_weights(kernel: str, column: str, words: str) -> None:
+    times = [f"{run(kernel, case)[column]}" for case in PRODUCTS]
+    assert f"| {words} | {' | '.join(times)} |" in prose("09_fusion")
+
+
+def test_lesson_09_quotes_the_times_of_parts() -> None:
+    times = [run(f"split_k/{name}".rstrip("/"), LONG)["us"] for name in SPLIT]
+    assert f"| time | {' | '.join(f'{us:.0f}' for us in times)} |" in prose("09_fusion")
+    assert f"cuBLAS takes {run('split_k', LONG)['torch_us']:.0f}" in prose("09_fusion")
+
+
+def test_lesson_09_quotes_the_speeds_of_products_and_of_the_gated_layer() -> None:
+    said = prose("09_fusion")
+    gated = json.loads((DOCS / "gated_linear.json").read_text(encoding="utf-8"))["rows"]
+    tall, square = ({way: round(row[way]) for way in ("eager", "compiled")} for row in gated)
+    cublas = run("triton_matmul", "M=4096")["torch_TFLOP/s"]
+    epilogue, ours = run("matmul_epilogue", "M=4096"), run("gated_linear", "M=65536")
+    assert f"4096 x 4096 at {cublas:.0f} TFLOP/s with cuBLAS" in said
+    assert f"the solution takes {epilogue['us']:.0f} us" in said
+    assert f"two small kernels, {epilogue['torch_us']:.0f}:" in said
+    assert f"from {tall['eager']} TFLOP/s in eager PyTorch to {tall['compiled']} with" in said
+    assert f"it goes from {square['eager']} to {square['compiled']}." in said
+    assert f"stands in between, at {ours['TFLOP/s']:.0f}:" in said
+
+
+def test_lesson_04_quotes_the_speeds_of_four_names_and_an_array() -> None:
+    case = "M=2048, N=2048, K=2048"
+    tiled, names, array = (
+        run(kernel, case)["TFLOP/s"]
+        for kernel in ("matmul_tiled", "matmul_coarse_1d", "matmul_coarse_1d/local_array")
+    )
+    said = prose("04_matmul")
+    assert f"<code>matmul_tiled</code> {tiled} TFLOP/s, four names {names}, and with" in said
+    assert f"inside the loop over k {array}, <em>less</em>" in said
+
+
+def test_lesson_03_quotes_the_speeds_of_small_grids() -> None:
+    long = "N=67108864"
+    dots = rate("dot", long), rate("dot", f"{long}, BLOCKS=1056")
+    counts = rate("histogram", long), rate("histogram", f"{long}; grid 1056")
+    said = prose("03_shared_memory")
+    assert f"{dots[0]} GB/s with 16 blocks and {dots[1]} with 1,056" in said
+    assert f"{counts[0]} GB/s with its 8 blocks and {counts[1]} with 1,056" in said
+
+
+def test_what_loses_at_full_size_is_what_the_lessons_explain() -> None:
+    assert [sentence.split(" ")[0] for sentence in RECORD["flagged"]] == ["layernorm"]
+
+
+def test_lesson_09_says_what_compiling_the_gated_layer_gives() -> None:
+    wide, cube = json.loads((DOCS / "gated_linear.json").read_text())["rows"]
+    said = prose("09_fusion")
+    assert f"reaches **{wide['eager']:.0f}**" in said
+    assert f"from {wide['eager']:.0f} TFLOP/s in eager PyTorch to {wide['compiled']:.0f}" in said
+    assert f"it goes from {cube['eager']:.0f} to {cube['compiled']:.0f}" in said
+    ours = run("gated_linear", "M=65536, N=512, K=512")["TFLOP/s"]
+    assert f"stands in between, at {ours:.0f}" in said
+
+
+def test_lesson_09_says_that_the_epilogue_is_no_faster_behind_a_slower_product() -> None:
+    found = run("matmul_epilogue", "M=4096, N=4096, K=4096")
+    assert f"the solution takes {found['us']:.0f} us" in prose("09_fusion")
+    assert f"two small kernels, {found['torch_us']:.0f}" in prose("09_fusion")
+
+
+def test_lesson_08_says_what_rows_a_program_give() -> None:
+    case = "M=32768, D=4096; x float16, w float16, b float16, y float16"
+    four, one = rate("layernorm/tile_of_four_rows", case), rate("layernorm", case)
+    assert f"{four} GB/s with four rows and {one} with one" in prose("08_norms")

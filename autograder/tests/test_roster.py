@@ -1,0 +1,73 @@
+"""A class by its roster: who is held, who is missing, and what is said of a roster that is none."""
+
+from pathlib import Path
+
+import pytest
+
+from autograder.grading.roster import RosterError, read_roster
+from autograder.grading.submissions import Submission
+
+
+def roster(tmp_path: Path, data: bytes | str) -> Path:
+    path = tmp_path / "roster.csv"
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "student\nvega\nrigel\n",
+        '\ufeffStudent,name\r\nvega,Vega V.\r\nrigel,"R, igel"\r\n\r\n',
+        "name,student\n,vega\n,rigel",
+    ],
+)
+def test_a_roster_is_the_column_student(tmp_path: Path, data: str) -> None:
+    assert read_roster(roster(tmp_path, data)).students == ("vega", "rigel")
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ("", "an empty file"),
+        ("vega\nrigel\n", "got `vega`"),
+        ("id,name\n1,vega\n", "got `id`, `name`"),
+        ("student,student\nvega,rigel\n", "one `student`"),
+        ("student;name\nvega;Vega\n", "semicolons between its columns"),
+        ("student\tname\nvega\tVega\n", "tabs between its columns"),
+        ("student\n", "names no student"),
+        ("student\n\n  \n", "names no student"),
+        ("student\nvega\nVega\n", "row 3: Vega stands there twice, as vega in row 2"),
+        ("student\nvega\nrigel\nvega\n", "row 4: vega stands there twice"),
+        ("student,name\nvega\n", "row 2: expected 2 fields as in the header, got 1"),
+        ("student,name\nvega,V, Vega\n", "row 2: expected 2 fields as in the header, got 3"),
+        ("student,name\n,Vega\n", "row 2: the column `student` is empty"),
+        ('student\n"vega\n', "Is a quotation mark left open?"),
+        ("student\nvéga\n".encode("latin-1"), "byte 9 is no text"),
+        ("student\nvega\n".encode("utf-16"), "is not UTF-8"),
+        ("student\nvega\n".encode("utf-16-le"), "null bytes"),
+    ],
+)
+def test_what_is_no_roster_has_a_sentence(tmp_path: Path, data: bytes | str, said: str) -> None:
+    with pytest.raises(RosterError, match=r"^The roster .*roster\.csv") as caught:
+        read_roster(roster(tmp_path, data))
+    assert said in str(caught.value)
+
+
+def test_a_roster_that_is_not_there_or_no_file_has_a_sentence(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.csv", tmp_path):
+        with pytest.raises(RosterError, match="The roster"):
+            read_roster(path)
+
+
+def test_others_are_held_and_who_is_missing_is_named(tmp_path: Path) -> None:
+    there = read_roster(roster(tmp_path, "student\nvega\nrigel\ndeneb\n"))
+    handed_in = [
+        Submission(name, "01_threads", "threads", Path(f"{name}.ipynb"))
+        for name in ("VEGA", "rigel", "mallory")
+    ]
+    known, unknown = there.sorted_out(handed_in)
+    assert [one.student for one in known] == ["vega", "rigel"]
+    held, missing = there.said(known, unknown)
+    assert "mallory (mallory.ipynb)" in held
+    assert missing == "On the roster and without a submission here: deneb."

@@ -1,0 +1,115 @@
+"""Waste is billed wherever an answer is judged: on every case, of every seed."""
+
+from dataclasses import replace
+
+import pytest
+
+from autograder.hidden import hidden_cases, hidden_ranges
+from autograder.judge.judge import course_check, judge_cell
+from autograder.proof.exploit import FOLDER, Exploit, exploits
+from autograder.proof.trial import hidden_inputs
+from autograder.proof.witness import solutions_of
+from course import exercises
+from course.check.check import check_source
+from course.engine.faults import Outcome
+from course.engine.job import Ran, Run
+from course.engine.runner import Engine
+from course.engine.traffic import Site
+from course.spec.case_size import case_size
+from course.spec.exercise import Case, KernelExercise
+
+WASTERS = [
+    one
+    for folder in (FOLDER, FOLDER / "triton")
+    for one in exploits(folder)
+    if one.name.startswith("waste_off_the_sizes")
+]
+FEW_SEEDS, ALL_SEEDS = range(2), range(50)
+QUICK = ("start", "threads", "coalescing", "hello_triton")
+#: So many times what the solution asks for, and so many sectors more, on one case alone.
+TIMES, MORE = 4, 32
+
+
+def judged_by(one: Exploit, seeds: range) -> set[tuple[Outcome, float]]:
+    [name] = one.expect
+    known = {n: e for stem in exercises.stems() for n, e in exercises.lesson(stem).items()}
+    verdicts = (judge_cell(known[name], one.cell or "", f"seed {s}", course_check) for s in seeds)
+    return {(verdict.outcome, verdict.credit) for verdict in verdicts}
+
+
+@pytest.mark.parametrize("one", WASTERS, ids=lambda one: one.name)
+def test_waste_off_the_graded_sizes_is_billed(one: Exploit) -> None:
+    assert judged_by(one, FEW_SEEDS) == {(Outcome.TOO_MUCH_TRAFFIC, 0.6)}
+
+
+@pytest.mark.slow
+@pytest.mark.family
+@pytest.mark.parametrize("one", WASTERS, ids=lambda one: one.name)
+def test_waste_off_the_graded_sizes_is_billed_whatever_the_seed(one: Exploit) -> None:
+    assert judged_by(one, ALL_SEEDS) == {(Outcome.TOO_MUCH_TRAFFIC, 0.6)}
+
+
+def kernels_of(stem: str) -> list[KernelExercise]:
+    return [e for e in exercises.lesson(stem).values() if isinstance(e, KernelExercise)]
+
+
+def test_no_case_of_ours_is_left_out_of_the_bill() -> None:
+    for stem in exercises.stems():
+        for exercise in kernels_of(stem):
+            assert not any(case.unbilled for case in exercise.cases)
+            assert not any(d.unbilled for d in hidden_ranges(stem).get(exercise.name, ()))
+
+
+class Wasteful:
+    """What the engine answered, with waste in the launch of one case."""
+
+    def __init__(self, answers: list[Ran], wasted: int) -> None:
+        self._answers = iter(enumerate(answers))
+        self._wasted = wasted
+
+    def __call__(self, run: Run) -> Ran:
+        number, ran = next(self._answers)
+        if number != self._wasted:
+            return ran
+        sites = ran.traffic.sites
+        extra = sum(site.sectors for site in sites) * (TIMES - 1) + MORE
+        more: Site = replace(sites[0], sectors=sites[0].sectors + extra)
+        return replace(ran, traffic=replace(ran.traffic, sites=[more, *sites[1:]]))
+
+
+def wasted_everywhere(exercise: KernelExercise, source: str, cases: list[Case], seed: int) -> None:
+    engine, answers = Engine(compiles=False), []
+
+    def kept(run: Run) -> Ran:
+        answers.append(engine(run))
+        return answers[-1]
+
+    assert check_source(exercise, source, cases, seed, kept).outcome is Outcome.PASS
+    ordered = sorted(cases, key=lambda case: case_size(exercise, case))
+    for number, case in enumerate(ordered):
+        verdict = check_source(exercise, source, cases, seed, Wasteful(answers, number))
+        assert verdict.outcome is Outcome.TOO_MUCH_TRAFFIC, (exercise.name, case.told)
+        assert verdict.case_number == number + 1
+
+
+def each_case_is_billed(stem: str, seeds: range) -> None:
+    solutions = solutions_of(stem)
+    for exercise in kernels_of(stem):
+        if exercise.budget is None:
+            continue
+        for seed in seeds:
+            cases = [*exercise.cases, *hidden_cases(exercise.name, f"seed {seed}")]
+            inputs = hidden_inputs(exercise.name, f"seed {seed}")
+            wasted_everywhere(exercise, solutions[exercise.name], cases, inputs)
+
+
+@pytest.mark.parametrize("stem", QUICK)
+def test_waste_on_any_one_case_is_billed(stem: str) -> None:
+    each_case_is_billed(stem, range(1))
+
+
+@pytest.mark.slow
+@pytest.mark.family
+@pytest.mark.parametrize("stem", exercises.stems())
+def test_waste_on_any_one_case_of_any_lesson_is_billed(stem: str) -> None:
+    each_case_is_billed(stem, FEW_SEEDS)

@@ -1,0 +1,43 @@
+"""Families of tests: hundreds of one shape, of which a run with ``--sample N`` takes one in N.
+
+Which ones follows from ``--sample-seed`` (CI gives the date), so that runs go through all of them
+in turn and a failure can be repeated. Without ``--sample`` every test runs.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import course  # noqa: F401  # as a learner does, before `autograder` can: kernels run in the tests
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--sample`` and ``--sample-seed``."""
+    parser.addoption("--sample", type=int, default=1, metavar="N", help="one in N of each family")
+    parser.addoption("--sample-seed", default="", metavar="TEXT", help="which ones: any text")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Takes out the tests of each family (a marked function) that this seed does not choose."""
+    one_in = config.getoption("--sample")
+    families: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if one_in > 1 and item.get_closest_marker("family"):
+            families.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left_out: set[pytest.Item] = set()
+    for name, members in families.items():
+        draw = random.Random(f"{config.getoption('--sample-seed')} {name}")
+        left_out.update(draw.sample(members, len(members) - -(-len(members) // one_in)))
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """What is left out, and how to run it."""
+    one_in, seed = config.getoption("--sample"), config.getoption("--sample-seed")
+    if one_in <= 1:
+        return []
+    return [f"families: one test in {one_in}, --sample-seed '{seed}'; `make test-all` runs all"]

@@ -1,0 +1,74 @@
+"""What the counts of a right answer cannot do without.
+
+A launch's arrays and its counts come out of one runner, so whoever judges holds them against
+each other: what was written was written by counted stores and atomics, and what the result
+depends on was read by counted loads. Footprints tell that, not sectors: a sector that is asked
+for twice covers no more than once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from course.engine.job import Ran
+from course.engine.traffic import Traffic
+from course.plain.sectors import SECTOR_BYTES, sectors_of
+from course.spec.exercise import Array, KernelExercise, Role
+from course.spec.inputs import poisoned
+from course.words.verdict import bytes_text
+
+WRITING = ("store", "atomic")
+READING = ("load", "atomic")
+
+
+def uncounted(
+    exercise: KernelExercise, before: Mapping[str, Any], ran: Ran
+) -> dict[str, object] | None:
+    """The first array of which fewer bytes are counted than a right result takes, or None.
+
+    As fields of a sentence: the array, `read` or `written`, the bytes that are counted and those
+    that it takes. Too little read may be right by chance, as the maximum of a part of a row is;
+    too little written is nothing that a kernel can do.
+
+    Args:
+        before: the arguments as they were drawn, by the exercise's names.
+        ran: what the launch left, and its counts.
+    """
+    for array in exercise.arrays:
+        written = _changed(array, before.get(array.name), ran.arrays[array.name])
+        read = {Role.IN: ran.arrays[array.name].size, Role.INOUT: written}.get(array.role, 0)
+        itemsize = ran.arrays[array.name].itemsize
+        for done, count, directions in (("read", read, READING), ("written", written, WRITING)):
+            needed = sectors_of(count, itemsize) * SECTOR_BYTES
+            counted = _counted(ran.traffic, array.name, directions)
+            if counted < needed:
+                return {
+                    "array": array.name,
+                    "done": done,
+                    "counted": bytes_text(counted),
+                    "needed": bytes_text(needed),
+                }
+    return None
+
+
+def _changed(array: Array, before: np.ndarray | None, after: np.ndarray) -> int:
+    """How many elements hold something else than before the launch."""
+    if before is None:  # a launcher made it
+        return after.size
+    if array.role is Role.OUT:
+        return int(np.count_nonzero(~poisoned(after)))
+    return int(np.count_nonzero((before != after) & ~((before != before) & (after != after))))
+
+
+def _counted(traffic: Traffic, array: str, directions: tuple[str, ...]) -> int:
+    """Distinct sectors x 32, but no more than the lanes' bytes could have filled."""
+    touched = sum(traffic.footprints.get((array, direction), 0) for direction in directions)
+    lanes = sum(
+        site.lane_bytes
+        for site in traffic.sites
+        if site.array == array and site.direction in directions
+    )
+    return min(touched, -(-lanes // SECTOR_BYTES) * SECTOR_BYTES)

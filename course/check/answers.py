@@ -1,0 +1,268 @@
+"""Numeric exercises: one dict of numbers or arithmetic, evaluated from its syntax tree.
+
+The verdict names every wrong entry and what was given, says a word to known slips, and never
+tells the right number.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import difflib
+import math
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from course.check.source import assigning_cell, parsed
+from course.engine.faults import KernelFault, Outcome
+from course.plain.text import with_plain_ends
+from course.spec.exercise import NumberExercise, Question
+from course.spec.formula import FormulaError, Formulas, Number, evaluate
+from course.words.phrasing import number, shown
+from course.words.sentences import next_step, sentence
+from course.words.verdict import Entry, Verdict
+
+#: What arithmetic on floats may lose where a question states no tolerance.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Given:
+    """An answer as it was written: its value, or why it has none."""
+
+    text: str
+    value: Number | None = None
+    problem: str = ""
+    fields: Mapping[str, object] = field(default_factory=dict)
+
+
+def check_numbers(exercise: NumberExercise, answers: object) -> Verdict:
+    """Checks the dict that a learner passed to `.check`.
+
+    In a notebook the newest cell that assigns it is read, as a grader would; elsewhere the
+    dict's own values count.
+    """
+    try:
+        source = assigning_cell(exercise.name)
+        if source:
+            return check_number_source(exercise, source)
+        if not isinstance(answers, Mapping):
+            what = "`...`" if answers is ... else f"{shown(repr(answers))[:60]}"
+            return _refused(exercise, Outcome.REJECTED, "not_a_dict", got=what)
+        given = {str(key): _from_value(value) for key, value in answers.items()}
+        return _compared(exercise, given, exercise.given, "")
+    except Exception:
+        return _failed(exercise, traceback.format_exc())
+
+
+def check_number_source(
+    exercise: NumberExercise, source: str, given: Mapping[str, Number] | None = None
+) -> Verdict:
+    """The verdict on a cell's text: its last assignment to the exercise's name counts.
+
+    Args:
+        given: names in the answers' formulas; the exercise's own unless told.
+    """
+    source = with_plain_ends(source)
+    try:
+        entries = _read(exercise, source)
+        return _compared(exercise, entries, exercise.given if given is None else given, source)
+    except KernelFault as fault:
+        return _refused(
+            exercise, fault.outcome, fault.message_id, source, fault.line, **fault.fields
+        )
+    except Exception:
+        return _failed(exercise, traceback.format_exc(), source)
+
+
+def _read(exercise: NumberExercise, source: str) -> dict[str, Given]:
+    if not source.strip():
+        raise KernelFault(Outcome.NOT_ATTEMPTED, "empty_cell")
+    found: ast.expr | None = None
+    names: dict[str, Number] = {}
+    known: dict[str, Number] = {}
+    formulas = Formulas()
+    for node in parsed(source).body:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if isinstance(node, ast.AnnAssign):
+            targets = [node.target]
+        if any(isinstance(t, ast.Name) and t.id == exercise.name for t in targets):
+            found, known = getattr(node, "value", None), dict(names)
+        else:
+            _keep(names, targets, getattr(node, "value", None), formulas)
+    if found is None:
+        raise KernelFault(Outcome.REJECTED, "no_such_answers")
+    if not isinstance(found, ast.Dict):
+        if isinstance(found, ast.Constant) and found.value is ...:
+            raise KernelFault(Outcome.NOT_ATTEMPTED, "not_attempted_numbers")
+        got = f"`{ast.unparse(found)[:60]}`"
+        raise KernelFault(Outcome.REJECTED, "not_a_dict", found.lineno, got=got)
+    entries: dict[str, Given] = {}
+    for key, value in zip(found.keys, found.values, strict=True):
+        if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
+            got = "an entry whose name is not a text in quotes"
+            raise KernelFault(Outcome.REJECTED, "not_a_dict", value.lineno, got=got)
+        if key.value in entries:
+            raise KernelFault(
+                Outcome.REJECTED, "number_duplicate", key.lineno, key=shown(key.value)
+            )
+        entries[key.value] = _from_tree(value, known, formulas)
+    return entries
+
+
+def _keep(
+    names: dict[str, Number],
+    targets: list[ast.expr],
+    value: ast.expr | None,
+    formulas: Formulas,
+) -> None:
+    """A number that the cell names, `T = 256`, for the entries below it."""
+    for target in targets:
+        if isinstance(target, ast.Name):
+            names.pop(target.id, None)
+            if value is not None:
+                with contextlib.suppress(FormulaError):
+                    names[target.id] = formulas.evaluate(value, names)
+
+
+def _from_tree(node: ast.expr, names: Mapping[str, Number], formulas: Formulas) -> Given:
+    if isinstance(node, ast.Constant) and node.value is ...:
+        return Given("...", None, "number_unfilled")
+    text = ast.unparse(node)[:60]
+    try:
+        return Given(text, formulas.evaluate(node, names))
+    except FormulaError as error:
+        return Given(text, None, "number_not_arithmetic", {"detail": str(error)})
+
+
+def _from_value(value: Any) -> Given:
+    if value is ...:
+        return Given("...", None, "number_unfilled")
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        value = value.item()
+    if isinstance(value, int | float) and math.isfinite(value):
+        return Given(_short(value), value)
+    detail = f"a {type(value).__name__}"
+    return Given(repr(value)[:60], None, "number_not_arithmetic", {"detail": detail})
+
+
+def _compared(
+    exercise: NumberExercise,
+    given: Mapping[str, Given],
+    names: Mapping[str, Number],
+    source: str,
+) -> Verdict:
+    filled = [g for key, g in given.items() if key in exercise.questions and g.text != "..."]
+    if not filled and any(g.text == "..." for g in given.values()):
+        return _refused(exercise, Outcome.NOT_ATTEMPTED, "not_attempted_numbers", source)
+    entries = []
+    problems: list[tuple[str, dict[str, object]]] = []
+    for key, question in exercise.questions.items():
+        entry, problem, fields = _judged(exercise, key, question, given.get(key), names)
+        entries.append(entry)
+        if problem:
+            problems.append((problem, fields))
+    for key in given:
+        if key not in exercise.questions:
+            near = difflib.get_close_matches(key, exercise.questions, n=1)
+            fields = {"name": exercise.name, "key": repr(key), "near": None}
+            problems.append(("number_extra", fields | ({"near": repr(near[0])} if near else {})))
+    right = sum(entry.right for entry in entries)
+    hint = f"ex.{exercise.name}.hint()"
+    if not problems:
+        return Verdict(
+            Outcome.PASS,
+            exercise.name,
+            sentence("passed_numbers", {}),
+            "passed_numbers",
+            source=source,
+            entries=tuple(entries),
+            credit=1.0,
+            max_points=exercise.points,
+        )
+    message_id, first = problems[0]
+    message = sentence(message_id, first)
+    if len(problems) > 1:
+        message += f" {right} of {len(entries)} entries {'is' if right == 1 else 'are'} right."
+    return Verdict(
+        Outcome.WRONG_ANSWER,
+        exercise.name,
+        message,
+        message_id,
+        source=source,
+        entries=tuple(entries),
+        credit=right / len(entries) if entries else 0.0,
+        max_points=exercise.points,
+        next_steps=(next_step(message_id, first),),
+        commands=(hint,),
+    )
+
+
+def _judged(
+    exercise: NumberExercise,
+    key: str,
+    question: Question,
+    answer: Given | None,
+    names: Mapping[str, Number],
+) -> tuple[Entry, str, dict[str, object]]:
+    """(the entry, id of what is wrong with it or '', fields of that sentence)."""
+    asked = f"{question.text} ({question.unit})" if question.unit else question.text
+    fields: dict[str, object] = {"name": exercise.name, "key": repr(key), "question": asked}
+    if answer is None:
+        return Entry(key, asked, "", False, "missing"), "number_missing", fields
+    if answer.value is None:
+        remark = "not filled in" if answer.problem == "number_unfilled" else "not arithmetic"
+        entry = Entry(key, asked, answer.text, False, remark)
+        return entry, answer.problem, {**fields, **answer.fields}
+    text = _short(answer.value)
+    shown_text = text if answer.text in (text, repr(answer.value)) else f"{answer.text} = {text}"
+    if _equal(answer.value, evaluate(question.answer, names), question.rtol):
+        return Entry(key, asked, shown_text, True), "", {}
+    slip = next(
+        (
+            words
+            for formula, words in question.slips.items()
+            if _equal(answer.value, evaluate(formula, names), question.rtol)
+        ),
+        "",
+    )
+    entry = Entry(key, asked, shown_text, False, slip)
+    return entry, "wrong_number", {**fields, "got": text}
+
+
+def _equal(got: Number, expected: Number, rtol: float) -> bool:
+    return abs(got - expected) <= max(rtol, ROUNDING) * abs(expected)
+
+
+def _short(value: Number) -> str:
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def _refused(
+    exercise: NumberExercise,
+    outcome: Outcome,
+    message_id: str,
+    source: str = "",
+    line: int | None = None,
+    **fields: object,
+) -> Verdict:
+    known = {"name": exercise.name, **fields}
+    return Verdict(
+        outcome,
+        exercise.name,
+        sentence(message_id, known),
+        message_id,
+        line=line,
+        source=source,
+        max_points=exercise.points,
+        next_steps=(next_step(message_id, known),),
+        commands=(f"ex.{exercise.name}.hint()",),
+    )
+
+
+def _failed(exercise: NumberExercise, error: str, source: str = "") -> Verdict:
+    from course.check.check import not_measured
+
+    return not_measured(exercise, error, source)

@@ -1,0 +1,240 @@
+"""Is an output right, and if not, where is it wrong first and is the pattern a known one?
+
+A pattern is named only where it explains every wrong element; anything else is reported as
+what was expected and what was got, at the first wrong index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+from course.spec.inputs import poison, poisoned
+
+#: dtype: (relative, absolute) tolerance where the exercise states none. Whole numbers are exact.
+TOLERANCE = {"float16": (1e-2, 1e-2), "float32": (1e-5, 1e-5), "float64": (1e-12, 1e-12)}
+#: A shift, a factor or zeros are a pattern from this many elements on, and may be chance below.
+SMALLEST_PATTERN = 8
+#: Axes of an output that may lie in memory in another order: a batch, heads, rows, columns.
+MOST_AXES_TURNED = 4
+#: Relative error that the next lower precision leaves after a few operations.
+LOWER_PRECISION = {"float32": 4e-3, "float64": 1e-5}
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """What is wrong with one output: ids and fields of sentences in `course.words.sentences`."""
+
+    message_id: str
+    fields: Mapping[str, object]
+    pattern_id: str = ""
+    pattern_fields: Mapping[str, object] = field(default_factory=dict)
+
+
+def tolerance(
+    dtype: np.dtype[Any], stated: Mapping[str, tuple[float, float]]
+) -> tuple[float, float]:
+    """(relative, absolute) for an output of `dtype`; (0, 0) for whole numbers."""
+    if dtype.name in stated:
+        return stated[dtype.name]
+    return TOLERANCE.get(dtype.name, (0.0, 0.0))
+
+
+def close(
+    got: np.ndarray, expected: np.ndarray, magnitude: np.ndarray, rtol: float, atol: float
+) -> np.ndarray:
+    """Element by element: equal (nan and inf too) or within the tolerance. Shapes agree.
+
+    A NaN that the poison left is no result, also where NaN is right.
+    """
+    equal = got == expected
+    if got.dtype.kind == "f" or expected.dtype.kind == "f":
+        equal |= np.isnan(got) & np.isnan(expected) & ~poisoned(got)
+        if rtol or atol:
+            with np.errstate(invalid="ignore", over="ignore"):
+                error = np.abs(np.subtract(got, expected, dtype=np.float64))
+                equal |= np.isfinite(error) & (error <= rtol * np.abs(magnitude) + atol)
+    return equal
+
+
+def changed(before: np.ndarray, after: np.ndarray) -> dict[str, object] | None:
+    """Where an array first differs, with both values, or None where nothing changed."""
+    same = (before == after) | ((before != before) & (after != after))
+    if same.all():
+        return None
+    index = np.unravel_index(int(np.argmin(same)), before.shape)
+    return {
+        "index": tuple(map(int, index)),
+        "expected": before[index].item(),
+        "got": after[index].item(),
+    }
+
+
+def mistake(
+    name: str,
+    got: np.ndarray,
+    expected: np.ndarray,
+    magnitude: np.ndarray,
+    limits: tuple[float, float],
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+    loaded: bool = False,
+) -> Mistake | None:
+    """None where `got` is right.
+
+    Args:
+        got: the output after the launch, any shape.
+        expected, magnitude: the reference's values, of the same shape.
+        limits: relative and absolute tolerance.
+        grid, block: the launch, x first: a tail or a block is a pattern of the launch. Both are
+            empty where the cell's launcher launched, and made the output.
+        loaded: whether the kernel read this output.
+    """
+    right = close(got, expected, magnitude, *limits)
+    if right.all():
+        return None
+    wrong = ~right
+    count, total = int(wrong.sum()), int(wrong.size)
+    first = np.unravel_index(int(np.argmax(wrong)), got.shape)
+    index = tuple(int(axis) for axis in first)
+    fields: dict[str, object] = {"array": name, "index": index, "total": total}
+    pattern, details = _pattern(got, expected, magnitude, wrong, limits, grid, block)
+    left = poisoned(got) & wrong
+    if loaded and _grew_from_poison(got, expected, wrong):
+        start = "NaN" if got.dtype.kind == "f" else str(poison(got.dtype))
+        return Mistake("output_read", {**fields, "got": _live(got[first]), "poison": start})
+    if left[first]:
+        others = int(left.sum()) - 1
+        if others:
+            fields["others"] = others
+        if not np.array_equal(left, wrong) or pattern == "all_zero":
+            pattern, details = "", {}
+        return Mistake("never_written", fields, pattern, details)
+    fields |= {"expected": _live(expected[first]), "got": _live(got[first])}
+    if total > 1:
+        fields["wrong"] = count
+    if got.ndim == 0:
+        return Mistake("wrong_scalar", fields, pattern, details)
+    return Mistake("wrong_value", fields, pattern, details)
+
+
+def _live(value: Any) -> object:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _grew_from_poison(got: np.ndarray, expected: np.ndarray, wrong: np.ndarray) -> bool:
+    """Whether every wrong element is what a sum makes that starts from the poison."""
+    if got.dtype.kind == "f":
+        return bool(poisoned(got)[wrong].all())
+    if got.dtype.kind not in "iu":
+        return False
+    with np.errstate(over="ignore"):
+        grown = got[wrong] - poison(got.dtype)
+    return bool(np.array_equal(grown, expected[wrong].astype(got.dtype)))
+
+
+def _pattern(
+    got: np.ndarray,
+    expected: np.ndarray,
+    magnitude: np.ndarray,
+    wrong: np.ndarray,
+    limits: tuple[float, float],
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+) -> tuple[str, dict[str, object]]:
+    """(id, fields) of the pattern that explains every wrong element, or ('', {})."""
+    place = _place_pattern(wrong, grid, block)
+    if place[0]:
+        return place
+    if got.size >= SMALLEST_PATTERN and expected.any() and not got.any():
+        return "all_zero", {}
+    if _made_nan(got, wrong):
+        return "not_a_number", {}
+
+    def same(candidate: np.ndarray, of: np.ndarray, size: np.ndarray) -> bool:
+        return candidate.shape == of.shape and bool(close(candidate, of, size, *limits).all())
+
+    flat, want, size = got.ravel(), expected.ravel(), magnitude.ravel()
+    if got.ndim == 2 and min(got.shape) > 1 and same(flat, expected.T.ravel(), magnitude.T.ravel()):
+        return "transposed", {}
+    made_by_launcher = not grid
+    if made_by_launcher and got.size >= SMALLEST_PATTERN and got.ndim <= MOST_AXES_TURNED:
+        if any(same(turned.ravel(), want, size) for turned in _turned(got)):
+            return "other_strides", {}
+    if got.size >= SMALLEST_PATTERN:
+        if same(flat[1:], want[:-1], size[:-1]) or same(flat[:-1], want[1:], size[1:]):
+            return "off_by_one", {}
+        if same(flat, want[::-1], size[::-1]):
+            return "reversed", {}
+        factor = _factor(flat, want)
+        if factor is not None and same(flat, want * factor, size * factor):
+            return "scaled", {"factor": factor}
+    return _precision_pattern(got, expected, magnitude, wrong)
+
+
+def _turned(values: np.ndarray) -> Iterator[np.ndarray]:
+    """With its axes in every other order that is not the same in memory."""
+    long = [axis for axis, length in enumerate(values.shape) if length > 1]
+    for order in permutations(range(values.ndim)):
+        if [axis for axis in order if axis in long] != long:
+            yield values.transpose(order)
+
+
+def _made_nan(got: np.ndarray, wrong: np.ndarray) -> bool:
+    """Whether every wrong element is a NaN that the kernel stored."""
+    if got.dtype.kind != "f":
+        return False
+    return bool((np.isnan(got) & ~poisoned(got))[wrong].all())
+
+
+def _place_pattern(
+    wrong: np.ndarray, grid: tuple[int, ...], block: tuple[int, ...]
+) -> tuple[str, dict[str, object]]:
+    """Wrong in exactly the last, partly filled block, or right as far as one block or the grid."""
+    if wrong.ndim != 1 or len(block) != 1 or len(grid) != 1:
+        return "", {}
+    size, threads = wrong.size, block[0]
+    full = size // threads * threads
+    if 0 < full < size and grid[0] == full // threads + 1:
+        if wrong[full:].all() and not wrong[:full].any():
+            return "ragged_tail", {"start": full, "count": size - full}
+    everyone = grid[0] * threads
+    if size > everyone and wrong[everyone:].all() and not wrong[:everyone].any():
+        return "one_round_only", {"count": everyone}
+    if size > threads and wrong[threads:].all() and not wrong[:threads].any():
+        return "first_block_only", {"count": threads}
+    return "", {}
+
+
+def _factor(got: np.ndarray, expected: np.ndarray) -> int | float | None:
+    """A whole number, or one over a whole number, that every element is off by; or None."""
+    largest = int(np.argmax(np.abs(np.nan_to_num(expected.astype(np.float64)))))
+    want, have = float(expected[largest]), float(got[largest])
+    if not np.isfinite([want, have]).all() or want == 0 or have == 0:
+        return None
+    for factor in (have / want, want / have):
+        whole = round(factor)
+        if whole not in (0, 1) and abs(factor - whole) <= 1e-3 * abs(whole):
+            return whole if factor == have / want else 1 / whole
+    return None
+
+
+def _precision_pattern(
+    got: np.ndarray, expected: np.ndarray, magnitude: np.ndarray, wrong: np.ndarray
+) -> tuple[str, dict[str, object]]:
+    share = LOWER_PRECISION.get(got.dtype.name)
+    if share is None or got.size < SMALLEST_PATTERN or 2 * wrong.sum() < wrong.size:
+        return "", {}
+    with np.errstate(invalid="ignore", over="ignore"):
+        error = np.abs(np.subtract(got, expected, dtype=np.float64))
+    size = np.maximum(np.abs(magnitude), np.abs(expected)).astype(np.float64)
+    scale = np.maximum(size, float(np.median(size)))
+    if not (np.isfinite(error).all() and (error <= share * scale).all()):
+        return "", {}
+    worst = float((error / np.maximum(scale, np.finfo(np.float64).tiny)).max())
+    digits = max(1, int(-np.log10(worst))) if worst > 0 else 1
+    return "low_precision", {"digits": digits, "dtype": got.dtype.name}

@@ -1,0 +1,438 @@
+"""The stages of a check, in order, and the verdict of the first one that fails.
+
+Attempted, admitted, compiles, the first fault in execution order (smallest case first), right,
+where a grader asks: compiles for other GPUs too, then cost.
+"""
+
+from __future__ import annotations
+
+import ast
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from course.check import compare, cost
+from course.check.accounted import uncounted
+from course.check.reading import read_solution
+from course.check.source import is_starter, parsed
+from course.engine.faults import KernelFault, Outcome
+from course.engine.job import Output, Ran, Run, Runner
+from course.engine.traffic import Traffic
+from course.plain.text import lines_of
+from course.spec import shares
+from course.spec.case_size import case_size, step_limit
+from course.spec.exercise import RIGHT_SHARE, Case, KernelExercise, Meta, Parameter, Role
+from course.spec.inputs import drawn, given_to_reference, poisoned
+from course.spec.launching import Launch
+from course.words.sentences import next_step, sentence
+from course.words.verdict import Extra, Row, Verdict
+
+
+def case_seed(exercise: KernelExercise, case: Case, seed: int | Sequence[int]) -> list[int]:
+    """Entropy of one case's inputs: the seed, the exercise and the case's sizes."""
+    base = [seed] if isinstance(seed, int) else list(seed)
+    return [*base, zlib.crc32(f"{exercise.name} {case.label}".encode())]
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What one case cost."""
+
+    rows: tuple[Row, ...]
+    graded: tuple[tuple[cost.Graded, Extra], ...]
+    traffic: Traffic
+
+    @property
+    def extras(self) -> tuple[Extra, ...]:
+        return tuple(extra for _, extra in self.graded)
+
+    @property
+    def over(self) -> tuple[tuple[cost.Graded, Extra], ...]:
+        """What is graded beside the traffic, and too much."""
+        return tuple((graded, extra) for graded, extra in self.graded if extra.over)
+
+    @property
+    def credit(self) -> float:
+        return cost.traffic_credit(self.rows)
+
+    @property
+    def ratio(self) -> float:
+        return cost.worst_ratio(self.rows)
+
+
+class Stages:
+    """One check under way: what is known of the cell so far."""
+
+    def __init__(self, exercise: KernelExercise, source: str, detailed: bool) -> None:
+        self.exercise = exercise
+        self.source = source
+        self.detailed = detailed
+        self.parameters: tuple[str, ...] = ()
+        self.span = (1, len(lines_of(source)))
+        self.constants: dict[str, int] = {}
+        self.case: Case | None = None
+        self.number = 0
+        self.count = 0
+
+    # ------------------------------------------------------------ the stages
+
+    def verdict(self, cases: Sequence[Case], seed: int | Sequence[int], runner: Runner) -> Verdict:
+        self._attempted()
+        self._admitted()
+        ordered = sorted(cases, key=lambda case: case_size(self.exercise, case))
+        self.count = len(ordered)
+        results = []
+        for self.number, self.case in enumerate(ordered, start=1):
+            results.append(self._launched(self.case, seed, runner))
+        for self.number, self.case in enumerate(ordered, start=1):
+            wrong = self._wrong(self.case, *results[self.number - 1])
+            if wrong is not None:
+                return wrong
+        for self.number, self.case in enumerate(ordered, start=1):
+            miscounted = self._uncounted(*results[self.number - 1])
+            if miscounted is not None:
+                return miscounted
+        for _, ran in results:
+            if ran.elsewhere is not None:
+                raise ran.elsewhere
+        return self._cost(ordered, [ran.traffic for _, ran in results])
+
+    def _attempted(self) -> None:
+        """The starter's marker still stands, and nothing is stored."""
+        if not self.source.strip():
+            raise KernelFault(Outcome.NOT_ATTEMPTED, "empty_cell", name=self.exercise.name)
+        tree = parsed(self.source)
+        if is_starter(tree):
+            raise KernelFault(Outcome.NOT_ATTEMPTED, "not_attempted", name=self.exercise.name)
+
+    def _admitted(self) -> None:
+        """The cell is kernel code, its function takes the arguments, its constants are allowed."""
+        exercise = self.exercise
+        cell = read_solution(self.source, exercise)
+        self.parameters, self.span = cell.parameters, cell.span
+        expected = tuple(parameter.name for parameter in exercise.passed)
+        if len(self.parameters) != len(expected):
+            raise KernelFault(
+                Outcome.DOES_NOT_COMPILE,
+                "parameter_count",
+                cell.line,
+                name=exercise.name,
+                expected=len(expected),
+                got=len(self.parameters),
+                names=expected,
+                signature=", ".join(map(_declared, exercise.passed)),
+            )
+        constants: dict[str, int] = {}
+        for constant, choice in exercise.constants.items():
+            line = _line_of(cell.tree, constant)
+            missing = choice.default if line is None else "no number"
+            value = cell.constants.get(constant, missing)
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if not whole or value not in choice.choices:
+                raise KernelFault(
+                    Outcome.REJECTED,
+                    "constant_choice" if whole else "constant_not_whole",
+                    line,
+                    name=constant,
+                    got=value,
+                    choices=choice.choices,
+                )
+            constants[constant] = int(value)
+        self.constants = constants
+
+    def _launched(
+        self, case: Case, seed: int | Sequence[int], runner: Runner
+    ) -> tuple[dict[str, Any], Ran]:
+        """(arguments as they were drawn, what the launch left of a second copy of them)."""
+        rng = np.random.default_rng(case_seed(self.exercise, case, seed))
+        arguments = drawn(self.exercise, case, rng, self.constants)
+        before = {
+            name: value.copy() if isinstance(value, np.ndarray) else value
+            for name, value in arguments.items()
+        }
+        names = self.exercise.names(case, self.constants)
+        grid, block, shared_bytes = self.exercise.launch.values(names)
+        steps = step_limit(self.exercise, case, self.constants)
+        name = self.exercise.name
+        exercise = self.exercise
+        run = Run(
+            self.source,
+            name,
+            arguments,
+            grid,
+            block,
+            shared_bytes,
+            steps,
+            dialect=exercise.dialect,
+            warps=0 if isinstance(exercise.launch, Launch) else exercise.launch.num_warps,
+            outputs=tuple(
+                Output(a.name, exercise.shape(a, names), exercise.dtype(a, case).name)
+                for a in exercise.returned
+            ),
+            unwritten=tuple(a.name for a in exercise.arrays if a.role is Role.OUT),
+            graded=not case.unbilled,
+            cache=exercise.dram_bytes is not None and case.traffic,
+            binary=case.traffic
+            and (exercise.registers is not None or exercise.most_spilled is not None),
+        )
+        ran = runner(run)
+        learner_names = dict(zip(self.parameters, before, strict=True))
+        return before, replace(ran, traffic=ran.traffic.renamed(learner_names))
+
+    def _wrong(self, case: Case, before: Mapping[str, Any], ran: Ran) -> Verdict | None:
+        exercise = self.exercise
+        for array in exercise.arrays:
+            if array.role is Role.IN:
+                changed = compare.changed(before[array.name], ran.arrays[array.name])
+                if changed is not None:
+                    outputs = [a.name for a in exercise.arrays if a.role is not Role.IN]
+                    fields = {"array": array.name, "outputs": tuple(outputs), **changed}
+                    return self._wrong_verdict("read_only_input", fields, ran.traffic)
+                written = [
+                    site.line
+                    for site in ran.traffic.sites
+                    if site.array == array.name and site.direction != "load" and site.sectors
+                ]
+                if written:  # what stood there before, or an atomic that adds 0
+                    fields = {"array": array.name}
+                    verdict = self._wrong_verdict("input_written", fields, ran.traffic)
+                    return replace(verdict, line=min(written))
+        given = given_to_reference(exercise, before)
+        with np.errstate(all="ignore"):
+            expected = exercise.reference(**given)
+            sizes = expected if exercise.magnitude is None else exercise.magnitude(**given)
+            got = dict(ran.arrays) if exercise.finish is None else exercise.finish(ran.arrays)
+        grid, block, _ = exercise.launch.values(exercise.names(case, self.constants))
+        for name, values in expected.items():
+            found = np.asarray(got[name])
+            limits = compare.tolerance(self._dtype(name, case), exercise.tolerance)
+            want = np.broadcast_to(np.asarray(values), found.shape)
+            magnitude = np.broadcast_to(np.asarray(sizes[name]), found.shape)
+            reads = ran.traffic.sectors(name, "load") + ran.traffic.sectors(name, "atomic")
+            loaded = reads > 0 and self._role(name) is Role.OUT and exercise.dialect == "numba"
+            if exercise.finish is not None:
+                unwritten = self._unwritten(ran)
+                if (
+                    unwritten is not None
+                    and not compare.close(found, want, magnitude, *limits).all()
+                ):
+                    return unwritten
+            wrong = compare.mistake(name, found, want, magnitude, limits, grid, block, loaded)
+            if wrong is not None:
+                stored = ran.traffic.sectors(name, "store") + ran.traffic.sectors(name, "atomic")
+                unstored = wrong.message_id == "never_written" and not stored
+                return self._wrong_verdict(
+                    "never_stored" if unstored else wrong.message_id,
+                    wrong.fields,
+                    ran.traffic,
+                    wrong.pattern_id,
+                    {**wrong.fields, **wrong.pattern_fields},
+                )
+        return None
+
+    def _unwritten(self, ran: Ran) -> Verdict | None:
+        """An output with elements that no thread wrote, where the host sums them up."""
+        for array in self.exercise.arrays:
+            left = poisoned(ran.arrays[array.name])
+            if array.role is Role.OUT and left.any():
+                index = np.unravel_index(int(np.argmax(left)), left.shape)
+                others = int(left.sum()) - 1
+                fields = {
+                    "array": array.name,
+                    "index": tuple(map(int, index)),
+                    "total": left.size,
+                    "others": others or None,
+                }
+                return self._wrong_verdict("never_written", fields, ran.traffic)
+        return None
+
+    def _uncounted(self, before: Mapping[str, Any], ran: Ran) -> Verdict | None:
+        """A right result that the counts cannot have led to, or that is right by chance."""
+        fields = uncounted(self.exercise, before, ran)
+        if fields is None:
+            return None
+        if fields["done"] == "read":
+            return self._wrong_verdict("unread", fields, ran.traffic)
+        return self._made(Outcome.NOT_MEASURED, "unwritten", fields)
+
+    def _cost(self, ordered: Sequence[Case], measured: Sequence[Traffic]) -> Verdict:
+        """The traffic of every case, then what else is graded.
+
+        The worst case is shown; of a right kernel, and of equal ones, a case that is marked.
+        """
+        billed = [k for k, case in enumerate(ordered) if not case.unbilled]
+        bills = {k: self._bill(ordered[k], measured[k]) for k in billed}
+        worst = min(
+            billed,
+            key=lambda k: (bills[k].credit, not ordered[k].traffic, -bills[k].ratio),
+            default=None,
+        )
+        if worst is None:
+            return self._made(Outcome.PASS, "passed", {}, credit=1.0)
+        if bills[worst].credit < 1.0:
+            self.number, self.case = worst + 1, ordered[worst]
+            return self._traffic_verdict(bills[worst])
+        for kind in cost.GRADED:
+            for k in sorted(billed, key=lambda k: not ordered[k].traffic):
+                for _, extra in (over for over in bills[k].over if over[0] is kind):
+                    self.number, self.case = k + 1, ordered[k]
+                    return self._extra_verdict(kind, extra, bills[k])
+        if not ordered[worst].traffic:
+            return self._made(Outcome.PASS, "passed", {}, credit=1.0)
+        self.number, self.case = worst + 1, ordered[worst]
+        budgeted = {} if self.exercise.budget is None else {"budgeted": ""}
+        return self._made(Outcome.PASS, "passed", budgeted, credit=1.0, bill=bills[worst])
+
+    def _bill(self, case: Case, traffic: Traffic) -> Bill:
+        return Bill(
+            cost.traffic_rows(self.exercise, case, self.constants, traffic),
+            cost.extras(self.exercise, case, self.constants, traffic),
+            traffic,
+        )
+
+    def _extra_verdict(self, kind: cost.Graded, extra: Extra, bill: Bill) -> Verdict:
+        exercise, case = self.exercise, self.case
+        assert case is not None
+        return self._made(
+            kind.outcome,
+            kind.message_id,
+            {
+                "got": extra.value,
+                "limit": extra.limit,
+                "line": bill.traffic.busiest_line or None,
+                "share": shares.even_share(exercise, case, self.constants, bill.traffic.lane_work),
+            },
+            credit=RIGHT_SHARE,
+            bill=bill,
+            marked=cost.extra_lines(kind, bill.traffic),
+        )
+
+    # ------------------------------------------------------------ their verdicts
+
+    def faulted(self, fault: KernelFault) -> Verdict:
+        """The verdict on a fault of any stage."""
+        name = self.exercise.name
+        fields: dict[str, object] = {"name": name, "line": fault.line, **fault.fields}
+        lines = [n for n in (fault.line, fault.fields.get("other_line")) if isinstance(n, int)]
+        if fault.outcome in (Outcome.REJECTED, Outcome.DOES_NOT_COMPILE):
+            self.number, self.case = 0, None  # the case does not matter: no launch would do
+        return self._made(fault.outcome, fault.message_id, fields, line=fault.line, marked=lines)
+
+    def _wrong_verdict(
+        self,
+        message_id: str,
+        fields: Mapping[str, object],
+        traffic: Traffic,
+        pattern_id: str = "",
+        pattern_fields: Mapping[str, object] | None = None,
+    ) -> Verdict:
+        case = self.case
+        assert case is not None
+        bill = self._bill(case, traffic) if self.detailed else None
+        verdict = self._made(Outcome.WRONG_ANSWER, message_id, fields, bill=bill)
+        if not pattern_id:
+            return self._with_order(verdict)
+        known = pattern_fields or {}
+        return self._with_order(
+            replace(
+                verdict,
+                message=f"{verdict.message} {sentence(pattern_id, known, self.exercise.dialect)}",
+                next_steps=(next_step(pattern_id, known, self.exercise.dialect),),
+            )
+        )
+
+    def _with_order(self, verdict: Verdict) -> Verdict:
+        """Adds a remark where the kernel has the parameters' names in another order."""
+        expected = tuple(parameter.name for parameter in self.exercise.parameters)
+        if self.parameters == expected or sorted(self.parameters) != sorted(expected):
+            return verdict
+        fields = {"expected": expected, "got": self.parameters}
+        steps = (*verdict.next_steps, sentence("argument_order", fields))
+        return replace(verdict, next_steps=steps)
+
+    def _traffic_verdict(self, bill: Bill) -> Verdict:
+        row = cost.worst_row(bill.rows)
+        assert row is not None
+        message_id = "too_much_traffic"
+        if row.direction == "total":
+            message_id = "too_much_traffic_total"
+            unforeseen = [r for r in bill.rows if r.budget_bytes is None and r.requested_bytes]
+            if unforeseen:
+                row = max(unforeseen, key=lambda r: r.requested_bytes)
+                message_id = "unbudgeted_traffic"
+        fields = {**cost.row_fields(row), "advice": cost.advice(row, bill.traffic)}
+        worst = cost.sites_of(bill.traffic, row)
+        return self._made(
+            Outcome.TOO_MUCH_TRAFFIC,
+            message_id,
+            fields,
+            credit=bill.credit,
+            bill=bill,
+            line=max(worst, key=lambda site: site.sectors).line if worst else None,
+            marked=sorted({site.line for site in worst}),
+        )
+
+    def _made(
+        self,
+        outcome: Outcome,
+        message_id: str,
+        fields: Mapping[str, object],
+        *,
+        credit: float = 0.0,
+        line: int | None = None,
+        bill: Bill | None = None,
+        marked: Sequence[int] = (),
+    ) -> Verdict:
+        exercise = self.exercise
+        first, last = self.span if bill is not None or self.detailed else (1, 0)
+        step = next_step(message_id, fields, exercise.dialect)
+        commands = [] if outcome is Outcome.PASS else [f"ex.{exercise.name}.hint()"]
+        if bill is not None and not self.detailed:
+            commands.append(f"ex.{exercise.name}.show({exercise.name})")
+        traffic = None if bill is None else bill.traffic
+        return Verdict(
+            outcome=outcome,
+            exercise=exercise.name,
+            message=sentence(message_id, fields, exercise.dialect),
+            message_id=message_id,
+            line=line if line is not None else next(iter(marked), None),
+            source=self.source,
+            case_label=self.case.told if self.case else "",
+            case_number=self.number,
+            case_count=self.count,
+            rows=() if bill is None else bill.rows,
+            lines=cost.source_lines(self.source, first, last, traffic, marked),
+            extras=() if bill is None else bill.extras,
+            credit=credit,
+            max_points=exercise.points,
+            next_steps=(step,) if step else (),
+            commands=tuple(commands),
+            detailed=self.detailed,
+        )
+
+    def _dtype(self, name: str, case: Case) -> np.dtype[Any]:
+        """The dtype whose tolerance counts: an output's own, or the first output's."""
+        outputs = [array for array in self.exercise.arrays if array.role is not Role.IN]
+        chosen = next((array for array in outputs if array.name == name), outputs[0])
+        return self.exercise.dtype(chosen, case)
+
+    def _role(self, name: str) -> Role | None:
+        return next((a.role for a in self.exercise.arrays if a.name == name), None)
+
+
+def _declared(parameter: Parameter) -> str:
+    """A parameter as a kernel's `def` has it."""
+    return f"{parameter.name}: tl.constexpr" if isinstance(parameter, Meta) else parameter.name
+
+
+def _line_of(tree: ast.Module, name: str) -> int | None:
+    """The line that assigns a constant last, as Python reads it."""
+    for node in reversed(tree.body):
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+            if any(n.id == name and isinstance(n.ctx, ast.Store) for n in names):
+                return node.lineno
+    return None

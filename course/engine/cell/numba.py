@@ -1,0 +1,636 @@
+"""A cell's source as kernels and constants, read from its syntax tree and never executed.
+
+The notebook's check and the grader both read a whole cell here, so what passes at home passes
+in class. A kernel that is launched directly is read by `live_function` from its own source,
+with the names of its globals and closure.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+import linecache
+import textwrap
+import warnings
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.core.registry import CPUDispatcher
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.simt.lowering.signatures import Signature, declared
+from course.engine.simt.lowering.types import Scalar, numba_type, numpy_dtype
+from course.plain.arithmetic import FUNCTIONS, NoValue, is_number, limits, tried
+from course.plain.evaluator import Evaluator, Ref
+from course.plain.text import odd_character
+
+MAX_SOURCE_CHARACTERS = 200_000
+MAX_TREE_DEPTH = 100
+MAX_TREE_NODES = 20_000  # the longest kernel of the course has some 600
+MAX_LITERAL_BITS = 1100  # any float written as a whole number
+MAX_TUPLE_NUMBERS = 1024
+MAX_CONSTANT_ELEMENTS = 16_384  # constant memory is 64 KB
+#: Expressions of all constants of a cell, of which each element of an array is one.
+MAX_CONSTANT_STEPS = 100_000
+
+_ANNOTATION = (
+    *(ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Slice, ast.Tuple, ast.BinOp),
+    *(ast.BitOr, ast.expr_context),
+)
+JIT_OPTIONS = {"device", "fastmath", "inline", "lineinfo", "opt", "max_registers"}
+
+
+@dataclass(eq=False)
+class Function:
+    """One `@cuda.jit` function: its tree, and what the names outside it mean.
+
+    `lookup` returns a Ref, a number, a Numba type, a tuple of numbers, a constant array or a
+    Function; it raises KeyError for a name that has no value here.
+    """
+
+    name: str
+    node: ast.FunctionDef
+    lookup: Callable[[str], Any]
+    device: bool = False
+    #: where it was read from; '' for a function of a cell
+    filename: str = ""
+    #: what the decorator declares; without one, the types come from the arguments
+    signatures: tuple[Signature, ...] = ()
+    #: lowered forms by argument types
+    programs: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return tuple(argument.arg for argument in self.node.args.args)
+
+
+@dataclass
+class Cell:
+    """What a solution cell defines."""
+
+    source: str
+    tree: ast.Module
+    names: dict[str, Any]
+    reader: _Constants
+
+    @property
+    def constants(self) -> dict[str, int | float]:
+        return {n: v for n, v in self.names.items() if isinstance(v, int | float)}
+
+    @property
+    def kernels(self) -> dict[str, Function]:
+        return {n: v for n, v in self.names.items() if isinstance(v, Function)}
+
+
+SCALAR_TYPES: dict[str, Scalar] = {
+    name: getattr(types, name)
+    for name in (
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float16",
+        "float32",
+        "float64",
+        "boolean",
+        "intp",
+        "uintp",
+        "intc",
+        "uintc",
+    )
+}
+NUMPY_TYPES: dict[str, Scalar] = {
+    name: numba_type(np.dtype(name))
+    for name in (
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float16",
+        "float32",
+        "float64",
+        "bool_",
+        "intp",
+        "uintp",
+    )
+}
+MODULES = {"numba": "numba", "numba.cuda": "cuda", "math": "math", "numpy": "np"}
+#: Names that a cell uses and forgets to import, and the line that is missing.
+IMPORTS = {
+    "cuda": "from numba import cuda",
+    "math": "import math",
+    "np": "import numpy as np",
+    "numpy": "import numpy",
+    "numba": "import numba",
+    **{name: f"from numba import {name}" for name in SCALAR_TYPES},
+}
+
+
+def rejected(node: ast.AST | int | None, message_id: str, **fields: object) -> KernelFault:
+    """A REJECTED fault at a node of the tree."""
+    line = node if isinstance(node, int) or node is None else getattr(node, "lineno", None)
+    return KernelFault(Outcome.REJECTED, message_id, line, **fields)
+
+
+#: What Numba compiles in kernels, and the engine does not run: names, and all below them.
+NOT_RUN = ("cuda.libdevice", "cuda.fp16", "cuda.cg", "cuda.random", "cuda.nanosleep", "complex")
+
+
+def unlisted(node: ast.AST | int | None, path: str) -> KernelFault:
+    """The fault of a name that a kernel uses and the engine lacks.
+
+    NOT_MEASURED where Numba is known to compile it, and REJECTED for all else.
+    """
+    line = node if isinstance(node, int) or node is None else getattr(node, "lineno", None)
+    if any(path == name or path.startswith(f"{name}.") for name in NOT_RUN):
+        instead = instead_of(path)
+        return KernelFault(
+            Outcome.NOT_MEASURED, "numba_has", line, construct=f"`{path}`", instead=instead
+        )
+    return rejected(line, "rejected_attribute", name=path, instead=instead_of(path))
+
+
+def attribute(path: str, name: str) -> Any:
+    """What `name` is inside a listed module: a type, a number or a longer Ref."""
+    if path in ("numba", "numba.types"):
+        if name in SCALAR_TYPES and (path == "numba.types" or name != "float16"):
+            return SCALAR_TYPES[name]  # numba itself has no float16; numba.types and NumPy do
+        if name == "cuda":
+            return Ref("cuda")
+        if name == "types" and path == "numba":
+            return Ref("numba.types")
+    if path == "np" and name in NUMPY_TYPES:
+        return NUMPY_TYPES[name]
+    if path in ("np", "math"):
+        from course.engine.simt.running.arith import MATH_CONSTANTS
+
+        if name in MATH_CONSTANTS and (path == "math" or name in ("pi", "e", "inf", "nan")):
+            return MATH_CONSTANTS[name]
+    if path == "cuda" and name in ("warpsize", "WARP_SIZE"):
+        return Ref("cuda.warpsize")
+    return Ref(f"{path}.{name}")
+
+
+def missing_prefix(name: str) -> str | None:
+    """`cuda.threadIdx` for `threadIdx`: what a name without its module may have meant."""
+    return next((path for path in (f"cuda.{name}", f"math.{name}") if known_path(path)), None)
+
+
+def known_path(path: str) -> bool:
+    """Whether a path names something that a kernel may use, or a namespace of such."""
+    from course.engine.simt.lowering.intrinsics import PATHS
+
+    return path in MODULES.values() or path == "numba.types" or path in PATHS
+
+
+# ---------------------------------------------------------------- a whole cell
+
+
+def parse(source: str) -> ast.Module:
+    """The syntax tree of a cell.
+
+    Raises:
+        KernelFault: DOES_NOT_COMPILE for a syntax error, REJECTED for a source that is too
+            long or nested too deeply to be a kernel, or has characters that nobody sees.
+    """
+    if len(source) > MAX_SOURCE_CHARACTERS:
+        raise rejected(None, "source_too_long", characters=len(source), limit=MAX_SOURCE_CHARACTERS)
+    odd = odd_character(source)
+    if odd is not None:
+        raise KernelFault(
+            Outcome.REJECTED,
+            "odd_character",
+            odd.line,
+            character=odd.name,
+            code=odd.code,
+            column=odd.column,
+        )
+    try:
+        tree = ast.parse(source)
+    except SyntaxError as error:
+        raise KernelFault(
+            Outcome.DOES_NOT_COMPILE, "syntax_error", error.lineno, detail=error.msg
+        ) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise rejected(None, "source_not_text", detail=str(error) or "nested too deeply") from None
+    _check_size(tree)
+    return tree
+
+
+def _check_size(tree: ast.AST) -> None:
+    """No kernel is nested so deeply, or so long; what reads the tree may take its time."""
+    nodes = 0
+    stack: list[tuple[ast.AST, int]] = [(tree, 1)]
+    while stack:
+        node, level = stack.pop()
+        nodes += not isinstance(node, ast.expr_context)
+        if level > MAX_TREE_DEPTH:
+            raise rejected(None, "source_not_text", detail="nested too deeply")
+        if nodes > MAX_TREE_NODES:
+            raise rejected(None, "too_much_code", limit=MAX_TREE_NODES)
+        value = getattr(node, "value", None)
+        if isinstance(value, int) and value.bit_length() > MAX_LITERAL_BITS:
+            raise rejected(node, "source_not_text", detail="a number is too long")
+        stack.extend((child, level + 1) for child in ast.iter_child_nodes(node))
+
+
+def read_cell(source: str) -> Cell:
+    """Reads a solution cell: listed imports, constants and `@cuda.jit` functions.
+
+    Raises:
+        KernelFault: REJECTED or DOES_NOT_COMPILE, with the line.
+    """
+    tree = parse(source)
+    check_compiles(tree)
+    names: dict[str, Any] = {}
+    cell = Cell(source, tree, names, _Constants(names, MAX_CONSTANT_STEPS))
+    for statement in tree.body:
+        _read_statement(statement, cell)
+    return cell
+
+
+def check_compiles(tree: ast.Module) -> None:
+    """Python refuses more than its grammar does: a `break` outside a loop, a name given twice."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            compile(tree, "<cell>", "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise KernelFault(
+            Outcome.DOES_NOT_COMPILE, "syntax_error", error.lineno, detail=error.msg
+        ) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise rejected(None, "source_not_text", detail=str(error) or "nested too deeply") from None
+
+
+def _read_statement(statement: ast.stmt, cell: Cell) -> None:
+    names = cell.names
+    check_annotations(statement)
+    if isinstance(statement, ast.Import):
+        for alias in statement.names:
+            if alias.name not in MODULES:
+                raise rejected(statement, "rejected_import", name=alias.name)
+            if alias.asname is None and "." in alias.name:
+                names[alias.name.split(".")[0]] = Ref("numba")
+            else:
+                names[alias.asname or alias.name] = Ref(MODULES[alias.name])
+    elif isinstance(statement, ast.ImportFrom):
+        _read_from_import(statement, names)
+    elif isinstance(statement, ast.Assign | ast.AnnAssign):
+        _read_constant(statement, cell)
+    elif isinstance(statement, ast.FunctionDef):
+        names[statement.name] = Function(
+            statement.name,
+            statement,
+            names.__getitem__,
+            device=_is_device(statement, names),
+        )
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        pass  # a docstring, or the stub's marker
+    elif isinstance(statement, ast.Pass):
+        pass
+    else:
+        raise rejected(
+            statement,
+            "rejected_top_level",
+            construct=ast.unparse(statement).splitlines()[0][:60],
+        )
+
+
+def check_annotations(statement: ast.stmt) -> None:
+    """Annotations name types. They are not used, and Python would run what stands in them."""
+    for node in ast.walk(statement):
+        held = (getattr(node, "annotation", None), getattr(node, "returns", None))
+        for annotation in filter(None, held):
+            if any(not isinstance(n, _ANNOTATION) for n in ast.walk(annotation)):
+                raise rejected(
+                    annotation,
+                    "rejected_syntax",
+                    construct=f"the annotation `{ast.unparse(annotation)[:60]}`",
+                    instead="name a type, or leave it out",
+                )
+
+
+def _read_from_import(statement: ast.ImportFrom, names: dict[str, Any]) -> None:
+    module = statement.module or ""
+    path = MODULES.get(module) or ("numba.types" if module == "numba.types" else None)
+    inner = module.removeprefix("numba.")
+    if path is None and inner.startswith("cuda."):
+        if not known_path(inner):
+            raise _not_imported(statement, module, unlisted(statement, inner))
+        path = inner
+    if path is None or statement.level:
+        raise rejected(statement, "rejected_import", name=module or ".")
+    for alias in statement.names:
+        value = attribute(path, alias.name)
+        if isinstance(value, Ref) and not known_path(value.path):
+            name = f"{module}.{alias.name}"
+            raise _not_imported(statement, name, unlisted(statement, value.path))
+        names[alias.asname or alias.name] = value
+
+
+def _not_imported(statement: ast.stmt, name: str, fault: KernelFault) -> KernelFault:
+    if fault.outcome == Outcome.NOT_MEASURED:
+        return fault
+    return rejected(statement, "rejected_import", name=name, instead=INSTEAD_OF_PATHS.get(name))
+
+
+def _read_constant(statement: ast.Assign | ast.AnnAssign, cell: Cell) -> None:
+    names = cell.names
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    if statement.value is None:
+        return
+    value = _constant(statement.value, cell.reader)
+    for target in targets:
+        if isinstance(target, ast.Name):
+            names[target.id] = value
+        elif (
+            isinstance(target, ast.Tuple)
+            and isinstance(value, tuple)
+            and len(target.elts) == len(value)
+            and all(isinstance(element, ast.Name) for element in target.elts)
+        ):
+            for element, item in zip(target.elts, value, strict=True):
+                assert isinstance(element, ast.Name)
+                names[element.id] = item
+        else:
+            raise rejected(statement, "rejected_constant", construct=ast.unparse(statement)[:60])
+
+
+def _constant(node: ast.expr, reader: _Constants) -> Any:
+    """A number, a type, a tuple of numbers or a small array, from its tree."""
+    try:
+        value = reader.value(node)
+        if _is_constant(value) and _numbers_in(value) <= MAX_TUPLE_NUMBERS:
+            return value
+    except (NoValue, RecursionError):
+        pass
+    raise rejected(node, "rejected_constant", construct=ast.unparse(node)[:60])
+
+
+def _is_constant(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_constant, value))
+    return is_number(value) or isinstance(value, types.Number | types.Boolean | np.ndarray)
+
+
+class _Constants(Evaluator):
+    """Expressions of a cell's top level, with Numba's types and small arrays."""
+
+    def outside(self, node: ast.Name) -> Any:
+        if node.id not in self.names and node.id in FUNCTIONS:
+            return Ref(node.id)
+        return _reference(node, self.names)
+
+    def member(self, node: ast.Attribute, owner: Any) -> Any:
+        if isinstance(owner, Ref):
+            return attribute(owner.path, node.attr)
+        raise self.foreign(node, f"`{ast.unparse(node)[:60]}`")
+
+    def _call(self, node: ast.Call) -> Any:
+        if self.value(node.func) == Ref("np.array"):
+            return self._array(node)
+        return super()._call(node)
+
+    def called(
+        self, node: ast.Call, function: Any, arguments: list[Any], named: dict[str, Any]
+    ) -> Any:
+        if len(arguments) == 1 and not named:
+            if isinstance(function, types.Number | types.Boolean) and is_number(arguments[0]):
+                return tried(numpy_dtype(function).type, arguments[0])
+            if function in (Ref("np.finfo"), Ref("np.iinfo")):
+                dtype = tried(numpy_dtype, arguments[0])
+                return limits(tried(getattr(np, function.path[3:]), dtype))
+        raise self.foreign(node, f"`{ast.unparse(node)[:60]}`")
+
+    def _array(self, node: ast.Call) -> np.ndarray:
+        given = {"dtype": node.args[1]} if len(node.args) == 2 else {}
+        given |= {str(keyword.arg): keyword.value for keyword in node.keywords}
+        if not 1 <= len(node.args) <= 2 or given.keys() - {"dtype"}:
+            raise NoValue("`np.array` takes values and a dtype here")
+        element = None if "dtype" not in given else numpy_dtype(self.value(given["dtype"]))
+        array = tried(np.array, self._nested(node.args[0]), element)
+        if array.size > MAX_CONSTANT_ELEMENTS or array.dtype.kind not in "biuf":
+            raise NoValue("the array is too large, or holds no numbers")
+        array.flags.writeable = False
+        return array
+
+    def _nested(self, node: ast.expr) -> Any:
+        """Values of an array, of which there may be more than a tuple has."""
+        if not isinstance(node, ast.List | ast.Tuple):
+            return self.value(node)
+        parts = [self._nested(element) for element in node.elts]
+        if _numbers_in(parts) > MAX_CONSTANT_ELEMENTS:
+            raise NoValue("the array is too large")
+        return parts
+
+
+def _reference(node: ast.expr, names: Mapping[str, Any]) -> Any:
+    if isinstance(node, ast.Name):
+        if node.id not in names:
+            if node.id in IMPORTS:
+                raise rejected(node, "missing_import", name=node.id, imported=IMPORTS[node.id])
+            raise rejected(node, "rejected_foreign_name", name=node.id)
+        return names[node.id]
+    if isinstance(node, ast.Attribute):
+        base = _reference(node.value, names)
+        if isinstance(base, Ref):
+            return attribute(base.path, node.attr)
+    raise rejected(node, "rejected_constant", construct=ast.unparse(node)[:60])
+
+
+def _numbers_in(value: Any) -> int:
+    """How many numbers a constant holds."""
+    if isinstance(value, tuple | list):
+        return sum(map(_numbers_in, value)) + (not value)
+    return value.size if isinstance(value, np.ndarray) else 1
+
+
+def _is_device(definition: ast.FunctionDef, names: Mapping[str, Any]) -> bool:
+    """Whether the decorator is `@cuda.jit(device=True)`.
+
+    Raises:
+        KernelFault: REJECTED where the one decorator is not `cuda.jit` with listed options.
+    """
+    if len(definition.decorator_list) != 1:
+        message = "rejected_decorator" if definition.decorator_list else "not_jitted"
+        raise rejected(definition, message, name=definition.name)
+    decorator = definition.decorator_list[0]
+    target = decorator.func if isinstance(decorator, ast.Call) else decorator
+    try:
+        value = _reference(target, names)
+    except KernelFault as fault:
+        if fault.message_id in ("rejected_foreign_name", "missing_import"):
+            raise
+        value = None
+    if value != Ref("cuda.jit"):
+        raise rejected(decorator, "rejected_decorator", name=definition.name)
+    device = False
+    if isinstance(decorator, ast.Call):
+        if decorator.args:
+            raise rejected(decorator, "rejected_signature", name=definition.name)
+        for keyword in decorator.keywords:
+            if keyword.arg not in JIT_OPTIONS or not isinstance(keyword.value, ast.Constant):
+                raise rejected(decorator, "rejected_jit_option", name=str(keyword.arg))
+            if keyword.arg == "device":
+                device = bool(keyword.value.value)
+    return device
+
+
+# ---------------------------------------------------------------- a kernel launched directly
+
+
+_read: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
+
+
+def live_function(dispatcher: Any) -> Function:
+    """A Function from a live `@cuda.jit` object, read once from its source text.
+
+    Raises:
+        KernelFault: where there is no source to read.
+    """
+    found = _read.get(dispatcher)
+    if found is None:
+        found = _read[dispatcher] = _from_source(dispatcher)
+    return found
+
+
+def _from_source(dispatcher: Any) -> Function:
+    python = dispatcher.py_func
+    try:
+        lines, start = inspect.getsourcelines(python)
+    except (OSError, TypeError):
+        linecache.checkcache(python.__code__.co_filename)
+        raise rejected(None, "no_source", name=python.__name__) from None
+    if python.__name__ == "<lambda>":
+        raise rejected(
+            None,
+            "rejected_syntax",
+            construct="a lambda",
+            instead="write `def`, with the decorator on the line above it",
+        )
+    tree = parse(textwrap.dedent("".join(lines)))
+    node = tree.body[0]
+    if not isinstance(node, ast.FunctionDef) or node.name != python.__name__:
+        raise rejected(None, "no_source", name=python.__name__)
+    ast.increment_lineno(node, start - 1)
+    closure = inspect.getclosurevars(python).nonlocals if python.__closure__ else {}
+
+    def lookup(name: str) -> Any:
+        if name in closure:
+            return _live_value(closure[name])
+        return _live_value(python.__globals__[name])
+
+    # a plain `@jit` function is device code where a kernel calls it
+    device = isinstance(dispatcher, CPUDispatcher) or bool(
+        getattr(dispatcher, "targetoptions", {}).get("device")
+    )
+    filename = python.__code__.co_filename
+    return Function(python.__name__, node, lookup, device, filename, declared(dispatcher))
+
+
+def _live_value(value: Any) -> Any:
+    """A global's value as the engine knows it."""
+    import math as math_module
+
+    import numba
+    from numba import cuda
+
+    for module, path in ((cuda, "cuda"), (math_module, "math"), (np, "np"), (numba, "numba")):
+        if value is module:
+            return Ref(path)
+    if value is types:
+        return Ref("numba.types")
+    if isinstance(value, types.Number | types.Boolean | Ref | Function):
+        return value
+    if isinstance(value, type) and issubclass(value, np.generic):
+        return numba_type(np.dtype(value))
+    if isinstance(value, bool | int | float | str | np.generic | np.ndarray):
+        return value
+    if isinstance(value, tuple):
+        return tuple(_live_value(item) for item in value)
+    if hasattr(value, "py_func") and hasattr(value, "targetoptions"):
+        return live_function(value)
+    inner = getattr(value, "__name__", "") if inspect.ismodule(value) else ""
+    if inner.startswith("numba.cuda."):
+        return Ref(inner.removeprefix("numba."))
+    listed = _path_of(value)
+    if listed is not None:
+        return Ref(listed)
+    raise KeyError(f"a {type(value).__name__}")
+
+
+def _path_of(value: Any) -> str | None:
+    """The path of a listed function that was imported by name (`from math import sqrt`)."""
+    import math as math_module
+
+    from numba import cuda
+
+    from course.engine.simt.lowering.intrinsics import PATHS
+
+    for path in PATHS:
+        root, _, rest = path.partition(".")
+        module = {"cuda": cuda, "math": math_module, "np": np}.get(root)
+        if module is not None and "." not in rest and getattr(module, rest, None) is value:
+            return path
+    return None
+
+
+def instead_of(path: str) -> str:
+    """What to use in place of a name that a kernel cannot have."""
+    for start, words in INSTEAD_OF_PATHS.items():
+        if path == start or path.startswith(start + "."):
+            return words
+    from course.engine.simt.lowering.intrinsics import PATHS
+
+    near = difflib.get_close_matches(path, PATHS, 2)
+    if near:
+        return f"did you mean {' or '.join(near)}? course.allowed() lists what a kernel may use"
+    return "course.allowed() lists what a kernel may use"
+
+
+def allowed() -> str:
+    """What a kernel may call or read, by path, one group a line."""
+    from course.engine.simt.lowering.intrinsics import CALLS, VALUES
+
+    groups: dict[str, list[str]] = {}
+    for path in sorted(CALLS.keys() | VALUES.keys()):
+        root = path.rpartition(".")[0] or "builtins"
+        groups.setdefault(root, []).append(path.rpartition(".")[2])
+    groups["types"] = sorted(SCALAR_TYPES)
+    return "\n".join(f"{root}: {', '.join(names)}" for root, names in groups.items())
+
+
+INSTEAD_OF_PATHS = {
+    "numba.float16": "`from numba.types import float16`, or `np.float16`",
+    "np": "in a kernel use math.* for functions, and loops over elements for array operations",
+    "cuda.to_device": "copy arrays before the launch, not in the kernel",
+    "cuda.synchronize": "synchronise the host after the launch; in a kernel use cuda.syncthreads()",
+    "cuda.libdevice": "use math.*",
+    "cuda.fp16": "write the operators, or convert with float32(x) and compute in float32",
+    "cuda.random": "pass random numbers in as an array",
+    "cuda.cg": "cuda.syncthreads() for a block; a second launch for the whole grid",
+    "print": "print(...) with numbers and text",
+    "sum": "write the loop that adds the elements",
+    "sorted": "write the loop",
+    "enumerate": "for i in range(n)",
+    "zip": "for i in range(n)",
+    "list": "cuda.local.array(shape, dtype)",
+    "complex": "two floats, the real and the imaginary part",
+    "reversed": "for i in range(n - 1, -1, -1)",
+    "any": "write the loop",
+    "all": "write the loop",
+    "str": 'print("x", x) with commas',
+}

@@ -1,0 +1,48 @@
+"""What a check asks of a cell, whichever dialect it is written in."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from course.engine.faults import KernelFault, Outcome
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a check asks of a cell: the function that is named like the exercise, its constants.
+
+    Attributes:
+        parameters: the function's, as the learner calls them.
+        line: of its `def`.
+        span: first and last line of the function, decorators included.
+        constants: numbers assigned at the cell's top level.
+    """
+
+    tree: ast.Module
+    parameters: tuple[str, ...]
+    line: int
+    span: tuple[int, int]
+    constants: Mapping[str, int | float]
+
+
+def missing(name: str, others: Mapping[str, Any]) -> KernelFault:
+    """The cell has no function of the exercise's name."""
+    listed = tuple(f"`{other}`" for other in others) or None
+    return KernelFault(Outcome.REJECTED, "no_such_kernel", name=name, found=listed)
+
+
+def found(
+    tree: ast.Module, node: ast.FunctionDef, constants: Mapping[str, int | float]
+) -> Solution:
+    """The solution whose function is `node`."""
+    line = node.lineno
+    return Solution(
+        tree,
+        tuple(argument.arg for argument in node.args.args),
+        line,
+        (min([line, *(d.lineno for d in node.decorator_list)]), node.end_lineno or line),
+        constants,
+    )

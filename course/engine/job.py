@@ -1,0 +1,73 @@
+"""One launch of a checked kernel: what goes in, and what comes out.
+
+A check asks a runner for each case. `course.engine.runner` is the one in the same process; a
+grader's makes the same `Run` elsewhere and answers with the same `Ran`, or raises the same
+`KernelFault`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from course.engine.faults import KernelFault
+from course.engine.traffic import Traffic
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a launcher has to return."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """One launch to make: the cell's text, the kernel's name, and fresh arguments in order.
+
+    With `outputs`, `kernel` names a launcher of the cell: it is called with the arguments, and
+    returns the outputs.
+    """
+
+    source: str
+    kernel: str
+    arguments: Mapping[str, Any]
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    shared_bytes: int
+    #: statements that one batch of blocks may execute before the kernel counts as endless
+    step_limit: int
+    #: `numba` or `triton`; what follows is Triton's
+    dialect: str = "numba"
+    #: warps of a program, where the launch does not say
+    warps: int = 0
+    outputs: tuple[Output, ...] = ()
+    #: arguments that nothing has initialised: a kernel has to write before it reads
+    unwritten: tuple[str, ...] = ()
+    #: whether the L2 cache's model is asked what DRAM delivers
+    cache: bool = False
+    #: whether the cost of this run is graded
+    graded: bool = False
+    #: whether registers and spills are asked for: they cost a run of the assembler
+    binary: bool = False
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a launch left: every array by parameter name, and what it asked of memory.
+
+    A launcher's outputs are among the arrays.
+    """
+
+    arrays: Mapping[str, np.ndarray]
+    traffic: Traffic
+    #: what the compiler says against it for a GPU that it did not run on, where a grader asks
+    elsewhere: KernelFault | None = None
+
+
+Runner = Callable[[Run], Ran]

@@ -1,0 +1,110 @@
+"""What a launcher hears of its GPU: that of `course.engine.stated_gpu`, on every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from course.engine import stated_gpu
+from course.plain.arithmetic import Facts, NoValue, is_whole, kind
+
+DEVICE = torch.device("cuda", 0)
+_DRIVER = "triton.runtime.driver.active"
+
+#: `torch.cuda.get_device_properties(0)`
+_OF_TORCH = Facts(
+    "the properties of a GPU",
+    {
+        "name": stated_gpu.NAME,
+        "major": stated_gpu.CAPABILITY[0],
+        "minor": stated_gpu.CAPABILITY[1],
+        "multi_processor_count": stated_gpu.MULTIPROCESSORS,
+        "total_memory": stated_gpu.MEMORY_BYTES,
+        "warp_size": stated_gpu.WARP_LANES,
+        "L2_cache_size": stated_gpu.L2_BYTES,
+        "max_threads_per_multi_processor": stated_gpu.THREADS_OF_A_MULTIPROCESSOR,
+        "regs_per_multiprocessor": stated_gpu.REGISTERS_OF_A_MULTIPROCESSOR,
+        "shared_memory_per_block_optin": stated_gpu.SHARED_BYTES_OF_A_BLOCK,
+        "shared_memory_per_multiprocessor": stated_gpu.SHARED_BYTES_OF_A_MULTIPROCESSOR,
+    },
+)
+#: `triton.runtime.driver.active.utils.get_device_properties(0)`
+_OF_TRITON = {
+    "max_shared_mem": stated_gpu.SHARED_BYTES_OF_A_BLOCK,
+    "max_num_regs": stated_gpu.REGISTERS_OF_A_MULTIPROCESSOR,
+    "multiprocessor_count": stated_gpu.MULTIPROCESSORS,
+    "warpSize": stated_gpu.WARP_LANES,
+    "sm_clock_rate": stated_gpu.CLOCK_KHZ,
+    "mem_clock_rate": stated_gpu.MEMORY_CLOCK_KHZ,
+    "mem_bus_width": stated_gpu.MEMORY_BUS_BITS,
+}
+_TARGET = Facts(
+    "a target",
+    {"backend": "cuda", "arch": stated_gpu.TARGET, "warp_size": stated_gpu.WARP_LANES},
+)
+#: Each question, and its answer: all of them are asked of one device, and most need not say which.
+ANSWERS: Mapping[str, Any] = {
+    "torch.cuda.get_device_properties": _OF_TORCH,
+    "torch.cuda.get_device_capability": stated_gpu.CAPABILITY,
+    "torch.cuda.get_device_name": stated_gpu.NAME,
+    "torch.cuda.current_device": 0,
+    "torch.cuda.device_count": 1,
+    "torch.cuda.is_available": True,
+    "torch.cuda.synchronize": None,
+    f"{_DRIVER}.utils.get_device_properties": _OF_TRITON,
+    f"{_DRIVER}.get_current_target": _TARGET,
+    f"{_DRIVER}.get_current_device": 0,
+    f"{_DRIVER}.get_active_torch_device": DEVICE,
+}
+#: What stands behind `with`, and changes nothing here.
+CONTEXTS = frozenset(
+    {
+        *("torch.cuda.device", "torch.cuda.device_of", "torch.no_grad", "torch.inference_mode"),
+        "contextlib.nullcontext",
+    }
+)
+PATHS = frozenset(
+    {
+        *ANSWERS, *CONTEXTS, "torch.cuda", "torch.device",
+        *("triton.runtime", "triton.runtime.driver", _DRIVER, f"{_DRIVER}.utils"),
+    }
+)  # fmt: skip
+#: Attributes of these answers, and of a device.
+ATTRIBUTES = frozenset({*_OF_TORCH.values, *_TARGET.values, "index"})
+
+
+def answer(path: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """What the stated GPU says to a question.
+
+    Raises:
+        NoValue: for another device than the one that there is.
+    """
+    for given in (*arguments, *named.values()):
+        if not (is_device(given) or given is None or (given == 0 and is_whole(given))):
+            raise NoValue(f"there is one GPU, number 0, and not {kind(given)}")
+    if len(arguments) + len(named) > 1 or not set(named) <= {"device"}:
+        raise NoValue(f"`{path}` takes one device")
+    found = ANSWERS[path]
+    return dict(found) if isinstance(found, dict) else found
+
+
+def device(arguments: Sequence[Any]) -> torch.device:
+    """`torch.device(...)`, of which there is the GPU alone.
+
+    Raises:
+        NoValue: for another one.
+    """
+    spelled: Callable[..., bool] = is_device
+    if arguments and spelled(arguments[0]) and list(arguments[1:]) in ([], [0]):
+        name = str(arguments[0]) + (":0" if len(arguments) > 1 else "")
+        return torch.device(name)
+    raise NoValue("the one device here is a GPU, `torch.device('cuda')`")
+
+
+def is_device(value: Any) -> bool:
+    """Whether a value stands for the GPU: ``x.device``, ``'cuda'``, ``'cuda:0'``."""
+    if isinstance(value, torch.device):
+        return value.type == "cuda" and value.index in (None, 0)
+    return isinstance(value, str) and value in ("cuda", "cuda:0")

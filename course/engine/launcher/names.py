@@ -1,0 +1,353 @@
+"""What a launcher may name: a positive list of modules, functions and attributes.
+
+A launcher is the learner's own Python function that allocates outputs and launches kernels.
+Everything that is not listed here is refused, by its name and with what to write instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+import math
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import triton
+import triton.language as tl
+from triton.runtime.jit import KernelInterface
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.launcher import gpu
+from course.plain.arithmetic import CONSTANTS, FUNCTIONS, TOLD_OF_TYPES, Facts
+from course.plain.evaluator import Ref, text
+
+__all__ = ["Ref", "text"]  # beside what is defined here
+MISSING = object()
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A jitted function by its name alone, where the kernel itself is not made yet."""
+
+    name: str
+
+
+class Own:
+    """A value that the walker made of a cell's text, and of nothing else."""
+
+
+def is_kernel(value: Any) -> bool:
+    """Whether a value can be launched: `@triton.jit`, under autotune or heuristics or not."""
+    return isinstance(value, KernelInterface | Kernel)
+
+
+#: importable modules, and how the paths of their members begin
+MODULES = {
+    "torch": "torch",
+    "triton": "triton",
+    "triton.language": "tl",
+    "math": "math",
+    "numpy": "np",
+    "itertools": "itertools",
+    "contextlib": "contextlib",
+    "functools": "functools",
+    "triton.runtime": "triton.runtime",
+    "triton.tools.tensor_descriptor": "tensor_descriptor",
+}
+#: names that a cell uses and forgets to import, and the line that is missing
+IMPORTS = {
+    "torch": "import torch",
+    "triton": "import triton",
+    "tl": "import triton.language as tl",
+    "math": "import math",
+    "np": "import numpy as np",
+    "itertools": "import itertools",
+    "TensorDescriptor": "from triton.tools.tensor_descriptor import TensorDescriptor",
+}
+TORCH_DTYPES: dict[str, torch.dtype] = {
+    name: getattr(torch, name)
+    for name in (
+        *("float16", "bfloat16", "float32", "float64", "half", "float", "double"),
+        *("int8", "int16", "int32", "int64", "short", "int", "long"),
+        *("uint8", "uint16", "uint32", "uint64", "bool"),
+    )
+}
+#: Types that a launcher may name, in a table of configurations, and allocate nothing of.
+NAMED_DTYPES: dict[str, torch.dtype] = {
+    name: getattr(torch, name)
+    for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
+    if hasattr(torch, name)
+}
+TL_DTYPES: dict[str, Any] = {
+    name: getattr(tl, name)
+    for name in (
+        *("float16", "bfloat16", "float32", "float64", "int1"),
+        *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    )
+}
+ALLOCATIONS = (
+    *("torch.empty", "torch.empty_like", "torch.zeros", "torch.zeros_like"),
+    *("torch.ones", "torch.ones_like", "torch.full", "torch.full_like"),
+)
+#: What arithmetic knows: `math.sqrt`, `np.float32`, `triton.cdiv`, `itertools.product`.
+LISTED_FUNCTIONS = frozenset(path for path in FUNCTIONS if "." in path)
+#: A configuration of `@triton.autotune`, and `tl.constexpr(64)`, which is its number here.
+CONFIG, CONSTEXPR = "triton.Config", "tl.constexpr"
+#: Arguments of a function that are given before its call.
+PARTIAL = "functools.partial"
+FINFO, IINFO = "torch.finfo", "torch.iinfo"
+DESCRIPTOR = "tensor_descriptor.TensorDescriptor"
+#: Gives Triton's runtime memory on a GPU, where a kernel makes descriptors; here nobody asks.
+ALLOCATOR = "triton.set_allocator"
+PATHS = frozenset(
+    {
+        *MODULES.values(),
+        *ALLOCATIONS,
+        *LISTED_FUNCTIONS,
+        *CONSTANTS,
+        *gpu.PATHS,
+        *(CONFIG, CONSTEXPR, PARTIAL, FINFO, IINFO, "torch.Tensor", "torch.dtype"),
+        *(f"torch.{name}" for name in (*TORCH_DTYPES, *NAMED_DTYPES)),
+        *(f"tl.{name}" for name in TL_DTYPES),
+        *(ALLOCATOR, DESCRIPTOR, f"{DESCRIPTOR}.from_tensor"),
+    }
+)
+#: path: what Python holds under it, so that a live value is known again
+_OBJECTS: dict[str, Any] = {
+    "torch": torch,
+    "triton": triton,
+    "tl": tl,
+    "math": math,
+    "tensor_descriptor": sys.modules["triton.tools.tensor_descriptor"],
+    "triton.cdiv": triton.cdiv,
+    "triton.next_power_of_2": triton.next_power_of_2,
+    ALLOCATOR: triton.set_allocator,
+    DESCRIPTOR: TensorDescriptor,
+    **{path: getattr(torch, path.partition(".")[2]) for path in ALLOCATIONS},
+    **{path: getattr(math, path[5:]) for path in FUNCTIONS if path.startswith("math.")},
+}
+_BY_IDENTITY = {id(value): path for path, value in _OBJECTS.items()}
+
+BUILTINS = frozenset(name for name in FUNCTIONS if "." not in name) | {
+    *("dict", "filter", "isinstance", "map", "print", "str"),
+}
+#: what `raise` may raise, and what a bare `raise` of a class says
+EXCEPTIONS = frozenset(
+    {"AssertionError", "NotImplementedError", "RuntimeError", "TypeError", "ValueError"}
+)
+
+PROPERTIES = frozenset({"T", "device", "dtype", "is_cuda", "ndim", "shape"})
+VIEWS = frozenset(
+    {
+        "contiguous",
+        "flatten",
+        "permute",
+        "reshape",
+        "squeeze",
+        "t",
+        "transpose",
+        "unsqueeze",
+        "view",
+        "view_as",
+    }
+)
+QUESTIONS = frozenset({"dim", "element_size", "is_contiguous", "numel", "size", "stride"})
+NEW_TENSORS = frozenset({"new_empty", "new_full", "new_zeros"})
+METHODS = VIEWS | QUESTIONS | NEW_TENSORS
+DTYPE_ATTRIBUTES = frozenset({"is_floating_point", "itemsize"})
+#: of dicts and lists; what a list gains is no list itself
+ITEMS = frozenset({"append", "extend", "get", "items", "keys", "values"})
+#: of `triton.Config`
+CONFIG_OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg"})
+ATTRIBUTES = (
+    PROPERTIES | METHODS | DTYPE_ATTRIBUTES | ITEMS | CONFIG_OPTIONS | gpu.ATTRIBUTES
+    | {"from_tensor", "kwargs"}
+)  # fmt: skip
+#: Attributes that only the value of a call or of an attribute like these has.
+OF_THEIR_OWN = {FINFO: TOLD_OF_TYPES, IINFO: TOLD_OF_TYPES, "device": ("type",)}
+
+_STRIDES = "pass the strides to the kernel, `x.stride(0)`, and address with them"
+_COPIES = {
+    "clone": "allocate with torch.empty_like, and let a kernel copy",
+    "cpu": "leave the tensor where it is",
+    "cuda": "leave the tensor where it is",
+    "to": "convert in the kernel, `x.to(tl.float16)`",
+    "half": "convert in the kernel, `x.to(tl.float16)`",
+    "float": "convert in the kernel, `x.to(tl.float32)`",
+    "type": "convert in the kernel, `x.to(tl.float32)`",
+    "expand": "pass a stride of 0",
+    "fill_": "torch.zeros or torch.full, or a store in the kernel",
+    "zero_": "torch.zeros, or a store in the kernel",
+    "item": "tl.load in the kernel",
+    "tolist": "tl.load in the kernel",
+    "numpy": "tl.load in the kernel",
+    "copy_": "a store in the kernel",
+    "data_ptr": "pass the tensor itself: the kernel gets its pointer",
+    "chunk": "basic slices, `x[:half]`, which are views",
+    "split": "basic slices, `x[:half]`, which are views",
+}
+_PATH_INSTEAD = {
+    "torch.empty_strided": "torch.empty, and a view of it: `.T`",
+    "torch.rand": "pass the values in, or use tl.rand in the kernel",
+    "torch.randn": "pass the values in, or use tl.randn in the kernel",
+    "torch.arange": "tl.arange in the kernel",
+    "torch.tensor": "pass numbers to the kernel as arguments",
+    "triton.jit": "`@triton.jit` on a function at the top level of the cell",
+    "tl.cdiv": "triton.cdiv",
+}
+_TENSOR_NAMES = frozenset(dir(torch.Tensor))
+#: functions of torch that are no methods, and make elements or work on them
+_TORCH_MAKES = frozenset({"tensor", "einsum", "arange", "cat", "stack", "rand", "randn", "eye"})
+_COMPUTING_SPACES = ("torch.nn.", "torch.special.", "torch.linalg.", "torch.fft.", "torch.ops.")
+
+
+def rejected(node: ast.AST, message_id: str, **fields: object) -> KernelFault:
+    """A construct that is no launcher code."""
+    return KernelFault(
+        Outcome.REJECTED, message_id, getattr(node, "lineno", None), **fields
+    )  # nodes without a line are parts of one that has
+
+
+def broken(node: ast.AST, message_id: str, **fields: object) -> KernelFault:
+    """A launcher that cannot go on."""
+    return KernelFault(
+        Outcome.DOES_NOT_COMPILE, message_id, getattr(node, "lineno", None), **fields
+    )
+
+
+def listed(value: Any) -> Any:
+    """A module-level value of the cell as a launcher may hold it, else MISSING.
+
+    What is known by identity becomes a Ref; nothing else of Python's is let in.
+    """
+    if isinstance(value, tl.constexpr):
+        value = value.value
+    if isinstance(value, np.bool_ | np.integer | np.floating):
+        value = value.item()
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if type(value) in (tuple, list):
+        items = [listed(item) for item in value]
+        return MISSING if any(i is MISSING for i in items) else type(value)(items)
+    if type(value) is dict:
+        every = {key: listed(item) for key, item in value.items()}
+        return MISSING if any(i is MISSING for i in every.values()) else every
+    if isinstance(value, Facts | Own | torch.device):
+        return value
+    if isinstance(value, Ref):
+        return value if value.path in PATHS else MISSING
+    if is_kernel(value) or isinstance(value, ast.FunctionDef | torch.dtype | tl.dtype):
+        return value
+    path = _BY_IDENTITY.get(id(value))
+    return MISSING if path is None else Ref(path)
+
+
+def member(path: str, name: str) -> Any:
+    """What `name` is inside a listed module: a Ref, a dtype or a number; MISSING if not listed."""
+    full = f"{path}.{name}"
+    if path == "torch" and name in TORCH_DTYPES | NAMED_DTYPES:
+        return (TORCH_DTYPES | NAMED_DTYPES)[name]
+    if path == "tl" and name in TL_DTYPES:
+        return TL_DTYPES[name]
+    if full in CONSTANTS:
+        return CONSTANTS[full]
+    if full == "triton.language":
+        return Ref("tl")
+    return Ref(full) if full in PATHS else MISSING
+
+
+def refused_member(node: ast.AST, path: str) -> KernelFault:
+    """The fault for a path of a module that is not listed: ``torch.softmax``."""
+    name = path.rpartition(".")[2]
+    instead = _PATH_INSTEAD.get(path)
+    computing = path.startswith(_COMPUTING_SPACES) or (
+        path.startswith("torch.") and (name in _TENSOR_NAMES or name in _TORCH_MAKES)
+    )
+    if computing and path.count(".") < 5:
+        return rejected(node, "launcher_computes", construct=path, instead=instead)
+    if path.startswith("tl.") and instead is None:
+        instead = "call it in a kernel: functions of `tl` run on the GPU"
+    near = None if instead else _near(path, PATHS)
+    return rejected(node, "launcher_attribute", name=path, instead=instead, near=near)
+
+
+def refused_attribute(node: ast.AST, name: str) -> KernelFault:
+    """The fault for an attribute of a value that is not listed: ``x.softmax``."""
+    if name in _COPIES:
+        return rejected(node, "launcher_computes", construct=text(node), instead=_COPIES[name])
+    if name in _TENSOR_NAMES and not name.startswith("_"):
+        return rejected(node, "launcher_computes", construct=text(node))
+    near = _near(name, ATTRIBUTES)
+    return rejected(node, "launcher_attribute", name=f".{name}", near=near)
+
+
+def refused_name(node: ast.AST, name: str) -> KernelFault:
+    """The fault for a name that has no value here."""
+    if name in IMPORTS:
+        return rejected(node, "missing_import", name=name, imported=IMPORTS[name])
+    if name in _PYTHONS_OWN or name.startswith("__"):
+        return rejected(node, "launcher_name", name=name)
+    return rejected(node, "undefined_name", name=name)
+
+
+_PYTHONS_OWN = frozenset(dir(builtins))
+
+
+def _near(name: str, known: frozenset[str]) -> str | None:
+    found = difflib.get_close_matches(name, sorted(known), 1, 0.75)
+    return found[0] if found else None
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, Ref):
+        return f"{value.path}, which is for kernels"
+    return f"of type {type(value).__name__}"
+
+
+class Scope:
+    """The module-level names of a cell, each as a launcher may hold it."""
+
+    def __init__(self, names: Callable[[str], Any] | Mapping[str, Any]) -> None:
+        self._names = names
+
+    def get(self, name: str) -> Any:
+        """The value of a name, a builtin's Ref, or MISSING where the name is unknown.
+
+        Raises:
+            KeyError: the name has a value that no launcher may hold; its words are the argument.
+        """
+        value = self._find(name)
+        if value is MISSING:
+            return Ref(name) if name in BUILTINS else MISSING
+        found = listed(value)
+        if found is MISSING:
+            raise KeyError(_kind_of(value))
+        return found
+
+    def _find(self, name: str) -> Any:
+        if isinstance(self._names, Mapping):
+            return self._names.get(name, MISSING)
+        try:
+            return self._names(name)
+        except KeyError:
+            return MISSING
+
+    def resolve(self, node: ast.AST, name: str) -> Any:
+        """The value of a name.
+
+        Raises:
+            KernelFault: REJECTED for a name that is unknown or not listed.
+        """
+        try:
+            found = self.get(name)
+        except KeyError as error:
+            raise rejected(node, "launcher_name", name=name, got=error.args[0]) from None
+        if found is MISSING:
+            raise refused_name(node, name)
+        return found

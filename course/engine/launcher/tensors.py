@@ -1,0 +1,357 @@
+"""Tensors of a launcher: allocated poisoned and within a limit, looked at, and viewed.
+
+Nothing here computes on elements, and nothing copies: a view shares its tensor's storage, so
+that the engine knows whose memory a kernel reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from course.engine.launcher import gpu
+from course.engine.launcher.names import MISSING, NAMED_DTYPES
+from course.engine.tile.tensors import uninitialised
+from course.plain.arithmetic import MOST_ITEMS, NoValue, is_number, is_whole, kind
+from course.spec.inputs import poison
+
+#: A launcher's tensors together: the largest exercise's outputs have some megabytes.
+MOST_BYTES = 1 << 28
+MOST_AXES = 8
+_BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+_BFLOAT16_POISON = 0x7FE1  # NumPy has no bfloat16: the upper half of a NaN with a payload
+
+
+class TooMuchMemory(Exception):
+    """More bytes than a launcher may allocate."""
+
+    def __init__(self, size_bytes: int) -> None:
+        super().__init__(size_bytes)
+        self.size_bytes = size_bytes
+
+
+class Copies(Exception):
+    """What was asked for as a view can only be had as a copy."""
+
+
+class OnTheCpu(Exception):
+    """An allocation without the device of an argument: a kernel on a GPU could not reach it."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A listed method, looked up on a tensor."""
+
+    tensor: torch.Tensor
+    name: str
+
+
+def poison_bits(dtype: torch.dtype) -> int:
+    """The bits of what `torch.empty` leaves in every element here, as a signed number."""
+    if dtype is torch.bfloat16:
+        return _BFLOAT16_POISON
+    value = np.asarray(poison(np.dtype(str(dtype).removeprefix("torch."))))
+    return int(value.view(f"int{8 * value.dtype.itemsize}"))
+
+
+class Allocator:
+    """Makes tensors for one call of a launcher."""
+
+    def __init__(self, limit_bytes: int = MOST_BYTES) -> None:
+        self.limit_bytes = limit_bytes
+        self.used_bytes = 0
+
+    def make(self, name: str, args: Sequence[Any], named: Mapping[str, Any]) -> torch.Tensor:
+        """`torch.NAME(*args, **named)` for a listed allocation."""
+        filling = name.removesuffix("_like")
+        parameters = ["input"] if name.endswith("_like") else ["size"]
+        if filling == "full":
+            parameters.append("fill_value")
+        given = _bound(f"torch.{name}", args, named, parameters, sizes=parameters == ["size"])
+        model = None
+        if "input" in given:
+            model = given["input"]
+            if not isinstance(model, torch.Tensor):
+                raise NoValue(f"`torch.{name}` takes a tensor, and gets {kind(model)}")
+            _check_device(given, "device" in given)
+        else:
+            _check_device(given, True)
+        dtype = given.get("dtype", MISSING)
+        if dtype is MISSING or dtype is None:
+            dtype = _default_dtype(model, given.get("fill_value"))
+        shape = tuple(model.shape) if model is not None else _shape(given["size"])
+        tensor = self._allocated(shape, dtype, model)
+        return self._filled(tensor, filling, given.get("fill_value"))
+
+    def new(
+        self, model: torch.Tensor, name: str, args: Sequence[Any], named: Mapping[str, Any]
+    ) -> torch.Tensor:
+        """`model.new_empty(...)` and its kin: the dtype and device are the model's."""
+        filling = name.removeprefix("new_")
+        parameters = ["size", "fill_value"] if filling == "full" else ["size"]
+        given = _bound(f".{name}", args, named, parameters, sizes=parameters == ["size"])
+        _check_device(given, "device" in given)
+        dtype = given.get("dtype") or model.dtype
+        return self._filled(
+            self._allocated(_shape(given["size"]), dtype), filling, given.get("fill_value")
+        )
+
+    def _allocated(
+        self, shape: tuple[int, ...], dtype: Any, model: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        if not isinstance(dtype, torch.dtype):
+            raise NoValue(f"`dtype` is one of torch's, such as torch.float32, not {kind(dtype)}")
+        if dtype in NAMED_DTYPES.values():
+            raise NoValue(f"there is no tensor of {dtype} here")
+        size_bytes = dtype.itemsize
+        for length in shape:
+            size_bytes *= length
+        if self.used_bytes + size_bytes > self.limit_bytes:
+            raise TooMuchMemory(self.used_bytes + size_bytes)
+        self.used_bytes += size_bytes
+        if model is not None:
+            return torch.empty_like(model, dtype=dtype)
+        return torch.empty(shape, dtype=dtype)
+
+    def _filled(self, tensor: torch.Tensor, filling: str, value: Any) -> torch.Tensor:
+        if filling == "empty":
+            tensor.view(_BITS[tensor.element_size()]).fill_(poison_bits(tensor.dtype))
+            return uninitialised(tensor)
+        if filling == "full":
+            if not is_number(value):
+                raise NoValue(f"a tensor is filled with a number, not with {kind(value)}")
+            return _tried(tensor.fill_, value)
+        return tensor.fill_(1 if filling == "ones" else 0)
+
+
+def _bound(
+    name: str,
+    args: Sequence[Any],
+    named: Mapping[str, Any],
+    parameters: list[str],
+    *,
+    sizes: bool,
+) -> dict[str, Any]:
+    """Arguments by name; `sizes`: the shape may be given as several numbers."""
+    if sizes and args and all(is_whole(a) for a in args):
+        args = [tuple(args)]
+    if len(args) > len(parameters):
+        raise NoValue(f"`{name}` takes {' and '.join(parameters)} by position")
+    given = dict(zip(parameters, args, strict=False))
+    for key, value in named.items():
+        if key not in (*parameters, "dtype", "device"):
+            raise NoValue(f"`{name}` has no argument `{key}` here")
+        if key in given:
+            raise NoValue(f"`{name}` gets `{key}` twice")
+        given[key] = value
+    missing = [p for p in parameters if p not in given]
+    if missing:
+        raise NoValue(f"`{name}` needs its {missing[0]}")
+    return given
+
+
+def _check_device(given: Mapping[str, Any], needed: bool) -> None:
+    if needed and not gpu.is_device(given.get("device")):
+        raise OnTheCpu
+
+
+def _default_dtype(model: torch.Tensor | None, fill: Any) -> torch.dtype:
+    if model is not None:
+        return model.dtype
+    if isinstance(fill, bool):
+        return torch.bool
+    return torch.int64 if isinstance(fill, int) else torch.float32
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    axes = (value,) if is_whole(value) else value
+    if not isinstance(axes, tuple | list) or not all(is_whole(axis) for axis in axes):
+        raise NoValue(f"a shape is a tuple of whole numbers, not {kind(value)}")
+    if any(axis < 0 for axis in axes):
+        raise NoValue(f"a shape has no negative number: {tuple(axes)}")
+    if len(axes) > MOST_AXES:
+        raise NoValue(f"a tensor here has at most {MOST_AXES} axes")
+    if any(axis >= 1 << 40 for axis in axes):
+        raise TooMuchMemory(1 << 40)
+    return tuple(axes)
+
+
+def _tried(function: Any, *args: Any) -> Any:
+    try:
+        return function(*args)
+    except (RuntimeError, IndexError, TypeError, ValueError, OverflowError) as error:
+        raise NoValue(str(error).partition("\n")[0][:160].rstrip(".")) from None
+
+
+# ---------------------------------------------------------------- looking and viewing
+
+
+def attribute(tensor: torch.Tensor, name: str) -> Any:
+    """A listed property of a tensor."""
+    if name == "shape":
+        return tuple(tensor.shape)
+    if name == "ndim":
+        return tensor.ndim
+    if name == "dtype":
+        return tensor.dtype
+    if name == "device":
+        return gpu.DEVICE
+    if name == "is_cuda":
+        return True  # a launcher that asks wants a GPU; the engine stands for one
+    if tensor.ndim != 2:
+        raise NoValue(f"`.T` turns a tensor of 2 axes, and this one has {tensor.ndim}")
+    return tensor.T
+
+
+def dtype_attribute(dtype: torch.dtype, name: str) -> Any:
+    """A listed property of a dtype."""
+    return dtype.itemsize if name == "itemsize" else dtype.is_floating_point
+
+
+def question(tensor: torch.Tensor, name: str, args: Sequence[Any]) -> Any:
+    """A method that tells about a tensor: its strides, its size."""
+    if name in ("size", "stride"):
+        if not args:
+            return tuple(tensor.shape if name == "size" else tensor.stride())
+        if len(args) != 1 or not is_whole(args[0]):
+            raise NoValue(f"`.{name}` takes the number of one axis")
+        axes = tensor.shape if name == "size" else tensor.stride()
+        if not -tensor.ndim <= args[0] < tensor.ndim:
+            raise NoValue(f"the tensor has {tensor.ndim} axes, and no axis {args[0]}")
+        return int(axes[args[0]])
+    if args:
+        raise NoValue(f"`.{name}` takes no arguments here")
+    if name == "numel":
+        return tensor.numel()
+    if name == "element_size":
+        return tensor.element_size()
+    if name == "dim":
+        return tensor.ndim
+    return tensor.is_contiguous()
+
+
+def view(tensor: torch.Tensor, name: str, args: Sequence[Any]) -> torch.Tensor:
+    """A method that gives a view: ``x.view(-1, K)``, ``x.permute(1, 0, 2)``."""
+    if name == "contiguous":
+        if args:
+            raise NoValue("`.contiguous` takes no arguments here")
+        if not tensor.is_contiguous():
+            raise Copies
+        return tensor
+    if name == "view_as":
+        if len(args) != 1 or not isinstance(args[0], torch.Tensor):
+            raise NoValue("`.view_as` takes a tensor")
+        return _reshaped(tensor, list(args[0].shape))
+    whole = args[0] if len(args) == 1 and isinstance(args[0], tuple | list) else args
+    axes = list(whole)
+    if len(axes) > MOST_AXES or not all(is_whole(a) and abs(a) < 1 << 40 for a in axes):
+        raise NoValue(f"`.{name}` takes whole numbers here, at most {MOST_AXES}")
+    if name in ("view", "reshape"):
+        return _reshaped(tensor, axes)
+    if name == "flatten":
+        return _flattened(tensor, axes)
+    if name == "permute":
+        return _tried(tensor.permute, axes)
+    wanted = {
+        "contiguous": (0, 0),
+        "t": (0, 0),
+        "transpose": (2, 2),
+        "unsqueeze": (1, 1),
+        "squeeze": (0, 1),
+    }[name]
+    if not wanted[0] <= len(axes) <= wanted[1]:
+        raise NoValue(f"`.{name}` takes {wanted[1]} arguments, and gets {len(axes)}")
+    method = {
+        "t": tensor.t,
+        "transpose": tensor.transpose,
+        "unsqueeze": tensor.unsqueeze,
+        "squeeze": tensor.squeeze,
+    }[name]
+    return _tried(method, *axes)
+
+
+def _reshaped(tensor: torch.Tensor, shape: list[int]) -> torch.Tensor:
+    known = 1
+    for length in shape:
+        known *= length if length >= 0 else 1
+    free = shape.count(-1)
+    fits = known > 0 and tensor.numel() % known == 0 if free else tensor.numel() == known
+    if free > 1 or any(length < -1 for length in shape) or not fits:
+        was = tuple(tensor.shape)
+        raise NoValue(f"a tensor of shape {was} cannot be seen as {tuple(shape)}")
+    try:
+        return tensor.view(shape)
+    except RuntimeError:
+        raise Copies from None
+
+
+def _flattened(tensor: torch.Tensor, axes: list[int]) -> torch.Tensor:
+    if len(axes) > 2:
+        raise NoValue("`.flatten` takes the first and the last axis")
+    first, last = (*axes, -1)[:2] if axes else (0, -1)
+    first, last = (axis + tensor.ndim if axis < 0 else axis for axis in (first, last))
+    if not 0 <= first <= last < tensor.ndim:
+        raise NoValue(f"the tensor has {tensor.ndim} axes, and not those from {first} to {last}")
+    shape = tuple(tensor.shape)
+    length = 1
+    for axis in shape[first : last + 1]:
+        length *= axis
+    return _reshaped(tensor, [*shape[:first], length, *shape[last + 1 :]])
+
+
+def sliced(tensor: torch.Tensor, index: Any) -> torch.Tensor:
+    """Basic indexing: whole numbers, slices, None and `...`, which give a view."""
+    parts = index if isinstance(index, tuple) else (index,)
+    if len(parts) > MOST_ITEMS:
+        raise NoValue("the index has too many parts")
+    for part in parts:
+        if isinstance(part, slice):
+            bounds = (part.start, part.stop, part.step)
+            if not all(b is None or (is_whole(b) and abs(b) < 1 << 62) for b in bounds):
+                raise NoValue("a slice takes whole numbers")
+        elif part is not None and part is not Ellipsis and not is_whole(part):
+            raise NoValue(f"a tensor is indexed with whole numbers and slices, not {kind(part)}")
+        elif is_whole(part) and abs(part) >= 1 << 62:
+            raise NoValue("the index is too large")
+    return _tried(tensor.__getitem__, tuple(parts))
+
+
+# ---------------------------------------------------------------- descriptors
+
+
+def descriptor(spelled_out: bool, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """`TensorDescriptor(...)` where `spelled_out`, else `TensorDescriptor.from_tensor(...)`."""
+    names = ("base", "shape", "strides", "block_shape", "padding")
+    parameters = names if spelled_out else ("tensor", "block_shape", "padding")
+    given = dict(zip(parameters, args, strict=False))
+    if len(args) > len(parameters) or any(k not in parameters or k in given for k in named):
+        raise NoValue(f"a descriptor takes {', '.join(parameters)}")
+    given |= named
+    missing = [p for p in parameters if p not in given and p != "padding"]
+    if missing:
+        raise NoValue(f"the descriptor needs its {missing[0]}")
+    base = given["base" if spelled_out else "tensor"]
+    if not isinstance(base, torch.Tensor):
+        raise NoValue(f"a descriptor describes a tensor, not {kind(base)}")
+    block = _shape(given["block_shape"])
+    shape = _shape(given["shape"]) if spelled_out else tuple(base.shape)
+    strides = _shape(given["strides"]) if spelled_out else tuple(base.stride())
+    if not len(block) == len(shape) == len(strides):
+        raise NoValue("the descriptor's shape, strides and block have different numbers of axes")
+    padding = given.get("padding", "zero")
+    if not isinstance(padding, str) or padding not in ("zero", "nan"):
+        raise NoValue("the padding is 'zero' or 'nan'")
+    try:
+        return TensorDescriptor(base, list(shape), list(strides), list(block), padding)
+    except (AssertionError, ValueError, TypeError) as error:
+        raise NoValue(str(error).partition("\n")[0][:120]) from None
+
+
+def is_descriptor(value: Any) -> bool:
+    """Whether a value is a host tensor descriptor."""
+    return isinstance(value, TensorDescriptor)

@@ -1,0 +1,276 @@
+"""Statements of a launcher, walked over their tree."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import torch
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.launcher import gpu, tensors
+from course.engine.launcher.admission import admit_expression
+from course.engine.launcher.calls import Calls, MakeLaunch, meta
+from course.engine.launcher.frames import Break, Closure, Continue, Return
+from course.engine.launcher.names import EXCEPTIONS, Ref, Scope, rejected, text
+from course.plain.arithmetic import bounded, dict_of
+
+#: Steps, an expression or a statement each, after which a launcher counts as endless.
+STEP_LIMIT = 300_000
+#: All expressions at a cell's top level together; configurations by comprehension take some 2,000.
+CONSTANTS_STEP_LIMIT = 50_000
+
+
+def call(
+    function: ast.FunctionDef,
+    scope: Callable[[str], Any] | Mapping[str, Any],
+    arguments: Sequence[torch.Tensor | int | float | bool],
+    launch: MakeLaunch,
+    step_limit: int = STEP_LIMIT,
+    taking: Callable[[Any], Any] = lambda result: result,
+) -> Any:
+    """Walks a launcher and gives what it returns.
+
+    Args:
+        function: its tree; line numbers are those of the cell.
+        scope: the cell's module-level names (KeyError for another): numbers, modules, dtypes,
+            kernels, the trees of helper functions; live values or `Ref` and `Kernel`.
+        arguments: by position. Tensors are the very ones that the kernels get.
+        launch: called with (kernel, arguments, grid, arguments by name) for each launch.
+        step_limit: expressions and statements before it counts as endless.
+        taking: makes something of what the launcher returns; what is wrong with that is told
+            of the `return`, else of the `def`.
+
+    Raises:
+        KernelFault: what the launcher did wrong, or what `launch` raised.
+    """
+    walker = _Launcher(Scope(scope), launch, step_limit)
+    try:
+        result = walker.run(function, list(arguments))
+    except RecursionError:
+        raise rejected(function, "launcher_recursion", name=function.name) from None
+    try:
+        return taking(result)
+    except KernelFault as fault:
+        fault.line = fault.line or walker.left_at
+        raise
+
+
+def value_of(
+    function: ast.Lambda | ast.FunctionDef,
+    scope: Callable[[str], Any] | Mapping[str, Any],
+    given: Mapping[str, Any],
+) -> Any:
+    """What a heuristic makes of a launch's arguments: ``lambda args: args["N"] > 0``.
+
+    Args:
+        given: the arguments by name.
+
+    Raises:
+        KernelFault: where it has no value, or asks for what is not given.
+    """
+    return applied(function, scope, [meta(given, "tile_heuristics_name")], {})
+
+
+def applied(
+    function: ast.Lambda | ast.FunctionDef,
+    scope: Callable[[str], Any] | Mapping[str, Any],
+    arguments: list[Any],
+    named: dict[str, Any],
+) -> Any:
+    """What a function of the cell gives that launches nothing.
+
+    Raises:
+        KernelFault: where it has no value, or launches.
+    """
+
+    def refused(*launch: Any) -> NoReturn:
+        raise rejected(function, "launcher_syntax", construct="a launch in such a function")
+
+    walker = _Launcher(Scope(scope), refused, STEP_LIMIT)
+    try:
+        return walker.apply(function, function, arguments, named, None)
+    except RecursionError:
+        raise rejected(
+            function, "launcher_recursion", name=getattr(function, "name", "lambda")
+        ) from None
+
+
+class Constants:
+    """Values of expressions at a cell's top level, all of them within one limit of steps."""
+
+    def __init__(self, names: Mapping[str, Any]) -> None:
+        self._names = names
+        self._walker = _Launcher(Scope(names), self._refused, CONSTANTS_STEP_LIMIT)
+
+    def _refused(self, kernel: Any, *launch: Any) -> NoReturn:
+        raise KernelFault(Outcome.REJECTED, "launcher_no_launch", None)
+
+    def value(self, node: ast.expr) -> Any:
+        """What an expression gives.
+
+        Raises:
+            KernelFault: where it is not admitted, or has no value.
+        """
+        try:
+            admit_expression(node, self._names)
+            return self._walker.value(node)
+        except RecursionError:
+            raise rejected(node, "launcher_recursion", name=text(node)) from None
+        except KernelFault as fault:
+            if fault.message_id == "launcher_timed_out":
+                raise rejected(node, "constants_too_long", steps=CONSTANTS_STEP_LIMIT) from None
+            raise
+
+
+class _Launcher(Calls):
+    """Walks one call of a launcher."""
+
+    def __init__(self, scope: Scope, launch: MakeLaunch, step_limit: int) -> None:
+        super().__init__({}, step_limit)
+        self.scope = scope
+        self.launch = launch
+        self.depth = 0
+        self.left_at = 0
+        self.loops = []
+        self.allocator = tensors.Allocator()
+
+    def run(self, node: ast.FunctionDef, arguments: list[Any]) -> Any:
+        """Calls the launcher itself."""
+        return self.apply(node, node, arguments, {}, None)
+
+    def block(self, statements: list[ast.stmt]) -> None:
+        for statement in statements:
+            self.step(statement)
+            method = _STATEMENTS.get(type(statement))
+            if method is None:
+                raise rejected(statement, "launcher_syntax", construct=f"`{text(statement)}`")
+            method(self, statement)
+
+    def _expression(self, node: ast.Expr) -> None:
+        self.value(node.value)
+
+    def _assign(self, node: ast.Assign) -> None:
+        value = self.value(node.value)
+        for target in node.targets:
+            self.store(target, value)
+
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.store(node.target, self.value(node.value))
+
+    def _augmented(self, node: ast.AugAssign) -> None:
+        if not isinstance(node.target, ast.Name | ast.Subscript):
+            raise rejected(node, "launcher_syntax", construct=f"`{text(node)}`")
+        before = self.value(node.target)
+        self.store(node.target, self.operated(node, node.op, before, self.value(node.value)))
+
+    def store(self, target: ast.expr, value: Any) -> None:
+        """Binds names; beside them, items of dicts and lists are assigned to."""
+        if isinstance(target, ast.Subscript):
+            owner = self.value(target.value)
+            if not isinstance(owner, dict):
+                raise rejected(
+                    target, "launcher_computes", construct=f"{text(target)} = ...",
+                    instead="a store in the kernel",
+                )  # fmt: skip
+            if isinstance(value, list | dict):
+                raise self.broken(target, "a dict gains numbers, texts and tuples here")
+            owner |= self.tried(target, dict_of, [self.value(target.slice)], [value])
+            self.tried(target, bounded, owner)
+            return
+        super().store(target, value)
+
+    def _if(self, node: ast.If) -> None:
+        self.block(node.body if self.truth(node.test) else node.orelse)
+
+    def _for(self, node: ast.For) -> None:
+        items = self.iterated(node.iter, self.value(node.iter))
+        with self.loop(node) as loop:
+            for item in items:
+                loop.turn += 1
+                self.step(node)
+                self.store(node.target, item)
+                if not self._turn(node.body):
+                    return
+        self.block(node.orelse)
+
+    def _while(self, node: ast.While) -> None:
+        with self.loop(node) as loop:
+            while self.truth(node.test):
+                loop.turn += 1
+                self.step(node)
+                if not self._turn(node.body):
+                    return
+        self.block(node.orelse)
+
+    def _with(self, node: ast.With) -> None:
+        for item in node.items:
+            call = item.context_expr
+            context = self.value(call.func) if isinstance(call, ast.Call) else None
+            listed = isinstance(context, Ref) and context.path in gpu.CONTEXTS
+            if not listed or item.optional_vars is not None or not isinstance(call, ast.Call):
+                raise rejected(node, "launcher_syntax", construct=f"`with {text(call)}`")
+            for argument in call.args:
+                self.value(argument)
+        self.block(node.body)
+
+    def _turn(self, body: list[ast.stmt]) -> bool:
+        """One turn of a loop; False after a `break`."""
+        try:
+            self.block(body)
+        except Continue:
+            return True
+        except Break:
+            return False
+        return True
+
+    def _leave(self, node: ast.Break | ast.Continue) -> NoReturn:
+        raise Break if isinstance(node, ast.Break) else Continue
+
+    def _return(self, node: ast.Return) -> NoReturn:
+        raise Return(None if node.value is None else self.value(node.value), node.lineno)
+
+    def _assert(self, node: ast.Assert) -> None:
+        if not self.truth(node.test):
+            message = None if node.msg is None else self.message(node.msg)
+            raise KernelFault(
+                Outcome.WRONG_ANSWER, "launcher_assert", node.lineno, construct=text(node.test),
+                message=message or None,
+            )  # fmt: skip
+
+    def _raise(self, node: ast.Raise) -> NoReturn:
+        called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        if not isinstance(called, ast.Name) or called.id not in EXCEPTIONS:
+            raise rejected(node, "launcher_syntax", construct=f"`{text(node)}`")
+        parts = node.exc.args if isinstance(node.exc, ast.Call) else []
+        message = self.message(parts[0]) if parts else None
+        raise KernelFault(
+            Outcome.WRONG_ANSWER, "launcher_raises", node.lineno, name=called.id, message=message
+        )
+
+    def _define(self, node: ast.FunctionDef) -> None:
+        self.frame.variables[node.name] = Closure(node, self.frame)
+
+    def _pass(self, node: ast.stmt) -> None:
+        pass
+
+
+_STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
+    ast.Expr: _Launcher._expression,
+    ast.Assign: _Launcher._assign,
+    ast.AnnAssign: _Launcher._annotated,
+    ast.AugAssign: _Launcher._augmented,
+    ast.If: _Launcher._if,
+    ast.For: _Launcher._for,
+    ast.While: _Launcher._while,
+    ast.Break: _Launcher._leave,
+    ast.Continue: _Launcher._leave,
+    ast.Return: _Launcher._return,
+    ast.Assert: _Launcher._assert,
+    ast.Raise: _Launcher._raise,
+    ast.FunctionDef: _Launcher._define,
+    ast.Pass: _Launcher._pass,
+    ast.With: _Launcher._with,
+}

@@ -1,0 +1,79 @@
+"""The engines behind one call: makes the launches of a check in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from course.engine.job import Ran, Run, Runner
+
+if TYPE_CHECKING:
+    from course.engine.cell.numba import Function
+
+
+class Engine:
+    """Runs launches on the engine, in this process; compiles a cell once for all its cases.
+
+    One instance serves one check. `printing` lets the kernel's `print` through; `compiles` sends
+    Triton's kernels through Triton's compiler, too (see `course.engine.tile.engine`). With
+    `compiled` they run as the compiler made them for the GPU that a check stands for
+    (`course.engine.triton`); else their Python is walked.
+    """
+
+    def __init__(
+        self, printing: bool = False, compiles: bool = True, compiled: bool = False
+    ) -> None:
+        self.printing = printing
+        self.compiles = compiles
+        self.compiled = compiled
+        self._source: str | None = None
+        self._kernels: Mapping[str, Function] = {}
+        self._triton: Runner | None = None
+
+    def __call__(self, run: Run) -> Ran:
+        """Makes one launch.
+
+        Raises:
+            KernelFault: whatever is wrong with the cell or happens in the launch.
+        """
+        if run.dialect == "triton":
+            return self._on_tiles(run)
+        from course.engine.cell.numba import read_cell
+        from course.engine.simt.launch import launch
+
+        if run.source != self._source:
+            self._kernels = read_cell(run.source).kernels
+            self._source = run.source
+        arguments = dict(run.arguments)
+        traffic = launch(
+            self._kernels[run.kernel],
+            list(arguments.values()),
+            run.grid,
+            run.block,
+            run.shared_bytes,
+            run.step_limit,
+            printing=self.printing,
+        )
+        arrays = {n: v for n, v in arguments.items() if isinstance(v, np.ndarray)}
+        return Ran(arrays, traffic)
+
+    def _on_tiles(self, run: Run) -> Ran:
+        if self._triton is None:
+            from course.engine.tile.engine import TileEngine
+            from course.engine.tile.launch import launch as walked
+            from course.engine.triton.launch import checked
+
+            launching = checked if self.compiled else walked
+            self._triton = TileEngine(self.printing, self.compiles, launching=launching)
+        return self._triton(run)
+
+
+def run_case(run: Run) -> Ran:
+    """Runs a single launch on the engine, in this process, silently.
+
+    Raises:
+        KernelFault: whatever is wrong with the cell or happens in the launch.
+    """
+    return Engine()(run)

@@ -1,0 +1,379 @@
+"""One launch: the limits that a GPU sets, the arguments, and the blocks in batches."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from course.engine.cell.numba import Function, rejected
+from course.engine.faults import KernelFault, Outcome
+from course.engine.simt import numbas_word
+from course.engine.simt.lowering.expr import number
+from course.engine.simt.lowering.lower import Lowering, Program
+from course.engine.simt.lowering.signatures import chosen
+from course.engine.simt.lowering.types import (
+    NotHeld,
+    TupleType,
+    Type,
+    TypingError,
+    is_scalar,
+    numba_type,
+)
+from course.engine.simt.running import arith
+from course.engine.simt.running.lanes import Geometry, Lanes
+from course.engine.simt.running.memory import Allocation, GlobalView
+from course.engine.simt.running.meter import Meter
+from course.engine.traffic import Traffic
+from course.plain.sectors import WARP_LANES
+
+#: Lanes that run in lockstep at once: large enough that NumPy works on long rows, small
+#: enough that a value stays in the processor's cache and a batch within tens of megabytes.
+BATCH_LANES = 1 << 17
+#: Statements that one batch may execute before its kernel counts as endless.
+STEP_LIMIT = 200_000
+#: CUDA C++ Programming Guide, "Technical specifications per compute capability" (7.5 to 9.0)
+MAX_BLOCK_THREADS = 1024
+MAX_BLOCK_Z = 64  # x and y may be as long as the block has threads
+MAX_GRID = (2**31 - 1, 65535, 65535)
+MAX_SHARED_BYTES = 48 * 1024
+PRINTED_LINES = 200
+MAX_LAUNCH_THREADS = 1 << 31  # beyond this the engine would run for hours
+
+
+class Launch:
+    """What one launch has and counts; the lanes of every batch refer to it."""
+
+    def __init__(self, program: Program, step_limit: int, dynamic_shared_bytes: int) -> None:
+        self.program = program
+        self.step_limit = step_limit
+        self.dynamic_shared_bytes = dynamic_shared_bytes
+        self.meter = Meter()
+        self.printed: list[str] = []
+
+    @property
+    def prints_more(self) -> bool:
+        """Whether there is room for another printed line."""
+        return len(self.printed) <= PRINTED_LINES
+
+    def print_line(self, line: str) -> bool:
+        """Keeps a line that a thread printed; returns whether there is room for more."""
+        if len(self.printed) == PRINTED_LINES:
+            self.printed.append(f"... (only the first {PRINTED_LINES} lines are shown)")
+        if not self.prints_more:
+            return False
+        self.printed.append(line)
+        return True
+
+
+def launch(
+    function: Function,
+    args: Sequence[Any],
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    shared_bytes: int = 0,
+    step_limit: int = STEP_LIMIT,
+    *,
+    printing: bool = True,
+    watch: Any = None,
+) -> Traffic:
+    """Runs a kernel on every thread of a grid; arrays are changed in place.
+
+    Args:
+        args: NumPy arrays, CPU torch tensors, numbers, or tuples of these.
+        grid: blocks along x, y, z.
+        block: threads along x, y, z.
+        shared_bytes: dynamic shared memory, in bytes.
+        step_limit: statements that one batch of blocks may execute.
+        printing: whether what the kernel prints is printed here when it ends.
+        watch: called as ``watch(lanes, line)`` before each statement (see `course.trace`).
+
+    Raises:
+        KernelFault: what the kernel did wrong; its `traffic` holds the counts so far.
+    """
+    geometry = _geometry(grid, block)
+    views, parameters, argument_types = _arguments(function, args)
+    program = _program(function, argument_types)
+    _check_shared(program, shared_bytes, function)
+    for name in program.stored:
+        if not views[name].writeable:
+            raise KernelFault(
+                Outcome.DOES_NOT_COMPILE,
+                "launch_argument",
+                None,
+                name=name,
+                detail="it is read-only, and the kernel writes it",
+            )
+        views[name].allocation.written = True
+    for view in views.values():
+        view.tracked = view.allocation.written
+    state = Launch(program, step_limit, shared_bytes)
+    state.meter.shared_bytes = program.shared_bytes + shared_bytes
+    threads = -(-geometry.threads // WARP_LANES) * WARP_LANES
+    batch = max(1, BATCH_LANES // threads)
+    try:
+        with np.errstate(all="ignore"):
+            for first in range(0, geometry.blocks, batch):
+                lanes = Lanes(geometry, first, min(batch, geometry.blocks - first), state)
+                lanes.vars = dict(parameters)
+                lanes.watch = watch
+                lanes.run(program.statements)
+                state.meter.batch_has_run(lanes.longest_warp(), lanes.lane_work)
+    except KernelFault as fault:
+        fault.traffic = state.meter.traffic()
+        raise
+    except RecursionError:
+        raise _nested(function) from None
+    finally:
+        if printing and state.printed:
+            print("\n".join(state.printed))
+    return state.meter.traffic()
+
+
+def _extent(value: int | Sequence[int], what: str) -> tuple[int, int, int]:
+    items = (value,) if isinstance(value, int | np.integer) else value
+    shape = tuple(items) if isinstance(items, tuple | list) else ()
+    whole = all(isinstance(i, int | np.integer) and not isinstance(i, bool) for i in shape)
+    if not 1 <= len(shape) <= 3 or not whole:
+        raise KernelFault(Outcome.REJECTED, f"{what}_shape", None, **{what: value})
+    x, y, z = (*map(int, shape), 1, 1)[:3]
+    return x, y, z
+
+
+def _geometry(grid: int | Sequence[int], block: int | Sequence[int]) -> Geometry:
+    geometry = Geometry(_extent(grid, "grid"), _extent(block, "block"))
+    if min(geometry.grid) < 1:
+        raise KernelFault(Outcome.REJECTED, "zero_grid", grid=_shown(geometry.grid))
+    if min(geometry.block) < 1:
+        raise KernelFault(Outcome.REJECTED, "block_shape", block=_shown(geometry.block))
+    if geometry.threads > MAX_BLOCK_THREADS:
+        raise KernelFault(
+            Outcome.TOO_MANY_RESOURCES,
+            "too_many_threads",
+            threads=geometry.threads,
+            limit=MAX_BLOCK_THREADS,
+            block=_shown(geometry.block),
+        )
+    if geometry.block[2] > MAX_BLOCK_Z:
+        raise KernelFault(
+            Outcome.TOO_MANY_RESOURCES,
+            "block_shape",
+            block=_shown(geometry.block),
+            limit=MAX_BLOCK_Z,
+        )
+    if any(n > most for n, most in zip(geometry.grid, MAX_GRID, strict=True)):
+        raise KernelFault(Outcome.REJECTED, "grid_shape", grid=_shown(geometry.grid))
+    if geometry.blocks * geometry.threads > MAX_LAUNCH_THREADS:
+        raise KernelFault(
+            Outcome.TIMED_OUT, "too_large_to_run", threads=geometry.blocks * geometry.threads,
+            limit=MAX_LAUNCH_THREADS,
+        )  # fmt: skip
+    return geometry
+
+
+def _shown(extent: tuple[int, int, int]) -> str:
+    x, y, z = extent
+    return f"({x}, {y}, {z})" if z != 1 else f"({x}, {y})" if y != 1 else str(x)
+
+
+def _check_shared(program: Program, dynamic_bytes: int, function: Function) -> None:
+    total = program.shared_bytes + dynamic_bytes
+    if total > MAX_SHARED_BYTES:
+        raise KernelFault(
+            Outcome.TOO_MANY_RESOURCES,
+            "too_much_shared",
+            function.node.lineno,
+            bytes=total,
+            limit=MAX_SHARED_BYTES,
+        )
+
+
+def _program(function: Function, argument_types: tuple[Type, ...]) -> Program:
+    program = function.programs.get(argument_types)
+    if program is None:
+        try:
+            program = Lowering(function).kernel(argument_types)
+        except RecursionError:
+            raise _nested(function) from None
+        except KernelFault as fault:
+            raise _confirmed(fault, function, argument_types) from None
+        function.programs[argument_types] = program
+    return program
+
+
+def _confirmed(
+    fault: KernelFault, function: Function, argument_types: tuple[Type, ...]
+) -> KernelFault:
+    """A kernel does not compile where Numba says so; where it does, it is not run here."""
+    if fault.outcome != Outcome.DOES_NOT_COMPILE:
+        return fault
+    taken = numbas_word.takes(function, argument_types)
+    if taken is False:
+        return fault
+    not_run = KernelFault(
+        Outcome.NOT_MEASURED,
+        "numba_compiles" if taken else "numba_not_asked",
+        fault.line,
+        detail=str(fault.fields.get("detail", "")),
+    )
+    not_run.filename, not_run.function = fault.filename, fault.function
+    return not_run
+
+
+def _nested(function: Function) -> KernelFault:
+    """A long chain of operands or calls, each inside the other."""
+    detail = "calls or operands are nested too deeply"
+    return rejected(function.node, "source_not_text", detail=detail)
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def _arguments(
+    function: Function, args: Sequence[Any]
+) -> tuple[dict[str, GlobalView], dict[str, Any], tuple[Type, ...]]:
+    """(array views, every parameter's value, every parameter's type)."""
+    names = function.parameters
+    if len(args) != len(names):
+        raise KernelFault(
+            Outcome.DOES_NOT_COMPILE,
+            "argument_count",
+            function.node.lineno,
+            expected=len(args),
+            got=len(names),
+            names=", ".join(names),
+        )
+    views: dict[str, GlobalView] = {}
+    parameters: dict[str, Any] = {}
+    argument_types: list[Type] = []
+    allocations: dict[tuple[int, int], Allocation] = {}
+    for name, argument in zip(names, args, strict=True):
+        try:
+            parameters[name], type_ = _argument(name, argument, allocations, views)
+            argument_types.append(type_)
+        except NotHeld as error:
+            raise KernelFault(
+                Outcome.NOT_MEASURED, "launch_element", None, name=name, detail=str(error)
+            ) from None
+        except TypingError as error:
+            raise KernelFault(
+                Outcome.DOES_NOT_COMPILE, "launch_argument", None, name=name, detail=str(error)
+            ) from None
+    _declare(function, parameters, argument_types)
+    return views, parameters, tuple(argument_types)
+
+
+def _declare(function: Function, parameters: dict[str, Any], argument_types: list[Type]) -> None:
+    """Brings the numbers among the arguments to the types that the decorator declares."""
+    try:
+        signature = chosen(function.signatures, argument_types, calling=False)
+    except TypingError as error:
+        raise KernelFault(
+            Outcome.DOES_NOT_COMPILE,
+            "launch_signature",
+            function.node.lineno,
+            name=function.name,
+            detail=str(error),
+        ) from None
+    if signature is None:
+        return
+    for at, (name, wanted) in enumerate(zip(function.parameters, signature.arguments, strict=True)):
+        if is_scalar(wanted):
+            source: Any = argument_types[at]
+            parameters[name] = arith.cast(parameters[name], source, wanted)  # type: ignore[arg-type]
+            argument_types[at] = wanted
+
+
+def as_array(argument: Any) -> np.ndarray | None:
+    """The NumPy array behind an argument, or None for a number.
+
+    Raises:
+        TypingError: for an array that is not in this machine's memory.
+    """
+    if isinstance(argument, np.ndarray):
+        return argument
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(argument, torch.Tensor):
+        if argument.device.type != "cpu":
+            raise TypingError(f"the tensor lies on {argument.device}: here it must be on the CPU")
+        if argument.dtype == torch.bfloat16:
+            raise TypingError("Numba has no bfloat16: use float16 or float32")
+        if argument.layout != torch.strided:
+            raise TypingError("the tensor is sparse: pass tensor.to_dense()")
+        if argument.is_neg() or argument.is_conj():
+            raise TypingError("the tensor is a lazy view: pass tensor.resolve_neg().resolve_conj()")
+        return argument.detach().numpy()
+    if hasattr(argument, "__cuda_array_interface__"):
+        raise TypingError("the array lies on a GPU: copy it to the host first")
+    return None
+
+
+def _argument(
+    name: str,
+    argument: Any,
+    allocations: dict[tuple[int, int], Allocation],
+    views: dict[str, GlobalView],
+) -> tuple[Any, Type]:
+    """(value, type) of an argument; `views` gets its arrays, as ``name[0]`` of a tuple."""
+    array = as_array(argument)
+    if array is not None:
+        view = views[name] = _view(name, array, allocations)
+        return view, view.type
+    if isinstance(argument, tuple):
+        parts = [
+            _argument(f"{name}[{at}]", item, allocations, views) for at, item in enumerate(argument)
+        ]
+        return tuple(value for value, _ in parts), TupleType(tuple(type_ for _, type_ in parts))
+    return _scalar(argument)
+
+
+def _scalar(argument: Any) -> tuple[Any, Type]:
+    if isinstance(argument, np.generic):
+        type_ = numba_type(argument.dtype)
+        return arith.constant(argument.item(), type_), type_
+    if isinstance(argument, bool | int | float):
+        expression = number(argument)
+        assert expression.type is not None
+        return expression.run(None), expression.type  # type: ignore[arg-type]  # a constant
+    if isinstance(argument, complex | np.complexfloating):
+        raise NotHeld("a complex number is compiled by Numba, and not run here")
+    words = {list: "a list: make it a NumPy array", type(None): "None"}
+    got = words.get(type(argument), f"an object of type {type(argument).__name__}")
+    raise TypingError(f"a kernel takes arrays and numbers, and this is {got}")
+
+
+def _view(
+    name: str, array: np.ndarray, allocations: dict[tuple[int, int], Allocation]
+) -> GlobalView:
+    if array.ndim == 0:
+        raise TypingError("it has no axes: pass x.item(), a number, or give it the shape (1,)")
+    array, fields = _without_fields(array)
+    numba_type(array.dtype)
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    if owner.dtype != array.dtype and owner.dtype.kind not in "biufV":
+        owner = array
+    low, high = np.lib.array_utils.byte_bounds(owner) if owner.size else (id(owner), 0)
+    allocation = allocations.get((low, high))
+    if allocation is None:
+        allocation = allocations[low, high] = Allocation(len(allocations), owner)
+    return GlobalView(name, array, allocation, fields)
+
+
+def _without_fields(array: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
+    """(elements, names of fields): records whose fields have one type get them as a last axis."""
+    names = array.dtype.names
+    if not names:
+        return array, ()
+    parts = [array.dtype.fields[name] for name in names]  # type: ignore[index]  # it has names
+    kind = parts[0][0]
+    packed = all(part[:2] == (kind, at * kind.itemsize) for at, part in enumerate(parts))
+    if not packed or kind.kind not in "biuf" or array.dtype.itemsize != len(names) * kind.itemsize:
+        return array, ()
+    fields = np.lib.stride_tricks.as_strided(
+        array[names[0]], (*array.shape, len(names)), (*array.strides, kind.itemsize)
+    )
+    return fields, tuple(names)

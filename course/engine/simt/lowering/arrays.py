@@ -1,0 +1,162 @@
+"""Arrays that a kernel declares: shared by a block, private to a thread, constant."""
+
+from __future__ import annotations
+
+import ast
+import math
+from typing import TYPE_CHECKING
+
+from numba.core import types
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.simt.lowering.arguments import arguments
+from course.engine.simt.lowering.expr import (
+    Expr,
+    describe,
+)
+from course.engine.simt.lowering.types import (
+    ArrayType,
+    Scalar,
+    numpy_dtype,
+)
+from course.engine.simt.running.lanes import Lanes
+from course.engine.simt.running.local import LocalArray
+from course.engine.simt.running.shared import SharedArray
+
+if TYPE_CHECKING:
+    from course.engine.simt.lowering.lower import Lowering
+
+STATIC_SHARED_LIMIT_BYTES = 48 * 1024
+LOCAL_LIMIT_ELEMENTS = 4096
+
+
+def _constant_shape(low: Lowering, node: ast.Call, shape: Expr, what: str) -> tuple[int, ...]:
+    value = shape.const
+    items = value if isinstance(value, tuple) else (value,)
+    if not items or not all(isinstance(i, int) and not isinstance(i, bool) for i in items):
+        raise KernelFault(
+            Outcome.DOES_NOT_COMPILE,
+            f"{what}_shape_not_constant",
+            node.lineno,
+            array=low.target or "the array",
+            shape=ast.unparse(node.args[0]) if node.args else "shape",
+        )
+    parts = shape.items if isinstance(value, tuple) else (shape,)
+    for number, part in enumerate(parts or ()):
+        written = node.args[0] if node.args else node.keywords[0].value
+        if isinstance(written, ast.Tuple):
+            written = written.elts[number]
+        if not part.literal and not _of_numbers_alone(written):
+            raise KernelFault(
+                Outcome.DOES_NOT_COMPILE,
+                "shape_computed",
+                node.lineno,
+                array=low.target or "the array",
+                shape=ast.unparse(written),
+                value=part.const,
+            )
+    if any(item < 0 for item in items):
+        raise low.untyped(node, f"the shape {items} has a negative extent")
+    return tuple(items)
+
+
+def _of_numbers_alone(node: ast.expr) -> bool:
+    """Arithmetic on written numbers (``32 * 33``): Python itself makes one number of it."""
+    allowed = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.operator, ast.unaryop)
+    return all(isinstance(part, allowed) for part in ast.walk(node))
+
+
+def _element_type(low: Lowering, node: ast.Call, dtype: Expr) -> Scalar:
+    if isinstance(dtype.const, types.Number | types.Boolean):
+        return dtype.const
+    raise low.untyped(node, f"{describe(dtype)} is not a type: use float32, int32, ...")
+
+
+def shared_array(low: Lowering, node: ast.Call) -> Expr:
+    """``cuda.shared.array(shape, dtype)``; shape 0 is the dynamic shared memory."""
+    shape, dtype = arguments(low, node, ("shape", "dtype"), 2)
+    extents = _constant_shape(low, node, shape, "shared")
+    element = _element_type(low, node, dtype)
+    name = low.target or "shared"
+    if extents == (0,):
+        low.uses_dynamic_shared = True
+        return _dynamic_shared(low, name, element)
+    place = (low.function.name, node.lineno, node.col_offset)
+    size = math.prod(extents) * numpy_dtype(element).itemsize
+    base = low.reserve_shared(place, size, numpy_dtype(element).itemsize)
+    if low.shared_bytes > STATIC_SHARED_LIMIT_BYTES:
+        raise KernelFault(
+            Outcome.TOO_MANY_RESOURCES,
+            "too_much_shared",
+            node.lineno,
+            bytes=low.shared_bytes,
+            limit=STATIC_SHARED_LIMIT_BYTES,
+        )
+
+    def run(lanes: Lanes) -> SharedArray:
+        array = lanes.shared.get(place)
+        if array is None:
+            array = lanes.shared[place] = SharedArray(name, extents, element, lanes, base)
+        return array
+
+    return Expr(ArrayType(element, len(extents), "shared"), run, ("shared", place))
+
+
+def _dynamic_shared(low: Lowering, name: str, element: Scalar) -> Expr:
+    itemsize = numpy_dtype(element).itemsize
+
+    def run(lanes: Lanes) -> SharedArray:
+        array = lanes.shared.get("dynamic")
+        if array is None:
+            extent = lanes.launch.dynamic_shared_bytes // itemsize
+            base = lanes.launch.program.shared_bytes
+            array = SharedArray(name, (extent,), element, lanes, base)
+            lanes.shared["dynamic"] = array
+        if array.type.dtype != element:
+            raise KernelFault(
+                Outcome.REJECTED,
+                "rejected_dynamic_shared",
+                None,
+                array=name,
+                dtype=str(element),
+                other=str(array.type.dtype),
+            )
+        return array
+
+    return Expr(ArrayType(element, 1, "shared"), run, ("shared", "dynamic"))
+
+
+def local_array(low: Lowering, node: ast.Call) -> Expr:
+    """``cuda.local.array(shape, dtype)``."""
+    shape, dtype = arguments(low, node, ("shape", "dtype"), 2)
+    extents = _constant_shape(low, node, shape, "local")
+    element = _element_type(low, node, dtype)
+    name = low.target or "local"
+    if math.prod(extents) > LOCAL_LIMIT_ELEMENTS:
+        raise KernelFault(
+            Outcome.TOO_MANY_RESOURCES,
+            "too_much_local",
+            node.lineno,
+            array=name,
+            elements=math.prod(extents),
+            limit=LOCAL_LIMIT_ELEMENTS,
+        )
+    place = (low.instance, node.lineno, node.col_offset)
+
+    def run(lanes: Lanes) -> LocalArray:
+        array = lanes.local.get(place)
+        if array is None:
+            array = lanes.local[place] = LocalArray(name, extents, element)
+        return array
+
+    return Expr(ArrayType(element, len(extents), "local"), run, ("local", place))
+
+
+def constant_array(low: Lowering, node: ast.Call) -> Expr:
+    """``cuda.const.array_like(ARRAY)``."""
+    (array,) = arguments(low, node, ("array_like",), 1)
+    if not isinstance(array.type, ArrayType) or array.type.memory != "constant":
+        raise low.untyped(
+            node, f"cuda.const.array_like takes a NumPy array of constants, not {describe(array)}"
+        )
+    return array

@@ -1,0 +1,173 @@
+"""`if`, and the joining of variables where several paths meet."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.simt.lowering.expr import (
+    Expr,
+    nothing,
+    variable,
+)
+from course.engine.simt.lowering.types import (
+    ArrayType,
+    Type,
+    TypingError,
+    unify,
+)
+from course.engine.simt.nvvm.merging import Arm, Held
+from course.engine.simt.nvvm.unrolling import (
+    leaves_late,
+    stored_names,
+)
+from course.engine.simt.running import control
+from course.engine.simt.running.control import Casts
+from course.engine.simt.running.lanes import Statement
+
+if TYPE_CHECKING:
+    from course.engine.simt.lowering.lower import Lowering
+
+
+@dataclass
+class Branch:
+    """One side of an `if`, lowered."""
+
+    statements: list[Statement]
+    env: dict[str, Expr]
+    reachable: bool
+    held: dict[Any, Held]
+    arm: Arm
+    casts: Casts = field(default_factory=Casts)
+
+
+def if_else(low: Lowering, node: ast.If) -> Statement:
+    """``if``: each side on its own copy of what is known, then joined."""
+    condition = low.condition(node.test)
+    entry = dict(low.env)
+    held, where = low.registers.snapshot(), low.held_where
+    low.depth += 1
+    then = _branch(low, node.body, entry, where.get(True, held))
+    other = _branch(low, node.orelse, entry, where.get(False, held))
+    low.depth -= 1
+    low.registers.pending.clear()
+    low.reachable = then.reachable or other.reachable
+    head: list[Any] = []
+    if then.reachable and other.reachable:
+        low.frame.env = join(low, node, [(then.env, then.casts), (other.env, other.casts)])
+        low.registers.meet(held, (then.arm, other.arm), (then.held, other.held), head)
+    else:
+        low.registers.meet({}, (then.arm, other.arm), ({}, {}), head)
+        kept = then if then.reachable else other
+        low.frame.env, low.held = kept.env, kept.held
+    loop = low.loop_nodes[-1] if low.loop_nodes else None
+    if leaves_late(node, loop, low.function) and not low.frame.device:
+        low.instances += 1
+        then.statements[:] = [control.leave_late(low.instances, list(then.statements))]
+    stored = stored_names(node.body) | stored_names(node.orelse)
+    names = sorted(n for n in stored if n not in low.env or low.env[n].conflict is None)
+    return control.if_statement(
+        node.lineno,
+        condition.run,
+        then.statements,
+        other.statements,
+        names,
+        then.casts,
+        other.casts,
+        head,
+    )
+
+
+def _branch(
+    low: Lowering, body: list[ast.stmt], entry: dict[str, Expr], held: dict[Any, Held]
+) -> Branch:
+    low.spend((len(entry) + len(held)) // 8)
+    low.frame.env, low.held, low.reachable = dict(entry), dict(held), True
+    low.registers.pending.clear()
+    arm = Arm(low.registers.version + 1, low.depth)
+    products = dict(low.products)
+    low.enter()
+    if any(isinstance(n, ast.For | ast.While) for s in body for n in ast.walk(s)):
+        arm.closed.append(True)
+    low.registers.arms.append(arm)
+    statements = low.block(body)
+    low.enter()
+    low.products = products
+    low.registers.arms.pop()
+    return Branch(statements, low.frame.env, low.reachable, low.registers.snapshot(), arm)
+
+
+def join(
+    low: Lowering, node: ast.AST, paths: list[tuple[dict[str, Expr], Casts]]
+) -> dict[str, Expr]:
+    """The variables where several paths meet: one type each, a new version if they differ."""
+    joined: dict[str, Expr] = {}
+    low.spend(sum(len(env) for env, _ in paths) // 8)
+    for name in sorted(set().union(*[env.keys() for env, _ in paths])):
+        bindings = [(env[name], casts) for env, casts in paths if name in env]
+        first = bindings[0][0]
+        if len(bindings) == len(paths) and all(b is first for b, _ in bindings):
+            joined[name] = first
+            continue
+        conflict = next((b.conflict for b, _ in bindings if b.conflict is not None), None)
+        try:
+            type_ = common(low, node, name, [binding for binding, _ in bindings])
+        except KernelFault as fault:
+            conflict = conflict or fault
+        if conflict is not None:  # each path has its own; whoever reads it behind them is told
+            joined[name] = Expr(None, nothing, conflict=conflict)
+            continue
+        if type_ is None:
+            joined[name] = first
+            continue
+        for binding, casts in bindings:
+            assert binding.type is not None
+            casts.add(name, binding.type, type_)
+        version = low.registers.new_version()
+        partly = len(bindings) < len(paths) or any(binding.partly for binding, _ in bindings)
+        joined[name] = Expr(
+            type_,
+            variable(name),
+            ("variable", version),
+            version,
+            masked=partly,
+            partly=partly,
+            origin=tuple(sorted({one for binding, _ in bindings for one in binding.origin})),
+        )
+    return joined
+
+
+def common(low: Lowering, node: ast.AST, name: str, bindings: list[Expr]) -> Type | None:
+    """The unified type of a variable, or None for one that has no lanes."""
+    if any(binding.type is None for binding in bindings):
+        if all(binding.const == bindings[0].const for binding in bindings):
+            return None
+        raise low.untyped(node, f"{name} is different things on different paths")
+    kinds = {(b.type.dtype, b.type.ndim) for b in bindings if isinstance(b.type, ArrayType)}
+    memories = {b.type.memory for b in bindings if isinstance(b.type, ArrayType)}
+    if len(kinds) == 1 and len(memories) > 1:
+        raise KernelFault(
+            Outcome.NOT_MEASURED,
+            "array_choice",
+            getattr(node, "lineno", None),
+            what=f"{name} is in {' or in '.join(sorted(memories))} memory",
+        )
+    type_ = bindings[0].type
+    assert type_ is not None
+    for binding in bindings[1:]:
+        assert binding.type is not None
+        try:
+            type_ = unify(type_, binding.type)
+        except TypingError as error:
+            raise KernelFault(
+                Outcome.DOES_NOT_COMPILE,
+                "type_unification",
+                getattr(node, "lineno", None),
+                name=name,
+                detail=str(error),
+                first=str(type_),
+                second=str(binding.type),
+            ) from None
+    return type_

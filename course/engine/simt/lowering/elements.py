@@ -1,0 +1,210 @@
+"""Elements of arrays: ``A[i, j]`` as a load, and as the target of a store."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.simt.lowering.expr import (
+    Expr,
+    converted,
+    describe,
+    joined,
+)
+from course.engine.simt.lowering.names import tuple_items, tuple_of
+from course.engine.simt.lowering.parts import parts_of, view_of
+from course.engine.simt.lowering.types import (
+    INT,
+    ArrayType,
+    TupleType,
+    is_integer,
+    is_scalar,
+)
+from course.engine.simt.running.bounds import check_bounds
+from course.engine.simt.running.lanes import Lanes, Statement, select
+
+if TYPE_CHECKING:
+    from course.engine.simt.lowering.lower import Lowering
+
+
+def subscript(low: Lowering, node: ast.Subscript) -> Expr:
+    """``base[index]``: an item of a tuple, an element or a narrower view of an array."""
+    base = low.value(node.value)
+    if isinstance(base.type, TupleType):
+        return _item(low, base, node)
+    if not isinstance(base.type, ArrayType):
+        raise low.untyped(node, f"`{ast.unparse(node.value)}` is {base.type}, not an array")
+    parts = parts_of(low, base.type, node.slice)
+    if len(parts) > base.type.ndim:
+        words = f"`{ast.unparse(node.value)}` {base.type.has_axes(len(parts))}"
+        raise low.untyped(node, words)
+    index = [part for part in parts if isinstance(part, Expr)]
+    if len(index) < base.type.ndim:
+        return view_of(base, parts)
+    return element(low, node, base, index)
+
+
+def _item(low: Lowering, base: Expr, node: ast.Subscript) -> Expr:
+    assert isinstance(base.type, TupleType)
+    if isinstance(node.slice, ast.Slice):
+        return _items(low, base, node, node.slice)
+    place = low.value(node.slice)
+    count = len(base.type.items)
+    alike = len(set(base.type.items)) == 1 and not isinstance(base.type.items[0], TupleType)
+    if alike and not isinstance(place.const, int) and is_integer(place.type):
+        return _any_item(base, converted(place, INT), node)
+    if not isinstance(place.const, int) or not -count <= place.const < count:
+        raise low.untyped(node, f"the index of a tuple of {count} must be a constant below {count}")
+    items = base.items or tuple_items(low, base)
+    return items[place.const]
+
+
+def _items(low: Lowering, base: Expr, node: ast.Subscript, cut: ast.Slice) -> Expr:
+    """``t[1:]``: the tuple of some of its items."""
+    bounds = [None if b is None else low.value(b).const for b in (cut.lower, cut.upper, cut.step)]
+    if not all(bound is None or isinstance(bound, int) for bound in bounds) or bounds[2] == 0:
+        raise low.untyped(node, f"the bounds of `{ast.unparse(node)}` must be constants")
+    items = base.items or tuple_items(low, base)
+    return tuple_of(low, list(items)[slice(*bounds)])
+
+
+def _any_item(base: Expr, place: Expr, node: ast.Subscript) -> Expr:
+    """``t[i]`` of a tuple whose items have one type, where `i` is known at run time alone."""
+    items, at = base.run, place.run
+    name, line, count = ast.unparse(node.value), node.lineno, len(base.type.items)
+
+    def run(lanes: Lanes) -> Any:
+        index = at(lanes)
+        check_bounds(lanes, name, (count,), (index,), lanes.mask, "load", line)
+        found, *others = items(lanes)
+        for number_, other in enumerate(others, 1):
+            found = select(index == number_, other, found)
+        return found
+
+    key, since = joined("any item", [base, place])
+    return Expr(base.type.items[0], run, key, since, masked=True, origin=base.origin)
+
+
+def element(low: Lowering, node: ast.Subscript, base: Expr, index: list[Expr]) -> Expr:
+    """``A[i, j]``: a load."""
+    array: ArrayType = base.type
+    runs, view = [part.run for part in index], base.run
+    key, since = joined("element", [base, *index])
+    place = (node.lineno, node.col_offset)
+    if array.memory != "global":
+
+        def read(lanes: Lanes) -> np.ndarray:
+            return view(lanes).load(lanes, tuple([part(lanes) for part in runs]), lanes.mask, place)
+
+        return Expr(array.dtype, read, masked=True)
+
+    def count(lanes: Lanes) -> None:
+        view(lanes).count_load(lanes, tuple([part(lanes) for part in runs]), place)
+
+    site, held = low.registers.load(key, since, count)
+
+    def run(lanes: Lanes) -> np.ndarray:
+        return view(lanes).load(
+            lanes,
+            tuple([part(lanes) for part in runs]),
+            lanes.mask,
+            place,
+            site.counts(lanes),
+        )
+
+    if held is None:
+        return Expr(array.dtype, run, masked=True)
+    return Expr(array.dtype, run, ("value", held.token), held.since, masked=True)
+
+
+def _fill(low: Lowering, target: ast.Subscript, part: Expr, value: Expr) -> Statement:
+    """``A[i, :] = value``: the value into every element, one after the other."""
+    low.instances += 1
+    hidden, filling = f"%fill.{low.instances}", f"%fill.{low.instances}.value"
+    turns = [f"{hidden}.{axis}" for axis in range(part.type.ndim)]
+    low.assigned.update([hidden, filling, *turns])
+    low.bind(hidden, part)
+    low.bind(filling, value)
+    array = ast.Name(hidden, ast.Load())
+    index = ast.Tuple([ast.Name(turn, ast.Load()) for turn in turns], ast.Load())
+    filled: ast.stmt = ast.Assign(
+        [ast.Subscript(array, index, ast.Store())], ast.Name(filling, ast.Load())
+    )
+    for axis, turn in reversed([*enumerate(turns)]):
+        shape = ast.Attribute(array, "shape", ast.Load())
+        extent = ast.Subscript(shape, ast.Constant(axis), ast.Load())
+        steps = ast.Call(ast.Name("range", ast.Load()), [extent], [])
+        filled = ast.For(ast.Name(turn, ast.Store()), steps, [filled], [])
+    loops = low.block([ast.fix_missing_locations(ast.copy_location(filled, target))])
+    of_part, of_value = part.run, value.run
+
+    def execute(lanes: Lanes) -> None:
+        lanes.assign(filling, of_value(lanes))
+        lanes.assign(hidden, of_part(lanes))
+        lanes.run(loops)
+
+    return execute
+
+
+def element_key(low: Lowering, base: Expr, index: list[Expr]) -> tuple[Any, int]:
+    """(key, since) of one element of a global array."""
+    parts = [base, *index]
+    if any(part.key is None for part in parts):
+        return None, 0
+    return ("element", *(part.key for part in parts)), max(part.since for part in parts)
+
+
+def store(low: Lowering, target: ast.Subscript, value: Expr) -> Statement:
+    """``A[i, j] = value``."""
+    base = low.value(target.value)
+    array = base.type
+    if not isinstance(array, ArrayType):
+        raise low.untyped(
+            target, f"`{ast.unparse(target.value)}` is {describe(base)}: it cannot be changed"
+        )
+    if array.memory == "constant":
+        raise KernelFault(
+            Outcome.DOES_NOT_COMPILE,
+            "store_to_constant",
+            target.lineno,
+            array=ast.unparse(target.value),
+        )
+    if not is_scalar(value.type):
+        raise low.untyped(target, f"an element cannot hold {describe(value)}")
+    parts = parts_of(low, array, target.slice)
+    if len(parts) > array.ndim:
+        raise low.untyped(target, f"`{ast.unparse(target.value)}` {array.has_axes(len(parts))}")
+    index = [part for part in parts if isinstance(part, Expr)]
+    if len(index) < array.ndim:
+        return _fill(low, target, view_of(base, parts), value)
+    stored = converted(value, array.dtype)
+    low.stores_to(base)
+    runs, view, run = [part.run for part in index], base.run, stored.run
+    place = (target.lineno, target.col_offset)
+    if array.memory != "global":
+
+        def keep(lanes: Lanes) -> None:
+            values = run(lanes)
+            view(lanes).store(
+                lanes, tuple([part(lanes) for part in runs]), values, lanes.mask, place
+            )
+
+        return keep
+    key, since = element_key(low, base, index)
+    site = low.registers.store(key, since)
+
+    def execute(lanes: Lanes) -> None:
+        values = run(lanes)
+        view(lanes).store(
+            lanes,
+            tuple([part(lanes) for part in runs]),
+            values,
+            lanes.mask,
+            place,
+            site.counts(lanes),
+        )
+
+    return execute

@@ -1,0 +1,331 @@
+"""Typed closures over the lanes: what every expression of a kernel becomes.
+
+Beside its type, an expression carries a *key*: two expressions with one key have one value in
+a thread. A load whose key is already held, with no store, atomic or barrier between, is the
+load that the compiler merges, so it is not counted again.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba.core import types
+
+from course.engine.cell.numba import Function, Ref
+from course.engine.conversion import float_to_integer
+from course.engine.faults import KernelFault, Outcome
+from course.engine.simt.lowering.types import (
+    BOOL,
+    FLOAT,
+    INT,
+    ArrayType,
+    TupleType,
+    Type,
+    TypingError,
+    is_integer,
+    is_scalar,
+    numba_type,
+    resolve,
+)
+from course.engine.simt.running import arith
+from course.engine.simt.running.lanes import Lanes
+
+Run = Callable[[Lanes], Any]
+
+
+class _Unknown:
+    """No value is known before the launch."""
+
+
+UNKNOWN = _Unknown()
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """A lowered expression.
+
+    `since` is the newest variable version that the key depends on; `const` the value, where
+    it is known before the launch (a number, a Ref, a type, a Function, a string); `masked`
+    says that lanes outside the active mask must not evaluate it; `items` are the parts of a
+    tuple written out; `origin` names the array parameters that an array may come from.
+    """
+
+    type: Any  # a Type, or None for what exists only before the launch
+    run: Run
+    key: Hashable = None
+    since: int = 0
+    const: Any = UNKNOWN
+    masked: bool = False
+    items: tuple[Expr, ...] | None = None
+    origin: tuple[str, ...] = ()
+    #: written as a number, or the name of one: what Numba takes for the shape of an array
+    literal: bool = False
+    #: a variable that some lanes may not have assigned
+    partly: bool = False
+    #: what is said where it is read: its paths leave values that no type holds
+    conflict: KernelFault | None = None
+    #: its factors, where it is a product (`course.engine.simt.nvvm.contraction`)
+    product: Any = None
+
+
+_SUMS = (operator.add, operator.sub, operator.mul)
+
+
+def nothing(lanes: Lanes) -> None:
+    """The run of an expression that is known before the launch and has no lanes."""
+
+
+def number(value: Any) -> Expr:
+    """A literal or a constant: its type as Numba gives it."""
+    if isinstance(value, np.generic):
+        type_: Any = numba_type(value.dtype)
+        plain = value.item()
+    else:
+        plain = value
+        if isinstance(value, bool):
+            type_ = BOOL
+        elif isinstance(value, int):
+            if -(2**63) <= value < 2**63:
+                type_ = INT
+            elif value < 2**64:
+                type_ = types.uint64
+            else:
+                raise TypingError(f"the number {value} does not fit in 64 bits")
+        else:
+            type_ = FLOAT
+    lanes_value = arith.constant(plain, type_)
+    lanes_value.flags.writeable = False
+    key = ("number", str(type_), repr(plain))
+    return Expr(type_, lambda lanes: lanes_value, key, const=plain, literal=True)
+
+
+def known(value: Any) -> Expr:
+    """A module, function, type or string: it exists only before the launch."""
+    return Expr(None, nothing, ("known", repr(value)), const=value)
+
+
+#: A key holds those of its parts. One that is larger names a value that nobody writes twice,
+#: and keys of keys would grow without end.
+LARGEST_KEY = 300
+
+
+def joined(kind: Hashable, parts: list[Expr]) -> tuple[Hashable, int]:
+    """(key, since) of a value computed from `parts` alone."""
+    keys = tuple(part.key for part in parts)
+    if None in keys or _is_large(keys):
+        return None, 0
+    return (kind, *keys), max((p.since for p in parts), default=0)
+
+
+def _is_large(key: Hashable) -> bool:
+    size, stack = 0, [key]
+    while stack:
+        part = stack.pop()
+        size += 1
+        if size > LARGEST_KEY:
+            return True
+        if isinstance(part, tuple):
+            stack.extend(part)
+    return False
+
+
+def converted(expression: Expr, target: Type) -> Expr:
+    """`expression` as a value of type `target`."""
+    source = expression.type
+    if source == target:
+        return expression
+    if isinstance(source, TupleType) and isinstance(target, TupleType):
+        return Expr(target, _tuple_cast(expression.run, source, target), masked=expression.masked)
+    assert is_scalar(source)
+    assert isinstance(target, types.Number | types.Boolean)
+    run, key, since = expression.run, *joined(("as", str(target)), [expression])
+    if expression.const is not UNKNOWN and not expression.masked:
+        with np.errstate(all="ignore"):
+            value = arith.cast(run(None), source, target)  # type: ignore[arg-type]  # a constant
+        value.flags.writeable = False
+        return Expr(target, lambda lanes: value, key, since, const=value[0, 0].item())
+    return Expr(
+        target,
+        lambda lanes: arith.cast(run(lanes), source, target),
+        key,
+        since,
+        masked=expression.masked,
+    )
+
+
+def _tuple_cast(run: Run, source: TupleType, target: TupleType) -> Run:
+    return lambda lanes: cast_value(run(lanes), source, target)
+
+
+def cast_value(value: Any, source: Type, target: Type) -> Any:
+    """A run-time value (lanes or a tuple of them) as another type."""
+    if source == target:
+        return value
+    if isinstance(source, TupleType) and isinstance(target, TupleType):
+        pairs = zip(value, source.items, target.items, strict=True)
+        return tuple(cast_value(v, s, t) for v, s, t in pairs)
+    return arith.cast(value, source, target)  # type: ignore[arg-type]  # unify made them scalars
+
+
+def _linear(part: Expr) -> tuple[dict[Hashable, int], int]:
+    """An integer's key as (coefficient of each term, constant)."""
+    key: Any = part.key
+    if isinstance(part.const, int):
+        return {}, int(part.const)
+    if key[0] == "linear":
+        return dict(key[1]), key[2]
+    if key[0] == ("as", "int64"):
+        key = key[1]  # widening keeps the value
+    return {key: 1}, 0
+
+
+def _sum_key(function: Any, left: Expr, right: Expr) -> Hashable:
+    """One key for all ways to write a sum: ``i + 1 - 1`` is ``i``, ``a + b`` is ``b + a``."""
+    terms, constant = _linear(left)
+    others, other = _linear(right)
+    if function is operator.mul:
+        if not terms or not others:
+            scale = constant if not terms else other
+            terms = {term: count * scale for term, count in (terms or others).items()}
+            constant *= other
+        else:
+            pair = sorted((left.key, right.key), key=repr)
+            terms, constant = {("product", *pair): 1}, 0
+    else:
+        sign = -1 if function is operator.sub else 1
+        for term, count in others.items():
+            terms[term] = terms.get(term, 0) + sign * count
+        constant += sign * other
+    wrapped = {term: _wrapped(count) for term, count in terms.items()}
+    constant = _wrapped(constant)
+    kept = tuple(sorted(((t, c) for t, c in wrapped.items() if c), key=repr))
+    if constant == 0 and len(kept) == 1 and kept[0][1] == 1:
+        return kept[0][0]
+    return ("linear", kept, constant)
+
+
+def _wrapped(number: int) -> int:
+    """As int64 holds it."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
+def apply(function: Any, compute: Callable[..., Any], operands: list[Expr], kind: Any) -> Expr:
+    """A pure function of scalars: Numba's overload gives the types, `compute` the lanes."""
+    for operand in operands:
+        if not is_scalar(operand.type):
+            raise TypingError(f"{describe(operand)} is not a number")
+    result, wanted = resolve(function, *[operand.type for operand in operands])
+    if function in arith.IN_RESULT_TYPE or (
+        function is operator.pow and all(is_integer(w) or w == BOOL for w in wanted)
+    ):
+        wanted = (result,) * len(wanted)
+    elif function is operator.truediv and all(is_integer(w) for w in wanted):
+        wanted = (FLOAT,) * len(wanted)
+    parts = [converted(o, w) for o, w in zip(operands, wanted, strict=True)]
+    key, since = joined((kind, str(result)), parts)
+    if key is not None and result == INT and function in _SUMS:
+        key = _sum_key(function, *parts)
+    masked = any(part.masked for part in parts)
+    runs = [part.run for part in parts]
+    dtype = arith.numpy_dtype(result)
+
+    def as_dtype(values: np.ndarray) -> np.ndarray:
+        if values.dtype == dtype:
+            return values
+        if values.dtype.kind == "f" and dtype.kind in "iu":
+            return float_to_integer(values, dtype)
+        return values.astype(dtype)
+
+    run: Run
+    if len(runs) == 2:
+        left, right = runs
+
+        def run(lanes: Lanes) -> Any:
+            return as_dtype(compute(left(lanes), right(lanes)))
+
+    else:
+
+        def run(lanes: Lanes) -> Any:
+            return as_dtype(compute(*[part(lanes) for part in runs]))
+
+    if all(part.const is not UNKNOWN for part in parts) and not masked:
+        with np.errstate(all="ignore"):
+            value = run(None)  # type: ignore[arg-type]  # constants need no lanes
+        value.flags.writeable = False
+        return Expr(result, lambda lanes: value, key, since, const=value[0, 0].item())
+    return Expr(result, run, key, since, masked=masked)
+
+
+def describe(expression: Expr) -> str:
+    """What an expression is, for a sentence about types."""
+    if expression.type is not None:
+        return str(expression.type)
+    if isinstance(expression.const, Ref):
+        return expression.const.path
+    if isinstance(expression.const, Function):
+        return f"the function {expression.const.name}"
+    if expression.items is not None:
+        return "a tuple of things that are no numbers"
+    return repr(expression.const)
+
+
+def no_value(expression: Expr) -> str:
+    """Why a module, a function or an axis triple cannot stand where a number is needed."""
+    words = f"{describe(expression)} is not a value"
+    if not isinstance(expression.const, Ref):
+        return words
+    path = expression.const.path
+    if path.rpartition(".")[2] in ("threadIdx", "blockIdx", "blockDim", "gridDim"):
+        return f"{words}: write {path}.x, {path}.y or {path}.z"
+    if path in ("cuda.grid", "cuda.gridsize"):
+        return f"{words}: write {path}(1), or {path}(2) for two axes"
+    return words
+
+
+def no_number(text: str, type_: Type | None) -> str:
+    """Why an array or a tuple cannot stand where a number is needed, and what can."""
+    instead = ""
+    if isinstance(type_, TupleType):
+        instead = f": take one of its numbers, such as {text}[0]"
+    elif isinstance(type_, ArrayType):
+        instead = f": take an element, such as {text}[{', '.join('ijk'[: type_.ndim])}]"
+    return f"`{text}` is a {type_}, not a number{instead}"
+
+
+def variable(name: str) -> Callable[[Lanes], Any]:
+    """Reads a variable; one that no lane has assigned is UNINITIALISED."""
+
+    def read(lanes: Lanes) -> Any:
+        try:
+            return lanes.vars[name]
+        except KeyError:
+            raise _unassigned(lanes, name, None, lanes.full(lanes.mask)) from None
+
+    return read
+
+
+def partly_assigned(name: str, line: int) -> Callable[[Lanes], Any]:
+    """Reads a variable that some lanes may not have assigned: one of those is UNINITIALISED."""
+
+    def read(lanes: Lanes) -> Any:
+        missing = lanes.unassigned(name)
+        if missing is not None:
+            raise _unassigned(lanes, name, line, missing)
+        return lanes.vars[name]
+
+    return read
+
+
+def _unassigned(lanes: Lanes, name: str, line: int | None, missing: np.ndarray) -> KernelFault:
+    thread, block = lanes.first_lane(missing)
+    return KernelFault(
+        Outcome.UNINITIALISED,
+        "uninitialised_variable",
+        line,
+        name=name,
+        **lanes.place(thread, block),
+    )

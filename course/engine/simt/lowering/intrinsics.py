@@ -1,0 +1,533 @@
+"""What a kernel may call: `cuda.*`, `math.*` and a few builtins, by path.
+
+`CALLS` maps a path to the function that lowers a call of it, `VALUES` a path to the one that
+lowers the bare name. Together with the namespaces they are the allow-list of names.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import cuda
+from numba.core import types
+from numba.cuda import libdevice
+
+from course.engine.simt.lowering.arguments import arguments, numbers
+from course.engine.simt.lowering.arrays import constant_array, local_array, shared_array
+from course.engine.simt.lowering.expr import (
+    Expr,
+    Run,
+    apply,
+    converted,
+    describe,
+    joined,
+    nothing,
+    number,
+)
+from course.engine.simt.lowering.names import array_attribute, tuple_of
+from course.engine.simt.lowering.operators import binary, once
+from course.engine.simt.lowering.types import (
+    BOOL,
+    FLOAT,
+    INT,
+    INT32,
+    NONE,
+    ArrayType,
+    Scalar,
+    TupleType,
+    is_float,
+    is_integer,
+    is_scalar,
+    numpy_dtype,
+    resolve,
+    unify,
+)
+from course.engine.simt.running import arith, bits
+from course.engine.simt.running.atomics import ATOMICS, atomic
+from course.engine.simt.running.barriers import syncthreads, syncwarp
+from course.engine.simt.running.lanes import Lanes
+from course.engine.simt.running.warps import SHUFFLES, VOTES, active_mask, shuffle, vote
+
+if TYPE_CHECKING:
+    from course.engine.simt.lowering.lower import Lowering
+
+Lower = Callable[["Lowering", ast.Call], Expr]
+PREDICATES = {
+    "cuda.syncthreads_count": "count",
+    "cuda.syncthreads_and": "and",
+    "cuda.syncthreads_or": "or",
+}
+
+# ---------------------------------------------------------------- where a thread is
+
+
+def _coordinate(lanes: Lanes, path: str) -> np.ndarray:
+    """threadIdx, blockIdx, blockDim or gridDim along one axis, as int32 lanes."""
+    found = lanes.coordinates.get(path)
+    if found is None:
+        name, axis = path.split(".")
+        at = "xyz".index(axis)
+        geometry = lanes.geometry
+        if name in ("blockDim", "gridDim"):
+            extent = geometry.block if name == "blockDim" else geometry.grid
+            found = np.array([[extent[at]]], np.int32)
+        else:
+            extent = geometry.block if name == "threadIdx" else geometry.grid
+            numbers = lanes.thread_numbers if name == "threadIdx" else lanes.block_numbers
+            step = math.prod(extent[:at])
+            found = (numbers // step % extent[at]).astype(np.int32)
+            if extent[at] == 1:
+                found = np.zeros((1, 1), np.int32)
+        lanes.coordinates[path] = found
+    return found
+
+
+def _coordinate_value(path: str) -> Callable[[Lowering, ast.AST], Expr]:
+    def lower(low: Lowering, node: ast.AST) -> Expr:
+        return Expr(INT32, lambda lanes: _coordinate(lanes, path), ("coordinate", path))
+
+    return lower
+
+
+def _laneid(low: Lowering, node: ast.AST) -> Expr:
+    return Expr(
+        INT32, lambda lanes: (lanes.thread_numbers % 32).astype(np.int32), ("coordinate", "lane")
+    )
+
+
+def _warpsize(low: Lowering, node: ast.AST) -> Expr:
+    return converted(number(32), INT32)
+
+
+VALUES: dict[str, Callable[[Lowering, ast.AST], Expr]] = {
+    **{
+        f"cuda.{name}.{axis}": _coordinate_value(f"{name}.{axis}")
+        for name in ("threadIdx", "blockIdx", "blockDim", "gridDim")
+        for axis in "xyz"
+    },
+    "cuda.laneid": _laneid,
+    "cuda.warpsize": _warpsize,
+}
+
+
+def _axes(low: Lowering, node: ast.Call) -> int:
+    """The constant 1, 2 or 3 of `cuda.grid(n)`."""
+    if len(node.args) == 1 and not node.keywords:
+        count = low.value(node.args[0]).const
+        if isinstance(count, int) and count in (1, 2, 3):
+            return count
+    raise low.untyped(node, f"`{ast.unparse(node)}` takes the constant 1, 2 or 3")
+
+
+def _grid_key(axis: str) -> Hashable:
+    """The key of ``threadIdx + blockIdx * blockDim``, which `cuda.grid` computes."""
+    thread, block, extent = (
+        ("coordinate", f"{name}.{axis}") for name in ("threadIdx", "blockIdx", "blockDim")
+    )
+    start = ("product", *sorted(((("as", "int64"), block), (("as", "int64"), extent)), key=repr))
+    return ("linear", tuple(sorted(((thread, 1), (start, 1)), key=repr)), 0)
+
+
+def _per_axis(one: Callable[[Lanes, str], np.ndarray], key: Callable[[str], Hashable]) -> Lower:
+    def along(axis: str) -> Run:
+        return lambda lanes: one(lanes, axis)
+
+    def lower(low: Lowering, node: ast.Call) -> Expr:
+        count = _axes(low, node)
+        parts = [Expr(INT, along(axis), key(axis)) for axis in "xyz"[:count]]
+        return parts[0] if count == 1 else tuple_of(low, parts)
+
+    return lower
+
+
+def _grid(lanes: Lanes, axis: str) -> np.ndarray:
+    path = f"grid.{axis}"
+    found = lanes.coordinates.get(path)
+    if found is None:
+        thread, block, extent = (
+            _coordinate(lanes, f"{name}.{axis}").astype(np.int64)
+            for name in ("threadIdx", "blockIdx", "blockDim")
+        )
+        found = lanes.coordinates[path] = thread + block * extent
+    return found
+
+
+def _gridsize(lanes: Lanes, axis: str) -> np.ndarray:
+    block, grid = (
+        _coordinate(lanes, f"{name}.{axis}").astype(np.int64) for name in ("blockDim", "gridDim")
+    )
+    return block * grid
+
+
+# ---------------------------------------------------------------- barriers and warps
+
+
+def _syncthreads(low: Lowering, node: ast.Call) -> Expr:
+    arguments(low, node, (), 0)
+    low.clobber()
+    line = node.lineno
+    return Expr(NONE, lambda lanes: syncthreads(lanes, "cuda.syncthreads()", line))
+
+
+def _syncthreads_of(path: str) -> Lower:
+    def lower(low: Lowering, node: ast.Call) -> Expr:
+        (predicate,) = numbers(low, node, ("predicate",))
+        if not is_integer(predicate.type):
+            raise low.untyped(
+                node, f"{path} takes a whole number, and this is {predicate.type}: use int32(...)"
+            )
+        truth = converted(predicate, BOOL)
+        low.clobber()
+        line, kind = node.lineno, PREDICATES[path]
+
+        def run(lanes: Lanes) -> np.ndarray:
+            holds = lanes.spread(truth.run(lanes))
+            alive = syncthreads(lanes, f"{path}()", line)
+            if kind == "count":
+                return (holds & alive).sum(axis=0, keepdims=True).astype(np.int32)
+            if kind == "and":
+                return (holds | ~alive).all(axis=0, keepdims=True).astype(np.int32)
+            return (holds & alive).any(axis=0, keepdims=True).astype(np.int32)
+
+        return Expr(INT32, run, masked=True)
+
+    return lower
+
+
+def _syncwarp(low: Lowering, node: ast.Call) -> Expr:
+    mask = arguments(low, node, ("mask",), 0)
+    low.clobber()
+    line = node.lineno
+    member = converted(mask[0], INT).run if mask else None
+    return Expr(
+        NONE, lambda lanes: syncwarp(lanes, line, None if member is None else member(lanes))
+    )
+
+
+def _threadfence(low: Lowering, node: ast.Call) -> Expr:
+    arguments(low, node, (), 0)
+    low.clobber()
+    return Expr(NONE, nothing)
+
+
+def _shuffle(path: str) -> Lower:
+    def lower(low: Lowering, node: ast.Call) -> Expr:
+        mask, value, other = numbers(low, node, SHUFFLES[path])
+        type_ = value.type
+        if type_ not in (types.int32, types.int64, types.float32, types.float64):
+            wide = types.int32 if is_integer(type_) or type_ == BOOL else types.float32
+            narrow = numpy_dtype(type_).itemsize < 4
+            type_ = wide if narrow else types.int64 if is_integer(type_) else type_
+            value = converted(value, type_)
+        where = converted(other, types.int32)
+        member = converted(mask, INT)
+        line = node.lineno
+
+        def run(lanes: Lanes) -> np.ndarray:
+            return shuffle(lanes, path, member.run(lanes), value.run(lanes), where.run(lanes), line)
+
+        return Expr(type_, run, masked=True)
+
+    return lower
+
+
+def _vote(path: str) -> Lower:
+    def lower(low: Lowering, node: ast.Call) -> Expr:
+        mask, predicate = numbers(low, node, ("mask", "predicate"))
+        truth, member = converted(predicate, BOOL), converted(mask, INT)
+        line = node.lineno
+        return Expr(
+            INT32 if path == "cuda.ballot_sync" else BOOL,
+            lambda lanes: vote(lanes, path, member.run(lanes), truth.run(lanes), line),
+            masked=True,
+        )
+
+    return lower
+
+
+def _activemask(low: Lowering, node: ast.Call) -> Expr:
+    arguments(low, node, (), 0)
+    return Expr(types.uint32, active_mask, masked=True)
+
+
+def _lanemask_lt(low: Lowering, node: ast.Call) -> Expr:
+    arguments(low, node, (), 0)
+    return Expr(
+        types.uint32,
+        lambda lanes: ((np.int64(1) << (lanes.thread_numbers % 32)) - 1).astype(np.uint32),
+        ("coordinate", "lanemask_lt"),
+    )
+
+
+# ---------------------------------------------------------------- arithmetic functions
+
+
+def _math(name: str) -> Lower:
+    function, compute = getattr(math, name, None), arith.MATH[name]
+
+    def lower(low: Lowering, node: ast.Call) -> Expr:
+        if node.keywords:
+            raise low.untyped(node, f"math.{name} takes its arguments by position")
+        operands = [low.scalar(a) for a in node.args]
+        if name == "copysign":
+            operands[1:] = map(_with_the_sign_of_a_gpu, operands[1:])
+        return apply(function, compute, operands, f"math.{name}")
+
+    return lower
+
+
+def _numpy(name: str) -> Lower:
+    """A function of NumPy's that is one of `math`'s; Numba says which of them kernels have."""
+    return _stub(getattr(np, name), arith.MATH[NUMPY_FUNCTIONS[name]])
+
+
+def _with_the_sign_of_a_gpu(part: Expr) -> Expr:
+    """The NaN that arithmetic in float32 makes has a sign on a CPU and none on a GPU."""
+    if part.type != types.float32:
+        return part
+
+    def run(lanes: Lanes) -> np.ndarray:
+        values = part.run(lanes)
+        return np.where(np.isnan(values), np.float32(0), values)
+
+    return replace(part, run=run)
+
+
+def _extremum(smaller: bool) -> Lower:
+    """min and max: of two float32 or float64 a NaN loses; otherwise the first of equals stays."""
+    name = "min" if smaller else "max"
+    of_floats = np.fmin if smaller else np.fmax
+    beats = np.less if smaller else np.greater
+
+    def pick(best: np.ndarray, other: np.ndarray) -> np.ndarray:
+        return np.where(beats(other, best), other, best)
+
+    def of_both(compute: Callable[..., np.ndarray], a: Run, b: Run) -> Run:
+        return lambda lanes: compute(a(lanes), b(lanes))
+
+    def lower(low: Lowering, node: ast.Call) -> Expr:
+        parts = [low.scalar(argument) for argument in node.args]
+        if len(parts) < 2 or node.keywords:
+            raise low.untyped(node, f"{name} takes two or more numbers")
+        if all(part.type == INT and isinstance(part.const, int) for part in parts):
+            known = [part.const for part in parts]
+            return replace(number(min(known) if smaller else max(known)), literal=False)
+        floats = (types.float32, types.float64)
+        plain = len(parts) == 2 and all(part.type in floats for part in parts)
+        compute = of_floats if plain else pick
+        result = parts[0]
+        for part in parts[1:]:
+            type_ = unify(result.type, part.type)
+            left, right = converted(result, type_), converted(part, type_)
+            key, since = joined(name, [left, right])
+            result = Expr(
+                type_,
+                of_both(compute, left.run, right.run),
+                key,
+                since,
+                masked=left.masked or right.masked,
+            )
+        return result
+
+    return lower
+
+
+def _abs(low: Lowering, node: ast.Call) -> Expr:
+    (value,) = numbers(low, node, ("x",))
+    return apply(abs, np.abs, [value], "abs")
+
+
+def _pow(low: Lowering, node: ast.Call) -> Expr:
+    base, exponent = numbers(low, node, ("base", "exp"))
+    return binary(low, node, ast.Pow(), base, exponent)
+
+
+def _round(low: Lowering, node: ast.Call) -> Expr:
+    values = arguments(low, node, ("number", "ndigits"), 1)
+    if len(values) == 1:
+        if is_integer(values[0].type):
+            return values[0]
+        return apply(round, np.rint, values, "round")
+
+    return apply(round, arith.round_digits, values, "round digits")
+
+
+def _cast(function: type, kind: Callable[[object], bool], default: Scalar) -> Lower:
+    def lower(low: Lowering, node: ast.Call) -> Expr:
+        (value,) = numbers(low, node, ("x",))
+        if kind(value.type):
+            return value
+        assert value.type is not None
+        result, _ = resolve(function, value.type)
+        return converted(value, result if is_scalar(result) else default)
+
+    return lower
+
+
+def _len(low: Lowering, node: ast.Call) -> Expr:
+    (value,) = arguments(low, node, ("obj",), 1)
+    if isinstance(value.type, TupleType):
+        return number(len(value.type.items))
+    if not isinstance(value.type, ArrayType):
+        raise low.untyped(node, f"len() takes an array, not {describe(value)}")
+    shape = array_attribute(low, value, "shape")
+    assert shape.items is not None
+    return shape.items[0]
+
+
+def _divmod(low: Lowering, node: ast.Call) -> Expr:
+    (a, a_again), (b, b_again) = (once(low, part) for part in numbers(low, node, ("a", "b")))
+    return tuple_of(
+        low,
+        [binary(low, node, ast.FloorDiv(), a, b), binary(low, node, ast.Mod(), a_again, b_again)],
+    )
+
+
+def _print(low: Lowering, node: ast.Call) -> Expr:
+    if node.keywords:
+        raise low.untyped(node, "print in a kernel takes numbers and text by position only")
+    parts: list[Any] = []
+    for argument in node.args:
+        part = low.expression(argument)
+        if isinstance(part.const, str):
+            parts.append(part.const)
+        elif is_scalar(part.type):
+            parts.append(part.run)
+        else:
+            raise low.untyped(argument, "print in a kernel takes numbers and text")
+
+    def run(lanes: Lanes) -> None:
+        found = [p if isinstance(p, str) else p(lanes) for p in parts]
+        if not lanes.launch.prints_more:
+            return
+        values = [v if isinstance(v, str) else lanes.spread(v) for v in found]
+        whole = lanes.spread(lanes.full(lanes.mask))
+        for block, thread in np.argwhere(whole.T):
+            words = [v if isinstance(v, str) else str(v[thread, block]) for v in values]
+            if not lanes.launch.print_line(" ".join(words)):
+                return
+
+    return Expr(NONE, run, masked=True)
+
+
+def _stub(function: Any, compute: Callable[..., np.ndarray]) -> Lower:
+    def lower(low: Lowering, node: ast.Call) -> Expr:
+        parts = [low.scalar(argument) for argument in node.args]
+        return apply(function, compute, parts, getattr(function, "__name__", str(function)))
+
+    return lower
+
+
+def _selp(low: Lowering, node: ast.Call) -> Expr:
+    test, yes, no = numbers(low, node, ("test", "a", "b"))
+    type_ = unify(yes.type, no.type)
+    parts = [converted(test, BOOL), converted(yes, type_), converted(no, type_)]
+    runs = [part.run for part in parts]
+    key, since = joined("selp", parts)
+    return Expr(
+        type_,
+        lambda lanes: np.where(*[run(lanes) for run in runs]),
+        key,
+        since,
+        masked=any(part.masked for part in parts),
+    )
+
+
+def _range_outside(low: Lowering, node: ast.Call) -> Expr:
+    raise low.untyped(node, "range(...) stands only in `for i in range(...)`")
+
+
+NUMPY_FUNCTIONS = {
+    **{name: name for name in ("sqrt", "exp", "expm1", "exp2", "log", "log2", "log10", "log1p")},
+    **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "hypot", "fabs")},
+    **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
+    "deg2rad": "radians",
+    "rad2deg": "degrees",
+}
+#: of `cuda.libdevice`: the one of double precision, and with an `f` behind its name of single
+LIBDEVICE: dict[str, Callable[..., np.ndarray]] = {
+    **{name: arith.MATH[name] for name in ("sqrt", "exp", "expm1", "exp2", "log", "log2", "log10")},
+    **{name: arith.MATH[name] for name in ("log1p", "sin", "cos", "tan", "asin", "acos", "atan")},
+    **{name: arith.MATH[name] for name in ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")},
+    **{name: arith.MATH[name] for name in ("atan2", "hypot", "pow", "floor", "ceil", "trunc")},
+    **{name: arith.MATH[name] for name in ("fabs", "fmod", "erf", "erfc")},
+    "cbrt": np.cbrt,
+    "rint": np.rint,
+    "fmin": np.fmin,
+    "fmax": np.fmax,
+    "fma": bits.fma,
+    "rsqrt": lambda x: np.reciprocal(np.sqrt(x)),
+}
+HALVES: dict[str, Callable[..., np.ndarray]] = {
+    "hadd": np.add,
+    "hsub": np.subtract,
+    "hmul": np.multiply,
+    "hneg": np.negative,
+    "habs": np.abs,
+    "hmax": np.fmax,
+    "hmin": np.fmin,
+}
+CALLS: dict[str, Lower] = {
+    "cuda.grid": _per_axis(_grid, _grid_key),
+    "cuda.gridsize": _per_axis(_gridsize, lambda axis: ("gridsize", axis)),
+    "cuda.syncthreads": _syncthreads,
+    **{path: _syncthreads_of(path) for path in PREDICATES},
+    "cuda.syncwarp": _syncwarp,
+    "cuda.threadfence": _threadfence,
+    "cuda.threadfence_block": _threadfence,
+    "cuda.threadfence_system": _threadfence,
+    **{path: _shuffle(path) for path in SHUFFLES},
+    **{path: _vote(path) for path in VOTES},
+    "cuda.activemask": _activemask,
+    "cuda.lanemask_lt": _lanemask_lt,
+    "cuda.shared.array": shared_array,
+    "cuda.local.array": local_array,
+    "cuda.const.array_like": constant_array,
+    **{path: atomic(path) for path in ATOMICS},
+    "cuda.popc": _stub(cuda.popc, bits.popc),
+    "cuda.clz": _stub(cuda.clz, bits.clz),
+    "cuda.ffs": _stub(cuda.ffs, bits.ffs),
+    "cuda.brev": _stub(cuda.brev, bits.brev),
+    "cuda.cbrt": _stub(cuda.cbrt, np.cbrt),
+    "cuda.fma": _stub(cuda.fma, bits.fma),
+    "cuda.selp": _selp,
+    **{f"math.{name}": _math(name) for name in arith.MATH},
+    **{f"np.{name}": _numpy(name) for name in NUMPY_FUNCTIONS},
+    **{
+        f"cuda.libdevice.{name}{f}": _stub(getattr(libdevice, f"{name}{f}"), compute)
+        for name, compute in LIBDEVICE.items()
+        for f in ("", "f")
+    },
+    **{f"cuda.fp16.{n}": _stub(getattr(cuda.fp16, n), compute) for n, compute in HALVES.items()},
+    "abs": _abs,
+    "min": _extremum(True),
+    "max": _extremum(False),
+    "pow": _pow,
+    "round": _round,
+    "divmod": _divmod,
+    "int": _cast(int, is_integer, INT),
+    "float": _cast(float, is_float, FLOAT),
+    "bool": _cast(bool, lambda type_: type_ == BOOL, BOOL),
+    "len": _len,
+    "print": _print,
+    "range": _range_outside,
+}
+NAMESPACES = {
+    "cuda.threadIdx",
+    "cuda.blockIdx",
+    "cuda.blockDim",
+    "cuda.gridDim",
+    "cuda.shared",
+    "cuda.local",
+    "cuda.const",
+    "cuda.atomic",
+    "cuda.jit",
+    "cuda.libdevice",
+    "cuda.fp16",
+}
+PATHS = CALLS.keys() | VALUES.keys() | NAMESPACES

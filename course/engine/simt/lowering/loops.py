@@ -1,0 +1,548 @@
+"""`for` and `while`: lowered until the types and held values at the head are stable."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba.core import types
+
+from course.engine.cell.numba import Ref, rejected
+from course.engine.faults import KernelFault, Outcome
+from course.engine.simt.lowering.branches import common, join
+from course.engine.simt.lowering.expr import (
+    UNKNOWN,
+    Expr,
+    converted,
+    nothing,
+    number,
+    variable,
+)
+from course.engine.simt.lowering.frames import LoopTargets
+from course.engine.simt.lowering.iteration import counted, with_else
+from course.engine.simt.lowering.names import tuple_items
+from course.engine.simt.lowering.types import (
+    INT,
+    INT32,
+    ArrayType,
+    Scalar,
+    TupleType,
+    is_integer,
+    is_scalar,
+    unify,
+)
+from course.engine.simt.nvvm.merging import Held, LoopScope, available, old_enough
+from course.engine.simt.nvvm.unrolling import (
+    Counting,
+    counting,
+    full_turns,
+    stored_names,
+    unroll_mode,
+)
+from course.engine.simt.running import control, turns
+from course.engine.simt.running.control import Casts
+from course.engine.simt.running.lanes import Lanes, Statement
+
+if TYPE_CHECKING:
+    from course.engine.simt.lowering.lower import Lowering
+
+
+MAX_LOOP_PASSES = 8
+#: A lane that does not have a lock after so many steps never gets it: all go in step, and those
+#: that have it wait behind the loop.
+STEPS_AT_A_LOCK = 10_000
+#: An innermost loop of so many known turns is written out: what one of its turns loads from shared
+#: memory is in a register for the next. NVVM writes out nests of loops as well, and joins loops
+#: that follow each other, while they are small: that is its choice, and not the kernel's, and what
+#: they load is loaded anew in each turn.
+MOST_TURNS_IN_REGISTERS = 16
+
+
+def forget_shared(lanes: Lanes) -> None:
+    """A loop, or a turn of one: registers hold nothing of what was loaded before."""
+    lanes.turn += 1
+
+
+@dataclass
+class LoopEntry:
+    """What is known at a loop's head; it grows until a turn changes nothing."""
+
+    number: int
+    env: dict[str, Expr]
+    held: dict[Any, Held]
+    version: int
+    unrolled: bool
+    types: dict[str, Any] = field(default_factory=dict)
+    #: held at the end of every turn
+    known: dict[Any, Held] = field(default_factory=dict)
+    clobbers: bool = False
+
+
+@dataclass
+class Turn:
+    """One turn of a loop, lowered."""
+
+    scope: LoopScope
+    targets: LoopTargets
+    version: int
+    test: Any
+    statements: list[Statement]
+    exit_env: dict[str, Expr]
+    end_casts: Casts = field(default_factory=Casts)
+    latch: list[tuple[dict[str, Expr], Casts]] = field(default_factory=list)
+    held: dict[Any, Held] = field(default_factory=dict)
+    clobbers: bool = False
+
+
+def for_range(low: Lowering, node: ast.For) -> Statement:
+    """``for name in range(...)``, or over a tuple written out."""
+    if node.orelse:
+        return _in_order(low, with_else(low, node))
+    rewritten = counted(low, node)
+    if rewritten is not None:
+        before, by_number = rewritten
+        return _in_order(low, [*before, by_number])
+    if not isinstance(node.target, ast.Name):
+        raise rejected(
+            node,
+            "rejected_syntax",
+            construct=f"the loop variable `{ast.unparse(node.target)}`",
+            instead="use one name: for i in range(n)",
+        )
+    name = node.target.id
+    if isinstance(node.iter, ast.Tuple):
+        return _over_tuple(low, node, name, [low.value(e) for e in node.iter.elts])
+    if isinstance(node.iter, ast.Name | ast.Attribute | ast.Subscript | ast.BinOp):
+        value = low.expression(node.iter)
+        if isinstance(value.type, TupleType):
+            return _over_tuple(low, node, name, list(value.items or tuple_items(low, value)))
+    bounds, type_ = _range(low, node)
+    constant = all(isinstance(b.const, int) for b in bounds)
+    known_turns = range(*[int(b.const) for b in bounds]) if constant and bounds[-1].const else None
+    if known_turns is not None and full_turns(node, turns.length(known_turns), low.env):
+        return _turn_by_turn(low, node, name, [converted(number(v), type_) for v in known_turns])
+    runs = [bound.run for bound in bounds]
+    start = number(0) if len(bounds) == 1 else bounds[0]
+    unroll = unroll_mode(node, low.function, low.env, isinstance(start.const, int))
+
+    def head(low: Lowering) -> Callable[[Lanes], Any] | None:
+        low.bind(name, Expr(type_, nothing))
+        return None
+
+    length = math.inf if known_turns is None else turns.length(known_turns)
+    short = length <= MOST_TURNS_IN_REGISTERS and not any(
+        isinstance(part, ast.For | ast.While) for inner in node.body for part in ast.walk(inner)
+    )
+
+    def body_of(turn: Turn) -> list[Statement]:
+        return turn.statements if short else [forget_shared, *turn.statements]
+
+    loop = _loop(
+        low,
+        node,
+        head,
+        stored_names(node.body) | {name},
+        bool(known_turns),
+        "" if known_turns is not None else unroll,
+        lambda turn, names, casts, loop, unroll: turns.for_loop(
+            node.lineno, name, type_, runs, body_of(turn), names, casts, loop, unroll
+        ),
+    )
+    if not short or length <= turns.UNROLLED_TURNS:
+        return loop
+
+    def execute(lanes: Lanes) -> None:
+        forget_shared(lanes)
+        loop(lanes)
+
+    return execute
+
+
+def _in_order(low: Lowering, nodes: list[ast.stmt]) -> Statement:
+    """Several statements that one was written as."""
+    statements = low.block(nodes)
+    return lambda lanes: lanes.run(statements)
+
+
+def _over_tuple(low: Lowering, node: ast.For, name: str, elements: list[Expr]) -> Statement:
+    """A loop over a tuple written out: every element is evaluated once, before the first turn."""
+    if not all(is_scalar(e.type) for e in elements) and len({e.type for e in elements}) > 1:
+        raise low.untyped(node, f"the items of `{ast.unparse(node.iter)}` have several types")
+    low.instances += 1
+    kept: list[tuple[str, Expr]] = []
+    values: list[Expr] = []
+    for position, element in enumerate(elements):
+        place = f"%element{low.instances}.{position}"
+        if element.const is UNKNOWN:
+            kept.append((place, element))
+        values.append(low.versioned(element, variable(place)))
+    leaves = (ast.Break, ast.Continue)
+    if any(isinstance(n, leaves) for s in node.body for n in ast.walk(s)):
+        each_turn = _one_by_one(low, node, name, values)
+    else:
+        each_turn = _turn_by_turn(low, node, name, values)
+
+    def execute(lanes: Lanes) -> None:
+        for place, element in kept:
+            lanes.vars[place] = element.run(lanes)
+        each_turn(lanes)
+
+    return execute
+
+
+def _one_by_one(low: Lowering, node: ast.For, name: str, values: list[Expr]) -> Statement:
+    """A loop over a tuple that a `break` or `continue` leaves: one body for all its turns."""
+    type_: Any = values[0].type if values else INT
+    for value in values:
+        type_ = unify(type_, value.type)
+    runs = [converted(value, type_).run for value in values]
+    origin = tuple(sorted({one for value in values for one in value.origin}))
+
+    def head(low: Lowering) -> Callable[[Lanes], Any] | None:
+        low.bind(name, Expr(type_, nothing, origin=origin))
+        return None
+
+    return _loop(
+        low,
+        node,
+        head,
+        stored_names(node.body) | {name},
+        bool(values),
+        "",
+        lambda turn, names, casts, loop, unroll: turns.for_each(
+            node.lineno, name, runs, turn.statements, names, casts, loop
+        ),
+    )
+
+
+def _turn_by_turn(low: Lowering, node: ast.For, name: str, values: list[Expr]) -> Statement:
+    """A loop of few known turns, written out, as the compiler writes it."""
+    statements: list[Statement] = []
+    for value in values:
+        if not low.reachable:
+            break
+        low.env[name] = value
+
+        def begin(lanes: Lanes, value: Expr = value) -> None:
+            lanes.assign(name, value.run(lanes))
+
+        statements += [begin, *low.block(node.body)]
+    line = node.lineno
+
+    def execute(lanes: Lanes) -> None:
+        lanes.step(line)
+        lanes.run(statements)
+
+    return execute
+
+
+def _range(low: Lowering, node: ast.For) -> tuple[list[Expr], Scalar]:
+    call = node.iter
+    if not (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id not in low.assigned
+        and low.expression(call.func).const == Ref("range")
+    ):
+        raise rejected(
+            node,
+            "rejected_syntax",
+            construct=f"a loop over `{ast.unparse(call)[:40]}`",
+            instead="for i in range(...)",
+        )
+    if not 1 <= len(call.args) <= 3 or call.keywords:
+        raise low.untyped(call, "range takes one to three whole numbers")
+    bounds = [low.scalar(argument) for argument in call.args]
+    for bound, argument in zip(bounds, call.args, strict=True):
+        if not is_integer(bound.type):
+            raise low.untyped(
+                argument,
+                f"range needs whole numbers, and `{ast.unparse(argument)}` is "
+                f"{bound.type}: use // or int()",
+            )
+    type_: Scalar = INT
+    if all(b.type in (INT32, types.int16, types.int8) for b in bounds):
+        type_ = INT32
+    elif any(b.type == types.uint64 for b in bounds):
+        type_ = types.uint64
+    return [converted(bound, type_) for bound in bounds], type_
+
+
+def while_loop(low: Lowering, node: ast.While) -> Statement:
+    """``while``; one that counts is given its number of turns."""
+    if node.orelse:
+        return _in_order(low, with_else(low, node))
+    counts = counting(node)
+    names = stored_names(node.body)
+    unroll = ""
+    if counts is not None:
+        start = low.env.get(counts.name)
+        unroll = unroll_mode(
+            node,
+            low.function,
+            low.env,
+            start is not None and isinstance(start.const, int),
+        )
+
+    def head(low: Lowering) -> Callable[[Lanes], Any] | None:
+        before = dict(low.held)
+        test = low.condition(node.test).run
+        # The test stands at the end of a turn in the compiled loop: what it loads in
+        # one turn is not at hand in the next, but for what no turn changes.
+        first = low.held_first if isinstance(node.test, ast.BoolOp) else low.held
+        rotated = {k for k in first if k not in before and not old_enough(k, low.loop_version)}
+        low.held_where[True] = {
+            k: h for k, h in low.held_where.get(True, low.held).items() if k not in rotated
+        }
+        return test
+
+    loop = _loop(
+        low,
+        node,
+        head,
+        names,
+        False,
+        unroll,
+        lambda turn, names, casts, loop, unroll: turns.while_loop(
+            node.lineno,
+            turn.test,
+            [forget_shared, *turn.statements],
+            names,
+            casts,
+            loop,
+            unroll,
+            None if counts is None else _counter(low, counts),
+        ),
+    )
+    return _waiting(node, loop) if _waits_for_a_lock(node) else loop
+
+
+def _waits_for_a_lock(node: ast.While) -> bool:
+    """``while cuda.atomic.cas(lock, 0, 0, 1) != 0: pass``"""
+    called = [ast.unparse(n.func) for n in ast.walk(node.test) if isinstance(n, ast.Call)]
+    takes = any(name.endswith(("atomic.cas", "compare_and_swap", "exch")) for name in called)
+    return takes and all(isinstance(statement, ast.Pass | ast.Continue) for statement in node.body)
+
+
+def _waiting(node: ast.While, loop: Statement) -> Statement:
+    """Threads go in step here: the one that has the lock waits for those that wait for it."""
+
+    def execute(lanes: Lanes) -> None:
+        launch = lanes.launch
+        limit = launch.step_limit
+        launch.step_limit = min(limit, lanes.steps + STEPS_AT_A_LOCK)
+        try:
+            loop(lanes)
+        except KernelFault as fault:
+            if fault.outcome == Outcome.TIMED_OUT and fault.line == node.lineno:
+                raise KernelFault(Outcome.NOT_MEASURED, "lock", node.lineno) from None
+            raise
+        finally:
+            launch.step_limit = limit
+
+    return execute
+
+
+def _counter(low: Lowering, counts: Counting) -> Callable[[Lanes], np.ndarray | None] | None:
+    """The turns of ``while i < n: ...; i += step``, from the values at its head."""
+    parts = [low.value(node) for node in (counts.left, counts.right, counts.step)]
+    if not all(is_integer(part.type) for part in parts) or any(p.masked for p in parts):
+        return None
+    left, right, step = [converted(part, INT).run for part in parts]
+    sign = np.int64(-1 if counts.down else 1)
+
+    def count(lanes: Lanes) -> np.ndarray | None:
+        found: np.ndarray | None = turns.turns_of(
+            left(lanes), right(lanes), sign * step(lanes), counts.up, counts.equal
+        )
+        return found
+
+    return count
+
+
+def _loop(
+    low: Lowering,
+    node: ast.For | ast.While,
+    head: Callable[[Lowering], Callable[[Lanes], Any] | None],
+    names: set[str],
+    sure: bool,
+    unroll: str,
+    make: Callable[..., Statement],
+) -> Statement:
+    """Lowers a loop until the types and the held values at its head are stable.
+
+    `head` lowers what each turn starts with; `sure` says that there is a first turn;
+    `unroll` how the compiler unrolls the loop.
+    """
+    registers = low.registers
+    registers.pending.clear()
+    low.loop_numbers += 1
+    entry = LoopEntry(
+        low.loop_numbers,
+        dict(low.env),
+        {k: h for k, h in registers.held.items() if h.loop is None and h.half is None},
+        registers.version,
+        bool(unroll),
+    )
+    entry.types = {n: entry.env[n].type for n in names if n in entry.env}
+    low.depth += not sure
+    for _ in range(MAX_LOOP_PASSES):
+        turn = _turn(low, entry, head, node, names)
+        types_now = _head_types(low, node, names, entry, turn)
+        fresh = {k: h for k, h in turn.held.items() if turn.clobbers or k not in entry.held}
+        stable = (
+            types_now == entry.types
+            and turn.clobbers == entry.clobbers
+            and fresh.keys() <= entry.known.keys()
+        )
+        entry.types, entry.clobbers, entry.known = types_now, turn.clobbers, fresh
+        if stable:
+            break
+    registers.keep_in_register(turn.scope, turn.version)
+    low.depth -= not sure
+    casts = _after_loop(low, node, names, entry, turn, sure)
+    return make(turn, sorted(names), casts, entry.number, unroll)
+
+
+def _turn(
+    low: Lowering,
+    entry: LoopEntry,
+    head: Callable[[Lowering], Callable[[Lanes], Any] | None],
+    node: ast.For | ast.While,
+    names: set[str],
+) -> Turn:
+    """Lowers one turn with what is known about the loop's head so far."""
+    registers = low.registers
+    low.spend(10 + (len(entry.env) + len(entry.held) + len(entry.known)) // 8)
+    registers.version = entry.version
+    scope, targets = LoopScope(entry.number), LoopTargets()
+    registers.loops.append(scope)
+    low.loops.append(targets)
+    low.loop_nodes.append(node)
+    low.frame.env = dict(entry.env)
+    version = low.loop_version = registers.new_version()
+    for name in sorted(names & entry.env.keys()):
+        type_ = entry.types[name]
+        if type_ is not None:
+            fresh = registers.new_version()
+            partly = entry.env[name].partly
+            low.env[name] = Expr(
+                type_,
+                variable(name),
+                ("variable", fresh),
+                fresh,
+                masked=partly,
+                origin=low.array_parameters if isinstance(type_, ArrayType) else (),
+                partly=partly,
+            )
+    low.held = {
+        key: held for key, held in entry.held.items() if not entry.clobbers or key in entry.known
+    }
+    for key, held in entry.known.items():
+        if key not in low.held:
+            since = registers.new_version() if entry.clobbers else entry.version
+            part = entry.unrolled and entry.clobbers
+            low.held[key] = Held(held.token, since, low.depth, (entry.number, part))
+    low.held_where = {}
+    test = head(low)
+    low.held = dict(low.held_where.get(True, low.held))
+    exit_env = dict(low.env)
+    low.reachable = True
+    low.enter()
+    statements = low.block(node.body)
+    low.enter()
+    turn = Turn(scope, targets, version, test, statements, exit_env)
+    turn.latch = list(targets.continues)
+    if low.reachable:
+        turn.latch.append((low.frame.env, turn.end_casts))
+        turn.held = available(registers, version, scope)
+    turn.clobbers = scope.barred or any(store for *_, store, _ in scope.accesses)
+    registers.loops.pop()
+    low.loops.pop()
+    low.loop_nodes.pop()
+    return turn
+
+
+def _head_types(
+    low: Lowering, node: ast.AST, names: set[str], entry: LoopEntry, turn: Turn
+) -> dict[str, Any]:
+    return {
+        name: common(
+            low,
+            node,
+            name,
+            [entry.env[name], *[env[name] for env, _ in turn.latch if name in env]],
+        )
+        for name in names & entry.env.keys()
+    }
+
+
+def _after_loop(
+    low: Lowering,
+    node: ast.AST,
+    names: set[str],
+    entry: LoopEntry,
+    turn: Turn,
+    sure: bool,
+) -> control.LoopCasts:
+    """Joins the ways out of a loop; returns the changes of types on its ways."""
+    entry_casts, exit_casts = Casts(), Casts()
+    for name, type_ in entry.types.items():
+        if type_ is None:
+            continue
+        for env, casts in ((entry.env, entry_casts), *turn.latch):
+            source = env[name].type if name in env else None
+            if source is not None:
+                casts.add(name, source, type_)
+    # A variable that is born in the loop leaves it with the type of its last turn.
+    head = dict(turn.exit_env)
+    born = {name for env, _ in turn.latch for name in names & env.keys()} - head.keys()
+    for name in sorted(born):
+        found = [env[name] for env, _ in turn.latch if name in env]
+        partly = len(found) < len(turn.latch) or any(binding.partly for binding in found)
+        head[name] = replace(found[0], partly=partly, product=None)
+    low.frame.env = join(low, node, [(head, exit_casts), *turn.targets.breaks])
+    for name in (names & low.env.keys()) - entry.env.keys():
+        binding = low.env[name]
+        if binding.type is not None:
+            fresh = low.registers.new_version()
+            low.env[name] = replace(
+                binding,
+                key=("variable", fresh),
+                since=fresh,
+                const=UNKNOWN,
+                items=None,
+                masked=not sure or binding.partly,
+                partly=not sure or binding.partly,
+                product=None,
+            )
+    low.held = {
+        key: held for key, held in entry.held.items() if not turn.clobbers or key in turn.held
+    }
+    if sure and not turn.targets.breaks:
+        for key, held in turn.held.items():
+            low.held.setdefault(key, Held(held.token, low.registers.new_version()))
+    low.registers.pending.clear()
+    low.reachable = True
+    return control.LoopCasts(entry_casts, turn.end_casts, exit_casts)
+
+
+def break_out(low: Lowering, node: ast.Break) -> Statement:
+    """``break``."""
+    casts = Casts()
+    low.loops[-1].breaks.append((dict(low.env), casts))
+    low.reachable = False
+    return control.break_statement(node.lineno, casts)
+
+
+def continue_on(low: Lowering, node: ast.Continue) -> Statement:
+    """``continue``."""
+    casts = Casts()
+    low.loops[-1].continues.append((dict(low.env), casts))
+    low.registers.loops[-1].continue_held.append(set(low.held))
+    low.reachable = False
+    return control.continue_statement(node.lineno, casts)

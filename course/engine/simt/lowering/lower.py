@@ -1,0 +1,380 @@
+"""Lowering: a kernel's syntax tree becomes typed closures over the lanes of a batch.
+
+Variables are versioned as in static single assignment: each assignment makes a new version
+with a type of its own, and where paths meet the versions unify, as Numba's do. At run time a
+branch works on its own copy of the variables, and `select` joins the copies by the masks.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from course.engine.cell.numba import Function, rejected
+from course.engine.faults import KernelFault, Outcome
+from course.engine.simt.lowering.branches import if_else
+from course.engine.simt.lowering.calls import call_expression, check_parameters
+from course.engine.simt.lowering.elements import subscript
+from course.engine.simt.lowering.expr import (
+    UNKNOWN,
+    Expr,
+    converted,
+    no_number,
+    no_value,
+    variable,
+)
+from course.engine.simt.lowering.frames import Frame, LoopTargets
+from course.engine.simt.lowering.loops import break_out, continue_on, for_range, while_loop
+from course.engine.simt.lowering.names import (
+    as_written,
+    constant,
+    member,
+    named,
+    tuple_items,
+    tuple_literal,
+)
+from course.engine.simt.lowering.operators import binop, boolop, compare, ifexp, unaryop
+from course.engine.simt.lowering.statements import (
+    annotated,
+    assign,
+    augmented,
+    expression_statement,
+    pass_statement,
+    return_from,
+)
+from course.engine.simt.lowering.types import (
+    BOOL,
+    ArrayType,
+    TupleType,
+    Type,
+    TypingError,
+    is_scalar,
+)
+from course.engine.simt.nvvm.contraction import Uses
+from course.engine.simt.nvvm.merging import Held, Registers
+from course.engine.simt.nvvm.unrolling import (
+    stored_names,
+    unused_names,
+)
+from course.engine.simt.nvvm.work import work_of
+from course.engine.simt.running.lanes import Lanes, Statement
+from course.engine.simt.running.memory import ConstantArray
+
+#: Nodes of the tree that may be lowered, each as often as loops and calls have it written out.
+#: The largest kernel of the course takes 2,000, and this many a second or two.
+MOST_CODE = 25_000
+
+
+@dataclass
+class Program:
+    """A lowered kernel, for one set of argument types."""
+
+    statements: list[Statement]
+    #: array parameters that the kernel may write
+    stored: set[str]
+    shared_bytes: int
+    uses_dynamic_shared: bool
+    #: operations that a lane makes for the statement of a line (see `work_of`)
+    work_of: Mapping[int, int]
+
+
+class Lowering:
+    """Lowers one kernel. Registers (what is held) and frames (what is named) are its state."""
+
+    def __init__(self, function: Function) -> None:
+        self.registers = Registers()
+        self.constants: dict[int, ConstantArray] = {}
+        self.shared_places: dict[Any, int] = {}
+        self.shared_bytes = 0
+        self.uses_dynamic_shared = False
+        self.stored: set[str] = set()
+        self.array_parameters: tuple[str, ...] = ()
+        self.work_of: dict[int, int] = defaultdict(lambda: 1)
+        self.target: str | None = None
+        self.unused: ast.expr | None = None
+        self.calls: list[Function] = []
+        self.instances = 0
+        self.code = 0
+        self.loop_numbers = 0
+        self.loops: list[LoopTargets] = []
+        self.loop_nodes: list[ast.For | ast.While] = []
+        self.reachable = True
+        #: what the first operand of the last `and` or `or` left held
+        self.held_first: dict[Any, Held] = {}
+        #: variables of the innermost loop are at least as new
+        self.loop_version = 0
+        #: after a condition: what is held where it is true, and where it is false
+        self.held_where: dict[bool, dict[Any, Held]] = {}
+        #: the straight block of code that is being lowered, and the products so far
+        self.straight = 0
+        self.products: dict[Any, Uses] = {}
+        self.frame = Frame(function, set(), {}, False, 0)
+
+    @property
+    def function(self) -> Function:
+        return self.frame.function
+
+    @property
+    def assigned(self) -> set[str]:
+        return self.frame.assigned
+
+    @property
+    def env(self) -> dict[str, Expr]:
+        return self.frame.env
+
+    @property
+    def instance(self) -> int:
+        return self.frame.instance
+
+    @property
+    def held(self) -> dict[Any, Held]:
+        return self.registers.held
+
+    @held.setter
+    def held(self, held: dict[Any, Held]) -> None:
+        self.registers.held = held
+
+    @property
+    def depth(self) -> int:
+        return self.registers.depth
+
+    @depth.setter
+    def depth(self, depth: int) -> None:
+        self.registers.depth = depth
+
+    def enter(self) -> None:
+        """What is lowered from here on is another straight block of code."""
+        self.straight += 1
+
+    def clobber(self) -> None:
+        self.registers.clobber()
+
+    def spend(self, work: int = 1) -> None:
+        """Counts nodes that are lowered, and variables and values that are compared or copied.
+
+        Raises:
+            KernelFault: where calls and loops, written out, make a small text endless.
+        """
+        self.code += work
+        if self.code > MOST_CODE:
+            kernel = self.calls[0] if self.calls else self.function
+            raise rejected(kernel.node, "too_much_code", name=kernel.name, limit=MOST_CODE)
+
+    def stores_to(self, base: Expr) -> None:
+        """Remembers that an array parameter is written."""
+        self.stored.update(base.origin)
+
+    def reserve_shared(self, place: Any, size_bytes: int, itemsize: int) -> int:
+        """The byte at which a shared array starts; one declaration has one place."""
+        if place not in self.shared_places:
+            start = -(-self.shared_bytes // itemsize) * itemsize
+            self.shared_places[place] = start
+            self.shared_bytes = start + size_bytes
+        return self.shared_places[place]
+
+    def kernel(self, argument_types: tuple[Type, ...]) -> Program:
+        """Lowers the whole kernel for its argument types."""
+        function = self.function
+        check_parameters(function)
+        self.frame.assigned = set(function.parameters) | stored_names(function.node.body)
+        self.frame.unused = unused_names(function.node.body)
+        for name, type_ in zip(function.parameters, argument_types, strict=True):
+            origin = _arrays_in(name, type_)
+            self.array_parameters += origin
+            self.frame.env[name] = Expr(
+                type_,
+                variable(name),
+                ("argument", name),
+                origin=origin,
+            )
+        self.calls.append(function)
+        statements = self.block(function.node.body)
+        return Program(
+            statements, self.stored, self.shared_bytes, self.uses_dynamic_shared, self.work_of
+        )
+
+    def block(self, body: list[ast.stmt]) -> list[Statement]:
+        """Lowers statements; code after a `return`, `break` or `continue` is left out."""
+        statements: list[Statement] = []
+        for node in body:
+            if not self.reachable:
+                break
+            self.spend()
+            self.work_of[node.lineno] = max(self.work_of[node.lineno], work_of(node))
+            lower = _STATEMENTS.get(type(node))
+            if lower is None:
+                raise rejected(
+                    node,
+                    "rejected_syntax",
+                    construct=_STATEMENT_WORDS.get(type(node), f"`{type(node).__name__.lower()}`"),
+                    instead=_STATEMENT_INSTEAD.get(
+                        type(node), "use assignments, `if`, `for` and `while`"
+                    ),
+                )
+            try:
+                statement = lower(self, node)
+            except TypingError as error:
+                raise self.untyped(node, str(error)) from None
+            if statement is not None:
+                statements.append(statement)
+        return statements
+
+    def bind(self, name: str, value: Expr) -> None:
+        """`name` is from here on a variable that holds `value`."""
+        self.env[name] = self.versioned(value, variable(name))
+
+    def versioned(self, value: Expr, run: Callable[[Lanes], Any]) -> Expr:
+        if value.const is not UNKNOWN:
+            return value
+        # a product's factors are computed once: they are at hand only where they are kept
+        product = value.product if value.product is not None and value.product.holder else None
+        read_back = replace(value, run=run, items=None, masked=False, partly=False, product=product)
+        if value.key is None:
+            version = self.registers.new_version()
+            read_back = replace(read_back, key=("variable", version), since=version)
+        if value.items is None:
+            return read_back
+        items = zip(tuple_items(self, read_back), value.items, strict=True)
+        return replace(read_back, items=tuple(as_written(*pair) for pair in items))
+
+    def expression(self, node: ast.expr) -> Expr:
+        """Lowers one expression.
+
+        Raises:
+            KernelFault: REJECTED for a construct that is not kernel code, DOES_NOT_COMPILE
+                where Numba has no type for it.
+        """
+        self.spend()
+        method = _EXPRESSIONS.get(type(node))
+        if method is None:
+            raise rejected(
+                node,
+                "rejected_syntax",
+                construct=CONSTRUCTS.get(type(node), type(node).__name__),
+                instead=INSTEAD.get(type(node), "use plain arithmetic, `if` and `for`"),
+            )
+        try:
+            return method(self, node)
+        except TypingError as error:
+            raise self.untyped(node, str(error)) from None
+
+    def value(self, node: ast.expr) -> Expr:
+        """Lowers an expression that must have lanes: a number, an array or a tuple."""
+        expression = self.expression(node)
+        if expression.type is None:
+            raise self.untyped(node, no_value(expression))
+        return expression
+
+    def scalar(self, node: ast.expr) -> Expr:
+        """Lowers an expression that must be a number in each thread."""
+        expression = self.value(node)
+        if not is_scalar(expression.type):
+            raise self.untyped(node, no_number(ast.unparse(node), expression.type))
+        return expression
+
+    def condition(self, node: ast.expr) -> Expr:
+        """Lowers a condition: lanes of booleans; `held_where` says what each outcome holds."""
+        self.held_where = {}
+        expression = self.scalar(node)
+        negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        if not (isinstance(node, ast.BoolOp) or negated):
+            self.held_where = {}
+        return converted(expression, BOOL)
+
+    def untyped(self, node: ast.AST, detail: str) -> KernelFault:
+        return KernelFault(
+            Outcome.DOES_NOT_COMPILE, "type_error", getattr(node, "lineno", None), detail=detail
+        )
+
+
+def _arrays_in(name: str, type_: Type) -> tuple[str, ...]:
+    """The arrays of a parameter: itself, or ``name[0]`` and so on of a tuple."""
+    if isinstance(type_, ArrayType):
+        return (name,)
+    items = type_.items if isinstance(type_, TupleType) else ()
+    return tuple(one for at, item in enumerate(items) for one in _arrays_in(f"{name}[{at}]", item))
+
+
+CONSTRUCTS: dict[type[ast.AST], str] = {
+    ast.Lambda: "a lambda",
+    ast.ListComp: "a list comprehension",
+    ast.SetComp: "a set comprehension",
+    ast.DictComp: "a dict comprehension",
+    ast.GeneratorExp: "a generator expression",
+    ast.List: "a list",
+    ast.Dict: "a dict",
+    ast.Set: "a set",
+    ast.JoinedStr: "an f-string",
+    ast.NamedExpr: "`:=`",
+    ast.Await: "await",
+    ast.Yield: "yield",
+    ast.YieldFrom: "yield",
+    ast.Starred: "a starred expression",
+    ast.Slice: "a slice",
+}
+
+
+INSTEAD: dict[type[ast.AST], str] = {
+    ast.List: "cuda.local.array(shape, dtype) for a private array",
+    ast.ListComp: "a loop that fills cuda.local.array(shape, dtype)",
+    ast.JoinedStr: 'print("x", x) with commas',
+    ast.Lambda: "a @cuda.jit(device=True) function",
+    ast.NamedExpr: "an assignment on a line of its own",
+}
+
+
+_EXPRESSIONS: dict[type[ast.expr], Any] = {
+    ast.Name: named,
+    ast.Constant: constant,
+    ast.Tuple: tuple_literal,
+    ast.Attribute: member,
+    ast.BinOp: binop,
+    ast.UnaryOp: unaryop,
+    ast.Compare: compare,
+    ast.BoolOp: boolop,
+    ast.IfExp: ifexp,
+    ast.Subscript: subscript,
+    ast.Call: call_expression,
+}
+
+
+_STATEMENTS: dict[type[ast.stmt], Any] = {
+    ast.Expr: expression_statement,
+    ast.Pass: pass_statement,
+    ast.Assign: assign,
+    ast.AnnAssign: annotated,
+    ast.AugAssign: augmented,
+    ast.If: if_else,
+    ast.For: for_range,
+    ast.While: while_loop,
+    ast.Break: break_out,
+    ast.Continue: continue_on,
+    ast.Return: return_from,
+}
+
+
+_STATEMENT_WORDS: dict[type[ast.AST], str] = {
+    ast.FunctionDef: "a function inside a kernel",
+    ast.ClassDef: "a class",
+    ast.Try: "`try`",
+    ast.With: "`with`",
+    ast.Raise: "`raise`",
+    ast.Assert: "`assert`",
+    ast.Import: "an import inside a kernel",
+    ast.ImportFrom: "an import inside a kernel",
+    ast.Global: "`global`",
+    ast.Nonlocal: "`nonlocal`",
+    ast.Delete: "`del`",
+}
+
+
+_STATEMENT_INSTEAD: dict[type[ast.AST], str] = {
+    ast.FunctionDef: "a @cuda.jit(device=True) function beside the kernel",
+    ast.Import: "import at the top of the cell",
+    ast.ImportFrom: "import at the top of the cell",
+    ast.Raise: "a kernel cannot raise: write an error code into an array",
+    ast.Assert: "a kernel cannot stop: guard with `if`, or print",
+}

@@ -1,0 +1,261 @@
+"""Names, literals and attributes: what stands in an expression without an operator."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from course.engine.cell.numba import (
+    IMPORTS,
+    Ref,
+    attribute,
+    instead_of,
+    known_path,
+    missing_prefix,
+    rejected,
+    unlisted,
+)
+from course.engine.faults import KernelFault, Outcome
+from course.engine.simt.lowering.expr import (
+    UNKNOWN,
+    Expr,
+    joined,
+    known,
+    nothing,
+    number,
+    partly_assigned,
+)
+from course.engine.simt.lowering.types import (
+    INT,
+    ArrayType,
+    TupleType,
+    Type,
+)
+from course.engine.simt.nvvm import contraction
+from course.engine.simt.running import arith
+from course.engine.simt.running.bounds import Extent
+from course.engine.simt.running.lanes import Lanes
+from course.engine.simt.running.memory import ConstantArray
+
+if TYPE_CHECKING:
+    from course.engine.simt.lowering.lower import Lowering
+
+
+ARRAY_ATTRIBUTES = ("shape", "size", "ndim", "dtype", "itemsize", "strides")
+
+
+_BUILTINS = {
+    "abs", "bool", "enumerate", "float", "int", "len", "list", "max", "min", "pow", "print",
+    "range", "round", "sorted", "sum", "zip", "divmod",
+}  # fmt: skip
+
+
+def named(low: Lowering, node: ast.Name) -> Expr:
+    """A name: a variable, a builtin, or something from outside the function."""
+    name = node.id
+    if name in low.assigned:
+        binding = low.env.get(name)
+        if binding is None:
+            raise KernelFault(Outcome.DOES_NOT_COMPILE, "unassigned_name", node.lineno, name=name)
+        if binding.conflict is not None:
+            raise binding.conflict
+        if binding.partly:
+            return replace(binding, run=partly_assigned(name, node.lineno), masked=True)
+        return contraction.read(low, node, binding)
+    if name in _BUILTINS:
+        return known(Ref(name))
+    return outside(low, node, name)
+
+
+def outside(low: Lowering, node: ast.AST, name: str) -> Expr:
+    """A name from outside the function: a constant, a type, a module, a function."""
+    try:
+        value = low.function.lookup(name)
+    except KeyError as error:
+        text = str(error.args[0]) if error.args else name
+        if text == name and name in IMPORTS:
+            raise rejected(node, "missing_import", name=name, imported=IMPORTS[name]) from None
+        path = missing_prefix(name)
+        if text == name and path is not None:
+            raise rejected(node, "missing_prefix", name=name, path=path) from None
+        if text == name and hasattr(builtins, name):
+            raise unlisted(node, name) from None
+        message = "undefined_name" if text == name else "rejected_name"
+        raise rejected(node, message, name=name, got=text) from None
+    if isinstance(value, bool | int | float | np.generic):
+        return number(value)
+    if isinstance(value, np.ndarray):
+        # by identity: a device function of another module may have an array of the same name
+        array = low.constants.setdefault(id(value), ConstantArray(name, value))
+        return Expr(array.type, lambda lanes: array, ("constant", name, id(value)))
+    if isinstance(value, tuple):
+        return tuple_of(low, [_constant_item(low, node, item) for item in value])
+    return known(value)
+
+
+def _constant_item(low: Lowering, node: ast.AST, item: Any) -> Expr:
+    if isinstance(item, tuple):
+        return tuple_of(low, [_constant_item(low, node, part) for part in item])
+    return number(item) if isinstance(item, bool | int | float | np.generic) else known(item)
+
+
+def tuple_of(low: Lowering, items: list[Expr]) -> Expr:
+    """A tuple written out. Tuples of tuples grow fast, so all their numbers count as code."""
+    low.spend(sum(map(_numbers, items)))
+    if any(item.type is None for item in items):
+        return Expr(None, nothing, None, const=tuple(i.const for i in items), items=tuple(items))
+    runs = [item.run for item in items]
+    key, since = joined("tuple", items)
+    const = tuple(item.const for item in items)
+    return Expr(
+        TupleType(tuple(item.type for item in items)),
+        lambda lanes: tuple(run(lanes) for run in runs),
+        key,
+        since,
+        const=UNKNOWN if any(c is UNKNOWN for c in const) else const,
+        masked=any(item.masked for item in items),
+        items=tuple(items),
+    )
+
+
+def tuple_items(low: Lowering, part: Expr) -> list[Expr]:
+    """The parts of a tuple that is held in a variable."""
+    assert isinstance(part.type, TupleType)
+
+    def item(number: int, type_: Type) -> Expr:
+        key = None if part.key is None else ("item", number, part.key)
+        return Expr(
+            type_,
+            lambda lanes: part.run(lanes)[number],
+            key,
+            part.since,
+            masked=part.masked,
+            origin=_origin(low, key) if isinstance(type_, ArrayType | TupleType) else (),
+        )
+
+    return [item(number, type_) for number, type_ in enumerate(part.type.items)]
+
+
+def as_written(item: Expr, origin: Expr) -> Expr:
+    """A part of a tuple that is read back, with what is known of it as it was written."""
+    if origin.const is not UNKNOWN:
+        return origin
+    if origin.key is None:
+        return replace(item, origin=origin.origin)
+    return replace(item, key=origin.key, since=origin.since, origin=origin.origin)
+
+
+def _origin(low: Lowering, key: Any) -> tuple[str, ...]:
+    """The array parameters that an item may come from: ``t[0]`` of an argument, or else any."""
+    place = ""
+    while isinstance(key, tuple) and key[0] == "item":
+        key, place = key[2], f"[{key[1]}]{place}"
+    name = f"{key[1]}{place}" if isinstance(key, tuple) and key[0] == "argument" else ""
+    return tuple(one for one in low.array_parameters if not name or one.startswith(name))
+
+
+def _numbers(item: Expr) -> int:
+    return 1 + sum(map(_numbers, item.items or ()))
+
+
+def constant(low: Lowering, node: ast.Constant) -> Expr:
+    """A literal number, boolean or string."""
+    value = node.value
+    if isinstance(value, bool | int | float):
+        return number(value)
+    if isinstance(value, str) or value is None:
+        return known(value)
+    if isinstance(value, complex):
+        raise KernelFault(
+            Outcome.NOT_MEASURED,
+            "numba_has",
+            node.lineno,
+            construct=f"the literal {value!r}",
+            instead=instead_of("complex"),
+        )
+    raise rejected(
+        node,
+        "rejected_syntax",
+        construct=f"the literal {value!r}",
+        instead="use whole numbers, floats or booleans",
+    )
+
+
+def tuple_literal(low: Lowering, node: ast.Tuple) -> Expr:
+    """``(a, b)``."""
+    return tuple_of(low, [low.expression(element) for element in node.elts])
+
+
+def member(low: Lowering, node: ast.Attribute) -> Expr:
+    """``base.attribute``: of a listed module or of an array."""
+    base = low.expression(node.value)
+    if isinstance(base.const, Ref):
+        value = attribute(base.const.path, node.attr)
+        if isinstance(value, Ref):
+            from course.engine.simt.lowering.intrinsics import VALUES
+
+            if value.path in VALUES:
+                return VALUES[value.path](low, node)
+            if not known_path(value.path):
+                raise unlisted(node, value.path)
+            return known(value)
+        return number(value) if isinstance(value, float) else known(value)
+    if isinstance(base.type, ArrayType) and node.attr in base.type.fields:
+        from course.engine.simt.lowering.elements import subscript
+
+        return subscript(low, field_of(node))
+    if isinstance(base.type, ArrayType) and node.attr in ARRAY_ATTRIBUTES:
+        return array_attribute(low, base, node.attr)
+    if base.type is not None and not isinstance(base.type, ArrayType):
+        raise low.untyped(
+            node, f"`{ast.unparse(node.value)}` is {base.type} and has no `.{node.attr}`"
+        )
+    raise rejected(
+        node,
+        "rejected_attribute",
+        name=ast.unparse(node),
+        instead=f"an array in a kernel has {', '.join(ARRAY_ATTRIBUTES[:4])}",
+    )
+
+
+def field_of(node: ast.Attribute) -> ast.Subscript:
+    """``a[i].x`` as ``a[i]["x"]``."""
+    place = ast.Subscript(node.value, ast.Constant(node.attr), node.ctx)
+    return ast.fix_missing_locations(ast.copy_location(place, node))
+
+
+def array_attribute(low: Lowering, base: Expr, name: str) -> Expr:
+    """``shape``, ``size`` and the like: uniform, read from the launch's arrays."""
+    assert isinstance(base.type, ArrayType)
+    run, ndim = base.run, base.type.ndim - bool(base.type.fields)
+    if name == "dtype":
+        return known(base.type.dtype)
+    if name == "ndim":
+        return number(ndim)
+    if name == "itemsize":
+        return number(arith.numpy_dtype(base.type.dtype).itemsize)
+
+    def part(compute: Callable[[Any], Extent], what: Hashable) -> Expr:
+        key, since = joined((what,), [base])
+
+        def read(lanes: Lanes) -> np.ndarray:
+            found = compute(run(lanes))
+            return found if isinstance(found, np.ndarray) else arith.constant(int(found), INT)
+
+        return Expr(INT, read, key, since, masked=base.masked)
+
+    def of_axis(axis: int, attribute: str, scale: int) -> Expr:
+        return part(lambda view: getattr(view, attribute)[axis] * scale, (attribute, axis))
+
+    if name == "size":
+        return part(lambda view: math.prod(view.shape[:ndim]), "size")
+    if name == "strides":
+        itemsize = arith.numpy_dtype(base.type.dtype).itemsize
+        return tuple_of(low, [of_axis(axis, "strides", itemsize) for axis in range(ndim)])
+    return tuple_of(low, [of_axis(axis, "shape", 1) for axis in range(ndim)])

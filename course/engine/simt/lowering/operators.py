@@ -1,0 +1,370 @@
+"""Operators: arithmetic, comparisons, short circuits and the choice ``a if c else b``."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from course.engine.cell.numba import rejected
+from course.engine.simt.lowering.branches import common
+from course.engine.simt.lowering.expr import (
+    Expr,
+    Run,
+    apply,
+    converted,
+    describe,
+    joined,
+    number,
+)
+from course.engine.simt.lowering.names import tuple_items, tuple_of
+from course.engine.simt.lowering.types import (
+    BOOL,
+    FLOAT,
+    INT,
+    ArrayType,
+    TupleType,
+    TypingError,
+    is_integer,
+    is_scalar,
+    resolve,
+    unify,
+)
+from course.engine.simt.nvvm import contraction
+from course.engine.simt.nvvm.merging import Arm, Held
+from course.engine.simt.nvvm.work import branches
+from course.engine.simt.running import arith
+from course.engine.simt.running.lanes import Lanes, select
+
+if TYPE_CHECKING:
+    from course.engine.simt.lowering.lower import Lowering
+
+
+BINARY_OPERATORS: dict[type[ast.operator], Any] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}
+
+
+COMPARISONS: dict[type[ast.cmpop], Any] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+UNARY_OPERATORS: dict[type[ast.unaryop], Any] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
+
+
+def _under(lanes: Lanes, condition: np.ndarray, run: Run, otherwise: Any) -> Any:
+    """Evaluates `run` for the active lanes for which `condition` holds."""
+    outer = lanes.mask
+    inner = lanes.both(outer, condition)
+    if not inner.any():
+        return otherwise
+    lanes.mask = inner
+    try:
+        return run(lanes)
+    finally:
+        lanes.mask = outer
+
+
+def _torn(lanes: Lanes, line: int, chosen: np.ndarray) -> None:
+    """Counts the warps whose active lanes disagree about a choice that is a branch."""
+    if chosen.size > 1:
+        taken, passed = lanes.both(lanes.mask, chosen), lanes.both(lanes.mask, ~chosen)
+        lanes.launch.meter.branch(lanes, line, taken, passed)
+
+
+def binary(low: Lowering, node: ast.expr, operation: ast.operator, left: Expr, right: Expr) -> Expr:
+    """`left op right` as Numba types it; `node` is where it stands."""
+    function = BINARY_OPERATORS.get(type(operation))
+    if function is None:
+        raise TypingError("the operator @ has no meaning in a kernel: write the loop")
+    if function is operator.add and isinstance(left.type, TupleType):
+        if isinstance(right.type, TupleType):
+            sides = (left.items or tuple_items(low, left), right.items or tuple_items(low, right))
+            return tuple_of(low, [*sides[0], *sides[1]])
+    if isinstance(left.type, TupleType) or isinstance(right.type, TupleType):
+        raise TypingError("tuples have no arithmetic in a kernel: index them first")
+    for side in (left, right):
+        if isinstance(side.type, ArrayType):
+            raise TypingError(
+                "a whole array has no arithmetic in a kernel: each thread indexes one element"
+            )
+    if (
+        function is operator.pow
+        and isinstance(right.const, int)
+        and is_integer(right.type)
+        and 0 <= right.const <= 64
+        and is_scalar(left.type)
+    ):
+        return _small_power(low, node, left, right)
+    value = apply(function, arith.BINARY[function], [left, right], function.__name__)
+    if function is operator.mul:
+        return contraction.of_product(low, node, value, left, right)
+    if function is operator.add or function is operator.sub:
+        return contraction.of_sum(low, node, function, value, left, right)
+    return value
+
+
+def _small_power(low: Lowering, node: ast.expr, base: Expr, exponent: Expr) -> Expr:
+    """A literal power is a chain of multiplications, as the compiler writes it."""
+    assert is_scalar(base.type)
+    assert base.type is not None
+    result, wanted = resolve(operator.pow, base.type, exponent.type)
+    part = converted(base, wanted[0])
+    times = int(exponent.const)
+
+    run = part.run
+
+    def factors(lanes: Lanes) -> tuple[np.ndarray, np.ndarray]:
+        """What the last multiplication of the chain has on its two sides."""
+        half = square = run(lanes)
+        power, left = None, times
+        while left > 1:
+            if left & 1:
+                power = square if power is None else power * square
+            half, square, left = square, square * square, left >> 1
+        return (half, half) if power is None else (power, square)
+
+    def multiply(lanes: Lanes) -> np.ndarray:
+        x, y = factors(lanes)
+        return x * y if times > 1 else np.ones_like(x) if not times else x
+
+    key, since = joined(("power", times), [part])
+    power = Expr(result, multiply, key, since, masked=part.masked)
+    return contraction.with_factors(low, node, power, factors) if times > 1 else power
+
+
+def binop(low: Lowering, node: ast.BinOp) -> Expr:
+    """``a op b``."""
+    return binary(low, node, node.op, low.value(node.left), low.value(node.right))
+
+
+def unaryop(low: Lowering, node: ast.UnaryOp) -> Expr:
+    """``-a``, ``+a``, ``~a``, ``not a``."""
+    operand = low.scalar(node.operand)
+    if isinstance(node.op, ast.Not):
+        part = converted(operand, BOOL)
+        run = part.run
+        key, since = joined("not", [part])
+        low.held_where = {not outcome: held for outcome, held in low.held_where.items()}
+        return Expr(BOOL, lambda lanes: ~run(lanes), key, since, masked=part.masked)
+    function = UNARY_OPERATORS[type(node.op)]
+    if isinstance(operand.const, int | float) and function is not operator.invert:
+        if operand.type in (INT, FLOAT):
+            return number(function(operand.const))
+    if operand.type == BOOL and function is not operator.invert:
+        operand = converted(operand, INT)
+    value = apply(function, arith.UNARY[function], [operand], function.__name__)
+    if operand.product is not None and function is operator.neg:
+        return replace(value, product=operand.product.negated())
+    return value
+
+
+def once(low: Lowering, value: Expr) -> tuple[Expr, Expr]:
+    """(`value` computed, `value` read again), for an operand that is used twice."""
+    if not value.masked:
+        return value, value
+    low.instances += 1
+    holder, run = f"%once.{low.instances}", value.run
+
+    def compute(lanes: Lanes) -> Any:
+        lanes.vars[holder] = result = run(lanes)
+        return result
+
+    return replace(value, run=compute), replace(
+        value, run=lambda lanes: lanes.vars[holder], masked=False
+    )
+
+
+def compare(low: Lowering, node: ast.Compare) -> Expr:
+    """``a < b < c``: each operand computed once, the chain cut short."""
+    left = low.scalar(node.left)
+    result: Expr | None = None
+    held, last = low.held, len(node.ops) - 1
+    for number_, (operation, comparator) in enumerate(zip(node.ops, node.comparators, strict=True)):
+        function = COMPARISONS.get(type(operation))
+        if function is None and isinstance(operation, ast.In | ast.NotIn) and last == 0:
+            return _within(low, node, left, operation)
+        if function is None:
+            raise rejected(
+                node,
+                "rejected_syntax",
+                construct=f"`{ast.unparse(node)}`",
+                instead="use == != < <= > >=",
+            )
+        right = again = low.scalar(comparator)
+        if number_ == 0:
+            held = dict(low.held)
+            low.depth += 1
+        if number_ < last:
+            right, again = once(low, right)
+        link = apply(function, arith.BINARY[function], [left, right], function.__name__)
+        result = link if result is None else _and(low, result, link)
+        left = again
+    low.depth -= 1
+    low.held = held
+    assert result is not None
+    return result
+
+
+def _within(low: Lowering, node: ast.Compare, left: Expr, operation: ast.cmpop) -> Expr:
+    """``x in (a, b)`` and ``x not in (a, b)``: is it one of a tuple's numbers?"""
+    several = low.value(node.comparators[0])
+    if not isinstance(several.type, TupleType):
+        raise low.untyped(node, f"`in` looks into a tuple, and this is {describe(several)}")
+    several, again = once(low, several)
+    left, left_again = once(low, left)
+    found: Expr = number(False)
+    for place, item in enumerate(several.items or tuple_items(low, several)):
+        if place:
+            item = (again.items or tuple_items(low, again))[place]
+        one = apply(operator.eq, np.equal, [left if not place else left_again, item], "eq")
+        found = one if not place else apply(operator.or_, np.bitwise_or, [found, one], "or_")
+    if isinstance(operation, ast.In):
+        return found
+    return apply(operator.xor, np.bitwise_xor, [found, number(True)], "xor")
+
+
+def _and(low: Lowering, left: Expr, right: Expr) -> Expr:
+    """Short circuit: `right` is evaluated only by lanes for which `left` holds."""
+    first, second = left.run, right.run
+    key, since = joined("and", [left, right])
+    if not right.masked:
+        return Expr(
+            BOOL, lambda lanes: first(lanes) & second(lanes), key, since, masked=left.masked
+        )
+
+    def run(lanes: Lanes) -> np.ndarray:
+        holds = first(lanes)
+        return holds & _under(lanes, holds, second, holds)
+
+    return Expr(BOOL, run, key, since, masked=True)
+
+
+def boolop(low: Lowering, node: ast.BoolOp) -> Expr:
+    """``and`` and ``or``: a load behind a short circuit is made by the lanes that get there.
+
+    Which loads a lane has made is known by the outcome: one that passes every operand of an
+    `and` has made them all, one that fails has made those that every way to fail makes.
+    """
+    both = isinstance(node.op, ast.And)
+    result: Expr | None = None
+    stopped: list[dict[Any, Held]] = []
+    always = low.held
+    for operand in node.values:
+        low.held_where = {}
+        if result is not None:
+            low.enter()
+        part = low.scalar(operand)
+        going_on = low.held_where.get(both, low.held)
+        stopped.append(dict(low.held_where.get(not both, low.held)))
+        if result is None:
+            always = dict(low.held)
+            low.held_first = always
+            low.depth += 1
+            result = part
+        else:
+            line = node.lineno if branches(operand) else 0
+            result = _either(low, both, result, part, line)
+        low.held = dict(going_on)
+    low.depth -= 1
+    assert result is not None
+    shared = {key: held for key, held in stopped[0].items() if all(key in s for s in stopped)}
+    low.held_where = {both: dict(low.held), not both: shared}
+    low.held = always
+    return result
+
+
+def _either(low: Lowering, both: bool, left: Expr, right: Expr, line: int) -> Expr:
+    """`and` or `or`; `line` is where the compiler branches round the right side, or 0."""
+    if both and left.type == BOOL and right.type == BOOL and not line:
+        return _and(low, left, right)
+    type_ = unify(left.type, right.type)
+    first, second = converted(left, type_), converted(right, type_)
+    key, since = joined("and" if both else "or", [first, second])
+
+    def run(lanes: Lanes) -> np.ndarray:
+        value = first.run(lanes)
+        holds = arith.truth(value)
+        needed = holds if both else ~holds
+        if line:
+            _torn(lanes, line, needed)
+        other = _under(lanes, needed, second.run, value) if second.masked else second.run(lanes)
+        return np.where(needed, other, value)
+
+    return Expr(type_, run, key, since, masked=first.masked or second.masked)
+
+
+def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
+    """``a if condition else b``."""
+    condition = low.condition(node.test)
+    where, before, head = low.held_where, dict(low.held), []  # type: ignore[var-annotated]
+    arms, sides, after = [], [], []
+    low.depth += 1
+    for side, holds in ((node.body, True), (node.orelse, False)):
+        low.held = dict(where.get(holds, before))
+        arms.append(Arm(low.registers.version + 1, low.depth))
+        low.registers.arms.append(arms[-1])
+        low.enter()
+        sides.append(low.value(side))
+        low.registers.arms.pop()
+        after.append(dict(low.held))
+    low.depth -= 1
+    low.enter()
+    low.registers.meet(before, (arms[0], arms[1]), (after[0], after[1]), head)
+    yes, no = sides
+    type_: Any
+    if isinstance(yes.type, ArrayType) and isinstance(no.type, ArrayType):
+        type_ = common(low, node, f"`{ast.unparse(node)[:60]}`", [yes, no])
+    else:
+        type_ = unify(yes.type, no.type)
+    first, second = converted(yes, type_), converted(no, type_)
+    test = condition.run
+    key, since = joined("if", [condition, first, second])
+    masked = condition.masked or first.masked or second.masked
+    line = node.lineno if branches(node.body, node.orelse) else 0
+    # Two loads and nothing else: the compiler chooses the address and loads once.
+    one_load = isinstance(node.body, ast.Subscript) and isinstance(node.orelse, ast.Subscript)
+    place = (node.orelse.lineno, node.orelse.col_offset)
+
+    def run(lanes: Lanes) -> Any:
+        chosen = test(lanes)
+        for count in head:
+            count(lanes)
+        if chosen.size == 1:
+            return first.run(lanes) if chosen[0, 0] else second.run(lanes)
+        if line:
+            _torn(lanes, line, chosen)
+        one = _under(lanes, chosen, first.run, None) if first.masked else first.run(lanes)
+        two = _under(lanes, ~chosen, second.run, None) if second.masked else second.run(lanes)
+        if one is None or two is None:
+            return two if one is None else one
+        if one_load:
+            lanes.launch.meter.one_request(lanes, place, chosen)
+        return select(chosen, one, two)
+
+    origin = tuple(sorted({*yes.origin, *no.origin}))
+    return Expr(type_, run, key, since, masked=masked, origin=origin)

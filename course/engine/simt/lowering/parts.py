@@ -1,0 +1,167 @@
+"""What stands in the brackets of a subscript: indices, slices, and the views that they cut."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from course.engine.cell.numba import rejected
+from course.engine.faults import KernelFault, Outcome
+from course.engine.simt.lowering.expr import Expr, Run, converted, joined, number
+from course.engine.simt.lowering.names import tuple_items
+from course.engine.simt.lowering.types import (
+    BOOL,
+    INT,
+    ArrayType,
+    TupleType,
+    is_integer,
+    is_scalar,
+)
+from course.engine.simt.running.lanes import Lanes
+from course.engine.simt.running.views import Extent, Span, span
+
+if TYPE_CHECKING:
+    from course.engine.simt.lowering.lower import Lowering
+
+
+@dataclass(frozen=True)
+class Slice:
+    """``start:stop:step`` as int64, None where one is left out."""
+
+    bounds: tuple[Expr | None, Expr | None, Expr | None]
+    line: int
+
+    @property
+    def whole(self) -> bool:
+        """``:``"""
+        return self.bounds == (None, None, None)
+
+    def cut(self, lanes: Lanes, extent: Extent) -> Span:
+        """Where it lies on an axis.
+
+        Raises:
+            KernelFault: REJECTED where the step is 0.
+        """
+        start, stop, step = (None if part is None else part.run(lanes) for part in self.bounds)
+        if step is not None and (zero := lanes.both(lanes.mask, step == 0)).any():
+            thread, block = lanes.first_lane(zero)
+            raise KernelFault(
+                Outcome.REJECTED, "zero_step", self.line, **lanes.place(thread, block)
+            )
+        if step is not None:
+            step = np.where(step == 0, 1, step)  # of lanes that are not there
+        return span(extent, start, stop, step)
+
+
+Part = Expr | Slice
+
+
+def indices(low: Lowering, node: ast.expr) -> list[Expr]:
+    """The indices of a subscript that has no slice in it, as int64."""
+    result: list[Expr] = []
+    for element in node.elts if isinstance(node, ast.Tuple) else [node]:
+        if isinstance(element, ast.Slice | ast.Starred):
+            raise rejected(
+                element,
+                "rejected_syntax",
+                construct=f"`{ast.unparse(element)}` as an index",
+                instead="index one element here",
+            )
+        result += _index(low, element)
+    return result
+
+
+def _index(low: Lowering, node: ast.expr) -> list[Expr]:
+    """One index, or those that a tuple holds."""
+    part = low.value(node)
+    if isinstance(part.type, ArrayType):
+        raise low.untyped(node, f"`{ast.unparse(node)}` is an array, not an index")
+    several = isinstance(part.type, TupleType)
+    items = (part.items or tuple_items(low, part)) if several else [part]
+    for item in items:
+        if not is_scalar(item.type) or not (is_integer(item.type) or item.type == BOOL):
+            wrong = f"has {item.type} in it" if several else f"is {item.type}, not a whole number"
+            raise low.untyped(node, f"the index `{ast.unparse(node)}` {wrong}")
+    return [converted(item, INT) for item in items]
+
+
+def parts_of(low: Lowering, array: ArrayType, node: ast.expr) -> list[Part]:
+    """The parts of an array's subscript; a field of a record is an index by its name."""
+    if isinstance(node, ast.Constant) and node.value in array.fields and array.ndim == 1:
+        return [number(array.fields.index(node.value))]
+    before: list[Part] = []
+    after: list[Part] | None = None
+    for element in node.elts if isinstance(node, ast.Tuple) else [node]:
+        found = before if after is None else after
+        if isinstance(element, ast.Slice):
+            bounds = [_bound(low, b) for b in (element.lower, element.upper, element.step)]
+            found.append(Slice((bounds[0], bounds[1], bounds[2]), element.lineno))
+        elif isinstance(element, ast.Constant) and element.value is Ellipsis and after is None:
+            after = []
+        else:
+            found += _index(low, element)
+    if after is not None:
+        missing = array.ndim - len(before) - len(after)
+        before += [Slice((None, None, None), node.lineno)] * missing + after
+    if len(before) <= array.ndim:
+        while len(before) and isinstance(before[-1], Slice) and before[-1].whole:
+            before.pop()  # `A[i, :]` is the row `A[i]`
+    return before
+
+
+def _bound(low: Lowering, node: ast.expr | None) -> Expr | None:
+    if node is None or (isinstance(node, ast.Constant) and node.value is None):
+        return None
+    bound = low.scalar(node)
+    if not is_integer(bound.type):
+        raise low.untyped(
+            node, f"`{ast.unparse(node)}` in a slice is {bound.type}, not a whole number"
+        )
+    return converted(bound, INT)
+
+
+def view_of(base: Expr, parts: list[Part]) -> Expr:
+    """The part of an array that a subscript with a slice, or with fewer indices than axes, is."""
+    if not parts:
+        return base
+    array: ArrayType = base.type
+    indexed = sum(isinstance(part, Expr) for part in parts)
+    given = [part for part in parts if isinstance(part, Expr)]
+    for part in parts:
+        if isinstance(part, Slice):
+            given += [bound for bound in part.bounds if bound is not None]
+    pattern: Hashable = "element"
+    if indexed < len(parts):
+        pattern = (
+            "part",
+            *(
+                tuple(bound is not None for bound in part.bounds) if isinstance(part, Slice) else 1
+                for part in parts
+            ),
+        )
+    key, since = joined(pattern, [base, *given])
+    whole = base.run
+    cuts: list[Run | Slice] = [part.run if isinstance(part, Expr) else part for part in parts]
+
+    def run(lanes: Lanes) -> Any:
+        found = whole(lanes)
+        pairs = zip(cuts, found.shape, strict=False)
+        return found.part(
+            tuple(
+                part.cut(lanes, extent) if isinstance(part, Slice) else part(lanes)
+                for part, extent in pairs
+            )
+        )
+
+    return Expr(
+        replace(array, ndim=array.ndim - indexed),
+        run,
+        key,
+        since,
+        masked=base.masked or any(part.masked for part in given),
+        origin=base.origin,
+    )

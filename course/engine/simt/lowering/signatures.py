@@ -1,0 +1,123 @@
+"""Types that a decorator declares: ``@cuda.jit("void(float32[:], int32)")``.
+
+Without a GPU nothing is compiled when such a kernel is decorated: the declared types are kept,
+and arguments are brought to them at the launch or the call, as the compiled code would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numba.core import types
+from numba.core.typeconv import Conversion
+
+from course.engine.simt.lowering.types import (
+    ArrayType,
+    Type,
+    TypingError,
+    conversion,
+    is_integer,
+    is_scalar,
+)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Declared argument types; `result` is None where none is declared."""
+
+    arguments: tuple[Type, ...]
+    result: Type | None = None
+
+
+def declared(dispatcher: Any) -> tuple[Signature, ...]:
+    """The signatures of a live `@cuda.jit` object, none where its types come from the launch."""
+    noted: list[tuple[Any, Any]] = list(getattr(dispatcher, "_course_signatures", ()))
+    if not noted and not getattr(dispatcher, "_can_compile", True):
+        noted = [(arguments, None) for arguments in dispatcher.overloads]
+    return tuple(
+        Signature(
+            tuple(_engine_type(type_) for type_ in arguments),
+            None if result is None or not is_scalar(result) else result,
+        )
+        for arguments, result in noted
+    )
+
+
+def note(dispatcher: Any, arguments: Any, result: Any = None) -> None:
+    """Keeps a declared signature in the place of compiling it."""
+    from numba.core import sigutils
+
+    if not isinstance(arguments, tuple):
+        arguments, result = sigutils.normalize_signature(arguments)
+    dispatcher.__dict__.setdefault("_course_signatures", []).append((arguments, result))
+
+
+def chosen(
+    signatures: Sequence[Signature], given: Sequence[Type], *, calling: bool
+) -> Signature | None:
+    """The signature for arguments of these types: the same types, or else the nearest that fits.
+
+    Nearest is as Numba rates conversions: no unsafe one, then no safe one, then no promotion.
+
+    `calling` says that device code calls, where a float may become an integer.
+
+    Raises:
+        TypingError: where none fits.
+    """
+    if not signatures:
+        return None
+    fitting = [s for s in signatures if _fits(s.arguments, given, calling)]
+    for signature in fitting:
+        if list(map(_name, signature.arguments)) == list(map(_name, given)):
+            return signature
+    if fitting:
+        return min(fitting, key=lambda signature: _rating(signature.arguments, given))
+    listed = " or ".join(_listed(s.arguments) for s in signatures)
+    raise TypingError(f"its decorator declares {listed}, and it gets {_listed(given)}")
+
+
+def _fits(wanted: Sequence[Type], given: Sequence[Type], calling: bool) -> bool:
+    return len(wanted) == len(given) and all(
+        _converts(g, w, calling) for w, g in zip(wanted, given, strict=True)
+    )
+
+
+def _rating(wanted: Sequence[Type], given: Sequence[Type]) -> tuple[int, int, int]:
+    """How many conversions are unsafe, how many safe, how many promotions."""
+    kinds = [
+        conversion(g, w)
+        for w, g in zip(wanted, given, strict=True)
+        if is_scalar(w) and is_scalar(g)
+    ]
+    unsafe = [Conversion.unsafe, None]
+    return (
+        sum(kind in unsafe for kind in kinds),
+        kinds.count(Conversion.safe),
+        kinds.count(Conversion.promote),
+    )
+
+
+def _converts(given: Type, wanted: Type, calling: bool) -> bool:
+    if is_scalar(wanted) and is_scalar(given):
+        to_whole = is_integer(wanted) and not (is_integer(given) or given == types.boolean)
+        return calling or not to_whole
+    return _name(wanted) == _name(given)
+
+
+def _name(type_: Type) -> str:
+    """A type as a signature writes it."""
+    if isinstance(type_, ArrayType):
+        return f"{type_.dtype}[{', '.join(':' * type_.ndim)}]"
+    return str(type_)
+
+
+def _listed(arguments: Sequence[Type]) -> str:
+    return f"({', '.join(map(_name, arguments))})"
+
+
+def _engine_type(type_: Any) -> Any:
+    if isinstance(type_, types.Array):
+        return ArrayType(type_.dtype, type_.ndim, "global")
+    return type_

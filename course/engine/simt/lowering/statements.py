@@ -1,0 +1,213 @@
+"""Assignments, expressions on a line of their own, and `return`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from course.engine.cell.numba import rejected
+from course.engine.simt.lowering.elements import store, subscript
+from course.engine.simt.lowering.expr import (
+    Expr,
+    describe,
+    variable,
+)
+from course.engine.simt.lowering.names import as_written, field_of, named, tuple_items
+from course.engine.simt.lowering.operators import binary
+from course.engine.simt.lowering.types import (
+    NONE,
+    TupleType,
+    is_scalar,
+)
+from course.engine.simt.nvvm import contraction
+from course.engine.simt.running import control
+from course.engine.simt.running.control import Casts
+from course.engine.simt.running.lanes import Lanes, Statement
+
+if TYPE_CHECKING:
+    from course.engine.simt.lowering.lower import Lowering
+
+
+def expression_statement(low: Lowering, node: ast.Expr) -> Statement | None:
+    """A call on a line of its own."""
+    if isinstance(node.value, ast.Constant):
+        return None  # a docstring, or the stub's marker
+    low.unused = node.value
+    value = low.expression(node.value)
+    low.unused = None
+    if value.type is None:
+        raise low.untyped(node, f"`{ast.unparse(node)}` does nothing")
+    line, run = node.lineno, value.run
+
+    def execute(lanes: Lanes) -> None:
+        lanes.step(line)
+        run(lanes)
+
+    return execute
+
+
+def pass_statement(low: Lowering, node: ast.Pass) -> None:
+    """``pass``."""
+    return
+
+
+def assign(low: Lowering, node: ast.Assign) -> Statement:
+    """``a = b = value``."""
+    return _assign_all(low, node, node.targets, node.value)
+
+
+def annotated(low: Lowering, node: ast.AnnAssign) -> Statement | None:
+    """``a: type = value``."""
+    if node.value is None:
+        return None
+    return _assign_all(low, node, [node.target], node.value)
+
+
+def _assign_all(
+    low: Lowering, node: ast.stmt, targets: list[ast.expr], value_node: ast.expr
+) -> Statement:
+    low.target = targets[0].id if isinstance(targets[0], ast.Name) else None
+    low.registers.unused = len(targets) == 1 and low.target in low.frame.unused
+    value = low.expression(value_node)
+    low.target, low.registers.unused = None, False
+    if value.type == NONE:
+        raise low.untyped(node, f"`{ast.unparse(value_node)}` gives no value")
+    line = node.lineno
+    if len(targets) == 1 and isinstance(targets[0], ast.Name):
+        value = contraction.kept(low, value)
+        name, run = targets[0].id, value.run
+        if value.type is None:
+            low.env[name] = value
+
+            def count(lanes: Lanes) -> None:
+                lanes.step(line)
+
+            return count
+        low.bind(name, value)
+
+        def assign(lanes: Lanes) -> None:
+            lanes.step(line)
+            lanes.assign(name, run(lanes))
+
+        return assign
+    if value.type is None:
+        what = "is no number" if isinstance(targets[0], ast.Subscript) else "cannot be taken apart"
+        raise low.untyped(node, f"`{ast.unparse(value_node)}` {what}")
+    holder = f"%{line}.{node.col_offset}"
+    run = value.run
+    parts = [
+        _store_part(low, target, low.versioned(value, variable(holder)), value)
+        for target in targets
+    ]
+
+    def assign_parts(lanes: Lanes) -> None:
+        lanes.step(line)
+        lanes.vars[holder] = run(lanes)
+        for part in parts:
+            part(lanes)
+
+    return assign_parts
+
+
+def _store_part(low: Lowering, target: ast.expr, value: Expr, written: Expr) -> Statement:
+    """Stores a value that is already computed into one target."""
+    if isinstance(target, ast.Name):
+        name, run = target.id, value.run
+        low.bind(name, value)
+
+        def assign(lanes: Lanes) -> None:
+            lanes.assign(name, run(lanes))
+
+        return assign
+    if isinstance(target, ast.Attribute):
+        target = field_of(target)
+    if isinstance(target, ast.Subscript):
+        return store(low, target, value)
+    if isinstance(target, ast.Tuple | ast.List):
+        if not isinstance(value.type, TupleType):
+            raise low.untyped(target, f"{describe(value)} cannot be taken apart")
+        if len(target.elts) != len(value.type.items):
+            raise low.untyped(
+                target,
+                f"{len(target.elts)} names on the left and {len(value.type.items)} values "
+                "on the right",
+            )
+        items = tuple_items(low, value)
+        if written.items is not None:
+            items = [as_written(*pair) for pair in zip(items, written.items, strict=True)]
+        parts = [
+            _store_part(low, element, item, item)
+            for element, item in zip(target.elts, items, strict=True)
+        ]
+
+        def assign_each(lanes: Lanes) -> None:
+            for part in parts:
+                part(lanes)
+
+        return assign_each
+    raise rejected(
+        target,
+        "rejected_syntax",
+        construct=f"an assignment to `{ast.unparse(target)}`",
+        instead="assign to a name or to one element of an array",
+    )
+
+
+def augmented(low: Lowering, node: ast.AugAssign) -> Statement:
+    """``a += value``, also of one element."""
+    line = node.lineno
+    if isinstance(node.target, ast.Name):
+        current = named(low, node.target)
+        low.registers.unused = node.target.id in low.frame.unused
+        value = binary(low, node.target, node.op, current, low.scalar(node.value))
+        value = contraction.kept(low, value)
+        low.registers.unused = False
+        name, run = node.target.id, value.run
+        low.bind(name, value)
+
+        def assign(lanes: Lanes) -> None:
+            lanes.step(line)
+            lanes.assign(name, run(lanes))
+
+        return assign
+    if isinstance(node.target, ast.Attribute):
+        node.target = field_of(node.target)
+    if not isinstance(node.target, ast.Subscript):
+        raise rejected(
+            node,
+            "rejected_syntax",
+            construct=f"`{ast.unparse(node)}`",
+            instead="assign to a name or to one element of an array",
+        )
+    place = ast.copy_location(
+        ast.Subscript(node.target.value, node.target.slice, ast.Load()), node.target
+    )
+    current = subscript(low, place)
+    if not is_scalar(current.type):
+        raise low.untyped(node, f"`{ast.unparse(node.target)}` is {current.type}: index it")
+    value = binary(low, node.target, node.op, current, low.scalar(node.value))
+    return _stepped(low, line, store(low, node.target, value))
+
+
+def _stepped(low: Lowering, line: int, statement: Statement) -> Statement:
+    def execute(lanes: Lanes) -> None:
+        lanes.step(line)
+        statement(lanes)
+
+    return execute
+
+
+def return_from(low: Lowering, node: ast.Return) -> Statement:
+    """``return``, with a value in a device function."""
+    low.reachable = False
+    empty = node.value is None or (
+        isinstance(node.value, ast.Constant) and node.value.value is None
+    )
+    if not low.frame.device:
+        if not empty:
+            raise rejected(node, "rejected_return", value=ast.unparse(node.value)[:40])  # type: ignore[arg-type]
+        return control.return_statement(node.lineno)
+    casts = Casts()
+    value = None if empty else contraction.kept(low, low.value(node.value))  # type: ignore[arg-type]  # not empty
+    low.frame.returns.append((value, casts))
+    return control.return_value(node.lineno, None if value is None else value.run, casts)

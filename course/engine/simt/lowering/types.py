@@ -1,0 +1,166 @@
+"""Types of a kernel's values: Numba's own typing rules, asked of Numba itself.
+
+Numba's CUDA typing context answers which overload an operator or a `math` function resolves
+to, without a GPU and without compiling. The engine casts the operands as that overload says,
+so that `int32 + int32` is int64, `float32 * float32` stays float32, and a literal 0.5 is
+float64, exactly as in the compiled kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.core.errors import NumbaError
+from numba.cuda.descriptor import cuda_target
+from numba.np.numpy_support import as_dtype, from_dtype
+
+Scalar = types.Number | types.Boolean
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """An array in one memory: 'global', 'shared', 'local' or 'constant'.
+
+    Of records whose fields have one type, the fields are a last axis; `fields` are its names.
+    """
+
+    dtype: Scalar
+    ndim: int
+    memory: str
+    fields: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.memory} array of {self.dtype}, {self.ndim}-D"
+
+    def has_axes(self, indices: int | None = None) -> str:
+        """`has 2 axes and gets 1 index`, for a sentence about a subscript."""
+        axes = f"has {self.ndim} {'axis' if self.ndim == 1 else 'axes'}"
+        if indices is None:
+            return axes
+        return f"{axes} and gets {indices} {'index' if indices == 1 else 'indices'}"
+
+
+@dataclass(frozen=True)
+class TupleType:
+    """A tuple of scalars or arrays, of known length."""
+
+    items: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return f"tuple of {len(self.items)}"
+
+
+@dataclass(frozen=True)
+class NoneType:
+    """What a call without a value gives."""
+
+    def __str__(self) -> str:
+        return "None"
+
+
+Type = Scalar | ArrayType | TupleType | NoneType
+
+INT = types.int64
+INT32 = types.int32
+FLOAT = types.float64
+BOOL = types.boolean
+NONE = NoneType()
+
+
+class TypingError(Exception):
+    """Numba has no implementation for these operands; the sentence says for which."""
+
+
+class NotHeld(TypingError):
+    """Numba has this type, and lanes here do not; the sentence says which."""
+
+
+@cache
+def _context() -> Any:
+    context = cuda_target.typing_context
+    context.refresh()
+    return context
+
+
+def is_scalar(type_: object) -> bool:
+    """Whether a type is a number or a boolean."""
+    return isinstance(type_, types.Number | types.Boolean)
+
+
+def is_integer(type_: object) -> bool:
+    """Whether a type is a whole number."""
+    return isinstance(type_, types.Integer)
+
+
+def is_float(type_: object) -> bool:
+    """Whether a type is a floating-point number."""
+    return isinstance(type_, types.Float)
+
+
+@cache
+def numpy_dtype(type_: Scalar) -> np.dtype[Any]:
+    """The NumPy dtype in which lanes of this type are held."""
+    return np.dtype(np.bool_) if type_ == BOOL else np.dtype(as_dtype(type_))
+
+
+def numba_type(dtype: np.dtype[Any]) -> Scalar:
+    """The Numba type of an array's elements.
+
+    Raises:
+        TypingError: for elements that a kernel of this course cannot hold.
+    """
+    if dtype.kind in "cV" and dtype.hasobject is False:
+        raise NotHeld(f"elements of type {dtype} are compiled by Numba, and not run here")
+    if dtype.kind not in "biuf" or dtype.itemsize > 8 or not dtype.isnative:
+        raise TypingError(f"elements of type {dtype} are not numbers that a kernel here can hold")
+    return from_dtype(dtype)
+
+
+@cache
+def resolve(function: Callable[..., Any], *operands: Scalar) -> tuple[Scalar, tuple[Scalar, ...]]:
+    """(result type, operand types after casting) of `function` on `operands`.
+
+    Raises:
+        TypingError: where Numba has no such overload.
+    """
+    try:
+        signature = _context().resolve_function_type(function, operands, {})
+    except NumbaError as error:
+        signature = None
+        cause: Exception | None = error
+    else:
+        cause = None
+    if signature is None or not is_scalar(signature.return_type):
+        name = getattr(function, "__name__", str(function))
+        listed = ", ".join(str(operand) for operand in operands)
+        raise TypingError(f"{name} has no implementation for ({listed})") from cause
+    return signature.return_type, tuple(signature.args)
+
+
+@cache
+def conversion(given: Scalar, wanted: Scalar) -> Any:
+    """What kind of conversion this is to Numba (`numba.core.typeconv.Conversion`), if it is one."""
+    return _context().can_convert(given, wanted)
+
+
+@cache
+def unify(a: Type, b: Type) -> Type:
+    """The one type of a variable that is `a` on one path and `b` on another.
+
+    Raises:
+        TypingError: where Numba cannot unify them.
+    """
+    if a == b:
+        return a
+    if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.items) == len(b.items):
+        return TupleType(tuple(unify(x, y) for x, y in zip(a.items, b.items, strict=True)))
+    if is_scalar(a) and is_scalar(b):
+        unified = _context().unify_types(a, b)
+        if unified is not None and is_scalar(unified):
+            return unified
+    raise TypingError(f"it is {a} on one path and {b} on another")

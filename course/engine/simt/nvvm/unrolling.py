@@ -1,0 +1,254 @@
+"""What the compiler makes of a loop, read off its syntax: how it counts, how it unrolls.
+
+NVVM unrolls an innermost loop by four, with the turns that remain before or behind; lanes of
+one warp that turn differently often are then in different parts at a time. A short loop of a
+known number of turns is written out. Both were read off an H200 (`course/tests/engine/hardware`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from course.engine.cell.numba import Function
+from course.engine.simt.lowering.types import ArrayType, is_integer
+
+MOST_WRITTEN_NODES = 3000  # a loop is written out up to this size
+MOST_WRITTEN_TURNS = 32
+#: calls that all lanes of a warp must make together: a loop with one keeps its turns whole
+_TOGETHER = ("sync", "shfl", "ballot", "all_sync", "any_sync", "activemask", "match")
+
+
+@dataclass(frozen=True)
+class Counting:
+    """``while left < right: ...; left += step``."""
+
+    name: str
+    left: ast.expr
+    right: ast.expr
+    step: ast.expr
+    up: bool
+    equal: bool
+    down: bool  # the variable is decreased by `step`
+
+
+def counting(node: ast.While) -> Counting | None:
+    """How a `while` loop counts, or None where its number of turns is not known before."""
+    test = node.test
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return None
+    operation = test.ops[0]
+    if not isinstance(test.left, ast.Name) or not isinstance(
+        operation, ast.Lt | ast.LtE | ast.Gt | ast.GtE
+    ):
+        return None
+    name = test.left.id
+    if any(isinstance(n, ast.Continue | ast.Break | ast.Return) for n in _walk(node.body)):
+        return None
+    changed = stored_names(node.body)
+    steps = [s for s in node.body if isinstance(s, ast.AugAssign) and _is_name(s.target, name)]
+    if len(steps) != 1 or sum(_is_stored(n, name) for n in _walk(node.body)) != 1:
+        return None
+    step = steps[0]
+    if not isinstance(step.op, ast.Add | ast.Sub):
+        return None
+    fixed = [test.comparators[0], step.value]
+    if any(_is_name(n, other) for e in fixed for n in ast.walk(e) for other in changed):
+        return None
+    if any(isinstance(n, ast.Subscript) and not _is_extent(n) for n in ast.walk(fixed[0])):
+        return None
+    return Counting(
+        name,
+        test.left,
+        test.comparators[0],
+        step.value,
+        isinstance(operation, ast.Lt | ast.LtE),
+        isinstance(operation, ast.LtE | ast.GtE),
+        isinstance(step.op, ast.Sub),
+    )
+
+
+def unroll_mode(
+    node: ast.For | ast.While, function: Function, env: Mapping[str, Any], constant_start: bool
+) -> str:
+    """'remainder last', 'remainder first', or '' for a loop that is not unrolled by four.
+
+    The remainder comes last where some whole number of the loop starts from a constant.
+    """
+    for inner in _walk(node.body):
+        if isinstance(inner, ast.Break | ast.Return | ast.While):
+            return ""
+        if isinstance(inner, ast.For) and not _constant_range(inner, function):
+            return ""
+        if isinstance(inner, ast.Call) and _keeps_whole(inner, function):
+            return ""
+    counts_from_constant = constant_start or any(
+        name in env and isinstance(env[name].const, int) and is_integer(env[name].type)
+        for name in stored_names(node.body)
+    )
+    return "remainder last" if counts_from_constant else "remainder first"
+
+
+def leaves_late(node: ast.If, loop: ast.For | ast.While | None, function: Function) -> bool:
+    """Whether lanes that take a branch out of a loop run it together, behind the loop.
+
+    A branch that ends in `break` or `return` is no part of the loop for the compiler: lanes
+    that take it in different turns meet there. A loop with atomics or barriers is left alone;
+    one of a known number of turns is written out, so that each turn has a branch of its own.
+    """
+    if loop is None or not isinstance(node.body[-1], ast.Break | ast.Return):
+        return False
+    if isinstance(loop, ast.For) and _constant_range(loop, function):
+        return False
+    if not any(isinstance(n, ast.Subscript) for n in _walk(node.body)):
+        return False
+    calls = [n for n in _walk(loop.body) if isinstance(n, ast.Call)]
+    return not any(_acts(call) for call in calls if ast.unparse(call.func) != "range")
+
+
+def full_turns(node: ast.For, turns: int, env: Mapping[str, Any]) -> bool:
+    """Whether a loop of known turns is written out turn by turn.
+
+    That matters only where the turns load the same elements of global memory.
+    """
+    if not 0 < turns <= MOST_WRITTEN_TURNS:
+        return False
+    nodes = list(_walk(node.body))
+    if turns * len(nodes) > MOST_WRITTEN_NODES:
+        return False
+    if any(isinstance(n, ast.Break | ast.Continue | ast.Return | ast.While) for n in nodes):
+        return False
+    return any(isinstance(n, ast.Subscript) and _is_global(n.value, env) for n in nodes)
+
+
+def unused_names(body: list[ast.stmt]) -> set[str]:
+    """Variables whose values reach no array, no condition and no call.
+
+    What is computed for them alone is not computed at all.
+    """
+    needs: dict[str, set[str]] = {}
+    used: set[str] = set()
+    for statement in _statements(body):
+        names = _loaded(statement)
+        target = _lone_target(statement)
+        if target is None:
+            used |= names
+        else:
+            needs.setdefault(target, set()).update(names - {target})
+    waiting = list(used & needs.keys())
+    while waiting:
+        more = needs.get(waiting.pop(), set()) - used
+        used |= more
+        waiting += more
+    return needs.keys() - used
+
+
+def _statements(body: list[ast.stmt]) -> list[ast.AST]:
+    """Statements and the conditions of compound ones, each once."""
+    found: list[ast.AST] = []
+    for statement in body:
+        if isinstance(statement, ast.If | ast.While):
+            found.append(statement.test)
+            found += _statements(statement.body) + _statements(statement.orelse)
+        elif isinstance(statement, ast.For):
+            found.append(statement.iter)
+            found += _statements(statement.body) + _statements(statement.orelse)
+        else:
+            found.append(statement)
+    return found
+
+
+def _lone_target(statement: ast.AST) -> str | None:
+    """The variable that a statement does nothing but set, if it does nothing else."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target: ast.AST = statement.targets[0]
+    elif isinstance(statement, ast.AugAssign):
+        target = statement.target
+    else:
+        return None
+    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)]
+    if not isinstance(target, ast.Name) or any(_acts(call) for call in calls):
+        return None
+    return target.id
+
+
+def _acts(call: ast.Call) -> bool:
+    """Whether a call may do more than compute a number."""
+    text = ast.unparse(call.func)
+    return not (text.startswith("math.") or text in ("min", "max", "abs", "int", "float", "round"))
+
+
+def _loaded(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def _walk(body: list[ast.stmt]) -> list[ast.AST]:
+    return [node for statement in body for node in ast.walk(statement)]
+
+
+def stored_names(body: list[ast.stmt]) -> set[str]:
+    """Names that are assigned anywhere in these statements."""
+    return {n.id for n in _walk(body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _is_extent(node: ast.Subscript) -> bool:
+    """``A.shape[k]``, which no turn changes."""
+    return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+
+
+def _is_name(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _is_stored(node: ast.AST, name: str) -> bool:
+    return _is_name(node, name) and isinstance(node.ctx, ast.Store)  # type: ignore[attr-defined]
+
+
+def _is_global(node: ast.expr, env: Mapping[str, Any]) -> bool:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    binding = env.get(node.id) if isinstance(node, ast.Name) else None
+    return (
+        binding is not None
+        and isinstance(binding.type, ArrayType)
+        and (binding.type.memory == "global")
+    )
+
+
+def _constant_range(node: ast.For, function: Function) -> bool:
+    if isinstance(node.iter, ast.Tuple):
+        return True
+    if not isinstance(node.iter, ast.Call):
+        return False
+    return all(_is_constant(argument, function) for argument in node.iter.args)
+
+
+def _is_constant(node: ast.expr, function: Function) -> bool:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            try:
+                value = function.lookup(part.id)
+            except KeyError:
+                return False
+            if not isinstance(value, int):
+                return False
+        elif isinstance(part, ast.Call | ast.Attribute | ast.Subscript):
+            return False
+    return True
+
+
+def _keeps_whole(call: ast.Call, function: Function) -> bool:
+    """Whether a call in a loop's body keeps the compiler from unrolling the loop."""
+    text = ast.unparse(call.func)
+    if any(word in text for word in _TOGETHER):
+        return True
+    if isinstance(call.func, ast.Name):
+        try:
+            callee = function.lookup(call.func.id)
+        except KeyError:
+            return False
+        if isinstance(callee, Function):
+            return any(isinstance(n, ast.For | ast.While) for n in _walk(callee.node.body))
+    return False

@@ -1,0 +1,149 @@
+"""Atomics: every active lane's update happens, in order of the lanes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba.core import types
+
+from course.engine.simt.lowering.expr import Expr, converted
+from course.engine.simt.lowering.parts import indices
+from course.engine.simt.lowering.types import ArrayType, is_scalar
+from course.engine.simt.running.lanes import Lanes
+
+if TYPE_CHECKING:
+    from course.engine.simt.lowering.lower import Lowering
+
+_WORDS = (types.int32, types.int64, types.uint32, types.uint64)
+_NUMBERS = (*_WORDS, types.float32, types.float64)
+
+
+def _increment(old: np.ndarray, limit: np.ndarray) -> np.ndarray:
+    return np.where(old >= limit, 0, old + 1).astype(old.dtype)
+
+
+def _decrement(old: np.ndarray, limit: np.ndarray) -> np.ndarray:
+    return np.where((old == 0) | (old > limit), limit, old - 1).astype(old.dtype)
+
+
+#: path: (what a cell becomes from its old value and the operand, element types)
+ATOMICS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "cuda.atomic.add": (np.add, _NUMBERS),
+    "cuda.atomic.sub": (np.subtract, _NUMBERS),
+    "cuda.atomic.max": (np.maximum, _NUMBERS),
+    "cuda.atomic.min": (np.minimum, _NUMBERS),
+    "cuda.atomic.nanmax": (np.fmax, _NUMBERS),
+    "cuda.atomic.nanmin": (np.fmin, _NUMBERS),
+    "cuda.atomic.and_": (np.bitwise_and, _WORDS),
+    "cuda.atomic.or_": (np.bitwise_or, _WORDS),
+    "cuda.atomic.xor": (np.bitwise_xor, _WORDS),
+    "cuda.atomic.inc": (_increment, (types.uint32, types.uint64)),
+    "cuda.atomic.dec": (_decrement, (types.uint32, types.uint64)),
+    "cuda.atomic.exch": (lambda old, new: new, _WORDS),
+    "cuda.atomic.cas": (np.copyto, _WORDS),
+    "cuda.atomic.compare_and_swap": (np.copyto, _WORDS),
+}
+_COMPARING = ("cuda.atomic.cas", "cuda.atomic.compare_and_swap")
+
+
+def atomic(path: str) -> Callable[[Lowering, ast.Call], Expr]:
+    """The lowering of one atomic: ``cuda.atomic.add(array, index, value)`` gives the old value."""
+    compute, allowed = ATOMICS[path]
+    name = path.rsplit(".", 1)[1]
+
+    def lower(low: Lowering, node: ast.Call) -> Expr:
+        unused = low.unused is node
+        nodes = list(node.args)
+        if path == "cuda.atomic.compare_and_swap" and len(nodes) == 3:
+            nodes.insert(1, ast.copy_location(ast.Constant(0), node))
+        wanted = 4 if path in _COMPARING else 3
+        if len(nodes) != wanted or node.keywords:
+            raise low.untyped(node, f"`{ast.unparse(node)}` takes {wanted} arguments by position")
+        base = low.value(nodes[0])
+        array = base.type
+        if not isinstance(array, ArrayType) or array.memory not in ("global", "shared"):
+            raise low.untyped(node, f"`{ast.unparse(nodes[0])}` is no global or shared array")
+        index = indices(low, nodes[1])
+        if len(index) != array.ndim:
+            raise low.untyped(
+                node,
+                f"`{ast.unparse(nodes[0])}` {array.has_axes(len(index))}: give several as a tuple",
+            )
+        if array.dtype not in allowed:
+            listed = ", ".join(str(type_) for type_ in allowed)
+            raise low.untyped(
+                node, f"cuda.atomic.{name} works on {listed}, and this array is {array.dtype}"
+            )
+        operands = []
+        for operand in nodes[2:]:
+            value = low.scalar(operand)
+            assert is_scalar(value.type)
+            operands.append(converted(value, array.dtype))
+        low.stores_to(base)
+        if array.memory == "global":
+            low.clobber()
+        aggregated = ""
+        if name == "add" and array.dtype in (types.int32, types.uint32):
+            aggregated = "reduction" if unused else "atomic"
+        runs = [part.run for part in index]
+        place = (node.lineno, node.col_offset)
+
+        def run(lanes: Lanes) -> Any:
+            view = base.run(lanes)
+            active = lanes.active(lanes.mask)
+            values = [active.of(operand.run(lanes)) for operand in operands]
+            memory, cells = view.update(
+                lanes, tuple(part(lanes) for part in runs), lanes.mask, place, aggregated
+            )
+            if unused and isinstance(compute, np.ufunc):
+                compute.at(memory, cells, values[0])
+                return None
+            old = _in_turn(memory, cells, values, None if path in _COMPARING else compute)
+            return _spread_back(lanes, old)
+
+        return Expr(array.dtype, run, masked=True)
+
+    return lower
+
+
+def _in_turn(
+    memory: np.ndarray,
+    cells: np.ndarray,
+    values: list[np.ndarray],
+    compute: Callable[..., Any] | None,
+) -> np.ndarray:
+    """Lane after lane on each cell; returns what each lane found there.
+
+    Lanes of different cells go together: round r takes the r-th lane of every cell.
+    """
+    old = np.empty(len(cells), memory.dtype)
+    order = np.argsort(cells, kind="stable")
+    ordered = cells[order]
+    starts = np.r_[True, ordered[1:] != ordered[:-1]]
+    first = np.maximum.accumulate(np.where(starts, np.arange(len(cells)), 0))
+    rounds = np.arange(len(cells)) - first
+    by_round = np.argsort(rounds, kind="stable")
+    edges = np.searchsorted(rounds[by_round], np.arange(int(rounds.max(initial=-1)) + 2))
+    for start, stop in pairwise(edges):
+        turn = order[by_round[start:stop]]
+        cell = cells[turn]
+        found = memory[cell]
+        old[turn] = found
+        if compute is None:
+            memory[cell] = np.where(found == values[0][turn], values[1][turn], found)
+        else:
+            memory[cell] = compute(found, values[0][turn])
+    return old
+
+
+def _spread_back(lanes: Lanes, active: np.ndarray) -> np.ndarray:
+    """(threads, blocks) from the active lanes' values."""
+    if lanes.mask is None:
+        return active.reshape(lanes.threads, lanes.blocks)
+    whole = np.zeros((lanes.threads, lanes.blocks), active.dtype)
+    whole[lanes.spread(lanes.mask)] = active
+    return whole

@@ -1,0 +1,110 @@
+"""Barriers: who must arrive, and what an arrival orders."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.simt.running.lanes import Lanes
+from course.plain.sectors import WARP_LANES
+
+
+def syncthreads(lanes: Lanes, barrier: str, line: int) -> np.ndarray:
+    """Every thread of each block that is here has arrived; returns the lanes that live.
+
+    A thread that returned before counts as arrived, as on the hardware.
+
+    Raises:
+        KernelFault: BARRIER_DIVERGENCE where a live thread of such a block is elsewhere.
+    """
+    alive = lanes.alive()
+    active = lanes.full(lanes.mask)
+    absent = alive & ~active
+    here = np.broadcast_to(active.any(axis=0, keepdims=True), (1, lanes.blocks))
+    if absent.any():
+        missing = absent & here
+        if missing.any():
+            thread, block = lanes.first_lane(missing)
+            there = lanes.spread(active)[:, block - lanes.first]
+            waits = lanes.place(int(np.argmax(there)), block)
+            raise KernelFault(
+                Outcome.BARRIER_DIVERGENCE,
+                "barrier_divergence",
+                line,
+                barrier=barrier,
+                missing_thread=lanes.place(thread, block)["thread"],
+                **waits,
+            )
+    lanes.now += 1
+    if here.all():
+        lanes.barrier_at = lanes.now
+        for array in lanes.shared.values():
+            if array.alike:
+                array.history.passed_barrier()
+    else:
+        for array in lanes.shared.values():
+            array.part_ways(lanes)
+        moments = np.broadcast_to(np.asarray(lanes.barrier_at), (lanes.blocks,)).copy()
+        moments[here[0]] = lanes.now
+        lanes.barrier_at = moments
+    return alive
+
+
+def named_lanes(lanes: Lanes, member: np.ndarray) -> np.ndarray:
+    """Lanes whose bit is set in the mask that they pass: (threads, blocks or 1)."""
+    return (member >> (lanes.thread_numbers % WARP_LANES)) & 1 == 1
+
+
+def check_members(lanes: Lanes, call: str, member: np.ndarray, line: int) -> None:
+    """Every lane that a warp's mask names must be here, and every lane here be named.
+
+    Raises:
+        KernelFault: BARRIER_DIVERGENCE otherwise.
+    """
+    named = named_lanes(lanes, member)
+    active = lanes.full(lanes.mask)
+    if lanes.mask is None and named.all():
+        return
+    whole = (lanes.threads, max(named.shape[1], active.shape[1]))
+    active = np.broadcast_to(active, whole)
+    # The mask is the same in all lanes of a warp: take it from a lane that is here.
+    bits = np.where(active, np.broadcast_to(member, whole), 0)
+    per_warp = np.bitwise_or.reduce(lanes.in_warps(bits), axis=1, keepdims=True)
+    lane = np.arange(WARP_LANES)[None, :, None]
+    wanted = (per_warp >> lane) & 1 == 1
+    warp_here = lanes.in_warps(active).any(axis=1, keepdims=True)
+    alive = lanes.in_warps(np.broadcast_to(lanes.alive(), whole))
+    absent = (wanted & alive & ~lanes.in_warps(active) & warp_here).reshape(whole)
+    unnamed = active & ~named
+    for wrong in (absent, unnamed):
+        if wrong.any():
+            thread, block = lanes.first_lane(wrong)
+            raise KernelFault(
+                Outcome.BARRIER_DIVERGENCE,
+                "bad_mask",
+                line,
+                call=call,
+                lane=thread % WARP_LANES,
+                named=bool(wrong is absent),
+                **lanes.place(thread, block),
+            )
+
+
+def syncwarp(lanes: Lanes, line: int, member: np.ndarray | None) -> None:
+    """The lanes of each warp that is here wait for each other."""
+    if member is None:
+        member = np.full((1, 1), 0xFFFFFFFF, np.int64)
+    check_members(lanes, "cuda.syncwarp()", member, line)
+    lanes.now += 1
+    here = lanes.warps_with(lanes.full(lanes.mask))
+    if here.all():
+        lanes.warp_barrier_at = lanes.now
+        return
+    if here.shape[1] > 1:
+        for array in lanes.shared.values():
+            array.part_ways(lanes)
+    count = lanes.warps * lanes.blocks
+    moments = np.broadcast_to(np.asarray(lanes.warp_barrier_at), (count,)).copy()
+    passed = np.broadcast_to(here, (lanes.warps, lanes.blocks)).T.ravel()
+    moments[passed] = lanes.now
+    lanes.warp_barrier_at = moments

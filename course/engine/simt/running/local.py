@@ -1,0 +1,90 @@
+"""Local memory: arrays that every thread has for itself."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.simt.lowering.types import ArrayType, Scalar, numpy_dtype
+from course.engine.simt.running.bounds import Index, Place, check_bounds, written_index
+from course.engine.simt.running.lanes import Lanes, Mask, select
+from course.engine.simt.running.views import Packed
+
+
+class LocalArray(Packed):
+    """A private array of every thread: a list of lane values, each as small as it can be."""
+
+    def __init__(self, name: str, shape: tuple[int, ...], type_: Scalar) -> None:
+        self.name = name
+        self.shape = shape
+        self.type = ArrayType(type_, len(shape), "local")
+        self.dtype = numpy_dtype(type_)
+        self.cells: list[np.ndarray | None] = [None] * math.prod(shape)
+        #: lanes that wrote a cell: None where every lane did
+        self.written: list[Mask] = [None] * len(self.cells)
+
+    def _cell(self, index: Index) -> np.ndarray:
+        cell: Any = 0
+        for numbers, extent in zip(index, self.shape, strict=True):
+            cell = cell * extent + numbers
+        return cell
+
+    def load(self, lanes: Lanes, index: Index, mask: Mask, place: Place) -> np.ndarray:
+        check_bounds(lanes, self.name, self.shape, index, mask, "load", place[0])
+        cell = self._cell(index)
+        if cell.size == 1:
+            return self._load_one(lanes, int(cell[0, 0]), mask, place)
+        result: np.ndarray | None = None
+        for number in np.unique(cell):
+            here = lanes.both(mask, cell == number)
+            if not here.any():
+                continue
+            value = self._load_one(lanes, int(number), here, place)
+            result = value if result is None else np.where(here, value, result)
+        return np.zeros((1, 1), self.dtype) if result is None else result
+
+    def _load_one(self, lanes: Lanes, number: int, mask: Mask, place: Place) -> np.ndarray:
+        value, written = self.cells[number], self.written[number]
+        missing: np.ndarray | None = None
+        if value is None:
+            missing = lanes.full(mask)
+        elif written is not None:
+            missing = lanes.both(mask, ~written)
+        if missing is not None and missing.any():
+            thread, block = lanes.first_lane(missing)
+            raise KernelFault(
+                Outcome.UNINITIALISED,
+                "uninitialised_local",
+                place[0],
+                array=self.name,
+                index=written_index(tuple(map(int, np.unravel_index(number, self.shape)))),
+                **lanes.place(thread, block),
+            )
+        return np.zeros((1, 1), self.dtype) if value is None else value
+
+    def store(
+        self, lanes: Lanes, index: Index, values: np.ndarray, mask: Mask, place: Place
+    ) -> None:
+        check_bounds(lanes, self.name, self.shape, index, mask, "store", place[0])
+        cell = self._cell(index)
+        if cell.size == 1:
+            self._store_one(int(cell[0, 0]), values, mask)
+            return
+        for number in np.unique(cell):
+            here = lanes.both(mask, cell == number)
+            if here.any():
+                self._store_one(int(number), values, here)
+
+    def _store_one(self, number: int, values: np.ndarray, mask: Mask) -> None:
+        old, written = self.cells[number], self.written[number]
+        if mask is None:
+            self.cells[number], self.written[number] = values, None
+        elif old is None:
+            self.cells[number], self.written[number] = values, mask
+        else:
+            self.cells[number] = select(mask, values, old)
+            if written is not None:
+                self.written[number] = written | mask

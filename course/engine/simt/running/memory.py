@@ -1,0 +1,227 @@
+"""Global and constant memory, every access checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+from numpy.lib.stride_tricks import as_strided
+
+from course.engine.simt.lowering.types import ArrayType, TypingError, numba_type
+from course.engine.simt.running.bounds import Index, Place, check_bounds, written_index
+from course.engine.simt.running.lanes import Lanes, Mask
+from course.engine.simt.running.races import History
+from course.engine.simt.running.views import Packed, Sliceable
+from course.engine.traffic import ALLOCATION_ALIGNMENT_BYTES
+from course.plain.sectors import SECTOR_BYTES
+
+# ---------------------------------------------------------------- global memory
+
+
+class Allocation:
+    """One piece of global memory, at a virtual 256-byte boundary."""
+
+    def __init__(self, number: int, owner: np.ndarray) -> None:
+        self.number = number
+        self.owner = owner
+        #: where it lies in this process: launches that share it are told by that
+        self.address = int(owner.__array_interface__["data"][0])
+        self.low, self.high = byte_bounds(owner) if owner.size else (0, 0)
+        size = self.high - self.low
+        self.size_bytes = -(-size // ALLOCATION_ALIGNMENT_BYTES) * ALLOCATION_ALIGNMENT_BYTES
+        self.sectors = max(1, self.size_bytes // SECTOR_BYTES)
+        self.history: History | None = None
+        #: the kernel may write it, so its accesses are remembered
+        self.written = False
+        self._flat: dict[np.dtype[Any], np.ndarray] = {}
+
+    def flat(self, dtype: np.dtype[Any], start_bytes: int) -> np.ndarray:
+        """The memory from `start_bytes` on as one row of `dtype`."""
+        key = np.dtype(dtype)
+        found = self._flat.get(key)
+        if found is None:
+            corner = self.owner[
+                tuple(
+                    slice(None, None, -1) if step < 0 else slice(None)
+                    for step in self.owner.strides
+                )
+            ]
+            corner = corner[(slice(0, 1),) * corner.ndim].reshape(1)
+            raw = as_strided(
+                corner.view(np.uint8)[start_bytes:], (self.high - self.low - start_bytes,), (1,)
+            )
+            raw = raw[: len(raw) // key.itemsize * key.itemsize]
+            found = self._flat[key] = raw.view(key)
+        return found
+
+
+class GlobalView(Sliceable):
+    """An array argument: where it lies in its allocation, its shape and its strides.
+
+    `offset` and `strides` are in elements; `misalignment_bytes` is what remains of the view's
+    start when the allocation is cut into elements.
+    """
+
+    __slots__ = (
+        "allocation",
+        "dtype",
+        "fields",
+        "flat",
+        "itemsize",
+        "misalignment_bytes",
+        "name",
+        "offset",
+        "shape",
+        "strides",
+        "tracked",
+        "writeable",
+    )
+
+    def __init__(
+        self, name: str, array: np.ndarray, allocation: Allocation, fields: tuple[str, ...] = ()
+    ) -> None:
+        self.name = name
+        self.fields = fields
+        self.allocation = allocation
+        self.dtype = array.dtype
+        self.itemsize = array.dtype.itemsize
+        if any(stride % self.itemsize for stride in array.strides):
+            raise TypingError(
+                f"the strides of {name}, {array.strides} bytes, are not whole elements of "
+                f"{self.itemsize} bytes"
+            )
+        self.shape = array.shape
+        self.strides = tuple(stride // self.itemsize for stride in array.strides)
+        start = array.__array_interface__["data"][0] - allocation.low if array.size else 0
+        self.misalignment_bytes = start % self.itemsize
+        self.offset: Any = start // self.itemsize
+        self.flat = (
+            allocation.flat(array.dtype, self.misalignment_bytes)
+            if array.size
+            else np.zeros(1, array.dtype)
+        )
+        self.tracked = False
+        self.writeable = bool(array.flags.writeable)
+
+    @property
+    def type(self) -> ArrayType:
+        return ArrayType(numba_type(self.dtype), len(self.shape), "global", self.fields)
+
+    def elements(self, index: Index) -> np.ndarray:
+        """Element numbers in the allocation."""
+        total: Any = self.offset
+        for numbers, stride in zip(index, self.strides, strict=True):
+            part = numbers if stride == 1 else numbers * stride
+            total = part if isinstance(total, int) and total == 0 else total + part
+        return total if isinstance(total, np.ndarray) else np.full((1, 1), total)
+
+    def load(
+        self,
+        lanes: Lanes,
+        index: Index,
+        mask: Mask,
+        place: Place,
+        counted: bool | np.ndarray = True,
+    ) -> np.ndarray:
+        """`counted` says whether memory is asked now, or by which lanes."""
+        clean = check_bounds(lanes, self.name, self.shape, index, mask, "load", place[0])
+        elements = self.elements(index)
+        inside = elements if clean else np.where(lanes.full(mask), elements, 0)
+        if counted is not False:
+            others = isinstance(counted, np.ndarray)  # lanes ask whose turn comes later
+            self._count(lanes, "load", elements if others else inside, mask, place, counted)
+        if self.tracked:
+            active = lanes.active(mask)
+            self._history().read(lanes, active.of(inside), active.threads, place[0])
+        return self.flat.take(inside, mode="clip")
+
+    def _count(
+        self,
+        lanes: Lanes,
+        direction: str,
+        elements: np.ndarray,
+        mask: Mask,
+        place: Place,
+        counted: bool | np.ndarray,
+    ) -> None:
+        if isinstance(counted, np.ndarray):
+            # Lanes that make their first turn later ask now: their index may not be known yet.
+            mask, last = counted, max(0, len(self.flat) - 1)
+            elements = np.clip(elements, 0, last)
+        lanes.launch.meter.access(lanes, self, direction, elements, mask, place)
+
+    def count_load(self, lanes: Lanes, index: Index, place: Place) -> None:
+        """Counts a load that the compiler makes here, by every active lane."""
+        last = max(0, len(self.flat) - 1)
+        elements = np.clip(self.elements(index), 0, last)
+        lanes.launch.meter.access(lanes, self, "load", elements, lanes.mask, place)
+
+    def store(
+        self,
+        lanes: Lanes,
+        index: Index,
+        values: np.ndarray,
+        mask: Mask,
+        place: Place,
+        counted: bool | np.ndarray = True,
+    ) -> None:
+        check_bounds(lanes, self.name, self.shape, index, mask, "store", place[0])
+        elements = self.elements(index)
+        if counted is not False:
+            self._count(lanes, "store", elements, mask, place, counted)
+        active = lanes.active(mask)
+        cells, values = active.of(elements), active.of(values)
+        self._history().write(lanes, cells, active.threads, place[0], values)
+        self.flat[cells] = values
+
+    def update(
+        self, lanes: Lanes, index: Index, mask: Mask, place: Place, aggregated: str = ""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """An atomic's (flat memory, cells of the active lanes), after every check."""
+        check_bounds(lanes, self.name, self.shape, index, mask, "atomic", place[0])
+        elements = self.elements(index)
+        lanes.launch.meter.access(lanes, self, "atomic", elements, mask, place, aggregated)
+        active = lanes.active(mask)
+        cells = active.of(elements)
+        self._history().atomic(lanes, cells, active.threads, place[0])
+        return self.flat, cells
+
+    def _history(self) -> History:
+        allocation = self.allocation
+        if allocation.history is None:
+            history = History(self.name, len(self.flat), shared=False)
+            history.index_of = self._index_of
+            allocation.history = history
+        return allocation.history
+
+    def _index_of(self, element: int) -> str:
+        """The index of an element of the allocation, as the kernel would write it."""
+        rest = element - int(np.min(self.offset))
+        index = [0] * len(self.shape)
+        for axis in sorted(range(len(self.shape)), key=lambda a: -abs(self.strides[a])):
+            if self.strides[axis] and self.shape[axis] > 1:
+                index[axis], rest = divmod(rest, self.strides[axis])
+        return written_index(tuple(index))
+
+
+# ---------------------------------------------------------------- constant memory
+
+
+class ConstantArray(Packed):
+    """A small read-only array that the compiler keeps in constant memory: no global traffic."""
+
+    def __init__(self, name: str, values: np.ndarray) -> None:
+        self.name = name
+        self.shape = values.shape
+        self.values = np.ascontiguousarray(values)
+        self.type = ArrayType(numba_type(values.dtype), values.ndim, "constant")
+
+    def load(self, lanes: Lanes, index: Index, mask: Mask, place: Place) -> np.ndarray:
+        clean = check_bounds(lanes, self.name, self.shape, index, mask, "load", place[0])
+        cell: Any = 0
+        for numbers, extent in zip(index, self.shape, strict=True):
+            cell = cell * extent + numbers
+        if not clean:
+            cell = np.where(lanes.full(mask), cell, 0)
+        return self.values.ravel().take(cell, mode="clip")

@@ -1,0 +1,303 @@
+"""Counting: requests and sectors of global memory, wavefronts of shared memory.
+
+A warp's request touches the distinct 32-byte sectors of its active lanes' elements; an
+element across a sector boundary touches both. The rule and its agreement with the hardware's
+counters (`l1tex__t_sectors_pipe_lsu_mem_global_op_*`) are held by `course/tests/engine/hardware`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from course.engine.simt.running.lanes import Lanes, Mask
+from course.engine.traffic import Site, Touched, Traffic, footprint_of, footprints_of, together
+from course.plain.sectors import SECTOR_BYTES, WARP_LANES
+
+SECTOR_SHIFT = SECTOR_BYTES.bit_length() - 1
+BANKS = 32
+BANK_BYTES = 4
+_NO_SECTOR = np.iinfo(np.int64).max
+
+
+class SiteCounter:
+    """One access in the source, while the launch runs."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.sectors = 0
+        self.lane_bytes = 0
+        self.touched: Touched = {}
+
+
+class Meter:
+    """Everything that is counted in one launch."""
+
+    def __init__(self) -> None:
+        self.sites: dict[tuple[str, str, int, int], SiteCounter] = {}
+        self.conflicts: dict[tuple[str, int], int] = {}
+        self.divergent: dict[int, int] = {}
+        #: requests that load from shared memory, by line
+        self.shared_loads: Counter[int] = Counter()
+        #: operations of the warp that makes most of them, of all lanes together, and by line
+        self.longest_warp = 0
+        self.lane_work = 0
+        self.work: Counter[int] = Counter()
+        self.shared_bytes = 0
+
+    def access(
+        self,
+        lanes: Lanes,
+        view: Any,
+        direction: str,
+        elements: np.ndarray,
+        mask: Mask,
+        place: tuple[int, int],
+        aggregated: str = "",
+    ) -> None:
+        """Counts one access: `elements` are element numbers in the view's allocation.
+
+        `aggregated` says that the compiler makes one update of a whole warp's atomics on one
+        address: 'reduction' always, 'atomic' where the warp is full.
+        """
+        key = (view.name, direction, *place)
+        site = self.sites.get(key)
+        if site is None:
+            site = self.sites[key] = SiteCounter()
+        allocation = view.allocation
+        touched = site.touched.get(allocation.address)
+        if touched is None:
+            touched = np.zeros(allocation.sectors, np.bool_)
+            site.touched[allocation.address] = touched
+        itemsize = view.itemsize
+        first = (view.misalignment_bytes + elements * itemsize) >> SECTOR_SHIFT
+        aligned = SECTOR_BYTES % itemsize == 0 and view.misalignment_bytes == 0
+        last = None
+        if not aligned:
+            last = (view.misalignment_bytes + elements * itemsize + itemsize - 1) >> SECTOR_SHIFT
+        requests, sectors = _sectors(lanes, first, last, mask, touched)
+        if direction == "atomic":
+            sectors = _atomic_sectors(lanes, first, elements, mask, aggregated)
+        site.requests += requests
+        site.sectors += sectors
+        site.lane_bytes += lanes.active(mask).count * itemsize
+
+    def one_request(self, lanes: Lanes, place: tuple[int, int], chosen: np.ndarray) -> None:
+        """Two loads on the two sides of a choice were one request of each warp that split."""
+        active = lanes.full(lanes.mask)
+        split = lanes.warps_with(active & chosen) & lanes.warps_with(active & ~chosen)
+        for (_, direction, *where), site in self.sites.items():
+            if direction == "load" and tuple(where) == place and site.requests:
+                site.requests -= lanes.count_warps(split)
+                return
+
+    def bank_conflicts(self, name: str, line: int, extra: int) -> None:
+        """Adds the extra wavefronts of one access to a shared array."""
+        if extra:
+            key = (name, line)
+            self.conflicts[key] = self.conflicts.get(key, 0) + extra
+
+    def branch(self, lanes: Lanes, line: int, taken: np.ndarray, passed: np.ndarray) -> None:
+        """Counts warps whose active lanes disagree: some in `taken`, some in `passed`."""
+        split = lanes.warps_with(taken) & lanes.warps_with(passed)
+        count = lanes.count_warps(split)
+        if count:
+            self.divergent[line] = self.divergent.get(line, 0) + count
+
+    def batch_has_run(self, longest_warp: int, lane_work: int) -> None:
+        """Counts the operations of a batch of blocks."""
+        self.longest_warp = max(self.longest_warp, longest_warp)
+        self.lane_work += lane_work
+
+    def traffic(self) -> Traffic:
+        """The counts so far, as the learner sees them."""
+        sites = []
+        for (array, direction, line, column), site in self.sites.items():
+            footprint = footprint_of(site.touched)
+            sites.append(
+                Site(
+                    array,
+                    direction,
+                    line,
+                    column,
+                    site.requests,
+                    site.sectors,
+                    site.lane_bytes,
+                    footprint,
+                )
+            )
+        touched = together((key[:2], site.touched) for key, site in self.sites.items())
+        return Traffic(
+            sites=sites,
+            footprints=footprints_of(touched),
+            touched=touched,
+            bank_conflicts=sum(self.conflicts.values()),
+            bank_conflict_sites=dict(self.conflicts),
+            shared_loads=sum(self.shared_loads.values()),
+            shared_load_sites=dict(self.shared_loads),
+            divergent_branches=sum(self.divergent.values()),
+            divergent_sites=dict(self.divergent),
+            longest_warp=self.longest_warp,
+            lane_work=self.lane_work,
+            busiest_line=max(self.work, key=lambda line: self.work[line], default=0),
+            shared_bytes=self.shared_bytes,
+            launches=1,
+        )
+
+
+def _sectors(
+    lanes: Lanes, first: np.ndarray, last: np.ndarray | None, mask: Mask, touched: np.ndarray
+) -> tuple[int, int]:
+    """(requests, sectors) of one access; marks the sectors touched."""
+    if mask is not None and mask.shape[0] == 1 and first.shape[0] > 1:
+        return _sectors_of_whole_warps(lanes, first, last, mask, touched)
+    if mask is None and last is None and first.shape[0] > 1:
+        return _sectors_of_whole_warps(lanes, first, None, np.ones((1, 1), np.bool_), touched)
+    if first.shape[0] == 1 and last is None:
+        warp, block, _ = lanes.active(mask).warps
+        alike = mask is None or mask.shape[1] == 1
+        touched[first[0] if alike or first.shape[1] == 1 else first[0, block]] = True
+        requests = len(warp) * (lanes.blocks if alike else 1)
+        return requests, requests
+    rows, active, repeats = _rows(lanes, first, mask)
+    if last is not None:
+        rows = np.concatenate([rows, _rows(lanes, last, mask)[0]], axis=1)
+        active = np.concatenate([active, active], axis=1)
+    touched[rows[active]] = True
+    return len(rows) * repeats, int(_distinct(rows, active).sum()) * repeats
+
+
+def _rows(lanes: Lanes, values: np.ndarray, mask: Mask) -> tuple[np.ndarray, np.ndarray, int]:
+    """(values, active lanes, repeats) of the warps with an active lane, a row of 32 a warp.
+
+    Where all blocks are alike there are only the first block's rows, to be counted `repeats`
+    times.
+    """
+    warp, block, active = lanes.active(mask).warps
+    alike = mask is None or mask.shape[1] == 1
+    if alike and values.shape[1] > 1:
+        count, blocks = len(warp), values.shape[1]
+        warp, block = warp.repeat(blocks), np.tile(np.arange(blocks), count)
+        active = active.repeat(blocks, axis=0)
+        alike = False
+    if values.shape[1] == 1:
+        block = 0 * block
+    if values.shape[0] == 1:
+        rows = np.broadcast_to(values[0, block][:, None], active.shape)
+    else:
+        rows = lanes.in_warps(values)[warp, :, block]
+    return rows, active, lanes.blocks if alike else 1
+
+
+def _all_rows(lanes: Lanes, values: np.ndarray) -> np.ndarray:
+    """(warps x blocks, 32): a row a warp."""
+    return lanes.in_warps(values).transpose(0, 2, 1).reshape(-1, WARP_LANES)
+
+
+def _distinct(rows: np.ndarray, active: np.ndarray) -> np.ndarray:
+    """Distinct values among the active ones of each row (each row has one)."""
+    ordered = _ordered(rows, active)
+    return 1 + ((ordered[:, 1:] != ordered[:, :-1]) & (ordered[:, 1:] != _NO_SECTOR)).sum(axis=1)
+
+
+def _ordered(rows: np.ndarray, active: np.ndarray) -> np.ndarray:
+    """The active values of each row in order, then `_NO_SECTOR`. Most rows are in order."""
+    ordered = np.where(active, rows, _NO_SECTOR)
+    mixed = (ordered[:, 1:] < ordered[:, :-1]).any(axis=1)
+    if mixed.any():
+        ordered[mixed] = np.sort(ordered[mixed], axis=1)
+    return ordered
+
+
+def _atomic_sectors(
+    lanes: Lanes, sector: np.ndarray, elements: np.ndarray, mask: Mask, aggregated: str
+) -> int:
+    """Sectors of an atomic: one carries at most one update of each of its elements.
+
+    So a sector is sent as often as the most updated of its elements has lanes in the warp.
+    """
+    if aggregated and elements.shape[0] == 1:
+        _, active, repeats = _rows(lanes, elements[:, :1], mask)
+        counts = active.sum(axis=1)
+        full = counts == WARP_LANES if aggregated == "atomic" else counts > 0
+        return int(np.where(full, 1, counts).sum()) * repeats
+    rows, active, repeats = _rows(lanes, elements, mask)
+    cells = rows[active]
+    homes = _rows(lanes, sector, mask)[0][active]
+    warps = np.nonzero(active)[0]
+    order = np.lexsort((cells, homes, warps))
+    warps, homes, cells = warps[order], homes[order], cells[order]
+    new_home = np.r_[True, (warps[1:] != warps[:-1]) | (homes[1:] != homes[:-1])]
+    new_cell = new_home | np.r_[True, cells[1:] != cells[:-1]]
+    updates = np.diff(np.r_[np.nonzero(new_cell)[0], len(cells)])
+    return int(np.maximum.reduceat(updates, np.nonzero(new_home[new_cell])[0]).sum()) * repeats
+
+
+def _sectors_of_whole_warps(
+    lanes: Lanes,
+    first: np.ndarray,
+    last: np.ndarray | None,
+    blocks_active: np.ndarray,
+    touched: np.ndarray,
+) -> tuple[int, int]:
+    """As `_sectors`, where every lane of an active block is active."""
+    per_warp = first.reshape(lanes.warps, WARP_LANES, first.shape[1])
+    steps = per_warp[:, 1:] != per_warp[:, :-1]
+    monotone = last is None and (
+        bool((per_warp[:, 1:] >= per_warp[:, :-1]).all())
+        or bool((per_warp[:, 1:] <= per_warp[:, :-1]).all())
+    )
+    if monotone:
+        counts = 1 + steps.sum(axis=1)
+    else:
+        rows = _all_rows(lanes, first)
+        if last is not None:
+            rows = np.concatenate([rows, _all_rows(lanes, last)], axis=1)
+        counts = _distinct(rows, np.ones(rows.shape, np.bool_)).reshape(lanes.warps, -1)
+    active = np.broadcast_to(blocks_active, (1, max(first.shape[1], blocks_active.shape[1])))
+    repeats = lanes.blocks // active.shape[1]
+    requests = int(active.sum()) * repeats * lanes.warps
+    sectors = int((counts * active).sum()) * repeats
+    for numbers in (first,) if last is None else (first, last):
+        if active.all():
+            if monotone:
+                touched[per_warp[:, 0]] = True
+                touched[per_warp[:, 1:][steps]] = True
+            else:
+                touched[numbers] = True
+        else:
+            touched[np.broadcast_to(numbers, (lanes.threads, active.shape[1]))[:, active[0]]] = True
+    return requests, sectors
+
+
+def extra_wavefronts(lanes: Lanes, addresses: np.ndarray, mask: Mask, itemsize: int) -> int:
+    """Wavefronts of a shared access beyond the fewest, summed over warps.
+
+    Lanes that read one 4-byte word share it; different words in one of the 32 banks take a
+    wavefront each. 8-byte elements go in two half-warps.
+    """
+    if addresses.shape[0] == 1:
+        return 0
+    words = addresses >> 2
+    if itemsize <= BANK_BYTES:
+        # Words within 32 of each other lie in different banks, whichever lanes are active.
+        per_warp = words.reshape(lanes.warps, WARP_LANES, words.shape[1])
+        if int((per_warp.max(axis=1) - per_warp.min(axis=1)).max()) < BANKS:
+            return 0
+    rows, active, repeats = _rows(lanes, words, mask)
+    if itemsize > BANK_BYTES:
+        rows, active = rows.reshape(-1, WARP_LANES // 2), active.reshape(-1, WARP_LANES // 2)
+        rows = np.concatenate([rows, rows + 1], axis=1)
+        active = np.concatenate([active, active], axis=1)
+    some = active.any(axis=1)
+    rows, active = rows[some], active[some]
+    if not len(rows):
+        return 0
+    ordered = _ordered(rows, active)
+    fresh = ordered != _NO_SECTOR
+    fresh[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    numbers = np.nonzero(fresh)[0] * BANKS + ordered[fresh] % BANKS
+    per_bank = np.bincount(numbers, minlength=len(rows) * BANKS).reshape(-1, BANKS)
+    return int((per_bank.max(axis=1) - 1).sum()) * repeats

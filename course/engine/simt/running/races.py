@@ -1,0 +1,267 @@
+"""Who touched each cell last: races are found by order, not by luck.
+
+Two accesses of one cell by different threads conflict where one of them writes and neither a
+barrier of their block, nor a `syncwarp` of their warp, stands between. Lockstep would hide
+that, so each cell remembers its last writer and its readers since.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.simt.running.lanes import Lanes
+from course.plain.sectors import WARP_LANES
+
+NOBODY = -1
+MOST_UNREAD = 1024  # postponed reads of a block, of up to 16 KB each
+# Several threads are remembered by what they have in common: their warp, their block, nothing:
+# as -(2 + 3 x the number of that warp or block + which of the three it is).
+_WARP, _BLOCK, _GRID = 0, 1, 2
+
+
+class Past:
+    """One kind of access (writes, reads or atomics): for each cell who, and in which event."""
+
+    def __init__(self, cells: int) -> None:
+        self.who = np.full(cells, NOBODY, np.int64 if cells < 1 << 22 else np.int32)
+        self.event = np.zeros(cells, np.int32)
+
+
+class History:
+    """The accesses of one array's cells, in one launch (global) or one batch (shared).
+
+    Threads are numbered through the launch: block x threads + thread, so that a number
+    divided by 32 is a warp and divided by the block's threads a block.
+    """
+
+    def __init__(self, name: str, cells: int, shared: bool) -> None:
+        self.name = name
+        self.cells = cells
+        self.shared = shared
+        self.pasts: dict[str, Past] = {}
+        #: (moment, line) of each event
+        self.moments: list[int] = []
+        self.lines: list[int] = []
+        self.index_of: Any = None
+        self.writes_since = -1
+        #: reads since the last barrier that nobody asked about yet
+        self.unread: list[tuple[np.ndarray, np.ndarray, int, int]] = []
+
+    def _past(self, kind: str) -> Past:
+        past = self.pasts.get(kind)
+        if past is None:
+            past = self.pasts[kind] = Past(self.cells)
+        return past
+
+    def _event(self, moment: int, line: int) -> int:
+        if self.moments and self.moments[-1] == moment and self.lines[-1] == line:
+            return len(self.moments) - 1
+        self.moments.append(moment)
+        self.lines.append(line)
+        return len(self.moments) - 1
+
+    # ------------------------------------------------------------ accesses
+
+    def read(self, lanes: Lanes, cells: np.ndarray, threads: np.ndarray, line: int) -> None:
+        """A load by `threads` of `cells` (one-dimensional, same length)."""
+        self._check(lanes, cells, threads, line, "write", "write/read")
+        self._check(lanes, cells, threads, line, "atomic", "atomic/plain")
+        self._remember(lanes, "read", cells, threads, self._event(lanes.now, line))
+
+    def read_later(self, lanes: Lanes, cells: np.ndarray, threads: np.ndarray, line: int) -> None:
+        """A load of shared cells, looked at only if a write follows before the next barrier."""
+        barrier = lanes.barrier_at
+        if self.writes_since >= (barrier if isinstance(barrier, int) else int(barrier.min())):
+            self._check(lanes, cells, threads, line, "write", "write/read")
+            self._check(lanes, cells, threads, line, "atomic", "atomic/plain")
+        self.unread.append((cells, threads, line, lanes.now))
+        if len(self.unread) > MOST_UNREAD:
+            self.settle(lanes)
+
+    def settle(self, lanes: Lanes) -> None:
+        """Enters the postponed reads."""
+        pending, self.unread = self.unread, []
+        for cells, threads, line, moment in pending:
+            self._remember(lanes, "read", cells, threads, self._event(moment, line))
+
+    def passed_barrier(self) -> None:
+        """Every thread of every block passed a barrier: earlier reads of shared cells are done."""
+        self.unread.clear()
+        self.pasts.pop("read", None)
+
+    def write(
+        self,
+        lanes: Lanes,
+        cells: np.ndarray,
+        threads: np.ndarray,
+        line: int,
+        values: np.ndarray | None,
+    ) -> None:
+        """A store by `threads` to `cells`; `values` tell whether colliding stores agree."""
+        self.settle(lanes)
+        self._check(lanes, cells, threads, line, "write", "write/write")
+        self._check(lanes, cells, threads, line, "read", "read/write")
+        self._check(lanes, cells, threads, line, "atomic", "atomic/plain")
+        past = self._past("write")
+        past.who[cells] = threads
+        winners = past.who[cells]
+        clash = winners != threads
+        if clash.any():
+            at = self._first(lanes, clash, threads)
+            same = False
+            if values is not None:
+                of_cell = values[cells == cells[at]]
+                same = bool((of_cell == of_cell[0]).all())
+            kind = "same_value" if same else "write/write"
+            self._fault(lanes, cells[at], threads[at], int(winners[at]), line, line, kind)
+        past.event[cells] = self._event(lanes.now, line)
+        for kind in ("read", "atomic"):
+            if kind in self.pasts:
+                self.pasts[kind].who[cells] = NOBODY
+        self.writes_since = lanes.now
+
+    def atomic(self, lanes: Lanes, cells: np.ndarray, threads: np.ndarray, line: int) -> None:
+        """An atomic by `threads` on `cells`: conflicts only with plain accesses."""
+        self.settle(lanes)
+        self._check(lanes, cells, threads, line, "write", "atomic/plain")
+        self._check(lanes, cells, threads, line, "read", "atomic/plain")
+        self._remember(lanes, "atomic", cells, threads, self._event(lanes.now, line))
+        self.writes_since = lanes.now
+
+    # ------------------------------------------------------------ order
+
+    def _check(
+        self,
+        lanes: Lanes,
+        cells: np.ndarray,
+        threads: np.ndarray,
+        line: int,
+        earlier: str,
+        kind: str,
+    ) -> None:
+        past = self.pasts.get(earlier)
+        if past is None:
+            return
+        who = past.who[cells]
+        suspect = (who != NOBODY) & (who != threads)
+        if not suspect.any():
+            return
+        where = np.nonzero(suspect)[0]
+        who, mine = who[where].astype(np.int64), threads[where]
+        unordered = ~self._ordered(lanes, who, past.event[cells[where]], mine)
+        if not unordered.any():
+            return
+        clash = np.zeros(len(cells), np.bool_)
+        clash[where[unordered]] = True
+        at = self._first(lanes, clash, threads)
+        other = int(past.who[cells[at]])
+        other_line = self.lines[int(past.event[cells[at]])]
+        self._fault(lanes, cells[at], threads[at], other, line, other_line, kind)
+
+    def _ordered(
+        self, lanes: Lanes, who: np.ndarray, events: np.ndarray, mine: np.ndarray
+    ) -> np.ndarray:
+        """Whether an earlier access by `who` happens before one by `mine` now."""
+        moments = np.asarray(self.moments)[events]
+        single = who >= 0
+        kind = np.where(single, _WARP, (-who - 2) % 3)
+        number = np.where(single, who // WARP_LANES, (-who - 2) // 3)
+        my_warp = mine // WARP_LANES
+        my_block = mine // lanes.threads
+        block = np.where(kind == _WARP, number // lanes.warps, number)
+        same_block = (block == my_block) & (kind != _GRID)
+        same_warp = (kind == _WARP) & (number == my_warp)
+        return (same_block & (moments < _at(lanes.barrier_at, my_block - lanes.first))) | (
+            same_warp & (moments < _at(lanes.warp_barrier_at, my_warp - lanes.first * lanes.warps))
+        )
+
+    def _remember(
+        self, lanes: Lanes, kind: str, cells: np.ndarray, threads: np.ndarray, event: int
+    ) -> None:
+        past = self._past(kind)
+        before = past.who[cells].astype(np.int64)
+        known = before != NOBODY
+        if known.any():
+            known &= ~self._ordered(lanes, before, past.event[cells], threads)
+        past.who[cells] = threads
+        past.event[cells] = event
+        self._widen(lanes, past, cells, threads, past.who[cells].astype(np.int64))
+        if known.any():
+            self._widen(lanes, past, cells[known], threads[known], before[known])
+
+    def _widen(
+        self, lanes: Lanes, past: Past, cells: np.ndarray, threads: np.ndarray, other: np.ndarray
+    ) -> None:
+        """Where another thread is there too, remembers both by what they have in common."""
+        differ = other != threads
+        if not differ.any():
+            return
+        cells, threads, other = cells[differ], threads[differ], other[differ]
+        current = past.who[cells].astype(np.int64)
+        warp, block = threads // WARP_LANES, threads // lanes.threads
+        scope = np.full(len(cells), _WARP)
+        for who in (other, current):
+            single = who >= 0
+            kind = np.where(single, _WARP, (-who - 2) % 3)
+            number = np.where(single, who // WARP_LANES, (-who - 2) // 3)
+            other_block = np.where(kind == _WARP, number // lanes.warps, number)
+            same_warp = (kind == _WARP) & (number == warp)
+            same_block = (kind != _GRID) & (other_block == block)
+            scope = np.maximum(
+                scope, np.where(same_warp, _WARP, np.where(same_block, _BLOCK, _GRID))
+            )
+        # A cell may stand here several times: the widest scope is written last.
+        for width, group in ((_WARP, warp), (_BLOCK, block), (_GRID, 0 * block)):
+            chosen = scope == width
+            past.who[cells[chosen]] = -(2 + 3 * group[chosen] + width)
+
+    # ------------------------------------------------------------ words
+
+    def _first(self, lanes: Lanes, clash: np.ndarray, threads: np.ndarray) -> int:
+        """The clash of the lowest thread: messages do not depend on chance."""
+        where = np.nonzero(clash)[0]
+        return int(where[np.argmin(threads[where])])
+
+    def _fault(
+        self,
+        lanes: Lanes,
+        cell: int,
+        thread: int,
+        other: int,
+        line: int,
+        other_line: int,
+        kind: str,
+    ) -> None:
+        memory = "shared" if self.shared else "global"
+        suffix = "_same_value" if kind == "same_value" else ""
+        mine = lanes.place(int(thread) % lanes.threads, int(thread) // lanes.threads)
+        fields: dict[str, object] = {
+            "array": self.name,
+            "index": self.index_of(int(cell)),
+            "kind": kind,
+            "other_line": other_line,
+            **mine,
+        }
+        if other >= 0:
+            theirs = lanes.place(other % lanes.threads, other // lanes.threads)
+            fields["other_thread"], fields["other_block"] = theirs["thread"], theirs["block"]
+        else:
+            scope = (-other - 2) % 3
+            fields["other_thread"] = "several"
+            number = (-other - 2) // 3
+            block = number // lanes.warps if scope == _WARP else number
+            fields["other_block"] = "several" if scope == _GRID else lanes.place(0, block)["block"]
+        raise KernelFault(Outcome.RACE, f"race_{memory}{suffix}", line, **fields)
+
+
+def _at(moments: int | np.ndarray, number: np.ndarray) -> Any:
+    """The last barrier of each numbered block or warp of this batch.
+
+    Numbers from another batch are of other blocks, for which order is never asked.
+    """
+    if isinstance(moments, int):
+        return moments
+    return moments[np.clip(number, 0, len(moments) - 1)]

@@ -1,0 +1,227 @@
+"""Shared memory: one array for all blocks of a batch; accesses checked, bank conflicts counted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.simt.lowering.types import ArrayType, Scalar, numpy_dtype
+from course.engine.simt.running.bounds import Index, Place, check_bounds, written_index
+from course.engine.simt.running.lanes import Lanes, Mask
+from course.engine.simt.running.meter import extra_wavefronts
+from course.engine.simt.running.races import History
+from course.engine.simt.running.views import Packed
+
+PLANS_KEPT = 256  # of 10 to 30 KB each
+
+
+@dataclass
+class Plan:
+    """What one access asks of a shared array, where every block asks for the same cells."""
+
+    cell: np.ndarray
+    #: one entry an active lane: the cells, and the threads of the batch's first block
+    cells: np.ndarray
+    threads: np.ndarray
+    extra_wavefronts: int
+    #: every cell has been written
+    written: bool = False
+
+
+class SharedArray(Packed):
+    """One shared array of every block of a batch: cells first, blocks last.
+
+    Who touched a cell is kept once for all blocks as long as all blocks do the same.
+    """
+
+    def __init__(
+        self, name: str, shape: tuple[int, ...], type_: Scalar, lanes: Lanes, base_bytes: int
+    ) -> None:
+        self.name = name
+        self.shape = shape
+        self.dtype = numpy_dtype(type_)
+        self.type = ArrayType(type_, len(shape), "shared")
+        self.cells = math.prod(shape)
+        self.base_bytes = base_bytes
+        self.data = np.zeros((self.cells, lanes.blocks), self.dtype)
+        self.alike = True
+        self.written = np.zeros((self.cells, 1), np.bool_)
+        self.complete = False
+        self.history = self._new_history(1)
+        self._plans: dict[Any, Plan] = {}
+        #: the accesses whose values registers hold, and since when
+        self._in_registers: set[int] = set()
+        self._held_since = (-1, -1)
+
+    def _new_history(self, blocks: int) -> History:
+        history = History(self.name, self.cells * blocks, shared=True)
+        history.index_of = lambda cell: written_index(
+            tuple(map(int, np.unravel_index(cell // blocks, self.shape)))
+        )
+        return history
+
+    def _cell(self, index: Index) -> np.ndarray:
+        cell, stride = None, 1
+        for numbers, extent in zip(reversed(index), reversed(self.shape), strict=True):
+            part = numbers if stride == 1 else numbers * stride
+            cell = part if cell is None else cell + part
+            stride *= extent
+        assert cell is not None
+        return cell
+
+    def part_ways(self, lanes: Lanes) -> None:
+        """From now on every block's accesses are remembered apart."""
+        if not self.alike:
+            return
+        self.alike = False
+        self._plans.clear()
+        self._in_registers.clear()
+        self.written = np.repeat(self.written, lanes.blocks, axis=1)
+        old = self.history
+        old.settle(lanes)
+        self.history = new = self._new_history(lanes.blocks)
+        new.moments, new.lines, new.writes_since = old.moments, old.lines, old.writes_since
+        for kind, past in old.pasts.items():
+            fresh = new._past(kind)
+            numbers = np.arange(lanes.blocks)[None, :]
+            who = past.who[:, None].astype(np.int64)
+            scope = (-who - 2) % 3
+            step = np.where(who >= 0, lanes.threads, np.where(scope == 0, -3 * lanes.warps, -3))
+            fresh.who[:] = np.where(who == -1, -1, who + step * numbers).ravel()
+            fresh.event[:] = np.repeat(past.event[:, None], lanes.blocks, axis=1).ravel()
+
+    def _cells(self, lanes: Lanes, cell: np.ndarray, mask: Mask) -> tuple[np.ndarray, np.ndarray]:
+        """(cells of the history, threads) of the active lanes."""
+        if self.alike and (cell.shape[1] > 1 or (mask is not None and mask.shape[1] > 1)):
+            if lanes.blocks > 1:
+                self.part_ways(lanes)
+        if self.alike:
+            threads = lanes.thread_numbers[:, 0]
+            if mask is not None and mask.shape[0] > 1:
+                threads = threads[mask[:, 0]]
+            cells = cell[:, 0]
+            cells = cells.repeat(len(threads)) if len(cells) == 1 else cells[threads]
+            return cells, threads + lanes.first * lanes.threads
+        blocks = np.arange(lanes.blocks)[None, :]
+        active = lanes.active(mask)
+        return active.of(cell * lanes.blocks + blocks), active.threads
+
+    def _plan(self, lanes: Lanes, index: Index, mask: Mask, direction: str, place: Place) -> Plan:
+        """Checks an access; loops repeat it with the same indices, so it is kept for a while."""
+        key = _values_of(index if mask is None else (*index, mask)) if self.alike else None
+        plan = self._plans.get(key)
+        if plan is None:
+            clean = check_bounds(lanes, self.name, self.shape, index, mask, direction, place[0])
+            cell = self._cell(index)
+            if not clean:
+                cell = np.where(lanes.full(mask), cell, 0)
+            itemsize = self.dtype.itemsize
+            addresses = self.base_bytes + cell * itemsize
+            plan = Plan(
+                cell,
+                *self._cells(lanes, cell, mask),
+                extra_wavefronts(lanes, addresses, mask, itemsize),
+            )
+            if key is not None:
+                if len(self._plans) == PLANS_KEPT:
+                    self._plans.clear()
+                    self._in_registers.clear()
+                self._plans[key] = plan
+        return plan
+
+    def load(self, lanes: Lanes, index: Index, mask: Mask, place: Place) -> np.ndarray:
+        plan = self._plan(lanes, index, mask, "load", place)
+        self._count_load(lanes, plan, mask, place[0])
+        if not (self.complete or plan.written):
+            self._check_written(lanes, plan.cells, plan.threads, place)
+            plan.written = True
+        if self.alike:
+            self.history.read_later(lanes, plan.cells, plan.threads, place[0])
+        else:
+            self.history.read(lanes, plan.cells, plan.threads, place[0])
+        cell = plan.cell
+        if cell.shape[1] == 1:
+            return self.data.take(cell[:, 0], axis=0)
+        blocks = np.arange(lanes.blocks)[None, :]
+        return self.data.ravel().take(cell * lanes.blocks + blocks)
+
+    def _count_load(self, lanes: Lanes, plan: Plan, mask: Mask, line: int) -> None:
+        """Counts the requests of a load, where no register holds what it asks for.
+
+        The compiler loads the same cells once, as long as no barrier, no store to the array and no
+        turn of a loop lies between.
+        """
+        if self._held_since != (lanes.now, lanes.turn):
+            self._in_registers.clear()
+            self._held_since = (lanes.now, lanes.turn)
+        if id(plan) in self._in_registers:
+            return
+        if self.alike:  # else there is a plan for each access
+            self._in_registers.add(id(plan))
+        meter = lanes.launch.meter
+        meter.bank_conflicts(self.name, line, plan.extra_wavefronts)
+        meter.shared_loads[line] += lanes.count_warps(lanes.warps_with(lanes.full(mask)))
+
+    def store(
+        self, lanes: Lanes, index: Index, values: np.ndarray, mask: Mask, place: Place
+    ) -> None:
+        self._in_registers.clear()
+        plan = self._plan(lanes, index, mask, "store", place)
+        lanes.launch.meter.bank_conflicts(self.name, place[0], plan.extra_wavefronts)
+        cells, threads = plan.cells, plan.threads
+        if self.alike:
+            rows = lanes.spread(values)
+            if mask is not None:
+                rows = rows[threads - lanes.first * lanes.threads]
+            one_value = rows[:, 0] if values.shape[1] == 1 else None
+            self.history.write(lanes, cells, threads, place[0], one_value)
+            self.data[cells] = rows
+            self.written[cells] = True
+        else:
+            flat_values = lanes.active(mask).of(values)
+            self.history.write(lanes, cells, threads, place[0], flat_values)
+            self.data.reshape(-1)[cells] = flat_values
+            self.written.reshape(-1)[cells] = True
+        if not self.complete:
+            self.complete = bool(self.written.all())
+
+    def update(
+        self, lanes: Lanes, index: Index, mask: Mask, place: Place, aggregated: str = ""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        check_bounds(lanes, self.name, self.shape, index, mask, "atomic", place[0])
+        self._in_registers.clear()
+        self.part_ways(lanes)
+        cells, threads = self._cells(lanes, self._cell(index), mask)
+        self._check_written(lanes, cells, threads, place)
+        self.history.atomic(lanes, cells, threads, place[0])
+        return self.data.reshape(-1), cells
+
+    def _check_written(
+        self, lanes: Lanes, cells: np.ndarray, threads: np.ndarray, place: Place
+    ) -> None:
+        missing = ~self.written.reshape(-1)[cells]
+        if not missing.any():
+            return
+        where = np.nonzero(missing)[0]
+        at = int(where[np.argmin(threads[where])])
+        cell = int(cells[at]) if self.alike else int(cells[at]) // lanes.blocks
+        thread = int(threads[at])
+        raise KernelFault(
+            Outcome.UNINITIALISED,
+            "uninitialised_shared",
+            place[0],
+            array=self.name,
+            index=written_index(tuple(map(int, np.unravel_index(cell, self.shape)))),
+            **lanes.place(thread % lanes.threads, thread // lanes.threads),
+        )
+
+
+def _values_of(arrays: tuple[np.ndarray, ...]) -> tuple[bytes, ...] | None:
+    """What tells two accesses apart; None where it differs from block to block."""
+    if any(array.shape[1] > 1 for array in arrays):
+        return None
+    return tuple([array.tobytes() for array in arrays])

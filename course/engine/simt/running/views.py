@@ -1,0 +1,136 @@
+"""Parts of arrays: rows, columns and slices, in any memory, as accesses of the array they are of.
+
+A view keeps the array and where in it each of its axes lies. Every access goes to the array, with
+the array's own index: bounds, races, what was never written and traffic are the array's.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from course.engine.simt.running.bounds import Extent, Index, Place, check_bounds
+from course.engine.simt.running.lanes import Lanes, Mask
+
+
+@dataclass(frozen=True)
+class Span:
+    """One axis of a view: `count` indices of the array's axis, from `start` on, `step` apart."""
+
+    start: Extent
+    count: Extent
+    step: Extent
+    #: all of the array's axis
+    whole: bool = False
+
+
+class Sliceable:
+    """An array or a part of one: parts of it can be taken."""
+
+    shape: tuple[Any, ...]
+
+    def part(self, parts: tuple[np.ndarray | Span, ...]) -> View:
+        """What `parts` leave, an index or a span for each of the first axes: ``A[i, 2:5]``."""
+        rest = self.shape[len(parts) :]
+        return View(self, (*parts, *(Span(0, extent, 1, whole=True) for extent in rest)))
+
+
+class Packed(Sliceable):
+    """An array without gaps, its last axis together."""
+
+    @property
+    def strides(self) -> tuple[Any, ...]:
+        """Elements from one index to the next, along each axis."""
+        return tuple(math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
+
+
+class View(Sliceable):
+    """A part of an array, or of another view."""
+
+    def __init__(self, array: Any, parts: tuple[np.ndarray | Span, ...]) -> None:
+        self.array = array
+        self.parts = parts
+        self.name: str = array.name
+        spans = [part for part in parts if isinstance(part, Span)]
+        self.shape = tuple(part.count for part in spans)
+        self._whole = all(part.whole for part in spans)
+
+    @property
+    def strides(self) -> tuple[Any, ...]:
+        pairs = zip(self.parts, self.array.strides, strict=True)
+        return tuple(stride * part.step for part, stride in pairs if isinstance(part, Span))
+
+    def _inside(self, lanes: Lanes, index: Index, mask: Mask, direction: str, line: int) -> Index:
+        """The array's own index; what lies outside of a span is out of bounds, as of an axis."""
+        if not self._whole:  # else the array's own check says the same
+            check_bounds(lanes, self.name, self.shape, index, mask, direction, line)
+        return self._of_array(index)
+
+    def _of_array(self, index: Index) -> Index:
+        here = iter(index)
+        return tuple(
+            part.start + part.step * next(here) if isinstance(part, Span) else part
+            for part in self.parts
+        )
+
+    def load(
+        self, lanes: Lanes, index: Index, mask: Mask, place: Place, *counted: Any
+    ) -> np.ndarray:
+        """An element of the array."""
+        inside = self._inside(lanes, index, mask, "load", place[0])
+        loaded: np.ndarray = self.array.load(lanes, inside, mask, place, *counted)
+        return loaded
+
+    def count_load(self, lanes: Lanes, index: Index, place: Place) -> None:
+        """Counts a load that the compiler makes here, by every active lane."""
+        self.array.count_load(lanes, self._of_array(index), place)
+
+    def store(
+        self,
+        lanes: Lanes,
+        index: Index,
+        values: np.ndarray,
+        mask: Mask,
+        place: Place,
+        *counted: Any,
+    ) -> None:
+        """Stores to an element of the array."""
+        inside = self._inside(lanes, index, mask, "store", place[0])
+        self.array.store(lanes, inside, values, mask, place, *counted)
+
+    def update(
+        self, lanes: Lanes, index: Index, mask: Mask, place: Place, aggregated: str = ""
+    ) -> Any:
+        """An atomic on an element of the array."""
+        inside = self._inside(lanes, index, mask, "atomic", place[0])
+        return self.array.update(lanes, inside, mask, place, aggregated)
+
+
+def span(
+    extent: Extent, start: np.ndarray | None, stop: np.ndarray | None, step: np.ndarray | None
+) -> Span:
+    """``start:stop:step`` of an axis, as Python and Numba cut what lies outside; a step is not 0.
+
+    All have shape (threads or 1, blocks or 1); None is what is left out.
+    """
+    bounds = (start, stop, step)
+    if isinstance(extent, int) and all(bound is None or bound.size == 1 for bound in bounds):
+        numbers = [None if bound is None else int(bound[0, 0]) for bound in bounds]
+        inside = range(*slice(*numbers).indices(extent))
+        whole = inside == range(extent) and inside.step == 1
+        return Span(inside.start, len(inside), inside.step, whole)
+    by = np.ones((1, 1), np.int64) if step is None else step
+    back = by < 0
+    least, most = np.where(back, -1, 0), np.where(back, extent - 1, extent)
+
+    def cut(bound: np.ndarray | None, missing: np.ndarray) -> np.ndarray:
+        if bound is None:
+            return missing
+        return np.clip(np.where(bound < 0, bound + extent, bound), least, most)
+
+    first, last = cut(start, np.where(back, most, least)), cut(stop, np.where(back, least, most))
+    distance = np.where(back, first - last, last - first)
+    return Span(first, np.maximum(-(-distance // np.abs(by)), 0), by)

@@ -1,0 +1,90 @@
+"""Shuffles and votes: what the lanes of a warp tell each other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.simt.running.barriers import check_members
+from course.engine.simt.running.lanes import Lanes
+from course.plain.sectors import WARP_LANES
+
+SHUFFLES = {
+    "cuda.shfl_sync": ("mask", "value", "src_lane"),
+    "cuda.shfl_up_sync": ("mask", "value", "delta"),
+    "cuda.shfl_down_sync": ("mask", "value", "delta"),
+    "cuda.shfl_xor_sync": ("mask", "value", "lane_mask"),
+}
+VOTES = ("cuda.ballot_sync", "cuda.all_sync", "cuda.any_sync", "cuda.eq_sync")
+
+
+def shuffle(
+    lanes: Lanes, path: str, member: np.ndarray, value: np.ndarray, other: np.ndarray, line: int
+) -> np.ndarray:
+    """Each lane's value of another lane of its warp; past the warp's ends its own.
+
+    Raises:
+        KernelFault: UNINITIALISED where that lane does not take part.
+    """
+    check_members(lanes, f"{path}()", member, line)
+    lane = lanes.thread_numbers % WARP_LANES
+    if path == "cuda.shfl_sync":
+        source = other % WARP_LANES
+    elif path == "cuda.shfl_up_sync":
+        source = np.where(lane - other >= 0, lane - other, lane)
+    elif path == "cuda.shfl_down_sync":
+        source = np.where(lane + other < WARP_LANES, lane + other, lane)
+    else:
+        source = (lane ^ other) % WARP_LANES
+    blocks = max(source.shape[1], value.shape[1], 1 if lanes.mask is None else lanes.mask.shape[1])
+    shape = (lanes.threads, blocks)
+    sources = lanes.in_warps(np.broadcast_to(source, shape)).astype(np.int64)
+    values = lanes.in_warps(np.broadcast_to(value, shape))
+    if lanes.mask is not None:
+        active = lanes.in_warps(np.broadcast_to(lanes.mask, shape))
+        given = np.take_along_axis(active, sources, axis=1)
+        undefined = (active & ~given).reshape(shape)
+        if undefined.any():
+            thread, block = lanes.first_lane(undefined)
+            asked = int(sources.reshape(shape)[thread, (block - lanes.first) % blocks])
+            raise KernelFault(
+                Outcome.UNINITIALISED,
+                "bad_shuffle",
+                line,
+                call=f"{path}()",
+                lane=asked,
+                **lanes.place(thread, block),
+            )
+    return np.take_along_axis(values, sources, axis=1).reshape(shape)
+
+
+def vote(lanes: Lanes, path: str, member: np.ndarray, holds: np.ndarray, line: int) -> np.ndarray:
+    """What the active lanes of each warp say together."""
+    check_members(lanes, f"{path}()", member, line)
+    active = lanes.spread(lanes.full(lanes.mask))
+    yes = lanes.in_warps(np.broadcast_to(holds, active.shape) & active)
+    there = lanes.in_warps(active)
+    if path == "cuda.ballot_sync":
+        return _for_all(lanes, _bits(yes).astype(np.uint32).view(np.int32))
+    if path == "cuda.any_sync":
+        return _for_all(lanes, np.asarray(yes.any(axis=1, keepdims=True)))
+    every = np.asarray((yes | ~there).all(axis=1, keepdims=True))
+    if path == "cuda.eq_sync":
+        every = every | ~np.asarray(yes.any(axis=1, keepdims=True))
+    return _for_all(lanes, every)
+
+
+def active_mask(lanes: Lanes) -> np.ndarray:
+    """A bit for each active lane of the warp."""
+    active = lanes.in_warps(lanes.spread(lanes.full(lanes.mask)))
+    return _for_all(lanes, _bits(active).astype(np.uint32))
+
+
+def _bits(lanes_of_warps: np.ndarray) -> np.ndarray:
+    weights = np.int64(1) << np.arange(WARP_LANES, dtype=np.int64)[None, :, None]
+    return (lanes_of_warps * weights).sum(axis=1, keepdims=True)
+
+
+def _for_all(lanes: Lanes, per_warp: np.ndarray) -> np.ndarray:
+    """(threads, blocks) from one value a warp, (warps, 1, blocks)."""
+    return np.repeat(per_warp[:, 0, :], WARP_LANES, axis=0)

@@ -1,0 +1,24 @@
+"""The GPU that a check stands for: an A100, which every launch of a check is compiled for.
+
+What a launcher asks about its GPU, it hears of this one, on every machine; what it is compiled for
+and what shared memory it may have are the same one's.
+(NVIDIA A100 Tensor Core GPU Architecture, and what its driver reports.)
+"""
+
+from __future__ import annotations
+
+NAME = "NVIDIA A100-SXM4-80GB"
+#: The compute capability, 8.0, and as compilers write it.
+CAPABILITY = (8, 0)
+TARGET = 10 * CAPABILITY[0] + CAPABILITY[1]
+MULTIPROCESSORS = 108
+WARP_LANES = 32
+#: What one block can have with the launch's consent, and what one multiprocessor has.
+SHARED_BYTES_OF_A_BLOCK = 163 << 10
+SHARED_BYTES_OF_A_MULTIPROCESSOR = 164 << 10
+REGISTERS_OF_A_MULTIPROCESSOR = 64 << 10
+THREADS_OF_A_MULTIPROCESSOR = 2048
+L2_BYTES = 40 << 20
+MEMORY_BYTES = 80 << 30
+#: In kHz; the bus in bits.
+CLOCK_KHZ, MEMORY_CLOCK_KHZ, MEMORY_BUS_BITS = 1_410_000, 1_593_000, 5120

@@ -1,0 +1,249 @@
+"""What is counted: requests, sectors and bytes, by site.
+
+A *request* is one warp's load, store or atomic instruction with at least one active lane.
+The memory answers a request in *sectors* of 32 bytes: every sector that holds a byte of an
+active lane's element is moved whole (compute capability 6.0 and up). *Lane bytes* are what
+the lanes asked for; the *footprint* is every distinct sector once. Sectors x 32 are the
+*requested bytes*: what warps ask of L1. These are Nsight Compute's counters
+`l1tex__t_requests_pipe_lsu_mem_global_op_*` and `l1tex__t_sectors_pipe_lsu_mem_global_op_*`
+(of a Triton launch only where a target is named; else each sector of a block counts once).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from course.plain.sectors import SECTOR_BYTES
+
+ALLOCATION_ALIGNMENT_BYTES = 256
+DIRECTIONS = ("load", "store", "atomic")
+
+#: (array, direction)
+Pair = tuple[str, str]
+#: Which sectors were touched: a bool each, by the address of their allocation.
+Touched = dict[int, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Site:
+    """One access in the source, summed over a launch (or over several, inside `measure`).
+
+    `requests` is None for Triton without a target: the compiler decides which warp asks for what.
+    """
+
+    array: str
+    direction: str
+    line: int
+    column: int
+    requests: int | None
+    sectors: int
+    lane_bytes: int
+    footprint_bytes: int
+    descriptor: bool = False
+
+    @property
+    def requested_bytes(self) -> int:
+        return self.sectors * SECTOR_BYTES
+
+    @property
+    def sectors_a_request(self) -> float | None:
+        return self.sectors / self.requests if self.requests else None
+
+    @property
+    def reuse(self) -> float:
+        """How often each byte moved was used by a lane: 1 is coalesced, below 1 is waste."""
+        return self.lane_bytes / self.requested_bytes if self.sectors else 0.0
+
+
+@dataclass(frozen=True)
+class Totals:
+    """One direction, summed over its sites. `footprint_bytes` counts a shared sector once."""
+
+    requests: int | None = 0
+    sectors: int = 0
+    lane_bytes: int = 0
+    footprint_bytes: int = 0
+
+
+@dataclass
+class Traffic:
+    """What one or several launches asked of global memory, and what else was counted."""
+
+    sites: list[Site] = field(default_factory=list)
+    #: distinct sectors x 32
+    footprints: dict[Pair, int] = field(default_factory=dict)
+    bank_conflicts: int = 0
+    #: extra wavefronts by (shared array, line)
+    bank_conflict_sites: dict[tuple[str, int], int] = field(default_factory=dict)
+    #: requests of warps that load from shared memory, and those of each line
+    shared_loads: int = 0
+    shared_load_sites: dict[int, int] = field(default_factory=dict)
+    divergent_branches: int = 0
+    #: divergent branches by line
+    divergent_sites: dict[int, int] = field(default_factory=dict)
+    #: operations of the warp that makes most of them, and of all lanes together (Numba): each
+    #: operator, call and element of a statement, each time it runs (`course.engine.simt.nvvm.work`)
+    longest_warp: int = 0
+    lane_work: int = 0
+    #: the line of which the launch makes most operations; of a Triton kernel, the line that asks
+    #: for most bytes
+    busiest_line: int = 0
+    shared_bytes: int = 0
+    launches: int = 0
+    #: what the compiler gives each thread of a Triton kernel, and what it spills; None: unknown
+    registers: int | None = None
+    spill_bytes: int | None = None
+    #: statements that the longest program executes (Triton)
+    longest_program: int = 0
+    #: bytes that one program asks for, sectors x 32, the most in any launch (Triton)
+    program_bytes: int = 0
+    #: bytes of the blocks that one program asks for, lanes that are masked off too, the most in
+    #: any launch (Triton)
+    block_bytes: int = 0
+    #: turns of loops, of all programs together, in which a program moves something, and in which
+    #: it moves nothing (Triton)
+    busy_turns: int = 0
+    idle_turns: int = 0
+    #: what DRAM delivers in the model of an L2 cache; None where that was not asked for
+    dram_bytes: int | None = None
+    #: which sectors the footprints are, where the launch was made in this process
+    touched: dict[Pair, Touched] = field(default_factory=dict, repr=False, compare=False)
+
+    def totals(self, direction: str) -> Totals:
+        """Sums of one direction ('load', 'store' or 'atomic')."""
+        sites = [site for site in self.sites if site.direction == direction]
+        requests = [site.requests for site in sites]
+        return Totals(
+            requests=None if None in requests else sum(r for r in requests if r is not None),
+            sectors=sum(site.sectors for site in sites),
+            lane_bytes=sum(site.lane_bytes for site in sites),
+            footprint_bytes=sum(b for (_, d), b in self.footprints.items() if d == direction),
+        )
+
+    @property
+    def loads(self) -> Totals:
+        return self.totals("load")
+
+    @property
+    def stores(self) -> Totals:
+        return self.totals("store")
+
+    @property
+    def atomics(self) -> Totals:
+        return self.totals("atomic")
+
+    @property
+    def requested_bytes(self) -> int:
+        """Sectors x 32 of loads, stores and atomics together."""
+        return sum(site.requested_bytes for site in self.sites)
+
+    def sectors(self, array: str, direction: str) -> int:
+        """Sectors that warps asked for on one array in one direction."""
+        return sum(s.sectors for s in self.sites if (s.array, s.direction) == (array, direction))
+
+    def renamed(self, names: Mapping[str, str]) -> Traffic:
+        """The same traffic with arrays named by `names`: as in the exercise, not in a `def`."""
+        if all(old == new for old, new in names.items()):
+            return self
+        touched = together(((names.get(a, a), d), t) for (a, d), t in self.touched.items())
+        told = {(names.get(a, a), d): n for (a, d), n in self.footprints.items()}
+        return replace(
+            self,
+            sites=[replace(s, array=names.get(s.array, s.array)) for s in self.sites],
+            footprints=told | footprints_of(touched),
+            touched=touched,
+        )
+
+    def arrays(self) -> list[tuple[str, str]]:
+        """(array, direction) pairs with traffic, loads first, in order of first access."""
+        seen = dict.fromkeys((s.array, s.direction) for s in self.sites)
+        return sorted(seen, key=lambda pair: DIRECTIONS.index(pair[1]))
+
+
+def together(parts: Iterable[tuple[Pair, Touched]]) -> dict[Pair, Touched]:
+    """The sectors that any of the parts touched."""
+    found: dict[Pair, Touched] = {}
+    for pair, touched in parts:
+        sectors = found.setdefault(pair, {})
+        for address, marks in touched.items():
+            sectors[address] = _either(sectors[address], marks) if address in sectors else marks
+    return found
+
+
+def _either(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    shorter, longer = sorted((a, b), key=len)
+    both = longer.copy()
+    both[: len(shorter)] |= shorter
+    return both
+
+
+def footprint_of(touched: Touched) -> int:
+    """Distinct sectors x 32."""
+    return SECTOR_BYTES * sum(int(np.count_nonzero(marks)) for marks in touched.values())
+
+
+def footprints_of(touched: Mapping[Pair, Touched]) -> dict[Pair, int]:
+    """Distinct sectors x 32 of each array and direction."""
+    return {pair: footprint_of(sectors) for pair, sectors in touched.items()}
+
+
+def merged(parts: Iterable[Traffic]) -> Traffic:
+    """Several launches' traffic as one: sites of one place in the source are added up."""
+    parts = list(parts)
+    touched = together(item for part in parts for item in part.touched.items())
+    total = Traffic(touched=touched, footprints=footprints_of(touched))
+    busiest = max(parts, key=lambda part: (part.longest_warp, part.program_bytes), default=total)
+    total.busiest_line = busiest.busiest_line
+    sites: dict[tuple[str, str, int, int, bool], Site] = {}
+    for part in parts:
+        for site in part.sites:
+            key = (site.array, site.direction, site.line, site.column, site.descriptor)
+            old = sites.get(key)
+            sites[key] = site if old is None else _added(old, site)
+        for shared, extra in part.bank_conflict_sites.items():
+            total.bank_conflict_sites[shared] = total.bank_conflict_sites.get(shared, 0) + extra
+        for line, count in part.divergent_sites.items():
+            total.divergent_sites[line] = total.divergent_sites.get(line, 0) + count
+        for line, count in part.shared_load_sites.items():
+            total.shared_load_sites[line] = total.shared_load_sites.get(line, 0) + count
+        total.shared_loads += part.shared_loads
+        total.bank_conflicts += part.bank_conflicts
+        total.divergent_branches += part.divergent_branches
+        total.longest_warp = max(total.longest_warp, part.longest_warp)
+        total.lane_work += part.lane_work
+        total.shared_bytes = max(total.shared_bytes, part.shared_bytes)
+        total.launches += part.launches
+        total.registers = _most(total.registers, part.registers)
+        total.spill_bytes = _most(total.spill_bytes, part.spill_bytes)
+        total.longest_program += part.longest_program  # one launch comes after the other
+        total.program_bytes = max(total.program_bytes, part.program_bytes)
+        total.block_bytes = max(total.block_bytes, part.block_bytes)
+        total.busy_turns += part.busy_turns
+        total.idle_turns += part.idle_turns
+        if part.dram_bytes is not None:
+            total.dram_bytes = (total.dram_bytes or 0) + part.dram_bytes
+    total.sites = list(sites.values())
+    return total
+
+
+def _most(a: int | None, b: int | None) -> int | None:
+    known = [n for n in (a, b) if n is not None]
+    return max(known) if known else None
+
+
+def _added(a: Site, b: Site) -> Site:
+    requests = None if a.requests is None or b.requests is None else a.requests + b.requests
+    return Site(
+        a.array,
+        a.direction,
+        a.line,
+        a.column,
+        requests,
+        a.sectors + b.sectors,
+        a.lane_bytes + b.lane_bytes,
+        max(a.footprint_bytes, b.footprint_bytes),
+        a.descriptor,
+    )

@@ -1,0 +1,333 @@
+"""Reads a module of Triton's IR in MLIR's generic form: one grammar for every operation.
+
+    %a, %b:2 = "dialect.name"(%x, %y)[^bb1] <{properties}> ({regions}) {attributes}
+               : (types) -> types loc(...)
+
+(MLIR language reference, "Operations".) What an operation means is not known here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+_OPENING, _CLOSING = "([{<", ")]}>"
+_HEAD = re.compile(r'\s*(?:(?P<results>%[^=]*?) = )?"(?P<name>[\w.]+)"\((?P<operands>[^)]*)\)')
+_LABEL = re.compile(r"\s*(?P<label>\^\w+)")
+_SHAPE = re.compile(r"((?:\d+x)*)(.*)", re.DOTALL)
+_FILE = re.compile(r'"(?P<file>(?:[^"\\]|\\.)*)":(?P<line>\d+):(?P<column>\d+)')
+_NAMED = re.compile(r'"(?P<name>(?:[^"\\]|\\.)*)"\s*\(')
+
+
+class UnreadableError(ValueError):
+    """A text that is no module in generic form; the message says what stands there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A value's type: `kind` is scalar, pointer, tensor, memdesc or other.
+
+    `element` is what a tensor holds, a pointer points to; `scalar` the name of the innermost.
+    """
+
+    text: str
+    kind: str
+    shape: tuple[int, ...] = ()
+    element: Type | None = None
+    layout: str = ""
+
+    @property
+    def scalar(self) -> str:
+        return self.text if self.element is None else self.element.scalar
+
+    @property
+    def pointers(self) -> bool:
+        """Whether it is a pointer, or holds some."""
+        return self.kind == "pointer" or (
+            self.element is not None and self.kind == "tensor" and self.element.pointers
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an operation comes from: the files' lines, innermost first, and the variable's name."""
+
+    files: tuple[tuple[str, int, int], ...] = ()
+    name: str = ""
+
+
+@dataclass(eq=False, slots=True)
+class Operation:
+    """One operation. `operands` and `results` are names; `number` counts all of a module."""
+
+    name: str
+    number: int
+    operands: tuple[str, ...]
+    results: tuple[str, ...]
+    operand_types: tuple[Type, ...]
+    result_types: tuple[Type, ...]
+    attributes: dict[str, str]
+    regions: tuple[tuple[Block, ...], ...]
+    successors: tuple[str, ...]
+    place: Place
+
+    def integers(self, name: str) -> list[int]:
+        """The numbers of an attribute: ``axis = 0 : i32`` and ``array<i32: 1, 0>`` alike."""
+        text = self.attributes[name]
+        text = text[text.index(":") + 1 :] if text.startswith("array") else text.split(" : ")[0]
+        return [int(number) for number in re.findall(r"-?\d+", text)]
+
+    def integer(self, name: str) -> int:
+        """The one number of an attribute."""
+        return self.integers(name)[0]
+
+    def string(self, name: str) -> str:
+        """An attribute without its quotes."""
+        return self.attributes.get(name, "").strip('"')
+
+
+@dataclass(eq=False, slots=True)
+class Block:
+    """Operations in order, behind a label; `arguments` are names."""
+
+    label: str
+    arguments: tuple[str, ...]
+    types: tuple[Type, ...]
+    operations: tuple[Operation, ...]
+
+
+def matching(text: str, start: int) -> int:
+    """The index behind the bracket that closes the one at `start`."""
+    depth, at = 0, start
+    while at < len(text):
+        character = text[at]
+        if character == '"':
+            at = _end_of_string(text, at)
+            continue
+        if character in _OPENING:
+            depth += 1
+        elif character in _CLOSING and not (character == ">" and text[at - 1] == "-"):
+            depth -= 1
+            if depth == 0:
+                return at + 1
+        at += 1
+    raise UnreadableError(f"a bracket that nothing closes: {text[start : start + 60]}")
+
+
+def _end_of_string(text: str, start: int) -> int:
+    at = start + 1
+    while text[at] != '"':
+        at += 2 if text[at] == "\\" else 1
+    return at + 1
+
+
+@lru_cache(1 << 14)
+def parts(text: str) -> tuple[str, ...]:
+    """What stands between commas outside brackets and strings."""
+    found, start, at = [], 0, 0
+    while at < len(text):
+        character = text[at]
+        if character == '"':
+            at = _end_of_string(text, at)
+        elif character in _OPENING:
+            at = matching(text, at)
+        elif character == ",":
+            found.append(text[start:at].strip())
+            at = start = at + 1
+        else:
+            at += 1
+    last = text[start:].strip()
+    return (*found, last) if last else tuple(found)
+
+
+@lru_cache(1 << 12)
+def type_of(text: str) -> Type:
+    """A type from its text."""
+    for prefix, kind in (("tensor<", "tensor"), ("!ttg.memdesc<", "memdesc")):
+        if text.startswith(prefix):
+            first, *rest = parts(text[len(prefix) : -1])
+            sizes, element = _SHAPE.fullmatch(first).groups()  # type: ignore[union-attr]  # any text matches
+            shape = tuple(int(size) for size in sizes.split("x")[:-1])
+            return Type(text, kind, shape, type_of(element), rest[0] if rest else "")
+    if text.startswith("!tt.ptr<"):
+        return Type(text, "pointer", (), type_of(parts(text[8:-1])[0]))
+    return Type(text, "other" if text.startswith("!") else "scalar")
+
+
+@lru_cache(1 << 12)
+def _attributes(text: str) -> tuple[tuple[str, str], ...]:
+    pairs = (part.partition(" = ") for part in parts(text))
+    return tuple((name.strip().strip('"'), value.strip()) for name, _, value in pairs)
+
+
+class Module:
+    """A module: its attributes and its functions by name.
+
+    Raises:
+        UnreadableError: where the text is not in generic form.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text, self._at, self._count = text, 0, 0
+        #: what a name that begins with # stands for: a layout
+        self.aliases = dict(re.findall(r"^(#(?!loc)\w+) = (.*)$", text, re.MULTILINE))
+        self._locations = dict(re.findall(r"^(#loc\d*) = loc\((.*)\)$", text, re.MULTILINE))
+        self._places: dict[str, Place] = {}
+        start = text.find('"builtin.module"')
+        if start < 0:
+            raise UnreadableError("no module in generic form")
+        self._at = start
+        module = self._operation()
+        self.attributes = module.attributes
+        self.functions = {
+            operation.string("sym_name"): operation
+            for operation in module.regions[0][0].operations
+            if operation.name == "tt.func"
+        }
+        self.size = self._count
+
+    @cached_property
+    def entry(self) -> Operation:
+        """The function that a launch runs: the public one."""
+        return next(f for f in self.functions.values() if f.string("sym_visibility") == "public")
+
+    @property
+    def warps(self) -> int:
+        return int(self.attributes["ttg.num-warps"].split()[0])
+
+    # ------------------------------------------------------------ the grammar
+
+    def _skip(self, text: str) -> bool:
+        if self._text.startswith(text, self._at):
+            self._at += len(text)
+            return True
+        return False
+
+    def _bracketed(self) -> str:
+        """What stands in the bracket at this place."""
+        end = matching(self._text, self._at)
+        inside = self._text[self._at + 1 : end - 1]
+        self._at = end
+        return inside
+
+    def _expect(self, text: str) -> None:
+        if not self._skip(text):
+            raise UnreadableError(f"'{text}' is missing: {self._text[self._at : self._at + 60]}")
+
+    def _operation(self) -> Operation:
+        head = _HEAD.match(self._text, self._at)
+        if head is None:
+            raise UnreadableError(f"no operation: {self._text[self._at : self._at + 60]}")
+        self._at = head.end()
+        number = self._count
+        self._count += 1
+        attributes: dict[str, str] = {}
+        regions: list[tuple[Block, ...]] = []
+        successors: tuple[str, ...] = ()
+        if self._text[self._at] == "[":
+            successors = parts(self._bracketed())
+        if self._text.startswith(" <{", self._at):
+            self._at += 1
+            attributes |= _attributes(self._bracketed()[1:-1])
+        if self._skip(" ("):
+            regions.append(self._region())
+            while self._skip(", "):
+                regions.append(self._region())
+            self._expect(")")
+        if self._text.startswith(" {", self._at):
+            self._at += 1
+            attributes |= _attributes(self._bracketed())
+        self._expect(" : ")
+        operand_types = tuple(map(type_of, parts(self._bracketed())))
+        self._expect(" -> ")
+        if self._text[self._at] == "(":
+            result_types = tuple(map(type_of, parts(self._bracketed())))
+        else:
+            end = self._text.index(" loc(", self._at)
+            result_types = (type_of(self._text[self._at : end]),)
+            self._at = end
+        self._expect(" loc")
+        place = self.place_of(self._bracketed())
+        return Operation(
+            head["name"],
+            number,
+            tuple(operand.strip() for operand in head["operands"].split(",") if operand.strip()),
+            _names(head["results"] or ""),
+            operand_types,
+            result_types,
+            attributes,
+            tuple(regions),
+            successors,
+            place,
+        )
+
+    def _region(self) -> tuple[Block, ...]:
+        self._expect("{")
+        blocks: list[Block] = []
+        label = "^bb0"
+        arguments: tuple[str, ...] = ()
+        types: tuple[Type, ...] = ()
+        operations: list[Operation] = []
+        while True:
+            self._blanks()
+            if self._text[self._at] == "}":
+                self._at += 1
+                blocks.append(Block(label, arguments, types, tuple(operations)))
+                return tuple(blocks)
+            found = _LABEL.match(self._text, self._at)
+            if found is None:
+                operations.append(self._operation())
+                continue
+            if operations:
+                blocks.append(Block(label, arguments, types, tuple(operations)))
+            self._at = found.end()
+            label, operations = found["label"], []
+            listed = parts(self._bracketed()) if self._text[self._at] == "(" else ()
+            pairs = [argument.partition(": ") for argument in listed]
+            arguments = tuple(name.strip() for name, _, _ in pairs)
+            types = tuple(type_of(rest.split(" loc(")[0]) for _, _, rest in pairs)
+            self._expect(":")
+
+    def _blanks(self) -> None:
+        while self._text[self._at] in " \n":
+            self._at += 1
+        if self._text.startswith("//", self._at):
+            self._at = self._text.index("\n", self._at)
+            self._blanks()
+
+    # ------------------------------------------------------------ places in the source
+
+    def place_of(self, location: str) -> Place:
+        """A location's files and name."""
+        found = self._places.get(location)
+        if found is None:
+            found = self._places[location] = self._located(location)
+        return found
+
+    def _located(self, text: str) -> Place:
+        if text.startswith("#"):
+            return self.place_of(self._locations[text])
+        if text.startswith("loc("):
+            return self.place_of(text[4:-1])
+        if file := _FILE.match(text):
+            return Place(((file["file"], int(file["line"]), int(file["column"])),))
+        if named := _NAMED.match(text):
+            return Place(self.place_of(text[named.end() : -1]).files, named["name"])
+        if text.startswith("callsite("):
+            callee, _, caller = text[len("callsite(") : -1].partition(" at ")
+            inner, outer = self.place_of(callee.strip()), self.place_of(caller.strip())
+            return Place(inner.files + outer.files, inner.name or outer.name)
+        if text.startswith("fused"):
+            return self.place_of(parts(text[text.index("[") + 1 : -1])[0])
+        return Place((), text.strip('"') if text.startswith('"') else "")
+
+
+def _names(results: str) -> tuple[str, ...]:
+    """``%a, %b:2`` as ``%a, %b#0, %b#1``."""
+    found: list[str] = []
+    for result in results.split(","):
+        name, _, count = result.strip().partition(":")
+        if name:
+            found += [f"{name}#{n}" for n in range(int(count))] if count else [name]
+    return tuple(found)

@@ -1,0 +1,219 @@
+"""A launch on what Triton's compiler made of the kernel, counted as a named GPU counts it.
+
+The compiler moves loads: it may ask for a tile one turn early, and leaves out what nothing uses.
+So the kernel as compiled decides the counts and the results, and where it comes to a fault, the
+kernel as it is written runs again and decides which fault is the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from course.engine import stated_gpu
+from course.engine.faults import KernelFault, Outcome
+from course.engine.tile.arguments import Passed, bound
+from course.engine.tile.launch import (
+    BATCH_ELEMENTS,
+    Grid,
+    _check_jitted,
+    _debugged,
+    _extent,
+    _step_limit,
+    _takes_turns,
+)
+from course.engine.tile.memory import Memory
+from course.engine.tile.meter import Listener, listed
+from course.engine.tile.run import Run
+from course.engine.tile.tensors import View
+from course.engine.tile.values import Unsupported
+from course.engine.traffic import Traffic
+from course.engine.triton.counts import CompiledMeter, Uncounted
+from course.engine.triton.functions import base_function, code_of, own_files
+from course.engine.triton.gate import source_of
+from course.engine.triton.ir import Block, Module, Operation
+from course.engine.triton.lowering import ACCESSES, Form, Layout, Lowered, lower
+from course.engine.triton.machine import Machine
+from course.engine.triton.programs import arguments_of, in_batches, in_turns
+
+
+def launch(
+    kernel: Any,
+    args: Sequence[Any],
+    grid: Grid,
+    named: dict[str, Any] | None,
+    target: int,
+    *,
+    step_limit: int | None = None,
+    together: int | None = None,
+    printing: bool = True,
+    listener: Listener | None = None,
+) -> Traffic:
+    """Runs a kernel on every program of a grid; tensors are changed in place.
+
+    Args:
+        kernel: a `@triton.jit` function.
+        args: CPU tensors and numbers; `named` those by name, with launch options.
+        target: the compute capability that it is compiled for, 90 for 9.0.
+        step_limit, together, printing, listener: as `course.engine.tile.launch.launch` has them.
+
+    Returns:
+        what the launch asks of global memory: requests and sectors as this GPU's L1 counts them.
+
+    Raises:
+        KernelFault: what the launch or the kernel did wrong; NOT_MEASURED names what this engine
+            does not run. Its `traffic` holds the counts.
+    """
+    function = base_function(kernel)
+    _check_jitted(function, kernel)
+    named = dict(named or {})
+    code = code_of(function)
+    try:
+        given = bound(function, tuple(args), named)
+    except KernelFault as fault:
+        fault.line = code.first_line
+        raise
+    extent, passed = _extent(grid, given), Passed(function, given)
+    debug = _debugged(function, named)
+
+    def begun() -> Run:
+        run = Run(extent, step_limit or _step_limit(passed), debug)
+        run.filename, run.line = code.filename, code.first_line
+        return run
+
+    source = source_of(kernel, args, named)
+    source = replace(source, options={**source.options, "debug": debug})
+    made = _Launch(begun(), function, passed, lower(source, target, Form.COMPILED), listener)
+    kept = {one: one.kept() for one in passed.allocations if one.tracked}
+    try:
+        made.all_programs(together)
+    except KernelFault as fault:
+        first = fault
+        if fault.outcome is not Outcome.NOT_MEASURED:
+            for allocation, content in kept.items():
+                allocation.put_back(content)
+            written = _Launch(begun(), function, passed, lower(source, target, Form.WRITTEN))
+            first = _fault_of(written, together) or fault
+        first.traffic = made.traffic()
+        raise first from None
+    finally:
+        if printing and made.run.printed:
+            print("\n".join(made.run.printed))
+    return made.traffic()
+
+
+#: As checks launch: for the GPU that they stand for.
+checked: Callable[..., Traffic] = partial(launch, target=stated_gpu.TARGET)
+
+
+def _fault_of(launch: _Launch, together: int | None) -> KernelFault | None:
+    """What a launch comes to, where this engine runs all of it."""
+    try:
+        launch.all_programs(together)
+    except KernelFault as fault:
+        return None if fault.outcome is Outcome.NOT_MEASURED else fault
+    return None
+
+
+class _Launch:
+    """One form of a kernel on the programs of a launch."""
+
+    def __init__(
+        self,
+        run: Run,
+        function: Any,
+        passed: Passed,
+        lowered: Lowered,
+        listener: Listener | None = None,
+    ) -> None:
+        self.run, self._function, self._passed = run, function, passed
+        module = Module(lowered.text)
+        operations = list(_operations(module))
+        self._largest = max((_size(operation) for operation in operations), default=1)
+        self._meter: CompiledMeter | None = None
+        if lowered.form is Form.COMPILED:
+            accesses = [one.number for one in operations if one.name in ACCESSES]
+            layouts = dict(zip(accesses, lowered.layouts, strict=True))
+            self._meter = _Heard(module, layouts, lowered.target, listener)
+        meter = self._meter or Uncounted()
+        run.memory = Memory(run, passed.views, meter)
+        self._machine = Machine(module, run, run.memory, meter, own_files(function))
+
+    def all_programs(self, together: int | None) -> None:
+        """Runs all programs, as many at once as memory allows unless told.
+
+        Raises:
+            KernelFault: what the kernel did wrong, or that this engine does not run it.
+        """
+        run = self.run
+        try:
+            arguments = arguments_of(self._machine.module, self._passed)
+            if _takes_turns(self._function, run.size):
+                in_turns(self._machine, arguments, self._passed)
+            else:
+                several = together or max(1, BATCH_ELEMENTS // self._largest)
+                in_batches(self._machine, arguments, several)
+        except Unsupported as what:
+            raise run.fault(Outcome.NOT_MEASURED, "tile_unsupported", detail=str(what)) from None
+        run.end()
+
+    def traffic(self) -> Traffic:
+        """The counts so far; none of the written form."""
+        traffic = Traffic() if self._meter is None else self._meter.traffic()
+        busiest = max(traffic.sites, key=lambda site: site.sectors, default=None)
+        traffic.busiest_line = 0 if busiest is None else busiest.line
+        traffic.longest_program = self.run.longest
+        traffic.program_bytes = self.run.most_asked
+        traffic.block_bytes = self.run.most_of_blocks
+        return traffic
+
+
+class _Heard(CompiledMeter):
+    """Counts, and tells a listener of each access."""
+
+    def __init__(
+        self,
+        module: Module,
+        layouts: dict[int, Layout | None],
+        target: int,
+        listener: Listener | None,
+    ) -> None:
+        super().__init__(module, layouts, target)
+        self._listener = listener
+
+    def access(
+        self,
+        run: Run,
+        view: View,
+        direction: str,
+        offsets: np.ndarray,
+        active: np.ndarray | None,
+        shape: tuple[int, ...],
+        descriptor: bool,
+    ) -> None:
+        super().access(run, view, direction, offsets, active, shape, descriptor)
+        if self._listener is not None:
+            self._listener(listed(run, view, offsets, active), direction != "load")
+
+
+def _operations(module: Module) -> Iterator[Operation]:
+    def inside(blocks: Sequence[Block]) -> Iterator[Operation]:
+        for block in blocks:
+            for operation in block.operations:
+                yield operation
+                for region in operation.regions:
+                    yield from inside(region)
+
+    for function in module.functions.values():
+        yield from inside(function.regions[0])
+
+
+def _size(operation: Operation) -> int:
+    """Elements of the largest block that an operation makes."""
+    return max(
+        (int(np.prod(type_.shape, dtype=np.int64)) for type_ in operation.result_types), default=1
+    )

@@ -1,0 +1,52 @@
+"""What a learner sees of an exercise: its statement, a check, every line's traffic, a hint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+from course.check.answers import check_numbers
+from course.check.check import check_function
+from course.spec.exercise import Exercise, KernelExercise, NumberExercise
+from course.words.statement import Hint, next_hint, statement_html, statement_text
+
+if TYPE_CHECKING:
+    from course.words.verdict import Verdict
+
+
+class _Shown(Exercise):
+    """An exercise that shows itself."""
+
+    def hint(self) -> Hint:
+        """Shows the next hint; the last one leaves one step to do."""
+        return next_hint(self)
+
+    def __repr__(self) -> str:
+        return statement_text(self)
+
+    def _repr_html_(self) -> str:
+        return statement_html(self)
+
+
+@dataclass(frozen=True, repr=False)
+class _Kernel(_Shown, KernelExercise):
+    def check(self, kernel: object = None) -> Verdict:
+        """Runs the visible cases and says what came of them. Never raises for a mistake."""
+        return check_function(self, kernel)
+
+    def show(self, kernel: object = None) -> Verdict:
+        """Checks too, and shows the kernel's every line with the traffic it makes."""
+        return check_function(self, kernel, detailed=True)
+
+
+@dataclass(frozen=True, repr=False)
+class _Numbers(_Shown, NumberExercise):
+    def check(self, answers: object = None) -> Verdict:
+        """Compares every entry and names the wrong ones."""
+        return check_numbers(self, answers)
+
+
+def shown(exercise: Exercise) -> Exercise:
+    """The same exercise, with what a learner asks of it: `check`, `show` of a kernel, `hint`."""
+    kind = _Numbers if isinstance(exercise, NumberExercise) else _Kernel
+    return kind(**{field.name: getattr(exercise, field.name) for field in fields(exercise)})

@@ -1,0 +1,321 @@
+"""Launching without a GPU: `kernel[grid, block](...)` as Numba spells it, on the engine.
+
+Importing `course` installs this. Nothing is faked in Numba's modules: only the launch of a
+kernel is taken over, and on a machine without a GPU those host functions that would raise
+for want of a driver (`to_device`, `device_array`, streams, events, pinned arrays).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numba
+import numpy as np
+from numba import cuda
+from numba.cuda.dispatcher import CUDADispatcher
+from numba.cuda.kernels.reduction import Reduce
+from numba.cuda.vectorizers import CUDAGeneralizedUFunc, CUDAUFuncDispatcher, CUDAVectorize
+
+from course.engine.cell.numba import live_function
+from course.engine.faults import KernelFault, Outcome
+from course.engine.simt.configuration import (
+    Configuration,
+    configuration,
+    for_all,
+    refused,
+    shared_bytes,
+)
+from course.engine.simt.launch import launch
+from course.engine.simt.lowering import signatures
+from course.engine.traffic import Traffic, merged
+
+_measuring: list[list[Traffic]] = []
+#: GPUs that a Triton kernel may be compiled for, and one of each kind.
+TARGETS = {
+    "sm_75": "T4", "sm_80": "A100", "sm_86": "RTX 3090", "sm_89": "L4", "sm_90": "H100, H200",
+}  # fmt: skip
+#: the GPU that each open `measure` names, the innermost last
+_targets: list[str | None] = []
+
+
+def target() -> int | None:
+    """The compute capability that launches are measured for, 90 for 9.0; None: nobody says."""
+    return int(_targets[-1].removeprefix("sm_")) if _targets and _targets[-1] else None
+
+
+@cache
+def has_gpu() -> bool:
+    """Whether Numba finds a GPU and its driver here."""
+    with contextlib.suppress(Exception):
+        return bool(cuda.is_available())
+    return False
+
+
+class Measured(Traffic):
+    """The traffic of everything launched inside `with course.measure()`."""
+
+    def _take(self, parts: list[Traffic]) -> None:
+        self.__dict__.update(merged(parts).__dict__)
+
+
+@contextlib.contextmanager
+def measure(target: str | None = None) -> Iterator[Traffic]:
+    """Runs every launch inside on the engine, metered, and adds up what it asks of memory.
+
+    ``with course.measure() as traffic: kernel[grid, block](a, b)`` then `traffic.loads.sectors`
+    and the rest. Measures nest; a kernel that fails leaves the counts so far.
+
+    Args:
+        target: a GPU by its compute capability, ``"sm_90"``. A Triton launch inside is compiled
+            for it, and what the compiler made is run: requests and sectors are then those that
+            this GPU's L1 counts. Numba's counts are the same for all.
+
+    Raises:
+        KernelFault: REJECTED, for a target that is none of `TARGETS`.
+    """
+    if target is not None and target not in TARGETS:
+        raise KernelFault(
+            Outcome.REJECTED, "unknown_target", None, target=repr(target)[:60],
+            targets=", ".join(f"{name} ({of})" for name, of in TARGETS.items()),
+        )  # fmt: skip
+    parts: list[Traffic] = []
+    result = Measured()
+    _measuring.append(parts)
+    _targets.append(target or (_targets[-1] if _targets else None))
+    try:
+        yield result
+    finally:
+        _targets.pop()
+        # by identity: nested measures of the same launches are equal lists
+        del _measuring[next(n for n, other in enumerate(_measuring) if other is parts)]
+        result._take(parts)
+
+
+def run_on_engine(
+    dispatcher: Any,
+    args: Sequence[Any],
+    grid: Any,
+    block: Any,
+    dynamic_bytes: Any = 0,
+    **options: Any,
+) -> Traffic:
+    """Launches a live kernel on the engine; arrays that lie on a GPU come and go.
+
+    Raises:
+        KernelFault: what the launch or the kernel did wrong.
+    """
+    function = live_function(dispatcher)
+    if function.device:
+        raise refused("device_function", function.name)
+    local = [
+        a.copy_to_host() if hasattr(a, "copy_to_host") and not isinstance(a, np.ndarray) else a
+        for a in args
+    ]
+    try:
+        traffic = launch(function, local, grid, block, shared_bytes(dynamic_bytes), **options)
+    except KernelFault as fault:
+        fault.happened_in(function.name, function.filename, kernel=function.name)
+        if fault.traffic is not None:
+            for parts in _measuring:
+                parts.append(fault.traffic)
+        raise
+    finally:
+        for given, here in zip(args, local, strict=True):
+            if given is not here:
+                given.copy_to_device(here)
+    for parts in _measuring:
+        parts.append(traffic)
+    return traffic
+
+
+# ---------------------------------------------------------------- stand-ins for the host side
+
+
+class DeviceArray(np.ndarray):
+    """A device array on a machine without a device: host memory with Numba's methods."""
+
+    def copy_to_host(self, ary: np.ndarray | None = None, stream: Any = 0) -> np.ndarray:
+        """A host copy, or the values copied into `ary`."""
+        if ary is None:
+            return np.array(self, copy=True, subok=False)
+        ary[...] = self
+        return ary
+
+    def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
+        """Takes the values of `ary`."""
+        self[...] = ary
+
+
+class Stream:
+    """A stream that has nothing to wait for: launches here end before they return."""
+
+    def synchronize(self) -> None:
+        """Everything is done."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    @contextlib.contextmanager
+    def auto_synchronize(self) -> Iterator[Stream]:
+        """``with stream.auto_synchronize():``"""
+        yield self
+
+
+class Event:
+    """A moment on the host's clock."""
+
+    def __init__(self, timing: bool = True) -> None:
+        self.seconds = 0.0
+
+    def record(self, stream: Any = 0) -> None:
+        """Remembers now."""
+        self.seconds = time.perf_counter()
+
+    def synchronize(self) -> None:
+        """Everything is done."""
+
+    def wait(self, stream: Any = 0) -> None:
+        """Everything is done."""
+
+    def query(self) -> bool:
+        """Everything is done."""
+        return True
+
+    def elapsed_time(self, later: Event) -> float:
+        """Milliseconds from this event to a later one: the engine's time, not a GPU's."""
+        return (later.seconds - self.seconds) * 1e3
+
+
+def _to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> DeviceArray:
+    if to is not None:
+        to[...] = obj
+        return to
+    return np.array(obj, copy=True).view(DeviceArray)
+
+
+def _device_array(
+    shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C", stream: Any = 0
+) -> DeviceArray:
+    array = np.empty(shape, dtype, order)  # type: ignore[call-overload]  # as Numba's signature
+    if array.dtype.kind == "f":
+        array.fill(np.nan)  # nobody has written it yet
+    return array.view(DeviceArray)
+
+
+def _device_array_like(ary: Any, stream: Any = 0) -> DeviceArray:
+    order = "F" if ary.flags.f_contiguous and not ary.flags.c_contiguous else "C"
+    return _device_array(ary.shape, ary.dtype, order=order)
+
+
+def _pinned_array(
+    shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C"
+) -> np.ndarray:
+    return np.empty(shape, dtype, order)  # type: ignore[call-overload]  # as Numba's signature
+
+
+@contextlib.contextmanager
+def _pinned(*arrays: Any) -> Iterator[None]:
+    yield
+
+
+STAND_INS: dict[str, Any] = {
+    "to_device": _to_device,
+    "device_array": _device_array,
+    "device_array_like": _device_array_like,
+    "pinned_array": _pinned_array,
+    "pinned_array_like": lambda ary: _pinned_array(ary.shape, ary.dtype),
+    "mapped_array": _pinned_array,
+    "managed_array": _pinned_array,
+    "pinned": _pinned,
+    "stream": Stream,
+    "default_stream": Stream,
+    "event": Event,
+    "event_elapsed_time": lambda first, second: first.elapsed_time(second),
+    "synchronize": lambda: None,
+    "defer_cleanup": contextlib.nullcontext,
+}
+
+
+class Configured:
+    """A kernel with its grid and block, ready to be launched."""
+
+    def __init__(self, dispatcher: Any, chosen: Configuration | None) -> None:
+        self.dispatcher = dispatcher
+        self.chosen = chosen
+
+    def __call__(self, *args: Any, **named: Any) -> None:
+        if named:
+            raise refused(
+                "launch_keyword", kernel_name(self.dispatcher), argument=next(iter(named))
+            )
+        if self.chosen is not None:
+            chosen = self.chosen
+            run_on_engine(self.dispatcher, args, chosen.grid, chosen.block, chosen.shared_bytes)
+
+
+def kernel_name(dispatcher: Any) -> str:
+    """What the learner called it."""
+    return str(getattr(getattr(dispatcher, "py_func", None), "__name__", "kernel"))
+
+
+def _unconfigured(self: Any, *args: Any, **named: Any) -> None:
+    raise refused("launch_configuration", kernel_name(self))
+
+
+def _forall(self: Any, ntasks: Any, tpb: Any = 0, stream: Any = 0, sharedmem: Any = 0) -> Any:
+    return Configured(self, for_all(kernel_name(self), ntasks, tpb, sharedmem))
+
+
+def _vectorised(self: Any, *args: Any, **named: Any) -> None:
+    """`@vectorize(target="cuda")`, `@guvectorize` and `@cuda.reduce` bring kernels of Numba's."""
+    name = getattr(self, "__name__", None) or type(self).__name__
+    raise KernelFault(Outcome.NOT_MEASURED, "host_vectorised", None, name=str(name))
+
+
+#: methods of a kernel that ask a driver, or answer a mistake with a traceback
+WITHOUT_DRIVER: dict[str, Any] = {
+    "__getitem__": lambda self, given: Configured(self, configuration(kernel_name(self), given)),
+    "__call__": _unconfigured,
+    "forall": _forall,
+    "compile": signatures.note,
+    "compile_device": signatures.note,
+    "disable_compile": lambda self, val=True: None,
+}
+
+
+def install() -> None:
+    """Takes over the launch of kernels, once."""
+    if getattr(CUDADispatcher, "_course_installed", False):
+        return
+    numba.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small grids are what a lesson is made of
+    on_gpu = CUDADispatcher.call
+
+    def call(self: Any, args: Any, *launched: Any) -> Any:
+        # Numba passes grid, block, stream and shared bytes; numba-cuda one object that has them
+        if _measuring or not has_gpu():
+            if len(launched) == 1:
+                settings = launched[0]
+                grid, block, dynamic = settings.griddim, settings.blockdim, settings.sharedmem
+            else:
+                grid, block, _, dynamic = launched
+            run_on_engine(self, args, grid, block, dynamic)
+            return None
+        return on_gpu(self, args, *launched)
+
+    CUDADispatcher.call = call
+    CUDADispatcher._course_installed = True
+    if has_gpu():
+        return
+    for name, stand_in in STAND_INS.items():
+        setattr(cuda, name, stand_in)
+    for name, method in WITHOUT_DRIVER.items():
+        setattr(CUDADispatcher, name, method)
+    for kind in (CUDAUFuncDispatcher, CUDAGeneralizedUFunc, Reduce):
+        kind.__call__ = _vectorised
+    CUDAUFuncDispatcher.reduce = _vectorised
+    CUDAVectorize.add = lambda self, sig=None: None  # it would compile
+    CUDAVectorize.build_ufunc = lambda self: CUDAUFuncDispatcher({}, self.py_func)

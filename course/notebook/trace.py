@@ -1,0 +1,94 @@
+"""One thread's steps through a kernel, or one program's: `course.trace`."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+from numba.cuda.dispatcher import CUDADispatcher
+
+from course.engine.simt.configuration import configuration, refused
+from course.notebook.numba_launches import kernel_name, run_on_engine
+
+
+class Trace:
+    """A kernel that, when launched, prints the steps of one thread."""
+
+    def __init__(self, kernel: Any, block: Any, thread: Any, most_steps: int) -> None:
+        self.kernel, self.block, self.thread, self.most_steps = kernel, block, thread, most_steps
+        self.lines: list[str] = []
+
+    def __getitem__(self, given: Any) -> Any:
+        chosen = configuration(kernel_name(self.kernel), given)
+
+        def run(*args: Any) -> None:
+            self.lines = []
+            try:
+                run_on_engine(
+                    self.kernel,
+                    args,
+                    chosen.grid,
+                    chosen.block,
+                    chosen.shared_bytes,
+                    watch=self._watcher(),
+                )
+            finally:
+                print("\n".join(self.lines) or "that thread executed nothing")
+
+        return run
+
+    def _watcher(self) -> Any:
+        source, start = inspect.getsourcelines(self.kernel.py_func)
+        before: dict[str, str] = {}
+
+        def watch(lanes: Any, line: int) -> None:
+            here = _lane(lanes, self.block, self.thread)
+            if here is None or len(self.lines) > self.most_steps:
+                return
+            thread, block = here
+            if not np.broadcast_to(lanes.full(lanes.mask), (lanes.threads, lanes.blocks))[here]:
+                return
+            if len(self.lines) == self.most_steps:
+                self.lines.append(f"... (the first {self.most_steps} steps)")
+                return
+            news = []
+            for name, value in lanes.vars.items():
+                if isinstance(value, np.ndarray) and not name.startswith("%"):
+                    text = str(lanes.spread(value)[thread, block])
+                    if before.get(name) != text:
+                        before[name] = text
+                        news.append(f"{name} = {text}")
+            if self.lines and news:
+                self.lines[-1] += "   -> " + ", ".join(news)
+            number = line - start
+            code = source[number].rstrip() if 0 <= number < len(source) else ""
+            self.lines.append(f"line {line:>3}  {code}")
+
+        return watch
+
+
+def _lane(lanes: Any, block: Any, thread: Any) -> tuple[int, int] | None:
+    """(thread, block) in the batch of a traced thread, or None in another batch."""
+
+    def flat(index: Any, extent: tuple[int, int, int]) -> int:
+        x, y, z = (*(index if isinstance(index, tuple) else (index,)), 0, 0)[:3]
+        return int(x + extent[0] * (y + extent[1] * z))
+
+    number = flat(block, lanes.geometry.grid) - lanes.first
+    return (flat(thread, lanes.geometry.block), number) if 0 <= number < lanes.blocks else None
+
+
+def trace(kernel: Any, block: Any = 0, thread: Any = 0, most_steps: int = 60) -> Any:
+    """One thread's steps: ``course.trace(kernel, block=0, thread=3)[grid, threads](a, b)``.
+
+    Prints each line that the thread executes and the variables that changed. Of a Triton kernel
+    it follows one program: ``course.trace(kernel, block=2)[grid](x, n, BLOCK=64)``.
+    """
+    if type(kernel).__module__.startswith("triton."):
+        from course.notebook import triton_trace as tiles  # Triton may not be installed
+
+        return tiles.trace(kernel, block, thread, most_steps)
+    if not isinstance(kernel, CUDADispatcher):
+        raise refused("not_jitted", str(getattr(kernel, "__name__", kernel))[:40])
+    return Trace(kernel, block, thread, most_steps)

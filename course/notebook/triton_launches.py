@@ -1,0 +1,164 @@
+"""Launching Triton kernels without a GPU: `kernel[grid](...)` as Triton spells it.
+
+`install` takes over the launch of a jitted function, nothing else. On a machine with a GPU a
+launch runs there, except inside `course.measure()`, where it runs on the engine, metered; the
+tensors come to the CPU and go back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any, NoReturn
+
+import torch
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.jit import JITFunction, KernelInterface
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.tile.launch import Watcher, launch
+from course.engine.traffic import Traffic
+from course.engine.triton.functions import base_function
+from course.notebook import numba_launches as host
+
+
+@cache
+def has_gpu() -> bool:
+    """Whether Triton could launch on a GPU here."""
+    return bool(torch.cuda.is_available())
+
+
+def measuring() -> bool:
+    """Whether a `with course.measure()` is open, or a launch is followed."""
+    return bool(host._measuring) or _watcher is not None
+
+
+_watcher: Watcher | None = None
+
+
+@contextlib.contextmanager
+def watched_by(watcher: Watcher) -> Iterator[None]:
+    """Every launch inside runs on the engine, and `watcher` sees its statements."""
+    global _watcher
+    before, _watcher = _watcher, watcher
+    try:
+        yield
+    finally:
+        _watcher = before
+
+
+def _note(traffic: Traffic | None) -> None:
+    if traffic is not None:
+        for parts in host._measuring:
+            parts.append(traffic)
+
+
+def run_on_engine(
+    kernel: Any, args: Sequence[Any], grid: Any, named: dict[str, Any], **options: Any
+) -> Traffic:
+    """Launches a kernel on the engine; tensors that lie on a GPU come and go.
+
+    Raises:
+        KernelFault: what the launch or the kernel did wrong.
+    """
+    moved: list[tuple[torch.Tensor, torch.Tensor]] = []
+    arguments = [_local(value, moved) for value in args]
+    by_name = {name: _local(value, moved) for name, value in named.items()}
+    try:
+        target = host.target()
+        if target is None or _watcher is not None:
+            traffic = launch(kernel, arguments, grid, by_name, watcher=_watcher, **options)
+        else:
+            # Triton's import installs this module, and may come from within the compiler's own.
+            from course.engine.triton import launch as compiled
+
+            traffic = compiled.launch(kernel, arguments, grid, by_name, target)
+    except KernelFault as fault:
+        function = base_function(kernel)
+        code = getattr(getattr(function, "fn", None), "__code__", None)
+        name = str(getattr(function, "__name__", "kernel"))
+        fault.happened_in(name, getattr(code, "co_filename", ""), kernel=name)
+        fault.dialect = "triton"
+        _note(fault.traffic)
+        raise
+    finally:
+        for there, here in moved:
+            there.copy_(here)
+    _note(traffic)
+    return traffic
+
+
+def _local(value: Any, moved: list[tuple[torch.Tensor, torch.Tensor]]) -> Any:
+    """A tensor on the CPU; tensors that share storage on the GPU are not followed."""
+    if isinstance(value, torch.Tensor) and value.device.type == "cuda":
+        here = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
+        here.copy_(value)
+        moved.append((value, here))
+        return here
+    return value
+
+
+def _run(on_gpu: Callable[..., Any]) -> Callable[..., Any]:
+    def run(self: Any, *args: Any, grid: Any, warmup: bool, **named: Any) -> Any:
+        if warmup or (has_gpu() and not measuring()):
+            return on_gpu(self, *args, grid=grid, warmup=warmup, **named)
+        for hook in self.pre_run_hooks:
+            hook(*args, **named)
+        run_on_engine(self, args, grid, named)
+        return None
+
+    return run
+
+
+def _autotuned(on_gpu: Callable[..., Any]) -> Callable[..., Any]:
+    def run(self: Any, *args: Any, **named: Any) -> Any:
+        """There is nothing to time here: the first configuration that is left is taken."""
+        if has_gpu() and not measuring():
+            return on_gpu(self, *args, **named)
+        self.nargs = dict(zip(self.arg_names, args, strict=False))
+        config = self.prune_configs(named)[0] if len(self.configs) > 1 else self.configs[0]
+        self.best_config = config
+        twice = sorted(named.keys() & config.all_kwargs().keys())
+        if twice:
+            kernel = base_function(self).__name__
+            raise _refused(
+                kernel,
+                Outcome.DOES_NOT_COMPILE,
+                "tile_tuned_twice",
+                name=twice[0],
+                kernel=kernel,
+                wrapper="@triton.autotune",
+            )
+        if config.pre_hook is not None:
+            config.pre_hook({**self.nargs, **named, **config.all_kwargs()})
+        try:
+            return self.fn.run(*args, **named, **config.all_kwargs())
+        finally:
+            self.nargs = None
+
+    return run
+
+
+def _without_grid(self: Any, *args: Any, **named: Any) -> NoReturn:
+    """``kernel(x)``: Triton answers this with a traceback, with a GPU too."""
+    kernel = base_function(self).__name__
+    raise _refused(kernel, Outcome.REJECTED, "launcher_no_grid", name=kernel)
+
+
+def _refused(kernel_name: str, outcome: Outcome, message_id: str, **fields: str) -> KernelFault:
+    """A launch that never reaches its kernel."""
+    fault = KernelFault(outcome, message_id, None, **fields)
+    fault.happened_in(kernel_name, "", kernel=kernel_name)
+    fault.dialect = "triton"
+    return fault
+
+
+def install() -> None:
+    """Takes over the launch of jitted functions, once."""
+    if getattr(JITFunction, "_course_installed", False):
+        return
+    JITFunction.run = _run(JITFunction.run)
+    Autotuner.run = _autotuned(Autotuner.run)
+    JITFunction.__call__ = KernelInterface.__call__ = _without_grid
+    JITFunction._course_installed = True

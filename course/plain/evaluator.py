@@ -1,0 +1,393 @@
+"""Expressions on plain values, walked over their syntax tree and never executed.
+
+The one evaluator behind constants of a cell, numeric answers, formulas, launchers, grids and
+configurations of autotune. What stands outside the arithmetic of `course.plain.arithmetic`
+(modules, tensors, kernels, functions of the learner's) a subclass adds.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from course.plain.arithmetic import (
+    CONSTANTS,
+    FUNCTIONS,
+    MOST_ITEMS,
+    Facts,
+    NoValue,
+    binary,
+    bounded,
+    by_position,
+    compare,
+    dict_of,
+    item_of,
+    items_of,
+    kind,
+    size_of,
+    truth,
+    unary,
+)
+
+#: Expressions, and turns of comprehensions, after which a formula counts as endless.
+STEP_LIMIT = 4_000
+#: A function looks at so many items of a tuple in the time of a step.
+ITEMS_A_STEP = 2
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A listed module or function, by its path: ``math.sqrt``."""
+
+    path: str
+
+
+@dataclass
+class Frame:
+    """One call: the names that its function binds, and the values they have by now."""
+
+    names: frozenset[str]
+    variables: dict[str, Any]
+    outer: Frame | None = None
+
+
+def text(node: ast.AST) -> str:
+    """A construct as it stands in the source, cut to a length that a sentence bears."""
+    return ast.unparse(node).splitlines()[0][:60]
+
+
+class Evaluator:
+    """Walks expressions.
+
+    Attributes:
+        names: what names of the outside stand for: plain values and `Ref`.
+        frame: the innermost names that a function or a comprehension binds.
+    """
+
+    def __init__(self, names: Mapping[str, Any], step_limit: int = STEP_LIMIT) -> None:
+        self.names = names
+        self.steps = 0
+        self.step_limit = step_limit
+        self.frame = Frame(frozenset(), {})
+
+    # ------------------------------------------------------------ what a subclass changes
+
+    def late(self, node: ast.AST) -> Exception:
+        """What is raised where the steps are used up."""
+        return NoValue("it takes too long to work out")
+
+    def broken(self, node: ast.AST, detail: str) -> Exception:
+        """What is raised where an expression has no value."""
+        return NoValue(detail)
+
+    def foreign(self, node: ast.AST, construct: str) -> Exception:
+        """What is raised for syntax that is no arithmetic."""
+        return NoValue(f"{construct} is not arithmetic")
+
+    def unassigned(self, node: ast.Name) -> Exception:
+        """What is raised for a name that gets its value only later."""
+        return NoValue(f"the name {node.id!r} has no value here")
+
+    def outside(self, node: ast.Name) -> Any:
+        """What a name means that no function binds."""
+        if node.id in self.names:
+            return self.names[node.id]
+        if node.id in FUNCTIONS:
+            return Ref(node.id)
+        raise NoValue(f"the name {node.id!r} has no value here")
+
+    def member(self, node: ast.Attribute, owner: Any) -> Any:
+        """``owner.name`` of a listed module."""
+        if isinstance(owner, Ref):
+            found = path_of(f"{owner.path}.{node.attr}")
+            if found is not None:
+                return found
+        raise self.foreign(node, f"`{text(node)}`")
+
+    def called(
+        self, node: ast.Call, function: Any, arguments: list[Any], named: dict[str, Any]
+    ) -> Any:
+        """A call of what no table of functions holds."""
+        raise self.foreign(node, f"`{text(node)}`")
+
+    def function(self, node: ast.Lambda) -> Any:
+        """A function of the learner's, as a value."""
+        raise self.foreign(node, f"`{text(node)}`")
+
+    def same(self, left: Any, right: Any) -> bool:
+        """Whether two values that are no plain ones are equal."""
+        return left is right
+
+    # ------------------------------------------------------------ the walk
+
+    def step(self, node: ast.AST, steps: int = 1) -> None:
+        """Counts what is done, so that nothing goes on for ever."""
+        self.steps += steps
+        if self.steps > self.step_limit:
+            raise self.late(node)
+
+    def value(self, node: ast.expr) -> Any:
+        """Evaluates an expression."""
+        self.step(node)
+        method = _EXPRESSIONS.get(type(node))
+        if method is None:
+            raise self.foreign(node, f"`{text(node)}`")
+        return method(self, node)
+
+    def tried(self, node: ast.AST, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Calls a function of the course; what it cannot do becomes a fault at the node."""
+        self.step(node, size_of(arguments) // ITEMS_A_STEP)
+        try:
+            result = function(*arguments)
+        except NoValue as why:
+            raise self.broken(node, str(why)) from None
+        self.step(node, size_of([result]) // ITEMS_A_STEP)
+        return result
+
+    def truth(self, node: ast.expr) -> bool:
+        """The truth of a condition."""
+        return self.true(node, self.value(node))
+
+    def true(self, node: ast.expr, value: Any) -> bool:
+        """The truth of a value that stands at a node."""
+        return bool(self.tried(node, truth, value))
+
+    # ------------------------------------------------------------ names and constants
+
+    def _constant(self, node: ast.Constant) -> Any:
+        if isinstance(node.value, bytes | complex):
+            raise self.foreign(node, f"`{text(node)}`")
+        return self.tried(node, bounded, node.value)
+
+    def _name(self, node: ast.Name) -> Any:
+        frame: Frame | None = self.frame
+        while frame is not None:
+            if node.id in frame.variables:
+                return frame.variables[node.id]
+            if node.id in frame.names:
+                raise self.unassigned(node)
+            frame = frame.outer
+        return self.outside(node)
+
+    def _attribute(self, node: ast.Attribute) -> Any:
+        owner = self.value(node.value)
+        if isinstance(owner, Facts) and node.attr in owner.values:
+            return owner.values[node.attr]
+        return self.member(node, owner)
+
+    # ------------------------------------------------------------ collections
+
+    def _subscript(self, node: ast.Subscript) -> Any:
+        return self.item(node, self.value(node.value), self.value(node.slice))
+
+    def item(self, node: ast.Subscript, owner: Any, index: Any) -> Any:
+        """``owner[index]``."""
+        return self.tried(node, item_of, owner, index)
+
+    def _slice(self, node: ast.Slice) -> slice:
+        ends = (node.lower, node.upper, node.step)
+        return slice(*(None if end is None else self.value(end) for end in ends))
+
+    def spread(self, parts: list[ast.expr]) -> list[tuple[ast.expr, Any]]:
+        """Values with their places: `*xs` is one for each item."""
+        found: list[tuple[ast.expr, Any]] = []
+        for part in parts:
+            if not isinstance(part, ast.Starred):
+                found.append((part, self.value(part)))
+                continue
+            values = self.iterated(part.value, self.value(part.value))
+            found += [(part, value) for value in self.tried(part, items_of, values)]
+            if len(found) > MOST_ITEMS:
+                raise self.broken(part, f"there are more than {MOST_ITEMS} items")
+        return found
+
+    def _list(self, node: ast.List | ast.Tuple) -> list[Any]:
+        items = [value for _, value in self.spread(node.elts)]
+        self.tried(node, bounded, items)
+        return items
+
+    def _tuple(self, node: ast.Tuple) -> tuple[Any, ...]:
+        return tuple(self._list(node))
+
+    def _dict(self, node: ast.Dict) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is not None:
+                found |= self.tried(node, dict_of, [self.value(key)], [self.value(value)])
+                continue
+            more = self.value(value)
+            if not isinstance(more, dict):
+                raise self.broken(node, f"{kind(more)} cannot be written out by `**`")
+            found |= more
+        return dict(self.tried(node, bounded, found))
+
+    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> list[Any]:
+        found: list[Any] = []
+        self._turns(node.generators, lambda: found.append(self.value(node.elt)), node)
+        self.tried(node, bounded, found)
+        return found
+
+    def _dict_comprehension(self, node: ast.DictComp) -> dict[Any, Any]:
+        keys: list[Any] = []
+        values: list[Any] = []
+
+        def turn() -> None:
+            keys.append(self.value(node.key))
+            values.append(self.value(node.value))
+
+        self._turns(node.generators, turn, node)
+        return dict(self.tried(node, dict_of, keys, values))
+
+    def _turns(
+        self,
+        generators: list[ast.comprehension],
+        turn: Callable[[], None],
+        node: ast.expr,
+        turns: int = 0,
+    ) -> int:
+        """Makes a turn for each item that the generators let through; how many there were."""
+        if not generators:
+            turn()
+            if turns >= MOST_ITEMS:
+                raise self.broken(node, f"it has more than {MOST_ITEMS} items")
+            return turns + 1
+        first, before = generators[0], self.frame
+        if first.is_async:
+            raise self.foreign(node, f"`{text(node)}`")
+        items = self.iterated(first.iter, self.value(first.iter))
+        self.frame = Frame(frozenset(), {}, before)
+        try:
+            for item in items:
+                self.step(first.iter)
+                self.store(first.target, item)
+                if all(self.truth(condition) for condition in first.ifs):
+                    turns = self._turns(generators[1:], turn, node, turns)
+        finally:
+            self.frame = before
+        return turns
+
+    def iterated(self, node: ast.expr, items: Any) -> Any:
+        """What a loop goes over, as Python takes it."""
+        if not isinstance(items, range | tuple | list | dict):
+            raise self.broken(node, f"it takes a range or a tuple, and gets {kind(items)}")
+        return tuple(items) if isinstance(items, list | dict) else items
+
+    def store(self, target: ast.expr, value: Any) -> None:
+        """Binds names; nothing else is assigned to."""
+        if isinstance(target, ast.Name):
+            self.frame.variables[target.id] = value
+        elif isinstance(target, ast.Tuple | ast.List):
+            if not isinstance(value, tuple | list):
+                raise self.broken(target, f"{kind(value)} cannot be unpacked")
+            if len(value) != len(target.elts):
+                raise self.uneven(target, len(value))
+            for part, item in zip(target.elts, value, strict=True):
+                self.store(part, item)
+        else:
+            raise self.foreign(target, f"`{text(target)} = ...`")
+
+    def uneven(self, target: ast.Tuple | ast.List, got: int) -> Exception:
+        """What is raised where the names and the values differ in number."""
+        return self.broken(target, f"there are {got} values for {len(target.elts)} names")
+
+    # ------------------------------------------------------------ operators
+
+    def _binary(self, node: ast.BinOp) -> Any:
+        return self.operated(node, node.op, self.value(node.left), self.value(node.right))
+
+    def operated(self, node: ast.AST, op: ast.operator, left: Any, right: Any) -> Any:
+        """``left op right``."""
+        return self.tried(node, binary, op, left, right)
+
+    def _unary(self, node: ast.UnaryOp) -> Any:
+        if isinstance(node.op, ast.Not):
+            return not self.truth(node.operand)
+        return self.turned(node, self.value(node.operand))
+
+    def turned(self, node: ast.UnaryOp, value: Any) -> Any:
+        """``-value`` and the like."""
+        return self.tried(node, unary, node.op, value)
+
+    def _boolean(self, node: ast.BoolOp) -> Any:
+        value: Any = None
+        for item in node.values:
+            value = self.value(item)
+            if self.true(item, value) == isinstance(node.op, ast.Or):
+                break
+        return value
+
+    def _compare(self, node: ast.Compare) -> bool:
+        left = self.value(node.left)
+        for op, right_node in zip(node.ops, node.comparators, strict=True):
+            right = self.value(right_node)
+            if not self.compared(node, op, left, right):
+                return False
+            left = right
+        return True
+
+    def compared(self, node: ast.Compare, op: ast.cmpop, left: Any, right: Any) -> bool:
+        """One comparison."""
+        return bool(self.tried(node, compare, op, left, right, self.same))
+
+    def _choice(self, node: ast.IfExp) -> Any:
+        return self.value(node.body if self.truth(node.test) else node.orelse)
+
+    # ------------------------------------------------------------ calls
+
+    def _call(self, node: ast.Call) -> Any:
+        function = self.value(node.func)
+        arguments = [value for _, value in self.spread(node.args)]
+        named = self.keywords(node)
+        if isinstance(function, Ref) and function.path in FUNCTIONS:
+            return self.listed(node, function.path, arguments, named)
+        return self.called(node, function, arguments, named)
+
+    def listed(self, node: ast.Call, path: str, arguments: list[Any], named: dict[str, Any]) -> Any:
+        """A call of a function of the closed table."""
+        placed = self.tried(node, by_position, path, arguments, named)
+        return self.tried(node, FUNCTIONS[path], placed)
+
+    def keywords(self, node: ast.Call) -> dict[str, Any]:
+        """A call's arguments by name; `**xs` is one for each item of a dict."""
+        named: dict[str, Any] = {}
+        for keyword in node.keywords:
+            value = self.value(keyword.value)
+            more = {keyword.arg: value} if keyword.arg is not None else value
+            if not isinstance(more, dict) or not all(isinstance(name, str) for name in more):
+                raise self.broken(node, f"{kind(value)} cannot be written out by `**`")
+            if named.keys() & more.keys():
+                raise self.broken(node, f"it gets `{min(named.keys() & more.keys())}` twice")
+            named |= more
+        return named
+
+
+def path_of(path: str) -> Any:
+    """What a dotted name is: a number, a `Ref` to a module or a function; None if not listed."""
+    if path in CONSTANTS:
+        return CONSTANTS[path]
+    within = any(name.startswith(f"{path}.") for name in FUNCTIONS)
+    return Ref(path) if path in FUNCTIONS or within else None
+
+
+_EXPRESSIONS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Constant: Evaluator._constant,
+    ast.Name: Evaluator._name,
+    ast.Attribute: Evaluator._attribute,
+    ast.Subscript: Evaluator._subscript,
+    ast.Slice: Evaluator._slice,
+    ast.Tuple: Evaluator._tuple,
+    ast.List: Evaluator._list,
+    ast.Dict: Evaluator._dict,
+    ast.ListComp: Evaluator._comprehension,
+    ast.GeneratorExp: Evaluator._comprehension,
+    ast.DictComp: Evaluator._dict_comprehension,
+    ast.BinOp: Evaluator._binary,
+    ast.UnaryOp: Evaluator._unary,
+    ast.BoolOp: Evaluator._boolean,
+    ast.Compare: Evaluator._compare,
+    ast.IfExp: Evaluator._choice,
+    ast.Call: lambda self, node: self._call(node),
+    ast.Lambda: lambda self, node: self.function(node),
+}

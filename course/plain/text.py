@@ -1,0 +1,76 @@
+"""The text of a cell before anything reads it: one kind of line end, and no hidden characters.
+
+Python's tokenizer, `str.splitlines`, `inspect` and IPython end lines at different characters, and
+an editor may show others in an order that is not theirs. A text without them is one text to all of
+them, and to the person who reads it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+#: What one unit of text may be besides letters: Cc are controls, Cs halves of characters, Zl and
+#: Zp ends of lines that only some readers know.
+_REFUSED = ("Cc", "Cs", "Zl", "Zp")
+_ALLOWED = "\n\t"
+#: They change the order in which a line is shown, or stand for no character at all.
+_INVISIBLE = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"
+_NAMES = {
+    "\0": "a NUL",
+    "\x0b": "a vertical tab",
+    "\x0c": "a form feed",
+    "\r": "a carriage return without a line feed",
+    "\x1b": "an escape",
+    "\x7f": "a delete",
+    "\x85": "a next-line character",
+    "\ufeff": "a byte order mark",
+}
+
+
+def with_plain_ends(source: str) -> str:
+    r"""The text with `\n` alone at the end of each line, where an editor wrote `\r\n`."""
+    return source.replace("\r\n", "\n")
+
+
+def lines_of(source: str) -> list[str]:
+    r"""Its lines, numbered as Python's parser numbers them: they end at `\n` and nowhere else."""
+    lines = source.split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+@dataclass(frozen=True)
+class OddCharacter:
+    """A character that an editor does not show as what it is; `line` and `column` from 1."""
+
+    line: int
+    column: int
+    name: str
+    code: str
+
+
+def odd_character(source: str) -> OddCharacter | None:
+    """The first character that some readers take for the end of a line, or do not see at all."""
+    for number, line in enumerate(source.split("\n"), start=1):
+        if line.isprintable():
+            continue
+        for column, character in enumerate(line, start=1):
+            if _is_refused(character):
+                return OddCharacter(number, column, _name(character), f"U+{ord(character):04X}")
+    return None
+
+
+def _is_refused(character: str) -> bool:
+    if character in _INVISIBLE:
+        return True
+    return character not in _ALLOWED and unicodedata.category(character) in _REFUSED
+
+
+def _name(character: str) -> str:
+    """What a learner may know the character by."""
+    if character in _NAMES:
+        return _NAMES[character]
+    if unicodedata.category(character) == "Cs":
+        return "half of a character"
+    named = unicodedata.name(character, "").lower()
+    return f"{'an' if named[:1] in tuple('aeiou') else 'a'} {named or 'control character'}"

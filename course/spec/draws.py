@@ -1,0 +1,70 @@
+"""How an exercise's inputs are drawn: functions of a generator, a shape and a dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Draw = Callable[[np.random.Generator, tuple[int, ...], np.dtype[Any]], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Described:
+    """A draw and what a verdict says of it behind the array's name: ``rows that ascend``."""
+
+    words: str
+    draw: Draw
+
+    def __call__(
+        self, rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> np.ndarray:
+        return self.draw(rng, shape, dtype)
+
+
+def described(words: str) -> Callable[[Draw], Draw]:
+    """A decorator that gives a draw its words."""
+    return lambda draw: Described(words, draw)
+
+
+def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Standard normal values, all different; whole numbers for an integer dtype."""
+    if dtype.kind in "iu":
+        return integers(0, 1000)(rng, shape, dtype)
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def uniform(low: float, high: float) -> Draw:
+    """Values between `low` and `high`."""
+
+    @described(f"between {low:g} and {high:g}")
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        return rng.uniform(low, high, shape).astype(dtype)
+
+    return draw
+
+
+#: Below numbers that might stand for the lowest one, -1e6 say. Not lower: where a compiler takes a
+#: product into a difference with one rounding, `x * c - top` is off by the rounding of `top`.
+FAR_DOWN = uniform(-1e7, -2e6)
+#: The lowest numbers that float16 has: -65504 itself is among them.
+LOWEST_HALF = uniform(-65504.0, -65440.0)
+
+
+def integers(low: int, high: int) -> Draw:
+    """Whole numbers from `low` to `high` - 1."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        return rng.integers(low, high, shape).astype(dtype)
+
+    return draw
+
+
+@described("the whole numbers from 0 up, in random order")
+def permutation(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    """The whole numbers from 0 up, each once, in random order."""
+    return rng.permutation(int(np.prod(shape))).reshape(shape).astype(dtype)

@@ -1,0 +1,118 @@
+"""The arguments of one case: inputs drawn, outputs poisoned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from course.spec.exercise import Array, Case, KernelExercise, Meta, Role, Scalar, Stride
+from course.spec.formula import Number, evaluate
+
+
+def drawn(
+    exercise: KernelExercise,
+    case: Case,
+    rng: np.random.Generator,
+    constants: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
+    """The kernel's arguments by parameter name, in order: fresh inputs, poisoned outputs."""
+    names = exercise.names(case, constants)
+    arguments: dict[str, Any] = {}
+    for parameter in exercise.passed:
+        if isinstance(parameter, Meta):
+            arguments[parameter.name] = int(names[parameter.name])
+            continue
+        if isinstance(parameter, Stride):
+            strided = arguments[parameter.array]
+            arguments[parameter.name] = strided.strides[parameter.axis] // strided.itemsize
+            continue
+        if isinstance(parameter, Scalar):
+            arguments[parameter.name] = exercise.number(parameter, case, names)
+            continue
+        dtype = exercise.dtype(parameter, case)
+        shape = exercise.shape(parameter, names)
+        if parameter.role is Role.OUT:
+            values = np.full(shape, poison(dtype), dtype)
+        elif parameter.role is Role.ACCUMULATE:
+            values = np.full(shape, parameter.start, dtype)
+        elif parameter.computed is not None:
+            values = parameter.computed(**_known(exercise, case, names, arguments)).astype(dtype)
+        else:
+            draw = case.draws.get(parameter.name, parameter.draw)
+            values = draw(rng, shape, dtype)
+        stored = _pitched(parameter, values, names)
+        if parameter.name in case.transposed:
+            stored = np.asfortranarray(values)
+        arguments[parameter.name] = stored
+    return arguments
+
+
+def _known(
+    exercise: KernelExercise,
+    case: Case,
+    names: Mapping[str, Number],
+    arguments: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What an array may be computed of: the arrays so far, in float64, and every scalar."""
+    known = {
+        name: value.astype(np.float64)
+        for name, value in arguments.items()
+        if isinstance(value, np.ndarray)
+    }
+    for parameter in exercise.passed:
+        if isinstance(parameter, Scalar):
+            known[parameter.name] = exercise.number(parameter, case, names).item()
+    return known
+
+
+def _pitched(array: Array, values: np.ndarray, names: Mapping[str, Number]) -> np.ndarray:
+    if not array.pitch:
+        return values
+    pitch = int(evaluate(array.pitch, names))
+    holder = np.full((*values.shape[:-1], pitch), poison(values.dtype), values.dtype)
+    view = holder[..., : values.shape[-1]]
+    view[...] = values
+    return view
+
+
+#: NaNs that no arithmetic makes: the payload tells an element that was never written.
+_POISON_BITS = {"float16": 0x7E15, "float32": 0x7FC0_0D1E, "float64": 0x7FF8_0D1E_0D1E_0D1E}
+
+
+def poison(dtype: np.dtype[Any]) -> Any:
+    """What an output holds before it is written: NaN, or a sentinel for whole numbers."""
+    if dtype.kind == "f":
+        bits = np.array(_POISON_BITS[dtype.name], f"uint{8 * dtype.itemsize}")
+        return bits.view(dtype)[()]
+    if dtype.kind in "iu":
+        return dtype.type(np.iinfo(dtype).max - 41)
+    return dtype.type(False)
+
+
+def poisoned(values: np.ndarray) -> np.ndarray:
+    """Element by element: still what `poison` left there. Never so for a bool."""
+    if values.dtype.kind == "f":
+        bits = np.ascontiguousarray(values).view(f"uint{8 * values.dtype.itemsize}")
+        return (bits == _POISON_BITS[values.dtype.name]).reshape(values.shape)
+    if values.dtype.kind in "iu":
+        return values == poison(values.dtype)
+    return np.zeros(values.shape, bool)
+
+
+def given_to_reference(exercise: KernelExercise, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What the reference takes of a launch's arguments: copies in float64 or int64, numbers."""
+    return {
+        p.name: _wide(values[p.name])
+        for p in exercise.passed
+        if isinstance(p, Scalar) or (isinstance(p, Array) and p.role is not Role.OUT)
+    }
+
+
+def _wide(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value.item()
+    if value.dtype.kind == "f":
+        return value.astype(np.float64)
+    return value.astype(np.int64) if value.dtype.kind in "iu" else value.copy()

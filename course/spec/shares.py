@@ -1,0 +1,199 @@
+"""How much of the work one warp or one program may do: its share, and some slack.
+
+What all have `done` together is operations of lanes (Numba), or turns of loops that move something
+(Triton).
+
+The budget says how many sectors a case takes, and the launch among how many blocks or programs
+they are dealt. Whoever does several times an even share keeps the others waiting, on a GPU for as
+long as that takes. The slack leaves room for what honest designs do: a last block that finishes a
+reduction, one lane that adds up its warp, threads that take several elements each, causal masks.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Mapping
+
+from course.plain.sectors import SECTOR_BYTES, WARP_LANES
+from course.spec.exercise import Case, KernelExercise
+from course.spec.formula import evaluate
+from course.spec.launching import Launcher
+
+#: The longest warp may make this many times the operations of an even share, and some more for
+#: what one lane or one warp finishes for its block: the honest variants take up to 70 for that.
+WORK_SLACK, WORK_TO_FINISH = 1.5, 100
+#: But never more than this many times: where all have little to do, the honest variants make up to
+#: 3.8 times an even share (one lane adds up what its warp left in 32 cells).
+MOST_SHARES = 4
+#: Operations that are nobody's loop: an index, a guard, a load and a store.
+LEAST_WORK = 24
+#: Operations of a warp that its sectors do not ask for, and those that each sector may: a tree in
+#: shared memory takes up to 240, a step through a tile up to 9 a sector.
+WORK_OF_A_WARP, WORK_A_SECTOR = 200, 20
+#: The busiest program may ask for this many times an even share of the budget: twice where half
+#: of a causal mask is dark, or where a program takes two tiles; the rest is for a larger tile.
+BYTES_SLACK = 3
+#: Blocks of so many bytes a program may go through whatever its share is, where sizes are no whole
+#: sectors: there is less to do than fits in a block, and most of its lanes are masked off.
+LEAST_OF_BLOCKS = 49_152
+#: Statements of a program that its sectors do not ask for, and those that each sector may: a
+#: statement works on a block, and a small block has 32 sectors or so.
+STATEMENTS_OF_A_PROGRAM, STATEMENTS_A_SECTOR = 100, 1
+#: Turns of loops that move nothing: so many for each that does, since a program may step over the
+#: dark half of a causal mask, and so many a program, for arithmetic that is a loop.
+IDLE_A_BUSY_TURN, IDLE_A_PROGRAM = 1.5, 16
+#: A block at the end has less to do than others, in a ragged case: with fewer shares than these
+#: there is no even one, and with more of them the longest may be this many times the limit.
+FEWEST_SHARES, RAGGED_SLACK = 4, 3
+
+
+def shares(exercise: KernelExercise, case: Case, constants: Mapping[str, int]) -> float:
+    """Among how many blocks or programs the work of a case is dealt, at least.
+
+    A launcher decides that itself: for it the exercise says so. A block at the end of an axis
+    counts for the part of it that has something to do, so that `cdiv` is a division here.
+    """
+    names = exercise.names(case, constants)
+    launch = exercise.launch
+    if isinstance(launch, Launcher):
+        return max(1.0, float(evaluate(exercise.shares or "1", names)))
+    grid = (launch.grid,) if isinstance(launch.grid, str) else launch.grid
+    return math.prod(max(1.0, float(evaluate(_parts(axis), names))) for axis in grid)
+
+
+def _parts(formula: str) -> ast.expr:
+    """A grid's axis in blocks and parts of one: its outer `cdiv` does not round up."""
+    tree = ast.parse(formula.strip(), mode="eval").body
+    if isinstance(tree, ast.Call) and ast.unparse(tree.func) == "cdiv":
+        return ast.BinOp(tree.args[0], ast.Div(), tree.args[1])
+    return tree
+
+
+def _share_of_budget(
+    exercise: KernelExercise, case: Case, constants: Mapping[str, int]
+) -> float | None:
+    """The sectors of an even share; None where no budget says how many there are."""
+    if exercise.budget is None:
+        return None
+    sectors = sum(exercise.budget_sectors(case, constants).values())
+    return sectors / shares(exercise, case, constants)
+
+
+def _threads(exercise: KernelExercise, case: Case, constants: Mapping[str, int]) -> int:
+    """Threads of a block."""
+    return math.prod(exercise.launch.values(exercise.names(case, constants))[1])
+
+
+def even_work(
+    exercise: KernelExercise, case: Case, constants: Mapping[str, int], done: int
+) -> float:
+    """Operations of each lane, if all shared those that were made."""
+    lanes = shares(exercise, case, constants) * _threads(exercise, case, constants)
+    return done / lanes
+
+
+def even_share(
+    exercise: KernelExercise, case: Case, constants: Mapping[str, int], done: int
+) -> int:
+    """What a verdict calls an even share: operations of a lane, or bytes of a program's budget."""
+    if exercise.dialect == "numba":
+        return math.ceil(even_work(exercise, case, constants, done))
+    return math.ceil(SECTOR_BYTES * (_share_of_budget(exercise, case, constants) or 0.0))
+
+
+def enough_work(exercise: KernelExercise, case: Case, constants: Mapping[str, int]) -> float | None:
+    """The most operations of a warp, or statements of a program, by what it moves."""
+    if exercise.work is not None:
+        return float(evaluate(exercise.work, exercise.names(case, constants)))
+    sectors = _share_of_budget(exercise, case, constants)
+    if sectors is None:
+        return None
+    if exercise.dialect == "triton":
+        return STATEMENTS_OF_A_PROGRAM + STATEMENTS_A_SECTOR * sectors
+    warps = max(1.0, _threads(exercise, case, constants) / WARP_LANES)
+    return WORK_OF_A_WARP + WORK_A_SECTOR * sectors / warps
+
+
+def most_work(exercise: KernelExercise, case: Case, constants: Mapping[str, int], done: int) -> int:
+    """The most operations of a warp: by what all lanes make, and by the sectors that it moves.
+
+    The first alone would let all do a loop for one that needs it; the second alone would not see
+    that one does what others should.
+    """
+    even = even_work(exercise, case, constants, done)
+    fair = max(LEAST_WORK, min(WORK_SLACK * even + WORK_TO_FINISH, MOST_SHARES * even))
+    enough = enough_work(exercise, case, constants)
+    return math.floor(fair if enough is None else min(fair, enough))
+
+
+def most_bytes(
+    exercise: KernelExercise, case: Case, constants: Mapping[str, int], done: int
+) -> int | None:
+    """The most bytes that a program may ask for."""
+    sectors = _share_of_budget(exercise, case, constants)
+    return None if sectors is None else math.floor(BYTES_SLACK * SECTOR_BYTES * sectors)
+
+
+def most_of_blocks(
+    exercise: KernelExercise, case: Case, constants: Mapping[str, int], done: int
+) -> int | None:
+    """The most bytes of the blocks that a program may go through, whatever their masks leave."""
+    most = most_bytes(exercise, case, constants, done)
+    return most if most is None or case.traffic else max(most, LEAST_OF_BLOCKS)
+
+
+def most_statements(
+    exercise: KernelExercise, case: Case, constants: Mapping[str, int], done: int
+) -> int | None:
+    """The most statements that a program may execute."""
+    enough = enough_work(exercise, case, constants)
+    return None if enough is None else math.floor(enough)
+
+
+def most_idle_turns(
+    exercise: KernelExercise, case: Case, constants: Mapping[str, int], done: int
+) -> int:
+    """The most turns of loops, over all programs, in which a program moves nothing."""
+    programs = shares(exercise, case, constants)
+    return math.floor(IDLE_A_BUSY_TURN * done + IDLE_A_PROGRAM * programs)
+
+
+def ragged(
+    limit: int | None, exercise: KernelExercise, case: Case, constants: Mapping[str, int]
+) -> int | None:
+    """What a limit becomes on a case whose sizes are no whole blocks: None in a small one."""
+    if limit is None or shares(exercise, case, constants) < FEWEST_SHARES:
+        return None
+    return RAGGED_SLACK * limit
+
+
+def words(exercise: KernelExercise) -> list[tuple[str, str]]:
+    """(what is bounded, the bound) as a statement tells it."""
+    if exercise.dialect == "numba":
+        bound = (
+            f"{WORK_SLACK:g} times an even share of all that are made, and {WORK_TO_FINISH}; "
+            f"never more than {MOST_SHARES} times that share"
+        )
+        enough = exercise.work or f"{WORK_OF_A_WARP} + {WORK_A_SECTOR} for each of its sectors"
+        return [("operations of the longest warp", f"{bound}, nor than {enough}")]
+    among = f", dealt among {exercise.shares} programs" if exercise.shares else ""
+    return [
+        (
+            "bytes that the busiest program asks for",
+            f"{BYTES_SLACK:g} times an even share of the budget{among}",
+        ),
+        (
+            "bytes of its blocks, masked or not",
+            f"as many; where sizes are no whole sectors, {LEAST_OF_BLOCKS:,} if that is more",
+        ),
+        (
+            "statements of the longest program",
+            exercise.work
+            or f"{STATEMENTS_OF_A_PROGRAM} + {STATEMENTS_A_SECTOR:g} for each sector of that share",
+        ),
+        (
+            "turns of loops that move nothing",
+            f"{IDLE_A_BUSY_TURN:g} for each that does, and {IDLE_A_PROGRAM} a program",
+        ),
+    ]

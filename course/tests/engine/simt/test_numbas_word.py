@@ -1,0 +1,194 @@
+"""A kernel does not compile where Numba's own compiler says so, and nowhere else."""
+
+import inspect
+
+import numpy as np
+import pytest
+from numba import cuda, float32
+from numba.cuda import libdevice
+
+import course  # noqa: F401  # kernels run without a GPU
+from course import exercises as ex
+from course.check.check import check_source
+from course.engine.cell.numba import live_function
+from course.engine.faults import KernelFault, Outcome
+from course.engine.simt import numbas_word
+from course.engine.simt.launch import _arguments
+
+from . import students_views
+
+V = np.ones(8, np.float32)
+M = np.ones((4, 4), np.float32)
+
+
+@cuda.jit
+def whole_arrays(x, out):
+    out[0] = x + 1
+
+
+@cuda.jit
+def float_index(x, out):
+    out[1.5] = 1
+
+
+@cuda.jit
+def read_before_it_is_assigned(x, out):
+    out[0] = later  # noqa: F821  # what the test is about
+    later = 1
+
+
+@cuda.jit
+def two_types(x, out):
+    if x[0, 0] > 0:
+        t = (1, 2)
+    else:
+        t = 1.0
+    out[0] = t
+
+
+@cuda.jit
+def shape_from_the_launch(x, out):
+    tile = cuda.shared.array(x.shape[0], float32)
+    tile[0] = max(1, 2)
+    out[0] = tile[0]
+
+
+@cuda.jit
+def array_into_a_slice(x, out):
+    out[:4] = x[0]
+
+
+@cuda.jit
+def several_kinds_of_arrays(x, out):
+    for a in (x, out):
+        a[0] = 1
+
+
+REFUSED = [
+    whole_arrays,
+    float_index,
+    read_before_it_is_assigned,
+    two_types,
+    shape_from_the_launch,
+    array_into_a_slice,
+    several_kinds_of_arrays,
+]
+
+
+@cuda.jit
+def compares_tuples(x, out):
+    if (1, 2) == (1, 2):
+        out[0] = max(1, 2)
+
+
+@cuda.jit
+def asks_for_none(x, out):
+    if x is not None:
+        out[0] = 1
+
+
+@cuda.jit
+def greatest_of_a_tuple(x, out):
+    out[0] = max((1, 2, 3))
+
+
+@pytest.mark.parametrize("kernel", REFUSED, ids=lambda kernel: kernel.__name__)
+def test_what_numba_refuses_does_not_compile(kernel):
+    with pytest.raises(KernelFault) as raised:
+        kernel[1, 1](M, V)
+    assert raised.value.outcome == Outcome.DOES_NOT_COMPILE
+
+
+@pytest.mark.parametrize("kernel", [compares_tuples, asks_for_none, greatest_of_a_tuple])
+def test_what_numba_compiles_and_nobody_runs_here_is_not_measured(kernel):
+    first = inspect.getsourcelines(kernel.py_func)[1]
+    with pytest.raises(KernelFault) as raised:
+        kernel[1, 1](M, V)
+    assert raised.value.outcome == Outcome.NOT_MEASURED
+    assert raised.value.line == first + 2
+    assert "Numba compiles this kernel" in str(raised.value)
+
+
+@cuda.jit
+def a_comprehension_behind_a_mistake(x, out):
+    out[0] = (1, 2) == (1, 2)
+    out[1] = [v + 1 for v in (1, 2)][1]
+
+
+def test_of_a_kernel_that_numba_is_not_asked_about_nothing_is_claimed():
+    with pytest.raises(KernelFault) as raised:
+        a_comprehension_behind_a_mistake[1, 1](M, V)
+    assert (raised.value.outcome, raised.value.message_id) == (
+        Outcome.NOT_MEASURED,
+        "numba_not_asked",
+    )
+
+
+def test_names_outside_of_the_closed_tables_do_not_reach_numba():
+    source = (
+        "from numba import cuda\nimport numpy as np\n\n\n@cuda.jit\n"
+        "def vector_add(a, b, c):\n    c[0] = (1, 2) == (1, 2)\n    np.os.system('touch /tmp/x')\n"
+    )
+    verdict = check_source(ex.vector_add, source)
+    assert verdict.outcome == Outcome.NOT_MEASURED
+    assert verdict.message_id == "numba_not_asked"
+
+
+ROWS = {"rows_by_device_function": (M, V), "stencil_by_window": (V, V), "shared_halo": (V, V)}
+
+
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_numba_compiles_views(name):
+    function = live_function(getattr(students_views, name))
+    assert numbas_word.takes(function, _arguments(function, ROWS[name])[2]) is True
+
+
+@cuda.jit
+def whole_grid(x, out):
+    cuda.cg.this_grid().sync()
+    out[0] = x[0, 0]
+
+
+@cuda.jit
+def complex_numbers(x, out):
+    z = complex(x[0, 0], 1)
+    out[0] = z.real
+
+
+@cuda.jit
+def imaginary(x, out):
+    z = x[0, 0] + 1j
+    out[0] = z.real
+
+
+@pytest.mark.parametrize(
+    ("kernel", "named"),
+    [(whole_grid, "cuda.cg"), (complex_numbers, "complex"), (imaginary, "1j")],
+)
+def test_what_numba_has_and_the_engine_lacks_is_not_measured_by_name(kernel, named):
+    with pytest.raises(KernelFault) as raised:
+        kernel[1, 1](M, V)
+    assert raised.value.outcome == Outcome.NOT_MEASURED
+    assert named in str(raised.value)
+
+
+@cuda.jit
+def functions_of_libdevice(x, out):
+    i = cuda.grid(1)
+    out[i] = libdevice.expf(x[i]) * libdevice.rsqrtf(x[i]) + np.sin(x[i])
+
+
+@cuda.jit
+def sums_of_halves(x, out):
+    i = cuda.grid(1)
+    out[i] = cuda.fp16.hadd(x[i], cuda.fp16.hmul(x[i], x[i]))
+
+
+def test_functions_of_libdevice_numpy_and_halves():
+    x = np.linspace(0.5, 3, 32).astype(np.float32)
+    out = np.zeros_like(x)
+    functions_of_libdevice[1, 32](x, out)
+    np.testing.assert_allclose(out, np.exp(x) / np.sqrt(x) + np.sin(x), rtol=1e-6)
+    halves, sums = x.astype(np.float16), np.zeros(32, np.float16)
+    sums_of_halves[1, 32](halves, sums)
+    np.testing.assert_array_equal(sums, halves + halves * halves)

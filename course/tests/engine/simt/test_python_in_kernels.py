@@ -1,0 +1,339 @@
+"""Python that Numba compiles and students write: loops over tuples, `in`, records, overloads."""
+
+import numpy as np
+import pytest
+from numba import cuda, float32, float64, int32, jit, uint64
+from numba.cuda import random
+from numba.cuda.random import (
+    create_xoroshiro128p_states,
+    xoroshiro128p_uniform_float32,
+    xoroshiro128p_uniform_float64,
+)
+
+import course  # noqa: F401  # kernels run on the engine
+from course.engine.faults import KernelFault, Outcome
+
+
+@cuda.jit
+def over_tuples(out, a):
+    i = cuda.threadIdx.x
+    for k, value in enumerate((5, 6, 7)):
+        out[i, k] = value
+    for k, value in enumerate((0.5, 1.5), 1):
+        if k == i:
+            continue
+        out[i, k] += value
+    for x, y in zip((0, 1), (10, 20)):  # noqa: B905  # Numba's has no `strict`
+        out[i, x] += y
+    for k, value in enumerate(a):
+        out[i, k] += value
+    total = 0.0
+    for value in a:
+        total += value
+    out[i, 3] = total
+
+
+def test_loops_over_tuples_and_arrays():
+    out = np.zeros((4, 4))
+    over_tuples[1, 4](out, np.array([100.0, 200.0, 300.0]))
+    wanted = np.array([[115.0, 226.0, 307.0, 600.0]] * 4)
+    for i in range(4):
+        wanted[i, 1] += 0.5 * (i != 1)
+        wanted[i, 2] += 1.5 * (i != 2)
+    np.testing.assert_array_equal(out, wanted)
+
+
+@cuda.jit
+def among(out):
+    i = cuda.threadIdx.x
+    out[0, i] = i in (1, 3)
+    out[1, i] = i not in (1, 3)
+    numbers = (4, 5, 6, 7)
+    out[2, i] = numbers[i]
+
+
+def test_in_looks_into_a_tuple_and_an_index_may_be_known_at_run_time():
+    out = np.zeros((3, 4))
+    among[1, 4](out)
+    np.testing.assert_array_equal(out, [[0, 1, 0, 1], [1, 0, 1, 0], [4, 5, 6, 7]])
+
+
+@cuda.jit
+def past_a_tuple(out):
+    numbers = (4, 5, 6)
+    out[0] = numbers[cuda.threadIdx.x]
+
+
+def test_an_index_past_a_tuple_is_out_of_bounds():
+    with pytest.raises(KernelFault) as caught:
+        past_a_tuple[1, 4](np.zeros(1))
+    assert caught.value.outcome is Outcome.OUT_OF_BOUNDS
+
+
+@cuda.jit
+def searches(a, out):
+    i = cuda.threadIdx.x
+    for k in range(a.shape[0]):
+        if a[k] == i:
+            out[0, i] = k
+            break
+    else:
+        out[0, i] = -1
+    k = 0
+    while k < a.shape[0]:
+        for inner in range(2):
+            if inner == 1:
+                break
+        if a[k] > i:
+            break
+        k += 1
+    else:
+        k = 100
+    out[1, i] = k
+
+
+def test_what_follows_a_loop_that_nothing_broke_out_of():
+    out = np.zeros((2, 8))
+    searches[1, 8](np.array([3, 1, 5]), out)
+    np.testing.assert_array_equal(out[0], [-1, 1, -1, 0, -1, 2, -1, -1])
+    np.testing.assert_array_equal(out[1], [0, 0, 0, 2, 2, 100, 100, 100])
+
+
+@cuda.jit
+def indexed_by_a_tuple(out, i, j):
+    place = (uint64(i), j)
+    out[place] = 7
+
+
+def test_a_tuple_with_an_unsigned_number_is_an_index():
+    out = np.zeros((2, 3))
+    indexed_by_a_tuple[1, 1](out, 1, 2)
+    assert out[1, 2] == 7 == out.sum()
+
+
+@cuda.jit(["int64(float64)", "int64(float32)", "int64(int64)"], device=True)
+def cut(x):
+    return x * 3
+
+
+@cuda.jit
+def calls_the_nearest(out):
+    out[0] = cut(int32(5))
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "wanted"),
+    [
+        (["float64", "int64"], int32, "int64"),
+        (["float64", "float32"], int32, "float64"),
+        (["float32", "float64", "int64"], float32, "float32"),
+        (["int64", "float64"], float32, "float64"),
+    ],
+)
+def test_of_several_declared_types_the_nearest_is_chosen(declared, given, wanted):
+    from numba.core import types
+
+    from course.engine.simt.lowering.signatures import Signature, chosen
+
+    signatures = [Signature((getattr(types, name),)) for name in declared]
+    found = chosen(signatures, [given], calling=True)
+    assert found.arguments == (getattr(types, wanted),)
+    out = np.zeros(1, np.int64)
+    calls_the_nearest[1, 1](out)
+    assert out[0] == 15
+
+
+@cuda.jit
+def rounded(x, digits, out):
+    i = cuda.threadIdx.x
+    out[i] = round(x[i], digits)
+
+
+def test_round_to_digits_is_numbas():
+    x = np.array([2.675, 0.125, 0.375, -2.5, 1e17, np.inf, 0.5], np.float64)
+    out = np.zeros_like(x)
+    rounded[1, 7](x, 2, out)
+    assert out.tolist() == [2.68, 0.12, 0.38, -2.5, 9.223372036854775807e16, np.inf, 0.5]
+    rounded[1, 7](x * 10, -1, out)
+    assert out.tolist()[:5] == [30.0, 0.0, 0.0, -20.0, 1e18]
+    narrow = np.array([0.285, 1.005, 2.5], np.float32)
+    out = np.zeros_like(narrow)
+    rounded[1, 3](narrow, 2, out)
+    # in float64, as Numba computes it: float32(1.005) lies below the half
+    assert out.tolist() == np.array([0.28, 1.0, 2.5], np.float32).tolist()
+
+
+@cuda.jit
+def chosen_array(a, b, out, n):
+    i = cuda.threadIdx.x
+    source = a if n > 0 else b
+    out[0, i] = source[i]
+    mine = a if i % 2 else b
+    out[1, i] = mine[i]
+    if i < 2:
+        last = a
+    else:
+        last = b
+    out[2, i] = last[i]
+    last[i] = -1
+
+
+def test_one_name_for_several_arrays():
+    a, b, out = np.arange(4.0), np.arange(4.0) * 10, np.zeros((3, 4))
+    chosen_array[1, 4](a, b, out, 0)
+    np.testing.assert_array_equal(out, [[0, 10, 20, 30], [0, 1, 20, 3], [0, 1, 20, 30]])
+    np.testing.assert_array_equal(a, [-1, -1, 2, 3])
+    np.testing.assert_array_equal(b, [0, 10, -1, -1])
+
+
+@cuda.jit
+def swapped(a, b, turns):
+    i = cuda.threadIdx.x
+    for _ in range(turns):
+        b[i] = a[i] + 1
+        a, b = b, a
+
+
+def test_two_buffers_change_places():
+    a, b = np.arange(4.0), np.zeros(4)
+    swapped[1, 4](a, b, 3)
+    np.testing.assert_array_equal(b, np.arange(4.0) + 3)
+    np.testing.assert_array_equal(a, np.arange(4.0) + 2)
+
+
+@cuda.jit
+def two_memories(a, out):
+    tile = cuda.shared.array(4, float64)
+    i = cuda.threadIdx.x
+    tile[i] = i
+    source = a if i > 1 else tile
+    out[i] = source[i]
+
+
+def test_arrays_of_two_memories_in_one_name_are_not_measured():
+    with pytest.raises(KernelFault) as caught:
+        two_memories[1, 4](np.zeros(4), np.zeros(4))
+    assert caught.value.outcome is Outcome.NOT_MEASURED
+
+
+@jit
+def doubled(x):
+    return 2 * x
+
+
+@cuda.jit
+def with_records(points, out):
+    i = cuda.grid(1)
+    if i < points.shape[0]:
+        points[i].x += 1
+        points[i]["y"] = doubled(points[i].x)
+        out[i] = points[i].y + points[i]["z"] + points.size
+
+
+def test_records_of_one_type():
+    points = np.zeros(4, [("x", "f4"), ("y", "f4"), ("z", "f4")])
+    points["z"] = np.arange(4)
+    out = np.zeros(4)
+    with_records[1, 32](points, out)
+    np.testing.assert_array_equal(points["x"], 1)
+    np.testing.assert_array_equal(points["y"], 2)
+    np.testing.assert_array_equal(out, 6 + np.arange(4))
+
+
+@cuda.jit
+def monte_carlo(states, turns, out):
+    i = cuda.grid(1)
+    inside = 0
+    for _ in range(turns):
+        x = xoroshiro128p_uniform_float32(states, i)
+        y = xoroshiro128p_uniform_float64(states, i)
+        if x * x + y * y <= 1:
+            inside += 1
+    out[i] = inside
+
+
+def test_random_numbers_are_those_of_numba():
+    states = create_xoroshiro128p_states(64, seed=7)
+    host, out, wanted = np.array(states), np.zeros(64), np.zeros(64)
+    monte_carlo[2, 32](states, 50, out)
+    for i in range(64):
+        for _ in range(50):
+            x = random.xoroshiro128p_uniform_float32(host, i)
+            y = random.xoroshiro128p_uniform_float64(host, i)
+            wanted[i] += float(x) ** 2 + y**2 <= 1
+    assert (np.array(states) == host).all()
+    np.testing.assert_array_equal(out, wanted)
+    assert abs(4 * out.sum() / 3200 - np.pi) < 0.1
+
+
+@cuda.jit
+def a_shape_for_each_branch(out, n):
+    i = cuda.threadIdx.x
+    if i < n:
+        mine = cuda.local.array(4, float32)
+        mine[3] = 1
+        out[i] = mine[3]
+    else:
+        mine = cuda.local.array((2, 2), float32)
+        mine[1, 1] = 2
+        out[i] = mine[1, 1]
+
+
+@cuda.jit
+def a_shape_read_behind(out, n):
+    i = cuda.threadIdx.x
+    if i < n:
+        mine = cuda.local.array(4, float32)
+    else:
+        mine = cuda.local.array((2, 2), float32)
+    out[i] = mine[0]
+
+
+def test_a_name_may_have_another_shape_in_another_branch():
+    out = np.zeros(4)
+    a_shape_for_each_branch[1, 4](out, 2)
+    np.testing.assert_array_equal(out, [1, 1, 2, 2])
+
+
+def test_a_name_of_two_shapes_does_not_compile_where_it_is_read_behind_them():
+    with pytest.raises(KernelFault) as caught:
+        a_shape_read_behind[1, 4](np.zeros(4), 2)
+    assert caught.value.outcome is Outcome.DOES_NOT_COMPILE
+    assert caught.value.message_id == "type_unification"
+
+
+@cuda.jit
+def by_rows(a, out):
+    i = cuda.threadIdx.x
+    row = a[i, :]
+    out[i] = row[0] + row[1] + a[i][2]
+    row[0] = 9
+    tile = cuda.shared.array((4, 3), float64)
+    mine = tile[i, :]
+    for k in range(3):
+        mine[k] = a[i][k]
+    cuda.syncthreads()
+    out[i] += tile[3 - i][0]
+
+
+def test_a_row_is_a_view():
+    a, out = np.arange(12.0).reshape(4, 3), np.zeros(4)
+    by_rows[1, 4](a, out)
+    np.testing.assert_array_equal(out, np.arange(4) * 9 + 3 + 9)
+    np.testing.assert_array_equal(a[:, 0], 9)
+
+
+@cuda.jit
+def in_a_long_tuple(out):
+    i = cuda.threadIdx.x
+    numbers = (
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19,
+        20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39,
+    )  # fmt: skip
+    out[i] = numbers[i]
+
+
+def test_a_long_tuple_takes_any_index():
+    out = np.zeros(40)
+    in_a_long_tuple[1, 40](out)
+    np.testing.assert_array_equal(out, np.arange(40))

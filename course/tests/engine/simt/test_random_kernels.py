@@ -1,0 +1,118 @@
+"""Random kernels give what Numba's own compiler gives for one thread after the other."""
+
+import importlib.util
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import course.engine.simt.launch
+from course.notebook.numba_launches import run_on_engine
+
+from .random_kernels import OUTPUTS, body, kernel_source, oracle_source
+
+THREADS = 8
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory):
+    """Imports a module from its source, so that the source can be read back."""
+    folder = tmp_path_factory.mktemp("kernels")
+
+    def load(source):
+        name = f"random_{next(_numbers)}"
+        path = folder / f"{name}.py"
+        path.write_text(source)
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
+def arguments(seed):
+    """Five arrays, a whole number and a float: all exact in binary."""
+    random = np.random.default_rng(seed)
+    return [
+        random.integers(-50, 50, THREADS).astype(np.int32),
+        random.integers(-50, 50, THREADS),
+        (random.integers(-64, 64, THREADS) / 8).astype(np.float32),
+        random.integers(-64, 64, THREADS) / 8,
+        random.integers(0, 256, THREADS).astype(np.uint8),
+        int(random.integers(0, 20)),
+        float(random.integers(-9, 9) / 4),
+    ]
+
+
+@st.composite
+def bodies(draw):
+    return body(lambda count: draw(st.integers(0, count - 1)))
+
+
+def check_values(load, statements, seed):
+    kernel = load(kernel_source(statements)).kernel
+    thread = load(oracle_source(statements)).thread
+    args = arguments(seed)
+    out, wanted = np.zeros((2, THREADS, OUTPUTS))
+    kernel[1, 32](*args, out)
+    for i in range(THREADS):
+        thread(i, np.int32(i), *args, wanted)
+    np.testing.assert_array_equal(out, wanted)
+
+
+def check_batches(load, statements, seed, monkeypatch):
+    kernel = load(kernel_source(statements)).kernel
+    found = []
+    for batch_lanes in (1, 64, 1 << 17):
+        monkeypatch.setattr(course.engine.simt.launch, "BATCH_LANES", batch_lanes)
+        args, out = arguments(seed), np.zeros((THREADS, OUTPUTS))
+        traffic = run_on_engine(kernel, [*args, out], (4,), (2,))
+        traffic.sites.sort(key=lambda site: (site.line, site.column, site.direction))
+        found.append((traffic, out))
+    for traffic, out in found[1:]:
+        assert traffic == found[0][0]
+        np.testing.assert_array_equal(out, found[0][1])
+
+
+QUICK = settings(
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.large_base_example,
+    ],
+)
+SEEDS = st.integers(0, 1000)
+
+
+@settings(QUICK, max_examples=4)
+@given(bodies(), SEEDS)
+def test_values_and_types_are_those_of_numbas_compiler(load, statements, seed):
+    check_values(load, statements, seed)
+
+
+@pytest.mark.slow
+@settings(QUICK, max_examples=150)
+@given(bodies(), SEEDS)
+def test_values_of_many_kernels_are_those_of_numbas_compiler(load, statements, seed):
+    check_values(load, statements, seed)
+
+
+@settings(QUICK, max_examples=15)
+@given(bodies(), SEEDS)
+def test_values_and_counts_do_not_depend_on_the_batch(load, monkeypatch, statements, seed):
+    check_batches(load, statements, seed, monkeypatch)
+
+
+@pytest.mark.slow
+@settings(QUICK, max_examples=500)
+@given(bodies(), SEEDS)
+def test_counts_of_many_kernels_do_not_depend_on_the_batch(load, monkeypatch, statements, seed):
+    check_batches(load, statements, seed, monkeypatch)

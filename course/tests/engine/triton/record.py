@@ -1,0 +1,91 @@
+"""On a GPU machine, in the folder that `accesses.py` filled: what the hardware counts.
+
+``python record.py COUNTERS.py OUT.json``, where COUNTERS.py is `course/gpu/counters.py`. It needs
+CuPy and Nsight Compute, and neither Triton nor the course.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+
+
+def launch_all() -> None:
+    """Makes every launch, and prints a digest of what it left in its last array."""
+    import cupy
+
+    manifest = json.loads((HERE / "manifest.json").read_text())
+    digests = {}
+    for number, row in enumerate(manifest["launches"]):
+        kernel = cupy.RawModule(path=str(HERE / f"{number}.cubin")).get_function(row["entry"])
+        if row["shared"] > 48 << 10:
+            kernel.max_dynamic_shared_size_bytes = row["shared"]
+        held = list(np.load(HERE / row["contents"]).values())
+        there = [cupy.asarray(content) for content in held]  # a copy: no kernel runs for it
+        passed: list[Any] = [
+            np.uint64(array.data.ptr + front * array.itemsize)
+            for array, (_, _, front) in zip(there, row["arrays"], strict=True)
+        ]
+        passed += [np.int32(value) for value in row["numbers"]]
+        given = [passed[n] for n in row["kept"]] + [np.uint64(0)] * row["scratch"]
+        grid = (*row["grid"], 1, 1)[:3]
+        kernel(grid, (32 * row["warps"], 1, 1), tuple(given), shared_mem=row["shared"])
+        cupy.cuda.runtime.deviceSynchronize()
+        digests[row["name"]] = hashlib.sha256(there[-1].get().tobytes()).hexdigest()[:16]
+    (HERE / "digests.json").write_text(json.dumps(digests))
+
+
+def main(counters_file: str, out: str) -> None:
+    """Counts every launch under Nsight Compute."""
+    spec = importlib.util.spec_from_file_location("counters", counters_file)
+    assert spec is not None
+    assert spec.loader is not None
+    counters = importlib.util.module_from_spec(spec)
+    sys.modules["counters"] = counters
+    spec.loader.exec_module(counters)
+    manifest = json.loads((HERE / "manifest.json").read_text())
+    launches = counters.count_command(
+        [sys.executable, __file__, "--worker"], counters.METRICS, timeout_s=400
+    )
+    entries = {row["entry"] for row in manifest["launches"]}
+    counted = [launch for launch in launches if launch.name.split("(")[0] in entries]
+    digests = json.loads((HERE / "digests.json").read_text())
+    gpu = subprocess.run(
+        ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+        capture_output=True, text=True,
+    ).stdout.strip()  # fmt: skip
+    answer = {
+        "about": "one launch each of code that Triton made for sm_90, caches flushed before",
+        "provenance": {
+            "gpu": gpu,
+            "triton": manifest["triton"],
+            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+            "command": "python -m course.tests.engine.triton.accesses F; in F: python record.py",
+        },
+        "counted": {
+            row["name"]: {
+                "result": digests[row["name"]],
+                **{key: round(value) for key, value in launch.counts.items()},
+            }
+            for row, launch in zip(manifest["launches"], counted, strict=True)
+        },
+    }
+    Path(out).write_text(json.dumps(answer, indent=0) + "\n")
+    print(len(counted), "launches counted on", gpu)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--worker"]:
+        launch_all()
+    else:
+        main(*sys.argv[1:])

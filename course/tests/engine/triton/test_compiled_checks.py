@@ -1,0 +1,111 @@
+"""Checks on the engine that runs what the compiler made: the first fault, and the counts."""
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="Triton has no wheel for this system")
+
+import triton
+import triton.language as tl
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.triton.launch import checked
+
+
+@triton.jit
+def both_astray(x, y, out, K, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for k in range(0, K, BLOCK):
+        a = tl.load(x + i[:, None] * BLOCK + i[None, :] + k * BLOCK)
+        tl.store(out + k * BLOCK * BLOCK + i, 1.0)
+        b = tl.load(y + i[:, None] * BLOCK + i[None, :] + k * BLOCK)
+        total = tl.dot(a, b, total)
+    tl.store(out + i[:, None] * BLOCK + i[None, :], total)
+
+
+def test_of_a_pipelined_loop_the_first_fault_is_the_one_that_is_written_first():
+    # The compiler asks for x and y two turns early: there x ends before the store goes astray.
+    x, y, out = torch.randn(32 * 16), torch.randn(64 * 16), torch.zeros(16 * 16)
+    with pytest.raises(KernelFault, match=r"stores to out\[4096\]") as astray:
+        checked(both_astray, (x, y, out, 64), (1,), {"BLOCK": 16})
+    assert astray.value.outcome is Outcome.OUT_OF_BOUNDS
+    assert astray.value.line == both_astray.fn.__code__.co_firstlineno + 6
+
+
+@triton.jit
+def unused(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.load(x + 1_000_000 + i)
+    tl.store(out + i, tl.load(x + i))
+
+
+def test_a_load_that_nothing_uses_is_not_made_and_goes_nowhere_astray():
+    x, out = torch.randn(128), torch.zeros(128)
+    traffic = checked(unused, (x, out), (1,), {"BLOCK": 128})
+    assert torch.equal(out, x)
+    assert [site.line for site in traffic.sites] == [unused.fn.__code__.co_firstlineno + 4] * 2
+
+
+@triton.jit
+def shifted(p, i):
+    return tl.load(p + i + 1)
+
+
+@triton.jit
+def by_a_helper(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, shifted(x, i))
+
+
+def test_a_fault_in_a_function_that_the_kernel_calls_has_that_functions_line():
+    x, out = torch.randn(128), torch.zeros(128)
+    with pytest.raises(KernelFault, match=r"loads from x\[128\]") as astray:
+        checked(by_a_helper, (x, out), (1,), {"BLOCK": 128})
+    assert astray.value.line == shifted.fn.__code__.co_firstlineno + 2
+
+
+@triton.jit
+def nothing_but_sums(out, N, BLOCK: tl.constexpr):
+    total = 0
+    for k in range(N):
+        total = total * 3 + k
+        total = total % 1001
+    tl.store(out + tl.arange(0, BLOCK), total)
+
+
+def test_a_program_goes_through_the_lines_of_a_loop_in_each_turn():
+    out = torch.zeros(128, dtype=torch.int32)
+    few = checked(nothing_but_sums, (out, 10), (1,), {"BLOCK": 128}).longest_program
+    many = checked(nothing_but_sums, (out, 20), (1,), {"BLOCK": 128}).longest_program
+    assert many - few == 20
+
+
+def test_a_loop_that_only_computes_is_stopped():
+    out = torch.zeros(128, dtype=torch.int32)
+    with pytest.raises(KernelFault) as late:
+        checked(nothing_but_sums, (out, 2**30), (1,), {"BLOCK": 128}, step_limit=1000)
+    assert late.value.outcome is Outcome.TIMED_OUT
+    assert late.value.fields["turns"] == 2**30
+    assert late.value.line == nothing_but_sums.fn.__code__.co_firstlineno + 3
+
+
+def test_a_fault_of_a_launch_leaves_the_counts_so_far():
+    x, out = torch.randn(100), torch.zeros(128)
+    with pytest.raises(KernelFault) as astray:
+        checked(unused, (x, out), (1,), {"BLOCK": 128})
+    assert astray.value.traffic is not None
+    assert astray.value.traffic.loads.sectors == 0
+
+
+@triton.jit
+def added_up(x, out, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(out + i) + tl.load(x + i))
+
+
+def test_what_a_second_look_stored_does_not_add_to_the_first():
+    x, out = torch.ones(200), torch.zeros(256)
+    with pytest.raises(KernelFault):
+        checked(added_up, (x, out), (2,), {"BLOCK": 128}, together=1)
+    assert torch.equal(out, torch.cat([torch.ones(128), torch.zeros(128)]))

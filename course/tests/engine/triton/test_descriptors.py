@@ -1,0 +1,117 @@
+"""Tensor descriptors as the compiler makes them: copies by TMA on sm_90, pointers on sm_80."""
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="Triton has no wheel for this system")
+
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.triton.launch import launch
+
+BOTH = pytest.mark.parametrize("target", [80, 90])
+
+
+def sites(traffic):
+    return {(s.array, s.direction): (s.requests, s.sectors, s.descriptor) for s in traffic.sites}
+
+
+@triton.jit
+def made_here(x, out, total, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    source = tl.make_tensor_descriptor(x, [M, N], [N, 1], [BM, BN])
+    target = tl.make_tensor_descriptor(out, [M, N], [N, 1], [BM, BN])
+    sums = tl.make_tensor_descriptor(total, [M, N], [N, 1], [BM, BN])
+    place = [tl.program_id(0) * BM, tl.program_id(1) * BN]
+    value = source.load(place)
+    target.store(place, value + 1)
+    sums.atomic_add(place, value)
+
+
+@BOTH
+def test_a_block_is_loaded_stored_and_added_within_the_tensor(target):
+    x, out, total = torch.randn(100, 80).half(), torch.zeros(100, 80).half(), torch.ones(100, 80)
+    total = total.half()
+    traffic = launch(made_here, (x, out, total, 100, 80), (2, 2), {"BM": 64, "BN": 64}, target)
+    assert torch.equal(out, x + 1)
+    assert torch.equal(total, x + 1)
+    if target == 90:  # 100 rows of 5 sectors, in four boxes
+        assert sites(traffic) == {
+            ("x", "load"): (4, 500, True),
+            ("out", "store"): (4, 500, True),
+            ("total", "atomic"): (4, 500, True),
+        }
+
+
+@triton.jit
+def made_by_the_host(source, target, BM: tl.constexpr, BN: tl.constexpr):
+    place = [tl.program_id(0) * BM, 0]
+    target.store(place, source.load(place) * 2)
+
+
+@BOTH
+@pytest.mark.parametrize("padding", ["zero", "nan"])
+def test_the_hosts_descriptors_say_what_lies_outside(target, padding):
+    x, out = torch.randn(96, 40).half(), torch.full((128, 64), 7.0).half()
+    given = [
+        TensorDescriptor(x, [96, 40], [40, 1], [64, 64], padding),
+        TensorDescriptor(out, [128, 64], [64, 1], [64, 64]),
+    ]
+    launch(made_by_the_host, given, (2,), {"BM": 64, "BN": 64}, target)
+    expected = torch.full((128, 64), 0.0 if padding == "zero" else torch.nan).half()
+    expected[:96, :40] = x * 2
+    torch.testing.assert_close(out, expected, rtol=0, atol=0, equal_nan=True)
+
+
+@triton.jit
+def product(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    left = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    right = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
+    made = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
+    row = tl.program_id(0) * BM
+    total = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        total += tl.dot(left.load([row, k]), right.load([k, 0]))
+    made.store([row, 0], total.to(tl.float16))
+
+
+@BOTH
+def test_a_pipelined_product_of_descriptors_is_right(target):
+    a, b, c = torch.randn(128, 200).half(), torch.randn(200, 128).half(), torch.zeros(128, 128)
+    c = c.half()
+    named = {"BM": 64, "BN": 128, "BK": 64}
+    traffic = launch(product, (a, b, c, 128, 128, 200), (2,), named, target)
+    torch.testing.assert_close(c.float(), a.float() @ b.float(), rtol=2e-3, atol=2e-2)
+    if target == 90:
+        # a row of 200 halves in pieces of 4, 4, 4 and half a sector; two boxes of 64 columns of b
+        assert sites(traffic)["a", "load"] == (8, 128 * 13 + 64 * 3, True)
+        assert sites(traffic)["b", "load"] == (16, 2 * 200 * 8, True)
+
+
+@triton.jit
+def picked(x, out, M, N, BN: tl.constexpr):
+    rows = tl.make_tensor_descriptor(x, [M, N], [N, 1], [1, BN])
+    lanes = tl.arange(0, 32)
+    value = rows.gather(lanes * 2, 0)
+    tl.store(out + lanes[:, None] * BN + tl.arange(0, BN)[None, :], value)
+    rows.scatter(value + 1, lanes * 2 + 1, 0)
+
+
+@BOTH
+def test_rows_are_gathered_and_scattered_by_number(target):
+    x, out = torch.randn(64, 64).half(), torch.zeros(32, 64).half()
+    before = x.clone()
+    traffic = launch(picked, (x, out, 64, 64), (1,), {"BN": 64}, target)
+    assert torch.equal(out, before[::2])
+    assert torch.equal(x[1::2], before[::2] + 1)
+    if target == 90:  # four rows at a time
+        assert sites(traffic)["x", "load"] == (8, 32 * 4, True)
+
+
+def test_rows_that_tma_cannot_take_are_refused():
+    x = torch.randn(64, 37).half()
+    with pytest.raises(KernelFault, match="row stride of 37 elements") as refused:
+        launch(made_here, (x, x.clone(), x.clone(), 64, 37), (1, 1), {"BM": 64, "BN": 64}, 90)
+    assert refused.value.outcome is Outcome.OUT_OF_BOUNDS

@@ -1,0 +1,138 @@
+"""Single operations of the compiler's IR: what they compute, or by what name they are refused."""
+
+import linecache
+
+import pytest
+
+pytest.importorskip("triton", reason="Triton has no wheel for this system")
+
+import torch
+import triton
+import triton.language as tl
+
+from course.engine.cell.triton import read_cell
+from course.engine.faults import KernelFault, Outcome
+from course.engine.triton.launch import launch
+
+
+@triton.jit
+def single_precision(a, b, c, PRECISION: tl.constexpr):
+    i = tl.arange(0, 32)
+    places = i[:, None] * 32 + i[None, :]
+    product = tl.dot(tl.load(a + places), tl.load(b + places), input_precision=PRECISION)
+    tl.store(c + places, product)
+
+
+@pytest.mark.parametrize(("precision", "bits"), [("tf32", 10), ("tf32x3", 20), ("ieee", 22)])
+def test_a_product_of_float32_keeps_as_many_bits_as_it_is_asked_for(precision, bits):
+    a, b, c = (torch.rand(32, 32) for _ in range(3))
+    launch(single_precision, (a, b, c), (1,), {"PRECISION": precision}, 90)
+    error = ((c.double() - a.double() @ b.double()).abs() / c).max().item()
+    assert 2.0 ** -(bits + 4) < error < 2.0 ** -(bits - 1)
+
+
+@triton.jit
+def assembled(x, out):
+    i = tl.arange(0, 128)
+    value = tl.inline_asm_elementwise(
+        "brev.b32 $0, $1;", "=r,r", [tl.load(x + i)], dtype=tl.int32, is_pure=True, pack=1
+    )
+    tl.store(out + i, value)
+
+
+def test_assembly_of_ones_own_is_refused_by_name():
+    x = torch.arange(128, dtype=torch.int32)
+    with pytest.raises(KernelFault, match="inline assembly") as refused:
+        launch(assembled, (x, torch.zeros_like(x)), (1,), {}, 90)
+    assert refused.value.outcome is Outcome.NOT_MEASURED
+    assert "tl.inline_asm" in linecache.getline(__file__, refused.value.line - 1)
+
+
+CELL = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def reads(x, i):
+    return tl.load(x + i)
+
+
+@triton.jit
+def copies(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    value = reads(x, i)
+    tl.store(out + i, value)
+"""
+
+
+@pytest.mark.parametrize(("length", "line"), [(5, 7), (8, 14)])
+def test_a_fault_in_a_cell_is_on_its_line_of_the_cell(length, line):
+    kernel = read_cell(CELL).kernels["copies"]
+    with pytest.raises(KernelFault) as stray:
+        launch(kernel, (torch.zeros(length), torch.zeros(5)), (1,), {"BLOCK": 8}, 90)
+    assert stray.value.outcome is Outcome.OUT_OF_BOUNDS
+    assert stray.value.line == line
+
+
+@triton.jit
+def eight_bits(x, out, KIND: tl.constexpr):
+    i = tl.arange(0, 64)
+    value = tl.load(x + i).to(KIND)
+    tl.store(out + i, value.to(tl.float32))
+    tl.store(out + 64 + i, value.to(tl.int8, bitcast=True).to(tl.float32))
+
+
+@pytest.mark.parametrize(
+    ("kind", "format_", "most"),
+    [(tl.float8e4nv, torch.float8_e4m3fn, 448.0), (tl.float8e5, torch.float8_e5m2, 57344.0)],
+)
+def test_an_8_bit_float_is_the_nearest_and_no_larger_than_the_largest(kind, format_, most):
+    x, out = torch.randn(64) * 50, torch.empty(128)
+    x[:3] = torch.tensor([1e6, -1e6, 0.0])
+    launch(eight_bits, (x, out), (1,), {"KIND": kind}, 90)
+    expected = x.clamp(-most, most).to(format_)
+    assert torch.equal(out[:64], expected.float())
+    assert torch.equal(out[64:], expected.view(torch.int8).float())
+
+
+def test_8_bit_floats_that_a_gpu_has_no_instruction_for_are_refused_by_name():
+    x, out = torch.randn(64), torch.empty(128)
+    with pytest.raises(KernelFault, match="8-bit floats as sm_80 makes them") as refused:
+        launch(eight_bits, (x, out), (1,), {"KIND": tl.float8e5}, 80)
+    assert refused.value.outcome is Outcome.NOT_MEASURED
+
+
+@triton.jit
+def cut(x, half, brain):
+    i = tl.arange(0, 64)
+    value = tl.load(x + i)
+    tl.store(half + i, value.to(tl.float16, fp_downcast_rounding="rtz"))
+    tl.store(brain + i, value.to(tl.bfloat16, fp_downcast_rounding="rtz"))
+
+
+def test_a_cast_towards_zero_is_no_larger_and_within_one_place():
+    x = torch.randn(64) * 1000
+    half, brain = torch.empty(64, dtype=torch.float16), torch.empty(64, dtype=torch.bfloat16)
+    launch(cut, (x, half, brain), (1,), {}, 90)
+    for got, bits in ((half, 11), (brain, 8)):
+        error = x.abs() - got.float().abs()
+        assert (error >= 0).all()
+        assert (error <= x.abs() * 2.0 ** (1 - bits)).all()
+        assert (got.float() != x.to(got.dtype).float()).any()  # to the nearest is another
+
+
+@triton.jit
+def biased(a, b):
+    return a + b - 1.5
+
+
+@triton.jit
+def reduced(x, out):
+    i = tl.arange(0, 64)
+    tl.store(out, tl.reduce(tl.load(x + i), 0, biased))
+
+
+def test_a_combining_function_may_have_constants():
+    x, out = torch.randn(64), torch.empty(1)
+    launch(reduced, (x, out), (1,), {}, 90)
+    torch.testing.assert_close(out[0], x.sum() - 63 * 1.5, rtol=1e-5, atol=1e-4)

@@ -1,0 +1,42 @@
+"""Accesses that nobody arranged well: an H200 counted, and computed, this compiler's code."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+triton = pytest.importorskip("triton", reason="Triton has no wheel for this system")
+
+from course.engine.triton.launch import launch  # noqa: E402  # after the wheel that it needs
+from course.tests.engine.triton import accesses  # noqa: E402
+
+RECORD = json.loads(Path(__file__).with_name("h200_accesses.json").read_text(encoding="utf-8"))
+#: What the record counts of each direction: plain atomics and those whose result nobody wants.
+KINDS = {"loads": ("load",), "stores": ("store",), "atomics": ("atomic", "reduction")}
+
+pytestmark = pytest.mark.skipif(
+    triton.__version__ != RECORD["provenance"]["triton"],
+    reason="another Triton makes other code: the record is of the pinned one",
+)
+
+
+def test_every_launch_of_the_table_was_recorded_and_no_other():
+    assert set(RECORD["counted"]) == set(accesses.ACCESSES)
+    assert len(accesses.ACCESSES) >= 100
+
+
+@pytest.mark.parametrize("name", accesses.ACCESSES)
+def test_requests_sectors_and_result_are_the_gpus(name):
+    access, counted = accesses.ACCESSES[name], RECORD["counted"][name]
+    tensors, passed = accesses.arguments(access)
+    kernel = getattr(accesses, access.kernel)
+    traffic = launch(
+        kernel, passed, access.grid, {**access.constants, **access.options}, accesses.TARGET
+    )
+    for direction, kinds in KINDS.items():
+        totals = getattr(traffic, direction)
+        assert totals.requests == sum(counted[f"{kind}_requests"] for kind in kinds), direction
+        assert totals.sectors == sum(counted[f"{kind}_sectors"] for kind in kinds), direction
+    result = hashlib.sha256(tensors[-1].numpy().tobytes()).hexdigest()[:16]
+    assert result == counted["result"]

@@ -1,0 +1,73 @@
+"""A check in a notebook's session: the cell as it was run is what is read."""
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from course.engine.faults import Outcome
+from course.tests.kernels_of_learners import RIGHT
+from course.words.verdict import Verdict
+
+
+@pytest.fixture(scope="module")
+def notebook():
+    """Runs a cell as a notebook does, and returns what it shows."""
+    shell = InteractiveShell.instance()
+    shell.run_cell("from course import exercises as ex", store_history=True)
+    yield lambda cell: shell.run_cell(cell, store_history=True)
+    InteractiveShell.clear_instance()
+
+
+def check(notebook, name="vector_add") -> Verdict:
+    return notebook(f"ex.{name}.check({name})").result
+
+
+def test_a_right_cell_passes_and_its_lines_are_those_of_the_cell(notebook):
+    notebook("# a comment of the learner\n" + RIGHT)
+    verdict = check(notebook)
+    assert verdict
+    assert verdict.source.startswith("# a comment of the learner")
+    assert [line.number for line in verdict.lines if line.accesses] == [9]
+
+
+def test_a_constant_from_another_cell_is_refused_although_it_would_run(notebook):
+    notebook("LIMIT = 4096")
+    notebook(RIGHT.replace("c.size", "min(LIMIT, c.size)"))
+    verdict = check(notebook)
+    assert (verdict.outcome, verdict.line) == (Outcome.REJECTED, 7)
+    assert "move LIMIT into this one" in verdict.next_steps[0]
+
+
+def test_a_cell_that_did_not_run_is_what_is_checked_and_not_the_one_before(notebook, capsys):
+    notebook(RIGHT)
+    notebook(RIGHT.replace("a[i] + b[i]", "(a[i] + b[i]"))
+    assert "SyntaxError" in capsys.readouterr().out
+    verdict = check(notebook)
+    assert (verdict.outcome, verdict.line) == (Outcome.DOES_NOT_COMPILE, 8)
+
+
+def test_a_name_that_was_never_run_is_pythons_own_error(notebook):
+    result = notebook("ex.vector_add.check(never_defined)")
+    assert isinstance(result.error_in_exec, NameError)
+
+
+def test_a_verdict_is_shown_as_html(notebook):
+    notebook(RIGHT)
+    shell = InteractiveShell.instance()
+    assert shell.display_formatter is not None
+    shown, _ = shell.display_formatter.format(check(notebook))
+    assert "<table" in shown["text/html"]
+    assert shown["text/plain"].startswith("✓ vector_add: right")
+
+
+def test_numbers_are_read_from_the_cell_that_assigns_them(notebook):
+    notebook('grid_math = {"blocks": 79 + 0, "threads": ...}')
+    verdict = check(notebook, "grid_math")
+    assert verdict.outcome is Outcome.WRONG_ANSWER
+    assert next(e.got for e in verdict.entries if e.key == "blocks") == "79 + 0 = 79"
+    assert verdict.entries[0].right
+
+
+def test_what_a_checked_kernel_prints_is_seen(notebook, capsys):
+    notebook(RIGHT.replace("if i <", "if i == 5:\n        print(i, a.size)\n    if i <"))
+    check(notebook)
+    assert capsys.readouterr().out.startswith("5 1\n5 1000\n5 4096\n")

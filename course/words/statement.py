@@ -1,0 +1,263 @@
+"""What a learner reads before the first check: the statement of an exercise, and its hints."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from course.plain.sectors import SECTOR_BYTES
+from course.spec import shares
+from course.spec.exercise import (
+    BUDGET_SLACK,
+    FEW_SECTORS,
+    SMALL_ROW,
+    Array,
+    Case,
+    Exercise,
+    KernelExercise,
+    Meta,
+    NumberExercise,
+    Role,
+    Stride,
+)
+from course.spec.inputs import poison
+from course.words.panel import code_html, table_html
+from course.words.verdict import bytes_text, wrapped
+
+_ROLES = {
+    Role.IN: "input, must stay untouched",
+    Role.OUT: "output, starts as {poison}",
+    Role.INOUT: "input and output",
+    Role.ACCUMULATE: "output, starts as {start:g}; add to it",
+}
+_DIFFICULTY = ("a line", "a few lines", "some thought", "a piece of work", "an evening")
+_FORMULA_WORDS = {
+    "sectors": "sectors(n) is what n neighbouring elements touch",
+    "rows": "rows(m, n) is what m rows of n elements touch",
+    "tiles": "tiles(m, n, i, j) is what m rows of n elements touch in tiles of i by j",
+    "cdiv": "cdiv(a, b) is a / b rounded up",
+    "next_power_of_2": "next_power_of_2(n) is the least power of two that is not below n",
+}
+#: What decides the points for traffic.
+_HOW_BUDGETS_COUNT = (
+    "Every case is held to this, counted for its own sizes. The row furthest over its budget "
+    "decides, the total among them; a row of "
+    f"{SMALL_ROW:.0%} of the total or less, or of up to {FEW_SECTORS} sectors more than its "
+    "formula, costs nothing by itself."
+)
+#: How many hints of each exercise this process has shown.
+_shown: Counter[str] = Counter()
+
+
+@dataclass(frozen=True, repr=False)
+class Hint:
+    """One hint: a terminal reads its text, a notebook its HTML."""
+
+    exercise: str
+    number: int
+    count: int
+    text: str
+
+    def __repr__(self) -> str:
+        return f"{self._title}: {self.text}"
+
+    def _repr_html_(self) -> str:
+        return (
+            '<div style="border-left:4px solid #1a73e8;padding:6px 12px;margin:4px 0">'
+            f"<strong>{escape(self._title)}</strong><div>{code_html(self.text)}</div></div>"
+        )
+
+    @property
+    def _title(self) -> str:
+        if self.number > self.count:
+            return f"{self.exercise}: no hint left"
+        return f"{self.exercise}, hint {self.number} of {self.count}"
+
+
+def next_hint(exercise: Exercise) -> Hint:
+    """The next hint; after the last, that there is none left, with the last one again."""
+    count = len(exercise.hints)
+    number = min(_shown[exercise.name] + 1, count + 1)
+    _shown[exercise.name] = number
+    if number <= count:
+        return Hint(exercise.name, number, count, exercise.hints[number - 1])
+    last = f" The last one was: {exercise.hints[-1]}" if count else ""
+    told = f"You have seen all {count}." if count else "This exercise has none."
+    return Hint(exercise.name, number, count, told + last)
+
+
+def forget_hints() -> None:
+    """Starts every exercise's hints from the first again."""
+    _shown.clear()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A small table of a statement."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    #: what a reader needs to know to read it
+    note: str = ""
+
+
+def facts(exercise: Exercise) -> list[tuple[str, str]]:
+    """(label, value) pairs: launch, what is compared, effort, points."""
+    found = []
+    if isinstance(exercise, KernelExercise):
+        if exercise.returned:
+            outputs = ", ".join(array.name for array in exercise.returned)
+            found.append(("Called", f"{outputs} = {exercise.name}({_arguments(exercise)})"))
+        else:
+            found.append(("Launch", f"{exercise.name}{exercise.launch}({_arguments(exercise)})"))
+        if exercise.finish_words:
+            found.append(("Compared", exercise.finish_words))
+        cases = "; ".join(case.label for case in exercise.cases)
+        found.append(("Cases", cases))
+        limits = [
+            f"{words}: {formula}"
+            for words, formula in (
+                ("divergent branches", exercise.divergent_branches),
+                ("extra turns for bank conflicts", exercise.bank_conflicts),
+                ("loads of warps from shared memory", exercise.shared_loads),
+                ("bytes of shared memory a block", exercise.shared_bytes),
+                ("registers a thread", exercise.registers),
+                ("bytes of spilled registers a thread", exercise.most_spilled),
+                ("bytes from DRAM in the cache model", exercise.dram_bytes),
+                *(shares.words(exercise) if exercise.budget else ()),
+            )
+            if formula is not None
+        ]
+        if limits:
+            found.append(("At most", "; ".join(limits)))
+        if exercise.budget is not None and exercise.budget.why:
+            found.append(("Why this budget", exercise.budget.why))
+    words = _DIFFICULTY[min(max(exercise.difficulty, 1), len(_DIFFICULTY)) - 1]
+    effort = f"{exercise.minutes} minutes, difficulty {exercise.difficulty} of 5 ({words})"
+    found.append(("Effort", effort))
+    bonus = ", bonus" if exercise.bonus else ", ★ core" if exercise.core else ""
+    found.append(("Points", f"{exercise.points}{bonus}"))
+    return found
+
+
+def tables(exercise: Exercise) -> list[Table]:
+    """Parameters, constants and budget of a kernel; questions of a numeric exercise."""
+    if isinstance(exercise, NumberExercise):
+        rows = tuple((key, q.text, q.unit) for key, q in exercise.questions.items())
+        return [Table("Entries", ("entry", "question", "unit"), rows)]
+    if not isinstance(exercise, KernelExercise):
+        return []
+    found = [_parameters(exercise)]
+    if exercise.constants:
+        rows = tuple(
+            (name, str(constant.default), ", ".join(map(str, constant.choices)))
+            for name, constant in exercise.constants.items()
+        )
+        found.append(Table("Constants of the cell", ("name", "unless set", "choose from"), rows))
+    graded = next((case for case in exercise.cases if case.traffic), None)
+    if exercise.budget is not None and graded is not None:
+        found.append(_budget(exercise, graded))
+    return found
+
+
+def _arguments(exercise: KernelExercise) -> str:
+    return ", ".join(parameter.name for parameter in exercise.passed)
+
+
+def _parameters(exercise: KernelExercise) -> Table:
+    rows = []
+    for parameter in exercise.parameters:
+        if isinstance(parameter, Array):
+            dtype = np.dtype(parameter.dtype)
+            start = "NaN" if dtype.kind == "f" else str(poison(dtype))
+            role = _ROLES[parameter.role].format(start=parameter.start, poison=start)
+            if parameter in exercise.returned:
+                role = "output: the launcher makes and returns it"
+            pitch = f", rows {parameter.pitch} elements apart" if parameter.pitch else ""
+            axes = parameter.axes
+            shape = f"({', '.join(axes)}{',' if len(axes) == 1 else ''})"
+            rows.append((parameter.name, shape + pitch, parameter.dtype, role))
+        elif isinstance(parameter, Meta):
+            rows.append((parameter.name, "constant", "tl.constexpr", f"= {parameter.value}"))
+        elif isinstance(parameter, Stride):
+            value = f"= {parameter.array}.stride({parameter.axis})"
+            rows.append((parameter.name, "scalar", "int32", value))
+        else:
+            others = any(parameter.name in case.scalars for case in exercise.cases)
+            value = f"= {parameter.value}{', or another number' if others else ''}"
+            rows.append((parameter.name, "scalar", parameter.dtype, value))
+    return Table("Parameters", ("name", "shape", "dtype", "role"), tuple(rows))
+
+
+def _budget(exercise: KernelExercise, graded: Case) -> Table:
+    allowed = exercise.budget_sectors(graded)
+    least = exercise.least_sectors(graded)
+    rows = []
+    for row, formula in _budget_words(exercise):
+        direction, array = row.split()
+        rows.append(
+            (
+                row,
+                formula,
+                bytes_text(allowed[array, direction] * SECTOR_BYTES),
+                bytes_text(least.get((array, direction), 0) * SECTOR_BYTES),
+            )
+        )
+    used = " ".join([str(exercise.launch), *(formula for _, formula in _budget_words(exercise))])
+    words = [text for name, text in _FORMULA_WORDS.items() if f"{name}(" in used]
+    title = f"Budget in sectors of {SECTOR_BYTES} bytes, and in bytes at {graded.label}"
+    head = ("access", "sectors", "budget", "least")
+    defined = f"Here {'; '.join(words)}. " if words else ""
+    note = defined + _HOW_BUDGETS_COUNT
+    return Table(title, head, tuple(rows), note)
+
+
+def _budget_words(exercise: KernelExercise) -> list[tuple[str, str]]:
+    """(row, formula) as enforced: ``("load a", "1.1 x sectors(N)")``."""
+    if exercise.budget is None:
+        return []
+    found = []
+    for row, formula in exercise.budget.rows.items():
+        single = isinstance(ast.parse(formula.strip(), mode="eval").body, ast.Call | ast.Name)
+        found.append((row, f"{BUDGET_SLACK:g} x {formula if single else f'({formula})'}"))
+    return found
+
+
+def statement_text(exercise: Exercise) -> str:
+    """The statement for a terminal."""
+    out = [f"{exercise.name}: {exercise.title}", *wrapped(exercise.task, "  ")]
+    for table in tables(exercise):
+        out += wrapped(table.title, "  ")
+        cells = [table.head, *table.rows]
+        widths = [max(len(row[k]) for row in cells) for k in range(len(table.head))]
+        for row in cells:
+            padded = "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
+            out.append(f"    {padded}".rstrip())
+        out += wrapped(table.note, "    ")
+    for label, value in facts(exercise):
+        out += wrapped(f"{label}: {value}", "  ")
+    out.append(f"  Next: ex.{exercise.name}.check({exercise.name})   ·   ex.{exercise.name}.hint()")
+    return "\n".join(out)
+
+
+def statement_html(exercise: Exercise) -> str:
+    """The statement for a notebook: headings and tables, everything escaped."""
+    out = [
+        '<div style="padding:4px 0">',
+        f"<strong>{escape(exercise.name)}: {escape(exercise.title)}</strong>",
+        f'<p style="margin:4px 0">{code_html(exercise.task)}</p>',
+    ]
+    for table in tables(exercise):
+        out.append(table_html(table.title, table.head, table.rows, wrap=range(1, 4)))
+        if table.note:
+            out.append(f'<div style="margin:2px 0">{escape(table.note)}</div>')
+    out += [
+        f'<div style="margin:2px 0"><strong>{escape(label)}:</strong> {code_html(value)}</div>'
+        for label, value in facts(exercise)
+    ]
+    return "".join([*out, "</div>"])

@@ -1,0 +1,294 @@
+"""`python -m tools.full_size --out FILE`: every solution at full size on a GPU, beside its peers.
+
+A lesson's checks count on small arrays. Here each kernel that the course calls good runs on
+arrays far larger than a cache, beside PyTorch where PyTorch has the operation, and beside the
+kernel that its lesson calls worse. A solution that is *slower* than what it replaces is flagged:
+there the exercise or the lesson's text is wrong.
+
+Times are medians of CUDA events in microseconds, with the L2 cleared before each run; GB/s are
+the bytes that have to move (each array once) over the time, TFLOP/s count a multiply-add as two.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import platform
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from autograder.lessons.catalogue import ROOT, lessons
+from autograder.lessons.source import lesson_files, solved_cells
+from autograder.proof.on_gpu import digest, imported
+from autograder.proof.witness import witnesses_of
+from course.plain.sectors import SECTOR_BYTES
+from course.spec.draws import normal
+from course.spec.exercise import Array, Case, KernelExercise, Meta, Role, Scalar, Stride
+from course.spec.formula import Number, evaluate
+from course.spec.launching import Launcher
+from tools.full_size_runs import RUNS, Run, left_by_forward, peer_of
+
+#: A solution may be this much slower than what it replaces before it is flagged: two runs of one
+#: kernel differ by as much.
+WITHIN = 1.03
+#: What a peer's result may differ by, relative to its largest element: it may round elsewhere.
+AGREES = 2e-2
+#: Far more than an L2 holds; a quarter of a millisecond on an H200.
+CLEARED_BYTES = 1 << 30
+#: A kernel runs at least and at most so often, and until it has run for this long.
+FEWEST, MOST, ENOUGH_US = 5, 50, 20_000
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A solution or a witness: its exercise, its cell and the lesson that it stands in."""
+
+    exercise: KernelExercise
+    source: str
+    stem: str
+
+
+def solutions() -> dict[str, Kernel]:
+    """Every exercise's solution by name, and each witness that a run names, as `NAME/WITNESS`."""
+    found: dict[str, Kernel] = {}
+    for path in lesson_files(ROOT):
+        stem = path.stem.partition("_")[2]
+        own = lessons().get(stem, ())
+        cells = solved_cells(ROOT, stem)
+        kernels = {e.name: e for e in own if isinstance(e, KernelExercise)}
+        found |= {name: Kernel(e, cells[name], stem) for name, e in kernels.items()}
+        for witness in witnesses_of(stem) if own else ():
+            if witness.exercise in kernels:
+                name = f"{witness.exercise}/{witness.name}"
+                found[name] = Kernel(kernels[witness.exercise], witness.source, stem)
+    return found
+
+
+def constants_of(exercise: KernelExercise, module: ModuleType) -> dict[str, int]:
+    """What the cell chose for the constants that the launch uses."""
+    return {name: int(getattr(module, name)) for name in exercise.constants}
+
+
+def tensors(
+    torch: Any, exercise: KernelExercise, case: Case, names: Mapping[str, Number]
+) -> dict[str, Any]:
+    """The launch's arguments by name, arrays on the GPU; outputs are NaN or -1."""
+    rng = np.random.default_rng(0)
+    torch.manual_seed(0)
+    arguments: dict[str, Any] = {}
+    for parameter in exercise.passed:
+        if isinstance(parameter, Meta):
+            arguments[parameter.name] = int(names[parameter.name])
+        elif isinstance(parameter, Stride):
+            arguments[parameter.name] = arguments[parameter.array].stride(parameter.axis)
+        elif isinstance(parameter, Scalar):
+            arguments[parameter.name] = exercise.number(parameter, case, names).item()
+        else:
+            arguments[parameter.name] = _array(torch, exercise, parameter, case, names, rng)
+    if "delta" in arguments and arguments["delta"].isnan().all():  # what a forward pass has left
+        arguments |= left_by_forward(torch, arguments)
+    return arguments
+
+
+def _array(
+    torch: Any,
+    exercise: KernelExercise,
+    array: Array,
+    case: Case,
+    names: Mapping[str, Number],
+    rng: np.random.Generator,
+) -> Any:
+    dtype = exercise.dtype(array, case)
+    kind = getattr(torch, dtype.name)
+    shape = exercise.shape(array, names)
+    if array.role is Role.OUT or array.computed is not None:
+        return torch.full(shape, float("nan") if dtype.kind == "f" else -1, dtype=kind).cuda()
+    if array.role is Role.ACCUMULATE:
+        return torch.full(shape, array.start, dtype=kind, device="cuda")
+    draw = case.draws.get(array.name, array.draw)
+    if draw is normal and dtype.kind == "f":
+        values = torch.randn(shape, device="cuda").to(kind)
+    else:
+        values = torch.from_numpy(draw(rng, shape, dtype)).cuda()
+    if array.pitch:
+        pitch = int(evaluate(array.pitch, names))
+        values = torch.nn.functional.pad(values, (0, pitch - shape[-1]))[..., : shape[-1]]
+    if array.name in case.transposed:
+        values = values.t().contiguous().t()
+    return values
+
+
+def launcher(
+    run: Run,
+    exercise: KernelExercise,
+    module: ModuleType,
+    names: Mapping[str, Number],
+    given: Mapping[str, Any],
+) -> Callable[[], Any]:
+    """A call that launches the kernel once, and returns what a launcher returns."""
+    function = getattr(module, exercise.name)
+    launch = exercise.launch
+    if isinstance(launch, Launcher):
+        return lambda: function(*given.values())
+    grid, block, shared = launch.values(names)
+    grid = run.grid or grid
+    if exercise.dialect == "triton":
+        warps = launch.num_warps  # type: ignore[union-attr]  # of Programs
+        return lambda: function[grid](*given.values(), num_warps=warps)
+    from numba import cuda
+
+    known = [e.name for e in exercise.parameters if isinstance(e, Array)]
+    passed = [cuda.as_cuda_array(v) if n in known else v for n, v in given.items()]
+    return lambda: function[grid, block, 0, shared](*passed)
+
+
+def median_us(torch: Any, call: Callable[[], Any]) -> float:
+    """The median of `call`'s times on the GPU, in microseconds, with a cold L2.
+
+    What clears the L2 keeps the GPU busy for longer than the CPU needs to launch what follows,
+    so that no launch is in the time.
+    """
+    clear = torch.empty(CLEARED_BYTES, dtype=torch.int8, device="cuda")
+    times: list[float] = []
+    while len(times) < FEWEST or (sum(times) < ENOUGH_US and len(times) < MOST):
+        ends = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+        clear.zero_()
+        ends[0].record()
+        call()
+        ends[1].record()
+        ends[1].synchronize()
+        times.append(1e3 * ends[0].elapsed_time(ends[1]))
+    return statistics.median(times)
+
+
+def measured(run: Run, kernel: Kernel, folder: Path) -> dict[str, Any]:
+    """One run's row: microseconds, rate, and the same of the peer."""
+    import torch
+
+    exercise = kernel.exercise
+    module = imported(kernel.source, run.kernel.replace("/", "_"), folder)
+    case = Case(run.sizes, dtypes=run.dtypes, draws=run.draws, transposed=run.transposed)
+    names = exercise.names(case, constants_of(exercise, module) | dict(run.constants))
+    given = tensors(torch, exercise, case, names)
+    call = launcher(run, exercise, module, names, given)
+    result = call()
+    torch.cuda.synchronize()
+    row: dict[str, Any] = {"kernel": run.kernel, "case": run.label}
+    row["source"] = digest(kernel.source)
+    peer = peer_of(torch, exercise.name, given)
+    if peer is not None:
+        got = result[0] if isinstance(result, tuple) else result
+        if not torch.is_tensor(got):  # of a kernel that the check launches: nothing, or Triton's
+            got = given[next(a.name for a in exercise.arrays if a.role is not Role.IN)]
+        row["error"] = _difference(got, peer())
+    row["us"] = median_us(torch, call)
+    work = _work(exercise, run, case, names)
+    row |= {unit: value / row["us"] for unit, value in work.items()}
+    if peer is not None:
+        row["torch_us"] = median_us(torch, peer)
+        row |= {f"torch_{unit}": value / row["torch_us"] for unit, value in work.items()}
+    return {k: round(v, 5 if k == "error" else 1) if isinstance(v, float) else v
+            for k, v in row.items()}  # fmt: skip
+
+
+def _work(
+    exercise: KernelExercise, run: Run, case: Case, names: Mapping[str, Number]
+) -> dict[str, float]:
+    """What a microsecond is divided by: `{"GB/s": ...}` or `{"TFLOP/s": ...}`."""
+    if run.operations:
+        return {"TFLOP/s": float(evaluate(run.operations, names)) * 1e-6}
+    moved = sum(exercise.least_sectors(case).values()) * SECTOR_BYTES
+    return {"GB/s": moved * 1e-3}
+
+
+def _difference(got: Any, want: Any) -> float:
+    """The largest difference, relative to the largest element."""
+    if got.shape != want.shape:  # parts that the host adds up
+        got = got.double().sum(0) if want.ndim else got.double().sum()
+    want, got = want.double(), got.double()
+    return float((got - want).abs().max() / want.abs().max())
+
+
+def flagged(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence for each run that fails, is wrong, or loses against what it replaces."""
+    by_name = {(r["kernel"], r["case"]): r for r in rows}
+    said = []
+    for run, row in zip(RUNS, rows, strict=True):
+        here = f"{row['kernel']} ({row['case']})"
+        if "us" not in row:
+            said.append(f"{here}: {row['failed']}")
+            continue
+        if row.get("error", 0.0) > AGREES or row.get("error") != row.get("error"):
+            said.append(f"{here}: differs from PyTorch by {row['error']}")
+        if "/" in run.kernel:  # a witness, which replaces nothing
+            continue
+        for worse in run.replaces:
+            other = by_name.get((worse, row["case"]), {})
+            if "us" in other and row["us"] > WITHIN * other["us"]:
+                said.append(f"{here}: {row['us']} us; {worse}, which it replaces: {other['us']}")
+        if run.replaces_torch and row["us"] > WITHIN * row["torch_us"]:
+            said.append(f"{here}: {row['us']} us, and PyTorch's {row['torch_us']}")
+    return said
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs all of them; 0 where nothing is flagged."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--only", nargs="*", default=[], help="kernels by name")
+    args = parser.parse_args(argv)
+    import torch
+    import triton
+
+    if not hasattr(np, "row_stack"):  # Numba looks for the name that NumPy 2.5 took away
+        np.row_stack = np.vstack  # noqa: NPY201
+    import numba
+
+    known = solutions()
+    rows = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for run in RUNS:
+            if args.only and run.kernel.partition("/")[0] not in args.only:
+                rows.append({"kernel": run.kernel, "case": run.label, "failed": "left out"})
+                continue
+            try:
+                row = measured(run, known[run.kernel], Path(scratch))
+            except Exception as error:  # whatever a GPU or its compiler says
+                fault = f"{type(error).__name__}: {error}"[:300]
+                row = {"kernel": run.kernel, "case": run.label, "failed": fault}
+            torch.cuda.empty_cache()
+            rows.append(row)
+            print(_line(row), flush=True)
+    said = flagged(rows)
+    record = {
+        "command": "python -m tools.full_size --out FILE",
+        "gpu": torch.cuda.get_device_name(0),
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+        "numba": numba.__version__,
+        "python": platform.python_version(),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "flagged": said,
+    }
+    lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+    args.out.write_text(json.dumps(record, indent=1)[:-2] + f',\n "runs": [\n{lines}\n ]\n}}\n')
+    print("\n".join(said) or "nothing is slower than what it replaces")
+    return 1 if said else 0
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    rates = ", ".join(f"{key} {row[key]}" for key in row if key.endswith("/s"))
+    return f"{row['kernel']:34} {row['case']:44} {row.get('failed') or row['us']} us  {rates}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,315 @@
+"""What `tools.full_size` runs: sizes, what each solution replaces, and PyTorch's operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from course.spec.draws import Draw, integers
+from course.spec.exercise import Case
+
+
+@dataclass(frozen=True)
+class Run:
+    """One kernel at one size.
+
+    Attributes:
+        kernel: an exercise's name, or `EXERCISE/WITNESS` for one of its witnesses.
+        sizes: as in a case of the exercise.
+        replaces: kernels that its lesson calls worse, which run at the same sizes.
+        replaces_torch: whether it is to be at least as fast as PyTorch.
+        operations: a formula; without one the bytes that have to move are counted.
+        constants: instead of what the cell chose.
+        grid: instead of the one that the check launches.
+    """
+
+    kernel: str
+    sizes: Mapping[str, int]
+    replaces: tuple[str, ...] = ()
+    replaces_torch: bool = False
+    operations: str = ""
+    dtypes: Mapping[str, str] = field(default_factory=dict)
+    draws: Mapping[str, Draw] = field(default_factory=dict)
+    transposed: tuple[str, ...] = ()
+    constants: Mapping[str, int] = field(default_factory=dict)
+    grid: tuple[int, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Sizes, dtypes and what else is special, as it tells runs of one kernel apart."""
+        grid = f"grid {' x '.join(map(str, self.grid))}" if self.grid else ""
+        sizes = dict(self.sizes) | dict(self.constants)
+        case = Case(sizes, dtypes=self.dtypes, transposed=self.transposed).label
+        return "; ".join(part for part in (case, grid) if part)
+
+
+def _half(*names: str) -> dict[str, str]:
+    return dict.fromkeys(names, "float16")
+
+
+def _runs(kernels: str, sizes: Mapping[str, int], **more: Any) -> tuple[Run, ...]:
+    """A run for each kernel named, each of which replaces the ones before it."""
+    names = kernels.split()
+    return tuple(
+        Run(name, sizes, replaces=tuple(names[:i]), **more) for i, name in enumerate(names)
+    )
+
+
+LONG = {"N": 1 << 26}
+WIDE = {"M": 8192, "N": 8192}
+ROWS = {"M": 65_536, "N": 1024}
+PRODUCT = "2 * M * N * K"
+SCORES = "4 * H * N * N * D / (1 + causal)"
+_NORM = _half("x", "w", "b", "y")
+HEADS = {"H": 16, "N": 4096, "D": 64}
+
+RUNS: tuple[Run, ...] = (
+    Run("double", LONG),
+    Run("vector_add", LONG),
+    Run("index_2d", WIDE),
+    Run("saxpy_grid_stride", LONG | {"G": 4224}),
+    Run("divergence", {"N": 1 << 25}),
+    Run("column_or_row", WIDE),
+    Run("padded_rows", {"M": 8192, "N": 8193}),
+    Run("shared_reverse", {"B": 1 << 19}),
+    *_runs("transpose transpose_padded", WIDE),
+    Run("stencil_halo", LONG),
+    Run("block_sum", LONG),
+    Run("row_sum", ROWS),
+    Run("dot", LONG),
+    Run("dot", LONG, constants={"BLOCKS": 1056}),
+    Run("dot_any_block", LONG | {"THREADS": 192}),
+    Run("warp_sum", LONG),
+    Run("prefix_sum", LONG),
+    Run("histogram", LONG),
+    Run("histogram", LONG, grid=(1056,)),
+    Run("five_mistakes", ROWS),
+    *_runs(
+        "matmul_naive matmul_tiled matmul_coarse_1d/local_array matmul_coarse_1d matmul_coarse",
+        {"M": 2048, "N": 2048, "K": 2048},
+        operations=PRODUCT,
+    ),
+    Run("matmul_a_stationary", {"M": 2048, "N": 2048, "K": 2048}, operations=PRODUCT),
+    Run("repeat_multiply", LONG | {"k": 16}),
+    Run("half_the_bytes", LONG),
+    Run("triton_add", LONG),
+    Run("wave_energy", LONG),
+    Run("row_scale", WIDE),
+    Run("row_scale", WIDE, transposed=("x",)),
+    Run("triple_sigmoid_backward", LONG),
+    Run("dequantize", {"M": 16_384, "K": 8192}),
+    *_runs(
+        "softmax_three_pass softmax_online softmax_one_pass",
+        {"M": 32_768, "N": 4096},
+        dtypes=_half("x", "out"),
+    ),
+    *_runs(
+        "softmax_three_pass softmax_online", {"M": 16_384, "N": 32_768}, dtypes=_half("x", "out")
+    ),
+    *_runs("softmax_three_pass softmax_online", {"M": 2048, "N": 131_072}),
+    Run("rmsnorm", {"M": 32_768, "D": 8192}, dtypes=_half("x", "w", "y"), replaces_torch=True),
+    *(
+        run
+        for width in (1024, 4096, 8192)
+        for run in (
+            *_runs(
+                "layernorm/tile_of_four_rows layernorm/row_by_row layernorm",
+                {"M": 32_768, "D": width},
+                dtypes=_NORM,
+            ),
+            *(
+                Run(
+                    "layernorm/tile_of_four_rows",
+                    {"M": 32_768, "D": width},
+                    dtypes=_NORM,
+                    constants={"ROWS": rows},
+                )
+                for rows in (2, 8)
+            ),
+        )
+    ),
+    Run(
+        "cross_entropy",
+        {"M": 8192, "V": 32_768, "PAD": 0},
+        dtypes=_half("logits"),
+        draws={"targets": integers(0, 32_768)},
+        replaces_torch=True,
+    ),
+    Run(
+        "rmsnorm_backward",
+        {"M": 32_768, "D": 4096},
+        dtypes=_half("x", "w", "dy", "dx"),
+        replaces_torch=True,
+    ),
+    Run("triton_matmul", {"M": 4096, "N": 4096, "K": 4096}, operations=PRODUCT),
+    *_runs("triton_matmul grouped_order", {"M": 8192, "N": 8192, "K": 8192}, operations=PRODUCT),
+    Run("matmul_epilogue", {"M": 4096, "N": 4096, "K": 4096}, operations=PRODUCT),
+    Run("gated_linear", {"M": 65_536, "N": 512, "K": 512}, operations="4 * M * N * K"),
+    *(
+        run
+        for size in (4096, 8192)
+        for run in _runs(
+            "quantised_matmul/one_part quantised_matmul",
+            {"M": 16, "N": size, "K": size},
+            replaces_torch=True,
+        )
+    ),
+    *_runs("quantised_matmul/one_part quantised_matmul", {"M": 64, "N": 8192, "K": 8192}),
+    Run("quantised_matmul", {"M": 4096, "N": 4096, "K": 4096}, operations=PRODUCT),
+    *_runs(
+        "triton_matmul split_k/nobody_shares split_k/sixteen_parts split_k",
+        {"M": 64, "N": 64, "K": 65_536},
+    ),
+    Run("split_k/sixty_four_parts", {"M": 64, "N": 64, "K": 65_536}),
+    Run("split_k/two_hundred_parts", {"M": 64, "N": 64, "K": 65_536}),
+    *_runs("triton_matmul split_k", {"M": 128, "N": 256, "K": 16_384}),
+    *_runs(
+        "attend_one_query flash_decode",
+        {"H": 8, "N": 131_072, "D": 64, "GAP": 0},
+        dtypes=_half("q", "k", "v", "out"),
+    ),
+    Run(
+        "flash_gqa",
+        {"G": 8, "R": 8, "N": 65_536, "D": 64, "GAP": 0},
+        dtypes=_half("q", "k", "v", "out"),
+    ),
+    Run(
+        "flash_forward",
+        HEADS | {"GAP": 0},
+        operations="4 * H * N * N * D",
+        dtypes=_half("q", "k", "v", "out"),
+    ),
+    Run(
+        "flash_causal",
+        HEADS | {"GAP": 0},
+        operations="2 * H * N * N * D",
+        dtypes=_half("q", "k", "v", "out"),
+    ),
+    *(
+        run
+        for causal in (0, 1)
+        for run in (
+            Run(
+                "flash_lse",
+                HEADS | {"causal": causal},
+                operations=SCORES,
+                dtypes=_half("q", "k", "v", "out"),
+            ),
+            Run(
+                "flash_dkdv",
+                HEADS | {"causal": causal},
+                operations=f"2 * {SCORES}",
+                dtypes=_half("q", "k", "v", "dout", "dk", "dv"),
+            ),
+            Run(
+                "flash_dq",
+                HEADS | {"causal": causal},
+                operations=f"1.5 * {SCORES}",
+                dtypes=_half("q", "k", "v", "dout", "dq"),
+            ),
+        )
+    ),
+    Run("flash_delta", {"H": 64, "N": 8192, "D": 64}, dtypes=_half("out", "dout")),
+)
+
+
+def peer_of(torch: Any, exercise: str, given: Mapping[str, Any]) -> Callable[[], Any] | None:
+    """PyTorch's own way to the exercise's first result, or None where it has none."""
+    maker = _PEERS.get(exercise)
+    if maker is None:
+        return None
+    call: Callable[[], Any] = maker(torch, given)
+    return call
+
+
+def left_by_forward(torch: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """lse and delta of attention, as the exercises of lesson 11 get them."""
+    rows: dict[str, list[Any]] = {"lse": [], "delta": []}
+    arrays = [given[name].float() for name in ("q", "k", "v", "dout")]
+    for q, k, v, dout in zip(*arrays, strict=True):
+        scores = q @ k.T / q.shape[1] ** 0.5
+        if given["causal"]:
+            scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), float("-inf"))
+        rows["lse"].append(scores.logsumexp(1))
+        rows["delta"].append((scores.softmax(1) @ v * dout).sum(1))
+    return {name: torch.stack(found) for name, found in rows.items()}
+
+
+def _attention(torch: Any, given: Mapping[str, Any], causal: bool = False) -> Callable[[], Any]:
+    q, k, v = (given[name][None] for name in ("q", "k", "v"))
+    attend = torch.nn.functional.scaled_dot_product_attention
+    return lambda: attend(q, k, v, is_causal=causal)[0]
+
+
+def _one_query(torch: Any, given: Mapping[str, Any]) -> Callable[[], Any]:
+    q, k, v = given["q"], given["k"], given["v"]
+    grouped = q.view(1, k.shape[0], -1, q.shape[1])  # query heads of one group as rows
+    attend = torch.nn.functional.scaled_dot_product_attention
+    return lambda: attend(grouped, k[None], v[None]).reshape(q.shape)
+
+
+def _quantised(torch: Any, given: Mapping[str, Any]) -> Callable[[], Any]:
+    """The same product with weights that were stored in float16."""
+    wide = (given["w"].float() * given["scale"]).half()
+    return lambda: given["x"] @ wide
+
+
+def _gated(torch: Any, g: Mapping[str, Any]) -> Callable[[], Any]:
+    return lambda: torch.sigmoid(g["x"] @ g["w1"] + g["b1"]) * (g["x"] @ g["w2"] + g["b2"])
+
+
+def _rmsnorm_backward(torch: Any, g: Mapping[str, Any]) -> Callable[[], Any]:
+    x, w = (g[name].clone().requires_grad_() for name in ("x", "w"))
+    y = torch.nn.functional.rms_norm(x, (g["D"],), w, g["eps"])
+    return lambda: torch.autograd.grad(y, (x, w), g["dy"], retain_graph=True)[0]
+
+
+_PEERS: dict[str, Callable[[Any, Mapping[str, Any]], Callable[[], Any]]] = {
+    "double": lambda torch, g: lambda: g["x"] * 2,
+    "vector_add": lambda torch, g: lambda: g["a"] + g["b"],
+    "transpose": lambda torch, g: lambda: g["A"].t().contiguous(),
+    "transpose_padded": lambda torch, g: lambda: g["A"].t().contiguous(),
+    "row_sum": lambda torch, g: lambda: g["a"].sum(1),
+    "dot": lambda torch, g: lambda: g["a"] @ g["b"],
+    "dot_any_block": lambda torch, g: lambda: g["a"] @ g["b"],
+    "histogram": lambda torch, g: lambda: torch.bincount(g["data"], minlength=64),
+    "five_mistakes": lambda torch, g: lambda: g["a"].amax(1),
+    "half_the_bytes": lambda torch, g: lambda: (g["x"].float() * g["w"] * g["scale"]).half(),
+    "triton_add": lambda torch, g: lambda: g["x"] + g["y"],
+    "row_scale": lambda torch, g: lambda: g["x"] * g["scale"][:, None],
+    "wave_energy": lambda torch, g: lambda: torch.sin(g["x"]) ** 2 + torch.cos(g["x"]) ** 2 / 2,
+    "dequantize": lambda torch, g: lambda: (g["q"] * g["scale"][:, None]).half(),
+    "rmsnorm": lambda torch, g: (
+        lambda: torch.nn.functional.rms_norm(g["x"], (g["D"],), g["w"], g["eps"])
+    ),
+    "layernorm": lambda torch, g: (
+        lambda: torch.nn.functional.layer_norm(g["x"], (g["D"],), g["w"], g["b"], g["eps"])
+    ),
+    "cross_entropy": lambda torch, g: (
+        lambda: torch.nn.functional.cross_entropy(g["logits"], g["targets"], reduction="none")
+    ),
+    "rmsnorm_backward": _rmsnorm_backward,
+    "matmul_epilogue": lambda torch, g: (
+        lambda: torch.nn.functional.gelu(g["x"] @ g["w"] + g["bias"])
+    ),
+    "gated_linear": _gated,
+    "quantised_matmul": _quantised,
+    "attend_one_query": _one_query,
+    "flash_decode": _one_query,
+    "flash_gqa": _one_query,
+    "flash_forward": _attention,
+    "flash_causal": lambda torch, g: _attention(torch, g, causal=True),
+    "flash_lse": lambda torch, g: _attention(torch, g, causal=bool(g["causal"])),
+}
+_PEERS |= {
+    name: lambda torch, g: lambda: torch.softmax(g["x"], 1)
+    for name in ("softmax_three_pass", "softmax_online", "softmax_one_pass")
+}
+_PEERS |= {
+    name: lambda torch, g: lambda: g["A"] @ g["B"]
+    for name in (
+        *("matmul_naive", "matmul_tiled", "matmul_coarse_1d", "matmul_coarse"),
+        *("matmul_a_stationary", "triton_matmul", "grouped_order", "split_k"),
+    )
+}

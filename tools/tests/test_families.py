@@ -1,0 +1,61 @@
+"""A sampled run takes the stated share of each family, another seed others; no test is lost."""
+
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+ROOT = Path(__file__).resolve().parents[2]
+TESTS = """
+import pytest
+
+@pytest.mark.family
+@pytest.mark.parametrize("n", range(20))
+def test_many(n):
+    pass
+
+@pytest.mark.family
+@pytest.mark.parametrize("n", range(3))
+def test_few(n):
+    pass
+
+@pytest.mark.parametrize("n", range(5))
+def test_always(n):
+    pass
+"""
+
+
+@pytest.fixture
+def chosen(pytester):
+    pytester.makeconftest((ROOT / "conftest.py").read_text())
+    pytester.makeini("[pytest]\nmarkers = family")
+    pytester.makepyfile(TESTS)
+
+    def run(*options: str) -> set[str]:
+        found = pytester.runpytest("--collect-only", "-q", "-p", "no:xdist", *options)
+        return {line.partition("::")[2] for line in found.outlines if "::" in line}
+
+    return run
+
+
+def test_without_the_option_every_test_runs(chosen):
+    assert len(chosen()) == 28
+
+
+def test_a_sample_has_its_share_of_each_family_and_all_other_tests(chosen):
+    names = chosen("--sample", "8", "--sample-seed", "2026-11-23")
+    count = {stem: sum(n.startswith(stem) for n in names) for stem in ("test_many", "test_few")}
+    assert count == {"test_many": 3, "test_few": 1}
+    assert sum(n.startswith("test_always") for n in names) == 5
+
+
+def test_a_seed_repeats_itself_and_seeds_go_through_all(chosen):
+    samples = [chosen("--sample", "8", "--sample-seed", f"day {day}") for day in range(12)]
+    assert samples[0] == chosen("--sample", "8", "--sample-seed", "day 0")
+    assert len({frozenset(sample) for sample in samples}) > 6
+    assert len(set().union(*samples)) > 20
+
+
+def test_the_run_says_what_it_leaves_out(chosen, pytester):
+    found = pytester.runpytest("--sample", "8", "--sample-seed", "today", "-p", "no:xdist")
+    found.stdout.fnmatch_lines(["families: one test in 8, --sample-seed 'today'; *make test-all*"])
