@@ -184,9 +184,8 @@ class Builder(Arithmetic, Regions, Transfers):
 
     def create_reshape(self, arg: Value, shape: list[int], allow_reorder: bool = False) -> Value:
         """The same elements, row after row, in another shape."""
-        count = arg.data.shape[0]
-        if arg.data.size == count:
-            return _in_shape(arg, shape, lambda data: data.reshape(count, *(1,) * len(shape)))
+        if arg.data.size == len(arg.data):
+            return _in_shape(arg, shape, lambda data: data.reshape(len(data), *(1,) * len(shape)))
 
         def whole(data: np.ndarray) -> np.ndarray:
             rows = len(data)

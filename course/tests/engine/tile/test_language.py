@@ -155,6 +155,18 @@ def test_shapes():
 
 
 @triton.jit
+def sum_of_one_product(x_ptr, out_ptr):
+    at = tl.program_id(0) + tl.arange(0, 1)
+    tl.store(out_ptr + at, tl.sum(tl.load(x_ptr + at) * 0.5) + at)
+
+
+def test_a_block_of_one_keeps_a_factor_that_all_programs_share():
+    x = torch.arange(4).to(torch.float16)
+    (_, out), _ = both(sum_of_one_product, [x, torch.zeros(4)], grid=(4,))
+    assert out.tolist() == [0, 1.5, 3, 4.5]
+
+
+@triton.jit
 def reductions(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
     i, j = tl.arange(0, M), tl.arange(0, N)
     x = tl.load(x_ptr + tl.program_id(0) * M * N + i[:, None] * N + j[None, :])
