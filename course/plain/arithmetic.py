@@ -34,6 +34,10 @@ class NoValue(Exception):
     """An expression without a value; the text ends a sentence."""
 
 
+class NotHere(NoValue):
+    """What Python may well work out, and the course does not."""
+
+
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -109,9 +113,9 @@ def bounded(value: Any, inside: Callable[[Any], Any] | None = None) -> Any:
         NoValue: a number of too many bits, a tuple of too many items, a complex number.
     """
     if isinstance(value, int) and value.bit_length() > MOST_BITS:
-        raise NoValue("the number is too large")
+        raise NotHere("the number is too large")
     if isinstance(value, complex):
-        raise NoValue("the result is no real number")
+        raise NotHere("the result is no real number")
     items, waiting = 0, [(value, 0)]
     while waiting:
         one, depth = waiting.pop()
@@ -121,7 +125,7 @@ def bounded(value: Any, inside: Callable[[Any], Any] | None = None) -> Any:
             one = tuple(itertools.chain(one.keys(), one.values()))
         if isinstance(one, tuple | list):
             if items + len(waiting) + len(one) > MOST_ITEMS or depth >= MOST_DEPTH:
-                raise NoValue(f"a tuple here has at most {MOST_ITEMS} items, {MOST_DEPTH} deep")
+                raise NotHere(f"a tuple here has at most {MOST_ITEMS} items, {MOST_DEPTH} deep")
             waiting += [(item, depth + 1) for item in one]
     return value
 
@@ -165,7 +169,7 @@ def truth(value: Any) -> bool:
     """
     if value is None or is_number(value) or isinstance(value, str | tuple | list | dict | range):
         return bool(value)
-    raise NoValue(f"{kind(value)} is neither true nor false")
+    raise NotHere(f"{kind(value)} is neither true nor false")
 
 
 # ---------------------------------------------------------------- operators
@@ -181,9 +185,9 @@ def binary(operation: ast.operator, left: Any, right: Any) -> Any:
     if function is not None and is_number(left) and is_number(right):
         whole = isinstance(left, int) and isinstance(right, int)
         if isinstance(operation, ast.Pow) and whole and left.bit_length() * abs(right) > MOST_BITS:
-            raise NoValue("the power is too large")
+            raise NotHere("the power is too large")
         if isinstance(operation, ast.LShift) and isinstance(right, int) and right > MOST_BITS:
-            raise NoValue("the shift is too large")
+            raise NotHere("the shift is too large")
         return bounded(tried(function, left, right))
     if isinstance(operation, ast.Add) and type(left) is type(right) and type(left) in (tuple, list):
         _few(len(left) + len(right))
@@ -193,7 +197,8 @@ def binary(operation: ast.operator, left: Any, right: Any) -> Any:
     if isinstance(operation, ast.Mult) and type(left) in (tuple, list) and is_whole(right):
         _few(len(left) * right)
         return bounded(left * right)
-    raise NoValue(f"{kind(left)} and {kind(right)} do not go together")
+    why = NotHere if isinstance(left, str) else NoValue
+    raise why(f"{kind(left)} and {kind(right)} do not go together")
 
 
 def unary(operation: ast.unaryop, value: Any) -> Any:
@@ -242,9 +247,10 @@ def compare(operation: ast.cmpop, left: Any, right: Any, same: Same = operator.i
     numbers = is_number(left) and is_number(right)
     if numbers or (type(left) is type(right) and isinstance(left, tuple | list)):
         if not numbers and not all(map(is_number, (*left, *right))):
-            raise NoValue("tuples have an order where they hold numbers")
+            raise NotHere("tuples have an order where they hold numbers")
         return bool(tried(function, left, right))
-    raise NoValue(f"{kind(left)} and {kind(right)} have no order")
+    why = NotHere if isinstance(left, str) and isinstance(right, str) else NoValue
+    raise why(f"{kind(left)} and {kind(right)} have no order")
 
 
 def _within(item: Any, holder: Any, same: Same) -> bool:
@@ -290,14 +296,14 @@ def dict_of(keys: Sequence[Any], values: Sequence[Any]) -> dict[Any, Any]:
     for key in keys:
         tried(hash, bounded(key))
         if kind(key) == "a tensor":
-            raise NoValue("a tensor is no key")
+            raise NotHere("a tensor is no key")
     found = dict(zip(keys, values, strict=True))
     return dict(bounded(found))
 
 
 def _few(items: int) -> None:
     if items > MOST_ITEMS:
-        raise NoValue(f"the tuple has more than {MOST_ITEMS} items")
+        raise NotHere(f"the tuple has more than {MOST_ITEMS} items")
 
 
 # ---------------------------------------------------------------- functions
@@ -331,7 +337,7 @@ def cdiv(arguments: Sequence[Any]) -> int:
     """`triton.cdiv`: the quotient, rounded up."""
     a, b = _numbers("triton.cdiv", arguments, 2, 2)
     if not (isinstance(a, int) and isinstance(b, int)):
-        raise NoValue("`triton.cdiv` takes whole numbers")
+        raise NotHere("`triton.cdiv` takes whole numbers")
     return int(tried(lambda: (a + b - 1) // b))
 
 
@@ -339,7 +345,7 @@ def next_power_of_2(arguments: Sequence[Any]) -> int:
     """`triton.next_power_of_2`: the least power of two that is not smaller."""
     (n,) = _numbers("triton.next_power_of_2", arguments, 1, 1)
     if not isinstance(n, int) or n < 0:
-        raise NoValue("`triton.next_power_of_2` takes a whole number, 0 or more")
+        raise NotHere("`triton.next_power_of_2` takes a whole number, 0 or more")
     return int(bounded(1 << (n - 1).bit_length() if n else 0))
 
 
@@ -375,7 +381,7 @@ def _power(arguments: Sequence[Any]) -> Any:
     if not modulus:
         return binary(ast.Pow(), base, exponent)
     if any(not isinstance(n, int) or n.bit_length() > MODULUS_BITS for n in arguments):
-        raise NoValue("`pow` with a modulus takes whole numbers of 64 bits here")
+        raise NotHere("`pow` with a modulus takes whole numbers of 64 bits here")
     return tried(pow, base, exponent, *modulus)
 
 
@@ -536,7 +542,7 @@ def by_position(path: str, arguments: Sequence[Any], named: Mapping[str, Any]) -
             break
         placed.append(waiting.pop(name))
     if waiting:
-        raise NoValue(f"`{path}` takes its arguments by position here")
+        raise NotHere(f"`{path}` takes its arguments by position here")
     return tuple(placed)
 
 

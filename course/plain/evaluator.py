@@ -17,6 +17,7 @@ from course.plain.arithmetic import (
     FUNCTIONS,
     MOST_ITEMS,
     Facts,
+    NotHere,
     NoValue,
     binary,
     bounded,
@@ -82,6 +83,10 @@ class Evaluator:
         """What is raised where an expression has no value."""
         return NoValue(detail)
 
+    def beyond(self, node: ast.AST, detail: str) -> Exception:
+        """What is raised where Python may have a value, and there is none here."""
+        return self.broken(node, detail)
+
     def foreign(self, node: ast.AST, construct: str) -> Exception:
         """What is raised for syntax that is no arithmetic."""
         return NoValue(f"{construct} is not arithmetic")
@@ -141,6 +146,8 @@ class Evaluator:
         self.step(node, size_of(arguments) // ITEMS_A_STEP)
         try:
             result = function(*arguments)
+        except NotHere as why:
+            raise self.beyond(node, str(why)) from None
         except NoValue as why:
             raise self.broken(node, str(why)) from None
         self.step(node, size_of([result]) // ITEMS_A_STEP)
@@ -200,7 +207,7 @@ class Evaluator:
             values = self.iterated(part.value, self.value(part.value))
             found += [(part, value) for value in self.tried(part, items_of, values)]
             if len(found) > MOST_ITEMS:
-                raise self.broken(part, f"there are more than {MOST_ITEMS} items")
+                raise self.beyond(part, f"there are more than {MOST_ITEMS} items")
         return found
 
     def _list(self, node: ast.List | ast.Tuple) -> list[Any]:
@@ -251,7 +258,7 @@ class Evaluator:
         if not generators:
             turn()
             if turns >= MOST_ITEMS:
-                raise self.broken(node, f"it has more than {MOST_ITEMS} items")
+                raise self.beyond(node, f"it has more than {MOST_ITEMS} items")
             return turns + 1
         first, before = generators[0], self.frame
         if first.is_async:

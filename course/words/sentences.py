@@ -388,6 +388,13 @@ ABOUT_LAUNCHES = frozenset(
         "held_out_launch",
     )
 )
+#: Sentences about a launcher whose Python goes no further: no compiler was asked.
+ABOUT_ERRORS = frozenset(
+    (
+        *("launcher_value", "launcher_index", "launcher_unpack", "launcher_arguments"),
+        *("launcher_device", "launcher_assert", "launcher_raises", "unassigned_name"),
+    )
+)
 
 WORDS: dict[str, Words] = {
     **_ADMISSION,

@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 
 from course.engine.faults import Outcome
 from course.words.phrasing import shown
-from course.words.sentences import ABOUT_LAUNCHES, ABOUT_LIMITS, ABOUT_NUMBERS, ABOUT_PROGRAMS
+from course.words.sentences import (
+    ABOUT_ERRORS,
+    ABOUT_LAUNCHES,
+    ABOUT_LIMITS,
+    ABOUT_NUMBERS,
+    ABOUT_PROGRAMS,
+)
 
 #: Symbol and words of each outcome: the words carry the meaning, the symbol helps the eye.
 HEADLINES: dict[Outcome, tuple[str, str]] = {
@@ -165,6 +171,8 @@ class Verdict:
             return "not answers that this course can read"
         if self.outcome is Outcome.REJECTED and self.message_id in ABOUT_LAUNCHES:
             return "nothing was launched"
+        if self.outcome is Outcome.WRONG_ANSWER and self.message_id in ABOUT_ERRORS:
+            return "the launcher stops with an error"
         if self.outcome is Outcome.TOO_MANY_RESOURCES and self.message_id in ABOUT_LIMITS:
             return "right answer, takes more than this exercise allows"
         if self.message_id in ABOUT_PROGRAMS:

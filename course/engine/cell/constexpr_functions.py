@@ -15,6 +15,7 @@ import triton.language as tl
 from triton.runtime import jit
 
 from course.engine.cell.definition import from_tree
+from course.engine.faults import Outcome
 from course.engine.launcher import applied
 from course.engine.launcher.names import Own
 
@@ -39,6 +40,7 @@ class Walked(*((Own,) if _BASE is None else (_BASE, Own))):  # type: ignore[misc
             self.outside,
             [_plain(argument) for argument in args],
             {name: _plain(argument) for name, argument in named.items()},
+            Outcome.DOES_NOT_COMPILE,  # it is the compiler that calls it
         )
         return found if _semantic is None else tl.constexpr(found)
 

@@ -15,7 +15,7 @@ from course.engine.faults import KernelFault, Outcome
 from course.engine.launcher import admit_value, value_of
 from course.engine.launcher.calls import OPTIONS
 from course.engine.launcher.frames import Closure, is_constant
-from course.engine.launcher.names import broken, rejected, text
+from course.engine.launcher.names import rejected, text
 from course.plain.arithmetic import kind
 
 #: Where a kernel of a cell keeps what is worked out for it.
@@ -96,8 +96,9 @@ def with_computed(kernel: Any, args: Sequence[Any], named: Mapping[str, Any]) ->
     """A launch's arguments by name, with what the heuristics work out from all of them.
 
     Raises:
-        KernelFault: DOES_NOT_COMPILE, where the launch gives one of these, too, or an expression
-            has no value; REJECTED, where it asks for what the launch does not pass.
+        KernelFault: DOES_NOT_COMPILE, where the launch gives one of these, too; WRONG_ANSWER,
+            where an expression has no value; REJECTED, where it asks for what the launch does not
+            pass.
     """
     found, every = heuristics_of(kernel), dict(named)
     if found is None:
@@ -114,11 +115,11 @@ def with_computed(kernel: Any, args: Sequence[Any], named: Mapping[str, Any]) ->
     return every
 
 
-def _constant(expression: ast.AST, value: Any) -> Any:
+def _constant(expression: ast.Lambda | ast.FunctionDef, value: Any) -> Any:
     if is_constant(value):
         return value
-    raise broken(
-        expression, "launcher_value", construct=text(expression),
+    raise KernelFault(
+        Outcome.WRONG_ANSWER, "launcher_value", expression.lineno, construct=text(expression),
         detail=f"{kind(value)} is no constant",
     )  # fmt: skip
 

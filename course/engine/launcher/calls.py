@@ -40,7 +40,6 @@ from course.engine.launcher.names import (
     VIEWS,
     Own,
     Ref,
-    broken,
     is_kernel,
     listed,
     rejected,
@@ -50,6 +49,7 @@ from course.engine.tile.arguments import option_names
 from course.plain.arithmetic import (
     FUNCTIONS,
     MOST_ITEMS,
+    NotHere,
     NoValue,
     bounded,
     is_whole,
@@ -136,7 +136,7 @@ class Calls(Expressions):
         missing = [p for p in every if p not in values]
         too_many = len(arguments) > len(by_place) and not parameters.vararg
         if wrong or missing or too_many:
-            raise broken(
+            raise self.stopped(
                 at, "launcher_arguments", name=name, names=", ".join(every) or None,
                 expected=len(every), got=len(arguments) + len(named),
                 missing=", ".join(missing) or None,
@@ -210,13 +210,14 @@ class Calls(Expressions):
         if function is None or named:
             if path in FUNCTIONS and path != "len":  # it has a tensor among its arguments
                 raise rejected(node, "launcher_computes", construct=text(node))
-            raise self.broken(node, f"`{text(node.func)}` cannot be called so")
+            refused = self.beyond if named else self.broken
+            raise refused(node, f"`{text(node.func)}` cannot be called so")
         return self.tried(node, function, arguments)
 
     def _on_each(self, node: ast.Call, path: str, arguments: list[Any]) -> list[Any]:
         """`filter` and `map` with a function of the learner's."""
         if len(arguments) != 2:
-            raise self.broken(node, f"`{path}` takes a function and a tuple here")
+            raise self.beyond(node, f"`{path}` takes a function and a tuple here")
         items = self.tried(node, items_of, arguments[1])
         results = [self._applied(node, arguments[0], [item], {}) for item in items]
         if path == "map":
@@ -242,7 +243,7 @@ class Calls(Expressions):
         if list(named) == ["dim"] and method.name in QUESTIONS | VIEWS and not arguments:
             arguments, named = [named["dim"]], {}
         if named:
-            raise self.broken(node, f"`.{method.name}` takes its arguments by position here")
+            raise self.beyond(node, f"`.{method.name}` takes its arguments by position here")
         function = tensors.question if method.name in QUESTIONS else tensors.view
         return self.tried(node, function, method.tensor, method.name, arguments)
 
@@ -316,13 +317,13 @@ def _dict(arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[Any, Any]:
 def _of_items(owner: Any, name: str, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
     """A method of a list or a dict."""
     if named:
-        raise NoValue(f"`.{name}` takes its arguments by position here")
+        raise NotHere(f"`.{name}` takes its arguments by position here")
     if isinstance(owner, list) and name in ("append", "extend") and len(args) == 1:
         items = items_of(args[0]) if name == "extend" else [args[0]]
         if any(isinstance(item, tuple | list | dict) and _holds_lists(item) for item in items):
-            raise NoValue("a list gains numbers, texts, tuples and configurations here")
+            raise NotHere("a list gains numbers, texts, tuples and configurations here")
         if len(owner) + len(items) > MOST_ITEMS:
-            raise NoValue(f"the list would have more than {MOST_ITEMS} items")
+            raise NotHere(f"the list would have more than {MOST_ITEMS} items")
         owner.extend(items)
         bounded(owner)
         return None
@@ -369,7 +370,7 @@ def _is_instance(arguments: Sequence[Any]) -> bool:
         raise NoValue(f"`isinstance` takes 2 arguments, and gets {len(arguments)}")
     asked = arguments[1] if isinstance(arguments[1], tuple) else (arguments[1],)
     if not all(isinstance(one, Ref) and one.path in _TYPES for one in asked):
-        raise NoValue("`isinstance` asks here for numbers, texts, tuples, tensors and dtypes")
+        raise NotHere("`isinstance` asks here for numbers, texts, tuples, tensors and dtypes")
     return isinstance(arguments[0], tuple(_TYPES[one.path] for one in asked))
 
 

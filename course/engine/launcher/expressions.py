@@ -30,7 +30,6 @@ from course.engine.launcher.names import (
     PROPERTIES,
     Ref,
     Scope,
-    broken,
     is_kernel,
     member,
     refused_attribute,
@@ -46,6 +45,8 @@ class Expressions(Evaluator):
     """The walker's part that evaluates."""
 
     scope: Scope
+    #: how it ends where Python raises an error
+    stops: Outcome
     allocator: tensors.Allocator
     #: the outermost first
     loops: list[Loop]
@@ -57,30 +58,37 @@ class Expressions(Evaluator):
         line = getattr(node, "lineno", None) if busiest is None else busiest.line
         return KernelFault(Outcome.TIMED_OUT, "launcher_timed_out", line, steps=self.step_limit)
 
+    def stopped(self, node: ast.AST, message_id: str, **fields: object) -> KernelFault:
+        """What Python raises an error for, and not a compiler."""
+        return KernelFault(self.stops, message_id, getattr(node, "lineno", None), **fields)
+
     def broken(self, node: ast.AST, detail: str) -> KernelFault:
-        return broken(node, "launcher_value", construct=text(node), detail=detail)
+        return self.stopped(node, "launcher_value", construct=text(node), detail=detail)
+
+    def beyond(self, node: ast.AST, detail: str) -> KernelFault:
+        return rejected(node, "launcher_value", construct=text(node), detail=detail)
 
     def foreign(self, node: ast.AST, construct: str) -> KernelFault:
         return rejected(node, "launcher_syntax", construct=construct)
 
     def unassigned(self, node: ast.Name) -> KernelFault:
-        return broken(node, "unassigned_name", name=node.id)
+        return self.stopped(node, "unassigned_name", name=node.id)
 
     def uneven(self, target: ast.Tuple | ast.List, got: int) -> KernelFault:
-        return broken(target, "launcher_unpack", got=got, expected=len(target.elts))
+        return self.stopped(target, "launcher_unpack", got=got, expected=len(target.elts))
 
     def tried(self, node: ast.AST, function: Callable[..., Any], *arguments: Any) -> Any:
         """Calls a function of the course; what it cannot do becomes a fault at the node."""
         try:
             return super().tried(node, function, *arguments)
         except tensors.TooMuchMemory as why:
-            raise broken(
+            raise rejected(
                 node, "launcher_memory", bytes=why.size_bytes, limit=self.allocator.limit_bytes
             ) from None
         except tensors.Copies:
             raise rejected(node, "launcher_copies", construct=text(node)) from None
         except tensors.OnTheCpu:
-            raise broken(node, "launcher_device", construct=text(node)) from None
+            raise self.stopped(node, "launcher_device", construct=text(node)) from None
 
     # ------------------------------------------------------------ walks
 
@@ -152,7 +160,7 @@ class Expressions(Evaluator):
             return owner.values[index]
         if isinstance(owner, tuple | list) and is_whole(index):
             if not -len(owner) <= index < len(owner):
-                raise broken(
+                raise self.stopped(
                     node, "launcher_index", construct=text(node), index=index, items=len(owner)
                 )
         return super().item(node, owner, index)

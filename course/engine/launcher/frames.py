@@ -12,7 +12,7 @@ import triton.language as tl
 
 from course.engine.launcher.names import CONFIG_OPTIONS, Own, is_kernel
 from course.engine.launcher.tensors import is_descriptor
-from course.plain.arithmetic import MOST_ITEMS, NoValue, bounded, is_number, kind
+from course.plain.arithmetic import MOST_ITEMS, NotHere, NoValue, bounded, is_number, kind
 from course.plain.evaluator import Frame
 
 MESSAGE_CHARACTERS = 200
@@ -58,7 +58,7 @@ class Config(Own):
         options = {name: value for name, value in given.items() if value is not None}
         for name, value in options.items():
             if name not in CONFIG_OPTIONS:
-                raise NoValue(f"a configuration cannot set `{name}` here")
+                raise NotHere(f"a configuration cannot set `{name}` here")
             if not is_number(value):
                 raise NoValue(f"`{name}` is a number, not {kind(value)}")
         for value in constants.values():

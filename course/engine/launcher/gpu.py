@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from course.engine import stated_gpu
-from course.plain.arithmetic import Facts, NoValue, is_whole, kind
+from course.plain.arithmetic import Facts, NotHere, NoValue, is_whole, kind
 
 DEVICE = torch.device("cuda", 0)
 _DRIVER = "triton.runtime.driver.active"
@@ -100,7 +100,7 @@ def device(arguments: Sequence[Any]) -> torch.device:
     if arguments and spelled(arguments[0]) and list(arguments[1:]) in ([], [0]):
         name = str(arguments[0]) + (":0" if len(arguments) > 1 else "")
         return torch.device(name)
-    raise NoValue("the one device here is a GPU, `torch.device('cuda')`")
+    raise NotHere("the one device here is a GPU, `torch.device('cuda')`")
 
 
 def is_device(value: Any) -> bool:

@@ -214,13 +214,6 @@ def rejected(node: ast.AST, message_id: str, **fields: object) -> KernelFault:
     )  # nodes without a line are parts of one that has
 
 
-def broken(node: ast.AST, message_id: str, **fields: object) -> KernelFault:
-    """A launcher that cannot go on."""
-    return KernelFault(
-        Outcome.DOES_NOT_COMPILE, message_id, getattr(node, "lineno", None), **fields
-    )
-
-
 def listed(value: Any) -> Any:
     """A module-level value of the cell as a launcher may hold it, else MISSING.
 

@@ -17,7 +17,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from course.engine.launcher import gpu
 from course.engine.launcher.names import MISSING, NAMED_DTYPES
 from course.engine.tile.tensors import uninitialised
-from course.plain.arithmetic import MOST_ITEMS, NoValue, is_number, is_whole, kind
+from course.plain.arithmetic import MOST_ITEMS, NotHere, NoValue, is_number, is_whole, kind
 from course.spec.inputs import poison
 
 #: A launcher's tensors together: the largest exercise's outputs have some megabytes.
@@ -107,7 +107,7 @@ class Allocator:
         if not isinstance(dtype, torch.dtype):
             raise NoValue(f"`dtype` is one of torch's, such as torch.float32, not {kind(dtype)}")
         if dtype in NAMED_DTYPES.values():
-            raise NoValue(f"there is no tensor of {dtype} here")
+            raise NotHere(f"there is no tensor of {dtype} here")
         size_bytes = dtype.itemsize
         for length in shape:
             size_bytes *= length
@@ -145,7 +145,7 @@ def _bound(
     given = dict(zip(parameters, args, strict=False))
     for key, value in named.items():
         if key not in (*parameters, "dtype", "device"):
-            raise NoValue(f"`{name}` has no argument `{key}` here")
+            raise NotHere(f"`{name}` has no argument `{key}` here")
         if key in given:
             raise NoValue(f"`{name}` gets `{key}` twice")
         given[key] = value
@@ -175,7 +175,7 @@ def _shape(value: Any) -> tuple[int, ...]:
     if any(axis < 0 for axis in axes):
         raise NoValue(f"a shape has no negative number: {tuple(axes)}")
     if len(axes) > MOST_AXES:
-        raise NoValue(f"a tensor here has at most {MOST_AXES} axes")
+        raise NotHere(f"a tensor here has at most {MOST_AXES} axes")
     if any(axis >= 1 << 40 for axis in axes):
         raise TooMuchMemory(1 << 40)
     return tuple(axes)
@@ -225,7 +225,7 @@ def question(tensor: torch.Tensor, name: str, args: Sequence[Any]) -> Any:
             raise NoValue(f"the tensor has {tensor.ndim} axes, and no axis {args[0]}")
         return int(axes[args[0]])
     if args:
-        raise NoValue(f"`.{name}` takes no arguments here")
+        raise NotHere(f"`.{name}` takes no arguments here")
     if name == "numel":
         return tensor.numel()
     if name == "element_size":
@@ -239,7 +239,7 @@ def view(tensor: torch.Tensor, name: str, args: Sequence[Any]) -> torch.Tensor:
     """A method that gives a view: ``x.view(-1, K)``, ``x.permute(1, 0, 2)``."""
     if name == "contiguous":
         if args:
-            raise NoValue("`.contiguous` takes no arguments here")
+            raise NotHere("`.contiguous` takes no arguments here")
         if not tensor.is_contiguous():
             raise Copies
         return tensor
@@ -250,7 +250,7 @@ def view(tensor: torch.Tensor, name: str, args: Sequence[Any]) -> torch.Tensor:
     whole = args[0] if len(args) == 1 and isinstance(args[0], tuple | list) else args
     axes = list(whole)
     if len(axes) > MOST_AXES or not all(is_whole(a) and abs(a) < 1 << 40 for a in axes):
-        raise NoValue(f"`.{name}` takes whole numbers here, at most {MOST_AXES}")
+        raise NotHere(f"`.{name}` takes whole numbers here, at most {MOST_AXES}")
     if name in ("view", "reshape"):
         return _reshaped(tensor, axes)
     if name == "flatten":
@@ -308,16 +308,16 @@ def sliced(tensor: torch.Tensor, index: Any) -> torch.Tensor:
     """Basic indexing: whole numbers, slices, None and `...`, which give a view."""
     parts = index if isinstance(index, tuple) else (index,)
     if len(parts) > MOST_ITEMS:
-        raise NoValue("the index has too many parts")
+        raise NotHere("the index has too many parts")
     for part in parts:
         if isinstance(part, slice):
             bounds = (part.start, part.stop, part.step)
             if not all(b is None or (is_whole(b) and abs(b) < 1 << 62) for b in bounds):
                 raise NoValue("a slice takes whole numbers")
         elif part is not None and part is not Ellipsis and not is_whole(part):
-            raise NoValue(f"a tensor is indexed with whole numbers and slices, not {kind(part)}")
+            raise NotHere(f"a tensor is indexed with whole numbers and slices, not {kind(part)}")
         elif is_whole(part) and abs(part) >= 1 << 62:
-            raise NoValue("the index is too large")
+            raise NotHere("the index is too large")
     return _tried(tensor.__getitem__, tuple(parts))
 
 

@@ -45,7 +45,7 @@ def call(
     Raises:
         KernelFault: what the launcher did wrong, or what `launch` raised.
     """
-    walker = _Launcher(Scope(scope), launch, step_limit)
+    walker = _Launcher(Scope(scope), launch, step_limit, Outcome.WRONG_ANSWER)
     try:
         result = walker.run(function, list(arguments))
     except RecursionError:
@@ -78,8 +78,12 @@ def applied(
     scope: Callable[[str], Any] | Mapping[str, Any],
     arguments: list[Any],
     named: dict[str, Any],
+    stops: Outcome = Outcome.WRONG_ANSWER,
 ) -> Any:
     """What a function of the cell gives that launches nothing.
+
+    Args:
+        stops: how it ends where Python raises an error.
 
     Raises:
         KernelFault: where it has no value, or launches.
@@ -88,7 +92,7 @@ def applied(
     def refused(*launch: Any) -> NoReturn:
         raise rejected(function, "launcher_syntax", construct="a launch in such a function")
 
-    walker = _Launcher(Scope(scope), refused, STEP_LIMIT)
+    walker = _Launcher(Scope(scope), refused, STEP_LIMIT, stops)
     try:
         return walker.apply(function, function, arguments, named, None)
     except RecursionError:
@@ -102,7 +106,9 @@ class Constants:
 
     def __init__(self, names: Mapping[str, Any]) -> None:
         self._names = names
-        self._walker = _Launcher(Scope(names), self._refused, CONSTANTS_STEP_LIMIT)
+        self._walker = _Launcher(
+            Scope(names), self._refused, CONSTANTS_STEP_LIMIT, Outcome.REJECTED
+        )
 
     def _refused(self, kernel: Any, *launch: Any) -> NoReturn:
         raise KernelFault(Outcome.REJECTED, "launcher_no_launch", None)
@@ -127,10 +133,11 @@ class Constants:
 class _Launcher(Calls):
     """Walks one call of a launcher."""
 
-    def __init__(self, scope: Scope, launch: MakeLaunch, step_limit: int) -> None:
+    def __init__(self, scope: Scope, launch: MakeLaunch, step_limit: int, stops: Outcome) -> None:
         super().__init__({}, step_limit)
         self.scope = scope
         self.launch = launch
+        self.stops = stops
         self.depth = 0
         self.left_at = 0
         self.loops = []
@@ -176,7 +183,7 @@ class _Launcher(Calls):
                     instead="a store in the kernel",
                 )  # fmt: skip
             if isinstance(value, list | dict):
-                raise self.broken(target, "a dict gains numbers, texts and tuples here")
+                raise self.beyond(target, "a dict gains numbers, texts and tuples here")
             owner |= self.tried(target, dict_of, [self.value(target.slice)], [value])
             self.tried(target, bounded, owner)
             return

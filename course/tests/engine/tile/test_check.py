@@ -252,3 +252,14 @@ def test_values_may_be_written_out_by_a_star():
     assert verdict(number, SCALE).message_id == "launcher_value"
     elsewhere = SCALE_CELL.replace("torch.empty((M, N)", "torch.empty(*x.shape")
     assert verdict(elsewhere, SCALE).outcome is Outcome.PASS
+
+
+def test_a_launchers_own_error_is_no_word_of_the_compilers():
+    unpacked = SCALE_CELL.replace("M, N = x.shape", "M, N, K = x.shape")
+    told = verdict(unpacked, SCALE)
+    assert (told.outcome, told.line) == (Outcome.WRONG_ANSWER, 19), str(told)
+    assert str(told).startswith("✗ scale: the launcher stops with an error"), str(told)
+    assert told.case_text.startswith("case 1 of"), str(told)
+    text = SCALE_CELL.replace("torch.empty((M, N)", "torch.empty('a' + 'b'")
+    told = verdict(text, SCALE)
+    assert (told.outcome, told.message_id) == (Outcome.REJECTED, "launcher_value"), str(told)
