@@ -21,6 +21,10 @@ COMMANDS = {
     "grade": ("autograder.grading.grade", "grade notebooks"),
     "grades": ("autograder.grading.grades", "write the points as Canvas or Moodle imports them"),
     "history": ("autograder.grading.history", "show every verdict on a student's exercise"),
+    "similar": (
+        "autograder.grading.similar",
+        "show answers alike where the course and the class are not",
+    ),
     "mutate": ("autograder.proof.mutate", "find small mistakes that the graders do not see"),
     "release": (
         "autograder.lessons.bundle",

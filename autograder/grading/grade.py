@@ -16,7 +16,7 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -237,19 +237,9 @@ def grade(
     regrade: bool = False,
 ) -> Iterator[Graded]:
     """Judges what stands below `paths`, keeps each verdict at once, and gives it."""
-    asked = asked or Asked()
-    student = clean(asked.student) if asked.student else ""
-    found = find(paths, asked.stem, student, store.out / UNPACKED)
-    run.problems += found.problems
-    known = found.submissions
-    if asked.roster is not None:
-        known, unknown = asked.roster.sorted_out(known)
-        said = asked.roster.said(known, unknown)
-        (run.problems if unknown else run.notes).extend(said[:1])
-        run.notes += said[1:]
-    current, said = latest(with_lessons(known, pool))
-    run.notes += said
-    submissions = without_collisions(current)
+    submissions = collected(
+        paths, store.out, run, asked or Asked(), lambda k: with_lessons(k, pool)
+    )
     run.problems += _held(submissions, store.out)
     unnamed: dict[str, list[str]] = {one.student: [] for one in submissions}
     for one in submissions:
@@ -257,6 +247,33 @@ def grade(
     for name, notebooks in unnamed.items():
         store.forget_unnamed(name, but=notebooks)
     yield from judge_all(submissions, store, pool, run, regrade)
+
+
+def collected(
+    paths: Iterable[Path],
+    out: Path,
+    run: Run,
+    asked: Asked,
+    with_lessons: Callable[[Iterable[Submission]], Iterable[Submission]],
+) -> list[Submission]:
+    """What counts of what stands below `paths`: one submission a student and lesson.
+
+    Args:
+        out: the folder of the grades, below which zips are unpacked.
+        with_lessons: reads from its cells which lesson a notebook is of.
+    """
+    student = clean(asked.student) if asked.student else ""
+    found = find(paths, asked.stem, student, out / UNPACKED)
+    run.problems += found.problems
+    known = found.submissions
+    if asked.roster is not None:
+        known, unknown = asked.roster.sorted_out(known)
+        said = asked.roster.said(known, unknown)
+        (run.problems if unknown else run.notes).extend(said[:1])
+        run.notes += said[1:]
+    current, said = latest(with_lessons(known))
+    run.notes += said
+    return without_collisions(current)
 
 
 def _held(submissions: Sequence[Submission], out: Path) -> Iterator[str]:
