@@ -141,6 +141,20 @@ def test_every_field_of_a_verdict_has_noise_in_this_test() -> None:
     assert not set(same) - {"outcome", "credit"}
 
 
+def test_nothing_is_explained_of_a_held_out_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What its arrays and indices show would be more than the bound counts."""
+
+    def explained(*_: object) -> None:
+        pytest.fail("a held-out case was looked at for advice")
+
+    monkeypatch.setattr("course.check.stages.cause_of", explained)
+    repeats = "i = cuda.threadIdx.x\n    if i < c.size:\n        c[i] = a[i] + b[i]"
+    cell = f"from numba import cuda\n\n\n@cuda.jit\ndef vector_add(a, b, c):\n    {repeats}\n"
+    verdict = course_check(EXERCISES["vector_add"], cell, cases("vector_add", 1301), 1)
+    assert verdict.outcome is Outcome.RACE
+    assert "threadIdx" not in veil.veiled(verdict).message
+
+
 def test_a_line_far_down_is_not_told() -> None:
     verdict = replace(noisy(random.Random(0)), outcome=Outcome.RACE)
     assert veil.veiled(replace(verdict, line=veil.LAST_LINE_TOLD)).line == veil.LAST_LINE_TOLD

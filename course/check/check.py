@@ -85,7 +85,7 @@ def check_source(
         runner: makes each launch; the engine in this process unless told.
     """
     source = with_plain_ends(source)
-    stages = Stages(exercise, source, detailed)
+    stages = Stages(exercise, source, detailed, advised=cases is None)
     try:
         return stages.verdict(exercise.cases if cases is None else cases, seed, runner or Engine())
     except KernelFault as fault:

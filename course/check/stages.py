@@ -16,15 +16,27 @@ import numpy as np
 
 from course.check import compare, cost
 from course.check.accounted import uncounted
+from course.check.causes import cause_of
+from course.check.kernel_text import Cause, Launched
 from course.check.reading import read_solution
 from course.check.source import is_starter, parsed
+from course.engine.cell.solution import Solution
 from course.engine.faults import KernelFault, Outcome
 from course.engine.job import Output, Ran, Run, Runner
 from course.engine.traffic import Traffic
 from course.plain.text import lines_of
 from course.spec import shares
 from course.spec.case_size import case_size, step_limit
-from course.spec.exercise import RIGHT_SHARE, Case, KernelExercise, Meta, Parameter, Role
+from course.spec.exercise import (
+    RIGHT_SHARE,
+    Array,
+    Case,
+    KernelExercise,
+    Meta,
+    Parameter,
+    Role,
+    Scalar,
+)
 from course.spec.inputs import drawn, given_to_reference, poisoned
 from course.spec.launching import Launch
 from course.words.sentences import next_step, sentence
@@ -66,8 +78,13 @@ class Bill:
 class Stages:
     """One check under way: what is known of the cell so far."""
 
-    def __init__(self, exercise: KernelExercise, source: str, detailed: bool) -> None:
+    def __init__(
+        self, exercise: KernelExercise, source: str, detailed: bool, advised: bool = True
+    ) -> None:
         self.exercise = exercise
+        #: whether what the cases show is put into advice: nobody reads it of a held-out case
+        self.advised = advised
+        self.cell: Solution | None = None
         self.source = source
         self.detailed = detailed
         self.parameters: tuple[str, ...] = ()
@@ -111,7 +128,7 @@ class Stages:
     def _admitted(self) -> None:
         """The cell is kernel code, its function takes the arguments, its constants are allowed."""
         exercise = self.exercise
-        cell = read_solution(self.source, exercise)
+        self.cell = cell = read_solution(self.source, exercise)
         self.parameters, self.span = cell.parameters, cell.span
         expected = tuple(parameter.name for parameter in exercise.passed)
         if len(self.parameters) != len(expected):
@@ -319,7 +336,36 @@ class Stages:
         lines = [n for n in (fault.line, fault.fields.get("other_line")) if isinstance(n, int)]
         if fault.outcome in (Outcome.REJECTED, Outcome.DOES_NOT_COMPILE):
             self.number, self.case = 0, None  # the case does not matter: no launch would do
-        return self._made(fault.outcome, fault.message_id, fields, line=fault.line, marked=lines)
+        verdict = self._made(fault.outcome, fault.message_id, fields, line=fault.line, marked=lines)
+        cause = self._cause(fault)
+        return verdict if cause is None else self._explained(verdict, *cause)
+
+    def _cause(self, fault: KernelFault) -> Cause | None:
+        """Why it happened, where the kernel's text shows it."""
+        exercise, cell, case = self.exercise, self.cell, self.case
+        if not self.advised or cell is None or case is None or exercise.dialect != "numba":
+            return None
+        names = exercise.names(case, self.constants)
+        known = dict(zip(self.parameters, exercise.passed, strict=True))
+        grid, block, _ = exercise.launch.values(names)
+        numbers = {name: value for name, value in cell.constants.items() if type(value) is int}
+        for name, one in known.items():
+            value = exercise.number(one, case, names).item() if isinstance(one, Scalar) else None
+            if type(value) is int:
+                numbers[name] = value
+        arrays = {name: one for name, one in known.items() if isinstance(one, Array)}
+        shapes = {name: exercise.shape(one, names) for name, one in arrays.items()}
+        launched = Launched(grid, block, shapes, numbers)
+        return cause_of(fault, cell.tree, launched, {n: a.role for n, a in arrays.items()})
+
+    def _explained(self, verdict: Verdict, cause_id: str, fields: Mapping[str, object]) -> Verdict:
+        """The verdict, with why it is so, and what to do about that in the place of the rest."""
+        dialect = self.exercise.dialect
+        return replace(
+            verdict,
+            message=f"{verdict.message} {sentence(cause_id, fields, dialect)}",
+            next_steps=(next_step(cause_id, fields, dialect),),
+        )
 
     def _wrong_verdict(
         self,
@@ -333,16 +379,9 @@ class Stages:
         assert case is not None
         bill = self._bill(case, traffic) if self.detailed else None
         verdict = self._made(Outcome.WRONG_ANSWER, message_id, fields, bill=bill)
-        if not pattern_id:
-            return self._with_order(verdict)
-        known = pattern_fields or {}
-        return self._with_order(
-            replace(
-                verdict,
-                message=f"{verdict.message} {sentence(pattern_id, known, self.exercise.dialect)}",
-                next_steps=(next_step(pattern_id, known, self.exercise.dialect),),
-            )
-        )
+        if pattern_id:
+            verdict = self._explained(verdict, pattern_id, pattern_fields or {})
+        return self._with_order(verdict)
 
     def _with_order(self, verdict: Verdict) -> Verdict:
         """Adds a remark where the kernel has the parameters' names in another order."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from course.words.causes import CAUSES
 from course.words.numba import SIMT
 from course.words.phrasing import filled, shown
 from course.words.refusals import REFUSALS
@@ -401,7 +402,9 @@ WORDS: dict[str, Words] = {
     **_RESULTS,
     **_PATTERNS,
     **_NUMBERS,
-    **{message_id: Words(*texts) for message_id, texts in (SIMT | TILE | REFUSALS).items()},
+    **{
+        message_id: Words(*texts) for message_id, texts in (SIMT | TILE | REFUSALS | CAUSES).items()
+    },
 }
 
 

@@ -1,0 +1,40 @@
+"""Why a Numba kernel races or leaves its arrays: told where its text and the fault agree.
+
+A cause is an id of `course.words.causes` with its values. What the text does not show has none,
+and keeps the sentence that is true of every such fault.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from course.check.bounds import OutOfBounds
+from course.check.kernel_text import Cause, KernelText, Launched
+from course.check.races import GlobalRace, shared_race
+from course.engine.faults import KernelFault, Outcome
+from course.spec.exercise import Role
+
+
+def cause_of(
+    fault: KernelFault, tree: ast.Module, launched: Launched, roles: Mapping[str, Role]
+) -> Cause | None:
+    """The cause of a fault, or None where the text does not show one.
+
+    Args:
+        tree: of the cell.
+        launched: the launch in which it happened.
+        roles: of the arrays that the kernel gets, as the kernel names them.
+    """
+    if fault.line is None or "thread" not in fault.fields:
+        return None
+    text = KernelText(tree, fault.line, launched)
+    if text.function is None:
+        return None
+    if fault.outcome is Outcome.OUT_OF_BOUNDS and "axis" in fault.fields:
+        return OutOfBounds(fault.fields, text).cause()
+    if fault.message_id.startswith("race_global"):
+        return GlobalRace(fault, text, roles).cause()
+    if fault.message_id.startswith("race_shared"):
+        return shared_race(fault, text)
+    return None

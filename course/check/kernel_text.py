@@ -1,0 +1,383 @@
+"""What a kernel's text says of a line: what an index is made of, and what guards the line.
+
+The text is read, with the numbers of one launch at hand; nothing of it is executed. What cannot
+be told from the text has no answer, and no advice is made of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from course.check.conditions import Condition, is_name
+from course.plain.evaluator import text as short_text
+
+#: Names that are followed to what they were assigned, one within the other.
+DEEPEST = 12
+#: Parts of an expression, and tests around a line, that are looked at: no honest kernel has more.
+MOST_PARTS = 2_000
+MOST_TESTS = 40
+AXES = "xyz"
+
+Place = tuple[int, ...]
+#: The id of a sentence in `course.words.causes`, and its values.
+Cause = tuple[str, dict[str, object]]
+_ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.FloorDiv: lambda a, b: a // b,
+    ast.Mod: lambda a, b: a % b,
+}
+
+
+@dataclass(frozen=True)
+class Launched:
+    """The numbers of one launch: its grid and block, arrays' shapes and whole numbers by name."""
+
+    grid: Place
+    block: Place
+    shapes: Mapping[str, Place] = field(default_factory=dict)
+    numbers: Mapping[str, int] = field(default_factory=dict)
+
+    def extent(self, of: str, axis: str) -> int:
+        """Of a block or of the grid along x, y or z."""
+        sides = self.grid if of == "grid" else self.block
+        number = AXES.index(axis)
+        return sides[number] if number < len(sides) else 1
+
+
+@dataclass(frozen=True)
+class Thread:
+    """One thread of the launch: its place in its block, and the block's in the grid, x first."""
+
+    thread: Place
+    block: Place
+
+    def at(self, of: str, axis: str) -> int:
+        place = self.thread if of == "thread" else self.block
+        number = AXES.index(axis)
+        return place[number] if number < len(place) else 0
+
+
+def path_of(node: ast.AST) -> str:
+    """`threadIdx.x` of `cuda.threadIdx.x`; '' of what is no path of names."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.insert(0, node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([*([] if node.id == "cuda" else [node.id]), *names])
+
+
+def place_of(value: object) -> Place:
+    """A place as a fault tells it: `3` or `(3, 1)`, x first."""
+    return tuple(int(number) for number in re.findall(r"\d+", str(value)))
+
+
+def shown(node: ast.expr) -> str:
+    """As it stands in the source, short enough for a sentence."""
+    return short_text(node)
+
+
+class KernelText:
+    """The function around a line of a cell."""
+
+    def __init__(self, tree: ast.Module, line: int, launched: Launched) -> None:
+        self.launched = launched
+        self.line = line
+        around = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
+        ]
+        self.function = around[-1] if around else None
+        self._parents: dict[ast.AST, ast.AST] = {}
+        self.made: dict[str, list[ast.expr]] = {}
+        self.steps: dict[str, list[ast.expr]] = {}
+        for node in () if self.function is None else ast.walk(self.function):
+            for child in ast.iter_child_nodes(node):
+                self._parents[child] = node
+            if not self._out_of_date(node):
+                self._remember(node)
+
+    def _out_of_date(self, node: ast.AST) -> bool:
+        """Whether what a statement assigns is replaced again before the line is reached."""
+        if not isinstance(node, ast.Assign) or self._parents.get(node) is not self.function:
+            return False
+        assert self.function is not None
+        later: set[str] = set()
+        for one in self.function.body:
+            if isinstance(one, ast.Assign) and node.lineno < one.lineno < self.line:
+                later |= _assigned(one)
+        return node.lineno >= self.line or (bool(_assigned(node)) and _assigned(node) <= later)
+
+    def _remember(self, node: ast.AST) -> None:
+        """What a statement assigns: a value, a loop's start, and apart from them what is added."""
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    self.made.setdefault(target.id, []).append(node.value)
+                elif isinstance(target, ast.Tuple):
+                    for number, one in enumerate(target.elts):
+                        if isinstance(one, ast.Name):
+                            part = _item(node.value, number)
+                            self.made.setdefault(one.id, []).append(part)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            self.steps.setdefault(node.target.id, []).append(node.value)
+        elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+            span = _range(node)
+            if span is None:
+                self.made.setdefault(node.target.id, []).append(node.iter)
+                return
+            self.made.setdefault(node.target.id, []).append(span[0])
+            self.steps.setdefault(node.target.id, []).append(span[2])
+
+    # ------------------------------------------------------------ accesses
+
+    def indices(self, array: str, line: int | None = None) -> list[ast.expr]:
+        """The index of each access to `array` on a line, as it is written."""
+        found = []
+        for node in () if self.function is None else ast.walk(self.function):
+            if getattr(node, "lineno", None) != (line or self.line):
+                continue
+            if isinstance(node, ast.Subscript) and is_name(node.value, array):
+                found.append(node.slice)
+            elif isinstance(node, ast.Call) and path_of(node.func).startswith("atomic."):
+                if len(node.args) > 1 and is_name(node.args[0], array):
+                    found.append(node.args[1])
+        return found
+
+    def axis_of(self, index: ast.expr, axis: int) -> ast.expr:
+        """One axis of an index, which may stand in a name."""
+        if isinstance(index, ast.Name) and len(self.made.get(index.id, ())) == 1:
+            whole = self.made[index.id][0]
+            several = isinstance(whole, ast.Call) and [ast.unparse(a) for a in whole.args] != ["1"]
+            if isinstance(whole, ast.Call) and path_of(whole.func) == "grid" and several:
+                return _item(whole, axis)
+            index = whole if isinstance(whole, ast.Tuple) else index
+        if isinstance(index, ast.Tuple):
+            return index.elts[axis] if axis < len(index.elts) else index
+        return index
+
+    # ------------------------------------------------------------ what it is made of
+
+    def expanded(self, node: ast.expr) -> Iterator[ast.AST]:
+        """All that an expression is made of, names followed to what was assigned to them."""
+        waiting: list[ast.AST] = [node]
+        seen: set[str] = set()
+        parts = 0
+        while waiting and parts < MOST_PARTS:
+            one = waiting.pop()
+            parts += 1
+            yield one
+            if isinstance(one, ast.Subscript) and isinstance(one.value, ast.Call | ast.Attribute):
+                if path_of(one.value).endswith(".shape") or path_of(
+                    getattr(one.value, "func", one)
+                ) in ("grid", "gridsize"):
+                    continue
+            if path_of(one).count(".") == 1 and path_of(one)[-1] in AXES:
+                continue
+            if isinstance(one, ast.Name):
+                if one.id not in seen:
+                    seen.add(one.id)
+                    waiting += self.made.get(one.id, ())
+                continue
+            waiting += [n for n in ast.iter_child_nodes(one) if isinstance(n, ast.expr)]
+
+    def counts(self, node: ast.expr) -> set[str]:
+        """What of a thread's place an expression holds: `thread x`, `block y`; `data`."""
+        found: set[str] = set()
+        for one in self.expanded(node):
+            path = path_of(one)
+            if path.startswith(("threadIdx.", "blockIdx.")):
+                found.add(f"{path[:-5]} {path[-1]}")
+            elif path == "laneid":
+                found.add("thread x")
+            elif isinstance(one, ast.Subscript):
+                of = one.value
+                if isinstance(of, ast.Call) and path_of(of.func) == "grid":
+                    axis = one.slice.value if isinstance(one.slice, ast.Constant) else None
+                    found |= _grid_axes([axis] if isinstance(axis, int) else [0, 1, 2])
+                elif isinstance(of, ast.Name) and of.id not in self.made:
+                    found.add("data")
+            elif isinstance(one, ast.Call) and path_of(one.func) == "grid":
+                count = (
+                    one.args[0].value if one.args and isinstance(one.args[0], ast.Constant) else 3
+                )
+                found |= _grid_axes(list(range(count if isinstance(count, int) else 3)))
+        return found
+
+    def names(self, node: ast.expr) -> set[str]:
+        """The names in an expression, and in what was assigned to them."""
+        return {n.id for n in self.expanded(node) if isinstance(n, ast.Name) and n.id in self.made}
+
+    def calls(self, node: ast.expr, name: str) -> bool:
+        """Whether a function of this name is called on the way to the expression."""
+        return any(isinstance(n, ast.Call) and path_of(n.func) == name for n in self.expanded(node))
+
+    def number(self, node: ast.expr, thread: Thread | None = None, depth: int = 0) -> int | None:
+        """What an expression is in this launch, for a thread; None where the text does not say."""
+        if depth > DEEPEST:
+            return None
+        if isinstance(node, ast.Constant):
+            return node.value if type(node.value) is int else None
+        if isinstance(node, ast.BinOp):
+            work = _ARITHMETIC.get(type(node.op))
+            left = self.number(node.left, thread, depth + 1)
+            right = self.number(node.right, thread, depth + 1)
+            if work is None or left is None or right is None:
+                return None
+            divides = isinstance(node.op, ast.FloorDiv | ast.Mod)
+            return None if divides and not right else work(left, right)
+        if isinstance(node, ast.Name):
+            return self._named(node.id, thread, depth)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            return self._item_of(node, thread)
+        if isinstance(node, ast.Call) and path_of(node.func) in ("min", "max") and node.args:
+            values = [self.number(one, thread, depth + 1) for one in node.args]
+            known = [value for value in values if value is not None]
+            work_of = min if path_of(node.func) == "min" else max
+            return work_of(known) if len(known) == len(values) else None
+        return self._built_in(node, thread)
+
+    def _named(self, name: str, thread: Thread | None, depth: int) -> int | None:
+        if name in self.made or name in self.steps:
+            made = self.made.get(name, [])
+            if len(made) != 1 or name in self.steps:
+                return None
+            return self.number(made[0], thread, depth + 1)
+        return self.launched.numbers.get(name)
+
+    def _item_of(self, node: ast.Subscript, thread: Thread | None) -> int | None:
+        axis = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        if not isinstance(axis, int) or not 0 <= axis < len(AXES):
+            return None
+        of = node.value
+        if isinstance(of, ast.Call) and path_of(of.func) == "grid" and thread is not None:
+            return self._grid(thread, AXES[axis])
+        if isinstance(of, ast.Attribute) and of.attr == "shape" and isinstance(of.value, ast.Name):
+            shape = self.launched.shapes.get(of.value.id, ())
+            return shape[axis] if axis < len(shape) else None
+        return None
+
+    def _built_in(self, node: ast.expr, thread: Thread | None) -> int | None:
+        path = path_of(node)
+        base, _, last = path.rpartition(".")
+        if base in ("blockDim", "gridDim"):
+            return self.launched.extent(base[:-3], last)
+        if base in ("threadIdx", "blockIdx"):
+            return None if thread is None else thread.at(base[:-3], last)
+        shapes = self.launched.shapes
+        if last == "size" and base in shapes:
+            return _product(shapes[base])
+        if not isinstance(node, ast.Call) or len(node.args) != 1:
+            return None
+        called, argument = path_of(node.func), node.args[0]
+        if called == "len" and isinstance(argument, ast.Name) and argument.id in shapes:
+            return shapes[argument.id][0]
+        first_axis = isinstance(argument, ast.Constant) and argument.value == 1
+        if called == "grid" and first_axis and thread is not None:
+            return self._grid(thread, "x")
+        if called == "gridsize" and first_axis:
+            return self.launched.extent("grid", "x") * self.launched.extent("block", "x")
+        return None
+
+    def _grid(self, thread: Thread, axis: str) -> int:
+        block = self.launched.extent("block", axis)
+        return thread.at("block", axis) * block + thread.at("thread", axis)
+
+    # ------------------------------------------------------------ what stands around it
+
+    def statement(self, line: int | None = None) -> ast.stmt | None:
+        """The innermost statement that begins on a line, or holds it."""
+        wanted = line or self.line
+        found = [
+            node
+            for node in (() if self.function is None else ast.walk(self.function))
+            if isinstance(node, ast.stmt) and node.lineno <= wanted <= (node.end_lineno or 0)
+        ]
+        return max(found, key=lambda node: node.lineno, default=None)
+
+    def loops(self, line: int | None = None) -> list[ast.For | ast.While]:
+        """The loops around a line, the innermost first."""
+        found = []
+        node: ast.AST | None = self.statement(line)
+        while node is not None:
+            if isinstance(node, ast.For | ast.While) and node.lineno < (line or self.line):
+                found.append(node)
+            node = self._parents.get(node)
+        return found
+
+    def conditions(self, access: ast.AST) -> list[Condition]:
+        """What decides whether an access is made, the innermost first."""
+        found = []
+        child, node = access, self._parents.get(access)
+        while node is not None:
+            if isinstance(node, ast.If | ast.IfExp | ast.While) and child is not node.test:
+                body = node.body if isinstance(node.body, list) else [node.body]
+                found.append(Condition(node.test, child in body))
+            if isinstance(child, ast.stmt):
+                found += [Condition(test, False) for test in _left_before(node, child)]
+            child, node = node, self._parents.get(node)
+        return found[:MOST_TESTS]
+
+    def loop_of(self, name: str) -> ast.For | None:
+        """The loop that counts a name, where it is one."""
+        for node in () if self.function is None else ast.walk(self.function):
+            if isinstance(node, ast.For) and is_name(node.target, name):
+                return node
+        return None
+
+
+def _assigned(statement: ast.Assign) -> set[str]:
+    """The names that it gives a value."""
+    return {
+        node.id
+        for target in statement.targets
+        for node in ast.walk(target)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+
+
+def _left_before(parent: ast.AST, child: ast.stmt) -> Iterator[ast.expr]:
+    """The tests above a statement, in its block, that leave where they hold."""
+    for block in (getattr(parent, "body", None), getattr(parent, "orelse", None)):
+        if isinstance(block, list) and child in block:
+            for one in block[: block.index(child)]:
+                leaves = isinstance(one, ast.If) and not one.orelse
+                if leaves and isinstance(one.body[-1], ast.Return | ast.Continue | ast.Break):
+                    yield one.test
+
+
+def _item(value: ast.expr, number: int) -> ast.expr:
+    """One of the values that are assigned to several names."""
+    if isinstance(value, ast.Tuple) and number < len(value.elts):
+        return value.elts[number]
+    part = ast.Subscript(value, ast.Constant(number), ast.Load())
+    return ast.copy_location(ast.fix_missing_locations(part), value)
+
+
+def _range(loop: ast.For) -> tuple[ast.expr, ast.expr, ast.expr] | None:
+    """(start, stop, step) of a loop over a range."""
+    call = loop.iter
+    if not isinstance(call, ast.Call) or path_of(call.func) not in ("range", "prange"):
+        return None
+    one, given = ast.Constant(1), call.args
+    if len(given) == 1:
+        return ast.Constant(0), given[0], one
+    return (given[0], given[1], given[2] if len(given) > 2 else one) if len(given) > 1 else None
+
+
+def _grid_axes(axes: list[int]) -> set[str]:
+    return {f"{of} {AXES[k]}" for k in axes if k < len(AXES) for of in ("thread", "block")}
+
+
+def _product(shape: Place) -> int:
+    total = 1
+    for side in shape:
+        total *= side
+    return total

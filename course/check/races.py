@@ -1,0 +1,231 @@
+"""Why two threads of a Numba kernel meet at one element."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from itertools import zip_longest
+
+from course.check.kernel_text import AXES, Cause, KernelText, path_of, place_of, shown
+from course.engine.faults import KernelFault
+from course.plain.sectors import WARP_LANES
+from course.spec.exercise import Role
+
+
+def _with_value(node: ast.expr, value: int) -> str:
+    """`cuda.gridDim.x` (here 4); of a number the number alone."""
+    return str(value) if isinstance(node, ast.Constant) else f"`{shown(node)}` (here {value})"
+
+
+class GlobalRace:
+    """Two threads at one element of an array in global memory."""
+
+    def __init__(self, fault: KernelFault, text: KernelText, roles: Mapping[str, Role]) -> None:
+        fields = fault.fields
+        self.text, self.array = text, str(fields["array"])
+        self.role = roles.get(self.array)
+        self.kind = fields.get("kind")
+        self.same_value = fault.message_id.endswith("same_value")
+        self.thread, self.block = fields["thread"], fields["block"]
+        self.other_thread = fields.get("other_thread")
+        self.other_block = fields.get("other_block", self.block)
+        self.index = str(fields["index"]).strip("(),")
+        self.lines = {fault.line or 0, int(str(fields.get("other_line") or fault.line))}
+        self.known: dict[str, object] = {"array": self.array, "index": self.index}
+
+    @property
+    def same_block(self) -> bool:
+        return self.block == self.other_block
+
+    def cause(self) -> Cause | None:
+        written = {
+            ast.dump(one): one
+            for line in sorted(self.lines)
+            for one in self.text.indices(self.array, line)
+        }
+        if len(written) > 1:
+            return self._two_indices(list(written.values()))
+        if not written:
+            return None
+        index = next(iter(written.values()))
+        self.known["written"] = shown(index)
+        if self._adds_up():
+            return "race_adds_up", self.known
+        counts = self.text.counts(index)
+        return self._same_for_all(index, counts) or self._clamped(index) or self._apart(index)
+
+    def _two_indices(self, written: list[ast.expr]) -> Cause | None:
+        """One thread changes in place what another one still has to read."""
+        if self.kind not in ("write/read", "read/write") or self.role is not Role.INOUT:
+            return None
+        same = "race_in_place" if self.same_block else "race_in_place_blocks"
+        return same, {**self.known, "one": shown(written[0]), "two": shown(written[1])}
+
+    def _adds_up(self) -> bool:
+        """`out[i] += x` where several threads have a part of the sum."""
+        statement = self.text.statement()
+        return (
+            self.role is Role.ACCUMULATE
+            and isinstance(statement, ast.AugAssign)
+            and isinstance(statement.target, ast.Subscript)
+        )
+
+    def _same_for_all(self, index: ast.expr, counts: set[str]) -> Cause | None:
+        """An index without the thread, without the block, or without one of their axes."""
+        if "data" in counts:
+            return None
+        threads = {one for one in counts if one.startswith("thread")}
+        blocks = {one for one in counts if one.startswith("block")}
+        if not counts:
+            names = [n.id for n in ast.walk(index) if isinstance(n, ast.Name)]
+            loop = next((self.text.loop_of(n) for n in names if self.text.loop_of(n)), None)
+            if loop is not None:
+                return "race_all_loop", {**self.known, "loop": loop.lineno}
+            return "race_one_cell", self.known
+        if self.same_block and not threads:
+            return self._one_a_block()
+        if not self.same_block and not blocks and threads:
+            return "race_repeats", self.known
+        return self._axis_missing(counts)
+
+    def _one_a_block(self) -> Cause | None:
+        shape = self.text.launched.shapes.get(self.array, ())
+        blocks = 1
+        for extent in self.text.launched.grid:
+            blocks *= extent
+        elements = 1
+        for side in shape:
+            elements *= side
+        if elements > blocks:
+            return "race_no_thread", self.known
+        return "race_one_a_block" if self.same_value else "race_values_of_block", self.known
+
+    def _axis_missing(self, counts: set[str]) -> Cause | None:
+        """Threads that differ along an axis alone that the index does not have."""
+        threads = (place_of(self.thread), place_of(self.other_thread))
+        blocks = (place_of(self.block), place_of(self.other_block))
+        for of, (one, other) in (("thread", threads), ("block", blocks)):
+            pairs = zip_longest(one, other, fillvalue=0) if other else ()
+            differs = [AXES[k] for k, (a, b) in enumerate(pairs) if a != b]
+            missing = [axis for axis in differs if f"{of} {axis}" not in counts]
+            if missing and len(missing) == len(differs) and (of == "block" or self.same_block):
+                found = "race_parts" if self.role is Role.ACCUMULATE else "race_axis"
+                return found, {**self.known, "axis": missing[0], "of": of}
+        return None
+
+    def _clamped(self, index: ast.expr) -> Cause | None:
+        """`min(i, n - 1)` sends all threads past the end to the last element."""
+        shape = self.text.launched.shapes.get(self.array, ())
+        last = ", ".join(str(side - 1) for side in shape)
+        if self.text.calls(index, "min") and self.index == last:
+            return "race_clamped", self.known
+        return None
+
+    def _apart(self, index: ast.expr) -> Cause | None:
+        """Starts or steps that are too short, or a number that several threads share."""
+        launched = self.text.launched
+        for node in self.text.expanded(index):
+            if not isinstance(node, ast.BinOp):
+                continue
+            if isinstance(node.op, ast.Mult) and not self.same_block:
+                for of, by in ((node.left, node.right), (node.right, node.left)):
+                    axes = [c[-1] for c in self.text.counts(of) if c.startswith("block")]
+                    bare = any(path_of(n).startswith("blockIdx.") for n in ast.walk(of))
+                    apart = self.text.number(by)
+                    if not axes or not bare or apart is None or self.text.counts(by):
+                        continue
+                    threads = launched.extent("block", axes[0])
+                    if 0 < apart < threads:
+                        fields = {**self.known, "by": _with_value(by, apart)}
+                        grid = "gridDim" in ast.unparse(by)
+                        found = "race_grid_for_block" if grid else "race_overlap"
+                        return found, {**fields, "threads": threads, "axis": axes[0]}
+            if isinstance(node.op, ast.FloorDiv) and self.same_block:
+                shared_by = self.text.number(node.right) or 0
+                if shared_by > 1 and "thread x" in self.text.counts(node.left):
+                    fields = {**self.known, "part": shown(node), "by": shared_by}
+                    return "race_shared_number", fields
+        return self._short_step(index)
+
+    def _short_step(self, index: ast.expr) -> Cause | None:
+        launched = self.text.launched
+        total = launched.extent("grid", "x") * launched.extent("block", "x")
+        for name in [n.id for n in ast.walk(index) if isinstance(n, ast.Name)]:
+            whole = self.text.made.get(name, [])
+            if not any("block x" in self.text.counts(one) for one in whole):
+                continue
+            for step in self.text.steps.get(name, []):
+                by = self.text.number(step)
+                if by is not None and 1 < by < total:
+                    fields = {**self.known, "by": _with_value(step, by), "threads": total}
+                    return "race_step", fields
+        return None
+
+
+def shared_race(fault: KernelFault, text: KernelText) -> Cause | None:
+    """Two threads of a block at one cell of a shared array."""
+    fields, line = fault.fields, fault.line or 0
+    array, kind, other_line = str(fields["array"]), fields.get("kind"), fields.get("other_line")
+    if not isinstance(other_line, int) or kind not in ("write/write", "read/write", "write/read"):
+        return None
+    known: dict[str, object] = {**fields, "line": line}
+    together = [loop for loop in text.loops(line) if loop in text.loops(other_line)]
+    if together:
+        known["loop"] = together[0].lineno
+    if line == other_line:
+        return _on_one_line(array, str(kind), text, known, together)
+    if kind == "write/write":
+        return "race_shared_two_lines", known
+    if kind == "read/write" and line < other_line and together:
+        return "race_next_turn", known
+    return _only_the_warp_waits(fields, text, known)
+
+
+def _on_one_line(
+    array: str,
+    kind: str,
+    text: KernelText,
+    known: dict[str, object],
+    together: list[ast.For | ast.While],
+) -> Cause | None:
+    written = text.indices(array)
+    statement = text.statement()
+    if isinstance(statement, ast.AugAssign) and written:
+        if all("data" in text.counts(one) for one in written):
+            return "race_shared_adds_up", {**known, "written": shown(written[0])}
+    if kind == "write/write" and len(written) == 1:
+        return "race_shared_cell", {**known, "written": shown(written[0])}
+    if together and not _waits(together[0], "syncthreads"):
+        return "race_no_barrier_in_loop", known
+    return None
+
+
+def _waits(node: ast.AST, by: str) -> list[int]:
+    """The lines below a node that call a barrier."""
+    return [
+        one.lineno
+        for one in ast.walk(node)
+        if isinstance(one, ast.Call) and path_of(one.func) == by
+    ]
+
+
+def _only_the_warp_waits(
+    fields: Mapping[str, object], text: KernelText, known: dict[str, object]
+) -> Cause | None:
+    """A `syncwarp` stands where the block has to wait."""
+    assert text.function is not None
+    first, last = sorted((int(str(known["line"])), int(str(known["other_line"]))))
+    waits = [line for line in _waits(text.function, "syncwarp") if first <= line <= last]
+    warps = []
+    for name in ("thread", "other_thread"):
+        place = place_of(fields.get(name))
+        if not place:
+            return None
+        number, apart = 0, 1
+        for axis, at in zip(AXES, place, strict=False):
+            number += at * apart
+            apart *= text.launched.extent("block", axis)
+        warps.append(number // WARP_LANES)
+    if waits and warps[0] != warps[1]:
+        return "race_only_a_warp", {**known, "waits": waits[0]}
+    return None

@@ -1,0 +1,199 @@
+"""Why a kernel races or leaves its arrays: what `course.check.causes` has found in its text.
+
+The rules of `course.words.sentences`, which takes these in, hold here too. Each is told only where
+the text and the fault agree.
+"""
+
+from __future__ import annotations
+
+CAUSES: dict[str, tuple[str, str]] = {
+    # ------------------------------------------------------------ out of bounds
+    "bounds_negative": (
+        "The index is `{written}`.",
+        "Is it the index that you meant? If it is: which threads have no such element?",
+    ),
+    "bounds_equal": (
+        "The guard compares `{name}` with `{limit}` and lets {value} through: {array} has {have}, "
+        "and the last is {last}.",
+        "Counting starts at 0. Which comparison leaves {value} out?",
+    ),
+    "bounds_wide": (
+        "The guard compares `{name}` with `{limit}`, which lets up to {most} through: {array} has "
+        "{have}.",
+        "Which number does `{name}` have to stay below?",
+    ),
+    "bounds_side": (
+        "`{name}` is compared with `{limit}`, which lets up to {most} through, and stands where "
+        "{array} has {have}.",
+        "Is this the place of `{name}` in the index? Then the guard has the wrong side; if not, "
+        "the index has.",
+    ),
+    "bounds_or": (
+        "The guard `{test}` lets a thread through where one of its comparisons holds.",
+        "An element exists where all of them hold: which word says that?",
+    ),
+    "bounds_beside_guard": (
+        "The guard is about `{name}`, and the index is `{written}`, which is {value} here.",
+        "Is it the index that you meant? If it is, `{written}` needs a guard, not `{name}` alone.",
+    ),
+    "bounds_free_part": (
+        "The index is `{written}`: the line is guarded for `{name}`, and nothing guards `{free}`.",
+        "Each number that can run too far needs a guard of its own.",
+    ),
+    "bounds_loop": (
+        "`{name}` comes from the loop on line {loop}, over `{over}`, and {array} has {have}.",
+        "Work out the last `{name}` of the loop by hand. Where should it end, for this array?",
+    ),
+    "bounds_index": (
+        "The index `{written}` is {value} for this thread, and {array} has {have}.",
+        "There is an element for this thread, so the index needs mending, not the guard: work it "
+        "out by hand for the first thread and for this one.",
+    ),
+    "bounds_cell": (
+        "The index `{written}` is {value} for this thread, and {array} has {have}, counted from 0.",
+        "Is {array} as long as it has to be? If it is, work out the index by hand for this thread.",
+    ),
+    "bounds_no_guard": (
+        "The launch has {threads} threads along {axis}, {array} has {have}, and nothing keeps the "
+        "other threads from this line.",
+        "Which threads have an element to work on? Put the line under an `if` on `{written}`.",
+    ),
+    "bounds_no_test": (
+        "The index is `{written}`, {array} has {have}, and no `if` keeps larger numbers from this "
+        "line.",
+        "Which numbers exist? Put the line under an `if` on `{written}`.",
+    ),
+    "bounds_test": (
+        "The test `{test}` lets this thread through with `{written}` = {value}, and {array} has "
+        "{have}.",
+        "Work out the test by hand for this thread: what should it compare?",
+    ),
+    "bounds_one_side": (
+        "The line is guarded for `{guarded}`, and nothing guards `{written}`: {array} has {have}.",
+        "Both numbers need a guard, each with its own side of the array.",
+    ),
+    "bounds_own_array": (
+        "Each block has an array {array} of its own, with {have}, and `{written}` counts on from "
+        "block to block.",
+        "Which number says where a thread stands in its own block?",
+    ),
+    "bounds_small_array": (
+        "A block has {threads} threads along {axis}, and {array} has {have}.",
+        "Should {array} have a place for each thread, or should fewer threads come to this line?",
+    ),
+    # ------------------------------------------------------------ races in global memory
+    "race_all_loop": (
+        "Every thread runs the loop on line {loop} from its start: nothing in `{written}` says "
+        "which thread it is.",
+        "All threads run the same lines. Which elements are to be one thread's alone, and where in "
+        "the index does its number stand?",
+    ),
+    "race_one_cell": (
+        "The index `{written}` is the same for every thread.",
+        "Which thread is to write {array}[{index}]? If each one has an element of its own, its "
+        "number belongs in the index.",
+    ),
+    "race_one_a_block": (
+        "The index `{written}` is the same for all threads of a block, and all of them come to "
+        "this line.",
+        "Let one thread of the block do it: `if cuda.threadIdx.x == 0:`.",
+    ),
+    "race_values_of_block": (
+        "The index `{written}` is the same for all threads of a block, and each stores a number of "
+        "its own: one of them stays.",
+        "What is to become of the others: are they to be added up first? Then let one thread store "
+        "what came of it.",
+    ),
+    "race_parts": (
+        "The index has no cuda.{of}Idx.{axis}: several of them have a part of this element, and "
+        "each overwrites what the others left.",
+        "Parts of one sum meet by `cuda.atomic.add`.",
+    ),
+    "race_no_thread": (
+        "The index `{written}` is the same for all threads of a block.",
+        "Where in the index does the thread's own number stand?",
+    ),
+    "race_repeats": (
+        "The index `{written}` is made of cuda.threadIdx, which starts at 0 in each block: it "
+        "repeats from block to block.",
+        "What has to be added, so that block 1 goes on where block 0 ends?",
+    ),
+    "race_axis": (
+        "The two differ along {axis} alone, and the index has no cuda.{of}Idx.{axis}.",
+        "The launch has more than one axis: `cuda.grid(2)` gives a number along each.",
+    ),
+    "race_clamped": (
+        "`min` sends all threads past the end to the last element.",
+        "Threads without an element should do nothing: guard the line with an `if`.",
+    ),
+    "race_grid_for_block": (
+        "Blocks begin {by} elements apart, and each has {threads} threads: "
+        "cuda.gridDim counts the blocks of the grid.",
+        "How many elements lie between the first of one block and the first of the next?",
+    ),
+    "race_overlap": (
+        "Blocks begin {by} elements apart, and each has {threads} threads: "
+        "neighbouring blocks overlap.",
+        "How many elements lie between the first of one block and the first of the next?",
+    ),
+    "race_shared_number": (
+        "`{part}` is the same number for {by} neighbouring threads, and all of them come to this "
+        "line.",
+        "Which one of them is to do it? Put the line under an `if`.",
+    ),
+    "race_step": (
+        "The loop steps by {by}, and the grid has {threads} threads: one comes to "
+        "elements where another began.",
+        "How far apart are a thread's first element and its second, if no other thread is to have "
+        "the second?",
+    ),
+    "race_in_place": (
+        "`{one}` and `{two}` are two elements of one array: one thread overwrites what another one "
+        "has still to read.",
+        "Keep a copy first: every thread of the block brings its element into shared memory, all "
+        "wait at a barrier, and then they write.",
+    ),
+    "race_in_place_blocks": (
+        "`{one}` and `{two}` lie in two blocks' parts of one array, and no barrier spans blocks: "
+        "one block overwrites what another one has still to read.",
+        "Let each block read and write its own part alone.",
+    ),
+    "race_adds_up": (
+        "`+=` reads, adds and writes; between the two another thread can write, and its part is "
+        "lost.",
+        "Several threads add to one element here: `cuda.atomic.add({array}, {written}, ...)`.",
+    ),
+    # ------------------------------------------------------------ races in shared memory
+    "race_shared_adds_up": (
+        "`+=` reads, adds and writes; between the two another thread can write, and its part is "
+        "lost.",
+        "Several threads may meet at one cell: `cuda.atomic.add({array}, {written}, ...)`.",
+    ),
+    "race_shared_cell": (
+        "The index `{written}` is one and the same for both threads.",
+        "All threads of a block share {array}. Work out the index by hand for both: how would each "
+        "get a cell of its own?",
+    ),
+    "race_shared_two_lines": (
+        "Two lines fill one cell.",
+        "Which of them is {array}[{index}] meant for? Work out both indices by hand. If it is "
+        "meant for both, one after the other, a barrier has to stand between.",
+    ),
+    "race_no_barrier_in_loop": (
+        "The loop on line {loop} has no barrier: in its next turn a thread reads what another one "
+        "writes in this turn.",
+        "Put `cuda.syncthreads()` into the loop, where every thread of the block passes it in each "
+        "turn.",
+    ),
+    "race_next_turn": (
+        "Line {line} writes in the next turn of the loop on line {loop} what other threads still "
+        "read on line {other_line}.",
+        "A barrier has to stand behind line {other_line}, in the loop: nobody may write the next "
+        "values before all have read these.",
+    ),
+    "race_only_a_warp": (
+        "`cuda.syncwarp()` on line {waits} orders the lanes of one warp, and these two threads are "
+        "in two warps.",
+        "What makes all warps of the block wait?",
+    ),
+}
