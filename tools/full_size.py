@@ -184,7 +184,7 @@ def measured(run: Run, kernel: Kernel, folder: Path) -> dict[str, Any]:
     torch.cuda.synchronize()
     row: dict[str, Any] = {"kernel": run.kernel, "case": run.label}
     row["source"] = digest(kernel.source)
-    peer = peer_of(torch, exercise.name, given)
+    peer = peer_of(torch, run.beside or exercise.name, given)
     if peer is not None:
         got = result[0] if isinstance(result, tuple) else result
         if not torch.is_tensor(got):  # of a kernel that the check launches: nothing, or Triton's
@@ -240,11 +240,26 @@ def flagged(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return said
 
 
+def kept(out: Path, machine: Mapping[str, str]) -> dict[tuple[str, str], dict[str, Any]]:
+    """The rows of an earlier record by kernel and case: of this very machine, else none hold."""
+    if not out.exists():
+        return {}
+    record = json.loads(out.read_text(encoding="utf-8"))
+    for name, here in machine.items():
+        if record[name] != here:
+            raise SystemExit(
+                f"{out} was recorded with {name} {record[name]!r}; here it is {here!r}"
+            )
+    return {(row["kernel"], row["case"]): row for row in record["runs"]}
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs all of them; 0 where nothing is flagged."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--only", nargs="*", default=[], help="kernels by name")
+    parser.add_argument(
+        "--only", nargs="*", default=[], help="kernels by name; FILE keeps its other rows"
+    )
     args = parser.parse_args(argv)
     import torch
     import triton
@@ -253,12 +268,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         np.row_stack = np.vstack  # noqa: NPY201
     import numba
 
+    machine = {
+        "command": "python -m tools.full_size --out FILE",
+        "gpu": torch.cuda.get_device_name(0),
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+        "numba": numba.__version__,
+        "python": platform.python_version(),
+    }
+    earlier = kept(args.out, machine) if args.only else {}
     known = solutions()
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
         for run in RUNS:
             if args.only and run.kernel.partition("/")[0] not in args.only:
-                rows.append({"kernel": run.kernel, "case": run.label, "failed": "left out"})
+                left_out = {"kernel": run.kernel, "case": run.label, "failed": "left out"}
+                rows.append(earlier.get((run.kernel, run.label), left_out))
                 continue
             try:
                 row = measured(run, known[run.kernel], Path(scratch))
@@ -269,13 +294,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             rows.append(row)
             print(_line(row), flush=True)
     said = flagged(rows)
-    record = {
-        "command": "python -m tools.full_size --out FILE",
-        "gpu": torch.cuda.get_device_name(0),
-        "torch": torch.__version__,
-        "triton": triton.__version__,
-        "numba": numba.__version__,
-        "python": platform.python_version(),
+    record = machine | {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "flagged": said,
     }

@@ -22,6 +22,7 @@ class Run:
         operations: a formula; without one the bytes that have to move are counted.
         constants: instead of what the cell chose.
         grid: instead of the one that the check launches.
+        beside: PyTorch's way to do it, where another than the exercise's usual one.
     """
 
     kernel: str
@@ -34,6 +35,7 @@ class Run:
     transposed: tuple[str, ...] = ()
     constants: Mapping[str, int] = field(default_factory=dict)
     grid: tuple[int, ...] = ()
+    beside: str = ""
 
     @property
     def label(self) -> str:
@@ -41,7 +43,8 @@ class Run:
         grid = f"grid {' x '.join(map(str, self.grid))}" if self.grid else ""
         sizes = dict(self.sizes) | dict(self.constants)
         case = Case(sizes, dtypes=self.dtypes, transposed=self.transposed).label
-        return "; ".join(part for part in (case, grid) if part)
+        beside = f"beside {self.beside}" if self.beside else ""
+        return "; ".join(part for part in (case, grid, beside) if part)
 
 
 def _half(*names: str) -> dict[str, str]:
@@ -86,7 +89,8 @@ RUNS: tuple[Run, ...] = (
     Run("histogram", LONG, grid=(1056,)),
     Run("five_mistakes", ROWS),
     *_runs(
-        "matmul_naive matmul_tiled matmul_coarse_1d/local_array matmul_coarse_1d matmul_coarse",
+        "matmul_naive matmul_tiled matmul_coarse_1d/local_array matmul_coarse_1d/rows_by_range "
+        "matmul_coarse_1d matmul_coarse",
         {"M": 2048, "N": 2048, "K": 2048},
         operations=PRODUCT,
     ),
@@ -174,11 +178,19 @@ RUNS: tuple[Run, ...] = (
         {"G": 8, "R": 8, "N": 65_536, "D": 64, "GAP": 0},
         dtypes=_half("q", "k", "v", "out"),
     ),
-    Run(
-        "flash_forward",
-        HEADS | {"GAP": 0},
-        operations="4 * H * N * N * D",
-        dtypes=_half("q", "k", "v", "out"),
+    *(
+        Run(
+            kernel,
+            HEADS | {"GAP": 0},
+            operations="4 * H * N * N * D",
+            dtypes=_half("q", "k", "v", "out"),
+            beside=beside,
+        )
+        for kernel, beside in (
+            ("flash_forward", ""),
+            ("flash_forward", "unfused attention"),
+            ("flash_forward/keys_64_on_four_warps", ""),
+        )
     ),
     Run(
         "flash_causal",
@@ -214,9 +226,9 @@ RUNS: tuple[Run, ...] = (
 )
 
 
-def peer_of(torch: Any, exercise: str, given: Mapping[str, Any]) -> Callable[[], Any] | None:
-    """PyTorch's own way to the exercise's first result, or None where it has none."""
-    maker = _PEERS.get(exercise)
+def peer_of(torch: Any, name: str, given: Mapping[str, Any]) -> Callable[[], Any] | None:
+    """PyTorch's own way to an exercise's first result, or None where it has none."""
+    maker = _PEERS.get(name)
     if maker is None:
         return None
     call: Callable[[], Any] = maker(torch, given)
@@ -240,6 +252,11 @@ def _attention(torch: Any, given: Mapping[str, Any], causal: bool = False) -> Ca
     q, k, v = (given[name][None] for name in ("q", "k", "v"))
     attend = torch.nn.functional.scaled_dot_product_attention
     return lambda: attend(q, k, v, is_causal=causal)[0]
+
+
+def _unfused(torch: Any, given: Mapping[str, Any]) -> Callable[[], Any]:
+    q, k, v = (given[name] for name in ("q", "k", "v"))
+    return lambda: torch.softmax(q @ k.mT * q.shape[2] ** -0.5, -1) @ v
 
 
 def _one_query(torch: Any, given: Mapping[str, Any]) -> Callable[[], Any]:
@@ -299,6 +316,7 @@ _PEERS: dict[str, Callable[[Any, Mapping[str, Any]], Callable[[], Any]]] = {
     "flash_decode": _one_query,
     "flash_gqa": _one_query,
     "flash_forward": _attention,
+    "unfused attention": _unfused,
     "flash_causal": lambda torch, g: _attention(torch, g, causal=True),
     "flash_lse": lambda torch, g: _attention(torch, g, causal=bool(g["causal"])),
 }
