@@ -1,7 +1,8 @@
 """`python -m autograder grades FORMAT`: the points of a class in the form that an LMS imports.
 
 canvas    Canvas, Grades, Import: needs --roster, the file that Grades, Export gives
-moodle    Moodle, Grades, Import, CSV file: needs --roster, with e-mails, ID numbers or usernames
+moodle    Moodle, Grades, Import, CSV file: needs --roster, with e-mails, ID numbers or usernames;
+          or with --fill FILE an assignment's grading worksheet, grades and feedback filled in
 students  a row a student, a column a lesson, for any spreadsheet
 
 A lesson of which not all is judged is no grade: its field stays empty, and a sentence names it.
@@ -21,6 +22,7 @@ from typing import Any
 from autograder.grading import spreadsheet
 from autograder.grading.roster import Roster, RosterError, read_roster
 from autograder.grading.store import Store, StoreError
+from autograder.grading.worksheet import Columns, WorksheetError, fill, read_worksheet
 from autograder.judge.judge import Graded
 from autograder.judge.sentences import HELD, JUDGED_AGAIN
 from autograder.lessons.catalogue import lesson_in, lesson_name
@@ -71,6 +73,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--roster", type=Path, metavar="FILE", help="the class, as for `grade`")
     parser.add_argument(
+        "--fill",
+        type=Path,
+        metavar="FILE",
+        help="with moodle: the assignment's grading worksheet, as Moodle gave it",
+    )
+    parser.add_argument(
+        "--lesson", metavar="NAME", help="with --fill: which one, where several are graded"
+    )
+    for column in ("grade", "feedback"):
+        parser.add_argument(
+            f"--{column}-column",
+            metavar="NAME",
+            help=f"with --fill: how it calls the {column}, where that is not in English",
+        )
+    parser.add_argument(
         "--to", type=Path, metavar="FILE", help="default: grades-FORMAT.csv in that folder"
     )
 
@@ -84,12 +101,15 @@ def main(args: argparse.Namespace) -> int:
                 f"There is no folder {args.grades}. `grade` makes it; --from names another one."
             )
         roster = args.roster and read_roster(args.roster)
-        points = totals(Store(args.grades).all())
+        rows = Store(args.grades).all()
+        points = totals(rows)
         if not points.worth:
             raise GradesError(f"{args.grades} holds no verdict on a lesson. Run `grade` first.")
+        if args.fill is not None:
+            return _filled(args, to, rows, points, roster)
         text = _FORMATS[args.format](points, roster)
         to.write_bytes(text.encode("utf-8", "backslashreplace"))
-    except (StoreError, RosterError, GradesError) as error:
+    except (StoreError, RosterError, GradesError, WorksheetError) as error:
         print(error, file=sys.stderr)
         return 2
     except OSError as error:
@@ -100,6 +120,37 @@ def main(args: argparse.Namespace) -> int:
     problems = _left_out(points, roster)
     for problem in problems:
         print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+def _filled(
+    args: argparse.Namespace,
+    to: Path,
+    rows: Iterable[Graded],
+    points: Points,
+    roster: Roster | None,
+) -> int:
+    """Writes a worksheet of Moodle's with the grades of one lesson; 1 where some row has none."""
+    from autograder.grading.table import plain
+
+    if args.format != "moodle":
+        raise GradesError("--fill is for Moodle's grading worksheet: `grades moodle --fill FILE`.")
+    named = lesson_in(args.lesson) if args.lesson else None
+    lesson = lesson_name(named[0]) if named else args.lesson or next(iter(points.worth))
+    if lesson not in points.worth or (args.lesson is None and len(points.worth) > 1):
+        raise GradesError(
+            f"A worksheet is one lesson's, and {args.grades} holds {', '.join(points.worth)}: "
+            "--lesson NAME says which."
+        )
+    sheet = read_worksheet(args.fill)
+    columns = Columns.of(sheet, args.grade_column, args.feedback_column)
+    earned = {s: own[lesson].points for s, own in points.by_student.items() if lesson in own}
+    own = [row for row in rows if row.notebook == lesson and row.exercise]
+    notes, problems = fill(sheet, columns, lesson, own, earned, points.worth[lesson], roster)
+    to.write_bytes(sheet.encoded())
+    print(f"{to}: {lesson}, {len(sheet.rows) - 1} rows. In Moodle: Upload grading worksheet.")
+    for sentence in (*notes, *problems):
+        print(plain(sentence), file=sys.stderr)
     return 1 if problems else 0
 
 

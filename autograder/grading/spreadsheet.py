@@ -30,12 +30,14 @@ def table(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _field(value: object) -> object:
-    """Numbers as they are; of everything else its text, with an apostrophe before formulas."""
+    """Numbers as they are; of everything else its text, made harmless."""
     if value is None:
         return ""
-    if isinstance(value, int | float):
-        return value
-    text = str(value)
+    return value if isinstance(value, int | float) else harmless(str(value))
+
+
+def harmless(text: str) -> str:
+    """A text with an apostrophe before whatever could be taken for a formula."""
     made = [_QUOTE] if text.startswith(_CONTROL) else []
     fresh = True  # nothing but blanks since a field could begin
     for character in text:
