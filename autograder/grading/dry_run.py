@@ -11,6 +11,7 @@ from autograder.judge.judge import Graded
 
 #: Points are rounded to hundredths.
 _SAME = 0.005
+_NAMED = 8
 
 
 class DryStore(Store):
@@ -35,34 +36,68 @@ class Change:
     after: Graded
 
     @property
+    def is_one(self) -> bool:
+        """Whether anything would be otherwise."""
+        same = self.before is not None and self.before.outcome == self.after.outcome
+        return not same or abs(self.points) > _SAME
+
+    @property
     def points(self) -> float:
         """What the student gains, or loses below 0."""
         return self.after.points - (self.before.points if self.before else 0.0)
 
 
 def changes(rows: Iterable[Graded], store: Store) -> list[Change]:
-    """What would be otherwise: who loses most comes first."""
-    found = []
-    for row in rows:
-        before = store.last(row.student, row.notebook, row.exercise)
-        change = Change(before, row)
-        if before is None or before.outcome != row.outcome or abs(change.points) > _SAME:
-            found.append(change)
-    return sorted(found, key=lambda change: change.points)
+    """What each verdict would be in the place of."""
+    return [Change(store.last(row.student, row.notebook, row.exercise), row) for row in rows]
 
 
-def told(changed: Sequence[Change], count: int) -> Iterator[str]:
-    """The changes in lines; `count` is how many verdicts were compared."""
-    gain = sum(change.points > _SAME for change in changed)
-    lose = sum(change.points < -_SAME for change in changed)
+def told(compared: Sequence[Change], students: Iterable[str]) -> Iterator[str]:
+    """What would be otherwise, a notebook after the other: who loses most comes first.
+
+    Args:
+        students: whoever has a verdict; those without work here are named.
+    """
+    works: dict[tuple[str, str], list[Change]] = {}
+    for change in compared:
+        works.setdefault((change.after.student, change.after.notebook), []).append(change)
+    first = [own for own in works.values() if all(change.before is None for change in own)]
+    others = sorted((own for own in works.values() if own not in first), key=_gain)
+    gain = sum(_gain(own) > _SAME for own in others)
+    lose = sum(_gain(own) < -_SAME for own in others)
     yield (
-        f"{count} verdicts judged again, none kept: {gain} would gain, {lose} would lose, "
-        f"{len(changed) - gain - lose} would have another verdict for the same points."
+        f"{len(compared)} verdicts judged again, none kept. Of {len(works)} notebooks {gain} would "
+        f"gain points, {lose} would lose some, {len(first)} would be graded for the first time."
     )
-    for change in changed:
-        before, after = change.before, change.after
-        was = f"{before.outcome} {before.points:g}" if before else "no verdict"
-        yield (
-            f"  {change.points:+g}  {after.student}  {after.notebook}  "
-            f"{after.exercise or '(the notebook)'}: {was} -> {after.outcome} {after.points:g}"
-        )
+    for own in (*others, *first):
+        yield from _work(own)
+    missing = sorted(set(students) - {student for student, _ in works})
+    if missing:
+        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+        names = ", ".join(missing[:_NAMED])
+        yield f"With verdicts, and without work here to compare: {names}{more}."
+
+
+def _gain(own: Iterable[Change]) -> float:
+    return sum(change.points for change in own)
+
+
+def _work(own: Sequence[Change]) -> Iterator[str]:
+    """A notebook's points, and below them the verdicts that would be others."""
+    different = [change for change in own if change.is_one]
+    if not different:
+        return
+    before = sum(change.before.points for change in own if change.before)
+    after, most = sum(c.after.points for c in own), sum(c.after.max_points for c in own)
+    if all(change.before is None for change in own):
+        why, was = "not graded so far", ""
+    else:
+        same = all(c.before is None or c.before.content == c.after.content for c in different)
+        why = "the same notebook" if same else "handed in again since"
+        was = f"{before:g} -> "
+    one = own[0].after
+    yield f"{_gain(own):+g}  {one.student}  {one.notebook}: {was}{after:g} of {most:g} ({why})"
+    for change in different:
+        old = f"{change.before.outcome} {change.before.points:g}" if change.before else "no verdict"
+        new = f"{change.after.outcome} {change.after.points:g}"
+        yield f"      {change.after.exercise or '(the notebook)'}: {old} -> {new}"

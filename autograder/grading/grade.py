@@ -199,7 +199,7 @@ def _say_changes(run: Run, store: Store) -> int:
     """Lists what a regrade would change."""
     from autograder.grading.table import plain
 
-    for line in told(changes(run.rows, store), len(run.rows)):
+    for line in told(changes(run.rows, store), store.students()):
         print(plain(line))
     problems = [*run.problems, *judges_failures(run.rows)]
     for sentence in (*problems, *run.notes):

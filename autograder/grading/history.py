@@ -1,11 +1,15 @@
-"""`python -m autograder history STUDENT EXERCISE`: every verdict on it, to answer an appeal."""
+"""`python -m autograder history STUDENT EXERCISE`: every verdict on it, to answer an appeal.
+
+Each says what it is in the place of, and what had changed; the last one, which holds, is shown as
+the student sees it. Without EXERCISE: what the student has in each.
+"""
 
 from __future__ import annotations
 
 import argparse
 import difflib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -13,17 +17,22 @@ from sqlalchemy.exc import SQLAlchemyError
 from autograder.grading.grade import DEFAULT_OUT
 from autograder.grading.ledger import Entry
 from autograder.grading.names import look_alike
-from autograder.grading.store import Store, StoreError
+from autograder.grading.store import Store, StoreError, ordered
 from autograder.grading.table import plain
+from autograder.judge.judge import Graded
+from autograder.judge.sentences import JUDGED_AGAIN
 
 _SHORT = 12
+#: A verdict of the longest kernel has some 40.
+_MOST_LINES = 80
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.description = __doc__
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("student", metavar="STUDENT", help="as the report calls them")
-    parser.add_argument("exercise", metavar="EXERCISE", help="such as vector_add")
+    parser.add_argument("exercise", metavar="EXERCISE", nargs="?", help="such as vector_add")
     parser.add_argument(
         "--from",
         dest="grades",
@@ -48,35 +57,70 @@ def main(args: argparse.Namespace) -> int:
             meant = f" Did you mean {', '.join(named[name] for name in near)}?" if near else ""
             print(plain(f"{args.grades} has no student {args.student}.{meant}"), file=sys.stderr)
             return 2
-        entries = ledger.history(student, args.exercise)
+        own = ordered(filter(None, (entry.graded for entry in ledger.latest(student=student))))
+        entries = ledger.history(student, args.exercise) if args.exercise is not None else []
     except (StoreError, SQLAlchemyError) as error:
         print(error, file=sys.stderr)
         return 2
-    if not entries:
-        print(plain(f"{student} has no verdict on {args.exercise!r}."), file=sys.stderr)
+    if args.exercise is not None and not entries:
+        names = [row.exercise for row in own]
+        near = difflib.get_close_matches(args.exercise, names, 1)
+        meant = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(names)}."
+        print(plain(f"{student} has no verdict on {args.exercise!r}. {meant}"), file=sys.stderr)
         return 2
-    for line in _told(student, args.exercise, entries):
+    told = _told(student, args.exercise, entries) if entries else _overview(student, own)
+    for line in told:
         print(plain(line))
     return 0
 
 
-def _told(student: str, exercise: str, entries: list[Entry]) -> Iterator[str]:
-    count = "1 verdict" if len(entries) == 1 else f"{len(entries)} verdicts"
-    yield f"{student}, {exercise}: {count}, the last one holds"
+def _overview(student: str, rows: Sequence[Graded]) -> Iterator[str]:
+    yield f"{student}: {len(rows)} verdicts hold"
+    for row in rows:
+        exercise = row.exercise or "(the notebook)"
+        points = f"{row.points:g} of {row.max_points:g}"
+        yield f"  {row.notebook}  {exercise}: {row.outcome}, {points} points"
+
+
+def _told(student: str, exercise: str, entries: Sequence[Entry]) -> Iterator[str]:
+    count = "1 verdict" if len(entries) == 1 else f"{len(entries)} verdicts, the last one holds"
+    yield f"{student}, {exercise}: {count}"
+    by_number = {entry.id: entry for entry in entries}
     for entry in entries:
         where = f" on {entry.host}" if entry.host else ""
-        instead = f", in the place of no. {entry.replaces}" if entry.replaces else ""
         yield ""
-        yield f"no. {entry.id}  {entry.time}{where}{instead}"
+        yield f"no. {entry.id}  {entry.time}{where}"
+        before = by_number.get(entry.replaces or 0)
+        if before is not None:
+            yield f"  in the place of no. {before.id}: {_why(before, entry)}"
         graded = entry.graded
         if graded is None:
             yield "  withdrawn: the notebook's lesson is known since"
             continue
         yield f"  {graded.outcome}  {graded.points:g} of {graded.max_points:g} points"
-        yield f"  {graded.message}"
+        if entry is entries[-1] and graded.text:
+            yield from (f"  | {line}" for line in graded.text.splitlines()[:_MOST_LINES])
+        else:
+            yield f"  {graded.message}"
         late = ", late" if graded.late else ""
         came = f", handed in {graded.handed_in}" if graded.handed_in else ""
         notebook = entry.submission or "unknown"
         yield f"  notebook {graded.notebook or 'of no lesson'}{late}{came}; SHA-256 {notebook}"
         versions = entry.lesson[:_SHORT] or "unknown", entry.course[:_SHORT] or "unknown"
         yield "  lesson's version {}, course {}".format(*versions)
+    yield ""
+    yield "`sha256sum FILE` tells which file a verdict is on."
+
+
+def _why(before: Entry, after: Entry) -> str:
+    """What is known of the reason why a verdict was given anew."""
+    pairs = {
+        "another notebook": (before.submission, after.submission),
+        "another version of the lesson": (before.lesson, after.lesson),
+    }
+    others = [what for what, (old, new) in pairs.items() if old and new and old != new]
+    if before.graded is not None and before.graded.message_id in JUDGED_AGAIN:
+        others.append("the judge had failed")
+    if others:
+        return ", ".join(others)
+    return "the same notebook, graded with --regrade, another seed or other settings"

@@ -143,6 +143,11 @@ class Store:
         with self._explained():
             self.ledger.release()
 
+    def students(self) -> list[str]:
+        """Whoever has a verdict, or had one."""
+        with self._explained():
+            return self.ledger.students()
+
     def all(self) -> list[Graded]:
         """Every verdict that holds, by student, lesson and place in the lesson."""
         with self._explained():

@@ -268,23 +268,41 @@ def test_history_tells_each_verdict_and_what_it_replaced(
 ) -> None:
     kept = Store(tmp_path)
     kept.keep(replace(BASE, late=True, handed_in="2026-11-02 10:00"))
-    kept.keep(replace(BASE, outcome="PASS", points=4, message="Right.\x1b[31m"))
+    kept.keep(replace(BASE, content="cd34"))
+    kept.keep(replace(BASE, content="cd34", outcome="PASS", points=4, text="Right.\x1b[31m\n9 KB"))
     assert command_line.main(["history", "VEGA", FIRST, "--from", str(tmp_path)]) == 0
     said = capsys.readouterr().out
-    assert f"vega, {FIRST}: 2 verdicts, the last one holds" in said
+    assert f"vega, {FIRST}: 3 verdicts, the last one holds" in said
     for words in ("RACE  0 of 4 points", "Two threads.", ", late, handed in 2026-11-02 10:00;"):
         assert words in said
     assert "SHA-256 ab12" in said
     assert "no. 2 " in said
-    assert "in the place of no. 1" in said
-    assert "\x1b" not in said
+    assert "in the place of no. 1: another notebook\n" in said
+    assert "in the place of no. 2: the same notebook, graded with --regrade" in said
+    assert "  | Right.\N{REPLACEMENT CHARACTER}[31m\n  | 9 KB\n" in said
+    assert "`sha256sum FILE`" in said
+
+
+def test_history_of_a_student_is_what_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = Store(tmp_path)
+    kept.keep(replace(BASE, exercise=SECOND))
+    kept.keep(replace(BASE, outcome="PASS", points=4))
+    assert command_line.main(["history", "vega", "--from", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "vega: 2 verdicts hold",
+        f"  {LESSON}  {FIRST}: PASS, 4 of 4 points",
+        f"  {LESSON}  {SECOND}: RACE, 0 of 4 points",
+    ]
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("vegaa", FIRST), "has no student vegaa. Did you mean vega?"),
-        (("vega", "no_such"), "vega has no verdict on 'no_such'."),
+        (("vega", "no_such"), f"vega has no verdict on 'no_such'. There are: {FIRST}."),
+        (("vega", FIRST[:-1]), f"Did you mean {FIRST}?"),
     ],
 )
 def test_history_of_nobody_is_a_sentence(
@@ -302,16 +320,26 @@ def test_a_dry_run_lists_who_gains_and_who_loses_and_keeps_nothing(
     put(tmp_path / "in/rigel_01_threads.ipynb", solved())
     command = tmp_path / "in", "--out", tmp_path / "out"
     run(*command)
-    put(tmp_path / "in/vega_01_threads.ipynb", solved({FIRST: "PASS", SECOND: "WRONG_ANSWER"}))
+    wrong = {FIRST: "PASS", SECOND: "WRONG_ANSWER", EXERCISES[2]: "WRONG_ANSWER"}
+    put(tmp_path / "in/vega_01_threads.ipynb", solved(wrong))
+    put(tmp_path / "in/deneb_01_threads.ipynb", solved())
+    (tmp_path / "in/rigel_01_threads.ipynb").unlink()
     before = {e.id for e in Ledger(tmp_path / "out").latest()}
     report = (tmp_path / "out/report.html").read_bytes()
     capsys.readouterr()
     assert run(*command, "--regrade", "--dry-run") == grade.DONE
-    first, loses, gains = capsys.readouterr().out.splitlines()
-    count = 2 * len(EXERCISES)
-    assert first.startswith(f"{count} verdicts judged again, none kept: 1 would gain, 1 would lose")
-    assert f"-4  vega  {LESSON}  {SECOND}: PASS 4 -> WRONG_ANSWER 0" in loses
-    assert f"+4  vega  {LESSON}  {FIRST}: RACE 0 -> PASS 4" in gains
+    first, loses, *others, left = capsys.readouterr().out.splitlines()
+    assert first == (
+        f"{2 * len(EXERCISES)} verdicts judged again, none kept. Of 2 notebooks 0 would gain "
+        "points, 1 would lose some, 1 would be graded for the first time."
+    )
+    assert loses == f"-4  vega  {LESSON}: 18 -> 14 of 22 (handed in again since)"
+    assert others[:2] == [
+        f"      {FIRST}: RACE 0 -> PASS 4",
+        f"      {SECOND}: PASS 4 -> WRONG_ANSWER 0",
+    ]
+    assert others[3] == f"+22  deneb  {LESSON}: 22 of 22 (not graded so far)"
+    assert left == "With verdicts, and without work here to compare: rigel."
     assert {e.id for e in Ledger(tmp_path / "out").latest()} == before
     assert (tmp_path / "out/report.html").read_bytes() == report
 
