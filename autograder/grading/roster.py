@@ -33,8 +33,8 @@ COLUMNS = {
 }
 #: The column of names in Moodle's grading worksheet.
 _WORKSHEETS = "full name"
-#: Tells no two students apart.
-_SHARED = "section"
+#: What several students may have in common.
+_SHARED = ("name", "section")
 #: In rows of Canvas's export that are no students.
 _NO_STUDENT = ("points possible", "manual posting")
 #: A hundred thousand students of a hundred letters.
@@ -81,7 +81,7 @@ class Roster:
         found: dict[tuple[str, str], set[str]] = {}
         for student, ids in zip(self.students, self.ids, strict=False):
             for kind, value in (*ids.items(), ("name", student)):
-                if kind != _SHARED:
+                if kind != "section":
                     found.setdefault(_key(kind, value), set()).add(student)
                 if kind == "name":  # Canvas writes `doejane` for `Doe, Jane`
                     found.setdefault((kind, _squashed(value)), set()).add(student)
@@ -155,19 +155,80 @@ def read_roster(path: Path) -> Roster:
     column = COLUMN if COLUMN in head else _WORKSHEETS
     if head.count(column) != 1:
         raise RosterError(f"{whose} {_no_column(head)}")
-    students = dict(_students(rows[1:], head.index(column), len(head), whose))
-    if not students:
-        raise RosterError(f"{whose} names no student: expected a row for each below its header.")
     places = {
         kind: next(head.index(name) for name in names if name in head)
         for kind, names in COLUMNS.items()
         if any(head.count(name) == 1 for name in names)
     }
-    ids = (
-        {kind: value for kind, place in places.items() if (value := _id(kind, row[place]))}
-        for row in students.values()
-    )
-    return Roster(tuple(students), tuple(ids), tuple(rows[0]))
+    found = [
+        _Row(
+            number,
+            clean(row[head.index(column)]),
+            {kind: value for kind, place in places.items() if (value := _id(kind, row[place]))},
+        )
+        for number, row in _students(rows[1:], head.index(column), len(head), whose)
+    ]
+    if not found:
+        raise RosterError(f"{whose} names no student: expected a row for each below its header.")
+    _nothing_twice(found, whose)
+    students = _told_apart(found, whose)
+    return Roster(tuple(students), tuple(row.ids for row in found), tuple(rows[0]))
+
+
+@dataclass(frozen=True)
+class _Row:
+    number: int
+    name: str
+    ids: Mapping[str, str]
+
+
+def _nothing_twice(found: Iterable[_Row], whose: str) -> None:
+    """Two students with one number would both be nobody's.
+
+    Raises:
+        RosterError: where two have what is one student's alone.
+    """
+    seen: dict[tuple[str, str], _Row] = {}
+    for row in found:
+        for kind, value in row.ids.items():
+            before = row if kind in _SHARED else seen.setdefault(_key(kind, value), row)
+            if before is not row and before.name != row.name:
+                raise RosterError(
+                    f"{whose}, row {row.number}: {row.name} has the {kind} {value}, and so has "
+                    f"{before.name} in row {before.number}. It has to be one student's alone."
+                )
+
+
+def _told_apart(found: Sequence[_Row], whose: str) -> list[str]:
+    """What each is to be called: the name, and a number behind it where two have one name.
+
+    Raises:
+        RosterError: where nothing tells two of one name apart.
+    """
+    namesakes: dict[str, list[_Row]] = {}
+    for row in found:
+        namesakes.setdefault(look_alike(row.name), []).append(row)
+    called: dict[int, str] = {}
+    for rows in namesakes.values():
+        kind = _telling(rows) if len(rows) > 1 else None
+        if len(rows) > 1 and kind is None:
+            raise RosterError(
+                f"{whose}, row {rows[1].number}: {rows[1].name} stands there twice, as "
+                f"{rows[0].name} in row {rows[0].number}. Names have to differ in more than case "
+                "and signs, or a column such as `id` in each of their rows."
+            )
+        for row in rows:
+            called[row.number] = row.name if kind is None else f"{row.name} ({row.ids[kind]})"
+    return [called[row.number] for row in found]
+
+
+def _telling(rows: Sequence[_Row]) -> str | None:
+    """The first kind of `COLUMNS` that each of them has, and no two the same."""
+    for kind in COLUMNS:
+        values = {row.ids.get(kind, "").casefold() for row in rows} - {""}
+        if kind not in _SHARED and len(values) == len(rows):
+            return kind
+    return None
 
 
 def _id(kind: str, field: str) -> str:
@@ -194,8 +255,8 @@ def _no_column(head: Sequence[str]) -> str:
 
 def _students(
     rows: Iterable[Sequence[str]], column: int, width: int, whose: str
-) -> Iterable[tuple[str, Sequence[str]]]:
-    seen: dict[str, tuple[int, str]] = {}
+) -> Iterable[tuple[int, Sequence[str]]]:
+    """The rows of students, each with its number in the file."""
     for number, row in enumerate(rows, start=2):
         if not any(field.strip() for field in row):
             continue
@@ -208,11 +269,4 @@ def _students(
             )
         if not row[column].strip():
             raise RosterError(f"{whose}, row {number}: the column `{COLUMN}` is empty.")
-        student = clean(row[column])
-        before = seen.setdefault(look_alike(student), (number, student))
-        if before != (number, student):
-            raise RosterError(
-                f"{whose}, row {number}: {student} stands there twice, as {before[1]} in row "
-                f"{before[0]}. Names have to differ in more than case and signs."
-            )
-        yield student, row
+        yield number, row

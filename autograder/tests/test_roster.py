@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from autograder.grading.roster import RosterError, read_roster
-from autograder.grading.submissions import Submission
+from autograder.grading.submissions import Account, Submission
 
 
 def roster(tmp_path: Path, data: bytes | str) -> Path:
@@ -39,6 +39,11 @@ def test_a_roster_is_the_column_student(tmp_path: Path, data: str) -> None:
         ("student\n\n  \n", "names no student"),
         ("student\nvega\nVega\n", "row 3: Vega stands there twice, as vega in row 2"),
         ("student\nvega\nrigel\nvega\n", "row 4: vega stands there twice"),
+        ("student,id\nvega,1\nVega,1\n", "row 3: Vega has the id 1, and so has vega in row 2"),
+        ("student,id\nvega,1\nrigel,1\n", "row 3: rigel has the id 1, and so has vega in row 2"),
+        ("student,id\nvega,1\nvega,1\n", "row 3: vega stands there twice, as vega in row 2"),
+        ("student,id\nvega,1\nvega,\n", "row 3: vega stands there twice, as vega in row 2"),
+        ("student,section\nvega,1\nvega,2\n", "row 3: vega stands there twice"),
         ("student,name\nvega\n", "row 2: expected 2 fields as in the header, got 1"),
         ("student,name\nvega,V, Vega\n", "row 2: expected 2 fields as in the header, got 3"),
         ("student,name\n,Vega\n", "row 2: the column `student` is empty"),
@@ -71,3 +76,23 @@ def test_others_are_held_and_who_is_missing_is_named(tmp_path: Path) -> None:
     held, missing = there.said(known, unknown)
     assert "mallory (mallory.ipynb)" in held
     assert missing == "On the roster and without a submission here: deneb."
+
+
+def test_two_of_one_name_are_told_apart_by_the_number_that_an_lms_gives_them(
+    tmp_path: Path,
+) -> None:
+    there = read_roster(
+        roster(
+            tmp_path,
+            'Student,ID,SIS Login ID\n"Li, Wei",1004,wl\n"Vega, Ana",1003,av\n"Li, Wei",1005,wl2\n',
+        )
+    )
+    assert there.students == ("Li, Wei (1004)", "Vega, Ana", "Li, Wei (1005)")
+    handed_in = [
+        Submission(f"liwei-{number}", "01_threads", "threads", Path(f"{number}.ipynb"), account=who)
+        for number in ("1005", "1004")
+        for who in [Account((("id", number), ("name", "liwei")))]
+    ]
+    known, unknown = there.sorted_out(handed_in)
+    assert [one.student for one in known] == ["Li, Wei (1005)", "Li, Wei (1004)"]
+    assert unknown == []
