@@ -21,13 +21,20 @@ def chosen_seed(text: str | None, store: Store) -> bytes:
     """What --seed names; else what these grades began with; else the private folder's; else new.
 
     Raises:
-        UsageError, PrivateError: where a seed is there that cannot be used.
+        UsageError, PrivateError: where a seed is there that cannot be used, or a new one would
+            take the place of one that was named.
     """
     if text is not None:
         return read_seed(text)
     folder = None if store.has_seed() else private.found(None)
     if folder is not None and (folder / private.SEED_NAME).exists():
         return private.read(folder)
+    if not store.has_seed() and store.students():
+        raise UsageError(
+            f"The verdicts in {store.out} were judged with a seed that was named, and none is "
+            "named now: a new one would judge the whole class again, on other cases. Name it as "
+            "before, --seed DIR (or FILE, or value:TEXT), or begin anew with another --out."
+        )
     return store.seed()
 
 

@@ -31,6 +31,7 @@ from course.engine.faults import KernelFault, Outcome
 from course.engine.job import Ran, Run
 from course.engine.traffic import Site, Traffic
 from course.plain.sectors import SECTOR_BYTES
+from course.words.numba import SIMT
 from course.words.sentences import WORDS
 from course.words.triton import TILE
 
@@ -51,8 +52,9 @@ _FAULTS = frozenset(Outcome) - {
     Outcome.WRONG_ANSWER,
     Outcome.NOT_MEASURED,
 }
-#: ... but that a launcher returned no such outputs, or that the engine cannot run a Triton cell.
-_TILE_FAULTS = frozenset({Outcome.WRONG_ANSWER, Outcome.NOT_MEASURED})
+#: ... but that an engine does not run what a GPU would, in its own words, or that a Triton launcher
+#: returned no such outputs.
+_WORDS_OF = {Outcome.NOT_MEASURED: SIMT | TILE, Outcome.WRONG_ANSWER: TILE}
 
 
 class EngineFailed(Exception):
@@ -334,7 +336,7 @@ def _traffic(counts: _Traffic) -> Traffic:
 
 def _fault(sent: _Fault) -> KernelFault:
     outcome, message_id = sent.outcome, sent.message_id
-    possible = outcome in _FAULTS or (outcome in _TILE_FAULTS and message_id in TILE)
+    possible = outcome in _FAULTS or message_id in _WORDS_OF.get(outcome, {})
     if not possible or message_id not in WORDS:
         raise WireError(f"no launch comes to {outcome.value} {message_id!r}")
     if {"outcome", "message_id", "line", "self"} & sent.fields.keys():

@@ -501,6 +501,20 @@ def test_a_folder_makes_its_own_seed_once_for_its_owner_only(tmp_path: Path) -> 
     assert not any(first in path.read_bytes() for path in reports)
 
 
+def test_verdicts_of_a_seed_that_was_named_are_not_judged_again_with_a_new_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    command = tmp_path / "in", "--out", tmp_path / "out"
+    assert run(*command, "--seed", "value:s") == grade.DONE
+    before = rows(tmp_path / "out")
+    assert run(*command) == grade.CANNOT
+    assert "Name it as before, --seed DIR" in capsys.readouterr().err
+    assert not (tmp_path / "out/.seed").exists()
+    assert rows(tmp_path / "out") == before
+    assert run(*command, "--seed", "value:s") == grade.DONE
+
+
 def test_a_seed_is_shown_by_an_id_that_does_not_hold_it() -> None:
     assert seed_id(b"secret") != seed_id(b"secreu")
     assert "secret" not in seed_id(b"secret")

@@ -24,6 +24,7 @@ import msgspec
 import numpy as np
 import pytest
 
+import course
 from autograder.grading import grade, seeds
 from autograder.grading.store import Store
 from autograder.grading.submissions import Submission
@@ -490,6 +491,44 @@ def test_a_fault_keeps_its_words_over_the_wire(engine: Runner) -> None:
         Remote(engine.connection, "k", 10.0, 2 * 2**30)(run)
     assert str(there.value) == str(here.value)
     assert there.value.line == 5
+
+
+_NOT_RUN = re.compile(r'Outcome\.NOT_MEASURED,\s*"(\w+)"(?: if \w+ else "(\w+)")?')
+
+
+def test_what_numbas_engine_does_not_run_is_said_over_the_wire() -> None:
+    engine = Path(course.__file__).parent / "engine"
+    files = [*(engine / "simt").rglob("*.py"), engine / "cell" / "numba.py"]
+    said = {
+        name
+        for file in files
+        for found in _NOT_RUN.findall(file.read_text())
+        for name in filter(None, found)
+    }
+    assert {"numba_has", "numba_compiles", "numba_not_asked", "lock"} <= said
+    for name in said:
+        fault = {**RACE, "outcome": "NOT_MEASURED", "message_id": name}
+        with pytest.raises(KernelFault) as caught:
+            decoded_result(framed({"type": "fault", "fault": fault, "compiled": {}}), _pitched())
+        assert caught.value.message_id == name
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("x[i] = n + 0j", "Numba compiles the literal 0j, and it is not run here"),
+        ("x[cuda.grid()] = n", "Whether Numba compiles it was not found out"),
+    ],
+)
+def test_a_cell_that_the_engine_does_not_run_is_told_so_behind_the_wall(
+    engine: Runner, line: str, said: str
+) -> None:
+    source = f"from numba import cuda\n@cuda.jit\ndef k(x, n):\n    i = cuda.grid(1)\n    {line}\n"
+    run = Run(source, "k", {"x": np.zeros(6, np.float32), "n": np.int32(3)}, (1,), (1,), 0, 99)
+    with pytest.raises(KernelFault) as caught:
+        Remote(engine.connection, "k", 10.0, 2 * 2**30)(run)
+    assert caught.value.outcome is Outcome.NOT_MEASURED
+    assert said in str(caught.value)
 
 
 # ------------------------------------------------------------ choosing, doctor, init
