@@ -100,11 +100,6 @@ class Store:
                     name.unlink()
             return path.read_bytes().strip()
 
-    def students(self) -> list[str]:
-        """Who has a verdict here."""
-        with self._explained():
-            return self.ledger.students()
-
     def keep(self, graded: Graded) -> None:
         """Enters a verdict, durably: after this returns, no crash loses it."""
         stem = stem_of_notebook(graded.notebook) or ""

@@ -60,6 +60,16 @@ def odd_character(source: str) -> OddCharacter | None:
     return None
 
 
+def foreign_letters(name: str) -> str:
+    """Which letters of a name are of another alphabet, and may look like Latin ones; or ""."""
+    named = {letter: unicodedata.name(letter, "").lower() for letter in name if letter.isalpha()}
+    return ", ".join(
+        f"its {letter} is a {what} (U+{ord(letter):04X})"
+        for letter, what in named.items()
+        if what and not what.startswith("latin")
+    )
+
+
 def _is_refused(character: str) -> bool:
     if character in _INVISIBLE:
         return True

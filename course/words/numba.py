@@ -56,7 +56,7 @@ SIMT: dict[str, tuple[str, str]] = {
         "Write the loop as a @cuda.jit kernel: its launch is run, and measured.",
     ),
     "undefined_name": (
-        "`{name}` is not defined in this cell.",
+        "`{name}` is not defined in this cell|: {letters}|.",
         "If it stands in another cell, move {name} into this one: the check reads this cell "
         "alone, and so does the grader. If not, correct its spelling.",
     ),

@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Mapping
 
+from course.plain.text import foreign_letters
+
 _VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 #: earlier access / this access: what this thread does, and what the other one does
 _KINDS = {
@@ -54,6 +56,9 @@ def filled(template: str, fields: Mapping[str, object]) -> str:
     values["verb"] = _VERBS.get(access, access)
     if "other_thread" in values:
         values |= _clash(values)
+    letters = foreign_letters(values.get("name", ""))
+    if letters:
+        values["letters"] = letters
     if "named" in values:
         values["mask_problem"] = _MASKS[values["named"] == "True"]
     parts = template.split("|")

@@ -75,7 +75,7 @@ _ADMISSION = {
         "|Instead: {instead}.|",
     ),
     "rejected_foreign_name": Words(
-        "`{name}` is not defined in this cell.",
+        "`{name}` is not defined in this cell|: {letters}|.",
         "Move {name} into this cell: the check reads this cell alone, and so does the grader.",
     ),
     "missing_import": Words(
@@ -177,7 +177,7 @@ _ADMISSION = {
         "Define it in a notebook cell or in a file, not through exec, and run that cell again.",
     ),
     "parameter_count": Words(
-        "`{name}` takes {got} parameters; the check passes {expected}: {names}.",
+        "Parameters of `{name}`: {got}. The check passes {expected}: {names}.",
         "Write `def {name}({signature}):`.",
     ),
     "argument_order": Words(

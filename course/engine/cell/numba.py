@@ -220,12 +220,8 @@ def parse(source: str) -> ast.Module:
         )
     try:
         tree = ast.parse(source)
-    except SyntaxError as error:
-        raise KernelFault(
-            Outcome.DOES_NOT_COMPILE, "syntax_error", error.lineno, detail=error.msg
-        ) from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise rejected(None, "source_not_text", detail=str(error) or "nested too deeply") from None
+    except _UNREADABLE as error:
+        raise _unreadable(error) from None
     _check_size(tree)
     return tree
 
@@ -267,12 +263,25 @@ def check_compiles(tree: ast.Module) -> None:
     try:
         with warnings.catch_warnings(action="ignore"):
             compile(tree, "<cell>", "exec", dont_inherit=True)
-    except SyntaxError as error:
-        raise KernelFault(
-            Outcome.DOES_NOT_COMPILE, "syntax_error", error.lineno, detail=error.msg
-        ) from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise rejected(None, "source_not_text", detail=str(error) or "nested too deeply") from None
+    except _UNREADABLE as error:
+        raise _unreadable(error) from None
+
+
+#: What Python's parser and compiler raise about a text.
+_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+#: Python's words for a decimal number of more than 4,300 digits begin so.
+_DIGITS = "Exceeds the limit"
+
+
+def _unreadable(error: Exception) -> KernelFault:
+    line = error.lineno if isinstance(error, SyntaxError) else None
+    said = error.msg if isinstance(error, SyntaxError) else str(error)
+    if said.startswith(_DIGITS):
+        return rejected(line, "source_not_text", detail="a number is too long")
+    if isinstance(error, SyntaxError):
+        return KernelFault(Outcome.DOES_NOT_COMPILE, "syntax_error", line, detail=said.rstrip(".?"))
+    depth = isinstance(error, RecursionError | MemoryError)
+    return rejected(line, "source_not_text", detail="nested too deeply" if depth else said)
 
 
 def _read_statement(statement: ast.stmt, cell: Cell) -> None:
@@ -305,8 +314,13 @@ def _read_statement(statement: ast.stmt, cell: Cell) -> None:
         raise rejected(
             statement,
             "rejected_top_level",
-            construct=ast.unparse(statement).splitlines()[0][:60],
+            construct=_first_line(statement)[:60],
         )
+
+
+def _first_line(statement: ast.stmt) -> str:
+    """What a statement begins with, decorators aside."""
+    return ast.unparse(statement).splitlines()[len(getattr(statement, "decorator_list", ()))]
 
 
 def check_annotations(statement: ast.stmt) -> None:

@@ -41,8 +41,14 @@ def found(
     line = node.lineno
     return Solution(
         tree,
-        tuple(argument.arg for argument in node.args.args),
+        tuple(argument.arg for argument in _named(node.args)),
         line,
         (min([line, *(d.lineno for d in node.decorator_list)]), node.end_lineno or line),
         constants,
     )
+
+
+def _named(arguments: ast.arguments) -> list[ast.arg]:
+    """Every parameter: which of them a kernel may have, its dialect says."""
+    starred = [arg for arg in (arguments.vararg, arguments.kwarg) if arg is not None]
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *starred]

@@ -62,6 +62,7 @@ def test_an_empty_cell_is_not_attempted():
         ("import os\n" + RIGHT, Outcome.REJECTED, "rejected_import", 1),
         ("x = " + "(" * 5000, Outcome.DOES_NOT_COMPILE, "syntax_error", 1),
         ("a\0b", Outcome.REJECTED, "odd_character", 1),
+        (RIGHT + f"N = {'9' * 5000}\n", Outcome.REJECTED, "source_not_text", 9),
     ],
 )
 def test_a_cell_that_is_no_kernel_gets_its_verdict_and_its_line(source, expected, message_id, line):
@@ -69,6 +70,38 @@ def test_a_cell_that_is_no_kernel_gets_its_verdict_and_its_line(source, expected
     assert (verdict.outcome, verdict.message_id) == (expected, message_id)
     assert line is None or verdict.line == line
     assert verdict.case_number == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (RIGHT + "print 'x'\n", "Did you mean print(...)."),
+        (RIGHT + f"N = {'9' * 5000}\n", "The cell cannot be read: a number is too long."),
+        (RIGHT + f"N = {'+'.join(['1'] * 90_000)}\n", "cannot be read: nested too deeply."),
+        (RIGHT.replace("def ", "async def "), "`async def vector_add(a, b, c):` stands"),
+        (RIGHT + "@cuda.jit\nclass A:\n    pass\n", "`class A:` stands"),
+        (
+            RIGHT.replace("a, b, c", "a, c"),
+            "Parameters of `vector_add`: 2. The check passes 3: a, b",
+        ),
+        (
+            RIGHT.replace("a[i]", "\u0430[i]"),
+            "not defined in this cell: its \u0430 is a cyrillic small letter a (U+0430).",
+        ),
+        (
+            RIGHT.replace("a[i]", "gr\u00f6\u00dfe"),
+            "`gr\u00f6\u00dfe` is not defined in this cell.",
+        ),
+    ],
+)
+def test_what_is_said_of_a_cell_that_is_no_kernel_can_be_understood(source, said):
+    assert said in check_source(vector_add, source).message
+
+
+@pytest.mark.parametrize("parameters", ["a, b, *, c", "a, b, /, c", "a, b, *c", "a, b, **c"])
+def test_parameters_that_a_kernel_cannot_have_are_said_to_be_none(parameters):
+    verdict = check_source(vector_add, RIGHT.replace("a, b, c", parameters))
+    assert (verdict.outcome, verdict.message_id) == (Outcome.REJECTED, "rejected_parameter")
 
 
 scaled = KernelExercise(
