@@ -11,6 +11,7 @@ import numpy as np
 from course.engine.cell.numba import Function, rejected
 from course.engine.faults import KernelFault, Outcome
 from course.engine.simt import numbas_word
+from course.engine.simt.lowering.calls import check_parameters
 from course.engine.simt.lowering.expr import number
 from course.engine.simt.lowering.lower import Lowering, Program
 from course.engine.simt.lowering.signatures import chosen
@@ -235,6 +236,7 @@ def _arguments(
     function: Function, args: Sequence[Any]
 ) -> tuple[dict[str, GlobalView], dict[str, Any], tuple[Type, ...]]:
     """(array views, every parameter's value, every parameter's type)."""
+    check_parameters(function)
     names = function.parameters
     if len(args) != len(names):
         raise KernelFault(

@@ -16,7 +16,7 @@ from typing import Any
 from course.engine.cell.numba import Function, rejected
 from course.engine.faults import KernelFault, Outcome
 from course.engine.simt.lowering.branches import if_else
-from course.engine.simt.lowering.calls import call_expression, check_parameters
+from course.engine.simt.lowering.calls import call_expression
 from course.engine.simt.lowering.elements import subscript
 from course.engine.simt.lowering.expr import (
     UNKNOWN,
@@ -178,7 +178,6 @@ class Lowering:
     def kernel(self, argument_types: tuple[Type, ...]) -> Program:
         """Lowers the whole kernel for its argument types."""
         function = self.function
-        check_parameters(function)
         self.frame.assigned = set(function.parameters) | stored_names(function.node.body)
         self.frame.unused = unused_names(function.node.body)
         for name, type_ in zip(function.parameters, argument_types, strict=True):
