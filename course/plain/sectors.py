@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 SECTOR_BYTES = 32
+SECTOR_SHIFT = SECTOR_BYTES.bit_length() - 1
 WARP_LANES = 32
 
 

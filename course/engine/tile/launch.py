@@ -15,8 +15,9 @@ from course.engine.tile.arguments import Passed, bound
 from course.engine.tile.expressions import Frame
 from course.engine.tile.locks import Order
 from course.engine.tile.memory import Memory
-from course.engine.tile.meter import Listener, Meter
+from course.engine.tile.meter import Meter
 from course.engine.tile.run import Run
+from course.engine.tile.sites import Listener
 from course.engine.tile.values import Unsupported
 from course.engine.tile.walker import Walker
 from course.engine.traffic import Traffic

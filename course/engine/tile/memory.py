@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import triton.language as tl
@@ -20,6 +20,7 @@ from course.engine.tile.atomics import updated
 from course.engine.tile.locks import sem_of
 from course.engine.tile.races import NOBODY, History, TooEarly
 from course.engine.tile.run import Run
+from course.engine.tile.sites import Access, Counts
 from course.engine.tile.tensors import Kept, View
 from course.engine.tile.values import (
     Unsupported,
@@ -53,22 +54,6 @@ def view_at(address: int, views: list[View]) -> View | None:
     """The view that an address was made from, wherever it has strayed."""
     number = (address >> REGION_BITS) - 1
     return views[number] if 0 <= number < len(views) else None
-
-
-class Counts(Protocol):
-    """What hears of every access that is made (see `course.engine.tile.meter.Meter.access`)."""
-
-    def access(
-        self,
-        run: Run,
-        view: View,
-        direction: str,
-        offsets: np.ndarray,
-        active: np.ndarray | None,
-        shape: tuple[int, ...],
-        descriptor: bool,
-    ) -> None:
-        """One access of every program of the group."""
 
 
 class Memory:
@@ -172,12 +157,12 @@ class Memory:
                 found = self._load(pointer, part, None, descriptor, counted).data
                 data = np.where(part.data, found, data)
             return Value(data, element, pointer.shape)
-        view, addresses = self._checked(pointer, mask, active, dtype.itemsize, "loads from")
+        access = self._checked(pointer, mask, active, dtype.itemsize, "loads from", descriptor)
         if counted:
-            self.meter.access(self.run, view, "load", addresses, active, pointer.shape, descriptor)
-        places = _places(addresses, dtype.itemsize)
+            self.meter.access(access)
+        view, places = access.view, _places(access.offsets, dtype.itemsize)
         if view.allocation.tracked:
-            self._history(view).load(self.run, view, places, active, pointer.shape, dtype.itemsize)
+            self._history(view).load(access, places, dtype.itemsize)
         else:
             view.allocation.unseen = True
         values = _decoded(view.allocation.as_type(dtype).take(places), element)
@@ -207,10 +192,10 @@ class Memory:
             for part in several:
                 self._store(pointer, value, part, descriptor)
             return
-        view, addresses = self._checked(pointer, mask, active, dtype.itemsize, "stores to")
-        self.meter.access(self.run, view, "store", addresses, active, pointer.shape, descriptor)
-        shape = (self.run.count, *pointer.shape)
-        places = np.broadcast_to(_places(addresses, dtype.itemsize), shape)
+        access = self._checked(pointer, mask, active, dtype.itemsize, "stores to", descriptor)
+        self.meter.access(access)
+        view, shape = access.view, (self.run.count, *pointer.shape)
+        places = np.broadcast_to(_places(access.offsets, dtype.itemsize), shape)
         values = np.broadcast_to(_encoded(value), shape)
         programs = self._programs(shape)
         if active is not None:
@@ -277,9 +262,10 @@ class Memory:
                 old = self._atomic(operation, pointer, value, part, expected, descriptor).data
                 found = np.where(part.data, old, found)
             return Value(found, element, pointer.shape)
-        view, addresses = self._checked(pointer, mask, active, dtype.itemsize, "updates")
-        self.meter.access(self.run, view, "atomic", addresses, active, pointer.shape, descriptor)
-        places = np.broadcast_to(_places(addresses, dtype.itemsize), shape)
+        access = self._checked(pointer, mask, active, dtype.itemsize, "updates", descriptor)
+        self.meter.access(access)
+        view = access.view
+        places = np.broadcast_to(_places(access.offsets, dtype.itemsize), shape)
         keep = np.ones(shape, np.bool_) if active is None else np.broadcast_to(active, shape)
         self._writable(view)
         self._history(view).atomic(
@@ -352,8 +338,9 @@ class Memory:
         active: np.ndarray | None,
         size: int,
         verb: str,
-    ) -> tuple[View, np.ndarray]:
-        """(the view, byte offsets in its allocation) of an access that may be made.
+        descriptor: bool,
+    ) -> Access:
+        """An access that may be made.
 
         Masked-off lanes get the offset of a lane that is active.
         """
@@ -384,7 +371,7 @@ class Memory:
                 outside = gaps if outside is None else outside | gaps
         if outside is not None:
             self._outside(view, offsets, outside, mask, active, verb)
-        return view, offsets
+        return Access(self.run, view, _NOUNS[verb], offsets, active, pointer.shape, descriptor)
 
     def _several(self, pointer: Value, active: np.ndarray | None) -> list[Value]:
         """Masks of the lanes of each tensor, where one access reaches into more than one."""

@@ -10,111 +10,20 @@ sector of the wider one in parts (`autograder/tests/test_gpu_counters.py` has th
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from course.engine.tile.run import Run
-from course.engine.tile.tensors import View
-from course.engine.traffic import Site, Touched, Traffic, footprint_of, footprints_of, together
-from course.plain.sectors import SECTOR_BYTES
-
-_SHIFT = SECTOR_BYTES.bit_length() - 1
+from course.engine.tile.sites import Access, SiteMeter
+from course.plain.sectors import SECTOR_SHIFT as _SHIFT
 
 
-class SiteCounter:
-    """One access in the source, while the launch runs."""
+class Meter(SiteMeter):
+    """Counts the distinct sectors of each program's block."""
 
-    def __init__(self) -> None:
-        self.sectors = 0
-        self.lane_bytes = 0
-        self.touched: Touched = {}
-
-
-#: what hears of every access: distinct sectors a program, numbered through all allocations,
-#: and whether they are stored
-Listener = Callable[[np.ndarray, bool], None]
-_ALLOCATION = 1 << 40  # sectors of one allocation are numbered from a multiple of this
-
-
-class Meter:
-    """Everything that is counted in one launch."""
-
-    def __init__(self, listener: Listener | None = None) -> None:
-        self.listener = listener
-        self.sites: dict[tuple[str, str, int, int, bool], SiteCounter] = {}
-
-    def access(
-        self,
-        run: Run,
-        view: View,
-        direction: str,
-        offsets: np.ndarray,
-        active: np.ndarray | None,
-        shape: tuple[int, ...],
-        descriptor: bool,
-    ) -> None:
-        """Counts one access of every program of the group.
-
-        Args:
-            offsets: byte offsets in the view's allocation, (programs or 1, *block axes or 1).
-            active: the mask, or None where every lane is active.
-            shape: the block's shape.
-        """
-        key = (view.name, direction, run.line, run.column, descriptor)
-        site = self.sites.get(key)
-        if site is None:
-            site = self.sites[key] = SiteCounter()
-        allocation = view.allocation
-        touched = site.touched.get(allocation.address)
-        if touched is None:
-            touched = site.touched[allocation.address] = np.zeros(allocation.sectors, np.bool_)
-        whole = run.count
-        for size in shape:
-            whole *= size
+    def asked(self, access: Access, touched: np.ndarray) -> tuple[None, np.ndarray]:
+        offsets, active = access.spread()
         if active is None:
-            lanes = whole
-            sectors = _whole(offsets, touched)
-        else:
-            lanes = int(np.count_nonzero(active)) * (whole // active.size)
-            both = np.broadcast_shapes(offsets.shape, active.shape)
-            sectors = _masked(
-                np.broadcast_to(offsets, both), np.broadcast_to(active, both), touched
-            )
-        site.sectors += int(sectors.sum()) * (run.count // len(sectors))
-        run.asks(sectors, shape, view.itemsize)
-        if self.listener is not None:
-            self.listener(listed(run, view, offsets, active), direction != "load")
-        site.lane_bytes += lanes * view.itemsize
-
-    def traffic(self) -> Traffic:
-        """The counts so far, as the learner sees them."""
-        sites = []
-        for key, site in sorted(self.sites.items(), key=lambda item: item[0][2:4]):
-            array, direction, line, column, descriptor = key
-            footprint = footprint_of(site.touched)
-            sites.append(
-                Site(
-                    array,
-                    direction,
-                    line,
-                    column,
-                    None,
-                    site.sectors,
-                    site.lane_bytes,
-                    footprint,
-                    descriptor,
-                )
-            )
-        touched = together((key[:2], site.touched) for key, site in self.sites.items())
-        busiest = max(sites, key=lambda site: site.sectors, default=None)
-        return Traffic(
-            sites=sites,
-            busiest_line=0 if busiest is None else busiest.line,
-            footprints=footprints_of(touched),
-            touched=touched,
-            launches=1,
-        )
+            return None, _whole(offsets, touched)
+        return None, _masked(offsets, active, touched)
 
 
 def _by_step(offsets: np.ndarray) -> list[int]:
@@ -165,17 +74,6 @@ def _masked(offsets: np.ndarray, active: np.ndarray, touched: np.ndarray) -> np.
     if bool((other | (sectors[1:] >= sectors[:-1])).all()):
         return np.bincount(owners[fresh], minlength=len(lanes))
     return _distinct(sectors[fresh], owners[fresh], len(lanes))
-
-
-def listed(run: Run, view: View, offsets: np.ndarray, active: np.ndarray | None) -> np.ndarray:
-    """The sectors of each program in turn, each once, numbered through all allocations."""
-    shape = np.broadcast_shapes(offsets.shape, () if active is None else active.shape)
-    shape = (run.count, *shape[1:])
-    sectors = np.broadcast_to(offsets, shape) >> _SHIFT
-    lanes = np.broadcast_to(True if active is None else active, shape)
-    rows = zip(sectors.reshape(run.count, -1), lanes.reshape(run.count, -1), strict=True)
-    base = view.allocation.number * _ALLOCATION
-    return np.concatenate([np.unique(row[keep]) for row, keep in rows]) + base
 
 
 def _distinct(sectors: np.ndarray, owners: np.ndarray, rows: int) -> np.ndarray:

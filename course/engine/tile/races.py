@@ -17,6 +17,7 @@ import numpy as np
 from course.engine.faults import KernelFault, Outcome
 from course.engine.tile.locks import Order
 from course.engine.tile.run import Run
+from course.engine.tile.sites import Access
 from course.engine.tile.tensors import Allocation, View
 
 NOBODY, SEVERAL = -1, -2
@@ -179,18 +180,10 @@ class History:
             run.order.access()
         return run.order
 
-    def load(
-        self,
-        run: Run,
-        view: View,
-        places: np.ndarray,
-        active: np.ndarray | None,
-        shape: tuple[int, ...],
-        size: int,
-    ) -> None:
+    def load(self, access: Access, places: np.ndarray, size: int) -> None:
         """A load by every program of the group; `places` count elements of `size` bytes."""
-        rows = run.count
-        programs = run.programs.astype(np.int32).reshape(-1, *(1,) * len(shape))
+        run, view, active = access.run, access.view, access.active
+        programs = run.programs.astype(np.int32).reshape(-1, *(1,) * len(access.shape))
         full = np.broadcast_shapes(places.shape, programs.shape)
         if active is not None:
             full = np.broadcast_shapes(full, active.shape)
@@ -209,7 +202,7 @@ class History:
             if self.updater is not None:
                 self._conflict(run, view, cells, who, self.updater, "loads", "updates", order)
             self._read(run, view, cells, who, "loads")
-            self.reader.remember(cells, who, run.line, rows > 1, order)
+            self.reader.remember(cells, who, run.line, run.count > 1, order)
 
     def store(self, run: Run, view: View, places: np.ndarray, who: np.ndarray, size: int) -> None:
         """A store by `who` (a program a lane)."""

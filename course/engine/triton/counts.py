@@ -12,19 +12,16 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from course.engine.tile.run import Run
-from course.engine.tile.tensors import View
-from course.engine.traffic import Site, Touched, Traffic, footprint_of, footprints_of, together
+from course.engine.tile.sites import Access, Listener, SiteMeter
 from course.engine.triton.axes import Analysis, item_bytes, order_of, width_of
 from course.engine.triton.ir import Module, Operation
 from course.engine.triton.lowering import Layout
-from course.plain.sectors import SECTOR_BYTES
+from course.plain.sectors import SECTOR_SHIFT
 
-_SHIFT = SECTOR_BYTES.bit_length() - 1
 #: Above the number of a sector.
 _ROUND_BITS = 48
 #: Elements along one axis of a box (CUDA driver API, "cuTensorMapEncodeTiled").
@@ -124,69 +121,37 @@ def boxes_of(shape: tuple[int, ...], rows: int, layout: str) -> Instructions:
     return Instructions(places.transpose(order).reshape(-1, math.prod(box)), None, 1)
 
 
-@dataclass
-class _Counter:
-    requests: int = 0
-    sectors: int = 0
-    lane_bytes: int = 0
-    touched: Touched = field(default_factory=dict)
-
-
-class CompiledMeter:
+class CompiledMeter(SiteMeter):
     """Counts the accesses of one launch; `operation` is the one that is being made."""
 
-    def __init__(self, module: Module, layouts: dict[int, Layout | None], target: int) -> None:
+    def __init__(
+        self,
+        module: Module,
+        layouts: dict[int, Layout | None],
+        target: int,
+        listener: Listener | None,
+    ) -> None:
+        super().__init__(listener)
         self.operation: Operation | None = None
         self._analysis, self._layouts = Analysis(module), layouts
         self._aliases, self._warps, self._target = module.aliases, module.warps, target
         self._plans: dict[int, Instructions | None] = {}
-        self._counters: dict[tuple[str, str, int, int, bool], _Counter] = {}
 
-    def access(
-        self,
-        run: Run,
-        view: View,
-        direction: str,
-        offsets: np.ndarray,
-        active: np.ndarray | None,
-        shape: tuple[int, ...],
-        descriptor: bool,
-    ) -> None:
-        """Counts one access of every program of the group (see `course.engine.tile.meter`)."""
-        operation = self.operation
+    def asked(self, access: Access, touched: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        operation, direction, descriptor = self.operation, access.direction, access.descriptor
         assert operation is not None
-        key = (view.name, direction, run.line, run.column, descriptor)
-        counter = self._counters.setdefault(key, _Counter())
-        allocation = view.allocation
-        touched = counter.touched.setdefault(
-            allocation.address, np.zeros(allocation.sectors, np.bool_)
-        )
-        both = np.broadcast_shapes(offsets.shape, () if active is None else active.shape)
-        addresses = np.broadcast_to(offsets, both)
-        lanes = None if active is None else np.broadcast_to(active, both)
-        touched[(addresses if lanes is None else addresses[lanes]) >> _SHIFT] = True
-        times = run.count // both[0]
-        elements = int(np.prod(shape, dtype=np.int64)) * both[0]
-        if lanes is not None:
-            elements = int(np.count_nonzero(lanes)) * (elements // lanes.size)
-        counter.lane_bytes += elements * times * view.itemsize
+        offsets, active = access.spread()
+        touched[(offsets if active is None else offsets[active]) >> SECTOR_SHIFT] = True
         if descriptor:
-            plan: Instructions | None = self._boxes(operation, shape)
+            plan: Instructions | None = self._boxes(operation, access.shape)
         else:
             plan = self._plan(operation, direction)
         if plan is None:
-            warps = self._warps if direction == "load" else 1
-            live = (
-                np.ones(both[0], np.int64) if lanes is None else lanes.reshape(-1).astype(np.int64)
-            )
-            requests = sectors = live * warps
-        else:
-            requests, sectors = _of_instructions(
-                plan, addresses, lanes, shape, meeting=direction == "atomic" and not descriptor
-            )
-        counter.requests += int(requests.sum()) * times
-        counter.sectors += int(sectors.sum()) * times
-        run.asks(sectors, shape, view.itemsize)
+            live = np.ones(len(offsets), np.int64) if active is None else active.reshape(-1)
+            each = live * np.int64(self._warps if direction == "load" else 1)
+            return each, each
+        meeting = direction == "atomic" and not descriptor
+        return _of_instructions(plan, offsets, active, access.shape, meeting)
 
     def _plan(self, operation: Operation, direction: str) -> Instructions | None:
         if operation.number not in self._plans:
@@ -237,18 +202,6 @@ class CompiledMeter:
             return 16
         return 2 if scalar == "f16" else 1
 
-    def traffic(self) -> Traffic:
-        """The counts so far."""
-        sites = [
-            Site(
-                *key[:4], counter.requests, counter.sectors, counter.lane_bytes,
-                footprint_of(counter.touched), key[4],
-            )
-            for key, counter in sorted(self._counters.items(), key=lambda item: item[0][2:])
-        ]  # fmt: skip
-        touched = together((key[:2], counter.touched) for key, counter in self._counters.items())
-        return Traffic(sites=sites, footprints=footprints_of(touched), touched=touched, launches=1)
-
 
 def _of_instructions(
     plan: Instructions,
@@ -278,9 +231,9 @@ def _of_instructions(
         asked = np.asarray(live.any(axis=2))
     if meeting:
         rounds = _round_of_each(addresses, live) << _ROUND_BITS
-        sectors = rounds + (addresses >> _SHIFT)
+        sectors = rounds + (addresses >> SECTOR_SHIFT)
     else:
-        sectors = addresses >> _SHIFT
+        sectors = addresses >> SECTOR_SHIFT
     if live is not None:
         # a lane that is off asks for what the first one that is on asks for
         first = np.take_along_axis(sectors, live.argmax(axis=2)[..., None], axis=2)
@@ -306,14 +259,5 @@ class Uncounted:
 
     operation: Operation | None = None
 
-    def access(
-        self,
-        run: Run,
-        view: View,
-        direction: str,
-        offsets: np.ndarray,
-        active: np.ndarray | None,
-        shape: tuple[int, ...],
-        descriptor: bool,
-    ) -> None:
+    def access(self, access: Access) -> None:
         """Nothing is counted."""

@@ -27,16 +27,15 @@ from course.engine.tile.launch import (
     _takes_turns,
 )
 from course.engine.tile.memory import Memory
-from course.engine.tile.meter import Listener, listed
 from course.engine.tile.run import Run
-from course.engine.tile.tensors import View
+from course.engine.tile.sites import Listener
 from course.engine.tile.values import Unsupported
 from course.engine.traffic import Traffic
 from course.engine.triton.counts import CompiledMeter, Uncounted
 from course.engine.triton.functions import base_function, code_of, own_files
 from course.engine.triton.gate import source_of
 from course.engine.triton.ir import Block, Module, Operation
-from course.engine.triton.lowering import ACCESSES, Form, Layout, Lowered, lower
+from course.engine.triton.lowering import ACCESSES, Form, Lowered, lower
 from course.engine.triton.machine import Machine
 from course.engine.triton.programs import arguments_of, in_batches, in_turns
 
@@ -138,7 +137,7 @@ class _Launch:
         if lowered.form is Form.COMPILED:
             accesses = [one.number for one in operations if one.name in ACCESSES]
             layouts = dict(zip(accesses, lowered.layouts, strict=True))
-            self._meter = _Heard(module, layouts, lowered.target, listener)
+            self._meter = CompiledMeter(module, layouts, lowered.target, listener)
         meter = self._meter or Uncounted()
         run.memory = Memory(run, passed.views, meter)
         self._machine = Machine(module, run, run.memory, meter, own_files(function))
@@ -164,40 +163,10 @@ class _Launch:
     def traffic(self) -> Traffic:
         """The counts so far; none of the written form."""
         traffic = Traffic() if self._meter is None else self._meter.traffic()
-        busiest = max(traffic.sites, key=lambda site: site.sectors, default=None)
-        traffic.busiest_line = 0 if busiest is None else busiest.line
         traffic.longest_program = self.run.longest
         traffic.program_bytes = self.run.most_asked
         traffic.block_bytes = self.run.most_of_blocks
         return traffic
-
-
-class _Heard(CompiledMeter):
-    """Counts, and tells a listener of each access."""
-
-    def __init__(
-        self,
-        module: Module,
-        layouts: dict[int, Layout | None],
-        target: int,
-        listener: Listener | None,
-    ) -> None:
-        super().__init__(module, layouts, target)
-        self._listener = listener
-
-    def access(
-        self,
-        run: Run,
-        view: View,
-        direction: str,
-        offsets: np.ndarray,
-        active: np.ndarray | None,
-        shape: tuple[int, ...],
-        descriptor: bool,
-    ) -> None:
-        super().access(run, view, direction, offsets, active, shape, descriptor)
-        if self._listener is not None:
-            self._listener(listed(run, view, offsets, active), direction != "load")
 
 
 def _operations(module: Module) -> Iterator[Operation]:

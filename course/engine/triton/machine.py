@@ -14,8 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 import triton.language as tl
 
-from course.engine.tile.memory import Counts, Memory
+from course.engine.tile.memory import Memory
 from course.engine.tile.run import Run
+from course.engine.tile.sites import Counts
 from course.engine.tile.values import Unsupported, Value
 from course.engine.triton import accesses, bulk, control, folds, products, shared
 from course.engine.triton.contraction import fused_of

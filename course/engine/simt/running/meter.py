@@ -14,9 +14,8 @@ import numpy as np
 
 from course.engine.simt.running.lanes import Lanes, Mask
 from course.engine.traffic import Site, Touched, Traffic, footprint_of, footprints_of, together
-from course.plain.sectors import SECTOR_BYTES, WARP_LANES
+from course.plain.sectors import SECTOR_BYTES, SECTOR_SHIFT, WARP_LANES
 
-SECTOR_SHIFT = SECTOR_BYTES.bit_length() - 1
 BANKS = 32
 BANK_BYTES = 4
 _NO_SECTOR = np.iinfo(np.int64).max
