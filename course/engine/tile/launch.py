@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,38 +13,23 @@ import triton
 from course.engine.faults import KernelFault, Outcome
 from course.engine.tile.arguments import Passed, bound
 from course.engine.tile.expressions import Frame
-from course.engine.tile.locks import Order
 from course.engine.tile.memory import Memory
 from course.engine.tile.meter import Meter
+from course.engine.tile.programs import in_batches, in_turns, takes_turns
 from course.engine.tile.run import Run
 from course.engine.tile.sites import Listener
 from course.engine.tile.values import Unsupported
 from course.engine.tile.walker import Walker
 from course.engine.traffic import Traffic
 from course.engine.triton.complaints import refusal
-from course.engine.triton.functions import base_function, code_of, looks_at_atomics, names_used
+from course.engine.triton.functions import base_function, code_of
 
-#: What the values of all programs that run together may take, beside the tensors and what is
-#: remembered of each of their elements (see `course.engine.tile.races`).
-BATCH_BYTES = 256 << 20
-#: A kernel's blocks that are alive at once, with the copies that the checks of an access make.
-LIVE_BLOCKS = 64
-#: Of an element; addresses are as wide.
-WIDEST_BYTES = 8
-#: Elements of one value of all programs that run together: long rows for NumPy.
-BATCH_ELEMENTS = BATCH_BYTES // (LIVE_BLOCKS * WIDEST_BYTES)
 #: Elements of a block of which nothing is known.
 LARGEST_GUESS = 1 << 17
 #: Statements that one batch may execute before its kernel counts as endless, where nobody says:
 #: a second's worth, and more for large tensors, which one program may walk through block by block.
 FEWEST_STEPS, MOST_STEPS = 20_000, 200_000
 ELEMENTS_A_STEP = 16
-#: Programs of the second run that are under way at once.
-UNDER_WAY = 8
-#: Whoever names one of these may take a lock, looking or not.
-EXCHANGES = {"atomic_cas", "atomic_xchg"}
-#: More programs than this are not run one after the other: it would take minutes.
-MOST_IN_TURNS = 1 << 13
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_PROGRAMS = 1 << 24  # beyond this the engine would run for hours
 
@@ -91,26 +76,32 @@ def launch(
     Raises:
         KernelFault: what the launch or the kernel did wrong; its `traffic` holds the counts.
     """
-    function = base_function(kernel)
-    _check_jitted(function, kernel)
-    try:
-        given = bound(function, tuple(args), dict(named or {}))
-    except KernelFault as fault:  # of a launch from anywhere the kernel's `def` is shown
-        fault.line = code_of(function).first_line
-        raise
-    extent = _extent(grid, given)
-    passed = Passed(function, given)
-    run = Run(extent, step_limit or _step_limit(passed), _debugged(function, named or {}))
+    function, passed, run = begun(kernel, args, grid, named or {}, step_limit)
     meter = Meter(listener)
     run.memory = Memory(run, passed.views, meter)
     sizes = function.__dict__.setdefault("_course_sizes", {})
     key = repr(sorted(passed.constants.items(), key=lambda item: item[0]))
     expected = sizes.get(key) or _guess(passed.constants)
+
+    def begin(one: Run) -> Callable[[], None]:
+        walker = Walker(one)
+        passed.make_descriptors(walker.semantic)
+        watched = watcher if one is run else None  # a second run leaves no trace
+        if watched is not None:
+            run.watch = lambda: watched.step(run, walker.frame)
+
+        def execute() -> None:
+            walker.kernel(function, passed.values)
+            if watched is not None:
+                watched.end(run)
+
+        return execute
+
     try:
-        if _takes_turns(function, run.size):
-            _in_turns(run, function, passed, watcher)
+        if takes_turns(function, run.size):
+            in_turns(run, begin, passed)
         else:
-            _in_batches(run, function, passed, watcher, together or 0, expected)
+            in_batches(run, begin, together, expected)
     except KernelFault as fault:
         told = _as_compiled(fault, kernel, args, named)
         told.traffic = meter.traffic()
@@ -140,6 +131,32 @@ def launch(
     return traffic
 
 
+def begun(
+    kernel: Any,
+    args: Sequence[Any],
+    grid: Grid,
+    named: dict[str, Any],
+    step_limit: int | None,
+) -> tuple[Any, Passed, Run]:
+    """(the function, what it is given, the run) of a launch that may begin.
+
+    Raises:
+        KernelFault: what is wrong with the launch.
+    """
+    function = base_function(kernel)
+    _check_jitted(function, kernel)
+    try:
+        given = bound(function, tuple(args), named)
+    except KernelFault as fault:  # of a launch from anywhere the kernel's `def` is shown
+        fault.line = code_of(function).first_line
+        raise
+    extent = _extent(grid, given)
+    passed = Passed(function, given)
+    # assertions are held where the launch says so, `@triton.jit`, or TRITON_DEBUG=1
+    debug = bool(named.get("debug", function.debug) or triton.knobs.runtime.debug)
+    return function, passed, Run(extent, step_limit or _step_limit(passed), debug)
+
+
 def _as_compiled(
     fault: KernelFault, kernel: Any, args: Sequence[Any], named: dict[str, Any] | None
 ) -> KernelFault:
@@ -166,103 +183,6 @@ def _as_compiled(
 def _debugged(function: Any, named: dict[str, Any]) -> bool:
     """Whether assertions are held: the launch says so, `@triton.jit`, or TRITON_DEBUG=1."""
     return bool(named.get("debug", function.debug) or triton.knobs.runtime.debug)
-
-
-def _takes_turns(function: Any, programs: int) -> bool:
-    """Whether atomics may order the programs, so that they run one after the other.
-
-    Raises:
-        KernelFault: TIMED_OUT, where a lock would have too many programs wait for each other.
-    """
-    few = programs <= MOST_IN_TURNS
-    if names_used(function) & EXCHANGES:
-        if not few:
-            raise KernelFault(
-                Outcome.TIMED_OUT, "tile_too_many_turns", None,
-                programs=programs, limit=MOST_IN_TURNS,
-            )  # fmt: skip
-        return True
-    return few and looks_at_atomics(function)
-
-
-def _in_batches(
-    run: Run,
-    function: Any,
-    passed: Passed,
-    watcher: Watcher | None,
-    together: int,
-    largest: int,
-) -> None:
-    """Runs all programs, as many at once as memory allows unless told.
-
-    The first batch is as large as blocks of `largest` elements allow, the next ones as the largest
-    block that there was.
-    """
-    walker = Walker(run)
-    if watcher is not None:
-        run.watch = lambda: watcher.step(run, walker.frame)
-    first = 0
-    with np.errstate(all="ignore"), run.memory.settled():
-        passed.make_descriptors(walker.semantic)
-        while first < run.size:
-            last = min(run.size, first + (together or max(1, BATCH_ELEMENTS // largest)))
-            run.start(np.arange(first, last))
-            walker.kernel(function, passed.values)
-            if watcher is not None:
-                watcher.end(run)
-            first, largest = last, run.largest
-
-
-def _in_turns(run: Run, function: Any, passed: Passed, watcher: Watcher | None) -> None:
-    """Runs one program after the other, as atomics order them.
-
-    An order may hide a race. So where one has made a difference, the last programs come first in
-    a second run that leaves no trace, a few of them at once: what is right is so in both.
-
-    Raises:
-        KernelFault: what either run found; RACE, too, where they store different results.
-    """
-    before = {allocation: allocation.kept() for allocation in passed.allocations}
-    order = _one_by_one(run, function, passed, watcher, range(run.size), 1)
-    if not order.relied:
-        return
-    after = {allocation: allocation.kept() for allocation in passed.allocations}
-    again = Run(run.grid, run.step_limit, run.debug)
-    again.memory = Memory(again, passed.views, Meter())
-    try:
-        for allocation, content in before.items():
-            allocation.put_back(content)
-        _one_by_one(again, function, passed, None, reversed(range(run.size)), UNDER_WAY)
-        for view in passed.views:
-            for memory in (run.memory, again.memory):
-                memory.same(view, after[view.allocation])
-    finally:
-        for allocation, content in after.items():
-            allocation.put_back(content)
-
-
-def _one_by_one(
-    run: Run,
-    function: Any,
-    passed: Passed,
-    watcher: Watcher | None,
-    programs: Iterable[int],
-    together: int,
-) -> Order:
-    walker = Walker(run)
-    if watcher is not None:
-        run.watch = lambda: watcher.step(run, walker.frame)
-
-    def program() -> None:
-        walker.kernel(function, passed.values)
-        if watcher is not None:
-            watcher.end(run)
-
-    turns = run.in_turns(together)
-    with np.errstate(all="ignore"), run.memory.settled():
-        passed.make_descriptors(walker.semantic)
-        turns.all(programs, program)
-    return turns.order
 
 
 def _step_limit(passed: Passed) -> int:

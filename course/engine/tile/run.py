@@ -87,6 +87,12 @@ class Run:
         self.merging: Any = None
         self._places: dict[int, np.ndarray] = {}
 
+    def anew(self) -> Run:
+        """The same launch, to be run once more."""
+        again = Run(self.grid, self.step_limit, self.debug)
+        again.place = self.place
+        return again
+
     @property
     def count(self) -> int:
         """How many programs run now."""

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -77,6 +77,16 @@ class Counts(Protocol):
 
     def access(self, access: Access) -> None:
         """One access of every program of the group."""
+
+
+class Uncounted:
+    """The meter of a run that only decides what happens."""
+
+    #: the one that is being made (see `course.engine.triton.counts`)
+    operation: Any = None
+
+    def access(self, access: Access) -> None:
+        """Nothing is counted."""
 
 
 @dataclass

@@ -252,12 +252,3 @@ def _round_of_each(addresses: np.ndarray, live: np.ndarray | None) -> np.ndarray
     if live is not None:
         same &= live[..., None, :]
     return np.asarray((same & np.tri(lanes, k=-1, dtype=np.bool_)).sum(axis=3))
-
-
-class Uncounted:
-    """The meter of a run that only decides what happens."""
-
-    operation: Operation | None = None
-
-    def access(self, access: Access) -> None:
-        """Nothing is counted."""

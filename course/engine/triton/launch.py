@@ -16,28 +16,21 @@ import numpy as np
 
 from course.engine import stated_gpu
 from course.engine.faults import KernelFault, Outcome
-from course.engine.tile.arguments import Passed, bound
-from course.engine.tile.launch import (
-    BATCH_ELEMENTS,
-    Grid,
-    _check_jitted,
-    _debugged,
-    _extent,
-    _step_limit,
-    _takes_turns,
-)
+from course.engine.tile.arguments import Passed
+from course.engine.tile.launch import Grid, begun
 from course.engine.tile.memory import Memory
+from course.engine.tile.programs import BATCH_ELEMENTS, in_batches, in_turns, takes_turns
 from course.engine.tile.run import Run
-from course.engine.tile.sites import Listener
+from course.engine.tile.sites import Listener, Uncounted
 from course.engine.tile.values import Unsupported
 from course.engine.traffic import Traffic
-from course.engine.triton.counts import CompiledMeter, Uncounted
-from course.engine.triton.functions import base_function, code_of, own_files
+from course.engine.triton.arguments import arguments_of
+from course.engine.triton.counts import CompiledMeter
+from course.engine.triton.functions import code_of, own_files
 from course.engine.triton.gate import source_of
 from course.engine.triton.ir import Block, Module, Operation
 from course.engine.triton.lowering import ACCESSES, Form, Lowered, lower
 from course.engine.triton.machine import Machine
-from course.engine.triton.programs import arguments_of, in_batches, in_turns
 
 
 def launch(
@@ -67,26 +60,14 @@ def launch(
         KernelFault: what the launch or the kernel did wrong; NOT_MEASURED names what this engine
             does not run. Its `traffic` holds the counts.
     """
-    function = base_function(kernel)
-    _check_jitted(function, kernel)
     named = dict(named or {})
+    function, passed, run = begun(kernel, args, grid, named, step_limit)
     code = code_of(function)
-    try:
-        given = bound(function, tuple(args), named)
-    except KernelFault as fault:
-        fault.line = code.first_line
-        raise
-    extent, passed = _extent(grid, given), Passed(function, given)
-    debug = _debugged(function, named)
-
-    def begun() -> Run:
-        run = Run(extent, step_limit or _step_limit(passed), debug)
-        run.filename, run.line = code.filename, code.first_line
-        return run
-
+    run.filename, run.line = code.filename, code.first_line
+    once_more = run.anew()
     source = source_of(kernel, args, named)
-    source = replace(source, options={**source.options, "debug": debug})
-    made = _Launch(begun(), function, passed, lower(source, target, Form.COMPILED), listener)
+    source = replace(source, options={**source.options, "debug": run.debug})
+    made = _Launch(run, function, passed, lower(source, target, Form.COMPILED), listener)
     kept = {one: one.kept() for one in passed.allocations if one.tracked}
     try:
         made.all_programs(together)
@@ -95,13 +76,13 @@ def launch(
         if fault.outcome is not Outcome.NOT_MEASURED:
             for allocation, content in kept.items():
                 allocation.put_back(content)
-            written = _Launch(begun(), function, passed, lower(source, target, Form.WRITTEN))
+            written = _Launch(once_more, function, passed, lower(source, target, Form.WRITTEN))
             first = _fault_of(written, together) or fault
         first.traffic = made.traffic()
         raise first from None
     finally:
-        if printing and made.run.printed:
-            print("\n".join(made.run.printed))
+        if printing and run.printed:
+            print("\n".join(run.printed))
     return made.traffic()
 
 
@@ -130,7 +111,7 @@ class _Launch:
         listener: Listener | None = None,
     ) -> None:
         self.run, self._function, self._passed = run, function, passed
-        module = Module(lowered.text)
+        self._module = module = Module(lowered.text)
         operations = list(_operations(module))
         self._largest = max((_size(operation) for operation in operations), default=1)
         self._meter: CompiledMeter | None = None
@@ -138,9 +119,7 @@ class _Launch:
             accesses = [one.number for one in operations if one.name in ACCESSES]
             layouts = dict(zip(accesses, lowered.layouts, strict=True))
             self._meter = CompiledMeter(module, layouts, lowered.target, listener)
-        meter = self._meter or Uncounted()
-        run.memory = Memory(run, passed.views, meter)
-        self._machine = Machine(module, run, run.memory, meter, own_files(function))
+        run.memory = Memory(run, passed.views, self._meter or Uncounted())
 
     def all_programs(self, together: int | None) -> None:
         """Runs all programs, as many at once as memory allows unless told.
@@ -148,14 +127,18 @@ class _Launch:
         Raises:
             KernelFault: what the kernel did wrong, or that this engine does not run it.
         """
-        run = self.run
+        run, module, files = self.run, self._module, own_files(self._function)
         try:
-            arguments = arguments_of(self._machine.module, self._passed)
-            if _takes_turns(self._function, run.size):
-                in_turns(self._machine, arguments, self._passed)
+            arguments = arguments_of(module, self._passed)
+
+            def begin(one: Run) -> Callable[[], None]:
+                return partial(Machine(module, one, files).start, arguments)
+
+            if takes_turns(self._function, run.size):
+                in_turns(run, begin, self._passed)
             else:
                 several = together or max(1, BATCH_ELEMENTS // self._largest)
-                in_batches(self._machine, arguments, several)
+                in_batches(run, begin, several, self._largest)
         except Unsupported as what:
             raise run.fault(Outcome.NOT_MEASURED, "tile_unsupported", detail=str(what)) from None
         run.end()

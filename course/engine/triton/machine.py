@@ -52,11 +52,10 @@ class Machine:
         descriptors: what the kernel has made of tensors for TMA, by the place where it keeps them.
     """
 
-    def __init__(
-        self, module: Module, run: Run, memory: Memory, meter: Counting, files: Mapping[str, str]
-    ) -> None:
-        self.module, self.run, self.memory, self.meter = module, run, memory, meter
-        self.files = files
+    def __init__(self, module: Module, run: Run, files: Mapping[str, str]) -> None:
+        self.module, self.run, self.files = module, run, files
+        self.memory: Memory = run.memory
+        self.meter: Counting = run.memory.meter
         self.descriptors: dict[int, object] = {}
         self._fused = fused_of(module)
         self._constants: dict[int, Array] = {}

@@ -9,7 +9,8 @@ import triton
 import triton.language as tl
 
 from course.engine.faults import KernelFault
-from course.engine.tile.launch import first_line
+from course.engine.tile.launch import LARGEST_GUESS, first_line, launch
+from course.engine.tile.programs import BATCH_ELEMENTS
 from course.engine.tile.run import Run
 from course.engine.triton.gate import compile_for
 from course.engine.triton.versions import TAKES_CHAINS
@@ -193,16 +194,16 @@ def batches(monkeypatch):
 
 
 def test_programs_run_in_batches_so_that_memory_stays_bounded(monkeypatch):
-    from course.engine.tile import launch as module
+    from course.engine.tile import programs
     from course.tests.engine.tile import cases
 
     whole = cases.matmul(64, "float32", (16, 16, 16))
-    whole_traffic = module.launch(whole.kernel, whole.args, whole.grid, whole.constants)
-    monkeypatch.setattr(module, "BATCH_ELEMENTS", 3 * 16 * 16)
+    whole_traffic = launch(whole.kernel, whole.args, whole.grid, whole.constants)
+    monkeypatch.setattr(programs, "BATCH_ELEMENTS", 3 * 16 * 16)
     started = batches(monkeypatch)
     parts = whole.args[2].clone()
     whole.args[2].fill_(0)
-    traffic = module.launch(whole.kernel, whole.args, whole.grid, whole.constants)
+    traffic = launch(whole.kernel, whole.args, whole.grid, whole.constants)
     assert started == [3, 3, 3, 3, 3, 1]
     assert traffic == whole_traffic
     assert torch.equal(parts, whole.args[2])
@@ -215,12 +216,10 @@ def sizes_in_its_own_code(x_ptr):
 
 
 def test_a_kernel_whose_sizes_nobody_knows_begins_with_a_few_programs(monkeypatch):
-    from course.engine.tile import launch as module
-
-    few = module.BATCH_ELEMENTS // module.LARGEST_GUESS
+    few = BATCH_ELEMENTS // LARGEST_GUESS
     started, x = batches(monkeypatch), torch.zeros(64 * 100)
-    module.launch(sizes_in_its_own_code, [x], (100,))
-    module.launch(sizes_in_its_own_code, [x], (100,))
+    launch(sizes_in_its_own_code, [x], (100,))
+    launch(sizes_in_its_own_code, [x], (100,))
     assert started == [few, 100 - few, 100]
     assert torch.equal(x, torch.full((6400,), 2.0))
 

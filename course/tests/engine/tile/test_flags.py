@@ -10,7 +10,8 @@ import triton.language as tl
 
 from course.check.check import check_source
 from course.engine.faults import KernelFault, Outcome
-from course.engine.tile.launch import MOST_IN_TURNS, first_line, launch
+from course.engine.tile.launch import first_line, launch
+from course.engine.tile.programs import MOST_IN_TURNS
 from course.engine.tile.run import Run
 from course.exercises.fusion import split_k
 from course.tests.engine.tile.running import both

@@ -1,8 +1,8 @@
-"""All programs of a launch: what they are given, and which of them run together."""
+"""What the parameters of a compiled kernel are given."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -11,15 +11,10 @@ import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from course.engine.tile.arguments import Passed
-from course.engine.tile.launch import UNDER_WAY
-from course.engine.tile.locks import Order
-from course.engine.tile.memory import Memory, address_of
-from course.engine.tile.run import Run
+from course.engine.tile.memory import address_of
 from course.engine.tile.values import Unsupported
 from course.engine.triton.bulk import Descriptor
-from course.engine.triton.counts import Uncounted
 from course.engine.triton.ir import Module, Type
-from course.engine.triton.machine import Machine
 from course.engine.triton.operations import dtype_of
 
 
@@ -80,53 +75,3 @@ def _described(
         value.astype(dtype_of(type_)) if isinstance(value, np.ndarray) else value
         for value, type_ in zip(found, types, strict=False)
     ]
-
-
-def in_batches(machine: Machine, arguments: Sequence[Any], together: int) -> None:
-    """Runs all programs, so many at once."""
-    run = machine.run
-    with np.errstate(all="ignore"), machine.memory.settled():
-        for first in range(0, run.size, together):
-            run.start(np.arange(first, min(run.size, first + together)))
-            machine.start(arguments)
-
-
-def in_turns(machine: Machine, arguments: Sequence[Any], passed: Passed) -> None:
-    """Runs one program after the other, as atomics order them.
-
-    An order may hide a race. So where one has made a difference, the last programs come first in
-    a second run that leaves no trace, a few of them at once: what is right is so in both.
-
-    Raises:
-        KernelFault: what either run found; RACE, too, where they store different results.
-    """
-    run = machine.run
-    before = {allocation: allocation.kept() for allocation in passed.allocations}
-    order = _one_by_one(machine, arguments, range(run.size), 1)
-    if not order.relied:
-        return
-    after = {allocation: allocation.kept() for allocation in passed.allocations}
-    again = Run(run.grid, run.step_limit, run.debug)
-    again.filename, again.line = run.filename, run.line
-    meter = Uncounted()
-    again.memory = Memory(again, passed.views, meter)
-    another = Machine(machine.module, again, again.memory, meter, machine.files)
-    try:
-        for allocation, content in before.items():
-            allocation.put_back(content)
-        _one_by_one(another, arguments, reversed(range(run.size)), UNDER_WAY)
-        for view in passed.views:
-            for memory in (machine.memory, another.memory):
-                memory.same(view, after[view.allocation])
-    finally:
-        for allocation, content in after.items():
-            allocation.put_back(content)
-
-
-def _one_by_one(
-    machine: Machine, arguments: Sequence[Any], programs: Iterable[int], together: int
-) -> Order:
-    turns = machine.run.in_turns(together)
-    with np.errstate(all="ignore"), machine.memory.settled():
-        turns.all(programs, lambda: machine.start(arguments))
-    return turns.order
