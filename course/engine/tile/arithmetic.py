@@ -10,34 +10,30 @@ import triton.language as tl
 
 from course.engine.conversion import float_to_integer
 from course.engine.tile import contraction
+from course.engine.tile.elements import (
+    erf,
+    fused,
+    high_product,
+    library_function,
+    remainder,
+    truncated_division,
+)
 from course.engine.tile.values import (
-    Unsupported,
     Value,
     bf16_from_bits,
     bf16_to_bits,
     is_bf16,
+    larger,
     numpy_type,
-    round_bf16,
+    rounded,
     signed,
     unsigned,
 )
 
 
-def _kept(data: np.ndarray, type_: Any) -> np.ndarray:
-    """A result brought to the element's own precision."""
-    if is_bf16(type_):
-        return round_bf16(data)
-    dtype = numpy_type(type_)
-    return data if data.dtype == dtype else data.astype(dtype)
-
-
-def _larger(a: Value, b: Value) -> tuple[int, ...]:
-    return a.shape if len(a.shape) >= len(b.shape) else b.shape
-
-
 def _binary(op: Callable[..., np.ndarray]) -> Callable[..., Value]:
     def run(self: Any, lhs: Value, rhs: Value) -> Value:
-        return Value(_kept(op(lhs.data, rhs.data), lhs.type), lhs.type, _larger(lhs, rhs))
+        return Value(rounded(op(lhs.data, rhs.data), lhs.type), lhs.type, larger(lhs, rhs))
 
     return run
 
@@ -45,14 +41,14 @@ def _binary(op: Callable[..., np.ndarray]) -> Callable[..., Value]:
 def _unsigned_binary(op: Callable[..., np.ndarray]) -> Callable[..., Value]:
     def run(self: Any, lhs: Value, rhs: Value) -> Value:
         data = signed(op(unsigned(lhs.data), unsigned(rhs.data)))
-        return Value(_kept(data, lhs.type), lhs.type, _larger(lhs, rhs))
+        return Value(rounded(data, lhs.type), lhs.type, larger(lhs, rhs))
 
     return run
 
 
 def _comparison(op: Callable[..., np.ndarray]) -> Callable[..., Value]:
     def run(self: Any, lhs: Value, rhs: Value) -> Value:
-        return Value(op(lhs.data, rhs.data), tl.int1, _larger(lhs, rhs))
+        return Value(op(lhs.data, rhs.data), tl.int1, larger(lhs, rhs))
 
     return run
 
@@ -60,55 +56,23 @@ def _comparison(op: Callable[..., np.ndarray]) -> Callable[..., Value]:
 def _unordered(op: Callable[..., np.ndarray]) -> Callable[..., Value]:
     def run(self: Any, lhs: Value, rhs: Value) -> Value:
         nan = np.isnan(lhs.data) | np.isnan(rhs.data)
-        return Value(op(lhs.data, rhs.data) | nan, tl.int1, _larger(lhs, rhs))
+        return Value(op(lhs.data, rhs.data) | nan, tl.int1, larger(lhs, rhs))
 
     return run
 
 
 def _unsigned_comparison(op: Callable[..., np.ndarray]) -> Callable[..., Value]:
     def run(self: Any, lhs: Value, rhs: Value) -> Value:
-        return Value(op(unsigned(lhs.data), unsigned(rhs.data)), tl.int1, _larger(lhs, rhs))
+        return Value(op(unsigned(lhs.data), unsigned(rhs.data)), tl.int1, larger(lhs, rhs))
 
     return run
 
 
 def _unary(op: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Value]:
     def run(self: Any, arg: Value) -> Value:
-        return Value(_kept(op(arg.data), arg.type), arg.type, arg.shape)
+        return Value(rounded(op(arg.data), arg.type), arg.type, arg.shape)
 
     return run
-
-
-def _truncated_division(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Rounds towards zero, as the compiled division does; by 0 it is -1, as on the hardware."""
-    zero = b == 0
-    safe = np.where(zero, 1, b) if zero.any() else b
-    quotient = (a - np.fmod(a, safe)) // safe
-    return np.where(zero, -1, quotient) if zero.any() else quotient
-
-
-def _remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The sign of the dividend, as in C; by 0 it is the dividend."""
-    zero = b == 0
-    return np.where(zero, a, np.fmod(a, np.where(zero, 1, b))) if zero.any() else np.fmod(a, b)
-
-
-def _high_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The upper half of the product of unsigned integers."""
-    bits = a.dtype.itemsize * 8
-    if bits < 64:
-        wide = np.dtype(f"u{a.dtype.itemsize * 2}")
-        return (a.astype(wide) * b.astype(wide) >> wide.type(bits)).astype(a.dtype)
-    half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
-    a1, a0, b1, b0 = a >> half, a & low, b >> half, b & low
-    carry = a1 * b0 + (a0 * b0 >> half)
-    return a1 * b1 + (carry >> half) + ((carry & low) + a0 * b1 >> half)
-
-
-def _erf(values: np.ndarray) -> np.ndarray:
-    import torch
-
-    return torch.from_numpy(np.ascontiguousarray(values)).erf().numpy()
 
 
 def _with_bits(op: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
@@ -142,11 +106,11 @@ class Arithmetic:
     create_add = _binary(_with_bits(np.add))
     create_sub = _binary(_with_bits(np.subtract))
     create_mul = _binary(np.multiply)
-    create_sdiv = _binary(_truncated_division)
-    create_udiv = _unsigned_binary(_truncated_division)
-    create_srem = _binary(_remainder)
-    create_urem = _unsigned_binary(_remainder)
-    create_umulhi = _unsigned_binary(_high_product)
+    create_sdiv = _binary(truncated_division)
+    create_udiv = _unsigned_binary(truncated_division)
+    create_srem = _binary(remainder)
+    create_urem = _unsigned_binary(remainder)
+    create_umulhi = _unsigned_binary(high_product)
     create_and = _binary(np.bitwise_and)
     create_or = _binary(np.bitwise_or)
     create_xor = _binary(np.bitwise_xor)
@@ -198,17 +162,17 @@ class Arithmetic:
     create_fabs = _unary(np.abs)
     create_fneg = _unary(np.negative)
     create_iabs = _unary(np.abs)
-    create_erf = _unary(_erf)
+    create_erf = _unary(erf)
 
     def create_fcmpONE(self, lhs: Value, rhs: Value) -> Value:
         """Ordered and not equal."""
         data = (lhs.data < rhs.data) | (lhs.data > rhs.data)
-        return Value(data, tl.int1, _larger(lhs, rhs))
+        return Value(data, tl.int1, larger(lhs, rhs))
 
     def create_fma(self, x: Value, y: Value, z: Value) -> Value:
         """x * y + z, rounded once."""
-        data = contraction.fused(x.data, y.data, z.data, z.type)
-        return Value(data, z.type, _larger(_shaped(x, y), z))
+        data = fused(x.data, y.data, z.data, is_bf16(z.type))
+        return Value(data, z.type, larger(_shaped(x, y), z))
 
     def create_clampf(self, x: Value, low: Value, high: Value, propagate_nans: Any) -> Value:
         """x between two limits."""
@@ -220,7 +184,7 @@ class Arithmetic:
     def create_select(self, condition: Value, lhs: Value, rhs: Value) -> Value:
         """Element by element, one of two."""
         data = np.where(condition.data, lhs.data, rhs.data)
-        return Value(data, lhs.type, _larger(condition, _shaped(lhs, rhs)))
+        return Value(data, lhs.type, larger(condition, _shaped(lhs, rhs)))
 
     # ------------------------------------------------------------ conversions
 
@@ -238,11 +202,11 @@ class Arithmetic:
 
     def create_si_to_fp(self, src: Value, type_: Any) -> Value:
         """Signed integers to floats."""
-        return Value(_to_float(src.data, type_), type_.scalar, src.shape)
+        return Value(rounded(src.data, type_), type_.scalar, src.shape)
 
     def create_ui_to_fp(self, src: Value, type_: Any) -> Value:
         """Unsigned integers to floats."""
-        return Value(_to_float(unsigned(src.data), type_), type_.scalar, src.shape)
+        return Value(rounded(unsigned(src.data), type_), type_.scalar, src.shape)
 
     def create_fp_to_si(self, src: Value, type_: Any) -> Value:
         """Floats to signed integers."""
@@ -259,7 +223,7 @@ class Arithmetic:
 
     def create_fp_trunc(self, src: Value, type_: Any) -> Value:
         """Floats to a narrower type, to nearest."""
-        return Value(_to_float(src.data, type_), type_.scalar, src.shape)
+        return Value(rounded(src.data, type_), type_.scalar, src.shape)
 
     def create_fp_to_fp(self, src: Value, type_: Any, rounding: Any) -> Value:
         """Floats to a narrower type with a chosen rounding."""
@@ -286,58 +250,13 @@ class Arithmetic:
         self, library: str, path: str, symbol: str, args: list[Value], type_: Any, pure: bool
     ) -> Value:
         """A function of NVIDIA's libdevice, where NumPy has one too."""
-        op = _LIBDEVICE.get(symbol.removeprefix("__nv_").removesuffix("f"))
-        if op is None:
-            op = _LIBDEVICE.get(symbol.removeprefix("__nv_"))
-        if op is None:
-            raise Unsupported(f"the library function {symbol}")
+        op = library_function(symbol)
         data = op(*(arg.data for arg in args))
-        return Value(_kept(data, type_), type_.scalar, max((a.shape for a in args), key=len))
-
-
-_LIBDEVICE: dict[str, Callable[..., np.ndarray]] = {
-    "tanh": np.tanh,
-    "sinh": np.sinh,
-    "cosh": np.cosh,
-    "tan": np.tan,
-    "atan": np.arctan,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan2": np.arctan2,
-    "exp": np.exp,
-    "exp2": np.exp2,
-    "expm1": np.expm1,
-    "log": np.log,
-    "log1p": np.log1p,
-    "log2": np.log2,
-    "log10": np.log10,
-    "pow": np.power,
-    "sqrt": np.sqrt,
-    "rsqrt": lambda x: 1 / np.sqrt(x),
-    "cbrt": np.cbrt,
-    "erf": _erf,
-    "fabs": np.abs,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "trunc": np.trunc,
-    "rint": np.rint,
-    "round": lambda x: np.trunc(x + np.copysign(0.5, x)),
-    "fmod": np.fmod,
-    "hypot": np.hypot,
-    "copysign": np.copysign,
-    "isnan": lambda x: np.isnan(x).astype(np.int32),
-    "isinf": lambda x: np.isinf(x).astype(np.int32),
-}
+        return Value(rounded(data, type_), type_.scalar, max((a.shape for a in args), key=len))
 
 
 def _shaped(a: Value, b: Value) -> Value:
     return a if len(a.shape) >= len(b.shape) else b
-
-
-def _to_float(data: np.ndarray, type_: Any) -> np.ndarray:
-    if is_bf16(type_):
-        return round_bf16(data.astype(np.float32, copy=False))
-    return data.astype(numpy_type(type_), copy=False)
 
 
 def _towards_zero(data: np.ndarray, type_: Any) -> np.ndarray:

@@ -11,16 +11,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import triton.language as tl
 
-from course.engine.rounding import multiply_add, multiply_add_to_odd
-from course.engine.tile.values import Product, Value, is_bf16, numpy_type, round_bf16
+from course.engine.tile.elements import fused
+from course.engine.tile.values import Product, Value, is_bf16, larger, rounded
 
 
 def multiply(self: Any, lhs: Value, rhs: Value) -> Value:
     """A product of floats, which remembers its factors."""
-    result = Value(_rounded(lhs.data * rhs.data, lhs.type), lhs.type, _larger(lhs, rhs))
+    result = Value(rounded(lhs.data * rhs.data, lhs.type), lhs.type, larger(lhs, rhs))
     run = self.run
     result.product = Product(lhs.data, rhs.data, run.merging.block, len(run.loops))
     return result
@@ -30,31 +29,24 @@ def add(self: Any, lhs: Value, rhs: Value) -> Value:
     """A sum of floats."""
     left, right = _taken_in(self.run, lhs, rhs)
     if left is not None:
-        data = fused(left.x, left.y, rhs.data, lhs.type)
+        data = fused(left.x, left.y, rhs.data, is_bf16(lhs.type))
     elif right is not None:
-        data = fused(right.x, right.y, lhs.data, lhs.type)
+        data = fused(right.x, right.y, lhs.data, is_bf16(lhs.type))
     else:
-        data = _rounded(lhs.data + rhs.data, lhs.type)
-    return Value(data, lhs.type, _larger(lhs, rhs))
+        data = rounded(lhs.data + rhs.data, lhs.type)
+    return Value(data, lhs.type, larger(lhs, rhs))
 
 
 def subtract(self: Any, lhs: Value, rhs: Value) -> Value:
     """A difference of floats."""
     left, right = _taken_in(self.run, lhs, rhs)
     if left is not None:
-        data = fused(left.x, left.y, -rhs.data, lhs.type)
+        data = fused(left.x, left.y, -rhs.data, is_bf16(lhs.type))
     elif right is not None:
-        data = fused(-right.x, right.y, lhs.data, lhs.type)
+        data = fused(-right.x, right.y, lhs.data, is_bf16(lhs.type))
     else:
-        data = _rounded(lhs.data - rhs.data, lhs.type)
-    return Value(data, lhs.type, _larger(lhs, rhs))
-
-
-def fused(x: np.ndarray, y: np.ndarray, z: np.ndarray, type_: Any) -> np.ndarray:
-    """``x * y + z``, rounded once to the element's type."""
-    if is_bf16(type_):
-        return round_bf16(multiply_add_to_odd(x, y, z))
-    return multiply_add(x, y, z)
+        data = rounded(lhs.data - rhs.data, lhs.type)
+    return Value(data, lhs.type, larger(lhs, rhs))
 
 
 def _taken_in(run: Any, lhs: Value, rhs: Value) -> tuple[Product | None, Product | None]:
@@ -91,14 +83,3 @@ def read_so_often(value: Any, uses: int) -> None:
     product = getattr(value.handle, "product", None) if isinstance(value, tl.tensor) else None
     if product is not None:
         product.uses = uses
-
-
-def _rounded(data: np.ndarray, type_: Any) -> np.ndarray:
-    if is_bf16(type_):
-        return round_bf16(data)
-    dtype = numpy_type(type_)
-    return data if data.dtype == dtype else data.astype(dtype)
-
-
-def _larger(a: Value, b: Value) -> tuple[int, ...]:
-    return a.shape if len(a.shape) >= len(b.shape) else b.shape

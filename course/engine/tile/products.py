@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from course.engine.tile.values import Value, is_bf16, numpy_type, round_bf16
+from course.engine.tile.values import Value, is_bf16, numpy_type, round_bf16, rounded
 
 #: The bits of a float32 that TF32 keeps: sign, exponent, and 10 bits of the fraction.
 _TF32_BITS = np.uint32(0xFFFFE000)
@@ -94,6 +94,4 @@ def dot(a: Value, b: Value, acc: Value, precision: str) -> Value:
     product = product_of(left, right, "IEEE" if narrow else precision)
     if acc.data.size > 1 or acc.data.any():
         product = product + acc.data
-    if is_bf16(acc.type):
-        product = round_bf16(product)
-    return Value(product.astype(out, copy=False), acc.type, (*a.shape[:-1], b.shape[-1]))
+    return Value(rounded(product, acc.type), acc.type, (*a.shape[:-1], b.shape[-1]))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from course.engine.tile.run import Run
-from course.engine.tile.values import Value, is_bf16, numpy_type, round_bf16
+from course.engine.tile.values import Value, is_bf16, numpy_type, rounded
 
 Combine = Callable[[list[np.ndarray], list[np.ndarray]], list[np.ndarray]]
 
@@ -127,15 +127,11 @@ def total(value: Value, axis: int) -> np.ndarray:
     if dtype.kind == "b":
         return (value.data.sum(axis=axis + 1) * repeat % 2).astype(np.bool_)
     if repeat > 1:
-        return _kept_total(value.data[(slice(None),) * (axis + 1) + (0,)] * repeat, value)
+        return rounded(value.data[(slice(None),) * (axis + 1) + (0,)] * repeat, value.type)
     if dtype == np.float16 or is_bf16(value.type):
-        added = lambda left, right: [_kept_total(left[0] + right[0], value)]  # noqa: E731
+        added = lambda left, right: [rounded(left[0] + right[0], value.type)]  # noqa: E731
         return tree(added, [value.data], axis + 1)[0]
-    return _kept_total(value.data.sum(axis=axis + 1, dtype=dtype), value)
-
-
-def _kept_total(data: np.ndarray, value: Value) -> np.ndarray:
-    return round_bf16(data) if is_bf16(value.type) else data.astype(numpy_type(value.type))
+    return rounded(value.data.sum(axis=axis + 1, dtype=dtype), value.type)
 
 
 def extreme(value: Value, axis: int, largest: bool, is_signed: bool) -> np.ndarray:

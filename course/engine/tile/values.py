@@ -113,6 +113,11 @@ class Value:
         return same
 
 
+def larger(a: Value, b: Value) -> tuple[int, ...]:
+    """The shape of the block that two make: a scalar goes with all of the other's elements."""
+    return a.shape if len(a.shape) >= len(b.shape) else b.shape
+
+
 def tuple_of(items: Iterable[Any], fields: Sequence[str] | None = None) -> Any:
     """A `tl.tuple`, whose type is that of its items; `fields` are the names of its places."""
     values = [v if isinstance(v, tl.core.base_value) else tl.constexpr(v) for v in items]
@@ -145,6 +150,11 @@ def round_bf16(values: np.ndarray) -> np.ndarray:
     if nan.any():
         rounded = np.where(nan, np.uint32(0x7FC00000), rounded)
     return rounded.view(np.float32)
+
+
+def rounded(data: np.ndarray, type_: Any) -> np.ndarray:
+    """A result brought to the element's own precision."""
+    return round_bf16(data) if is_bf16(type_) else data.astype(numpy_type(type_), copy=False)
 
 
 def bf16_from_bits(bits: np.ndarray) -> np.ndarray:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from course.engine.rounding import multiply_add, multiply_add_to_odd
-from course.engine.tile.values import round_bf16
+from course.engine.tile.elements import fused
 from course.engine.triton.frames import Array, Frame
 from course.engine.triton.ir import Block, Module, Operation
 from course.engine.triton.operations import RULES
@@ -52,9 +51,7 @@ class Fused:
         other: Array = frame[self.operation.operands[1 - self.at]]
         if self.operation.name == "arith.subf":
             x, other = (x, -other) if self.at == 0 else (-x, other)
-        if self.operation.result_types[0].scalar == "bf16":
-            return round_bf16(multiply_add_to_odd(x, y, other))
-        return multiply_add(x, y, other)
+        return fused(x, y, other, self.operation.result_types[0].scalar == "bf16")
 
     def _shaped(self, factor: Array) -> Array:
         for operation in self.product.way:

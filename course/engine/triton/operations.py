@@ -14,8 +14,14 @@ from typing import Any
 import numpy as np
 
 from course.engine.conversion import float_to_integer
-from course.engine.tile.arithmetic import _LIBDEVICE as LIBDEVICE
-from course.engine.tile.arithmetic import _erf, _high_product, _remainder, _truncated_division
+from course.engine.tile.elements import (
+    erf,
+    fused,
+    high_product,
+    library_function,
+    remainder,
+    truncated_division,
+)
 from course.engine.tile.values import (
     Unsupported,
     bf16_from_bits,
@@ -80,9 +86,9 @@ _ARITHMETIC: dict[str, Callable[..., Array]] = {
     "arith.addi": _single_bits(np.add, np.logical_xor),
     "arith.subi": _single_bits(np.subtract, np.logical_xor),
     "arith.muli": _single_bits(np.multiply, np.logical_and),
-    "arith.divsi": _truncated_division, "arith.remsi": _remainder,
-    "arith.divui": _unsigned(_truncated_division), "arith.remui": _unsigned(_remainder),
-    "arith.floordivsi": np.floor_divide, "tt.mulhiui": _unsigned(_high_product),
+    "arith.divsi": truncated_division, "arith.remsi": remainder,
+    "arith.divui": _unsigned(truncated_division), "arith.remui": _unsigned(remainder),
+    "arith.floordivsi": np.floor_divide, "tt.mulhiui": _unsigned(high_product),
     "arith.andi": np.bitwise_and, "arith.ori": np.bitwise_or, "arith.xori": np.bitwise_xor,
     "arith.shli": _single_bits(np.left_shift, _unshifted),
     "arith.shrsi": _single_bits(np.right_shift, _unshifted),
@@ -95,16 +101,14 @@ _ARITHMETIC: dict[str, Callable[..., Array]] = {
     "math.sqrt": np.sqrt, "tt.precise_sqrt": np.sqrt, "math.rsqrt": lambda x: 1 / np.sqrt(x),
     "math.sin": np.sin, "math.cos": np.cos, "math.tanh": np.tanh, "math.powf": np.power,
     "math.absf": np.abs, "math.absi": np.abs, "math.floor": np.floor, "math.ceil": np.ceil,
-    "math.erf": _erf,
+    "math.erf": erf,
     "tt.clampf": lambda x, low, high: np.fmin(np.fmax(x, low), high),
 }  # fmt: skip
 
 
 def _fma(operation: Operation, x: Array, y: Array, z: Array) -> Array:
     """x * y + z, rounded once."""
-    wide = np.float64 if z.dtype.itemsize <= 4 else np.longdouble
-    total = x.astype(wide) * y.astype(wide) + z.astype(wide)
-    return rounded(total, operation.result_types[0])
+    return fused(x, y, z, operation.result_types[0].scalar == "bf16")
 
 
 # ---------------------------------------------------------------- comparisons
@@ -290,11 +294,7 @@ def _assembly(operation: Operation, *given: Array) -> Array:
 
 
 def _library(operation: Operation, *given: Array) -> Array:
-    symbol = operation.string("symbol").removeprefix("__nv_")
-    rule = LIBDEVICE.get(symbol.removesuffix("f")) or LIBDEVICE.get(symbol)
-    if rule is None:
-        raise Unsupported(f"the library function {symbol}")
-    return rounded(rule(*given), operation.result_types[0])
+    return rounded(library_function(operation.string("symbol"))(*given), operation.result_types[0])
 
 
 def _table() -> dict[str, Rule]:

@@ -12,7 +12,8 @@ import triton.language as tl
 
 from course.engine.cell.triton import read_cell
 from course.engine.faults import KernelFault, Outcome
-from course.engine.triton.launch import launch
+from course.engine.tile.launch import launch as walked
+from course.engine.triton.launch import checked, launch
 
 
 @triton.jit
@@ -136,3 +137,17 @@ def test_a_combining_function_may_have_constants():
     x, out = torch.randn(64), torch.empty(1)
     launch(reduced, (x, out), (1,), {}, 90)
     torch.testing.assert_close(out[0], x.sum() - 63 * 1.5, rtol=1e-5, atol=1e-4)
+
+
+@triton.jit
+def multiplied_and_added(x, y, z, out):
+    tl.store(out, tl.fma(tl.load(x), tl.load(y), tl.load(z)))
+
+
+@pytest.mark.parametrize("engine", [walked, checked])
+def test_a_fused_multiply_add_of_bfloat16_is_rounded_once(engine):
+    # 1.5 * 129/128 is half way between two of them: what is subtracted decides
+    x, y, z = (torch.tensor([v], dtype=torch.bfloat16) for v in (1.5, 129 / 128, -(2.0**-30)))
+    out = torch.zeros(1, dtype=torch.bfloat16)
+    engine(multiplied_and_added, (x, y, z, out), (1,), {})
+    assert out.item() == 193 / 128
