@@ -95,7 +95,7 @@ def parsed(source: str) -> ast.Module:
     Raises:
         KernelFault: DOES_NOT_COMPILE or REJECTED; a notebook's command is called by its name.
     """
-    from course.engine.cell.numba import parse
+    from course.engine.cell.source import parse
 
     try:
         return parse(source)

@@ -6,6 +6,7 @@ the sentence names. Nothing here knows how a sentence reads.
 
 from __future__ import annotations
 
+import ast
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -99,3 +100,9 @@ class KernelFault(Exception):
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows in the place of a traceback."""
         return (str(self) if self.reader is None else self.reader.panel(self)).splitlines()
+
+
+def rejected(node: ast.AST | int | None, message_id: str, **fields: object) -> KernelFault:
+    """A REJECTED fault at a node of the tree, or on a line."""
+    line = node if isinstance(node, int) or node is None else getattr(node, "lineno", None)
+    return KernelFault(Outcome.REJECTED, message_id, line, **fields)

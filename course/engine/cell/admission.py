@@ -19,16 +19,9 @@ from course.engine.cell.operations import (
     INSTEAD,
     OPERATIONS,
 )
+from course.engine.faults import rejected
 from course.engine.launcher.admission import locals_of
-from course.engine.launcher.names import (
-    IMPORTS,
-    MISSING,
-    MODULES,
-    Ref,
-    is_kernel,
-    rejected,
-    text,
-)
+from course.engine.launcher.names import IMPORTS, MISSING, MODULES, Ref, is_kernel, text
 
 _STATEMENTS = (
     *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.For, ast.While, ast.Assert),

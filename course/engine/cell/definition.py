@@ -18,8 +18,7 @@ from typing import Any
 import triton
 from triton.runtime.jit import JITFunction
 
-from course.engine.faults import KernelFault, Outcome
-from course.engine.launcher.names import rejected
+from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.triton.functions import keep_code
 
 #: How a kernel's module is called: not Triton's own, see `course.engine.triton.functions`.

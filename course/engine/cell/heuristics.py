@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.launcher import admit_value, value_of
 from course.engine.launcher.calls import OPTIONS
 from course.engine.launcher.frames import Closure, is_constant
-from course.engine.launcher.names import rejected, text
+from course.engine.launcher.names import text
 from course.plain.arithmetic import kind
 
 #: Where a kernel of a cell keeps what is worked out for it.

@@ -12,7 +12,6 @@ import difflib
 import inspect
 import linecache
 import textwrap
-import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,26 +21,18 @@ import numpy as np
 from numba.core import types
 from numba.core.registry import CPUDispatcher
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.cell.source import assigned, check_annotations, check_compiles, parse
+from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.simt.lowering.signatures import Signature, declared
 from course.engine.simt.lowering.types import Scalar, numba_type, numpy_dtype
 from course.plain.arithmetic import FUNCTIONS, NoValue, is_number, limits, tried
 from course.plain.evaluator import Evaluator, Ref
-from course.plain.text import odd_character
 
-MAX_SOURCE_CHARACTERS = 200_000
-MAX_TREE_DEPTH = 100
-MAX_TREE_NODES = 20_000  # the longest kernel of the course has some 600
-MAX_LITERAL_BITS = 1100  # any float written as a whole number
 MAX_TUPLE_NUMBERS = 1024
 MAX_CONSTANT_ELEMENTS = 16_384  # constant memory is 64 KB
 #: Expressions of all constants of a cell, of which each element of an array is one.
 MAX_CONSTANT_STEPS = 100_000
 
-_ANNOTATION = (
-    *(ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Slice, ast.Tuple, ast.BinOp),
-    *(ast.BitOr, ast.expr_context),
-)
 JIT_OPTIONS = {"device", "fastmath", "inline", "lineinfo", "opt", "max_registers"}
 
 
@@ -139,12 +130,6 @@ IMPORTS = {
 }
 
 
-def rejected(node: ast.AST | int | None, message_id: str, **fields: object) -> KernelFault:
-    """A REJECTED fault at a node of the tree."""
-    line = node if isinstance(node, int) or node is None else getattr(node, "lineno", None)
-    return KernelFault(Outcome.REJECTED, message_id, line, **fields)
-
-
 #: What Numba compiles in kernels, and the engine does not run: names, and all below them.
 NOT_RUN = ("cuda.libdevice", "cuda.fp16", "cuda.cg", "cuda.random", "cuda.nanosleep", "complex")
 
@@ -199,50 +184,6 @@ def known_path(path: str) -> bool:
 # ---------------------------------------------------------------- a whole cell
 
 
-def parse(source: str) -> ast.Module:
-    """The syntax tree of a cell.
-
-    Raises:
-        KernelFault: DOES_NOT_COMPILE for a syntax error, REJECTED for a source that is too
-            long or nested too deeply to be a kernel, or has characters that nobody sees.
-    """
-    if len(source) > MAX_SOURCE_CHARACTERS:
-        raise rejected(None, "source_too_long", characters=len(source), limit=MAX_SOURCE_CHARACTERS)
-    odd = odd_character(source)
-    if odd is not None:
-        raise KernelFault(
-            Outcome.REJECTED,
-            "odd_character",
-            odd.line,
-            character=odd.name,
-            code=odd.code,
-            column=odd.column,
-        )
-    try:
-        tree = ast.parse(source)
-    except _UNREADABLE as error:
-        raise _unreadable(error) from None
-    _check_size(tree)
-    return tree
-
-
-def _check_size(tree: ast.AST) -> None:
-    """No kernel is nested so deeply, or so long; what reads the tree may take its time."""
-    nodes = 0
-    stack: list[tuple[ast.AST, int]] = [(tree, 1)]
-    while stack:
-        node, level = stack.pop()
-        nodes += not isinstance(node, ast.expr_context)
-        if level > MAX_TREE_DEPTH:
-            raise rejected(None, "source_not_text", detail="nested too deeply")
-        if nodes > MAX_TREE_NODES:
-            raise rejected(None, "too_much_code", limit=MAX_TREE_NODES)
-        value = getattr(node, "value", None)
-        if isinstance(value, int) and value.bit_length() > MAX_LITERAL_BITS:
-            raise rejected(node, "source_not_text", detail="a number is too long")
-        stack.extend((child, level + 1) for child in ast.iter_child_nodes(node))
-
-
 def read_cell(source: str) -> Cell:
     """Reads a solution cell: listed imports, constants and `@cuda.jit` functions.
 
@@ -256,32 +197,6 @@ def read_cell(source: str) -> Cell:
     for statement in tree.body:
         _read_statement(statement, cell)
     return cell
-
-
-def check_compiles(tree: ast.Module) -> None:
-    """Python refuses more than its grammar does: a `break` outside a loop, a name given twice."""
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            compile(tree, "<cell>", "exec", dont_inherit=True)
-    except _UNREADABLE as error:
-        raise _unreadable(error) from None
-
-
-#: What Python's parser and compiler raise about a text.
-_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-#: Python's words for a decimal number of more than 4,300 digits begin so.
-_DIGITS = "Exceeds the limit"
-
-
-def _unreadable(error: Exception) -> KernelFault:
-    line = error.lineno if isinstance(error, SyntaxError) else None
-    said = error.msg if isinstance(error, SyntaxError) else str(error)
-    if said.startswith(_DIGITS):
-        return rejected(line, "source_not_text", detail="a number is too long")
-    if isinstance(error, SyntaxError):
-        return KernelFault(Outcome.DOES_NOT_COMPILE, "syntax_error", line, detail=said.rstrip(".?"))
-    depth = isinstance(error, RecursionError | MemoryError)
-    return rejected(line, "source_not_text", detail="nested too deeply" if depth else said)
 
 
 def _read_statement(statement: ast.stmt, cell: Cell) -> None:
@@ -323,20 +238,6 @@ def _first_line(statement: ast.stmt) -> str:
     return ast.unparse(statement).splitlines()[len(getattr(statement, "decorator_list", ()))]
 
 
-def check_annotations(statement: ast.stmt) -> None:
-    """Annotations name types. They are not used, and Python would run what stands in them."""
-    for node in ast.walk(statement):
-        held = (getattr(node, "annotation", None), getattr(node, "returns", None))
-        for annotation in filter(None, held):
-            if any(not isinstance(n, _ANNOTATION) for n in ast.walk(annotation)):
-                raise rejected(
-                    annotation,
-                    "rejected_syntax",
-                    construct=f"the annotation `{ast.unparse(annotation)[:60]}`",
-                    instead="name a type, or leave it out",
-                )
-
-
 def _read_from_import(statement: ast.ImportFrom, names: dict[str, Any]) -> None:
     module = statement.module or ""
     path = MODULES.get(module) or ("numba.types" if module == "numba.types" else None)
@@ -362,25 +263,8 @@ def _not_imported(statement: ast.stmt, name: str, fault: KernelFault) -> KernelF
 
 
 def _read_constant(statement: ast.Assign | ast.AnnAssign, cell: Cell) -> None:
-    names = cell.names
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    if statement.value is None:
-        return
-    value = _constant(statement.value, cell.reader)
-    for target in targets:
-        if isinstance(target, ast.Name):
-            names[target.id] = value
-        elif (
-            isinstance(target, ast.Tuple)
-            and isinstance(value, tuple)
-            and len(target.elts) == len(value)
-            and all(isinstance(element, ast.Name) for element in target.elts)
-        ):
-            for element, item in zip(target.elts, value, strict=True):
-                assert isinstance(element, ast.Name)
-                names[element.id] = item
-        else:
-            raise rejected(statement, "rejected_constant", construct=ast.unparse(statement)[:60])
+    if statement.value is not None:
+        cell.names.update(assigned(statement, _constant(statement.value, cell.reader)))
 
 
 def _constant(node: ast.expr, reader: _Constants) -> Any:

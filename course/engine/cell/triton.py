@@ -24,23 +24,14 @@ from course.engine.cell.constexpr_functions import Walked, takes_them, walked
 from course.engine.cell.definition import MODULE, jitted
 from course.engine.cell.heuristics import Heuristics, heuristics_of
 from course.engine.cell.namespaces import PATHS, behind
-from course.engine.cell.numba import check_annotations, check_compiles, parse
 from course.engine.cell.operations import INSTEAD
 from course.engine.cell.solution import Solution, found, missing
+from course.engine.cell.source import assigned, check_annotations, check_compiles, parse
 from course.engine.cell.tuning import CLEAR, TUNED, Tuned, read_tuning
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.launcher import Constants, admit, admit_expression
 from course.engine.launcher.frames import Closure, Config
-from course.engine.launcher.names import (
-    ALLOCATOR,
-    IMPORTS,
-    MISSING,
-    MODULES,
-    Own,
-    Ref,
-    member,
-    rejected,
-)
+from course.engine.launcher.names import ALLOCATOR, IMPORTS, MISSING, MODULES, Own, Ref, member
 from course.plain.arithmetic import Facts, NoValue, bounded, is_number
 from course.plain.text import lines_of
 
@@ -285,7 +276,6 @@ def _import_names(statement: ast.ImportFrom, cell: TileCell) -> None:
 
 
 def _read_constant(statement: ast.Assign | ast.AnnAssign, cell: TileCell) -> None:
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     if statement.value is None:
         return
     value = _constant(statement.value, cell)
@@ -294,21 +284,8 @@ def _read_constant(statement: ast.Assign | ast.AnnAssign, cell: TileCell) -> Non
             value = value if isinstance(value, tl.constexpr) else tl.constexpr(value)
         else:
             check_annotations(statement)
-    for target in targets:
-        if isinstance(target, ast.Name):
-            _define(cell, target.id, value)
-        elif (
-            isinstance(target, ast.Tuple)
-            and isinstance(value, tuple)
-            and len(target.elts) == len(value)
-            and all(isinstance(element, ast.Name) for element in target.elts)
-        ):
-            for element, item in zip(target.elts, value, strict=True):
-                assert isinstance(element, ast.Name)
-                _define(cell, element.id, item)
-        else:
-            construct = ast.unparse(statement)[:60]
-            raise rejected(statement, "rejected_constant", construct=construct)
+    for name, one in assigned(statement, value):
+        _define(cell, name, one)
 
 
 def _constant(node: ast.expr, cell: TileCell) -> Any:

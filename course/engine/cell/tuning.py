@@ -14,10 +14,10 @@ from typing import Any
 
 import torch
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.launcher import applied
 from course.engine.launcher.frames import Closure, Config
-from course.engine.launcher.names import rejected, text
+from course.engine.launcher.names import text
 from course.engine.triton.functions import code_of, written_parameters
 
 #: Where a kernel of a cell keeps what `@triton.autotune` says of it.

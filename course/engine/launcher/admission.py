@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from course.engine.faults import rejected
 from course.engine.launcher import gpu
 from course.engine.launcher.names import (
     ALLOCATIONS,
@@ -26,7 +27,6 @@ from course.engine.launcher.names import (
     member,
     refused_attribute,
     refused_member,
-    rejected,
     text,
 )
 

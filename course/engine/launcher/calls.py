@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from course.engine.faults import KernelFault
+from course.engine.faults import KernelFault, rejected
 from course.engine.launcher import gpu, tensors
 from course.engine.launcher.admission import is_literal, locals_of
 from course.engine.launcher.expressions import Expressions
@@ -42,7 +42,6 @@ from course.engine.launcher.names import (
     Ref,
     is_kernel,
     listed,
-    rejected,
     text,
 )
 from course.engine.tile.arguments import option_names

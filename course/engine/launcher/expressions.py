@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import triton.language as tl
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.launcher import tensors
 from course.engine.launcher.frames import (
     MESSAGE_CHARACTERS,
@@ -34,7 +34,6 @@ from course.engine.launcher.names import (
     member,
     refused_attribute,
     refused_member,
-    rejected,
     text,
 )
 from course.plain.arithmetic import TOLD_OF_TYPES, Facts, NoValue, is_whole, kind, truth

@@ -22,7 +22,7 @@ import triton.language as tl
 from triton.runtime.jit import KernelInterface
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, rejected
 from course.engine.launcher import gpu
 from course.plain.arithmetic import CONSTANTS, FUNCTIONS, TOLD_OF_TYPES, Facts
 from course.plain.evaluator import Ref, text
@@ -205,13 +205,6 @@ _TENSOR_NAMES = frozenset(dir(torch.Tensor))
 #: functions of torch that are no methods, and make elements or work on them
 _TORCH_MAKES = frozenset({"tensor", "einsum", "arange", "cat", "stack", "rand", "randn", "eye"})
 _COMPUTING_SPACES = ("torch.nn.", "torch.special.", "torch.linalg.", "torch.fft.", "torch.ops.")
-
-
-def rejected(node: ast.AST, message_id: str, **fields: object) -> KernelFault:
-    """A construct that is no launcher code."""
-    return KernelFault(
-        Outcome.REJECTED, message_id, getattr(node, "lineno", None), **fields
-    )  # nodes without a line are parts of one that has
 
 
 def listed(value: Any) -> Any:

@@ -8,12 +8,12 @@ from typing import Any, NoReturn
 
 import torch
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.launcher import gpu, tensors
 from course.engine.launcher.admission import admit_expression
 from course.engine.launcher.calls import Calls, MakeLaunch, meta
 from course.engine.launcher.frames import Break, Closure, Continue, Return
-from course.engine.launcher.names import EXCEPTIONS, Ref, Scope, rejected, text
+from course.engine.launcher.names import EXCEPTIONS, Ref, Scope, text
 from course.plain.arithmetic import bounded, dict_of
 
 #: Steps, an expression or a statement each, after which a launcher counts as endless.

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from course.engine.cell.numba import Function, rejected
-from course.engine.faults import KernelFault, Outcome
+from course.engine.cell.numba import Function
+from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.simt import numbas_word
 from course.engine.simt.lowering.calls import check_parameters
 from course.engine.simt.lowering.expr import number

@@ -10,7 +10,7 @@ from course import exercises
 from course.check import source
 from course.check.answers import check_number_source
 from course.check.check import check_source
-from course.engine.cell.numba import parse
+from course.engine.cell.source import parse
 from course.engine.faults import KernelFault, Outcome
 from course.plain.text import lines_of, odd_character, with_plain_ends
 

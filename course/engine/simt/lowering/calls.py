@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from numba.core import types
 
-from course.engine.cell.numba import Function, Ref, rejected, unlisted
-from course.engine.faults import KernelFault
+from course.engine.cell.numba import Function, Ref, unlisted
+from course.engine.faults import KernelFault, rejected
 from course.engine.simt.lowering.expr import (
     Expr,
     converted,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import types
 
-from course.engine.cell.numba import Ref, rejected
-from course.engine.faults import KernelFault, Outcome
+from course.engine.cell.numba import Ref
+from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.simt.lowering.branches import common, join
 from course.engine.simt.lowering.expr import (
     UNKNOWN,

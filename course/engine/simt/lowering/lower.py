@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from course.engine.cell.numba import Function, rejected
-from course.engine.faults import KernelFault, Outcome
+from course.engine.cell.numba import Function
+from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.simt.lowering.branches import if_else
 from course.engine.simt.lowering.calls import call_expression
 from course.engine.simt.lowering.elements import subscript

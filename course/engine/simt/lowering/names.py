@@ -18,10 +18,9 @@ from course.engine.cell.numba import (
     instead_of,
     known_path,
     missing_prefix,
-    rejected,
     unlisted,
 )
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.simt.lowering.expr import (
     UNKNOWN,
     Expr,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course.engine.cell.numba import rejected
+from course.engine.faults import rejected
 from course.engine.simt.lowering.branches import common
 from course.engine.simt.lowering.expr import (
     Expr,

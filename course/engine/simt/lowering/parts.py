@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course.engine.cell.numba import rejected
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.simt.lowering.expr import Expr, Run, converted, joined, number
 from course.engine.simt.lowering.names import tuple_items
 from course.engine.simt.lowering.types import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from course.engine.cell.numba import rejected
+from course.engine.faults import rejected
 from course.engine.simt.lowering.elements import store, subscript
 from course.engine.simt.lowering.expr import (
     Expr,

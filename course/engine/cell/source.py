@@ -1,0 +1,121 @@
+"""A cell's text as a syntax tree of bounded size, and what both dialects read of it alike."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from course.engine.faults import KernelFault, Outcome, rejected
+from course.plain.text import odd_character
+
+MAX_SOURCE_CHARACTERS = 200_000
+MAX_TREE_DEPTH = 100
+MAX_TREE_NODES = 20_000  # the longest kernel of the course has some 600
+MAX_LITERAL_BITS = 1100  # any float written as a whole number
+
+_ANNOTATION = (
+    *(ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Slice, ast.Tuple, ast.BinOp),
+    *(ast.BitOr, ast.expr_context),
+)
+
+
+def parse(source: str) -> ast.Module:
+    """The syntax tree of a cell.
+
+    Raises:
+        KernelFault: DOES_NOT_COMPILE for a syntax error, REJECTED for a source that is too
+            long or nested too deeply to be a kernel, or has characters that nobody sees.
+    """
+    if len(source) > MAX_SOURCE_CHARACTERS:
+        raise rejected(None, "source_too_long", characters=len(source), limit=MAX_SOURCE_CHARACTERS)
+    odd = odd_character(source)
+    if odd is not None:
+        raise KernelFault(
+            Outcome.REJECTED,
+            "odd_character",
+            odd.line,
+            character=odd.name,
+            code=odd.code,
+            column=odd.column,
+        )
+    try:
+        tree = ast.parse(source)
+    except _UNREADABLE as error:
+        raise _unreadable(error) from None
+    _check_size(tree)
+    return tree
+
+
+def _check_size(tree: ast.AST) -> None:
+    """No kernel is nested so deeply, or so long; what reads the tree may take its time."""
+    nodes = 0
+    stack: list[tuple[ast.AST, int]] = [(tree, 1)]
+    while stack:
+        node, level = stack.pop()
+        nodes += not isinstance(node, ast.expr_context)
+        if level > MAX_TREE_DEPTH:
+            raise rejected(None, "source_not_text", detail="nested too deeply")
+        if nodes > MAX_TREE_NODES:
+            raise rejected(None, "too_much_code", limit=MAX_TREE_NODES)
+        value = getattr(node, "value", None)
+        if isinstance(value, int) and value.bit_length() > MAX_LITERAL_BITS:
+            raise rejected(node, "source_not_text", detail="a number is too long")
+        stack.extend((child, level + 1) for child in ast.iter_child_nodes(node))
+
+
+def check_compiles(tree: ast.Module) -> None:
+    """Python refuses more than its grammar does: a `break` outside a loop, a name given twice."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            compile(tree, "<cell>", "exec", dont_inherit=True)
+    except _UNREADABLE as error:
+        raise _unreadable(error) from None
+
+
+#: What Python's parser and compiler raise about a text.
+_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+#: Python's words for a decimal number of more than 4,300 digits begin so.
+_DIGITS = "Exceeds the limit"
+
+
+def _unreadable(error: Exception) -> KernelFault:
+    line = error.lineno if isinstance(error, SyntaxError) else None
+    said = error.msg if isinstance(error, SyntaxError) else str(error)
+    if said.startswith(_DIGITS):
+        return rejected(line, "source_not_text", detail="a number is too long")
+    if isinstance(error, SyntaxError):
+        return KernelFault(Outcome.DOES_NOT_COMPILE, "syntax_error", line, detail=said.rstrip(".?"))
+    depth = isinstance(error, RecursionError | MemoryError)
+    return rejected(line, "source_not_text", detail="nested too deeply" if depth else said)
+
+
+def check_annotations(statement: ast.stmt) -> None:
+    """Annotations name types. They are not used, and Python would run what stands in them."""
+    for node in ast.walk(statement):
+        held = (getattr(node, "annotation", None), getattr(node, "returns", None))
+        for annotation in filter(None, held):
+            if any(not isinstance(n, _ANNOTATION) for n in ast.walk(annotation)):
+                raise rejected(
+                    annotation,
+                    "rejected_syntax",
+                    construct=f"the annotation `{ast.unparse(annotation)[:60]}`",
+                    instead="name a type, or leave it out",
+                )
+
+
+def assigned(statement: ast.Assign | ast.AnnAssign, value: Any) -> Iterator[tuple[str, Any]]:
+    """(name, value) of each name that an assignment of a constant gives a value; tuples unpack.
+
+    Raises:
+        KernelFault: REJECTED for any other target.
+    """
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    for target in targets:
+        elements = target.elts if isinstance(target, ast.Tuple) else [target]
+        items = value if isinstance(target, ast.Tuple) else (value,)
+        names = [element.id for element in elements if isinstance(element, ast.Name)]
+        if not isinstance(items, tuple) or not len(names) == len(elements) == len(items):
+            raise rejected(statement, "rejected_constant", construct=ast.unparse(statement)[:60])
+        yield from zip(names, items, strict=True)
