@@ -123,12 +123,7 @@ def launch(
             print("\n".join(run.printed))
     sizes[key] = run.largest
     run.end()
-    traffic = meter.traffic()
-    traffic.longest_program = run.longest
-    traffic.program_bytes = run.most_asked
-    traffic.block_bytes = run.most_of_blocks
-    traffic.busy_turns, traffic.idle_turns = run.busy_turns, run.idle_turns
-    return traffic
+    return run.noted(meter.traffic())
 
 
 def begun(

@@ -15,6 +15,7 @@ from course.engine.faults import KernelFault, Outcome
 from course.engine.tile.locks import Order
 from course.engine.tile.turns import Turns
 from course.engine.tile.values import Value
+from course.engine.traffic import Traffic
 from course.plain.sectors import SECTOR_BYTES
 
 PRINTED_LINES = 200
@@ -153,9 +154,23 @@ class Run:
         """
         running = self.programs - self._first
         self._asked[running] += sectors * SECTOR_BYTES
-        self._moved[running] += np.asarray(sectors) > 0
+        self.moves(np.asarray(sectors) > 0)
         lanes = math.prod(shape)
         self._blocks[running] += (max(lanes, THREADS) if lanes > 1 else 1) * itemsize
+
+    def moves(self, which: np.ndarray) -> None:
+        """In the turn of a loop that is being executed some programs of the group move memory."""
+        self._moved[self.programs - self._first] += which
+
+    @contextlib.contextmanager
+    def ahead(self) -> Iterator[np.ndarray]:
+        """A copy for a later turn, which is the busy one; gives who moves something, at its end."""
+        running = self.programs - self._first
+        before = self._moved[running]
+        moved = np.zeros(len(running), np.bool_)
+        yield moved
+        moved[:] = self._moved[running] > before
+        self._moved[running] = before
 
     def end(self) -> None:
         """The batch has run."""
@@ -163,6 +178,14 @@ class Run:
         self.most_of_blocks = max(self.most_of_blocks, int(self._blocks.max()))
         self.longest = max(self.longest, self._together + int(self._apart.max()))
         self._together = 0
+
+    def noted(self, traffic: Traffic) -> Traffic:
+        """The traffic, with what programs went through beside it."""
+        traffic.longest_program = self.longest
+        traffic.program_bytes = self.most_asked
+        traffic.block_bytes = self.most_of_blocks
+        traffic.busy_turns, traffic.idle_turns = self.busy_turns, self.idle_turns
+        return traffic
 
     def program_id(self, axis: int) -> np.ndarray:
         """(programs,) int32: the place of each along one axis of the grid."""

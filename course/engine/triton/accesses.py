@@ -122,8 +122,9 @@ def copy(machine: Machine, frame: Frame, operation: Operation) -> None:
     machine.meter.operation = operation
     there = _operand(machine, frame, operation)
     other = _element(frame, operation, 3, there)
-    found = machine.memory.load(there, _mask(machine, frame, operation), other)
-    frame[operation.operands[1]].put(machine.rows, found.data)
+    with machine.run.ahead() as moved:
+        found = machine.memory.load(there, _mask(machine, frame, operation), other)
+    frame[operation.operands[1]].put(machine.rows, found.data, moved)
 
 
 OPERATIONS = {

@@ -170,11 +170,12 @@ def _load(machine: Machine, frame: Frame, operation: Operation, picks: bool) -> 
         there, inside = descriptor.at(places, shape[-len(places) :])
     machine.meter.operation = operation
     mask = _going(frame, operation, inside)
-    value = machine.memory.load(there, mask, descriptor.outside(there), descriptor=True).data
+    with machine.run.ahead() as moved:
+        value = machine.memory.load(there, mask, descriptor.outside(there), descriptor=True).data
     rows = machine.rows
     data = np.broadcast_to(value, (len(rows), *there.shape)).reshape(len(rows), *shape)
     going = np.broadcast_to(frame[operation.operands[-1]], (len(rows),))
-    buffer.put(rows[going], data[going])
+    buffer.put(rows[going], data[going], moved[going])
 
 
 def load(machine: Machine, frame: Frame, operation: Operation) -> None:

@@ -81,7 +81,7 @@ def for_(machine: Machine, frame: Frame, operation: Operation) -> Any:
             for turn in range(most):
                 place.turn += 1
                 at = (low + step * turn).astype(low.dtype)
-                carried = _turn(machine, frame, body, at, carried)
+                carried = _turn(machine, frame, body, [at, *carried])
             return carried[0] if len(carried) == 1 else carried
         loop = _Loop(machine, frame)
         with machine.as_now():
@@ -91,15 +91,14 @@ def for_(machine: Machine, frame: Frame, operation: Operation) -> Any:
                     break
                 place.turn += 1
                 at = (taken(low, loop.rows) + taken(step, loop.rows) * turn).astype(low.dtype)
-                carried = _turn(machine, loop.frame, body, at, carried)
+                carried = _turn(machine, loop.frame, body, [at, *carried])
         return loop.end(operation)
 
 
-def _turn(
-    machine: Machine, frame: Frame, body: Block, at: Array, carried: Sequence[Any]
-) -> list[Any]:
-    frame.values.update(zip(body.arguments, [at, *carried], strict=True))
-    return machine.yielded(frame, body)
+def _turn(machine: Machine, frame: Frame, body: Block, given: Sequence[Any]) -> list[Any]:
+    frame.values.update(zip(body.arguments, given, strict=True))
+    with machine.run.a_turn():
+        return machine.yielded(frame, body)
 
 
 def while_(machine: Machine, frame: Frame, operation: Operation) -> Any:
@@ -116,8 +115,7 @@ def while_(machine: Machine, frame: Frame, operation: Operation) -> Any:
             if not len(loop.rows):
                 return loop.end(operation)
             place.turn += 1
-            loop.frame.values.update(zip(body.arguments, carried, strict=True))
-            carried = machine.yielded(loop.frame, body)
+            carried = _turn(machine, loop.frame, body, carried)
 
 
 def call(machine: Machine, frame: Frame, operation: Operation) -> Any:

@@ -145,11 +145,7 @@ class _Launch:
 
     def traffic(self) -> Traffic:
         """The counts so far; none of the written form."""
-        traffic = Traffic() if self._meter is None else self._meter.traffic()
-        traffic.longest_program = self.run.longest
-        traffic.program_bytes = self.run.most_asked
-        traffic.block_bytes = self.run.most_of_blocks
-        return traffic
+        return self.run.noted(Traffic() if self._meter is None else self._meter.traffic())
 
 
 def _operations(module: Module) -> Iterator[Operation]:

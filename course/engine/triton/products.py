@@ -10,7 +10,7 @@ from course.engine.tile.products import product_of
 from course.engine.triton.frames import Array, Frame
 from course.engine.triton.ir import Operation
 from course.engine.triton.operations import rounded, whole
-from course.engine.triton.shared import Buffer
+from course.engine.triton.shared import Buffer, read
 
 if TYPE_CHECKING:
     from course.engine.triton.machine import Machine
@@ -43,7 +43,7 @@ def _precision(machine: Machine, operation: Operation) -> str:
 def _operand(machine: Machine, frame: Frame, operation: Operation, n: int) -> Array:
     value, type_ = frame[operation.operands[n]], operation.operand_types[n]
     if isinstance(value, Buffer):
-        return value.at(machine.rows)
+        return read(machine, value)
     return whole(value, type_.shape)
 
 
