@@ -8,13 +8,15 @@ lane, under each setting of ``cudaLimitMaxL2FetchGranularity`` (CUDA runtime API
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import json
 import sys
 from pathlib import Path
 
+from numba import cuda
+
 from course.gpu import counters
+from tools.record_profiles import blank, commanded, copy_strided, random
 
 MODULE = "tools.record_l2_granularity"
 #: `CU_LIMIT_MAX_L2_FETCH_GRANULARITY` of the CUDA driver API.
@@ -25,10 +27,6 @@ _METRICS = {name: counters.METRICS[name] for name in ("load_sectors", "dram_read
 
 def scattered_reads() -> None:
     """The launch, once with L2's own setting and once with each of ``SETTINGS_BYTES``."""
-    from numba import cuda
-
-    from tools.record_profiles import blank, copy_strided, random
-
     driver = ctypes.CDLL("libcuda.so.1")
     source, out = random(1 << 25), blank(1 << 20)
     kept = ctypes.c_size_t()
@@ -61,20 +59,5 @@ def record(out: Path) -> None:
     print(json.dumps(answer["counted"]))
 
 
-def main(arguments: list[str]) -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, help="the JSON file to write")
-    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    if options.worker:
-        scattered_reads()
-    elif options.out:
-        record(options.out)
-    else:
-        parser.error("--out FILE is missing")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(commanded(__doc__, scattered_reads, record))

@@ -390,22 +390,27 @@ def record(out: Path) -> None:
     out.write_text(json.dumps(answer, indent=1) + "\n")
 
 
-def main(arguments: list[str]) -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def counted() -> None:
+    """What Nsight Compute sees: each launch, once."""
+    for launch in counted_launches().values():
+        launch()
+        cuda.synchronize()
+
+
+def commanded(about: str | None, worker: Callable[[], None], record: Callable[[Path], None]) -> int:
+    """The command line of what records into a file what a worker's launches count."""
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--out", type=Path, help="the JSON file to write")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     if options.worker:
-        for launch in counted_launches().values():
-            launch()
-            cuda.synchronize()
-        return 0
-    if not options.out:
+        worker()
+    elif options.out:
+        record(options.out)
+    else:
         parser.error("--out FILE is missing")
-    record(options.out)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(commanded(__doc__, counted, record))
