@@ -13,7 +13,7 @@ from course.check.bounds import OutOfBounds
 from course.check.kernel_text import Cause, KernelText, Launched
 from course.check.races import GlobalRace, shared_race
 from course.engine.faults import KernelFault, Outcome
-from course.spec.exercise import Role
+from course.spec.exercise import Array, Case, KernelExercise, Parameter, Role, Scalar
 
 
 def cause_of(
@@ -38,3 +38,29 @@ def cause_of(
     if fault.message_id.startswith("race_shared"):
         return shared_race(fault, text)
     return None
+
+
+def launched_in(
+    exercise: KernelExercise,
+    case: Case,
+    constants: Mapping[str, int],
+    known: Mapping[str, Parameter],
+    of_cell: Mapping[str, int | float],
+) -> Launched:
+    """The numbers of a case's launch.
+
+    Args:
+        constants: those that the exercise names; `of_cell` those that the cell does.
+        known: the parameters by the kernel's names for them.
+    """
+    names = exercise.names(case, constants)
+    grid, block, _ = exercise.launch.values(names)
+    numbers = {name: value for name, value in of_cell.items() if type(value) is int}
+    shapes = {}
+    for name, one in known.items():
+        if isinstance(one, Array):
+            shapes[name] = exercise.shape(one, names)
+        elif isinstance(one, Scalar):
+            value = exercise.number(one, case, names).item()
+            numbers |= {name: value} if type(value) is int else {}
+    return Launched(grid, block, shapes, numbers)

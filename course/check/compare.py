@@ -154,6 +154,8 @@ def _pattern(
         return "all_zero", {}
     if _made_nan(got, wrong):
         return "not_a_number", {}
+    if _made_infinite(got[wrong], expected[wrong]):
+        return "infinite", {}
 
     def same(candidate: np.ndarray, of: np.ndarray, size: np.ndarray) -> bool:
         return candidate.shape == of.shape and bool(close(candidate, of, size, *limits).all())
@@ -191,6 +193,13 @@ def _made_nan(got: np.ndarray, wrong: np.ndarray) -> bool:
     return bool((np.isnan(got) & ~poisoned(got))[wrong].all())
 
 
+def _made_infinite(got: np.ndarray, expected: np.ndarray) -> bool:
+    """Whether numbers became infinite, or NaN of that, and nothing else is wrong."""
+    if got.dtype.kind != "f" or np.isfinite(got).any() or not np.isfinite(expected).all():
+        return False
+    return bool(np.isinf(got).any() and not poisoned(got).any())
+
+
 def _place_pattern(
     wrong: np.ndarray, grid: tuple[int, ...], block: tuple[int, ...]
 ) -> tuple[str, dict[str, object]]:
@@ -223,6 +232,14 @@ def _factor(got: np.ndarray, expected: np.ndarray) -> int | float | None:
     return None
 
 
+def _rounded(got: np.ndarray, expected: np.ndarray, share: float) -> bool:
+    """Whether the errors look like rounding: small beside all values together, to both sides."""
+    error = (got - expected).ravel()
+    whole = float(np.linalg.norm(expected))
+    up, down = int((error > 0).sum()), int((error < 0).sum())
+    return float(np.linalg.norm(error)) <= share * whole and 10 * min(up, down) >= up + down
+
+
 def _precision_pattern(
     got: np.ndarray, expected: np.ndarray, magnitude: np.ndarray, wrong: np.ndarray
 ) -> tuple[str, dict[str, object]]:
@@ -234,6 +251,8 @@ def _precision_pattern(
     size = np.maximum(np.abs(magnitude), np.abs(expected)).astype(np.float64)
     scale = np.maximum(size, float(np.median(size)))
     if not (np.isfinite(error).all() and (error <= share * scale).all()):
+        return "", {}
+    if not _rounded(got.astype(np.float64), expected.astype(np.float64), share):
         return "", {}
     worst = float((error / np.maximum(scale, np.finfo(np.float64).tiny)).max())
     digits = max(1, int(-np.log10(worst))) if worst > 0 else 1

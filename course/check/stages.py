@@ -16,10 +16,13 @@ import numpy as np
 
 from course.check import compare, cost
 from course.check.accounted import uncounted
-from course.check.causes import cause_of
-from course.check.kernel_text import Cause, Launched
+from course.check.causes import cause_of, launched_in
+from course.check.compared import Compared
+from course.check.kernel_text import Cause
+from course.check.outputs import axes_of, compared
 from course.check.reading import read_solution
 from course.check.source import is_starter, parsed
+from course.check.tutor import told
 from course.engine.cell.solution import Solution
 from course.engine.faults import KernelFault, Outcome
 from course.engine.job import Output, Ran, Run, Runner
@@ -35,12 +38,14 @@ from course.spec.exercise import (
     Meta,
     Parameter,
     Role,
-    Scalar,
 )
-from course.spec.inputs import drawn, given_to_reference, poisoned
+from course.spec.inputs import drawn, poisoned
 from course.spec.launching import Launch
 from course.words.sentences import next_step, sentence
 from course.words.verdict import Extra, Row, Verdict
+
+#: Mistakes of which all cases together say more than one.
+FOR_ALL_CASES = ("wrong_value", "wrong_scalar", "never_written", "output_read")
 
 
 def case_seed(exercise: KernelExercise, case: Case, seed: int | Sequence[int]) -> list[int]:
@@ -107,7 +112,7 @@ class Stages:
         for self.number, self.case in enumerate(ordered, start=1):
             wrong = self._wrong(self.case, *results[self.number - 1])
             if wrong is not None:
-                return wrong
+                return self._advised(wrong, ordered, results) if self.advised else wrong
         for self.number, self.case in enumerate(ordered, start=1):
             miscounted = self._uncounted(*results[self.number - 1])
             if miscounted is not None:
@@ -217,38 +222,70 @@ class Stages:
                     fields = {"array": array.name}
                     verdict = self._wrong_verdict("input_written", fields, ran.traffic)
                     return replace(verdict, line=min(written))
-        given = given_to_reference(exercise, before)
-        with np.errstate(all="ignore"):
-            expected = exercise.reference(**given)
-            sizes = expected if exercise.magnitude is None else exercise.magnitude(**given)
-            got = dict(ran.arrays) if exercise.finish is None else exercise.finish(ran.arrays)
-        grid, block, _ = exercise.launch.values(exercise.names(case, self.constants))
-        for name, values in expected.items():
-            found = np.asarray(got[name])
-            limits = compare.tolerance(self._dtype(name, case), exercise.tolerance)
-            want = np.broadcast_to(np.asarray(values), found.shape)
-            magnitude = np.broadcast_to(np.asarray(sizes[name]), found.shape)
-            reads = ran.traffic.sectors(name, "load") + ran.traffic.sectors(name, "atomic")
-            loaded = reads > 0 and self._role(name) is Role.OUT and exercise.dialect == "numba"
+        for one in self._compared(case, before, ran):
             if exercise.finish is not None:
                 unwritten = self._unwritten(ran)
-                if (
-                    unwritten is not None
-                    and not compare.close(found, want, magnitude, *limits).all()
-                ):
+                if unwritten is not None and one.wrong.any():
                     return unwritten
-            wrong = compare.mistake(name, found, want, magnitude, limits, grid, block, loaded)
+            wrong = one.mistake()
             if wrong is not None:
-                stored = ran.traffic.sectors(name, "store") + ran.traffic.sectors(name, "atomic")
-                unstored = wrong.message_id == "never_written" and not stored
-                return self._wrong_verdict(
-                    "never_stored" if unstored else wrong.message_id,
-                    wrong.fields,
-                    ran.traffic,
-                    wrong.pattern_id,
-                    {**wrong.fields, **wrong.pattern_fields},
-                )
+                return self._mistaken(wrong, ran.traffic)
         return None
+
+    def _mistaken(self, wrong: compare.Mistake, traffic: Traffic) -> Verdict:
+        name = str(wrong.fields["array"])
+        stored = traffic.sectors(name, "store") + traffic.sectors(name, "atomic")
+        unstored = wrong.message_id == "never_written" and not stored
+        return self._wrong_verdict(
+            "never_stored" if unstored else wrong.message_id,
+            wrong.fields,
+            traffic,
+            wrong.pattern_id,
+            {**wrong.fields, **wrong.pattern_fields},
+        )
+
+    def _compared(self, case: Case, before: Mapping[str, Any], ran: Ran) -> list[Compared]:
+        """What a case left in each output, beside what was expected."""
+        cell = {} if self.cell is None else self.cell.constants
+        return compared(self.exercise, case, self.number, self.constants, cell, before, ran)
+
+    def _advised(
+        self, wrong: Verdict, ordered: Sequence[Case], results: Sequence[tuple[Any, Ran]]
+    ) -> Verdict:
+        """With what all cases say, if that can be found out: advice must not cost the verdict."""
+        try:
+            return self._told(wrong, ordered, results)
+        except Exception:
+            return wrong
+
+    def _told(
+        self, wrong: Verdict, ordered: Sequence[Case], results: Sequence[tuple[Any, Ran]]
+    ) -> Verdict:
+        """The verdict on the case that tells most, with what all cases say together."""
+        exercise = self.exercise
+        of_a_part = exercise.finish is not None and wrong.message_id == "never_written"
+        if wrong.message_id not in FOR_ALL_CASES or of_a_part:
+            return wrong
+        outputs: list[list[Compared]] = []
+        for self.number, self.case in enumerate(ordered, start=1):
+            outputs.append(self._compared(self.case, *results[self.number - 1]))
+        cases = next(
+            list(one) for one in zip(*outputs, strict=True) if any(case.wrong.any() for case in one)
+        )
+        found = told(
+            cases,
+            axes_of(exercise, cases[0]),
+            exercise.reference,
+            exercise.slips,
+            exercise.magnitude,
+        )
+        self.number = found.shown.number
+        self.case = ordered[self.number - 1]
+        plain = replace(found.mistake, pattern_id="")
+        verdict = self._mistaken(plain, results[self.number - 1][1].traffic)
+        if not found.message_id:
+            return verdict
+        return self._explained(verdict, found.message_id, found.fields)
 
     def _unwritten(self, ran: Ran) -> Verdict | None:
         """An output with elements that no thread wrote, where the host sums them up."""
@@ -345,18 +382,10 @@ class Stages:
         exercise, cell, case = self.exercise, self.cell, self.case
         if not self.advised or cell is None or case is None or exercise.dialect != "numba":
             return None
-        names = exercise.names(case, self.constants)
         known = dict(zip(self.parameters, exercise.passed, strict=True))
-        grid, block, _ = exercise.launch.values(names)
-        numbers = {name: value for name, value in cell.constants.items() if type(value) is int}
-        for name, one in known.items():
-            value = exercise.number(one, case, names).item() if isinstance(one, Scalar) else None
-            if type(value) is int:
-                numbers[name] = value
-        arrays = {name: one for name, one in known.items() if isinstance(one, Array)}
-        shapes = {name: exercise.shape(one, names) for name, one in arrays.items()}
-        launched = Launched(grid, block, shapes, numbers)
-        return cause_of(fault, cell.tree, launched, {n: a.role for n, a in arrays.items()})
+        launched = launched_in(exercise, case, self.constants, known, cell.constants)
+        roles = {name: one.role for name, one in known.items() if isinstance(one, Array)}
+        return cause_of(fault, cell.tree, launched, roles)
 
     def _explained(self, verdict: Verdict, cause_id: str, fields: Mapping[str, object]) -> Verdict:
         """The verdict, with why it is so, and what to do about that in the place of the rest."""
@@ -451,15 +480,6 @@ class Stages:
             commands=tuple(commands),
             detailed=self.detailed,
         )
-
-    def _dtype(self, name: str, case: Case) -> np.dtype[Any]:
-        """The dtype whose tolerance counts: an output's own, or the first output's."""
-        outputs = [array for array in self.exercise.arrays if array.role is not Role.IN]
-        chosen = next((array for array in outputs if array.name == name), outputs[0])
-        return self.exercise.dtype(chosen, case)
-
-    def _role(self, name: str) -> Role | None:
-        return next((a.role for a in self.exercise.arrays if a.name == name), None)
 
 
 def _declared(parameter: Parameter) -> str:

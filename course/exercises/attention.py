@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,18 @@ def _of_one_query(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.n
 
 def _size_of_one_query(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
     return {"out": _size(_grouped(q, k), k, v)["out"].reshape(q.shape)}
+
+
+def _slips(of: Callable[..., dict[str, np.ndarray]]) -> dict[str, Callable[..., dict[str, Any]]]:
+    """What slips of the formula would give, by the reference that they are slips of."""
+    return {
+        "scores that are never scaled": lambda q, k, v: of(q * q.shape[-1] ** 0.5, k, v),
+        "scores divided by D, not by its root": lambda q, k, v: of(q * q.shape[-1] ** -0.5, k, v),
+        "powers of 2 where powers of e are asked for": lambda q, k, v: of(q * np.log(2), k, v),
+        "keys in the place of queries": lambda q, k, v: of(k, k, v),
+        "keys in the place of values": lambda q, k, v: of(q, k, k),
+        "the plain mean of the values": lambda q, k, v: of(0 * q, k, v),
+    }
 
 
 N, D, BR, BC = 4096, 64, 64, 64
@@ -311,6 +324,7 @@ attend_one_query = KernelExercise(
     reference=_of_one_query,
     magnitude=_size_of_one_query,
     tolerance=TOLERANCE,
+    slips=_slips(_of_one_query),
     cases=(
         case(H=1, N=1, D=16, GAP=0),
         case(H=2, N=37, D=32, GAP=3),
@@ -373,6 +387,7 @@ flash_forward = KernelExercise(
     reference=_attention,
     magnitude=_size,
     tolerance=TOLERANCE,
+    slips=_slips(_attention),
     cases=(
         case(H=1, N=1, D=16, GAP=0),
         case(H=2, N=37, D=32, GAP=3),
@@ -424,6 +439,7 @@ flash_causal = KernelExercise(
     reference=_causal,
     magnitude=_causal_size,
     tolerance=TOLERANCE,
+    slips={**_slips(_causal), "every key, those of the future, too": _attention},
     cases=(
         case(H=1, N=1, D=16, GAP=0),
         case(H=2, N=37, D=32, GAP=3),
@@ -483,6 +499,7 @@ flash_decode = KernelExercise(
     reference=_of_one_query,
     magnitude=_size_of_one_query,
     tolerance=TOLERANCE,
+    slips=_slips(_of_one_query),
     cases=(
         case(H=1, N=1, D=16, GAP=0),
         case(H=2, N=700, D=32, GAP=3),
@@ -538,6 +555,7 @@ flash_gqa = KernelExercise(
     reference=_of_one_query,
     magnitude=_size_of_one_query,
     tolerance=TOLERANCE,
+    slips=_slips(_of_one_query),
     cases=(
         case(G=1, R=1, N=1, D=16, GAP=0),
         case(G=2, R=3, N=37, D=32, GAP=3),

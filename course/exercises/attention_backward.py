@@ -144,6 +144,13 @@ def _softmax(q: np.ndarray, k: np.ndarray, causal: bool) -> tuple[np.ndarray, np
     return np.exp(scores - top) / total, (top + np.log(total))[..., 0]
 
 
+def _top(q: np.ndarray, k: np.ndarray, causal: bool) -> np.ndarray:
+    """The largest score of each row."""
+    weights, lse = _softmax(q, k, causal)
+    result: np.ndarray = np.log(weights.max(axis=-1)) + lse
+    return result
+
+
 def _forward(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -> dict[str, np.ndarray]:
     weights, lse = _softmax(q, k, causal)
     return {"out": weights @ v, "lse": lse}
@@ -266,6 +273,16 @@ flash_lse = KernelExercise(
     reference=_forward,
     magnitude=_forward_size,
     tolerance=TOLERANCE,
+    slips={
+        "lse to the base 2, as scores for exp2 leave it": lambda q, k, v, causal: {
+            **_forward(q, k, v, causal),
+            "lse": _lse(q, k, causal) / np.log(2),
+        },
+        "the logarithm of the sum without the maximum": lambda q, k, v, causal: {
+            **_forward(q, k, v, causal),
+            "lse": _lse(q, k, causal) - _top(q, k, causal),
+        },
+    },
     cases=(
         case(H=1, N=1, D=16, causal=0, dtypes=HALF),
         case(H=2, N=45, D=16, causal=0, draws=FAR_BELOW),
@@ -318,6 +335,10 @@ flash_delta = KernelExercise(
     reference=lambda out, dout: {"delta": np.sum(out * dout, axis=-1)},
     magnitude=lambda out, dout: {"delta": np.sum(np.abs(out * dout), axis=-1)},
     tolerance=SUM_TOLERANCE,
+    slips={
+        "dout times itself, without out": lambda out, dout: {"delta": np.sum(dout * dout, axis=-1)},
+        "out times itself, without dout": lambda out, dout: {"delta": np.sum(out * out, axis=-1)},
+    },
     cases=(
         case(H=1, N=1, D=16),
         case(H=3, N=37, D=32),

@@ -193,6 +193,19 @@ column_or_row = KernelExercise(
     ),
     reference=_strip_sums,
     magnitude=lambda a, **_: _strip_sums(np.abs(a)),
+    slips={
+        "the sum of the whole column in every strip": lambda a: {
+            "out": np.broadcast_to(a.sum(axis=0), _strip_sums(a)["out"].shape)
+        },
+        "the rows s, s + strips, s + 2 * strips and so on in strip s": lambda a: {
+            "out": np.stack(
+                [a[s::n].sum(axis=0) for n in [-(-len(a) // STRIP_ROWS)] for s in range(n)]
+            )
+        },
+        "the first row of each strip added twice": lambda a: {
+            "out": _strip_sums(a)["out"] + a[::STRIP_ROWS]
+        },
+    },
     cases=(
         case(M=1, N=1),
         case(M=50, N=37),
@@ -242,6 +255,12 @@ padded_rows = KernelExercise(
         Scalar("LD", "cdiv(N, ALIGN) * ALIGN"),
     ),
     reference=_scaled_in_place,
+    slips={
+        "the padding scaled, too": lambda x, scale, **_: {"x": x * scale},
+        "the padding set to 0": lambda x, scale, N, LD, **_: {
+            "x": (x.reshape(-1, LD) * np.where(np.arange(LD) < N, scale, 0.0)).reshape(-1)
+        },
+    },
     cases=(
         case(M=1, N=1),
         case(M=19, N=21),

@@ -235,6 +235,14 @@ def _gelu(h: np.ndarray) -> np.ndarray:
     return 0.5 * h * (1 + np.vectorize(math.erf, otypes=[float])(h / math.sqrt(2)))
 
 
+def _gelu_by_tanh(h: np.ndarray) -> np.ndarray:
+    return 0.5 * h * (1 + np.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h**3)))
+
+
+def _sigmoid(h: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-h))
+
+
 def _size_of_linear(x: np.ndarray, w: np.ndarray, bias: np.ndarray) -> np.ndarray:
     return np.abs(x) @ np.abs(w) + np.abs(bias)
 
@@ -267,6 +275,14 @@ matmul_epilogue = KernelExercise(
     reference=lambda x, w, bias: {"out": _gelu(x @ w + bias)},
     magnitude=lambda x, w, bias: {"out": _size_of_linear(x, w, bias)},
     tolerance=TOLERANCE,
+    slips={
+        "the bias added after the activation": lambda x, w, bias: {"out": _gelu(x @ w) + bias},
+        "gelu by its approximation with tanh": lambda x, w, bias: {
+            "out": _gelu_by_tanh(x @ w + bias)
+        },
+        "no activation": lambda x, w, bias: {"out": x @ w + bias},
+        "relu in the place of gelu": lambda x, w, bias: {"out": np.maximum(x @ w + bias, 0.0)},
+    },
     cases=(
         case(M=1, N=1, K=1),
         case(M=100, N=70, K=50),
@@ -329,6 +345,18 @@ gated_linear = KernelExercise(
     reference=_gated,
     magnitude=_size_of_gated,
     tolerance=TOLERANCE,
+    slips={
+        "the sigmoid on the value and not on the gate": lambda x, w1, w2, b1, b2: {
+            "out": (x @ w1 + b1) * _sigmoid(x @ w2 + b2)
+        },
+        "the gate's bias forgotten inside of the sigmoid": lambda x, w1, w2, b1, b2: {
+            "out": (x @ w2 + b2) * (_sigmoid(x @ w1) + b1)
+        },
+        "silu in the place of the sigmoid": lambda x, w1, w2, b1, b2: {
+            "out": (x @ w2 + b2) * (x @ w1 + b1) * _sigmoid(x @ w1 + b1)
+        },
+        "no sigmoid": lambda x, w1, w2, b1, b2: {"out": (x @ w2 + b2) * (x @ w1 + b1)},
+    },
     cases=(
         case(M=1, N=1, K=1),
         case(M=100, N=70, K=50),

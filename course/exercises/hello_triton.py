@@ -29,6 +29,11 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
 
+def _slope(x: np.ndarray) -> np.ndarray:
+    """The derivative of the sigmoid at x."""
+    return _sigmoid(x) * (1 - _sigmoid(x))
+
+
 def _through_three_sigmoids(x: np.ndarray, dout: np.ndarray, N: int) -> dict[str, np.ndarray]:
     s1 = _sigmoid(x)
     s2 = _sigmoid(s1)
@@ -66,6 +71,7 @@ triton_add = KernelExercise(
     reference=lambda x, y, N: {"out": x + y},
     magnitude=lambda x, y, N: {"out": np.abs(x) + np.abs(y)},
     tolerance={"float32": (1e-6, 0.0)},
+    slips={"x - y": lambda x, y, N: {"out": x - y}, "x * y": lambda x, y, N: {"out": x * y}},
     cases=(case(N=1), case(N=1000), case(N=5000), case(True, N=16384)),
     launch=_A_BLOCK_A_PROGRAM,
     budget=Budget(
@@ -99,6 +105,15 @@ wave_energy = KernelExercise(
     ),
     reference=lambda x, N: {"out": np.sin(x) ** 2 + np.cos(x) ** 2 / 2},
     tolerance={"float32": (1e-5, 0.0)},
+    slips={
+        "half of the whole sum": lambda x, N: {"out": np.full_like(x, 0.5)},
+        "the sum without the half": lambda x, N: {"out": np.ones_like(x)},
+        "sin(x * x), the square before the sine": lambda x, N: {
+            "out": np.sin(x * x) + np.cos(x * x) / 2
+        },
+        "the half on the sine's square": lambda x, N: {"out": np.sin(x) ** 2 / 2 + np.cos(x) ** 2},
+        "no squares": lambda x, N: {"out": np.sin(x) + np.cos(x) / 2},
+    },
     cases=(case(N=1), case(N=1000), case(N=5000), case(True, N=8192)),
     launch=_A_BLOCK_A_PROGRAM,
     budget=Budget(
@@ -142,6 +157,9 @@ row_scale = KernelExercise(
     ),
     reference=lambda x, scale, M, N: {"out": x * scale[:, None]},
     tolerance={"float32": (1e-6, 0.0)},
+    slips={
+        "x divided by the scale": lambda x, scale, M, N: {"out": x / scale[:, None]},
+    },
     cases=(
         case(M=1, N=1),
         case(M=5, N=70),
@@ -189,6 +207,17 @@ triple_sigmoid_backward = KernelExercise(
     ),
     reference=_through_three_sigmoids,
     tolerance={"float32": (1e-5, 1e-7)},
+    slips={
+        "the derivative of the last sigmoid alone": lambda x, dout, N: {
+            "dx": dout * _slope(_sigmoid(_sigmoid(x)))
+        },
+        "the last two factors, without the first sigmoid's": lambda x, dout, N: {
+            "dx": dout * _slope(_sigmoid(_sigmoid(x))) * _slope(_sigmoid(x))
+        },
+        "the first two factors, without the last sigmoid's": lambda x, dout, N: {
+            "dx": dout * _slope(_sigmoid(x)) * _slope(x)
+        },
+    },
     cases=(
         case(N=1),
         case(N=1000),
@@ -231,6 +260,9 @@ dequantize = KernelExercise(
     ),
     reference=lambda q, scale, K: {"out": q * scale[:, None]},
     tolerance={"float16": _FLOAT16},
+    slips={
+        "q divided by the scale": lambda q, scale, K: {"out": q / scale[:, None]},
+    },
     cases=(case(M=1, K=1), case(M=3, K=70), case(M=5, K=5000), case(True, M=16, K=8192)),
     launch=Programs("M"),
     budget=Budget(

@@ -78,6 +78,24 @@ LARGE_GRADIENTS = uniform(16384.0, 32768.0)
 # ---------------------------------------------------------------- rmsnorm
 
 
+def _row_mean(x: np.ndarray) -> np.ndarray:
+    result: np.ndarray = np.mean(x, axis=1, keepdims=True)
+    return result
+
+
+def _mean_square(x: np.ndarray) -> np.ndarray:
+    return _row_mean(x * x)
+
+
+def _centred(x: np.ndarray) -> np.ndarray:
+    return x - _row_mean(x)
+
+
+def _block(length: int) -> int:
+    """The power of two that holds a row."""
+    return 1 << (int(length) - 1).bit_length()
+
+
 def _rmsnorm(x: np.ndarray, w: np.ndarray, eps: float, **_: Any) -> dict[str, np.ndarray]:
     return {"y": x / np.sqrt(np.mean(x * x, axis=1, keepdims=True) + eps) * w}
 
@@ -111,6 +129,22 @@ rmsnorm = KernelExercise(
     ),
     reference=_rmsnorm,
     tolerance={"float32": (1e-5, 1e-9), "float16": (RTOL_HALF, ATOL_HALF)},
+    slips={
+        "eps added outside of the root": lambda x, w, eps, **_: {
+            "y": x / (np.sqrt(_mean_square(x)) + eps) * w
+        },
+        "the root left out": lambda x, w, eps, **_: {"y": x / (_mean_square(x) + eps) * w},
+        "the sum of squares, not their mean": lambda x, w, eps, D, **_: {
+            "y": x / np.sqrt(D * _mean_square(x) + eps) * w
+        },
+        "the mean over the block, not over the row": lambda x, w, eps, D, **_: {
+            "y": x / np.sqrt(_mean_square(x) * D / _block(D) + eps) * w
+        },
+        "eps left out": lambda x, w, eps, **_: {"y": x / np.sqrt(_mean_square(x)) * w},
+        "a product with the root, not a division": lambda x, w, eps, **_: {
+            "y": x * np.sqrt(_mean_square(x) + eps) * w
+        },
+    },
     cases=(
         case(M=1, D=1),
         case(M=3, D=70),
@@ -183,6 +217,26 @@ layernorm = KernelExercise(
     reference=_layernorm,
     magnitude=_size_of_layernorm,
     tolerance={"float32": (3e-6, 1e-9), "float16": (RTOL_HALF, ATOL_HALF)},
+    slips={
+        "eps added outside of the root": lambda x, w, b, eps, **_: {
+            "y": _centred(x) / (np.sqrt(_mean_square(_centred(x))) + eps) * w + b
+        },
+        "the root left out": lambda x, w, b, eps, **_: {
+            "y": _centred(x) / (_mean_square(_centred(x)) + eps) * w + b
+        },
+        "a variance divided by D - 1": lambda x, w, b, eps, D, **_: {
+            "y": _centred(x) / np.sqrt(_mean_square(_centred(x)) * D / (D - 1) + eps) * w + b
+        },
+        "the mean never subtracted": lambda x, w, b, eps, **_: {
+            "y": x / np.sqrt(_mean_square(_centred(x)) + eps) * w + b
+        },
+        "the mean square, not the variance": lambda x, w, b, eps, **_: {
+            "y": _centred(x) / np.sqrt(_mean_square(x) + eps) * w + b
+        },
+        "(x + b) * w, the sum before the product": lambda x, w, b, eps, **_: {
+            "y": (_centred(x) / np.sqrt(_mean_square(_centred(x)) + eps) + b) * w
+        },
+    },
     cases=(
         case(M=1, D=1),
         case(M=5, D=70),
@@ -217,6 +271,12 @@ def _log_sum_exp(logits: np.ndarray) -> np.ndarray:
     top = logits.max(axis=1)
     result: np.ndarray = top + np.log(np.exp(logits - top[:, None]).sum(axis=1))
     return result
+
+
+def _log_2_sum(logits: np.ndarray) -> np.ndarray:
+    """The logarithm of the sum to the base 2, the maximum as it is."""
+    top = logits.max(axis=1)
+    return top + (_log_sum_exp(logits) - top) / np.log(2)
 
 
 def _own_logits(logits: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -274,6 +334,20 @@ cross_entropy = KernelExercise(
     reference=_cross_entropy,
     magnitude=_size_of_cross_entropy,
     tolerance={"float32": (2e-6, 0.0)},
+    slips={
+        "the loss with the other sign": lambda logits, targets, **_: {
+            "loss": _own_logits(logits, targets) - _log_sum_exp(logits),
+            "lse": _log_sum_exp(logits),
+        },
+        "the log of the sum without the maximum": lambda logits, targets, **_: {
+            "loss": _log_sum_exp(logits) - logits.max(axis=1) - _own_logits(logits, targets),
+            "lse": _log_sum_exp(logits) - logits.max(axis=1),
+        },
+        "a logarithm to the base 2": lambda logits, targets, **_: {
+            "loss": _log_2_sum(logits) - _own_logits(logits, targets),
+            "lse": _log_2_sum(logits),
+        },
+    },
     cases=(
         case(draws={"targets": integers(0, 1)}, M=1, V=1, PAD=0),
         case(draws={"targets": targets_around(10)}, M=8, V=10, PAD=6),
@@ -382,6 +456,21 @@ rmsnorm_backward = KernelExercise(
         "float32": (1e-5, 1e-9),
         "float64": (1e-5, 1e-9),
         "float16": (RTOL_HALF, ATOL_HALF),
+    },
+    slips={
+        "the scale taken as a constant, without the second term": lambda x, w, dy, eps, **_: {
+            "dx": _parts(x, w, dy, eps)[0] * dy * w,
+            "dw": (dy * _parts(x, w, dy, eps)[1]).sum(axis=0),
+        },
+        "dw of x itself, not of the normalised row": lambda x, w, dy, eps, **_: {
+            "dx": _rmsnorm_backward(x, w, dy, eps)["dx"],
+            "dw": (dy * x).sum(axis=0),
+        },
+        "a mean of dy * n, without the weights": lambda x, w, dy, eps, **_: {
+            "dx": _parts(x, w, dy, eps)[0]
+            * (dy * w - _parts(x, w, dy, eps)[1] * _row_mean(dy * _parts(x, w, dy, eps)[1])),
+            "dw": (dy * _parts(x, w, dy, eps)[1]).sum(axis=0),
+        },
     },
     cases=(
         case(M=1, D=1),

@@ -395,6 +395,14 @@ repeat_multiply = KernelExercise(
         Scalar("k", "k"),
     ),
     reference=_repeated,
+    slips={
+        "one step, each from x again": lambda x, a, b, k: _repeated(x, a, b, 1),
+        "one step too few": lambda x, a, b, k: _repeated(x, a, b, max(0, k - 1)),
+        "one step too many": lambda x, a, b, k: _repeated(x, a, b, k + 1),
+        "(y + b) * a, the sum before the product": lambda x, a, b, k: {
+            "y": _repeated(x + b, a, a * b, k)["y"] - b
+        },
+    },
     cases=(
         case(N=1, k=1),
         case(N=1000, k=2),

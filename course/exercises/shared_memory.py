@@ -34,6 +34,12 @@ def _window_sums(a: np.ndarray) -> np.ndarray:
     return np.convolve(np.pad(a, RADIUS), window, mode="valid")
 
 
+def _shifted(a: np.ndarray, by: int) -> np.ndarray:
+    """a[i + by], and 0 where that does not exist."""
+    there = np.arange(a.size) + by
+    return np.where((there >= 0) & (there < a.size), a[np.clip(there, 0, a.size - 1)], 0.0)
+
+
 def _host_sum(outputs: Mapping[str, np.ndarray]) -> dict[str, float]:
     return {"dot": float(outputs["partial"].astype(np.float64).sum())}
 
@@ -144,6 +150,17 @@ stencil_halo = KernelExercise(
     reference=lambda a: {"out": _window_sums(a)},
     magnitude=lambda a: {"out": _window_sums(np.abs(a))},
     tolerance=SUM_TOLERANCE,
+    slips={
+        "a window of six elements, without a[i + 3]": lambda a: {
+            "out": _window_sums(a) - _shifted(a, RADIUS)
+        },
+        "a window of six elements, without a[i - 3]": lambda a: {
+            "out": _window_sums(a) - _shifted(a, -RADIUS)
+        },
+        "the first and the last element in the place of those that do not exist": lambda a: {
+            "out": np.convolve(np.pad(a, RADIUS, mode="edge"), np.ones(7), mode="valid")
+        },
+    },
     cases=(case(N=1), case(N=130), case(N=1027), case(True, N=4096)),
     launch=Launch("cdiv(N, TPB)", "TPB"),
     budget=Budget(
@@ -182,6 +199,14 @@ block_sum = KernelExercise(
     reference=lambda a: {"out": _slices(a, SLICE).sum(axis=1)},
     magnitude=lambda a: {"out": _slices(np.abs(a), SLICE).sum(axis=1)},
     tolerance=SUM_TOLERANCE,
+    slips={
+        "the cells 0, 2, 4 and so on of a slice, without the odd ones": lambda a: {
+            "out": _slices(a, SLICE)[:, ::2].sum(axis=1)
+        },
+        "the first half of each slice": lambda a: {
+            "out": _slices(a, SLICE)[:, : SLICE // 2].sum(axis=1)
+        },
+    },
     cases=(case(N=1), case(N=700), case(True, N=8192)),
     launch=Launch("cdiv(N, 256)", "256"),
     budget=Budget(
@@ -335,6 +360,16 @@ warp_sum = KernelExercise(
     reference=lambda a: {"out": _slices(a, WARP).sum(axis=1)},
     magnitude=lambda a: {"out": _slices(np.abs(a), WARP).sum(axis=1)},
     tolerance=SUM_TOLERANCE,
+    slips={
+        "the first 16 numbers of each 32": lambda a: {
+            "out": _slices(a, WARP)[:, : WARP // 2].sum(axis=1)
+        },
+        "every second number of each 32": lambda a: {"out": _slices(a, WARP)[:, ::2].sum(axis=1)},
+        "32 times the first number of each 32, which lane 0 gets back from itself": lambda a: {
+            "out": WARP * _slices(a, WARP)[:, 0]
+        },
+        "the first number of each 32, and no other": lambda a: {"out": _slices(a, WARP)[:, 0]},
+    },
     cases=(case(N=1), case(N=1000), case(True, N=8192)),
     launch=Launch("cdiv(N, TPB)", "TPB"),
     budget=Budget(
@@ -369,6 +404,12 @@ prefix_sum = KernelExercise(
     reference=lambda a: {"out": np.cumsum(_slices(a, SLICE), axis=1).reshape(-1)[: a.size]},
     magnitude=lambda a: {"out": np.cumsum(_slices(np.abs(a), SLICE), axis=1).reshape(-1)[: a.size]},
     tolerance=SUM_TOLERANCE,
+    slips={
+        "the sum of what stands before an element, without the element itself": lambda a: {
+            "out": (np.cumsum(_slices(a, SLICE), axis=1) - _slices(a, SLICE)).reshape(-1)[: a.size]
+        },
+        "sums that run on through all slices": lambda a: {"out": np.cumsum(a)},
+    },
     cases=(case(N=1), case(N=700), case(True, N=4096)),
     launch=Launch("cdiv(N, 256)", "256"),
     budget=Budget({"load a": "sectors(N)", "store out": "sectors(N)"}),
@@ -427,6 +468,11 @@ five_mistakes = KernelExercise(
     ),
     parameters=(Array("a", "M, N"), Array("out", "M", Role.OUT)),
     reference=lambda a: {"out": a.max(axis=1)},
+    slips={
+        "the largest element, or 0 where all are below 0": lambda a: {
+            "out": np.maximum(a.max(axis=1), 0.0)
+        },
+    },
     cases=(
         case(M=1, N=1),
         case(M=3, N=300),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,27 @@ def _softmax(x: np.ndarray, **_sizes: int) -> dict[str, np.ndarray]:
     return {"out": weights / np.maximum(weights.sum(axis=1, keepdims=True), 1.0)}
 
 
+def _weights(x: np.ndarray, base: float = np.e) -> np.ndarray:
+    """base ** (x - largest of the row); 0 in a row of -inf alone."""
+    top = x.max(axis=1, keepdims=True)
+    result: np.ndarray = base ** (x - np.where(np.isneginf(top), 0.0, top))
+    return result
+
+
+def _normal(weights: np.ndarray) -> dict[str, np.ndarray]:
+    return {"out": weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)}
+
+
+_SLIPS: dict[str, Callable[..., dict[str, Any]]] = {
+    "weights that are never divided by their sum": lambda x, **_: {"out": _weights(x)},
+    "powers of 2 where powers of e are asked for": lambda x, **_: _normal(_weights(x, 2.0)),
+    "weights divided by the length of the row": lambda x, N, **_: {"out": _weights(x) / N},
+    "a softmax of each column, not of each row": lambda x, **_: {
+        "out": _normal(_weights(x.T))["out"].T
+    },
+}
+
+
 _RULES = (
     " x and out are both float32 or both float16: compute in float32. Elements may be -inf, and a "
     "row of -inf alone gives zeros. Among the inputs are logits near 1000, rows that ascend or "
@@ -111,6 +133,7 @@ softmax_three_pass = KernelExercise(
     parameters=_PARAMETERS,
     reference=_softmax,
     tolerance=TOLERANCE,
+    slips=_SLIPS,
     cases=_CASES,
     launch=Programs("M"),
     budget=Budget(
@@ -146,6 +169,7 @@ softmax_online = KernelExercise(
     parameters=_PARAMETERS,
     reference=_softmax,
     tolerance=TOLERANCE,
+    slips=_SLIPS,
     cases=_CASES,
     launch=Programs("M"),
     budget=Budget(
@@ -187,6 +211,7 @@ softmax_one_pass = KernelExercise(
     ),
     reference=_softmax,
     tolerance=TOLERANCE,
+    slips=_SLIPS,
     cases=(
         case(M=1, N=1),
         case(M=5, N=300),

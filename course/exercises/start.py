@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from course.spec.exercise import Array, Budget, KernelExercise, Role, case
 from course.spec.launching import Launch
 
@@ -23,6 +25,11 @@ double = KernelExercise(
     ),
     parameters=(Array("x", "N"), Array("y", "N", Role.OUT)),
     reference=lambda x: {"y": 2 * x},
+    slips={
+        "x * x, the square": lambda x: {"y": x * x},
+        "x + 2": lambda x: {"y": x + 2},
+        "2 * i, the index doubled": lambda x: {"y": 2.0 * np.arange(x.size)},
+    },
     cases=(case(N=1), case(N=1000), case(True, N=2048)),
     launch=Launch("cdiv(N, 256)", "256"),
     budget=Budget(

@@ -172,6 +172,10 @@ vector_add = KernelExercise(
     parameters=(Array("a", "N"), Array("b", "N"), Array("c", "N", Role.OUT)),
     reference=lambda a, b: {"c": a + b},
     magnitude=lambda a, b: {"c": np.abs(a) + np.abs(b)},
+    slips={
+        "a[i] - b[i]": lambda a, b: {"c": a - b},
+        "a[i] * b[i]": lambda a, b: {"c": a * b},
+    },
     cases=(case(N=1), case(N=1000), case(True, N=4096)),
     launch=Launch("cdiv(N, 256)", "256"),
     budget=Budget(
@@ -212,6 +216,12 @@ index_2d = KernelExercise(
         Array("out", "M, N", Role.OUT, dtype="int32"),
     ),
     reference=_tilted,
+    slips={
+        "row + 2 * col, with the two weights swapped": lambda image: {
+            "out": image + np.indices(image.shape)[0] + 2 * np.indices(image.shape)[1]
+        },
+        "2 * (row + col)": lambda image: {"out": image + 2 * sum(np.indices(image.shape))},
+    },
     cases=(case(M=1, N=1), case(M=5, N=70), case(M=70, N=33), case(True, M=48, N=128)),
     launch=Launch(("cdiv(max(M, N), 32)", "cdiv(max(M, N), 8)"), ("32", "8")),
     budget=Budget(
@@ -298,6 +308,11 @@ divergence = KernelExercise(
     ),
     parameters=(Array("x", "2, N", draw=_two_kinds), Array("y", "2, N", Role.OUT)),
     reference=lambda x: {"y": np.stack([np.sqrt(x[0]), np.cbrt(x[1])])},
+    slips={
+        "the cube roots of row 0 and the square roots of row 1": lambda x: {
+            "y": np.stack([np.cbrt(x[0]), np.sqrt(x[1])])
+        },
+    },
     cases=(case(N=1), case(N=45), case(N=1000), case(True, N=4096)),
     launch=Launch("2 * cdiv(N, 128)", "128"),
     budget=Budget(

@@ -234,6 +234,8 @@ class KernelExercise(Exercise):
     tolerance: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # dtype: rtol, atol
     magnitude: Callable[..., dict[str, Any]] | None = None
     finish: Callable[[Mapping[str, np.ndarray]], dict[str, Any]] | None = None
+    #: slips that learners are known to make: what to say, and the reference of one who makes it
+    slips: Mapping[str, Callable[..., dict[str, Any]]] = field(default_factory=dict)
     #: how `finish` reads in words, shown to the learner
     finish_words: str = ""
     #: formulas for the most that is allowed, each None where it is not graded

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from course.words.causes import CAUSES
 from course.words.numba import SIMT
+from course.words.patterns import PATTERNS
 from course.words.phrasing import filled, shown
 from course.words.refusals import REFUSALS
 from course.words.triton import INSTEAD, TILE
@@ -296,6 +297,11 @@ _PATTERNS = {
         "NaN comes of inf - inf, inf / inf, 0 / 0 or 0 * inf, and stays: which line makes the "
         "first one?",
     ),
+    "infinite": Words(
+        "Whatever is wrong is infinite, or NaN.",
+        "A number was larger than its type holds (float16 ends at 65,504), or was divided by 0: "
+        "which line makes the first one, and of which type is it there?",
+    ),
     "first_block_only": Words(
         "The first {count} elements are right, one block's worth, and all later ones are wrong.",
         "Does the index count blocks? cuda.threadIdx.x starts at 0 in each block.",
@@ -397,13 +403,15 @@ ABOUT_ERRORS = frozenset(
     )
 )
 
+_ELSEWHERE = SIMT | TILE | REFUSALS | CAUSES | PATTERNS
 WORDS: dict[str, Words] = {
     **_ADMISSION,
     **_RESULTS,
     **_PATTERNS,
     **_NUMBERS,
     **{
-        message_id: Words(*texts) for message_id, texts in (SIMT | TILE | REFUSALS | CAUSES).items()
+        message_id: Words(*texts)
+        for message_id, texts in (SIMT | TILE | REFUSALS | CAUSES | PATTERNS).items()
     },
 }
 

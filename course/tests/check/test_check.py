@@ -220,7 +220,7 @@ def test_an_output_that_was_never_written_says_so():
         c[:0] = 0
 
     verdict = check_source(vector_add, RIGHT, runner=runner(nothing))
-    assert verdict.message == "c[0] was never written."
+    assert verdict.message == "c[0] was never written; nor were 999 more of 1000 elements."
 
 
 def test_an_input_that_was_changed_is_a_wrong_answer_even_where_the_output_is_right():

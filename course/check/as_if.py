@@ -1,0 +1,232 @@
+"""Slips of formulas, by what they would give: the reference on inputs that a slip would have left.
+
+A slip is named where it gives what the kernel gave, in every element of every case: in those that
+are wrong, and in those that are right. Values are computed for it, never guessed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from course.check.compared import Compared
+
+#: What the reference would take after a slip; None where the case has no such thing.
+Change = Callable[[Compared], Mapping[str, Any] | None]
+Reference = Callable[..., Mapping[str, Any]]
+#: Wrong elements that have to agree: two floats do not by chance, whole numbers may.
+FEWEST_FLOATS, FEWEST_WHOLE = 2, 8
+
+
+@dataclass(frozen=True)
+class Slip:
+    """An id of `course.words.patterns` with its values, and what the kernel would give after it."""
+
+    message_id: str
+    fields: Mapping[str, object]
+    gives: Callable[[Compared], Any]
+    #: what a tolerance is relative to then, where the values themselves do not say
+    sizes: Callable[[Compared], Any] = lambda one: None
+    #: elements along the last axis, at both ends, that are not looked at
+    ends: int = 0
+
+    def explains(self, cases: Sequence[Compared]) -> bool:
+        """Whether every case came out as it would have."""
+        agreed = 0
+        for one in cases:
+            same = self._same(one)
+            if same is None:
+                return False
+            looked_at = np.ones(same.shape, bool)
+            if self.ends and same.ndim:
+                looked_at[..., : self.ends] = looked_at[..., -self.ends :] = False
+            if not same[looked_at].all():
+                return False
+            agreed += int((one.wrong & looked_at).sum())
+        whole = cases[0].got.dtype.kind != "f"
+        return agreed >= (FEWEST_WHOLE if whole else FEWEST_FLOATS)
+
+    def _same(self, one: Compared) -> np.ndarray | None:
+        """Element by element; None where the case cannot have come of it."""
+        try:
+            with np.errstate(all="ignore"):
+                values = self.gives(one)
+                return None if values is None else one.gave(values, self.sizes(one))
+        except (ArithmeticError, IndexError, TypeError, ValueError):
+            return None  # not every change is one that a reference takes
+
+
+def first_slip(
+    cases: Sequence[Compared],
+    reference: Reference,
+    known: Mapping[str, Reference],
+    magnitude: Reference | None = None,
+) -> Slip | None:
+    """The first slip that explains every case.
+
+    Args:
+        reference, magnitude: the exercise's.
+        known: the exercise's own slips: what to say, and the reference of one who makes it.
+    """
+    for slip in (
+        *_known(known),
+        *_of_inputs(cases, reference, magnitude or reference),
+        *_of_values(cases),
+    ):
+        if slip.explains(cases):
+            return slip
+    return None
+
+
+def _known(known: Mapping[str, Reference]) -> Iterator[Slip]:
+    for said, reference in known.items():
+        yield Slip("slip_known", {"said": said}, _after(reference, lambda one: one.given))
+
+
+def _after(reference: Reference, change: Change) -> Callable[[Compared], object | None]:
+    """What the reference gives for an output on changed inputs."""
+
+    def gives(one: Compared) -> object | None:
+        given = change(one)
+        values = None if given is None else reference(**given).get(one.name)
+        return values if values is not None and np.shape(values) == one.expected.shape else None
+
+    return gives
+
+
+def _of_inputs(
+    cases: Sequence[Compared], reference: Reference, magnitude: Reference
+) -> Iterator[Slip]:
+    """Inputs swapped, shifted, forgotten, cut short."""
+    first = cases[-1].given
+    arrays = [name for name, value in first.items() if isinstance(value, np.ndarray)]
+    numbers = [name for name, value in first.items() if isinstance(value, float)]
+
+    def slip(message_id: str, change: Change, ends: int = 0, **fields: object) -> Slip:
+        return Slip(message_id, fields, _after(reference, change), _after(magnitude, change), ends)
+
+    for k, one in enumerate(arrays):
+        for other in arrays[k + 1 :]:
+            if first[one].shape == first[other].shape:
+                yield slip("slip_swapped", _swapped(one, other), one=one, other=other)
+    for name in arrays:
+        for value in (1.0, 0.0):
+            yield slip("slip_forgotten", _filled(name, value), name=name, value=int(value))
+        yield slip("slip_truncated_input", _of(name, np.trunc), name=name)
+        for by in (1, -1):
+            there = f"[i {'-' if by > 0 else '+'} 1]"
+            yield slip("slip_shifted", _rolled(name, by), ends=1, name=name, there=there)
+        for axis in range(first[name].ndim):
+            where = _where(first[name].ndim, axis)
+            for label in cases[0].lengths:
+                for kind, cut in _CUTS.items():
+                    change = _cut(name, axis, label, cut)
+                    yield slip(kind, change, name=name, where=where, label=label)
+            for kind, kept in (("slip_last_left_out", slice(None, -1)),
+                               ("slip_first_left_out", slice(1, None))):  # fmt: skip
+                yield slip(kind, _kept(name, axis, kept), name=name, where=where)
+    for name in numbers:
+        for value in (1, 0):
+            yield slip("slip_number", _of(name, partial(_always, value)), name=name, value=value)
+        yield slip("slip_whole_number", _of(name, int), name=name)
+
+
+def _where(ndim: int, axis: int) -> str:
+    if ndim == 2:
+        return ("rows", "columns")[axis]
+    return "elements" if ndim == 1 else f"places along axis {axis}"
+
+
+def _swapped(one: str, other: str) -> Change:
+    def change(case: Compared) -> Mapping[str, Any] | None:
+        given = case.given
+        if given[one].shape != given[other].shape:
+            return None
+        return {**given, one: given[other], other: given[one]}
+
+    return change
+
+
+def _filled(name: str, value: float) -> Change:
+    return lambda case: {**case.given, name: np.full_like(case.given[name], value)}
+
+
+def _rolled(name: str, by: int) -> Change:
+    return lambda case: {**case.given, name: np.roll(case.given[name], by, -1)}
+
+
+def _of(name: str, of: Callable[[Any], Any]) -> Change:
+    return lambda case: {**case.given, name: of(case.given[name])}
+
+
+def _always(value: int, _: Any) -> int:
+    return value
+
+
+def _kept(name: str, axis: int, kept: slice) -> Change:
+    """All but a part of an axis counts as 0."""
+
+    def change(case: Compared) -> Mapping[str, Any]:
+        values = np.zeros_like(case.given[name])
+        where = (slice(None),) * axis + (kept,)
+        values[where] = case.given[name][where]
+        return {**case.given, name: values}
+
+    return change
+
+
+def _cut(name: str, axis: int, label: str, cut: Callable[[int, int], slice]) -> Change:
+    def change(case: Compared) -> Mapping[str, Any]:
+        kept = cut(case.given[name].shape[axis], case.lengths[label])
+        return _kept(name, axis, kept)(case) or case.given
+
+    return change
+
+
+#: What of an axis of n elements counts, in steps of so many.
+_CUTS: dict[str, Callable[[int, int], slice]] = {
+    "slip_whole_steps": lambda n, step: slice(0, n // step * step),
+    "slip_first_step": lambda n, step: slice(0, step),
+    "slip_last_step": lambda n, step: slice((n - 1) // step * step, n),
+}
+
+
+def _of_values(cases: Sequence[Compared]) -> Iterator[Slip]:
+    """What became of the right values afterwards."""
+
+    def slip(message_id: str, of: Callable[[np.ndarray], object], **fields: object) -> Slip:
+        return Slip(message_id, fields, lambda one: of(one.expected))
+
+    yield Slip("slip_unchanged", {}, lambda one: one.given.get(one.name))
+    yield slip("slip_sign", lambda right: -right)
+    yield slip("slip_truncated", np.trunc)
+    yield slip("slip_reciprocal", lambda right: 1.0 / right)
+    yield slip("slip_squared", lambda right: right * right)
+    yield slip("slip_unrooted", lambda right: right * np.abs(right))
+    yield slip("slip_exponential", np.exp)
+    yield slip("slip_logarithm", np.log)
+    for name in cases[-1].sizes:
+        for words, of in _FACTORS.items():
+            said = words.format(name=name)
+
+            def scaled(one: Compared, name: str = name, of: Callable[[int], float] = of) -> object:
+                return one.expected * of(one.sizes[name])
+
+            if len({one.sizes[name] for one in cases}) > 1:
+                yield Slip("slip_factor", {"factor": said}, scaled)
+    for said, factor in (("ln 2 (0.693)", math.log(2)), ("log2 e (1.443)", 1 / math.log(2))):
+        yield slip("slip_base", partial(np.multiply, factor), factor=said)
+
+
+#: Factors that a size makes: divided too often or never.
+_FACTORS: dict[str, Callable[[int], float]] = {
+    "{name}": float,
+    "1 / {name}": lambda n: 1.0 / n,
+    "the root of {name}": math.sqrt,
+    "1 / the root of {name}": lambda n: 1.0 / math.sqrt(n),
+}

@@ -1,0 +1,86 @@
+"""What a case left in each output beside what was expected, and what its axes are called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from course.check import compare
+from course.check.compared import SHORTEST, Compared, lengths_of
+from course.engine.job import Ran
+from course.spec.exercise import Case, KernelExercise, Meta, Role
+from course.spec.inputs import given_to_reference
+
+#: What the places along an axis of this length are called.
+_AXES = {"H": "head", "B": "batch entry"}
+
+
+def compared(
+    exercise: KernelExercise,
+    case: Case,
+    number: int,
+    constants: Mapping[str, int],
+    of_cell: Mapping[str, int | float],
+    before: Mapping[str, Any],
+    ran: Ran,
+) -> list[Compared]:
+    """Every output of a case.
+
+    Args:
+        number: the case's, from 1.
+        constants: those that the exercise names; `of_cell` those that the cell does.
+        before: the arguments as they were drawn.
+    """
+    given = given_to_reference(exercise, before)
+    with np.errstate(all="ignore"):
+        expected = exercise.reference(**given)
+        sizes = expected if exercise.magnitude is None else exercise.magnitude(**given)
+        got = dict(ran.arrays) if exercise.finish is None else exercise.finish(ran.arrays)
+    names = exercise.names(case, constants)
+    grid, block, _ = exercise.launch.values(names)
+    metas = [one.name for one in exercise.parameters if isinstance(one, Meta)]
+    long = {name: n for name, n in of_cell.items() if type(n) is int and n >= SHORTEST}
+    lengths = lengths_of(
+        grid, block, {**long, **{name: int(names[name]) for name in (*exercise.constants, *metas)}}
+    )
+    found = []
+    for name, values in expected.items():
+        left = np.asarray(got[name])
+        reads = ran.traffic.sectors(name, "load") + ran.traffic.sectors(name, "atomic")
+        role = next((a.role for a in exercise.arrays if a.name == name), None)
+        found.append(
+            Compared(
+                number,
+                name,
+                case.sizes,
+                lengths,
+                given,
+                left,
+                np.broadcast_to(np.asarray(values), left.shape),
+                np.broadcast_to(np.asarray(sizes[name]), left.shape),
+                compare.tolerance(_dtype(exercise, name, case), exercise.tolerance),
+                grid,
+                block,
+                reads > 0 and role is Role.OUT and exercise.dialect == "numba",
+            )
+        )
+    return found
+
+
+def axes_of(exercise: KernelExercise, one: Compared) -> list[str]:
+    """What the places along an output's axes are called, in the singular."""
+    if one.got.ndim == 1:
+        return ["element"]
+    array = next((a for a in exercise.arrays if a.name == one.name), None)
+    outer = () if array is None else array.axes[: one.got.ndim - 2]
+    words = [_AXES.get(axis, f"place along {axis}") for axis in outer]
+    return [*words, "row", "column"][: one.got.ndim]
+
+
+def _dtype(exercise: KernelExercise, name: str, case: Case) -> np.dtype[Any]:
+    """The dtype whose tolerance counts: an output's own, or the first output's."""
+    outputs = [array for array in exercise.arrays if array.role is not Role.IN]
+    chosen = next((array for array in outputs if array.name == name), outputs[0])
+    return exercise.dtype(chosen, case)

@@ -1,0 +1,209 @@
+"""Where results are wrong, over all cases: the last element of every size, one row of each tile.
+
+A place is named where it holds all that is wrong in every case, most of it is wrong, and a case
+that is right has no such place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from course.check.compared import Compared
+
+#: (length of the axis, length of a tile): which places along it are meant.
+Region = Callable[[np.ndarray, int, int], np.ndarray]
+#: The share of a place that has to be wrong, so that it is called so.
+MOST = 0.9
+#: So many elements are near an end.
+NEAR = 3
+#: With more sizes than that, one of them goes with right and wrong by chance.
+MOST_SIZES = 2
+
+
+@dataclass(frozen=True)
+class Found:
+    """An id of `course.words.patterns`, with its values."""
+
+    message_id: str
+    fields: Mapping[str, object]
+
+
+#: Places that every size has.
+_EVERYWHERE: dict[str, Region] = {
+    "place_last": lambda i, n, _: i == n - 1,
+    "place_first": lambda i, n, _: i == 0,
+    "place_ends": lambda i, n, _: (i == 0) | (i == n - 1),
+    "place_near_ends": lambda i, n, _: (i < NEAR) | (i >= n - NEAR),
+}
+#: Places that the length of a block, a tile or the grid makes.
+_OF_LENGTHS: dict[str, Region] = {
+    "place_tail": lambda i, n, t: i >= n // t * t,
+    "place_from": lambda i, n, t: i >= t,
+    "place_full": lambda i, n, t: (i < n // t * t) & (n % t != 0),
+    "place_tile_ends": lambda i, n, t: i % t == t - 1,
+    "place_tile_starts": lambda i, n, t: (i % t == 0) & (i >= t),
+    "place_tile_firsts": lambda i, n, t: i % t == 0,
+    "place_second_tiles": lambda i, n, t: i // t % 2 == 1,
+    "place_tile_edges": lambda i, n, t: ((i % t < 3) & (i >= 3)) | ((i % t >= t - 3) & (i < n - 3)),
+}
+_EVERY_SECOND: dict[str, Region] = {
+    "place_odd": lambda i, n, _: i % 2 == 1,
+    "place_even": lambda i, n, _: i % 2 == 0,
+}
+
+
+def place_of(cases: Sequence[Compared], axes: Sequence[str]) -> Found | None:
+    """The place that holds all that is wrong, or None.
+
+    Args:
+        axes: what the places along each axis of the output are called, in the singular.
+    """
+    for found in (*_along_axes(cases, axes), *_diagonals(cases)):
+        return found
+    return None
+
+
+def _along_axes(cases: Sequence[Compared], axes: Sequence[str]) -> Iterator[Found]:
+    for regions, by_length in ((_EVERYWHERE, False), (_OF_LENGTHS, True), (_EVERY_SECOND, False)):
+        for axis, what in enumerate(axes):
+            for message_id, region in regions.items():
+                for label in cases[0].lengths if by_length else ("",):
+                    if _holds(cases, axis, label, region):
+                        last = max(one.lengths.get(label, 0) for one in cases)
+                        yield Found(message_id, {"what": what, "label": label, "length": last})
+
+
+def _holds(cases: Sequence[Compared], axis: int, label: str, region: Region) -> bool:
+    partly = False
+    for one in cases:
+        length = one.got.shape[axis]
+        there = region(np.arange(length), length, one.lengths.get(label, 1))
+        others = tuple(k for k in range(one.got.ndim) if k != axis)
+        share = one.wrong.mean(axis=others) if others else one.wrong.astype(float)
+        if (share[~there] > 0).any():
+            return False
+        if one.wrong.any():
+            if share[there].mean() < MOST:
+                return False
+            partly |= not there.all()
+        elif there.any():
+            return False
+    return partly
+
+
+#: Places of a matrix, in its last two axes.
+_OF_MATRICES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "place_diagonal": lambda i, j: i == j,
+    "place_above": lambda i, j: j > i,
+    "place_below": lambda i, j: j < i,
+}
+
+
+def _diagonals(cases: Sequence[Compared]) -> Iterator[Found]:
+    if cases[0].got.ndim < 2:
+        return
+    for message_id, region in _OF_MATRICES.items():
+        if all(_in_matrix(one, region) for one in cases):
+            yield Found(message_id, {})
+
+
+def _in_matrix(one: Compared, region: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> bool:
+    rows, columns = one.got.shape[-2:]
+    there = region(np.arange(rows)[:, None], np.arange(columns)[None, :])
+    share = one.wrong.mean(axis=tuple(range(one.got.ndim - 2)))
+    if (share[~there] > 0).any():
+        return False
+    if not one.wrong.any():
+        return not there.any()
+    return bool(share[there].mean() >= MOST) and min(rows, columns) > 1
+
+
+def slices_of(cases: Sequence[Compared], axes: Sequence[str]) -> Found | None:
+    """`head 1 is wrong, head 0 right`: whole slices along an axis, in the case shown."""
+    one = cases[0]
+    for axis, what in enumerate(axes[:-2]):
+        others = tuple(k for k in range(one.got.ndim) if k != axis)
+        share = one.wrong.mean(axis=others)
+        bad, good = np.flatnonzero(share > MOST), np.flatnonzero(share == 0)
+        if bad.size and good.size and bad.size + good.size == share.size:
+            fields = {"what": what, "bad": tuple(map(int, bad)), "good": tuple(map(int, good))}
+            return Found("place_slices", fields)
+    return None
+
+
+def sizes_of(cases: Sequence[Compared]) -> Found | None:
+    """What the sizes of the cases that are right have in common, and those of the others not.
+
+    A size of 1 says little, and where several sizes could be the cause, none is named.
+    """
+    right = [one for one in cases if not one.wrong.any()]
+    wrong = [one for one in cases if one.wrong.any()]
+    sizes = cases[0].sizes
+    if not right or not wrong or len(sizes) > MOST_SIZES:
+        return None
+    found: dict[str, tuple[int, Found]] = {}
+    for name in cases[0].sizes:
+        values = {"name": name, "right": _values(right, name), "wrong": _values(wrong, name)}
+        fewest = min(len(values["right"]), len(values["wrong"]))
+        if values["right"] == (1,) or fewest < len(sizes):
+            continue
+        for rank, message_id, other in _holding(right, wrong, name):
+            one = Found(message_id, {**values, "label": other})
+            found[name] = min(found.get(name, (rank, one)), (rank, one), key=lambda pair: pair[0])
+    best = min((rank for rank, _ in found.values()), default=0)
+    named = [one for rank, one in found.values() if rank == best]
+    return named[0] if len(named) == 1 else None
+
+
+def _holding(
+    right: Sequence[Compared], wrong: Sequence[Compared], name: str
+) -> Iterator[tuple[int, str, str]]:
+    """(rank, id, of what): what is so of a size in all cases that are right, and in no other."""
+
+    def splits(so: Callable[[int, Compared], bool]) -> bool:
+        return all(so(one.sizes[name], one) for one in right) and not any(
+            so(one.sizes[name], one) for one in wrong
+        )
+
+    if set(_values(right, name)) & set(_values(wrong, name)):
+        return
+    for other in right[0].sizes:
+        blocks = all(one.block and one.grid == (one.sizes[other],) for one in (*right, *wrong))
+        if blocks and splits(partial(_multiple, of=lambda one, by: one.sizes[by], by=other)):
+            yield 0, "sizes_divided", other
+    if all(one.block == (one.sizes[name],) for one in right) and splits(_power_of_two):
+        yield 1, "sizes_power", ""
+    for label in right[0].lengths:
+        if not _about(label, name, right[0].sizes):
+            continue
+        if splits(partial(_multiple, of=lambda one, by: one.lengths[by], by=label)):
+            yield 2, "sizes_whole", label
+        if splits(partial(_fits, label=label)):
+            yield 2, "sizes_short", label
+
+
+def _about(label: str, name: str, sizes: Mapping[str, int]) -> bool:
+    """Whether a tile's length may be along a size: BLOCK_M and BM are along M alone."""
+    if " along " in label:
+        return len(sizes) == 1
+    return not any(label.endswith(other) for other in sizes if other != name)
+
+
+def _power_of_two(size: int, _: Compared) -> bool:
+    return size & (size - 1) == 0
+
+
+def _multiple(size: int, one: Compared, of: Callable[[Compared, str], int], by: str) -> bool:
+    return size % of(one, by) == 0
+
+
+def _fits(size: int, one: Compared, label: str) -> bool:
+    return size <= one.lengths[label]
+
+
+def _values(cases: Sequence[Compared], name: str) -> tuple[int, ...]:
+    return tuple(sorted({one.sizes[name] for one in cases}))

@@ -1,0 +1,83 @@
+"""Why an answer is wrong, of all its cases together, and which of them to show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from course.check.as_if import Reference, first_slip
+from course.check.compare import SMALLEST_PATTERN, Mistake
+from course.check.compared import Compared
+from course.check.places import place_of, sizes_of, slices_of
+
+#: The share of right elements from which on they tell where a kernel goes wrong.
+MIXED = 0.01
+#: A kernel's output that was not written has no values to compare.
+UNWRITTEN = "never_written"
+
+
+@dataclass(frozen=True)
+class Told:
+    """Which case is shown, and what all of them say."""
+
+    shown: Compared
+    mistake: Mistake
+    message_id: str = ""
+    fields: Mapping[str, object] = field(default_factory=dict)
+
+
+def told(
+    cases: Sequence[Compared],
+    axes: Sequence[str],
+    reference: Reference,
+    known: Mapping[str, Reference],
+    magnitude: Reference | None = None,
+) -> Told:
+    """What the cases say of one output, which is wrong in at least one of them.
+
+    Args:
+        cases: the smallest first.
+        axes: what the places along the output's axes are called, in the singular.
+        reference, magnitude: the exercise's.
+        known: its slips.
+    """
+    shared = set.intersection(*(set(one.lengths) for one in cases))
+    cases = [
+        replace(one, lengths={k: n for k, n in one.lengths.items() if k in shared}) for one in cases
+    ]
+    wrong = [one for one in cases if one.wrong.any()]
+    mistakes = {one.number: one.mistake() for one in wrong}
+    telling = max(wrong, key=_telling)
+    mistake = mistakes[telling.number]
+    assert mistake is not None
+    if mistake.message_id == "output_read":
+        return Told(telling, mistake)
+    written = all(m is not None and m.message_id != UNWRITTEN for m in mistakes.values())
+    slip = first_slip(cases, reference, known, magnitude) if written else None
+    if slip is not None:
+        return Told(telling, mistake, slip.message_id, slip.fields)
+    pattern = _pattern(wrong, mistakes)
+    if pattern is not None:
+        return pattern
+    place = place_of(cases, axes) or slices_of([telling], axes) or sizes_of(cases)
+    if place is not None:
+        return Told(telling, mistake, place.message_id, place.fields)
+    return Told(telling, mistake)
+
+
+def _telling(one: Compared) -> tuple[bool, bool, int]:
+    """How much a case tells: right elements beside wrong ones, and few of them."""
+    right = one.wrong.size - int(one.wrong.sum())
+    return right >= MIXED * one.wrong.size, one.wrong.size > 1, -one.number
+
+
+def _pattern(wrong: Sequence[Compared], mistakes: Mapping[int, Mistake | None]) -> Told | None:
+    """A pattern of single cases, where all cases that are large enough for one agree on it."""
+    large = [one for one in wrong if one.wrong.size >= SMALLEST_PATTERN] or list(wrong)
+    first = mistakes[large[0].number]
+    if first is None or not first.pattern_id:
+        return None
+    others = [mistakes[one.number] for one in large]
+    if any(m is None or m.pattern_id != first.pattern_id for m in others):
+        return None
+    return Told(large[0], first, first.pattern_id, {**first.fields, **first.pattern_fields})

@@ -1,0 +1,142 @@
+"""What all cases of a wrong answer say together, and that nothing is said where they disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from course.check.compared import Compared
+from course.check.tutor import Told, told
+
+LIMITS = (1e-5, 1e-6)
+SIZES = (1, 100, 256, 700)
+
+
+def doubled(x: np.ndarray) -> dict[str, np.ndarray]:
+    return {"y": 2 * x}
+
+
+def case(number: int, shape: tuple[int, ...], spoil: Callable[[np.ndarray], None]) -> Compared:
+    """A case of y = 2 * x whose right result `spoil` has changed, in blocks of 256."""
+    x = np.random.default_rng(number).standard_normal(shape)
+    right = 2 * x
+    got = right.astype(np.float32)
+    spoil(got)
+    grid = (-(-shape[0] // 256),)
+    lengths = {"the whole grid": 256 * grid[0], "one block": 256}
+    sizes = {"N": shape[-1]}
+    return Compared(
+        number, "y", sizes, lengths, {"x": x}, got, right, np.abs(right), LIMITS, grid, (256,)
+    )
+
+
+def of(spoil: Callable[[np.ndarray], None], sizes: tuple[int, ...] = SIZES) -> Told:
+    cases = [case(number, (size,), spoil) for number, size in enumerate(sizes, start=1)]
+    return told(cases, ["element"], doubled, {})
+
+
+def test_the_last_element_of_every_size_is_a_place():
+    def spoil(y: np.ndarray) -> None:
+        y[-1] += 1
+
+    found = of(spoil)
+    assert found.message_id == "place_last"
+    assert found.fields["what"] == "element"
+    assert found.shown.number == 2  # N = 1 would hide that the others are right
+
+
+def test_the_first_element_of_each_block_but_the_first_is_a_place():
+    def spoil(y: np.ndarray) -> None:
+        y[256::256] += 1
+
+    assert of(spoil).message_id == "place_tile_starts"
+
+
+def test_sizes_that_no_block_divides_are_told_where_the_elements_have_no_place():
+    def spoil(y: np.ndarray) -> None:
+        if y.size % 256:
+            y[:] = np.random.default_rng(1).standard_normal(y.size)
+
+    found = of(spoil, (1, 100, 256, 512, 700))
+    assert found.message_id == "sizes_whole"
+    assert found.fields["right"] == (256, 512)
+    assert found.fields["wrong"] == (1, 100, 700)
+
+
+def test_a_head_that_is_wrong_beside_one_that_is_right_is_named():
+    def spoil(y: np.ndarray) -> None:
+        y[1] += np.random.default_rng(2).standard_normal(y[1].shape)
+
+    cases = [case(1, (2, 30, 8), spoil), case(2, (2, 45, 8), spoil)]
+    found = told(cases, ["head", "row", "column"], doubled, {})
+    assert (found.message_id, found.fields["what"]) == ("place_last", "head")
+
+    def middle(y: np.ndarray) -> None:
+        y[1:3] += np.random.default_rng(2).standard_normal(y[1:3].shape)
+
+    found = told([case(1, (4, 30, 8), middle)], ["head", "row", "column"], doubled, {})
+    assert found.message_id == "place_slices"
+    assert (found.fields["bad"], found.fields["good"]) == ((1, 2), (0, 3))
+
+
+def test_only_the_diagonal_is_a_place():
+    def spoil(y: np.ndarray) -> None:
+        y[np.arange(20), np.arange(20)] += 1
+
+    found = told([case(1, (20, 40), spoil)], ["row", "column"], doubled, {})
+    assert found.message_id == "place_diagonal"
+
+
+def test_a_slip_has_to_give_every_case():
+    def always(y: np.ndarray) -> None:
+        y[:] = np.trunc(y)
+
+    def once(y: np.ndarray) -> None:
+        if y.size == 700:
+            y[:] = np.trunc(y)
+        elif y.size == 100:
+            y[:] += 1
+
+    assert of(always).message_id == "slip_truncated"
+    assert of(once).message_id == ""
+
+
+def test_a_slip_that_an_exercise_knows_is_named_by_what_it_gives():
+    def spoil(y: np.ndarray) -> None:
+        y[:] = y * y / 4
+
+    cases = [case(number, (size,), spoil) for number, size in enumerate(SIZES, start=1)]
+    found = told(cases, ["element"], doubled, {"x * x": lambda x: {"y": x * x}})
+    assert (found.message_id, found.fields["said"]) == ("slip_known", "x * x")
+
+
+def test_one_element_that_agrees_by_chance_is_no_slip():
+    def spoil(y: np.ndarray) -> None:
+        y[:] = np.trunc(y)
+
+    assert of(spoil, (1,)).message_id == ""
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_mistakes_have_no_reason(seed: int):
+    rng = np.random.default_rng(seed)
+
+    def spoil(y: np.ndarray) -> None:
+        there = rng.random(y.shape) < (0.3, 0.8, 1.0)[seed % 3]
+        y[there] = rng.standard_normal(int(there.sum()))
+
+    assert of(spoil, (100, 256, 700, 1024)).message_id == ""
+
+
+def test_a_result_that_has_nothing_of_the_right_one_was_not_rounded():
+    def spoil(y: np.ndarray) -> None:
+        y[:] = 1e-9
+
+    cases = [case(number, (size,), spoil) for number, size in enumerate(SIZES, start=1)]
+    wide = [
+        Compared(**{**vars(one), "magnitude": 1e4 * np.ones(one.got.shape), "limits": (1e-9, 0.0)})
+        for one in cases
+    ]
+    assert told(wide, ["element"], doubled, {}).message_id != "low_precision"

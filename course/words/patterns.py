@@ -1,0 +1,202 @@
+"""Why an answer is wrong: what all its cases say together (`course.check.tutor`).
+
+The rules of `course.words.sentences`, which takes these in, hold here too. Each is told only where
+it holds in every element of every case.
+"""
+
+from __future__ import annotations
+
+PATTERNS: dict[str, tuple[str, str]] = {
+    # ------------------------------------------------------------ what a slip would give
+    "slip_known": (
+        "In every case that is what this slip gives: {said}.",
+        "Which line of yours does that?",
+    ),
+    "slip_swapped": (
+        "In every case it is what {one} and {other} would give if they changed places.",
+        "Which of the two belongs where?",
+    ),
+    "slip_forgotten": (
+        "In every case it is what would come of {name} = {value} everywhere.",
+        "Where does {name} enter your formula?",
+    ),
+    "slip_shifted": (
+        "In every case it is what `{name}{there}` in the place of `{name}[i]` gives.",
+        "Compare the index at which {name} is read with the one that is written.",
+    ),
+    "slip_last_left_out": (
+        "In every case it is what comes of leaving out the last of {name}'s {where}.",
+        "Where does the loop end? A `range` stops before its end.",
+    ),
+    "slip_first_left_out": (
+        "In every case it is what comes of leaving out the first of {name}'s {where}.",
+        "Where does the loop start? Counting starts at 0.",
+    ),
+    "slip_whole_steps": (
+        "In every case it is what comes of the whole steps of {label} along {name}'s {where}, "
+        "without the rest.",
+        "How many steps does a length take that is no multiple of it? Round up, and guard the last "
+        "one.",
+    ),
+    "slip_first_step": (
+        "In every case it is what {name}'s {where} give as far as {label} reaches, without all "
+        "later ones.",
+        "Who comes to the later ones: is there a loop, and does its index move on?",
+    ),
+    "slip_last_step": (
+        "In every case it is what the last step of {label} along {name}'s {where} gives, without "
+        "the earlier ones.",
+        "Is the sum kept from step to step, or does each step begin anew?",
+    ),
+    "slip_number": (
+        "In every case it is what would come of {name} = {value}.",
+        "Where does {name} enter your formula?",
+    ),
+    "slip_whole_number": (
+        "In every case it is what would come of {name} without its fraction.",
+        "Where is {name} made a whole number?",
+    ),
+    "slip_truncated_input": (
+        "In every case it is what would come of {name} without its fractions.",
+        "Where is an element of {name} made a whole number?",
+    ),
+    "slip_unchanged": (
+        "The array holds what it held before the launch.",
+        "Is what is stored the new value, and stored where it belongs?",
+    ),
+    "slip_sign": (
+        "Every element has the right size and the other sign.",
+        "What is subtracted from what?",
+    ),
+    "slip_truncated": (
+        "Every element is the expected one without its fraction.",
+        "Where does a value become a whole number: by `int`, `//`, or an array of whole numbers?",
+    ),
+    "slip_reciprocal": (
+        "Every element is 1 over what is expected.",
+        "What is divided by what?",
+    ),
+    "slip_squared": (
+        "Every element is the square of what is expected.",
+        "Which power is asked for, and is a root missing?",
+    ),
+    "slip_unrooted": (
+        "Every element has the right sign and the square of the expected size.",
+        "Which power is asked for, and is a root missing?",
+    ),
+    "slip_exponential": (
+        "Every element is e to the power of what is expected.",
+        "Is a logarithm missing?",
+    ),
+    "slip_logarithm": (
+        "Every element is the logarithm of what is expected.",
+        "Is an exponential missing?",
+    ),
+    "slip_factor": (
+        "Every element is {factor} times what is expected, in every case.",
+        "Where is something divided by a length, or multiplied: once too often, or never?",
+    ),
+    "slip_base": (
+        "Every element is {factor} times what is expected.",
+        "That is the factor between the logarithms to the bases e and 2. Which base is asked for?",
+    ),
+    # ------------------------------------------------------------ where it is wrong
+    "place_last": (
+        "The last {what} alone is wrong, in every size that is.",
+        "Which thread or program has the last {what}, and does its guard or its loop stop one "
+        "before?",
+    ),
+    "place_first": (
+        "The first {what} alone is wrong, in every size that is.",
+        "Which thread or program has the first {what}, and what is different there?",
+    ),
+    "place_ends": (
+        "The first and the last {what} alone are wrong.",
+        "What is different at the two ends?",
+    ),
+    "place_near_ends": (
+        "Only {what}s within 3 of the two ends are wrong.",
+        "What do they need from beyond the end, and what stands for it?",
+    ),
+    "place_tail": (
+        "Only the last {what}s are wrong, those that no longer fill {label} ({length}).",
+        "Who has the {what}s of the last, partly filled piece?",
+    ),
+    "place_from": (
+        "The first {what}s are right, as far as {label} ({length}) reaches, and those after it are "
+        "not.",
+        "Who comes to the {what}s after it: is there a loop or a grid for them, and does its index "
+        "move on?",
+    ),
+    "place_full": (
+        "Only the {what}s of the last, partly filled piece of {label} ({length}) are right.",
+        "What is done for the last piece, and not for the full ones?",
+    ),
+    "place_tile_ends": (
+        "Only the last {what} of each {label} ({length}) is wrong.",
+        "What does it need that lies beyond the end of its piece?",
+    ),
+    "place_tile_starts": (
+        "Only the first {what} of each {label} ({length}) but the first is wrong.",
+        "What does it need that lies before the start of its piece?",
+    ),
+    "place_tile_firsts": (
+        "Only the first {what} of each {label} ({length}) is wrong.",
+        "What is different about the first of a piece?",
+    ),
+    "place_tile_edges": (
+        "Only {what}s near where two pieces of {label} ({length}) meet are wrong.",
+        "What do they need from the neighbouring piece, and who brings it?",
+    ),
+    "place_second_tiles": (
+        "Every second piece of {label} ({length}) is wrong, along the {what}s: number 1, 3, 5 and "
+        "so on.",
+        "How far apart do two neighbouring blocks or programs begin?",
+    ),
+    "place_odd": (
+        "Every second {what} is wrong: number 1, 3, 5 and so on.",
+        "Who has the {what}s of odd numbers?",
+    ),
+    "place_even": (
+        "Every second {what} is wrong: number 0, 2, 4 and so on.",
+        "Who has the {what}s of even numbers?",
+    ),
+    "place_diagonal": (
+        "Only the diagonal is wrong, where row and column are equal.",
+        "Does the comparison of row and column include the diagonal?",
+    ),
+    "place_above": (
+        "Only what lies above the diagonal is wrong.",
+        "What happens where the column is larger than the row?",
+    ),
+    "place_below": (
+        "Only what lies below the diagonal is wrong.",
+        "What happens where the row is larger than the column?",
+    ),
+    "place_slices": (
+        "Of the {what}s, {bad} is wrong and {good} right.",
+        "How far apart do two {what}s lie in memory, and does the offset count them?",
+    ),
+    # ------------------------------------------------------------ which sizes are wrong
+    "sizes_whole": (
+        "It is right where {name} is a multiple of {label} ({name} = {right}), and wrong where it "
+        "is not ({name} = {wrong}).",
+        "What happens in the last, partly filled piece?",
+    ),
+    "sizes_divided": (
+        "It is right where {name} is a multiple of {label} ({name} = {right}), and wrong where it "
+        "is not ({name} = {wrong}).",
+        "What becomes of the rest when {name} is dealt out in {label} parts?",
+    ),
+    "sizes_power": (
+        "It is right where {name} is a power of two ({name} = {right}), and wrong where it is not "
+        "({name} = {wrong}).",
+        "Halve such a number by hand, step by step: what is left over?",
+    ),
+    "sizes_short": (
+        "It is right where {name} fits into {label} ({name} = {right}), and wrong where it is "
+        "larger ({name} = {wrong}).",
+        "What has to happen from the second piece on: a loop, a sum that is carried over, a value "
+        "that is scaled anew?",
+    ),
+}
