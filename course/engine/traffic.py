@@ -141,7 +141,13 @@ class Traffic:
         return sum(site.requested_bytes for site in self.sites)
 
     def sectors(self, array: str, direction: str) -> int:
-        """Sectors that warps asked for on one array in one direction."""
+        """Sectors that warps asked for on one array in one direction.
+
+        Raises:
+            ValueError: for a direction that there is not.
+        """
+        if direction not in DIRECTIONS:
+            raise ValueError(f"A direction is one of {DIRECTIONS}, and this is {direction!r}.")
         return sum(s.sectors for s in self.sites if (s.array, s.direction) == (array, direction))
 
     def renamed(self, names: Mapping[str, str]) -> Traffic:

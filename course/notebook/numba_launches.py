@@ -32,6 +32,7 @@ from course.engine.simt.configuration import (
 from course.engine.simt.launch import launch
 from course.engine.simt.lowering import signatures
 from course.engine.traffic import Traffic, merged
+from course.plain.sectors import SECTOR_BYTES
 
 _measuring: list[list[Traffic]] = []
 #: GPUs that a Triton kernel may be compiled for, and one of each kind.
@@ -60,6 +61,21 @@ class Measured(Traffic):
 
     def _take(self, parts: list[Traffic]) -> None:
         self.__dict__.update(merged(parts).__dict__)
+
+    def __repr__(self) -> str:
+        """A table with a row for each array and direction; all else has a name of its own."""
+        if not self.sites:
+            return f"{self.launches} launches, which asked nothing of global memory"
+        lines = [f"{'access':16}{'requests':>10}{'sectors':>10}{'requested bytes':>17}"]
+        for array, direction in self.arrays():
+            own = [s for s in self.sites if (s.array, s.direction) == (array, direction)]
+            counted = [s.requests for s in own if s.requests is not None]
+            requests = f"{sum(counted):,}" if counted else "-"
+            sectors = sum(s.sectors for s in own)
+            lines.append(
+                f"{direction:6} {array:9}{requests:>10}{sectors:>10,}{sectors * SECTOR_BYTES:>17,}"
+            )
+        return "\n".join(lines)
 
 
 @contextlib.contextmanager

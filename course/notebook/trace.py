@@ -34,7 +34,8 @@ class Trace:
                     watch=self._watcher(),
                 )
             finally:
-                print("\n".join(self.lines) or "that thread executed nothing")
+                if self.lines:
+                    print("\n".join(self.lines))
 
         return run
 
@@ -43,7 +44,7 @@ class Trace:
         before: dict[str, str] = {}
 
         def watch(lanes: Any, line: int) -> None:
-            here = _lane(lanes, self.block, self.thread)
+            here = self._lane(lanes)
             if here is None or len(self.lines) > self.most_steps:
                 return
             thread, block = here
@@ -67,16 +68,27 @@ class Trace:
 
         return watch
 
+    def _lane(self, lanes: Any) -> tuple[int, int] | None:
+        """(thread, block) of the traced thread in a batch of blocks, or None in another batch."""
+        block = self._number("block", self.block, "grid", lanes.geometry.grid) - lanes.first
+        thread = self._number("thread", self.thread, "block", lanes.geometry.block)
+        return (thread, block) if 0 <= block < lanes.blocks else None
 
-def _lane(lanes: Any, block: Any, thread: Any) -> tuple[int, int] | None:
-    """(thread, block) in the batch of a traced thread, or None in another batch."""
+    def _number(self, what: str, place: Any, whole: str, extent: tuple[int, int, int]) -> int:
+        """The number of a place in a grid or a block, x first.
 
-    def flat(index: Any, extent: tuple[int, int, int]) -> int:
-        x, y, z = (*(index if isinstance(index, tuple) else (index,)), 0, 0)[:3]
+        Raises:
+            KernelFault: REJECTED where there is no such place.
+        """
+        at = place if isinstance(place, tuple) else (place,)
+        x, y, z = (*at, 0, 0)[:3]
+        if len(at) > 3 or not all(
+            isinstance(i, int | np.integer) and 0 <= i < size
+            for i, size in zip((x, y, z), extent, strict=True)
+        ):
+            fields = {"what": what, "place": repr(place)[:40], "whole": whole}
+            raise refused("trace_place", kernel_name(self.kernel), extent=str(extent), **fields)
         return int(x + extent[0] * (y + extent[1] * z))
-
-    number = flat(block, lanes.geometry.grid) - lanes.first
-    return (flat(thread, lanes.geometry.block), number) if 0 <= number < lanes.blocks else None
 
 
 def trace(kernel: Any, block: Any = 0, thread: Any = 0, most_steps: int = 60) -> Any:

@@ -118,6 +118,11 @@ SIMT: dict[str, tuple[str, str]] = {
         "`{name}.forall` takes the number of tasks, and got {got}.",
         "Pass a whole number: `{name}.forall(array.size)(...)`.",
     ),
+    "trace_place": (
+        "`{what}={place}` is not in this launch: its {whole} is {extent}, counted from 0.",
+        "Name one that is there, such as `course.trace({name}, block=0, thread=3)`; where there "
+        "are two axes, a pair, x first.",
+    ),
     "launch_shared_bytes": (
         "{got} is not an amount of dynamic shared memory: that is a whole number of bytes.",
         "Write `kernel[grid, block, 0, bytes](...)`, with bytes = elements * itemsize.",

@@ -32,6 +32,24 @@ def test_a_loop_over_a_tuple_evaluates_its_elements_once_before_the_first_turn()
     assert (y == 7).all()
 
 
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ({"thread": 300}, "`thread=300` is not in this launch: its block is (32, 1, 1)"),
+        ({"thread": -1}, "`thread=-1` is not in this launch"),
+        ({"thread": 1.5}, "`thread=1.5` is not in this launch"),
+        ({"thread": (0, 1)}, "`thread=(0, 1)` is not in this launch"),
+        ({"block": 4}, "`block=4` is not in this launch: its grid is (4, 1, 1)"),
+    ],
+)
+def test_a_trace_of_a_thread_that_is_not_there_says_so(place, said, capsys):
+    x = np.zeros(100, np.float32)
+    with pytest.raises(course.KernelFault) as caught:
+        course.trace(add_one, **place)[4, 32](x, x.copy())
+    assert said in str(caught.value)
+    assert capsys.readouterr().out == ""
+
+
 def test_a_trace_prints_one_threads_steps_and_returns_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -57,3 +75,24 @@ def test_a_launch_as_numba_cuda_hands_it_over_runs_on_the_engine() -> None:
         add_one.call((x, y), settings)
     assert (y == 1).all()
     assert traffic.launches == 1
+
+
+def test_what_was_measured_is_shown_as_a_table() -> None:
+    x, y = np.zeros(1000, np.float32), np.zeros(1000, np.float32)
+    with course.measure() as traffic:
+        add_one[4, 256](x, y)
+    assert repr(traffic).splitlines() == [
+        "access            requests   sectors  requested bytes",
+        "load   x                32       125            4,000",
+        "store  y                32       125            4,000",
+    ]
+    with course.measure() as nothing:
+        pass
+    assert str(nothing) == "0 launches, which asked nothing of global memory"
+
+
+def test_a_direction_that_there_is_not_has_no_sectors() -> None:
+    with course.measure() as traffic:
+        add_one[1, 32](np.zeros(32, np.float32), np.zeros(32, np.float32))
+    with pytest.raises(ValueError, match="'loads'"):
+        traffic.sectors("x", "loads")
