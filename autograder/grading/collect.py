@@ -26,7 +26,7 @@ from pathlib import Path
 from autograder.grading.archive import METADATA, ArchiveError, is_archive, unpack
 from autograder.grading.folders import DEEPEST, MOST_NOTEBOOKS, SUFFIX, is_hidden, is_notebook, tree
 from autograder.grading.lms import Form, FormError, Named, form_of
-from autograder.grading.names import clean, look_alike
+from autograder.grading.names import clean, few, look_alike
 from autograder.grading.submissions import Submission
 from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import has_no_exercises, lesson_in, lesson_name, stem_of_notebook
@@ -371,8 +371,7 @@ def without_collisions(submissions: Iterable[Submission]) -> list[Submission]:
             kept.append((exact or claim)[0])
             continue
         files = [clean(str(Path(*one.path.parts[-3:])), LONGEST_PATH) for one in claim]
-        more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
-        listed = ", ".join(files[:_NAMED]) + more
+        listed = few(files, _NAMED)
         by_name = {one.student: one for one in reversed(claim)}
         for student, one in by_name.items():
             what = {"student": student, "notebook": notebook or "work"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from autograder.grading.names import few
 from autograder.grading.store import Store
 from autograder.grading.submissions import Submission
 from autograder.judge.judge import Graded
@@ -73,9 +74,7 @@ def told(compared: Sequence[Change], students: Iterable[str]) -> Iterator[str]:
         yield from _work(own)
     missing = sorted(set(students) - {student for student, _ in works})
     if missing:
-        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-        names = ", ".join(missing[:_NAMED])
-        yield f"With verdicts, and without work here to compare: {names}{more}."
+        yield f"With verdicts, and without work here to compare: {few(missing, _NAMED)}."
 
 
 def _gain(own: Iterable[Change]) -> float:

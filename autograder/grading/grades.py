@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.grading import spreadsheet
+from autograder.grading.names import counted, few
 from autograder.grading.roster import Roster, RosterError, read_roster
 from autograder.grading.store import Store, StoreError
 from autograder.grading.worksheet import Columns, WorksheetError, fill, read_worksheet
@@ -116,7 +117,7 @@ def main(args: argparse.Namespace) -> int:
         print(f"Cannot write {to}: {error.strerror}.", file=sys.stderr)
         return 2
     students = len(roster.students if roster else points.by_student)
-    print(f"{to}: {students} students, {len(points.worth)} lessons.")
+    print(f"{to}: {counted(students, 'student')}, {counted(len(points.worth), 'lesson')}.")
     problems = _left_out(points, roster)
     for problem in problems:
         print(problem, file=sys.stderr)
@@ -252,14 +253,9 @@ def _left_out(points: Points, roster: Roster | None) -> list[str]:
     said = []
     if open_ones:
         said.append(
-            f"No grade, since not all of it is judged or it is held: {_some(open_ones)}. Run "
+            f"No grade, since not all of it is judged or it is held: {few(open_ones, _NAMED)}. Run "
             "`grade` again."
         )
     if others:
-        said.append(f"Not on the roster, and so not in the file: {_some(others)}.")
+        said.append(f"Not on the roster, and so not in the file: {few(others, _NAMED)}.")
     return [plain(sentence) for sentence in said]
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from autograder.grading.names import few
 from autograder.grading.store import Store, as_csv, as_json, as_json_lines
 from autograder.grading.submissions import Submission, read_bytes
 from autograder.judge.judge import Graded, verdict_key
@@ -188,12 +189,11 @@ def judges_failures(rows: Iterable[Graded]) -> list[str]:
     failed = [row for row in rows if row.message_id in JUDGED_AGAIN]
     if not failed:
         return []
-    names = ", ".join(f"{row.student} {row.exercise}" for row in failed[:_NAMED])
-    more = f" and {len(failed) - _NAMED} more" if len(failed) > _NAMED else ""
+    names = few([f"{row.student} {row.exercise}" for row in failed], _NAMED)
     count = "1 answer" if len(failed) == 1 else f"{len(failed)} answers"
     return [
         plain(
-            f"The judge failed on {count}: {names}{more}. What it said of the first: "
+            f"The judge failed on {count}: {names}. What it said of the first: "
             f"{failed[0].message} The zeros say nothing about the answers, and the same command "
             "judges them again."
         )

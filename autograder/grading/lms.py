@@ -21,7 +21,7 @@ from typing import Any
 
 from autograder.grading.archive import LARGEST_METADATA_BYTES, METADATA
 from autograder.grading.folders import is_notebook
-from autograder.grading.names import clean
+from autograder.grading.names import clean, few
 from autograder.grading.submissions import Account, Submission, read_bytes
 from autograder.judge.sentences import Fault
 
@@ -229,5 +229,5 @@ def latest(submissions: Iterable[Submission]) -> tuple[list[Submission], list[st
         kept += own
         if len(own) < len(claim):
             again.append(f"{claim[0].student} ({claim[0].notebook})")
-    named = ", ".join(again[:_NAMED]) + (f" and {len(again) - _NAMED} more" * (len(again) > _NAMED))
-    return kept, [f"Handed in more than once, the last one counts: {named}."] if again else []
+    said = f"Handed in more than once, the last one counts: {few(again, _NAMED)}."
+    return kept, [said] if again else []

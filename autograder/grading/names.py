@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import unicodedata
+from collections.abc import Sequence
 
 LONGEST_NAME = 80
 
@@ -24,6 +25,18 @@ def look_alike(name: str) -> str:
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     words = "".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text)
     return " ".join(words.split()) or text
+
+
+def few(names: Sequence[str], most: int) -> str:
+    """Names in a sentence, of many the first; between them semicolons where one has a comma."""
+    between = "; " if any("," in name for name in names) else ", "
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return between.join(names[:most]) + more
+
+
+def counted(number: int, word: str) -> str:
+    """`1 student`, `2 students`."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def slug(name: str) -> str:

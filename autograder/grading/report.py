@@ -18,7 +18,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from autograder.grading.names import slug
+from autograder.grading.names import counted, slug
 from autograder.judge.judge import RIGHT, Graded, course_version
 from autograder.lessons.catalogue import lesson_exercises, stem_of_notebook
 from course.engine.faults import Outcome
@@ -96,7 +96,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["points"] = lambda value: f"{value:g}"
-    made.filters["count"] = lambda n, word: f"{n} {word}" if n == 1 else f"{n} {word}s"
+    made.filters["count"] = counted
     return made
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autograder.grading.names import clean, look_alike
+from autograder.grading.names import clean, few, look_alike
 from autograder.grading.submissions import Submission, read_bytes
 from autograder.judge.sentences import Fault
 
@@ -103,15 +103,17 @@ class Roster:
         """Sentences on what is held, and on who handed in nothing."""
         said = []
         if unknown:
-            named = (f"{one.student} ({clean(str(one.path), 120)})" for one in unknown)
+            named = sorted({f"{one.student} ({clean(str(one.path), 120)})" for one in unknown})
             said.append(
-                f"Held, for the roster has no such students: {_some(sorted(set(named)))}. Nothing "
-                "of theirs is graded. Add them to the roster, or say whose a file is: "
+                f"Held, for the roster has no such students: {few(named, _NAMED)}. Nothing of "
+                "theirs is graded. Add them to the roster, or say whose a file is: "
                 "python -m autograder grade FILE --student NAME"
             )
         missing = set(self.students) - {one.student for one in known}
         if missing:
-            said.append(f"On the roster and without a submission here: {_some(sorted(missing))}.")
+            said.append(
+                f"On the roster and without a submission here: {few(sorted(missing), _NAMED)}."
+            )
         return said
 
 
@@ -121,11 +123,6 @@ def _key(kind: str, value: str) -> tuple[str, str]:
 
 def _squashed(name: str) -> str:
     return "".join(re.findall(r"\w", name)).lower()
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
 
 
 def read_roster(path: Path) -> Roster:

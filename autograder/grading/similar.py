@@ -26,6 +26,7 @@ from autograder.grading.children import in_children
 from autograder.grading.grade import DEFAULT_OUT, Asked, collected
 from autograder.grading.judging import Run
 from autograder.grading.kernel_shape import statements_of
+from autograder.grading.names import few
 from autograder.grading.roster import RosterError, read_roster
 from autograder.grading.store import write
 from autograder.grading.submissions import Submission, parse, read_bytes
@@ -387,6 +388,5 @@ def _sides(match: Match, cells: Mapping[tuple[Path, str], Any], called: Any) -> 
         text = cell["source"][:_LONGEST_SHOWN]
         lines = [Line(line, at.get(n, 0)) for n, line in enumerate(lines_of(text), start=1)]
         names = [called(student) for answer in answers for student in answer.students]
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        sides.append(Side(", ".join(names[:_NAMED]) + more, lines, own))
+        sides.append(Side(few(names, _NAMED), lines, own))
     return sides

@@ -15,12 +15,23 @@ from typing import Any, NoReturn
 
 from autograder.grading.names import clean
 from autograder.judge.sentences import Fault, size_text
-from autograder.lessons.catalogue import lessons
+from autograder.lessons.catalogue import lesson_name, lessons
 
 #: A notebook with its outputs cleared has some 100 KB; pictures in outputs make it a few MB.
 LARGEST_NOTEBOOK_BYTES = 20 * 2**20
 #: The longest lesson has about a hundred cells.
 MOST_CELLS = 5000
+#: What is handed in for a notebook, and how it begins: no JSON does.
+_KINDS = {
+    b"%PDF": "a PDF",
+    b"PK\x03\x04": "a zip archive or an office document",
+    b"\x1f\x8b": "a gzip archive",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
+    b"<": "a web page, or XML",
+}
 #: The longest solution of the course has some 4 KB.
 LARGEST_CELL_BYTES = 256 * 2**10
 
@@ -96,6 +107,9 @@ class Notebook:
         """
         found = [cell for cell in self.cells if cell.grade_id == exercise]
         if not found:
+            other = self.stem()
+            if other is not None and exercise not in {e.name for e in lessons()[other]}:
+                raise Fault("other_lesson", exercise=exercise, lesson=lesson_name(other))
             unreadable = f" (and {self.unreadable} cells cannot be read)" if self.unreadable else ""
             raise Fault("missing_cell", exercise=exercise, unreadable=unreadable)
         if len(found) > 1:
@@ -154,6 +168,9 @@ def parse(data: bytes) -> Notebook:
     """
     if not data.strip():
         raise Fault("empty_file")
+    kind = next((kind for begin, kind in _KINDS.items() if data.lstrip().startswith(begin)), None)
+    if kind is not None:
+        raise Fault("another_kind", kind=kind)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

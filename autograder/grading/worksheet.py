@@ -16,7 +16,7 @@ from html import escape
 from pathlib import Path
 
 from autograder.grading import spreadsheet
-from autograder.grading.names import clean, look_alike
+from autograder.grading.names import clean, few, look_alike
 from autograder.grading.roster import COLUMNS, LARGEST_ROSTER_BYTES, Roster
 from autograder.grading.submissions import Account, Submission, read_bytes
 from autograder.judge.judge import Graded
@@ -282,7 +282,7 @@ def _untouched(sheet: Worksheet, whose: Mapping[int, str]) -> Iterator[str]:
     place = _NAME if place is None else place
     rows = [row for number, row in enumerate(sheet.rows) if number and number not in whose]
     if rows:
-        named = _some([clean(_plain(row[place])) for row in rows])
+        named = few([clean(_plain(row[place])) for row in rows], _NAMED)
         yield f"On the worksheet and without a grade here, left as they were: {named}."
 
 
@@ -295,18 +295,14 @@ def _left_out(
     missing = sorted(points.keys() - set(whose.values()))
     if missing:
         yield (
-            f"Graded, and no one row of the worksheet has the name: {_some(missing)}. A roster "
-            "with Moodle's numbers (`participant`) or e-mails says who is who: --roster FILE."
+            f"Graded, and no one row of the worksheet has the name: {few(missing, _NAMED)}. A "
+            "roster with Moodle's numbers (`participant`) or e-mails says who is who: "
+            "--roster FILE."
         )
     if left:
         yield (
-            f"Left as they were, since not all is judged or it is held: {_some(left)}. Run `grade` "
-            "again."
+            f"Left as they were, since not all is judged or it is held: {few(left, _NAMED)}. Run "
+            "`grade` again."
         )
     if kept:
-        yield f"With feedback that somebody has written, which stays: {_some(kept)}."
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+        yield f"With feedback that somebody has written, which stays: {few(kept, _NAMED)}."

@@ -48,8 +48,13 @@ SENTENCES: dict[str, tuple[Outcome, str, str]] = {
     ),
     "empty_file": (
         Outcome.REJECTED,
-        "The notebook file is empty: it holds 0 bytes.",
+        "The notebook file is empty.",
         "Save the notebook and hand it in again.",
+    ),
+    "another_kind": (
+        Outcome.REJECTED,
+        "The file is no notebook: it is {kind}.",
+        "Hand in the .ipynb file as Jupyter saves it, not packed or converted.",
     ),
     "not_utf8": (
         Outcome.REJECTED,
@@ -131,6 +136,11 @@ SENTENCES: dict[str, tuple[Outcome, str, str]] = {
         Outcome.NOT_ATTEMPTED,
         "The cell of {exercise} is missing: no cell has the grade id `{exercise}`{unreadable}.",
         "Take a fresh notebook and put the kernel into the cell that is named {exercise}.",
+    ),
+    "other_lesson": (
+        Outcome.NOT_ATTEMPTED,
+        "The cell of {exercise} is missing: the notebook is that of {lesson}.",
+        "Hand in the notebook of the lesson that was asked for.",
     ),
     "duplicated_cell": (
         Outcome.REJECTED,

@@ -96,3 +96,9 @@ def test_two_of_one_name_are_told_apart_by_the_number_that_an_lms_gives_them(
     known, unknown = there.sorted_out(handed_in)
     assert [one.student for one in known] == ["Li, Wei (1005)", "Li, Wei (1004)"]
     assert unknown == []
+
+
+def test_names_with_commas_have_semicolons_between_them(tmp_path: Path) -> None:
+    there = read_roster(roster(tmp_path, 'student\n"Vega, Ana"\n"Li, Wei"\n'))
+    [missing] = there.said([], [])
+    assert missing == "On the roster and without a submission here: Li, Wei; Vega, Ana."

@@ -315,7 +315,11 @@ def test_links_are_found_and_not_followed(tmp_path: Path) -> None:
     [
         (b"", "empty_file"),
         (b" \n", "empty_file"),
-        (b"\xff\xfe\x00", "not_utf8"),
+        (b"\x80\x00", "not_utf8"),
+        (b"\xff\xfe{\x00", "another_kind"),
+        (b"%PDF-1.4", "another_kind"),
+        (b"PK\x03\x04", "another_kind"),
+        (b"\n<!DOCTYPE html>", "another_kind"),
         (b"{not json", "not_json"),
         (b"hello", "not_json"),
         (b'{"nbformat": 4, "cells": [' + b"9" * 5000 + b"]}", "not_json"),
@@ -337,6 +341,14 @@ def test_links_are_found_and_not_followed(tmp_path: Path) -> None:
 )
 def test_bytes_that_are_no_notebook_have_a_reason(data: bytes, expected: str) -> None:
     assert reason(parse, data) == expected
+
+
+def test_a_notebook_of_another_lesson_is_called_so() -> None:
+    other = parse(json.dumps(notebook([cell("x", "transpose")])).encode())
+    with pytest.raises(Fault) as caught:
+        other.solution("vector_add")
+    assert caught.value.message_id == "other_lesson"
+    assert "the notebook is that of 03_shared_memory" in caught.value.sentence
 
 
 def solution_reason(*cells: object) -> str:
