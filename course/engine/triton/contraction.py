@@ -1,8 +1,10 @@
 """Sums that take a product in: which the compiler makes one instruction of, with one rounding.
 
 LLVM fuses what stands in one straight block of code; the assembler fuses across blocks, too, where
-nothing else reads the product. Of two products that is the one with fewer uses, and else the left
-one (`lib/CodeGen/SelectionDAG/DAGCombiner.cpp`).
+nothing else reads the product, and into a loop where a factor needs no register: a number that is
+written in the kernel or passed to it (`nvdisasm` shows FFMA there, FMUL and FADD for a number that
+is loaded). Of two products that is the one with fewer uses, and else the left one
+(`lib/CodeGen/SelectionDAG/DAGCombiner.cpp`).
 """
 
 from __future__ import annotations
@@ -73,6 +75,7 @@ class _Function:
         self._products: dict[str, _Product] = {}
         self._makers: dict[str, Operation] = {}
         self._users: dict[str, list[Operation]] = {}
+        self._parameters = frozenset(function.regions[0][0].arguments)
         self._blocks = 0
         sums: list[tuple[Operation, int, int]] = []
         self._read(function.regions[0], 0, sums)
@@ -124,7 +127,9 @@ class _Function:
             return product is not None
         if self._count(product.operation.results[0]) > 1:
             return False
-        return product.depth == depth or any(map(self._one_number, product.operation.operands))
+        return product.depth == depth or any(
+            map(self._without_register, product.operation.operands)
+        )
 
     def _count(self, name: str) -> int:
         """How often a value is read, in whatever shape."""
@@ -133,13 +138,10 @@ class _Function:
             for user in self._users.get(name, ())
         )
 
-    def _one_number(self, name: str) -> bool:
-        """Whether all elements of a block are one number of the program."""
+    def _without_register(self, name: str) -> bool:
+        """Whether a factor is, in each of its elements, a constant or a parameter of the kernel."""
         maker = self._makers.get(name)
         while maker is not None and maker.name in _SHAPES:
-            if maker.name == "tt.splat":
-                return True
-            maker = self._makers.get(maker.operands[0])
-        return maker is not None and (
-            maker.name == "arith.constant" or not maker.result_types[0].shape
-        )
+            name = maker.operands[0]
+            maker = self._makers.get(name)
+        return name in self._parameters if maker is None else maker.name == "arith.constant"

@@ -7,6 +7,7 @@ numbers, whose sums are exact in any order.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
@@ -81,6 +82,14 @@ class Expressions:
             lambda: f"(c == c) & ({self.condition(0)})",
         )()
 
+    def fused(self, value: Callable[[int], str]) -> str:
+        """A sum that may take a product in: one instruction, rounded once."""
+        x, y, z, w = (value(0) for _ in range(4))
+        sign = self.one_of("+", "-")
+        return self.one_of(
+            f"({x} * {y} {sign} {z})", f"({z} {sign} {x} * {y})", f"({x} * {y} {sign} {z} * {w})"
+        )
+
     def a(self, depth: int) -> str:
         """A float32 block."""
         if not depth:
@@ -89,6 +98,8 @@ class Expressions:
         options = [
             lambda: f"({one} {self.one_of('+', '-', '*', '/')} {self.a(depth - 1)})",
             lambda: f"({one} {self.one_of('+', '-', '*')} {self.t(depth - 1)})",
+            lambda: self.fused(self.a),
+            lambda: f"({one} * {self.t(0)} + {self.a(0)})",
             lambda: f"tl.where({self.mask()}, {one}, {self.a(depth - 1)})",
             lambda: f"tl.{self.one_of('maximum', 'minimum')}({one}, {self.a(0)})",
             lambda: f"tl.{self.one_of('exp', 'sqrt', 'log', 'sin')}(tl.abs({one}) * 0.25)",
@@ -128,6 +139,7 @@ class Expressions:
         one = self.b(depth - 1)
         return self.one_of(
             lambda: f"({one} {self.one_of('+', '-', '*')} {self.b(depth - 1)})",
+            lambda: self.fused(self.b),
             lambda: f"({self.a(depth - 1)}).to(tl.float16)",
             lambda: self.loaded("h_ptr", "0.5"),
             lambda: f"({one} + {self.along(self.one_of('tl.max', 'tl.sum'), one)}).to(tl.float16)",
@@ -178,6 +190,7 @@ class Expressions:
         one = self.t(depth - 1)
         return self.one_of(
             lambda: f"({one} {self.one_of('+', '-', '*')} {self.t(depth - 1)})",
+            lambda: self.fused(self.t),
             lambda: f"tl.{self.one_of('max', 'min', 'sum')}({self.a(depth - 1)})",
             lambda: f"tl.load(f_ptr + ({self.s(depth - 1)} & 1023) % n)",
             lambda: f"tl.sum({self.b(depth - 1)}).to(tl.float32)",

@@ -5,6 +5,7 @@ fault it is the fault that is the same. What was counted up to there is all prog
 one of them fails on one path, and the work of those before it on the other.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def agree(drawn: Drawn, folder: Path, together: int | None) -> None:
     """One kernel: so many programs at once, and one by one."""
     note(drawn.source)
     kernel = drawn.module(folder).kernel
-    (tensors, found), (expected, oracle) = (ran(kernel, drawn, n) for n in (together, 1))
+    (tensors, found), (expected, oracle) = (ran(kernel, drawn, n, launch) for n in (together, 1))
     for one in (found, oracle):
         assume(not (isinstance(one, KernelFault) and one.outcome is Outcome.TIMED_OUT))
     if isinstance(found, KernelFault) or isinstance(oracle, KernelFault):
@@ -79,13 +80,13 @@ def agree(drawn: Drawn, folder: Path, together: int | None) -> None:
 
 
 def ran(
-    kernel: Any, drawn: Drawn, together: int | None
+    kernel: Any, drawn: Drawn, together: int | None, launch: Callable[..., Traffic]
 ) -> tuple[list[torch.Tensor], Traffic | KernelFault]:
     """(tensors, counts or the fault) of one launch."""
     args = drawn.arguments()
     tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
     try:
-        return tensors, launch(kernel, args, drawn.grid, together=together, step_limit=STEPS)
+        return tensors, launch(kernel, args, drawn.grid, {}, together=together, step_limit=STEPS)
     except KernelFault as fault:
         return tensors, fault
 

@@ -7,6 +7,8 @@ import pytest
 pytest.importorskip("triton", reason="Triton has no wheel for this system")
 
 import torch
+import triton
+import triton.language as tl
 
 import course
 from course.engine.triton.launch import launch
@@ -49,3 +51,24 @@ def test_conversions_and_operators_on_bits_give_what_a_gpu_gives():
     for name, values in COMPUTED.items():
         if not name.startswith("sum"):  # in another order
             assert found[name] == values, name
+
+
+@triton.jit
+def in_front_of_a_loop(x, out, number, turns, KIND: tl.constexpr):
+    i = tl.arange(0, 128)
+    a = tl.load(x + i)
+    factor = tl.load(x + 128) if KIND == "loaded" else number if KIND == "passed" else 1.7
+    product = a * factor
+    for turn in range(turns):
+        tl.store(out + i + turn * 128, product + tl.load(x + i + turn * 128))
+
+
+@pytest.mark.parametrize(("kind", "roundings"), [("loaded", 2), ("passed", 1), ("written", 1)])
+def test_a_product_moves_into_a_loop_where_a_factor_needs_no_register(kind, roundings):
+    # As `nvdisasm` shows of the cubins for sm_80 and sm_90: FMUL and FADD, or FFMA.
+    x, out = torch.randn(2 * 128), torch.zeros(2 * 128)
+    x[128] = 1.7
+    launch(in_front_of_a_loop, (x, out, 1.7, 2), (1,), {"KIND": kind}, 90)
+    a, factor, b = x[:128].double().repeat(2), x[128].double(), x.double()
+    product = a * factor if roundings == 1 else (a * factor).float().double()
+    assert torch.equal(out, (product + b).float())

@@ -1,0 +1,167 @@
+"""Kernels drawn as source, on the engine that walks their Python and on what the compiler made.
+
+Results are the same to the bit, and so are faults. What was asked for is the same, by line, where
+the compiler left every access of the line as it was written: a load that nothing uses is not made,
+two of one place may become one, one that is the same in each turn of a loop moves in front of it,
+and a small block may be loaded once for each layout that it is used in. There the footprint alone
+is held to be no larger, and a fault of such a load may be gone with it. Requests and sectors are
+not compared: the walked engine knows no warps.
+
+Two sorts of kernels are not compared at all: those that the compiler refuses (a function stays a
+call where it returns in several places), and those in which it moves a product in front of the loop
+that its sum is in: the walked engine rounds once there, and a GPU twice.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("triton", reason="Triton has no wheel for this system")
+
+from hypothesis import assume, given, note
+from triton._C.libtriton import ir
+
+from course.engine import stated_gpu
+from course.engine.faults import KernelFault, Outcome
+from course.engine.tile.launch import launch as walked
+from course.engine.traffic import Traffic
+from course.engine.triton.compiler import compiled
+from course.engine.triton.gate import source_of
+from course.engine.triton.ir import Block, Module
+from course.engine.triton.launch import checked
+from course.engine.triton.lowering import lower
+from course.tests.engine.tile.drawn_kernels import Drawn, drawn_kernels
+from course.tests.engine.tile.running import same_bits
+from course.tests.engine.tile.test_drawn_kernels import TOGETHER, drawing, ran, said
+
+_DIRECTIONS = {
+    "tt.load": "load", "tt.descriptor_load": "load", "ttg.async_copy_global_to_local": "load",
+    "tt.store": "store", "tt.descriptor_store": "store", "tt.atomic_rmw": "atomic",
+}  # fmt: skip
+_LOOPS = ("scf.for", "scf.while")
+_SHAPES = ("tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans")
+#: (direction, line): in how many loops each of its accesses stands
+Places = dict[tuple[str, int], Counter[int]]
+
+
+@drawing(20)
+@given(drawn_kernels(), TOGETHER)
+def test_a_drawn_kernel_is_the_same_as_the_compiler_made_it(tmp_path, drawn, together):
+    agree(drawn, tmp_path, together)
+
+
+@drawing(10)
+@given(drawn_kernels(hazards=True), TOGETHER)
+def test_a_drawn_fault_is_the_same_as_the_compiler_made_it(tmp_path, drawn, together):
+    agree(drawn, tmp_path, together)
+
+
+@pytest.mark.slow
+@drawing(100)
+@given(drawn_kernels(), TOGETHER)
+def test_many_drawn_kernels_are_the_same_as_the_compiler_made_them(tmp_path, drawn, together):
+    agree(drawn, tmp_path, together)
+
+
+@pytest.mark.slow
+@drawing(50)
+@given(drawn_kernels(hazards=True), TOGETHER)
+def test_many_drawn_faults_are_the_same_as_the_compiler_made_them(tmp_path, drawn, together):
+    agree(drawn, tmp_path, together)
+
+
+def agree(drawn: Drawn, folder: Path, together: int | None) -> None:
+    """One kernel on both engines; `together` programs at once of the compiled one."""
+    note(drawn.source)
+    kernel = drawn.module(folder).kernel
+    tensors, found = ran(kernel, drawn, together, checked)
+    expected, oracle = ran(kernel, drawn, None, walked)
+    for one in (found, oracle):
+        assume(not (isinstance(one, KernelFault) and one.outcome is Outcome.TIMED_OUT))
+    assume(not (isinstance(found, KernelFault) and found.outcome is Outcome.DOES_NOT_COMPILE))
+    first, last = forms(kernel, drawn)
+    assume(not products_that_moved(last))
+    written, made = (
+        places(module, Path(kernel.fn.__code__.co_filename)) for module in (first, last)
+    )
+    changed = {place for place in written if written[place] != made.get(place)}
+    if isinstance(oracle, KernelFault):
+        lines = {line for direction, line in changed if direction == "load"}
+        if not lines & {oracle.line, oracle.fields.get("other_line")}:
+            assert said(found) == said(oracle)
+        return
+    assert isinstance(found, Traffic), found
+    for a, b in zip(tensors, expected, strict=True):
+        assert same_bits(a, b)
+    asked, asked_of = by_line(found), by_line(oracle)
+    for key in asked_of.keys() | asked.keys():
+        if key[1:] in changed:
+            assert asked.get(key, (0, 0))[1] <= asked_of[key][1], key
+        else:
+            assert asked.get(key) == asked_of.get(key), key
+
+
+def by_line(traffic: Traffic) -> dict[tuple[str, str, int], tuple[int, int]]:
+    """Bytes that lanes asked for and footprint, of each array, direction and line."""
+    found: dict[tuple[str, str, int], tuple[int, int]] = {}
+    for site in traffic.sites:
+        key = (site.array, site.direction, site.line)
+        lanes, footprint = found.get(key, (0, 0))
+        found[key] = lanes + site.lane_bytes, max(footprint, site.footprint_bytes)
+    return found
+
+
+def forms(kernel: Any, drawn: Drawn) -> tuple[Module, Module]:
+    """A kernel before the compiler's first pass, and as it is compiled."""
+    source = source_of(kernel, drawn.arguments(), {})
+    source = replace(source, options={**source.options, "debug": False})
+    first = compiled(source, stated_gpu.TARGET, ())
+    first.module.set_attr("generic", ir.builder(first.context).get_bool_attr(True))
+    return Module(str(first.module)), Module(lower(source, stated_gpu.TARGET).text)
+
+
+def products_that_moved(module: Module) -> bool:
+    """Whether a sum of floats is in a loop that its product is not in."""
+    loops: dict[str, int] = {}
+
+    def inside(block: Block, depth: int) -> bool:
+        for operation in block.operations:
+            given = [loops[name] for name in operation.operands if name in loops]
+            if operation.name in ("arith.addf", "arith.subf"):
+                if any(n < depth for n in given):
+                    return True
+            elif operation.name == "arith.mulf":
+                loops[operation.results[0]] = depth
+            elif given and operation.name in _SHAPES:
+                loops[operation.results[0]] = given[0]
+            deeper = depth + (operation.name in _LOOPS)
+            if any(inside(block, deeper) for region in operation.regions for block in region):
+                return True
+        return False
+
+    return any(inside(block, 0) for block in module.entry.regions[0])
+
+
+def places(module: Module, file: Path) -> Places:
+    """The accesses of a kernel, functions that it calls counted at each call."""
+    found: Places = {}
+
+    def inside(block: Block, depth: int) -> None:
+        for operation in block.operations:
+            if operation.name == "tt.call":
+                called = module.functions[operation.string("callee").lstrip("@")]
+                for block in called.regions[0]:
+                    inside(block, depth)
+            if direction := _DIRECTIONS.get(operation.name):
+                line = next(n for name, n, _ in operation.place.files if name == str(file))
+                found.setdefault((direction, line), Counter())[depth] += 1
+            for region in operation.regions:
+                for block in region:
+                    inside(block, depth + (operation.name in _LOOPS))
+
+    for block in module.entry.regions[0]:
+        inside(block, 0)
+    return found
