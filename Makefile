@@ -7,6 +7,8 @@ GPU := $(wildcard /dev/nvidiactl)
 NO_GPU := $(if $(GPU),, and not gpu)
 # Of families of tests `make test-slow` takes one in sixteen: which ones, the date says.
 SEED ?= $(shell date -u +%F)
+# Who is root here is so in a container, as a rule; Jupyter wants to be told.
+AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 PYTEST := $(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
@@ -45,7 +47,7 @@ test-all: venv
 	$(PYTEST) --durations=15 -m "(slow or not slow)$(NO_GPU)"
 
 lab: venv
-	$(PY) -m jupyter lab --notebook-dir=notebooks
+	$(PY) -m jupyter lab --notebook-dir=notebooks $(AS_ROOT)
 
 build: venv
 	$(PY) -m autograder build

@@ -172,10 +172,10 @@ def words(exercise: KernelExercise) -> list[tuple[str, str]]:
     """(what is bounded, the bound) as a statement tells it."""
     if exercise.dialect == "numba":
         bound = (
-            f"{WORK_SLACK:g} times an even share of all that are made, and {WORK_TO_FINISH}; "
-            f"never more than {MOST_SHARES} times that share"
+            f"{WORK_SLACK:g} even shares of all that are made, and {WORK_TO_FINISH} more; never "
+            f"more than {MOST_SHARES} even shares"
         )
-        enough = exercise.work or f"{WORK_OF_A_WARP} + {WORK_A_SECTOR} for each of its sectors"
+        enough = exercise.work or f"{WORK_OF_A_WARP} + {WORK_A_SECTOR} for each sector of its share"
         return [("operations of the longest warp", f"{bound}, nor than {enough}")]
     among = f", dealt among {exercise.shares} programs" if exercise.shares else ""
     return [

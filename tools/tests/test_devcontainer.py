@@ -34,6 +34,22 @@ def test_its_python_is_one_that_set_up_takes():
     assert 11 <= int(found[1]) <= 14
 
 
+@pytest.mark.parametrize(("user", "told"), [("0", True), ("1000", False)])
+def test_jupyter_is_told_that_it_runs_as_root_where_it_does(tmp_path, user, told):
+    (tmp_path / "id").write_text(f"#!/bin/sh\necho {user}\n")
+    (tmp_path / "id").chmod(0o755)
+    done = subprocess.run(
+        ["make", "-n", "lab"],
+        cwd=ROOT,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "jupyter lab" in done.stdout
+    assert ("--allow-root" in done.stdout) is told
+
+
 def test_the_second_step_tries_a_triton_kernel():
     pytest.importorskip("triton", reason="Triton has no wheel for this system")
     if not (ROOT / ".venv/bin/python").exists():
