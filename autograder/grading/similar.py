@@ -15,7 +15,7 @@ import os
 import sys
 import tokenize
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
@@ -28,11 +28,12 @@ from autograder.grading.judging import Run
 from autograder.grading.kernel_shape import statements_of
 from autograder.grading.names import few
 from autograder.grading.roster import RosterError, read_roster
-from autograder.grading.store import write
+from autograder.grading.store import LEDGER, Store, StoreError, write
 from autograder.grading.submissions import Submission, parse, read_bytes
 from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import lesson_exercises, lesson_name
 from course import exercises
+from course.engine.faults import Outcome
 from course.plain.text import lines_of
 from course.spec.exercise import KernelExercise
 
@@ -58,6 +59,7 @@ class Answer:
     path: Path
     exercise: str
     marks: frozenset[int]
+    lesson: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,10 @@ def main(args: argparse.Namespace) -> int:
         compared = [one for stem in exercises.stems() for one in _lesson(stem, submissions, run)]
         matches = ranked(match for one in compared for match in one.matches)
         if any(one.answers for one in compared):
-            write(place, page(compared, matches, args.anonymous).encode("utf-8", "replace"))
-    except RosterError as error:
+            store = Store(args.out) if (args.out / LEDGER).exists() else None
+            made = page(compared, matches, args.anonymous, store)
+            write(place, made.encode("utf-8", "replace"))
+    except (RosterError, StoreError) as error:
         print(error, file=sys.stderr)
         return 2
     except OSError as error:
@@ -188,7 +192,7 @@ def _lesson(stem: str, submissions: Iterable[Submission], run: Run) -> Iterator[
             run.problems.append(f"Not compared: {', '.join(students)}, {lesson_name(stem)}. {why}")
             continue
         for name, marks in said["marks"].items():
-            answers[name].append(Answer(students, path, name, frozenset(marks)))
+            answers[name].append(Answer(students, path, name, frozenset(marks), lesson_name(stem)))
     starters, known = course_marks(stem)
     for name in names:
         listed = sorted(answers[name], key=lambda one: one.students)
@@ -310,12 +314,22 @@ class Side:
     """One of two answers as the page shows it."""
 
     students: str
+    verdict: str
     lines: list[Line]
     own: int
 
 
-def page(compared: Sequence[Compared], matches: Sequence[Match], anonymous: bool) -> str:
-    """The page: what was compared, and each match side by side."""
+def page(
+    compared: Sequence[Compared],
+    matches: Sequence[Match],
+    anonymous: bool,
+    store: Store | None = None,
+) -> str:
+    """The page: what was compared, and each match side by side.
+
+    Args:
+        store: where the verdicts are, if there are any yet.
+    """
     from autograder.grading.report import environment
 
     shown = matches[:MOST_ON_PAGE]
@@ -324,13 +338,21 @@ def page(compared: Sequence[Compared], matches: Sequence[Match], anonymous: bool
     def called(student: str) -> str:
         return numbers.setdefault(student, f"student {len(numbers) + 1}") if anonymous else student
 
+    def verdict(answer: Answer) -> str:
+        whose = answer.students[0], answer.lesson, answer.exercise
+        graded = store.last(*whose) if store is not None else None
+        if graded is None:
+            return ""
+        came = f", handed in {graded.handed_in}" if graded.handed_in and not anonymous else ""
+        return f"{Outcome(graded.outcome).label}{came}. "
+
     cells = _cells(shown, anonymous)
     return (
         environment()
         .get_template("similar.html")
         .render(
             compared=[one for one in compared if one.answers],
-            matches=[(match, _sides(match, cells, called)) for match in shown],
+            matches=[(match, _sides(match, cells, called, verdict)) for match in shown],
             left=len(matches) - len(shown),
             fewest=FEWEST_SHARED,
         )
@@ -376,7 +398,12 @@ def without_texts(source: str) -> str:
     return "\n".join(lines)
 
 
-def _sides(match: Match, cells: Mapping[tuple[Path, str], Any], called: Any) -> list[Side]:
+def _sides(
+    match: Match,
+    cells: Mapping[tuple[Path, str], Any],
+    called: Callable[[str], str],
+    verdict: Callable[[Answer], str],
+) -> list[Side]:
     numbered: dict[int, int] = {}
     sides = []
     for answers, own in zip(match.sides, match.of, strict=True):
@@ -388,5 +415,6 @@ def _sides(match: Match, cells: Mapping[tuple[Path, str], Any], called: Any) -> 
         text = cell["source"][:_LONGEST_SHOWN]
         lines = [Line(line, at.get(n, 0)) for n, line in enumerate(lines_of(text), start=1)]
         names = [called(student) for answer in answers for student in answer.students]
-        sides.append(Side(few(names, _NAMED), lines, own))
+        whose = few(names, _NAMED)
+        sides.append(Side(whose, verdict(answers[0]), lines, own))
     return sides

@@ -12,6 +12,8 @@ from autograder.grading import children
 from autograder.grading.children import in_children
 from autograder.grading.kernel_shape import MOST_STATEMENTS, statements_of
 from autograder.grading.similar import FEWEST_SHARED, Answer, compare, without_texts
+from autograder.grading.store import Store
+from autograder.judge.judge import Graded
 from autograder.proof.witness import solutions_of, starters_of, witnesses_of
 from autograder.tests.notebooks import cell, notebook, put
 from autograder.tests.test_report import Reader
@@ -179,6 +181,18 @@ def test_what_much_of_the_class_has_is_nobodys_own() -> None:
 def test_one_notebook_of_two_people_is_no_pair(tmp_path: Path) -> None:
     both = Answer(("rigel", "vega"), tmp_path, EXERCISE, frozenset(marks(OWN)))
     assert compare(EXERCISE, [both], (), ()).matches == []
+
+
+def test_verdicts_stand_beside_the_answers_once_there_are_any(tmp_path: Path) -> None:
+    folder = class_of(tmp_path, vega=OWN, rigel=RENAMED)
+    when = "2026-11-02 10:00"
+    row = Graded("vega", LESSON, EXERCISE, "RACE", 0, 4, handed_in=when)
+    Store(tmp_path / "out").keep(row)
+    page = similar(tmp_path, folder)[1]
+    assert page.count(f"RACE, handed in {when}. ") == 1
+    page = similar(tmp_path, folder, "--anonymous")[1]
+    assert page.count("RACE. ") == 1
+    assert when not in page
 
 
 def test_without_names_nobody_is_called(tmp_path: Path) -> None:
