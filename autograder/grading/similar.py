@@ -26,7 +26,7 @@ from autograder.grading.children import in_children
 from autograder.grading.grade import DEFAULT_OUT, Asked, collected
 from autograder.grading.judging import Run
 from autograder.grading.kernel_shape import statements_of
-from autograder.grading.names import few
+from autograder.grading.names import counted, few
 from autograder.grading.roster import RosterError, read_roster
 from autograder.grading.store import LEDGER, Store, StoreError, write
 from autograder.grading.submissions import Submission, parse, read_bytes
@@ -140,7 +140,7 @@ def main(args: argparse.Namespace) -> int:
         return 2
     print(
         f"{place}: {answers} answers to {sum(one.answers > 0 for one in compared)} exercises, "
-        f"{len(matches)} pairs to look at. What they share is evidence, and no verdict."
+        f"{counted(len(matches), 'pair')} to look at. What they share is evidence, and no verdict."
     )
     return 1 if run.problems else 0
 
