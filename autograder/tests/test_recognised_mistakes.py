@@ -97,6 +97,8 @@ ROWS = {
         "warp_sum four_steps": "the first 16 numbers of each 32.",
         "prefix_sum own_element_left_out": "without the element itself.",
         "five_mistakes third_repaired": "the largest element, or 0 where all are below 0.",
+        "block_sum one_thread_adds": "The loop on line 15 runs under `t == 0`: one thread",
+        "prefix_sum one_thread_scans": "most of them in line 15.",
     },
     "matmul": {
         "matmul_naive guard_swapped": "`row` is compared with `C.shape[1]`",
@@ -146,6 +148,17 @@ ROWS = {
         "rmsnorm_backward weights_forgotten_in_the_mean": "a mean of dy * n, without the weights.",
         "rmsnorm_backward dw_of_x_not_of_n": "dw of x itself, not of the normalised row.",
         "rmsnorm_backward dw_in_the_inputs_type": "Whatever is wrong is infinite, or NaN.",
+    },
+    "attention": {
+        "attend_one_query scale_forgotten": "scores that are never scaled.",
+        "attend_one_query divided_by_d": "scores divided by D, not by its root.",
+        "attend_one_query query_never_read": "the plain mean of the values.",
+        "flash_causal own_key_left_out": "one key too few, the query's own left out.",
+        "flash_forward first_head_only": "Of the heads, 1 is wrong and 0 right.",
+    },
+    "attention_backward": {
+        "flash_lse lse_to_the_base_2": "lse to the base 2, as scores for exp2 leave it.",
+        "flash_delta norm_of_the_gradient": "dout times itself, without out.",
     },
 }
 

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Mapping
 
 from course.check.bounds import OutOfBounds
-from course.check.kernel_text import Cause, KernelText, Launched
+from course.check.kernel_text import Cause, KernelText, Launched, shown
 from course.check.races import GlobalRace, shared_race
 from course.engine.faults import KernelFault, Outcome
 from course.spec.exercise import Array, Case, KernelExercise, Parameter, Role, Scalar
@@ -64,3 +64,22 @@ def launched_in(
             value = exercise.number(one, case, names).item()
             numbers |= {name: value} if type(value) is int else {}
     return Launched(grid, block, shapes, numbers)
+
+
+def serial_cause(
+    tree: ast.Module, line: int, launched: Launched
+) -> tuple[int | None, Cause | None]:
+    """(line of the loop around the busiest line, what keeps other threads from it)."""
+    text = KernelText(tree, line, launched)
+    loops = text.loops()
+    if not loops:
+        return None, None
+    loop = loops[-1]
+    for condition in text.conditions(loop):
+        for one in condition.comparisons():
+            counts = text.counts(one.left) | text.counts(one.right)
+            equal = isinstance(one.op, ast.Eq) if one.holds else isinstance(one.op, ast.NotEq)
+            if equal and any(place.startswith("thread") for place in counts):
+                fields = {"test": shown(condition.test), "loop": loop.lineno}
+                return loop.lineno, ("serial_one_thread", fields)
+    return loop.lineno, None

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from course.check.cases import VISIBLE_SEED as VISIBLE_SEED
 from course.check.source import definition_line, function_source
 from course.check.stages import Stages
 from course.engine.faults import KernelFault, Outcome
@@ -23,9 +24,6 @@ from course.spec.exercise import Case, Exercise, KernelExercise
 from course.words.phrasing import shown
 from course.words.sentences import next_step, sentence
 from course.words.verdict import Verdict
-
-#: Inputs of the visible cases are drawn from this; the grader passes a seed of its own.
-VISIBLE_SEED = 20_250_101
 
 
 def check_function(exercise: KernelExercise, function: object, detailed: bool = False) -> Verdict:

@@ -20,6 +20,8 @@ Region = Callable[[np.ndarray, int, int], np.ndarray]
 MOST = 0.9
 #: So many elements are near an end.
 NEAR = 3
+#: Among fewer places every second one is no pattern.
+FEW = 4
 #: With more sizes than that, one of them goes with right and wrong by chance.
 MOST_SIZES = 2
 
@@ -51,8 +53,8 @@ _OF_LENGTHS: dict[str, Region] = {
     "place_tile_edges": lambda i, n, t: ((i % t < 3) & (i >= 3)) | ((i % t >= t - 3) & (i < n - 3)),
 }
 _EVERY_SECOND: dict[str, Region] = {
-    "place_odd": lambda i, n, _: i % 2 == 1,
-    "place_even": lambda i, n, _: i % 2 == 0,
+    "place_odd": lambda i, n, _: (i % 2 == 1) & (n >= FEW),
+    "place_even": lambda i, n, _: (i % 2 == 0) & (n >= FEW),
 }
 
 

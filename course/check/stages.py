@@ -7,7 +7,6 @@ where a grader asks: compiles for other GPUs too, then cost.
 from __future__ import annotations
 
 import ast
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,9 +15,11 @@ import numpy as np
 
 from course.check import compare, cost
 from course.check.accounted import uncounted
-from course.check.causes import cause_of, launched_in
+from course.check.cases import case_seed as case_seed
+from course.check.cases import on_the_case, ordered_cases
+from course.check.causes import cause_of, launched_in, serial_cause
 from course.check.compared import Compared
-from course.check.kernel_text import Cause
+from course.check.kernel_text import Cause, Launched
 from course.check.outputs import axes_of, compared
 from course.check.reading import read_solution
 from course.check.source import is_starter, parsed
@@ -29,7 +30,7 @@ from course.engine.job import Output, Ran, Run, Runner
 from course.engine.traffic import Traffic
 from course.plain.text import lines_of
 from course.spec import shares
-from course.spec.case_size import case_size, step_limit
+from course.spec.case_size import step_limit
 from course.spec.exercise import (
     RIGHT_SHARE,
     Array,
@@ -44,14 +45,13 @@ from course.spec.launching import Launch
 from course.words.sentences import next_step, sentence
 from course.words.verdict import Extra, Row, Verdict
 
+#: Outcomes that one case shows, and a learner can look at there.
+ON_A_CASE = (
+    *(Outcome.WRONG_ANSWER, Outcome.OUT_OF_BOUNDS, Outcome.RACE, Outcome.UNINITIALISED),
+    *(Outcome.BARRIER_DIVERGENCE, Outcome.TIMED_OUT),
+)
 #: Mistakes of which all cases together say more than one.
 FOR_ALL_CASES = ("wrong_value", "wrong_scalar", "never_written", "output_read")
-
-
-def case_seed(exercise: KernelExercise, case: Case, seed: int | Sequence[int]) -> list[int]:
-    """Entropy of one case's inputs: the seed, the exercise and the case's sizes."""
-    base = [seed] if isinstance(seed, int) else list(seed)
-    return [*base, zlib.crc32(f"{exercise.name} {case.label}".encode())]
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Stages:
     def verdict(self, cases: Sequence[Case], seed: int | Sequence[int], runner: Runner) -> Verdict:
         self._attempted()
         self._admitted()
-        ordered = sorted(cases, key=lambda case: case_size(self.exercise, case))
+        ordered = ordered_cases(self.exercise, cases)
         self.count = len(ordered)
         results = []
         for self.number, self.case in enumerate(ordered, start=1):
@@ -350,7 +350,14 @@ class Stages:
     def _extra_verdict(self, kind: cost.Graded, extra: Extra, bill: Bill) -> Verdict:
         exercise, case = self.exercise, self.case
         assert case is not None
-        return self._made(
+        marked = cost.extra_lines(kind, bill.traffic)
+        cause = None
+        serial = kind.message_id == "too_serial" and bill.traffic.busiest_line
+        if serial and self.advised and self.cell is not None:
+            launched = Launched((1,), (1,))
+            loop, cause = serial_cause(self.cell.tree, bill.traffic.busiest_line, launched)
+            marked += [] if loop is None else [loop]
+        verdict = self._made(
             kind.outcome,
             kind.message_id,
             {
@@ -361,8 +368,9 @@ class Stages:
             },
             credit=RIGHT_SHARE,
             bill=bill,
-            marked=cost.extra_lines(kind, bill.traffic),
+            marked=marked,
         )
+        return verdict if cause is None else self._explained(verdict, *cause)
 
     # ------------------------------------------------------------ their verdicts
 
@@ -460,6 +468,9 @@ class Stages:
         commands = [] if outcome is Outcome.PASS else [f"ex.{exercise.name}.hint()"]
         if bill is not None and not self.detailed:
             commands.append(f"ex.{exercise.name}.show({exercise.name})")
+        if self.advised and self.case is not None and outcome in ON_A_CASE:
+            place = exercise, self.case, self.number, self.constants
+            commands.append(on_the_case(*place, fields))
         traffic = None if bill is None else bill.traffic
         return Verdict(
             outcome=outcome,

@@ -12,6 +12,8 @@ from course.check.places import place_of, sizes_of, slices_of
 
 #: The share of right elements from which on they tell where a kernel goes wrong.
 MIXED = 0.01
+#: What too few bits on the way make: digits that are missing, and numbers that do not fit.
+OF_PRECISION = {"low_precision", "not_a_number", "infinite"}
 #: A kernel's output that was not written has no values to compare.
 UNWRITTEN = "never_written"
 
@@ -72,12 +74,16 @@ def _telling(one: Compared) -> tuple[bool, bool, int]:
 
 
 def _pattern(wrong: Sequence[Compared], mistakes: Mapping[int, Mistake | None]) -> Told | None:
-    """A pattern of single cases, where all cases that are large enough for one agree on it."""
+    """A pattern of single cases, where all cases that are large enough for one agree on it.
+
+    Rounding need not show in each of them.
+    """
     large = [one for one in wrong if one.wrong.size >= SMALLEST_PATTERN] or list(wrong)
-    first = mistakes[large[0].number]
-    if first is None or not first.pattern_id:
+    found = [(one, m) for one in large if (m := mistakes[one.number]) is not None and m.pattern_id]
+    ids = {m.pattern_id for _, m in found}
+    if "low_precision" in ids and ids <= OF_PRECISION:
+        found = [(one, m) for one, m in found if m.pattern_id == "low_precision"]
+    elif len(ids) != 1 or len(found) < len(large):
         return None
-    others = [mistakes[one.number] for one in large]
-    if any(m is None or m.pattern_id != first.pattern_id for m in others):
-        return None
-    return Told(large[0], first, first.pattern_id, {**first.fields, **first.pattern_fields})
+    one, first = found[0]
+    return Told(one, first, first.pattern_id, {**first.fields, **first.pattern_fields})

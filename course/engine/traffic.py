@@ -88,8 +88,8 @@ class Traffic:
     #: operator, call and element of a statement, each time it runs (`course.engine.simt.nvvm.work`)
     longest_warp: int = 0
     lane_work: int = 0
-    #: the line of which the launch makes most operations; of a Triton kernel, the line that asks
-    #: for most bytes
+    #: the line of which most operations are made one after the other; of a Triton kernel, the
+    #: line that asks for most bytes
     busiest_line: int = 0
     shared_bytes: int = 0
     launches: int = 0

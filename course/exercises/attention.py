@@ -123,6 +123,14 @@ def _size_of_one_query(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str,
     return {"out": _size(_grouped(q, k), k, v)["out"].reshape(q.shape)}
 
 
+def _seen(q: np.ndarray, k: np.ndarray, v: np.ndarray, more: int) -> dict[str, np.ndarray]:
+    """Causal attention in which a query sees so many keys more than its own and those before."""
+    scores = q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5
+    scores[:, np.triu(np.ones(scores.shape[1:], bool), 1 + more)] = -np.inf
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return {"out": weights / weights.sum(axis=-1, keepdims=True) @ v}
+
+
 def _slips(of: Callable[..., dict[str, np.ndarray]]) -> dict[str, Callable[..., dict[str, Any]]]:
     """What slips of the formula would give, by the reference that they are slips of."""
     return {
@@ -439,7 +447,12 @@ flash_causal = KernelExercise(
     reference=_causal,
     magnitude=_causal_size,
     tolerance=TOLERANCE,
-    slips={**_slips(_causal), "every key, those of the future, too": _attention},
+    slips={
+        **_slips(_causal),
+        "every key, those of the future, too": _attention,
+        "one key too many, the first of the future": lambda q, k, v: _seen(q, k, v, 1),
+        "one key too few, the query's own left out": lambda q, k, v: _seen(q, k, v, -1),
+    },
     cases=(
         case(H=1, N=1, D=16, GAP=0),
         case(H=2, N=37, D=32, GAP=3),

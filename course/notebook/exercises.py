@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from course.check.answers import check_numbers
+from course.check.cases import arguments_of
 from course.check.check import check_function
 from course.spec.exercise import Exercise, KernelExercise, NumberExercise
 from course.words.statement import Hint, next_hint, statement_html, statement_text
@@ -33,6 +34,17 @@ class _Kernel(_Shown, KernelExercise):
     def check(self, kernel: object = None) -> Verdict:
         """Runs the visible cases and says what came of them. Never raises for a mistake."""
         return check_function(self, kernel)
+
+    def case(self, number: int = 1) -> tuple[Any, ...]:
+        """The arguments of a visible case, as the check draws them: outputs are not set yet.
+
+        ``course.trace(kernel, thread=3)[4, 256](*ex.NAME.case(2))`` follows a thread on them; each
+        has its name, too: ``ex.NAME.case(2).a``. `number` is the verdict's, from 1.
+
+        Raises:
+            ValueError: where there is no such case.
+        """
+        return arguments_of(self, number)
 
     def show(self, kernel: object = None) -> Verdict:
         """Checks too, and shows the kernel's every line with the traffic it makes."""

@@ -196,4 +196,9 @@ CAUSES: dict[str, tuple[str, str]] = {
         "in two warps.",
         "What makes all warps of the block wait?",
     ),
+    # ------------------------------------------------------------ work in one warp
+    "serial_one_thread": (
+        "The loop on line {loop} runs under `{test}`: one thread walks alone, and the others wait.",
+        "Which part of its walk could each of the others take?",
+    ),
 }

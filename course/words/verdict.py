@@ -274,8 +274,16 @@ def text_panel(verdict: Verdict) -> str:
     if shows_points(verdict):
         out.append(f"  {verdict.points_text}")
     if verdict.commands:
-        out.append("  Next: " + "   ·   ".join(verdict.commands))
+        out += _commands(verdict.commands)
     return "\n".join(out)
+
+
+def _commands(commands: Sequence[str]) -> list[str]:
+    """In one line where it holds them, else one below the other: a line of code stays whole."""
+    line = "  Next: " + "   ·   ".join(commands)
+    if len(line) <= PANEL_COLUMNS:
+        return [line]
+    return [f"  Next: {commands[0]}", *(f"        {command}" for command in commands[1:])]
 
 
 def shows_traffic(verdict: Verdict) -> bool:

@@ -4,7 +4,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from course.engine.faults import Outcome
-from course.tests.kernels_of_learners import RIGHT
+from course.tests.kernels_of_learners import NO_GUARD, RIGHT
 from course.words.verdict import Verdict
 
 
@@ -71,3 +71,30 @@ def test_what_a_checked_kernel_prints_is_seen(notebook, capsys):
     notebook(RIGHT.replace("if i <", "if i == 5:\n        print(i, a.size)\n    if i <"))
     check(notebook)
     assert capsys.readouterr().out.startswith("5 1\n5 1000\n5 4096\n")
+
+
+def test_a_verdict_ends_with_a_line_that_follows_the_thread_on_its_case(notebook, capsys):
+    notebook("import course")
+    notebook(NO_GUARD)
+    verdict = check(notebook)
+    line = verdict.commands[-1]
+    expected = "course.trace(vector_add, block=0, thread=1)[1, 256](*ex.vector_add.case(1))"
+    assert line == expected
+    assert f"\n        {line}" in str(verdict)
+    capsys.readouterr()
+    notebook(line)
+    assert "i = 1" in capsys.readouterr().out
+
+
+def test_a_case_has_the_arguments_of_the_check_by_name_and_in_order(notebook):
+    drawn = notebook("ex.vector_add.case(2)").result
+    assert drawn._fields == ("a", "b", "c")
+    notebook(RIGHT.replace("a[i] + b[i]", "a[i] - b[i]"))
+    verdict = check(notebook)
+    assert verdict.commands[-1] == "ex.vector_add.case(2)"
+    assert f"your kernel gave {drawn.a[0] - drawn.b[0]:.6g}" in verdict.message
+
+
+def test_a_case_that_does_not_exist_is_told_with_those_that_do(notebook):
+    with pytest.raises(ValueError, match="cases 1 to 3, and you asked for 4"):
+        notebook("ex.vector_add.case(4)").raise_error()

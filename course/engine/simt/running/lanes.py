@@ -273,7 +273,7 @@ class Lanes:
             self._work_done += work * self.warps_with(self.full(mask))
             self.lane_work += work * lanes
             for line, of_line in lines.items():
-                self.launch.meter.work[line] += of_line * lanes
+                self.launch.meter.work[line] += of_line
         self._work.clear()
 
     def longest_warp(self) -> int:

@@ -40,9 +40,10 @@ class Meter:
         self.divergent: dict[int, int] = {}
         #: requests that load from shared memory, by line
         self.shared_loads: Counter[int] = Counter()
-        #: operations of the warp that makes most of them, of all lanes together, and by line
+        #: operations of the warp that makes most of them, and of all lanes together
         self.longest_warp = 0
         self.lane_work = 0
+        #: how many of them a line makes one after the other, however many lanes go along
         self.work: Counter[int] = Counter()
         self.shared_bytes = 0
 

@@ -1,0 +1,78 @@
+"""The cases of a check: their order, their arguments, and a line that runs a kernel on one."""
+
+from __future__ import annotations
+
+import zlib
+from collections import namedtuple
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from course.spec.case_size import case_size
+from course.spec.exercise import Case, KernelExercise
+from course.spec.inputs import drawn
+from course.spec.launching import Launch
+
+#: Inputs of the visible cases are drawn from this; the grader passes a seed of its own.
+VISIBLE_SEED = 20_250_101
+
+
+def ordered_cases(exercise: KernelExercise, cases: Sequence[Case]) -> list[Case]:
+    """The smallest first: the order in which a verdict numbers them."""
+    return sorted(cases, key=lambda case: case_size(exercise, case))
+
+
+def case_seed(exercise: KernelExercise, case: Case, seed: int | Sequence[int]) -> list[int]:
+    """Entropy of one case's inputs: the seed, the exercise and the case's sizes."""
+    base = [seed] if isinstance(seed, int) else list(seed)
+    return [*base, zlib.crc32(f"{exercise.name} {case.label}".encode())]
+
+
+def on_the_case(
+    exercise: KernelExercise,
+    case: Case,
+    number: int,
+    constants: Mapping[str, int],
+    fields: Mapping[str, object],
+) -> str:
+    """A line that shows a visible case: its arguments, or the thread that fails on them."""
+    arguments = f"ex.{exercise.name}.case({number})"
+    thread, block = fields.get("thread"), fields.get("block")
+    chosen = any(constants[name] != one.default for name, one in exercise.constants.items())
+    if not isinstance(exercise.launch, Launch) or thread is None or block is None or chosen:
+        return arguments
+    grid, threads, shared_bytes = exercise.launch.values(exercise.names(case, constants))
+    shared = f", 0, {shared_bytes}" if shared_bytes else ""
+    launch = f"[{_sides(grid)}, {_sides(threads)}{shared}]"
+    traced = f"course.trace({exercise.name}, block={block}, thread={thread})"
+    return f"{traced}{launch}(*{arguments})"
+
+
+def _sides(sides: tuple[int, ...]) -> str:
+    return str(sides[0]) if len(sides) == 1 else str(sides)
+
+
+def arguments_of(exercise: KernelExercise, number: int) -> tuple[Any, ...]:
+    """The arguments of a visible case in order, each with its name; tensors for Triton.
+
+    Raises:
+        ValueError: where there is no such case.
+    """
+    cases = ordered_cases(exercise, exercise.cases)
+    if not isinstance(number, int) or not 1 <= number <= len(cases):
+        raise ValueError(
+            f"{exercise.name} has the cases 1 to {len(cases)}, and you asked for {number!r}. The "
+            f"verdict says which it shows: ex.{exercise.name}.case(1)."
+        )
+    case = cases[number - 1]
+    rng = np.random.default_rng(case_seed(exercise, case, VISIBLE_SEED))
+    values = drawn(exercise, case, rng)
+    if exercise.dialect == "triton":
+        import torch  # the Numba lessons do without it
+
+        values = {
+            name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+            for name, value in values.items()
+        }
+    return namedtuple(exercise.name, values)(**values)
