@@ -217,7 +217,8 @@ def _confirmed(
         Outcome.NOT_MEASURED,
         "numba_compiles" if taken else "numba_not_asked",
         fault.line,
-        detail=str(fault.fields.get("detail", "")),
+        **fault.fields,
+        detail_id=fault.message_id,
     )
     not_run.filename, not_run.function = fault.filename, fault.function
     return not_run

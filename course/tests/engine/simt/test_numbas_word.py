@@ -110,6 +110,19 @@ def test_what_numba_compiles_and_nobody_runs_here_is_not_measured(kernel):
 
 
 @cuda.jit
+def a_power_as_a_shape(x, out):
+    tile = cuda.shared.array(2**5, float32)
+    out[0] = x[0, 0]
+
+
+def test_of_what_is_not_run_its_own_message_tells_what_it_is():
+    with pytest.raises(KernelFault) as raised:
+        a_power_as_a_shape[1, 1](M, V)
+    assert raised.value.message_id == "numba_compiles"
+    assert "not run here: The shape of the shared array tile is `2 ** 5`" in str(raised.value)
+
+
+@cuda.jit
 def a_comprehension_behind_a_mistake(x, out):
     out[0] = (1, 2) == (1, 2)
     out[1] = [v + 1 for v in (1, 2)][1]
