@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from course.engine.cell.numba import parse
+from course.engine.cell.source import parse
 from course.engine.faults import KernelFault
 from course.plain.arithmetic import NoValue, binary, is_number, unary
 

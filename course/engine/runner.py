@@ -10,7 +10,7 @@ import numpy as np
 from course.engine.job import Ran, Run, Runner
 
 if TYPE_CHECKING:
-    from course.engine.cell.numba import Function
+    from course.engine.simt.lowering.signatures import Function
 
 
 class Engine:

@@ -14,12 +14,6 @@ LEVEL = {name: level for level, name in enumerate(FLOORS)}
 
 #: Imports inside functions that close a circle within a floor, with the reason for each.
 BACK = {
-    # a cell may hold what the engine knows, and the engine reads what a cell holds
-    ("course.engine.cell.numba", "course.engine.simt.lowering.intrinsics"),
-    # a compiler of expressions is recursive: an attribute of an element, a call of a call
-    ("course.engine.simt.lowering.names", "course.engine.simt.lowering.intrinsics"),
-    ("course.engine.simt.lowering.names", "course.engine.simt.lowering.elements"),
-    ("course.engine.simt.lowering.calls", "course.engine.simt.lowering.intrinsics"),
     # a notebook asks a verdict for its panel
     ("course.words.verdict", "course.words.panel"),
 }

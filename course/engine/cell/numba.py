@@ -11,20 +11,25 @@ import ast
 import difflib
 import inspect
 import linecache
+import math
 import textwrap
 import weakref
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+import numba
 import numpy as np
+from numba import cuda
 from numba.core import types
 from numba.core.registry import CPUDispatcher
 
 from course.engine.cell.source import assigned, check_annotations, check_compiles, parse
 from course.engine.faults import KernelFault, Outcome, rejected
-from course.engine.simt.lowering.signatures import Signature, declared
+from course.engine.simt.lowering.intrinsics import CALLS, PATHS, VALUES
+from course.engine.simt.lowering.signatures import Function, declared
 from course.engine.simt.lowering.types import Scalar, numba_type, numpy_dtype
+from course.engine.simt.running.arith import MATH_CONSTANTS
 from course.plain.arithmetic import FUNCTIONS, NoValue, is_number, limits, tried
 from course.plain.evaluator import Evaluator, Ref
 
@@ -34,30 +39,6 @@ MAX_CONSTANT_ELEMENTS = 16_384  # constant memory is 64 KB
 MAX_CONSTANT_STEPS = 100_000
 
 JIT_OPTIONS = {"device", "fastmath", "inline", "lineinfo", "opt", "max_registers"}
-
-
-@dataclass(eq=False)
-class Function:
-    """One `@cuda.jit` function: its tree, and what the names outside it mean.
-
-    `lookup` returns a Ref, a number, a Numba type, a tuple of numbers, a constant array or a
-    Function; it raises KeyError for a name that has no value here.
-    """
-
-    name: str
-    node: ast.FunctionDef
-    lookup: Callable[[str], Any]
-    device: bool = False
-    #: where it was read from; '' for a function of a cell
-    filename: str = ""
-    #: what the decorator declares; without one, the types come from the arguments
-    signatures: tuple[Signature, ...] = ()
-    #: lowered forms by argument types
-    programs: dict[Any, Any] = field(default_factory=dict, repr=False)
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        return tuple(argument.arg for argument in self.node.args.args)
 
 
 @dataclass
@@ -160,8 +141,6 @@ def attribute(path: str, name: str) -> Any:
     if path == "np" and name in NUMPY_TYPES:
         return NUMPY_TYPES[name]
     if path in ("np", "math"):
-        from course.engine.simt.running.arith import MATH_CONSTANTS
-
         if name in MATH_CONSTANTS and (path == "math" or name in ("pi", "e", "inf", "nan")):
             return MATH_CONSTANTS[name]
     if path == "cuda" and name in ("warpsize", "WARP_SIZE"):
@@ -176,8 +155,6 @@ def missing_prefix(name: str) -> str | None:
 
 def known_path(path: str) -> bool:
     """Whether a path names something that a kernel may use, or a namespace of such."""
-    from course.engine.simt.lowering.intrinsics import PATHS
-
     return path in MODULES.values() or path == "numba.types" or path in PATHS
 
 
@@ -441,12 +418,7 @@ def _from_source(dispatcher: Any) -> Function:
 
 def _live_value(value: Any) -> Any:
     """A global's value as the engine knows it."""
-    import math as math_module
-
-    import numba
-    from numba import cuda
-
-    for module, path in ((cuda, "cuda"), (math_module, "math"), (np, "np"), (numba, "numba")):
+    for module, path in ((cuda, "cuda"), (math, "math"), (np, "np"), (numba, "numba")):
         if value is module:
             return Ref(path)
     if value is types:
@@ -472,15 +444,9 @@ def _live_value(value: Any) -> Any:
 
 def _path_of(value: Any) -> str | None:
     """The path of a listed function that was imported by name (`from math import sqrt`)."""
-    import math as math_module
-
-    from numba import cuda
-
-    from course.engine.simt.lowering.intrinsics import PATHS
-
     for path in PATHS:
         root, _, rest = path.partition(".")
-        module = {"cuda": cuda, "math": math_module, "np": np}.get(root)
+        module = {"cuda": cuda, "math": math, "np": np}.get(root)
         if module is not None and "." not in rest and getattr(module, rest, None) is value:
             return path
     return None
@@ -491,8 +457,6 @@ def instead_of(path: str) -> str:
     for start, words in INSTEAD_OF_PATHS.items():
         if path == start or path.startswith(start + "."):
             return words
-    from course.engine.simt.lowering.intrinsics import PATHS
-
     near = difflib.get_close_matches(path, PATHS, 2)
     if near:
         return f"did you mean {' or '.join(near)}? course.allowed() lists what a kernel may use"
@@ -501,8 +465,6 @@ def instead_of(path: str) -> str:
 
 def allowed() -> str:
     """What a kernel may call or read, by path, one group a line."""
-    from course.engine.simt.lowering.intrinsics import CALLS, VALUES
-
     groups: dict[str, list[str]] = {}
     for path in sorted(CALLS.keys() | VALUES.keys()):
         root = path.rpartition(".")[0] or "builtins"

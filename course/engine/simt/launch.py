@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from course.engine.cell.numba import Function
 from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.simt import numbas_word
 from course.engine.simt.lowering.calls import check_parameters
 from course.engine.simt.lowering.expr import number
 from course.engine.simt.lowering.lower import Lowering, Program
-from course.engine.simt.lowering.signatures import chosen
+from course.engine.simt.lowering.signatures import Function, chosen
 from course.engine.simt.lowering.types import (
     NotHeld,
     TupleType,

@@ -22,7 +22,8 @@ from numba.core import types, typing, utils
 from numba.core.errors import NumbaError
 from numba.core.typing.templates import fold_arguments
 
-from course.engine.cell.numba import Function, attribute, known_path
+from course.engine.cell.numba import attribute, known_path
+from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.lowering.types import ArrayType, TupleType, Type
 from course.plain.evaluator import Ref
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from numba.core import types
 
-from course.engine.cell.numba import Function, Ref, unlisted
+from course.engine.cell.numba import unlisted
 from course.engine.faults import KernelFault, rejected
 from course.engine.simt.lowering.expr import (
     Expr,
@@ -18,7 +18,8 @@ from course.engine.simt.lowering.expr import (
     variable,
 )
 from course.engine.simt.lowering.frames import Frame
-from course.engine.simt.lowering.signatures import chosen
+from course.engine.simt.lowering.intrinsics import CALLS
+from course.engine.simt.lowering.signatures import Function, chosen
 from course.engine.simt.lowering.types import (
     NONE,
     ArrayType,
@@ -33,6 +34,7 @@ from course.engine.simt.nvvm.unrolling import (
 )
 from course.engine.simt.running import control
 from course.engine.simt.running.lanes import Lanes, Statement
+from course.plain.evaluator import Ref
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
@@ -57,8 +59,6 @@ def check_parameters(function: Function) -> None:
 
 def call_expression(low: Lowering, node: ast.Call) -> Expr:
     """A call: of something listed by path, a device function, or a type (a cast)."""
-    from course.engine.simt.lowering.intrinsics import CALLS
-
     target = low.expression(node.func)
     if isinstance(target.const, Ref):
         path = target.const.path

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import ast
+import math
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from course.engine.faults import KernelFault, Outcome
-from course.engine.simt.lowering.expr import (
-    Expr,
-    converted,
-    describe,
-    joined,
-)
-from course.engine.simt.lowering.names import tuple_items, tuple_of
+from course.engine.simt.lowering.expr import Expr, converted, describe, joined, known, number
 from course.engine.simt.lowering.parts import parts_of, view_of
+from course.engine.simt.lowering.tuples import tuple_items, tuple_of
 from course.engine.simt.lowering.types import (
     INT,
     ArrayType,
@@ -23,7 +20,8 @@ from course.engine.simt.lowering.types import (
     is_integer,
     is_scalar,
 )
-from course.engine.simt.running.bounds import check_bounds
+from course.engine.simt.running import arith
+from course.engine.simt.running.bounds import Extent, check_bounds
 from course.engine.simt.running.lanes import Lanes, Statement, select
 
 if TYPE_CHECKING:
@@ -208,3 +206,34 @@ def store(low: Lowering, target: ast.Subscript, value: Expr) -> Statement:
         )
 
     return execute
+
+
+def array_attribute(low: Lowering, base: Expr, name: str) -> Expr:
+    """``shape``, ``size`` and the like: uniform, read from the launch's arrays."""
+    assert isinstance(base.type, ArrayType)
+    run, ndim = base.run, base.type.ndim - bool(base.type.fields)
+    if name == "dtype":
+        return known(base.type.dtype)
+    if name == "ndim":
+        return number(ndim)
+    if name == "itemsize":
+        return number(arith.numpy_dtype(base.type.dtype).itemsize)
+
+    def part(compute: Callable[[Any], Extent], what: Hashable) -> Expr:
+        key, since = joined((what,), [base])
+
+        def read(lanes: Lanes) -> np.ndarray:
+            found = compute(run(lanes))
+            return found if isinstance(found, np.ndarray) else arith.constant(int(found), INT)
+
+        return Expr(INT, read, key, since, masked=base.masked)
+
+    def of_axis(axis: int, attribute: str, scale: int) -> Expr:
+        return part(lambda view: getattr(view, attribute)[axis] * scale, (attribute, axis))
+
+    if name == "size":
+        return part(lambda view: math.prod(view.shape[:ndim]), "size")
+    if name == "strides":
+        itemsize = arith.numpy_dtype(base.type.dtype).itemsize
+        return tuple_of(low, [of_axis(axis, "strides", itemsize) for axis in range(ndim)])
+    return tuple_of(low, [of_axis(axis, "shape", 1) for axis in range(ndim)])

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from course.engine.cell.numba import Function, Ref
 from course.engine.conversion import float_to_integer
 from course.engine.faults import KernelFault, Outcome
+from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.lowering.types import (
     BOOL,
     FLOAT,
@@ -33,6 +33,7 @@ from course.engine.simt.lowering.types import (
 )
 from course.engine.simt.running import arith
 from course.engine.simt.running.lanes import Lanes
+from course.plain.evaluator import Ref
 
 Run = Callable[[Lanes], Any]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from course.engine.cell.numba import Function
 from course.engine.simt.lowering.expr import Expr
+from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.running.control import Casts
 
 

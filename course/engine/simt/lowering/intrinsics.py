@@ -19,6 +19,7 @@ from numba.cuda import libdevice
 
 from course.engine.simt.lowering.arguments import arguments, numbers
 from course.engine.simt.lowering.arrays import constant_array, local_array, shared_array
+from course.engine.simt.lowering.elements import array_attribute
 from course.engine.simt.lowering.expr import (
     Expr,
     Run,
@@ -29,8 +30,8 @@ from course.engine.simt.lowering.expr import (
     nothing,
     number,
 )
-from course.engine.simt.lowering.names import array_attribute, tuple_of
 from course.engine.simt.lowering.operators import binary, once
+from course.engine.simt.lowering.tuples import tuple_of
 from course.engine.simt.lowering.types import (
     BOOL,
     FLOAT,

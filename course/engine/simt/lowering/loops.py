@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import types
 
-from course.engine.cell.numba import Ref
 from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.simt.lowering.branches import common, join
 from course.engine.simt.lowering.expr import (
@@ -24,7 +23,7 @@ from course.engine.simt.lowering.expr import (
 )
 from course.engine.simt.lowering.frames import LoopTargets
 from course.engine.simt.lowering.iteration import counted, with_else
-from course.engine.simt.lowering.names import tuple_items
+from course.engine.simt.lowering.tuples import tuple_items
 from course.engine.simt.lowering.types import (
     INT,
     INT32,
@@ -46,6 +45,7 @@ from course.engine.simt.nvvm.unrolling import (
 from course.engine.simt.running import control, turns
 from course.engine.simt.running.control import Casts
 from course.engine.simt.running.lanes import Lanes, Statement
+from course.plain.evaluator import Ref
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from course.engine.cell.numba import Function
 from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.simt.lowering.branches import if_else
 from course.engine.simt.lowering.calls import call_expression
@@ -28,15 +27,9 @@ from course.engine.simt.lowering.expr import (
 )
 from course.engine.simt.lowering.frames import Frame, LoopTargets
 from course.engine.simt.lowering.loops import break_out, continue_on, for_range, while_loop
-from course.engine.simt.lowering.names import (
-    as_written,
-    constant,
-    member,
-    named,
-    tuple_items,
-    tuple_literal,
-)
+from course.engine.simt.lowering.names import constant, member, named, tuple_literal
 from course.engine.simt.lowering.operators import binop, boolop, compare, ifexp, unaryop
+from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.lowering.statements import (
     annotated,
     assign,
@@ -45,6 +38,7 @@ from course.engine.simt.lowering.statements import (
     pass_statement,
     return_from,
 )
+from course.engine.simt.lowering.tuples import as_written, tuple_items
 from course.engine.simt.lowering.types import (
     BOOL,
     ArrayType,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import math
-from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +11,6 @@ import numpy as np
 
 from course.engine.cell.numba import (
     IMPORTS,
-    Ref,
     attribute,
     instead_of,
     known_path,
@@ -21,26 +18,14 @@ from course.engine.cell.numba import (
     unlisted,
 )
 from course.engine.faults import KernelFault, Outcome, rejected
-from course.engine.simt.lowering.expr import (
-    UNKNOWN,
-    Expr,
-    joined,
-    known,
-    nothing,
-    number,
-    partly_assigned,
-)
-from course.engine.simt.lowering.types import (
-    INT,
-    ArrayType,
-    TupleType,
-    Type,
-)
+from course.engine.simt.lowering.elements import array_attribute, subscript
+from course.engine.simt.lowering.expr import Expr, known, number, partly_assigned
+from course.engine.simt.lowering.intrinsics import VALUES
+from course.engine.simt.lowering.tuples import tuple_of
+from course.engine.simt.lowering.types import ArrayType
 from course.engine.simt.nvvm import contraction
-from course.engine.simt.running import arith
-from course.engine.simt.running.bounds import Extent
-from course.engine.simt.running.lanes import Lanes
 from course.engine.simt.running.memory import ConstantArray
+from course.plain.evaluator import Ref
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
@@ -104,65 +89,6 @@ def _constant_item(low: Lowering, node: ast.AST, item: Any) -> Expr:
     return number(item) if isinstance(item, bool | int | float | np.generic) else known(item)
 
 
-def tuple_of(low: Lowering, items: list[Expr]) -> Expr:
-    """A tuple written out. Tuples of tuples grow fast, so all their numbers count as code."""
-    low.spend(sum(map(_numbers, items)))
-    if any(item.type is None for item in items):
-        return Expr(None, nothing, None, const=tuple(i.const for i in items), items=tuple(items))
-    runs = [item.run for item in items]
-    key, since = joined("tuple", items)
-    const = tuple(item.const for item in items)
-    return Expr(
-        TupleType(tuple(item.type for item in items)),
-        lambda lanes: tuple(run(lanes) for run in runs),
-        key,
-        since,
-        const=UNKNOWN if any(c is UNKNOWN for c in const) else const,
-        masked=any(item.masked for item in items),
-        items=tuple(items),
-    )
-
-
-def tuple_items(low: Lowering, part: Expr) -> list[Expr]:
-    """The parts of a tuple that is held in a variable."""
-    assert isinstance(part.type, TupleType)
-
-    def item(number: int, type_: Type) -> Expr:
-        key = None if part.key is None else ("item", number, part.key)
-        return Expr(
-            type_,
-            lambda lanes: part.run(lanes)[number],
-            key,
-            part.since,
-            masked=part.masked,
-            origin=_origin(low, key) if isinstance(type_, ArrayType | TupleType) else (),
-        )
-
-    return [item(number, type_) for number, type_ in enumerate(part.type.items)]
-
-
-def as_written(item: Expr, origin: Expr) -> Expr:
-    """A part of a tuple that is read back, with what is known of it as it was written."""
-    if origin.const is not UNKNOWN:
-        return origin
-    if origin.key is None:
-        return replace(item, origin=origin.origin)
-    return replace(item, key=origin.key, since=origin.since, origin=origin.origin)
-
-
-def _origin(low: Lowering, key: Any) -> tuple[str, ...]:
-    """The array parameters that an item may come from: ``t[0]`` of an argument, or else any."""
-    place = ""
-    while isinstance(key, tuple) and key[0] == "item":
-        key, place = key[2], f"[{key[1]}]{place}"
-    name = f"{key[1]}{place}" if isinstance(key, tuple) and key[0] == "argument" else ""
-    return tuple(one for one in low.array_parameters if not name or one.startswith(name))
-
-
-def _numbers(item: Expr) -> int:
-    return 1 + sum(map(_numbers, item.items or ()))
-
-
 def constant(low: Lowering, node: ast.Constant) -> Expr:
     """A literal number, boolean or string."""
     value = node.value
@@ -197,8 +123,6 @@ def member(low: Lowering, node: ast.Attribute) -> Expr:
     if isinstance(base.const, Ref):
         value = attribute(base.const.path, node.attr)
         if isinstance(value, Ref):
-            from course.engine.simt.lowering.intrinsics import VALUES
-
             if value.path in VALUES:
                 return VALUES[value.path](low, node)
             if not known_path(value.path):
@@ -206,8 +130,6 @@ def member(low: Lowering, node: ast.Attribute) -> Expr:
             return known(value)
         return number(value) if isinstance(value, float) else known(value)
     if isinstance(base.type, ArrayType) and node.attr in base.type.fields:
-        from course.engine.simt.lowering.elements import subscript
-
         return subscript(low, field_of(node))
     if isinstance(base.type, ArrayType) and node.attr in ARRAY_ATTRIBUTES:
         return array_attribute(low, base, node.attr)
@@ -227,34 +149,3 @@ def field_of(node: ast.Attribute) -> ast.Subscript:
     """``a[i].x`` as ``a[i]["x"]``."""
     place = ast.Subscript(node.value, ast.Constant(node.attr), node.ctx)
     return ast.fix_missing_locations(ast.copy_location(place, node))
-
-
-def array_attribute(low: Lowering, base: Expr, name: str) -> Expr:
-    """``shape``, ``size`` and the like: uniform, read from the launch's arrays."""
-    assert isinstance(base.type, ArrayType)
-    run, ndim = base.run, base.type.ndim - bool(base.type.fields)
-    if name == "dtype":
-        return known(base.type.dtype)
-    if name == "ndim":
-        return number(ndim)
-    if name == "itemsize":
-        return number(arith.numpy_dtype(base.type.dtype).itemsize)
-
-    def part(compute: Callable[[Any], Extent], what: Hashable) -> Expr:
-        key, since = joined((what,), [base])
-
-        def read(lanes: Lanes) -> np.ndarray:
-            found = compute(run(lanes))
-            return found if isinstance(found, np.ndarray) else arith.constant(int(found), INT)
-
-        return Expr(INT, read, key, since, masked=base.masked)
-
-    def of_axis(axis: int, attribute: str, scale: int) -> Expr:
-        return part(lambda view: getattr(view, attribute)[axis] * scale, (attribute, axis))
-
-    if name == "size":
-        return part(lambda view: math.prod(view.shape[:ndim]), "size")
-    if name == "strides":
-        itemsize = arith.numpy_dtype(base.type.dtype).itemsize
-        return tuple_of(low, [of_axis(axis, "strides", itemsize) for axis in range(ndim)])
-    return tuple_of(low, [of_axis(axis, "shape", 1) for axis in range(ndim)])

@@ -20,7 +20,7 @@ from course.engine.simt.lowering.expr import (
     joined,
     number,
 )
-from course.engine.simt.lowering.names import tuple_items, tuple_of
+from course.engine.simt.lowering.tuples import tuple_items, tuple_of
 from course.engine.simt.lowering.types import (
     BOOL,
     FLOAT,

@@ -11,7 +11,7 @@ import numpy as np
 
 from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.simt.lowering.expr import Expr, Run, converted, joined, number
-from course.engine.simt.lowering.names import tuple_items
+from course.engine.simt.lowering.tuples import tuple_items
 from course.engine.simt.lowering.types import (
     BOOL,
     INT,

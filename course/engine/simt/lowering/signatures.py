@@ -1,4 +1,4 @@
-"""Types that a decorator declares: ``@cuda.jit("void(float32[:], int32)")``.
+"""Functions, and types that a decorator declares: ``@cuda.jit("void(float32[:], int32)")``.
 
 Without a GPU nothing is compiled when such a kernel is decorated: the declared types are kept,
 and arguments are brought to them at the launch or the call, as the compiled code would.
@@ -6,8 +6,9 @@ and arguments are brought to them at the launch or the call, as the compiled cod
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from numba.core import types
@@ -29,6 +30,30 @@ class Signature:
 
     arguments: tuple[Type, ...]
     result: Type | None = None
+
+
+@dataclass(eq=False)
+class Function:
+    """One `@cuda.jit` function: its tree, and what the names outside it mean.
+
+    `lookup` returns a Ref, a number, a Numba type, a tuple of numbers, a constant array or a
+    Function; it raises KeyError for a name that has no value here.
+    """
+
+    name: str
+    node: ast.FunctionDef
+    lookup: Callable[[str], Any]
+    device: bool = False
+    #: where it was read from; '' for a function of a cell
+    filename: str = ""
+    #: what the decorator declares; without one, the types come from the arguments
+    signatures: tuple[Signature, ...] = ()
+    #: lowered forms by argument types
+    programs: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return tuple(argument.arg for argument in self.node.args.args)
 
 
 def declared(dispatcher: Any) -> tuple[Signature, ...]:

@@ -12,8 +12,9 @@ from course.engine.simt.lowering.expr import (
     describe,
     variable,
 )
-from course.engine.simt.lowering.names import as_written, field_of, named, tuple_items
+from course.engine.simt.lowering.names import field_of, named
 from course.engine.simt.lowering.operators import binary
+from course.engine.simt.lowering.tuples import as_written, tuple_items
 from course.engine.simt.lowering.types import (
     NONE,
     TupleType,

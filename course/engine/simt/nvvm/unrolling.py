@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from course.engine.cell.numba import Function
+from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.lowering.types import ArrayType, is_integer
 
 MOST_WRITTEN_NODES = 3000  # a loop is written out up to this size
