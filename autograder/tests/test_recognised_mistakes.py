@@ -116,6 +116,7 @@ ROWS = {
         "repeat_multiply starts_at_one": "one step too few.",
     },
     "hello_triton": {
+        "triton_add mask_one_too_far": "The mask `offsets <= N` holds for 1, too",
         "triton_add blocks_two_apart": "Every second piece of BLOCK (1024) is wrong",
         "wave_energy half_of_the_sum": "half of the whole sum.",
         "wave_energy sine_of_the_square": "sin(x * x), the square before the sine.",

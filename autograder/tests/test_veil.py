@@ -147,7 +147,7 @@ def test_nothing_is_explained_of_a_held_out_case(monkeypatch: pytest.MonkeyPatch
     def explained(*_: object) -> None:
         pytest.fail("a held-out case was looked at for advice")
 
-    for name in ("cause_of", "serial_cause", "told", "on_the_case"):
+    for name in ("cause_of", "mask_cause", "serial_cause", "told", "on_the_case"):
         monkeypatch.setattr(f"course.check.stages.{name}", explained)
     repeats = "i = cuda.threadIdx.x\n    if i < c.size:\n        c[i] = a[i] + b[i]"
     cell = f"from numba import cuda\n\n\n@cuda.jit\ndef vector_add(a, b, c):\n    {repeats}\n"

@@ -7,6 +7,7 @@ and keeps the sentence that is true of every such fault.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping
 
 from course.check.bounds import OutOfBounds
@@ -83,3 +84,20 @@ def serial_cause(
                 fields = {"test": shown(condition.test), "loop": loop.lineno}
                 return loop.lineno, ("serial_one_thread", fields)
     return loop.lineno, None
+
+
+def mask_cause(fault: KernelFault, tree: ast.Module) -> Cause | None:
+    """A Triton mask that lets one element too many through: `<=` where `<` is meant."""
+    index, shape = fault.fields.get("index"), fault.fields.get("shape")
+    if fault.message_id != "tile_out_of_bounds" or not isinstance(shape, tuple):
+        return None
+    if fault.line is None or index != math.prod(shape):
+        return None
+    text = KernelText(tree, fault.line, Launched((), ()))
+    for call in ast.walk(text.statement() or tree):
+        for keyword in call.keywords if isinstance(call, ast.Call) else ():
+            if keyword.arg == "mask":
+                for test in text.expanded(keyword.value):
+                    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.LtE):
+                        return "mask_equal", {**fault.fields, "test": shown(test)}
+    return None

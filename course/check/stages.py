@@ -17,7 +17,7 @@ from course.check import compare, cost
 from course.check.accounted import uncounted
 from course.check.cases import case_seed as case_seed
 from course.check.cases import on_the_case, ordered_cases
-from course.check.causes import cause_of, launched_in, serial_cause
+from course.check.causes import cause_of, launched_in, mask_cause, serial_cause
 from course.check.compared import Compared
 from course.check.kernel_text import Cause, Launched
 from course.check.outputs import axes_of, compared
@@ -388,8 +388,10 @@ class Stages:
     def _cause(self, fault: KernelFault) -> Cause | None:
         """Why it happened, where the kernel's text shows it."""
         exercise, cell, case = self.exercise, self.cell, self.case
-        if not self.advised or cell is None or case is None or exercise.dialect != "numba":
+        if not self.advised or cell is None or case is None:
             return None
+        if exercise.dialect == "triton":
+            return mask_cause(fault, cell.tree)
         known = dict(zip(self.parameters, exercise.passed, strict=True))
         launched = launched_in(exercise, case, self.constants, known, cell.constants)
         roles = {name: one.role for name, one in known.items() if isinstance(one, Array)}

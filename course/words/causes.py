@@ -17,6 +17,10 @@ CAUSES: dict[str, tuple[str, str]] = {
         "and the last is {last}.",
         "Counting starts at 0. Which comparison leaves {value} out?",
     ),
+    "mask_equal": (
+        "The mask `{test}` holds for {index}, too, and elements are counted from 0.",
+        "Which comparison leaves {index} out?",
+    ),
     "bounds_wide": (
         "The guard compares `{name}` with `{limit}`, which lets up to {most} through: {array} has "
         "{have}.",
