@@ -31,9 +31,13 @@ LEAST_WORK = 24
 #: Operations of a warp that its sectors do not ask for, and those that each sector may: a tree in
 #: shared memory takes up to 240, a step through a tile up to 9 a sector.
 WORK_OF_A_WARP, WORK_A_SECTOR = 200, 20
-#: The busiest program may ask for this many times an even share of the budget: twice where half
-#: of a causal mask is dark, or where a program takes two tiles; the rest is for a larger tile.
+#: The busiest program of a cell that launches may ask for this many times an even share of the
+#: budget: twice where half of a causal mask is dark, or where a program takes two tiles; the rest
+#: is for a larger tile. Blocks, masked lanes with them, may be as large in any launch.
 BYTES_SLACK = 3
+#: Where the check launches, a program's rows or tile are given: who takes two shares leaves another
+#: program without work. The honest designs ask for one, and for what sectors straddle.
+GIVEN_SLACK = 1.4
 #: Blocks of so many bytes a program may go through whatever its share is, where sizes are no whole
 #: sectors: there is less to do than fits in a block, and most of its lanes are masked off.
 LEAST_OF_BLOCKS = 49_152
@@ -131,15 +135,25 @@ def most_bytes(
     exercise: KernelExercise, case: Case, constants: Mapping[str, int], done: int
 ) -> int | None:
     """The most bytes that a program may ask for."""
+    return _bytes(exercise, case, constants, _slack(exercise))
+
+
+def _slack(exercise: KernelExercise) -> float:
+    return BYTES_SLACK if isinstance(exercise.launch, Launcher) else GIVEN_SLACK
+
+
+def _bytes(
+    exercise: KernelExercise, case: Case, constants: Mapping[str, int], slack: float
+) -> int | None:
     sectors = _share_of_budget(exercise, case, constants)
-    return None if sectors is None else math.floor(BYTES_SLACK * SECTOR_BYTES * sectors)
+    return None if sectors is None else math.floor(slack * SECTOR_BYTES * sectors)
 
 
 def most_of_blocks(
     exercise: KernelExercise, case: Case, constants: Mapping[str, int], done: int
 ) -> int | None:
     """The most bytes of the blocks that a program may go through, whatever their masks leave."""
-    most = most_bytes(exercise, case, constants, done)
+    most = _bytes(exercise, case, constants, BYTES_SLACK)
     return most if most is None or case.traffic else max(most, LEAST_OF_BLOCKS)
 
 
@@ -181,11 +195,12 @@ def words(exercise: KernelExercise) -> list[tuple[str, str]]:
     return [
         (
             "bytes that the busiest program asks for",
-            f"{BYTES_SLACK:g} times an even share of the budget{among}",
+            f"{_slack(exercise):g} times an even share of the budget{among}",
         ),
         (
             "bytes of its blocks, masked or not",
-            f"as many; where sizes are no whole sectors, {LEAST_OF_BLOCKS:,} if that is more",
+            f"{BYTES_SLACK:g} times that share; where sizes are no whole sectors, "
+            f"{LEAST_OF_BLOCKS:,} if that is more",
         ),
         (
             "statements of the longest program",
