@@ -20,11 +20,11 @@ _ONE_QUERY = (
     Draws(H=2, N=512, D=16, GAP=0, dtypes=HALF),
     Draws(H=2, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
-    Draws(H=between(2, 4), N=between(2, 70), D=choice(16, 32, 64, 128), GAP=between(1, 9)),
-    Draws(H=2, N=between(270, 700), D=choice(16, 32, 64, 128), GAP=choice(0, 8, 16), dtypes=HALF),
+    Draws(H=4, N=between(2, 70), D=choice(16, 32, 64), GAP=between(1, 9)),
+    Draws(H=2, N=between(270, 700), D=128, GAP=16, dtypes=HALF),
     Draws(H=2, N=between(500, 900), D=choice(32, 64), GAP=0, draws=FAR_APART),
     Draws(H=2, N=between(20, 150), D=32, GAP=0, draws=_FAR_BELOW),
-    Draws(H=1, N=between(1300, 1800), D=32, GAP=0, dtypes=HALF, draws=ONE_SIGN),
+    Draws(H=1, N=between(1501, 1800), D=32, GAP=0, dtypes=HALF, draws=ONE_SIGN),
 )
 
 _TILED = (
@@ -36,11 +36,11 @@ _TILED = (
     Draws(H=2, N=128, D=16, GAP=0, dtypes=HALF),
     Draws(H=1, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
-    Draws(H=between(2, 3), N=between(17, 90), D=choice(16, 32, 64), GAP=between(1, 9)),
-    Draws(H=2, N=between(129, 190), D=choice(16, 32, 64, 128), GAP=choice(8, 16), dtypes=HALF),
+    Draws(H=3, N=between(17, 90), D=choice(16, 32, 64), GAP=between(1, 9)),
+    Draws(H=2, N=between(129, 190), D=128, GAP=16, dtypes=HALF),
     Draws(H=1, N=between(200, 300), D=32, GAP=0, draws=FAR_APART),
     Draws(H=1, N=between(20, 150), D=32, GAP=0, draws=_FAR_BELOW),
-    Draws(H=1, N=between(1024, 1060), D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN),
+    Draws(H=1, N=between(1025, 1060), D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN),
 )
 
 HIDDEN = {
@@ -74,10 +74,10 @@ HIDDEN = {
         # no power of two of chunks: the greatest score of one that does not exist is not 0
         Draws(H=1, N=between(1290, 1500), D=32, GAP=0, draws=_FAR_BELOW),
         Draws(H=1, N=between(100, 200), D=64, GAP=8, dtypes=HALF, draws=HUGE),
-        Draws(traffic=True, H=1, N=multiples(512, 16384, 20480), D=64, GAP=0, dtypes=HALF),
+        Draws(traffic=True, H=1, N=multiples(512, 16896, 20480), D=64, GAP=0, dtypes=HALF),
     ),
     "flash_gqa": (
-        Draws(G=between(1, 3), R=between(1, 4), N=1, D=choice(16, 32), GAP=0),
+        Draws(G=3, R=between(1, 4), N=1, D=choice(16, 32), GAP=0),
         Draws(G=2, R=3, N=1, D=16, GAP=0, draws=_ABYSS),
         Draws(G=2, R=3, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS),
         Draws(G=2, R=choice(2, 3), N=129, D=64, GAP=0, dtypes=HALF),
@@ -87,8 +87,8 @@ HIDDEN = {
             G=2,
             R=choice(1, 4, 12),
             N=between(129, 300),
-            D=choice(16, 32, 64, 128),
-            GAP=8,
+            D=128,
+            GAP=16,
             dtypes=HALF,
         ),
         Draws(G=2, R=between(2, 7), N=between(300, 500), D=32, GAP=0, draws=UNEVEN),
@@ -96,7 +96,7 @@ HIDDEN = {
         Draws(G=1, R=between(2, 7), N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
         Draws(G=1, R=between(2, 7), N=between(100, 200), D=64, GAP=8, dtypes=HALF, draws=HUGE),
         Draws(
-            G=1, R=between(17, 30), N=between(1024, 1100), D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN
+            G=1, R=between(18, 30), N=between(1101, 1160), D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN
         ),
         Draws(
             traffic=True,

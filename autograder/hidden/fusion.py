@@ -10,8 +10,8 @@ _ONE_MORE = Draws(M=leaving(1, 128, 129, 129), N=leaving(1, 64, 65, 129), K=leav
 _COLUMN = Draws(M=between(70, 120), N=1, K=leaving(63, 64, 63, 127))
 _STEP = Draws(M=between(2, 60), N=between(70, 100), K=1)
 _EVERY = (_SMALL, _ONE_MORE, _COLUMN, _STEP)
-#: one row of tiles, and more than one column of them
-_WIDE = Draws(M=between(2, 60), N=between(70, 180), K=between(17, 90))
+#: one row of tiles, and more columns of them than any visible case has
+_WIDE = Draws(M=between(2, 60), N=between(257, 300), K=between(97, 130))
 #: tiles enough to tell one program that has all of them from one that has a few
 _TRAFFIC = Draws(
     traffic=True, M=multiples(64, 128, 192), N=choice(256, 384), K=multiples(64, 64, 192)
@@ -25,14 +25,16 @@ HIDDEN = {
         _RAGGED,
         Draws(transposed=("A",), M=between(2, 90), N=between(2, 90), K=between(33, 90)),
         Draws(transposed=("B",), M=between(2, 90), N=between(2, 90), K=between(33, 90)),
-        Draws(M=between(17, 40), N=between(17, 40), K=between(1000, 1500)),
+        Draws(M=between(17, 40), N=between(17, 40), K=between(1025, 1500)),
         _TRAFFIC,
     ),
     "grouped_order": (
         _SMALL,
         # a last group that is lower than 4 tiles, and than 8
         Draws(M=between(330, 440), N=between(70, 250), K=between(2, 40)),
-        Draws(M=between(2, 60), N=between(300, 400), K=between(2, 40)),
+        # beyond all that is visible, along each axis
+        Draws(M=between(2, 60), N=between(1025, 1100), K=between(129, 160)),
+        Draws(M=between(1025, 1100), N=between(2, 60), K=between(2, 40)),
         Draws(traffic=True, M=choice(1024, 1152), N=choice(1024, 1152), K=128),
     ),
     "matmul_epilogue": (
@@ -53,7 +55,7 @@ HIDDEN = {
     ),
     "quantised_matmul": (
         Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15)),
-        Draws(M=1, N=leaving(1, 64, 65, 193), K=between(65, 200)),
+        Draws(M=1, N=leaving(1, 64, 257, 321), K=between(65, 200)),
         Draws(M=between(17, 31), N=1, K=leaving(1, 512, 513, 1025)),
         # both ends of int8: no bit and no sign may be lost
         Draws(M=16, N=64, K=leaving(511, 512, 511, 1023), draws={"w": integers(-127, -125)}),
@@ -62,16 +64,16 @@ HIDDEN = {
         Draws(M=between(33, 63), N=between(65, 150), K=between(1100, 1500)),
         # more than one row of tiles
         Draws(M=between(70, 120), N=between(17, 90), K=between(300, 700)),
-        Draws(traffic=True, M=16, N=multiples(128, 128, 384), K=multiples(512, 3584, 4608)),
+        Draws(traffic=True, M=16, N=multiples(128, 128, 384), K=multiples(512, 4608, 5120)),
         Draws(traffic=True, M=64, N=128, K=multiples(512, 2048, 3072)),
     ),
     "split_k": (
         _SMALL,
         Draws(M=leaving(1, 64, 65, 65), N=1, K=leaving(1, 64, 129, 449)),
         # more than one row of tiles
-        Draws(M=between(130, 190), N=between(17, 90), K=between(300, 700)),
+        Draws(M=between(130, 190), N=between(71, 120), K=between(300, 700)),
         # no part is as long as the others, whatever their number
         Draws(M=between(17, 60), N=between(17, 60), K=choice(8209, 8231, 8243)),
-        Draws(traffic=True, M=64, N=choice(64, 128), K=multiples(2048, 28672, 36864)),
+        Draws(traffic=True, M=64, N=choice(64, 128), K=multiples(2048, 34816, 36864)),
     ),
 }

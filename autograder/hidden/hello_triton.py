@@ -10,13 +10,13 @@ _ONE_MORE = Draws(N=leaving(1, 2048, 4097, 9000))
 _ONE_LESS = Draws(N=leaving(2047, 2048, 4097, 9000))
 _WHOLE = Draws(N=choice(4096, 8192))
 _RAGGED = (_SMALL, _BELOW_ALL_BLOCKS, _ONE_MORE, _ONE_LESS, _WHOLE)
-_GRADED = Draws(traffic=True, N=multiples(128, 6144, 12288))
+_GRADED = Draws(traffic=True, N=multiples(128, 8320, 12288))
 _WIDE = {"x": uniform(-30.0, 30.0)}
 #: exp(100) is more than float32 holds.
 _FAR = {"x": uniform(-100.0, 100.0)}
 
 HIDDEN = {
-    "triton_add": (*_RAGGED, Draws(traffic=True, N=multiples(128, 16384, 24576))),
+    "triton_add": (*_RAGGED, Draws(traffic=True, N=multiples(128, 16512, 24576))),
     "wave_energy": (*_RAGGED, Draws(N=between(4100, 9000), draws=_WIDE), _GRADED),
     "row_scale": (
         Draws(M=between(2, 7), N=between(9, 31)),
@@ -40,11 +40,11 @@ HIDDEN = {
     "dequantize": (
         Draws(M=1, K=between(2, 9)),
         Draws(M=between(2, 9), K=between(200, 255)),
-        Draws(M=between(3, 9), K=leaving(1, 2048, 4097, 9000)),
+        Draws(M=between(3, 9), K=leaving(1, 2048, 8193, 11000)),
         Draws(M=between(3, 5), K=leaving(2047, 2048, 4097, 9000)),
         # the two ends of int8: a number without a sign, or seven bits of it, is seen
         Draws(M=between(3, 5), K=between(300, 400), draws={"q": integers(-128, -126)}),
         Draws(M=between(3, 5), K=between(300, 400), draws={"q": integers(126, 128)}),
-        Draws(traffic=True, M=between(9, 24), K=multiples(128, 6144, 8192)),
+        Draws(traffic=True, M=between(17, 24), K=multiples(128, 6144, 8192)),
     ),
 }

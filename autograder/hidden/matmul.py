@@ -3,8 +3,9 @@
 from autograder.hidden import Draws, between, leaving, multiples
 
 _SMALL = Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15))
-_ROW = Draws(M=1, N=between(2, 90), K=between(33, 70))
-_COLUMN = Draws(M=between(2, 90), N=1, K=between(17, 31))
+#: beyond all that is visible, along each axis, in a row or a column of tiles
+_ROW = Draws(M=1, N=between(129, 170), K=between(129, 160))
+_COLUMN = Draws(M=between(129, 170), N=1, K=between(17, 31))
 #: One step along K, one row and one column more than whole tiles of 64, and one less.
 _ONE_MORE = Draws(M=leaving(1, 64, 65, 129), N=leaving(1, 64, 65, 129), K=leaving(1, 32, 33, 65))
 _ONE_LESS = Draws(M=63, N=leaving(63, 64, 63, 127), K=leaving(31, 32, 31, 63))
@@ -14,8 +15,10 @@ _EVERY = (_SMALL, _ROW, _COLUMN, _ONE_MORE, _ONE_LESS, _THIN, _RAGGED)
 
 HIDDEN = {
     "matmul_naive": (
-        # a column alone keeps one lane in 64 of a wide block busy: no case for a bound on work
-        *(draws for draws in _EVERY if draws is not _COLUMN),
+        # a long row or column keeps few lanes of a block busy: no case for a bound on work
+        *(draws for draws in _EVERY if draws not in (_ROW, _COLUMN)),
+        Draws(M=1, N=between(2, 90), K=between(33, 70)),
+        Draws(M=between(33, 40), N=between(129, 150), K=between(33, 40)),
         Draws(
             traffic=True, M=multiples(32, 32, 96), N=multiples(64, 64, 128), K=multiples(32, 32, 96)
         ),

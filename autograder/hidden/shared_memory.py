@@ -13,8 +13,8 @@ from course.spec.draws import described, integers, uniform
 
 _TRANSPOSES = (
     Draws(M=between(2, 31), N=between(2, 31)),
-    Draws(M=1, N=between(33, 200)),
-    Draws(M=between(33, 200), N=1),
+    Draws(M=1, N=between(161, 200)),
+    Draws(M=between(161, 200), N=1),
     Draws(M=leaving(1, 32, 33, 160), N=leaving(31, 32, 33, 160)),
     Draws(M=leaving(31, 32, 33, 160), N=leaving(1, 32, 33, 160)),
     # nine blocks at least, so that one which does the work of all is seen
@@ -37,7 +37,7 @@ def _peaks(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any
 HIDDEN = {
     "shared_reverse": (
         Draws(B=between(2, 9)),
-        Draws(traffic=True, B=between(10, 60)),
+        Draws(traffic=True, B=between(33, 60)),
     ),
     "transpose": _TRANSPOSES,
     "transpose_padded": _TRANSPOSES,
@@ -56,7 +56,7 @@ HIDDEN = {
         Draws(N=between(33, 255)),
         Draws(N=leaving(1, 256, 257, 3000)),
         Draws(N=leaving(255, 256, 257, 3000)),
-        Draws(traffic=True, N=multiples(256, 2048, 16384)),
+        Draws(traffic=True, N=multiples(256, 8448, 16384)),
     ),
     "row_sum": (
         # fewer rows than a block has warps, one more, and one less
@@ -65,14 +65,14 @@ HIDDEN = {
         Draws(M=leaving(31, 32, 31, 63), N=leaving(31, 32, 33, 300)),
         Draws(M=1, N=between(900, 1300)),
         # several blocks of 1,024 threads, a warp a row
-        Draws(traffic=True, M=between(200, 300), N=multiples(256, 256, 512)),
+        Draws(traffic=True, M=between(257, 300), N=multiples(256, 256, 512)),
     ),
     "dot": (
         Draws(N=between(2, 60)),
         # fewer elements than any launch has threads
         Draws(N=leaving(1, 256, 257, 2000)),
         # more elements than any launch has threads: one product a thread is not enough
-        Draws(N=leaving(1, 1024, 33_000, 50_000), draws=_TOO_LARGE_FOR_HALF),
+        Draws(N=leaving(1, 1024, 40_002, 50_000), draws=_TOO_LARGE_FOR_HALF),
         Draws(N=leaving(1023, 1024, 33_000, 50_000)),
         Draws(traffic=True, N=multiples(1024, 32_768, 40_960)),
     ),
@@ -83,7 +83,7 @@ HIDDEN = {
         Draws(N=between(401, 5000), THREADS=choice(160, 224)),
         Draws(N=between(401, 5000), THREADS=128),
         Draws(N=between(2048, 5000), THREADS=256),
-        Draws(traffic=True, N=multiples(1024, 8192, 20480), THREADS=choice(96, 160)),
+        Draws(traffic=True, N=multiples(1024, 13312, 20480), THREADS=choice(96, 160)),
         Draws(traffic=True, N=multiples(1024, 8192, 20480), THREADS=choice(192, 224)),
     ),
     "warp_sum": (
@@ -92,14 +92,14 @@ HIDDEN = {
         Draws(N=leaving(31, 32, 33, 3000)),
         # whole warps and no whole blocks: the first lane of a warp is the first behind the end
         Draws(N=choice(96, 160, 352, 736, 1120, 2080)),
-        Draws(traffic=True, N=multiples(1024, 4096, 16384)),
+        Draws(traffic=True, N=multiples(1024, 9216, 16384)),
     ),
     "prefix_sum": (
         Draws(N=between(2, 31)),
         Draws(N=between(33, 255)),
         Draws(N=leaving(1, 256, 257, 2000)),
         Draws(N=leaving(255, 256, 257, 2000)),
-        Draws(traffic=True, N=multiples(256, 2048, 8192)),
+        Draws(traffic=True, N=multiples(256, 4352, 8192)),
     ),
     "histogram": (
         Draws(N=between(2, 63)),
@@ -107,7 +107,7 @@ HIDDEN = {
         Draws(N=leaving(1, 512, 1025, 5000), draws={"data": integers(0, 1)}),
         Draws(N=leaving(511, 512, 1025, 5000), draws={"data": integers(63, 64)}),
         Draws(N=between(3000, 9000), draws={"data": integers(60, 64)}),
-        Draws(traffic=True, N=multiples(2048, 16384, 32768)),
+        Draws(traffic=True, N=multiples(2048, 18432, 32768)),
     ),
     "five_mistakes": (
         Draws(M=between(2, 5), N=between(2, 127)),
@@ -117,6 +117,6 @@ HIDDEN = {
         Draws(M=between(2, 5), N=leaving(1, 128, 129, 700), draws={"a": uniform(-2e20, -1e20)}),
         Draws(M=5, N=leaving(127, 128, 129, 700), draws={"a": _peaks}),
         Draws(M=2, N=between(2100, 3000)),
-        Draws(traffic=True, M=between(3, 12), N=multiples(128, 1024, 2048)),
+        Draws(traffic=True, M=between(9, 12), N=multiples(128, 1024, 2048)),
     ),
 }

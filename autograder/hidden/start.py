@@ -9,6 +9,6 @@ HIDDEN = {
         Draws(N=leaving(255, 256, 257, 3000)),
         Draws(N=leaving(96, 256, 257, 3000)),
         Draws(N=multiples(256, 512, 3000)),
-        Draws(traffic=True, N=multiples(128, 2048, 4096)),
+        Draws(traffic=True, N=multiples(128, 2176, 4096)),
     ),
 }

@@ -19,8 +19,8 @@ HIDDEN = {
         Draws(traffic=True, N=multiples(128, 2048, 4096)),
     ),
     "index_2d": (
-        Draws(M=1, N=between(33, 90)),
-        Draws(M=between(40, 99), N=1),
+        Draws(M=1, N=between(129, 190)),
+        Draws(M=between(71, 99), N=1),
         Draws(M=leaving(1, 8, 9, 40), N=leaving(1, 32, 65, 99)),
         Draws(M=leaving(1, 32, 65, 99), N=leaving(31, 32, 31, 63)),
         Draws(M=64, N=choice(32, 96)),
@@ -30,14 +30,14 @@ HIDDEN = {
     "saxpy_grid_stride": (
         # more threads than elements
         Draws(N=1, G=between(2, 4), scalars={"alpha": choice(-2.5, 0.25, 3.0)}),
-        Draws(N=between(2, 90), G=between(2, 20)),
+        Draws(N=between(2, 90), G=between(9, 20)),
         # one element more than whole strides, one less, and whole strides
         Draws(N=leaving(1, 768, 1000, 4000), G=choice(2, 3, 6), scalars={"alpha": -0.75}),
         Draws(N=leaving(767, 768, 1000, 4000), G=choice(2, 3, 6), scalars={"alpha": 7.0}),
         Draws(N=multiples(768, 1536, 4000), G=choice(2, 3, 6)),
         Draws(N=between(300, 900), G=1),
         Draws(traffic=True, N=multiples(1024, 1024, 2048), G=choice(1, 2)),
-        Draws(traffic=True, N=multiples(1024, 2048, 4096), G=8),
+        Draws(traffic=True, N=multiples(1024, 3072, 4096), G=8),
     ),
     "divergence": (
         Draws(N=between(2, 31)),

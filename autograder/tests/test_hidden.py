@@ -1,5 +1,6 @@
 """Held-out cases: what the ranges give, and what the owner's seed decides."""
 
+import importlib
 import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
@@ -171,3 +172,20 @@ def test_every_number_that_a_kernel_is_passed_changes_from_case_to_case():
                     exercise.number(parameter, case, exercise.names(case)).item() for case in cases
                 }
                 assert len(values) > 1, (name, parameter.name)
+
+
+@pytest.mark.parametrize("stem", exercises.stems())
+def test_every_seed_draws_more_of_each_size_than_any_visible_case_has(stem: str) -> None:
+    """A number of blocks or of turns that the visible cases have is not written into a kernel."""
+    module = importlib.import_module(f"autograder.hidden.{stem}")
+    for name, exercise in exercises.lesson(stem).items():
+        if not isinstance(exercise, KernelExercise):
+            continue
+        missed = set()
+        for seed in range(10):
+            held_out = hidden_cases(name, seed)
+            for size in exercise.cases[0].sizes:
+                visible = max(case.sizes[size] for case in exercise.cases)
+                if max(case.sizes[size] for case in held_out) <= visible:
+                    missed.add(size)
+        assert missed == set(getattr(module, "NOT_BEYOND", {}).get(name, {})), name
