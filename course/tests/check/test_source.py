@@ -69,7 +69,7 @@ def test_a_function_of_a_notebook_comes_with_its_whole_cell():
 def session(monkeypatch):
     """An IPython session with the cells that a test puts in."""
     cells: list[str] = []
-    shell = types.SimpleNamespace(user_ns={"In": cells})
+    shell = types.SimpleNamespace(history_manager=types.SimpleNamespace(input_hist_raw=cells))
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
     return cells
 

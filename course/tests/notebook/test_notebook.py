@@ -98,3 +98,11 @@ def test_a_case_has_the_arguments_of_the_check_by_name_and_in_order(notebook):
 def test_a_case_that_does_not_exist_is_told_with_those_that_do(notebook):
     with pytest.raises(ValueError, match="cases 1 to 3, and you asked for 4"):
         notebook("ex.vector_add.case(4)").raise_error()
+
+
+@pytest.mark.parametrize("command", ["%%time", "%%capture shown", "%pwd", "!true"])
+def test_a_cell_with_a_command_is_refused_at_home_as_in_class(notebook, command):
+    notebook(f"{command}\n{RIGHT}")
+    verdict = check(notebook)
+    assert (verdict.outcome, verdict.message_id) == (Outcome.REJECTED, "notebook_command")
+    assert (verdict.line, verdict.source.splitlines()[0]) == (1, command)
