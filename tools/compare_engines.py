@@ -59,7 +59,7 @@ class Judged:
 
     Attributes:
         of_budget: the highest part of a budget that the verdict's case asks for, or None.
-        sectors: of each case that ran, of each array and direction.
+        sectors: of each case that ran, of each array and direction, as budgets take them.
         seconds: wall-clock time of the check.
     """
 
@@ -154,8 +154,8 @@ def judged(cell: Cell, compiled: bool) -> Judged:
 
     def runner(run: Run) -> Ran:
         ran = engine(run)
-        pairs = ran.traffic.arrays()
-        sectors.append({" ".join(pair): ran.traffic.sectors(*pair) for pair in pairs})
+        traffic = ran.traffic.graded()
+        sectors.append({" ".join(pair): traffic.sectors(*pair) for pair in traffic.arrays()})
         return ran
 
     exercise = exercises.lesson(cell.lesson)[cell.exercise]

@@ -103,6 +103,10 @@ class _Site(Struct, array_like=True, forbid_unknown_fields=True):
     lane_bytes: Count
     footprint_bytes: Count
     descriptor: bool
+    ideal_sectors: Count | None
+    width_bytes: Count
+    side_by_side: Count
+    copies: Count
 
 
 class _Traffic(Struct, forbid_unknown_fields=True):

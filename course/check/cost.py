@@ -32,6 +32,8 @@ from course.words.verdict import Access, Extra, Row, SourceLine, bytes_text, rat
 SCATTERED_BELOW = 0.75
 #: Up to this share (8 of 32 bytes) neighbouring lanes cannot have been side by side.
 APART_UP_TO = 0.25
+#: What a lane takes at once at most (PTX ISA, "ld").
+WIDEST_BYTES = 16
 #: What a panel shows of a cell: the course's longest has 88 lines of up to 100 characters.
 MOST_LINES = 150
 LONGEST_LINE = 200
@@ -209,7 +211,7 @@ def source_lines(
         sites.setdefault(site.line, []).append(site)
 
     def matters(number: int) -> tuple[bool, int, int]:
-        sectors = sum(site.sectors for site in sites.get(number, ()))
+        sectors = sum(site.graded_sectors for site in sites.get(number, ()))
         return number not in looked_at, -sectors, number
 
     code = dict(enumerate(lines_of(source), start=1))
@@ -236,8 +238,8 @@ def _line(number: int, code: str, sites: list[Site], marked: bool) -> SourceLine
 
 def _access(sites: list[Site]) -> Access:
     """Sites of one line, array and direction as one."""
-    sectors = sum(site.sectors for site in sites)
-    requests = [site.requests for site in sites]
+    sectors = sum(site.graded_sectors for site in sites)
+    requests = [None if site.ideal_sectors is not None else site.requests for site in sites]
     known = [number for number in requests if number is not None]
     asked = sum(known) if len(known) == len(requests) else 0
     return Access(
@@ -246,7 +248,26 @@ def _access(sites: list[Site]) -> Access:
         sectors * SECTOR_BYTES,
         sectors / asked if asked else None,
         sum(site.lane_bytes for site in sites) / (sectors * SECTOR_BYTES) if sectors else 0.0,
+        _as_compiled(sites, sectors),
     )
+
+
+def _as_compiled(sites: list[Site], graded: int) -> str:
+    """What warps ask for beyond a block's sectors, how many times that is, and why."""
+    sectors = sum(site.sectors for site in sites)
+    if sectors <= graded or not graded:
+        return ""
+    worst = max(sites, key=lambda site: site.sectors - site.graded_sectors)
+    reasons = []
+    if worst.copies > 1:
+        reasons.append(f"{worst.copies} warps make the same load")
+    if worst.width_bytes < min(worst.side_by_side, WIDEST_BYTES):
+        reasons.append(
+            f"a lane takes {worst.width_bytes} bytes at a time of {worst.side_by_side} side by side"
+        )
+    why = f": {', '.join(reasons)}" if reasons else ""
+    times = f"{ratio_text(sectors / graded)} times that"
+    return f"as compiled {bytes_text(sectors * SECTOR_BYTES)}, {times}{why}"
 
 
 def _note(row: Row, sites: list[Site]) -> str:

@@ -56,11 +56,12 @@ FOR_ALL_CASES = ("wrong_value", "wrong_scalar", "never_written", "output_read")
 
 @dataclass(frozen=True)
 class Bill:
-    """What one case cost."""
+    """What one case cost: by `traffic` as budgets take it, and as it was measured."""
 
     rows: tuple[Row, ...]
     graded: tuple[tuple[cost.Graded, Extra], ...]
     traffic: Traffic
+    measured: Traffic
 
     @property
     def extras(self) -> tuple[Extra, ...]:
@@ -341,9 +342,11 @@ class Stages:
         return self._made(Outcome.PASS, "passed", budgeted, credit=1.0, bill=bills[worst])
 
     def _bill(self, case: Case, traffic: Traffic) -> Bill:
+        graded = traffic.graded()
         return Bill(
-            cost.traffic_rows(self.exercise, case, self.constants, traffic),
-            cost.extras(self.exercise, case, self.constants, traffic),
+            cost.traffic_rows(self.exercise, case, self.constants, graded),
+            cost.extras(self.exercise, case, self.constants, graded),
+            graded,
             traffic,
         )
 
@@ -473,7 +476,7 @@ class Stages:
         if self.advised and self.case is not None and outcome in ON_A_CASE:
             place = exercise, self.case, self.number, self.constants
             commands.append(on_the_case(*place, fields))
-        traffic = None if bill is None else bill.traffic
+        traffic = None if bill is None else bill.measured
         return Verdict(
             outcome=outcome,
             exercise=exercise.name,

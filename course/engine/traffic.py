@@ -32,6 +32,13 @@ class Site:
     """One access in the source, summed over a launch (or over several, inside `measure`).
 
     `requests` is None for Triton without a target: the compiler decides which warp asks for what.
+    With one, `sectors` are those of the layout that it chose, and `ideal_sectors` each sector of a
+    program's block once: what its best layout would ask for. None: no other layout was possible.
+
+    Attributes:
+        width_bytes: what a lane takes at once (of several accesses here, the least); `side_by_side`
+            what it holds of neighbours, of which it could take up to 16 bytes at once.
+        copies: how many warps make the same load.
     """
 
     array: str
@@ -43,6 +50,15 @@ class Site:
     lane_bytes: int
     footprint_bytes: int
     descriptor: bool = False
+    ideal_sectors: int | None = None
+    width_bytes: int = 0
+    side_by_side: int = 0
+    copies: int = 1
+
+    @property
+    def graded_sectors(self) -> int:
+        """What budgets are for: a block's sectors, and not what a compiler makes of them."""
+        return self.sectors if self.ideal_sectors is None else self.ideal_sectors
 
     @property
     def requested_bytes(self) -> int:
@@ -150,6 +166,16 @@ class Traffic:
             raise ValueError(f"A direction is one of {DIRECTIONS}, and this is {direction!r}.")
         return sum(s.sectors for s in self.sites if (s.array, s.direction) == (array, direction))
 
+    def graded(self) -> Traffic:
+        """The same traffic as budgets take it: of Triton by program, and not by warp."""
+        sites = [
+            replace(site, requests=None, sectors=site.ideal_sectors, ideal_sectors=None)
+            if site.ideal_sectors is not None
+            else site
+            for site in self.sites
+        ]
+        return replace(self, sites=sites)
+
     def renamed(self, names: Mapping[str, str]) -> Traffic:
         """The same traffic with arrays named by `names`: as in the exercise, not in a `def`."""
         if all(old == new for old, new in names.items()):
@@ -252,4 +278,8 @@ def _added(a: Site, b: Site) -> Site:
         a.lane_bytes + b.lane_bytes,
         max(a.footprint_bytes, b.footprint_bytes),
         a.descriptor,
+        None if a.ideal_sectors is None else a.ideal_sectors + (b.ideal_sectors or 0),
+        min(a.width_bytes, b.width_bytes),
+        max(a.side_by_side, b.side_by_side),
+        max(a.copies, b.copies),
     )

@@ -178,9 +178,12 @@ def _lines(verdict: Verdict) -> str:
 
 def _line_table(lines: Sequence[SourceLine], measured: bool) -> str:
     head = ["line", "code"]
-    requests = any(a.sectors_a_request is not None for line in lines for a in line.accesses)
+    accesses = [access for line in lines for access in line.accesses]
+    requests = any(access.sectors_a_request is not None for access in accesses)
+    compiled = any(access.compiled for access in accesses)
     if measured:
         head += ["access", "bytes", *(["sectors a request"] if requests else []), "reuse"]
+        head += ["by warps"] * compiled
     cells = []
     for line in lines:
         mark = "▸ " if line.marked else ""
@@ -193,6 +196,7 @@ def _line_table(lines: Sequence[SourceLine], measured: bool) -> str:
                     [bytes_text(a.requested_bytes) for a in line.accesses],
                     *([[_sectors(a.sectors_a_request) for a in line.accesses]] * requests),
                     [ratio_text(a.reuse) for a in line.accesses],
+                    *([[a.compiled for a in line.accesses]] * compiled),
                 )
             ]
         cells.append(row)

@@ -82,6 +82,8 @@ class Access:
     sectors_a_request: float | None
     #: lane bytes over requested bytes: 1 is coalesced, below is waste, above is sharing
     reuse: float
+    #: what the compiler's layout asks for beyond that, and why
+    compiled: str = ""
 
 
 @dataclass(frozen=True)
@@ -384,6 +386,8 @@ def _accesses(accesses: Sequence[Access], indent: int) -> list[str]:
 def pattern(access: Access) -> str:
     """`4 sectors a request, reuse 1`."""
     reuse = f"reuse {ratio_text(access.reuse)}"
+    if access.compiled:
+        reuse += f"; {access.compiled}"
     if access.sectors_a_request is None:
         return reuse
     sectors = ratio_text(access.sectors_a_request)

@@ -12,18 +12,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from course.engine.tile.sites import Access, SiteMeter
+from course.engine.tile.sites import Access, Asked, SiteMeter
 from course.plain.sectors import SECTOR_SHIFT as _SHIFT
 
 
 class Meter(SiteMeter):
     """Counts the distinct sectors of each program's block."""
 
-    def asked(self, access: Access, touched: np.ndarray) -> tuple[None, np.ndarray]:
-        offsets, active = access.spread()
-        if active is None:
-            return None, _whole(offsets, touched)
-        return None, _masked(offsets, active, touched)
+    def asked(self, access: Access, touched: np.ndarray) -> Asked:
+        return Asked(distinct_sectors(access, touched))
+
+
+def distinct_sectors(access: Access, touched: np.ndarray) -> np.ndarray:
+    """Those of each program's block, each once; marks them."""
+    offsets, active = access.spread()
+    return _whole(offsets, touched) if active is None else _masked(offsets, active, touched)
 
 
 def _by_step(offsets: np.ndarray) -> list[int]:

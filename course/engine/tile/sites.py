@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -89,14 +89,47 @@ class Uncounted:
         """Nothing is counted."""
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What programs ask for, each of them: `distinct` are the sectors of its block, each once.
+
+    Attributes:
+        requests, sectors: of its warps, where a compiler has laid the block out.
+        width_bytes, side_by_side, copies: as a `Site` has them.
+    """
+
+    distinct: np.ndarray
+    requests: np.ndarray | None = None
+    sectors: np.ndarray | None = None
+    width_bytes: int = 0
+    side_by_side: int = 0
+    copies: int = 1
+
+
 @dataclass
 class _Counter:
     """One site, while the launch runs."""
 
-    requests: int | None = None
+    first: Asked
+    touched: Touched
+    requests: int = 0
     sectors: int = 0
+    distinct: int = 0
     lane_bytes: int = 0
-    touched: Touched = field(default_factory=dict)
+
+    def counts(self) -> dict[str, Any]:
+        """A `Site`'s numbers."""
+        first, compiled = self.first, self.first.requests is not None
+        return {
+            "requests": self.requests if compiled else None,
+            "sectors": self.sectors if compiled else self.distinct,
+            "lane_bytes": self.lane_bytes,
+            "footprint_bytes": footprint_of(self.touched),
+            "ideal_sectors": self.distinct if compiled else None,
+            "width_bytes": first.width_bytes,
+            "side_by_side": first.side_by_side,
+            "copies": first.copies,
+        }
 
 
 class SiteMeter(ABC):
@@ -105,10 +138,11 @@ class SiteMeter(ABC):
     def __init__(self, listener: Listener | None = None) -> None:
         self._listener = listener
         self._sites: dict[tuple[str, str, int, int, bool], _Counter] = {}
+        self._touched: dict[tuple[str, str, int, int, bool], Touched] = {}
 
     @abstractmethod
-    def asked(self, access: Access, touched: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-        """(requests, sectors) of each program, or of one where all are alike.
+    def asked(self, access: Access, touched: np.ndarray) -> Asked:
+        """What each program asks for, or one where all are alike.
 
         Args:
             touched: a bool for each sector of the allocation, to be set where the access goes.
@@ -117,31 +151,30 @@ class SiteMeter(ABC):
     def access(self, access: Access) -> None:
         """Counts one access of every program of the group."""
         run, allocation = access.run, access.view.allocation
-        site = self._sites.setdefault(access.site, _Counter())
-        touched = site.touched.get(allocation.address)
+        marks = self._touched.setdefault(access.site, {})
+        touched = marks.get(allocation.address)
         if touched is None:
-            touched = site.touched[allocation.address] = np.zeros(allocation.sectors, np.bool_)
-        requests, sectors = self.asked(access, touched)
-        times = run.count // len(sectors)
-        if requests is not None:
-            site.requests = (site.requests or 0) + int(requests.sum()) * times
-        site.sectors += int(sectors.sum()) * times
+            touched = marks[allocation.address] = np.zeros(allocation.sectors, np.bool_)
+        asked = self.asked(access, touched)
+        site = self._sites.setdefault(access.site, _Counter(asked, marks))
+        times = run.count // len(asked.distinct)
+        site.distinct += int(asked.distinct.sum()) * times
+        if asked.requests is not None and asked.sectors is not None:
+            site.requests += int(asked.requests.sum()) * times
+            site.sectors += int(asked.sectors.sum()) * times
         site.lane_bytes += access.lanes * access.view.itemsize
-        run.asks(sectors, access.shape, access.view.itemsize)
+        run.asks(asked.distinct, access.shape, access.view.itemsize)
         if self._listener is not None:
             self._listener(access.listed(), access.direction != "load")
 
     def traffic(self) -> Traffic:
         """The counts so far, as the learner sees them."""
         sites = [
-            Site(
-                *key[:4], site.requests, site.sectors, site.lane_bytes,
-                footprint_of(site.touched), key[4],
-            )
+            Site(*key[:4], descriptor=key[4], **site.counts())
             for key, site in sorted(self._sites.items(), key=lambda item: item[0][2:])
-        ]  # fmt: skip
+        ]
         touched = together((key[:2], site.touched) for key, site in self._sites.items())
-        busiest = max(sites, key=lambda site: site.sectors, default=None)
+        busiest = max(sites, key=lambda site: site.graded_sectors, default=None)
         return Traffic(
             sites=sites,
             busiest_line=0 if busiest is None else busiest.line,

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from course.engine.tile.sites import Access, Listener, SiteMeter
+from course.engine.tile.meter import distinct_sectors
+from course.engine.tile.sites import Access, Asked, Listener, SiteMeter
 from course.engine.triton.axes import Analysis, item_bytes, order_of, width_of
 from course.engine.triton.ir import Module, Operation
 from course.engine.triton.lowering import Layout
@@ -51,12 +52,15 @@ class Instructions:
     """How an access is made: an instruction of a warp in each row, a lane in each column.
 
     `elements` (instructions, lanes) numbers the first element of each lane in the block, row after
-    row; `made` tells the lanes that take part, None where all do.
+    row; `made` tells the lanes that take part, None where all do. A lane takes `width` elements at
+    once and holds so many `side_by_side`; so many warps make `copies` of one instruction.
     """
 
     elements: np.ndarray
     made: np.ndarray | None
     width: int
+    side_by_side: int = 1
+    copies: int = 1
 
 
 def instructions_of(
@@ -90,11 +94,16 @@ def instructions_of(
     registers = places(apart)[::width]
     lanes, warps = places(layout.lane), places(layout.warp)
     elements = registers[:, None, None] ^ warps[:, None] ^ lanes
+    beside, inner = 1, order_of(layout)[0]
+    while any(basis[inner] == beside == sum(basis) for basis in layout.register):
+        beside *= 2
+    again = 1 << sum(not any(basis) for basis in layout.warp) if copies else 1
     made = originals(layout.warp)[:, None] & originals(layout.lane)
     if copies or made.all():
-        return Instructions(elements.reshape(-1, len(lanes)), None, width)
+        return Instructions(elements.reshape(-1, len(lanes)), None, width, beside, again)
     made = np.broadcast_to(made, elements.shape)
-    return Instructions(elements.reshape(-1, len(lanes)), made.reshape(-1, len(lanes)), width)
+    made = made.reshape(-1, len(lanes))
+    return Instructions(elements.reshape(-1, len(lanes)), made, width, beside)
 
 
 def boxes_of(shape: tuple[int, ...], rows: int, layout: str) -> Instructions:
@@ -137,21 +146,25 @@ class CompiledMeter(SiteMeter):
         self._aliases, self._warps, self._target = module.aliases, module.warps, target
         self._plans: dict[int, Instructions | None] = {}
 
-    def asked(self, access: Access, touched: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def asked(self, access: Access, touched: np.ndarray) -> Asked:
         operation, direction, descriptor = self.operation, access.direction, access.descriptor
         assert operation is not None
         offsets, active = access.spread()
-        touched[(offsets if active is None else offsets[active]) >> SECTOR_SHIFT] = True
+        distinct = distinct_sectors(access, touched)
         if descriptor:
             plan: Instructions | None = self._boxes(operation, access.shape)
         else:
             plan = self._plan(operation, direction)
         if plan is None:
             live = np.ones(len(offsets), np.int64) if active is None else active.reshape(-1)
-            each = live * np.int64(self._warps if direction == "load" else 1)
-            return each, each
+            copies = self._warps if direction == "load" else 1
+            each = live * np.int64(copies)
+            return Asked(distinct, each, each, copies=copies)
         meeting = direction == "atomic" and not descriptor
-        return _of_instructions(plan, offsets, active, access.shape, meeting)
+        requests, sectors = _of_instructions(plan, offsets, active, access.shape, meeting)
+        size = access.view.itemsize
+        sizes = () if descriptor else (plan.width * size, plan.side_by_side * size, plan.copies)
+        return Asked(distinct, requests, sectors, *sizes)
 
     def _plan(self, operation: Operation, direction: str) -> Instructions | None:
         if operation.number not in self._plans:
