@@ -138,9 +138,10 @@ def main(args: argparse.Namespace) -> int:
     if not answers:
         print("There is no answer here to compare.", file=sys.stderr)
         return 2
+    tried = counted(sum(one.answers > 0 for one in compared), "exercise")
     print(
-        f"{place}: {answers} answers to {sum(one.answers > 0 for one in compared)} exercises, "
-        f"{counted(len(matches), 'pair')} to look at. What they share is evidence, and no verdict."
+        f"{place}: {counted(answers, 'answer')} to {tried}, {counted(len(matches), 'pair')} to "
+        "look at. What they share is evidence, and no verdict."
     )
     return 1 if run.problems else 0
 

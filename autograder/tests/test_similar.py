@@ -138,8 +138,9 @@ def test_what_a_statement_reads_and_where_it_stands_change_its_mark() -> None:
 def test_a_copy_is_shown_side_by_side(tmp_path: Path, capsys, copy: str) -> None:
     code, page = similar(tmp_path, class_of(tmp_path, vega=OWN, rigel=copy))
     assert code == 0
-    assert "1 pair to look at. What they share is evidence, and no verdict." in (
-        capsys.readouterr().out
+    assert (
+        "7 answers to 1 exercise, 1 pair to look at. What they share is evidence, and no verdict."
+        in (capsys.readouterr().out)
     )
     words = " ".join(Reader(page).words)
     assert "row_sum: rigel / vega" in words
