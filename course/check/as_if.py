@@ -48,8 +48,7 @@ class Slip:
             if not same[looked_at].all():
                 return False
             agreed += int((one.wrong & looked_at).sum())
-        whole = cases[0].got.dtype.kind != "f"
-        return agreed >= (FEWEST_WHOLE if whole else FEWEST_FLOATS)
+        return agreed >= _fewest(cases)
 
     def _same(self, one: Compared) -> np.ndarray | None:
         """Element by element; None where the case cannot have come of it."""
@@ -81,6 +80,10 @@ def first_slip(
         if slip.explains(cases):
             return slip
     return None
+
+
+def _fewest(cases: Sequence[Compared]) -> int:
+    return FEWEST_FLOATS if cases[0].got.dtype.kind == "f" else FEWEST_WHOLE
 
 
 def _known(known: Mapping[str, Reference]) -> Iterator[Slip]:
