@@ -124,6 +124,8 @@ def _not_a_kernel(exercise: KernelExercise, function: object) -> Verdict | None:
     article = "an" if kind[0].lower() in "aeiou" else "a"
     words = {"NoneType": "None", "ellipsis": "`...`", "type": "a class"}
     got = words.get(kind, f"{article} {kind}")
+    if isinstance(function, Exercise):
+        got = f"the exercise `ex.{function.name}` itself"
     if isinstance(function, bool | int | float | str):
         got += f" ({shown(function)[:40]!r})" if isinstance(function, str) else f" ({function})"
     return _refused(exercise, "not_a_kernel", got=got)

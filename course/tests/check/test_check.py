@@ -512,3 +512,8 @@ def vector_add(a, b, c):
 """
     found = check_source(ex.vector_add, cell)
     assert found.outcome is Outcome.WRONG_ANSWER, found.internal_error
+
+
+def test_an_exercise_in_the_place_of_its_kernel_is_called_so():
+    message = ex.vector_add.check(ex.vector_add).message
+    assert message == "The check got the exercise `ex.vector_add` itself, not a kernel."
