@@ -26,6 +26,7 @@ NAMES = (
     "maximum_starts_at_minus_65504",
     "maximum_starts_at_minus_a_million",
     "maximum_starts_at_minus_a_billion",
+    *("eight_steps_at_most", "64_rows_at_most"),
 )
 
 
