@@ -504,7 +504,11 @@ CALLS: dict[str, Lower] = {
         for name, compute in LIBDEVICE.items()
         for f in ("", "f")
     },
-    **{f"cuda.fp16.{n}": _stub(getattr(cuda.fp16, n), compute) for n, compute in HALVES.items()},
+    **{
+        f"cuda.fp16.{name}": _stub(getattr(cuda.fp16, name), compute)
+        for name, compute in HALVES.items()
+        if hasattr(cuda, "fp16")  # numba-cuda, which a GPU machine may have in its place, has none
+    },
     "abs": _abs,
     "min": _extremum(True),
     "max": _extremum(False),
