@@ -28,8 +28,9 @@ print("measured")
 """
 
 
-def test_a_name_that_numba_cuda_lacks_does_not_stop_the_course():
+def test_a_name_that_numba_cuda_lacks_does_not_stop_the_course(tmp_path):
+    (tmp_path / "lesson.py").write_text(f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n{PROGRAM}")
     run = subprocess.run(
-        [sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, timeout=120
+        [sys.executable, "lesson.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
     assert run.stdout == "measured\n", run.stderr
