@@ -75,13 +75,30 @@ def test_lesson_09_quotes_the_speeds_of_products_and_of_the_gated_layer() -> Non
 
 def test_lesson_04_quotes_the_speeds_of_four_names_and_an_array() -> None:
     case = "M=2048, N=2048, K=2048"
-    tiled, names, array = (
+    tiled, names, array, by_range = (
         run(kernel, case)["TFLOP/s"]
-        for kernel in ("matmul_tiled", "matmul_coarse_1d", "matmul_coarse_1d/local_array")
+        for kernel in (
+            *("matmul_tiled", "matmul_coarse_1d"),
+            *("matmul_coarse_1d/local_array", "matmul_coarse_1d/rows_by_range"),
+        )
     )
     said = prose("04_matmul")
     assert f"<code>matmul_tiled</code> {tiled} TFLOP/s, four names {names}, and with" in said
     assert f"inside the loop over k {array}, <em>less</em>" in said
+    assert f"<code>range(ty, ROWS, T)</code> for the same reason: {by_range} TFLOP/s" in said
+
+
+def test_lesson_10_quotes_the_times_of_attention() -> None:
+    heads = "H=16, N=4096, D=64, GAP=0"
+    halves = "q float16, k float16, v float16, out float16"
+    fused = run("flash_forward", heads)
+    plain = run("flash_forward", f"{heads}; {halves}; beside unfused attention")
+    tuned = run("flash_forward/keys_64_on_four_warps", heads)
+    said = prose("10_attention")
+    assert f'"PyTorch, unfused": {plain["torch_us"] / 1000:.3f}' in said
+    assert f'"flash_forward": {fused["us"] / 1000:.3f}' in said
+    assert f'"PyTorch, fused": {fused["torch_us"] / 1000:.3f}' in said
+    assert f"the same kernel took {tuned['us'] / 1000:.3f} ms in the same run" in said
 
 
 def test_lesson_03_quotes_the_speeds_of_small_grids() -> None:
