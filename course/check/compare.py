@@ -23,6 +23,8 @@ SMALLEST_PATTERN = 8
 MOST_AXES_TURNED = 4
 #: Relative error that the next lower precision leaves after a few operations.
 LOWER_PRECISION = {"float32": 4e-3, "float64": 1e-5}
+#: What rounding may leave wrong of all values together, where large numbers cancel before them.
+MOST_CANCELLED = 0.05
 
 
 @dataclass(frozen=True)
@@ -232,12 +234,13 @@ def _factor(got: np.ndarray, expected: np.ndarray) -> int | float | None:
     return None
 
 
-def _rounded(got: np.ndarray, expected: np.ndarray, share: float) -> bool:
+def _rounded(got: np.ndarray, expected: np.ndarray) -> bool:
     """Whether the errors look like rounding: small beside all values together, to both sides."""
     error = (got - expected).ravel()
     whole = float(np.linalg.norm(expected))
     up, down = int((error > 0).sum()), int((error < 0).sum())
-    return float(np.linalg.norm(error)) <= share * whole and 10 * min(up, down) >= up + down
+    small = float(np.linalg.norm(error)) <= MOST_CANCELLED * whole
+    return small and 10 * min(up, down) >= up + down
 
 
 def _precision_pattern(
@@ -252,7 +255,7 @@ def _precision_pattern(
     scale = np.maximum(size, float(np.median(size)))
     if not (np.isfinite(error).all() and (error <= share * scale).all()):
         return "", {}
-    if not _rounded(got.astype(np.float64), expected.astype(np.float64), share):
+    if not _rounded(got.astype(np.float64), expected.astype(np.float64)):
         return "", {}
     worst = float((error / np.maximum(scale, np.finfo(np.float64).tiny)).max())
     digits = max(1, int(-np.log10(worst))) if worst > 0 else 1

@@ -120,7 +120,7 @@ def launch(
                 lanes.vars = dict(parameters)
                 lanes.watch = watch
                 lanes.run(program.statements)
-                state.meter.batch_has_run(lanes.longest_warp(), lanes.lane_work)
+                state.meter.batch_has_run(*lanes.longest_warp(), lanes.lane_work)
     except KernelFault as fault:
         fault.traffic = state.meter.traffic()
         raise

@@ -153,7 +153,7 @@ class Lanes:
         self._active: dict[int, Active] = {}
         #: by mask: the mask, and the work that its lanes did on each line
         self._work: dict[int, tuple[Mask, dict[int, int]]] = {}
-        self._work_done = np.zeros((self.warps, blocks), np.int64)
+        self._work_done: dict[int, np.ndarray] = {}
         #: operations of all lanes together
         self.lane_work = 0
         self.watch: Callable[[Lanes, int], None] | None = None
@@ -269,17 +269,19 @@ class Lanes:
 
     def _settle_work(self) -> None:
         for mask, lines in self._work.values():
-            work, lanes = sum(lines.values()), self.count(mask)
-            self._work_done += work * self.warps_with(self.full(mask))
-            self.lane_work += work * lanes
-            for line, of_line in lines.items():
-                self.launch.meter.work[line] += of_line
+            self.lane_work += sum(lines.values()) * self.count(mask)
+            warps = self.warps_with(self.full(mask))
+            for line, work in lines.items():
+                done = self._work_done.get(line, 0)
+                self._work_done[line] = done + work * warps
         self._work.clear()
 
-    def longest_warp(self) -> int:
-        """Operations of the warp that made most of them."""
+    def longest_warp(self) -> tuple[int, dict[int, int]]:
+        """Operations of the warp that made most of them; the same line by line, each its own."""
         self._settle_work()
-        return int(self._work_done.max())
+        together = sum(self._work_done.values())
+        by_line = {line: int(done.max()) for line, done in self._work_done.items()}
+        return int(np.max(together)), by_line
 
     def run(self, statements: list[Statement]) -> None:
         """Runs statements until no lane is left that goes on."""

@@ -43,7 +43,7 @@ class Meter:
         #: operations of the warp that makes most of them, and of all lanes together
         self.longest_warp = 0
         self.lane_work = 0
-        #: how many of them a line makes one after the other, however many lanes go along
+        #: of the warp that makes most of them on a line, by line
         self.work: Counter[int] = Counter()
         self.shared_bytes = 0
 
@@ -106,9 +106,10 @@ class Meter:
         if count:
             self.divergent[line] = self.divergent.get(line, 0) + count
 
-    def batch_has_run(self, longest_warp: int, lane_work: int) -> None:
+    def batch_has_run(self, longest_warp: int, by_line: dict[int, int], lane_work: int) -> None:
         """Counts the operations of a batch of blocks."""
         self.longest_warp = max(self.longest_warp, longest_warp)
+        self.work |= Counter(by_line)
         self.lane_work += lane_work
 
     def traffic(self) -> Traffic:
@@ -141,7 +142,7 @@ class Meter:
             divergent_sites=dict(self.divergent),
             longest_warp=self.longest_warp,
             lane_work=self.lane_work,
-            busiest_line=max(self.work, key=lambda line: self.work[line], default=0),
+            busiest_line=max(self.work, key=lambda line: (self.work[line], -line), default=0),
             shared_bytes=self.shared_bytes,
             launches=1,
         )
