@@ -110,16 +110,29 @@ def test_what_numba_compiles_and_nobody_runs_here_is_not_measured(kernel):
 
 
 @cuda.jit
-def a_power_as_a_shape(x, out):
-    tile = cuda.shared.array(2**5, float32)
+def a_choice_as_a_shape(x, out):
+    tile = cuda.shared.array(32 if True else 64, float32)
     out[0] = x[0, 0]
 
 
 def test_of_what_is_not_run_its_own_message_tells_what_it_is():
     with pytest.raises(KernelFault) as raised:
-        a_power_as_a_shape[1, 1](M, V)
+        a_choice_as_a_shape[1, 1](M, V)
     assert raised.value.message_id == "numba_compiles"
-    assert "not run here: The shape of the shared array tile is `2 ** 5`" in str(raised.value)
+    assert "not run here: The shape of the shared array tile is `32 if True" in str(raised.value)
+
+
+@cuda.jit
+def a_power_as_a_shape(x, out):
+    tile = cuda.shared.array((2**3, 2**2 * 8), float32)
+    tile[7, 31] = x[0, 0]
+    out[0] = tile[2**3 - 1, 31] + 3.0**2
+
+
+def test_a_power_of_numbers_is_a_number_before_the_launch():
+    out = np.zeros_like(V)
+    a_power_as_a_shape[1, 1](M, out)
+    assert out[0] == M[0, 0] + 9
 
 
 @cuda.jit
