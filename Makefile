@@ -12,7 +12,7 @@ AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 PYTEST := $(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow test-all lab build check mutate bench stock-nbgrader triton-versions new clean
+.PHONY: help venv demo test test-slow test-all lab build check mutate bench stock-nbgrader triton-versions colab new clean
 
 help:
 	@echo "make demo        the whole product on a sample class: notebooks, grades, a report"
@@ -25,6 +25,7 @@ help:
 	@echo "make bench       the engine beside Numba's simulator, and what grading costs"
 	@echo "make stock-nbgrader  the exploits against nbgrader as it comes"
 	@echo "make triton-versions  the Triton half on Triton 3.6, the pinned one, 3.8 and 3.9"
+	@echo "make colab       every notebook on the versions that Colab has"
 	@echo "make new NAME=x  the files of a new exercise (LESSON=threads adds it to that lesson)"
 	@echo "make test-slow   the tests that 'make test' leaves out, a sample of the large families"
 	@echo "make test-all    every test"
@@ -70,6 +71,9 @@ stock-nbgrader: venv
 
 triton-versions: venv
 	$(PY) tools/triton_versions.py
+
+colab: venv
+	$(PY) -m tools.colab
 
 new: venv
 	@if [ -z "$(NAME)" ]; then \

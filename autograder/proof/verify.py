@@ -169,7 +169,7 @@ def verify(
     # A forked process can neither use what the compiler nor what autograd has started.
     with ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn")) as pool:
         tried = _trials(pool, root, lessons, witnesses)
-        played = _play(pool, root, built) if notebooks else []
+        played = play(pool, root, built) if notebooks else []
         if progress is not None:
             progress.watch([*played, *tried])
         for run in played:
@@ -219,7 +219,8 @@ def _trials(
     return [pool.submit(_try, *job) for job in reversed(jobs)][::-1]
 
 
-def _play(pool: Executor, root: Path, built: Iterable[Built]) -> list[Future[NotebookRun]]:
+def play(pool: Executor, root: Path, built: Iterable[Built]) -> list[Future[NotebookRun]]:
+    """Runs each lesson's notebook, unfilled and solved, the first one first in the list."""
     jobs = [
         (
             item.lesson.name,
