@@ -12,7 +12,6 @@ import numpy as np
 from course.engine.faults import rejected
 from course.engine.simt.lowering.branches import common
 from course.engine.simt.lowering.expr import (
-    UNKNOWN,
     Expr,
     Run,
     apply,
@@ -154,11 +153,8 @@ def _small_power(low: Lowering, node: ast.expr, base: Expr, exponent: Expr) -> E
         return x * y if times > 1 else np.ones_like(x) if not times else x
 
     key, since = joined(("power", times), [part])
-    if part.const is not UNKNOWN and not part.masked:
-        with np.errstate(all="ignore"):
-            value = multiply(None)  # type: ignore[arg-type]  # constants need no lanes
-        value.flags.writeable = False
-        return Expr(result, lambda lanes: value, key, since, const=value[0, 0].item())
+    if result == INT and isinstance(part.const, int) and abs(part.const) ** times < 2**63:
+        return replace(number(part.const**times), key=key, since=since, literal=False)
     power = Expr(result, multiply, key, since, masked=part.masked)
     return contraction.with_factors(low, node, power, factors) if times > 1 else power
 
