@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -72,14 +73,10 @@ def first_slip(
         reference, magnitude: the exercise's.
         known: the exercise's own slips: what to say, and the reference of one who makes it.
     """
-    for slip in (
-        *_known(known),
-        *_of_inputs(cases, reference, magnitude or reference),
-        *_of_values(cases),
-    ):
-        if slip.explains(cases):
-            return slip
-    return None
+    slips = chain(
+        _known(known), _of_inputs(cases, reference, magnitude or reference), _of_values(cases)
+    )
+    return next((slip for slip in slips if slip.explains(cases)), None)
 
 
 def _fewest(cases: Sequence[Compared]) -> int:
@@ -184,9 +181,9 @@ def _kept(name: str, axis: int, kept: slice) -> Change:
 
 
 def _cut(name: str, axis: int, label: str, cut: Callable[[int, int], slice]) -> Change:
-    def change(case: Compared) -> Mapping[str, Any]:
+    def change(case: Compared) -> Mapping[str, Any] | None:
         kept = cut(case.given[name].shape[axis], case.lengths[label])
-        return _kept(name, axis, kept)(case) or case.given
+        return _kept(name, axis, kept)(case)
 
     return change
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from course.check.conditions import Condition
-from course.check.kernel_text import AXES, Cause, KernelText, Thread, place_of, shown
+from course.check.kernel_text import AXES, Cause, KernelText, Thread, place_said, shown
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class OutOfBounds:
         self.array, self.axis, self.size = fields["array"], fields["axis"], fields["size"]
         self.value = int(str(fields["index"]).split(",")[self.axis])
         self.ndim = str(fields["shape"]).count(",") + 1
-        self.thread = Thread(place_of(fields["thread"]), place_of(fields["block"]))
+        self.thread = Thread(place_said(fields["thread"]), place_said(fields["block"]))
         self.of_launch = self.array in text.launched.shapes
         self.known: dict[str, object] = {
             "array": self.array,

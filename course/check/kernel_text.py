@@ -7,6 +7,7 @@ be told from the text has no answer, and no advice is made of it.
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -73,7 +74,7 @@ def path_of(node: ast.AST) -> str:
     return ".".join([*([] if node.id == "cuda" else [node.id]), *names])
 
 
-def place_of(value: object) -> Place:
+def place_said(value: object) -> Place:
     """A place as a fault tells it: `3` or `(3, 1)`, x first."""
     return tuple(int(number) for number in re.findall(r"\d+", str(value)))
 
@@ -273,7 +274,7 @@ class KernelText:
             return None if thread is None else thread.at(base[:-3], last)
         shapes = self.launched.shapes
         if last == "size" and base in shapes:
-            return _product(shapes[base])
+            return math.prod(shapes[base])
         if not isinstance(node, ast.Call) or len(node.args) != 1:
             return None
         called, argument = path_of(node.func), node.args[0]
@@ -374,10 +375,3 @@ def _range(loop: ast.For) -> tuple[ast.expr, ast.expr, ast.expr] | None:
 
 def _grid_axes(axes: list[int]) -> set[str]:
     return {f"{of} {AXES[k]}" for k in axes if k < len(AXES) for of in ("thread", "block")}
-
-
-def _product(shape: Place) -> int:
-    total = 1
-    for side in shape:
-        total *= side
-    return total

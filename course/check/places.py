@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -64,9 +65,7 @@ def place_of(cases: Sequence[Compared], axes: Sequence[str]) -> Found | None:
     Args:
         axes: what the places along each axis of the output are called, in the singular.
     """
-    for found in (*_along_axes(cases, axes), *_diagonals(cases)):
-        return found
-    return None
+    return next(chain(_along_axes(cases, axes), _diagonals(cases)), None)
 
 
 def _along_axes(cases: Sequence[Compared], axes: Sequence[str]) -> Iterator[Found]:

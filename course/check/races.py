@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping
 from itertools import zip_longest
 
-from course.check.kernel_text import AXES, Cause, KernelText, path_of, place_of, shown
+from course.check.kernel_text import AXES, Cause, KernelText, path_of, place_said, shown
 from course.engine.faults import KernelFault
 from course.plain.sectors import WARP_LANES
 from course.spec.exercise import Role
@@ -90,20 +91,14 @@ class GlobalRace:
 
     def _one_a_block(self) -> Cause | None:
         shape = self.text.launched.shapes.get(self.array, ())
-        blocks = 1
-        for extent in self.text.launched.grid:
-            blocks *= extent
-        elements = 1
-        for side in shape:
-            elements *= side
-        if elements > blocks:
+        if math.prod(shape) > math.prod(self.text.launched.grid):
             return "race_no_thread", self.known
         return "race_one_a_block" if self.same_value else "race_values_of_block", self.known
 
     def _axis_missing(self, counts: set[str]) -> Cause | None:
         """Threads that differ along an axis alone that the index does not have."""
-        threads = (place_of(self.thread), place_of(self.other_thread))
-        blocks = (place_of(self.block), place_of(self.other_block))
+        threads = (place_said(self.thread), place_said(self.other_thread))
+        blocks = (place_said(self.block), place_said(self.other_block))
         for of, (one, other) in (("thread", threads), ("block", blocks)):
             pairs = zip_longest(one, other, fillvalue=0) if other else ()
             differs = [AXES[k] for k, (a, b) in enumerate(pairs) if a != b]
@@ -218,7 +213,7 @@ def _only_the_warp_waits(
     waits = [line for line in _waits(text.function, "syncwarp") if first <= line <= last]
     warps = []
     for name in ("thread", "other_thread"):
-        place = place_of(fields.get(name))
+        place = place_said(fields.get(name))
         if not place:
             return None
         number, apart = 0, 1
