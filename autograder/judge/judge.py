@@ -21,7 +21,6 @@ from autograder.hidden import Seed, derived, hidden_cases
 from autograder.judge import overlay
 from autograder.judge.sentences import Fault, RunnerLostError
 from autograder.judge.veil import COST, veiled
-from autograder.judge.veil import HELD_OUT as HELD_OUT
 from course import exercises
 from course.check.answers import check_number_source
 from course.check.check import check_source

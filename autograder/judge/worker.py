@@ -32,10 +32,10 @@ from typing import Any, BinaryIO
 from autograder.grading.submissions import Notebook, parse
 from autograder.judge import overlay
 from autograder.judge.judge import CHECK, Check, faulted, judge_cell, named_check, result
-from autograder.judge.sentences import Fault
+from autograder.judge.sentences import Fault, RunnerLostError
 from autograder.lessons.catalogue import lesson_exercises, lessons
 from autograder.sandbox.limits import OwnData, limit
-from autograder.sandbox.remote import Connection, RunnerLostError, sandboxed
+from autograder.sandbox.remote import Connection, sandboxed
 from autograder.sandbox.seccomp import dies_with_parent, not_traceable
 from autograder.sandbox.walls import Kind, close_in
 from course.engine.triton.available import has_triton

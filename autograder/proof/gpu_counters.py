@@ -19,8 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from autograder.proof.on_gpu import digest, imported, launched, triton_solutions
-from course.check.check import VISIBLE_SEED
-from course.check.stages import case_seed
+from course.check.cases import VISIBLE_SEED, case_seed
 from course.gpu import counters
 
 RECORD = Path(__file__).parents[1] / "tests" / "gpu_counters.json"

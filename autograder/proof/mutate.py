@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.hidden import Seed
-from autograder.judge.judge import HELD_OUT, course_check, judge_cell
+from autograder.judge.judge import course_check, judge_cell
+from autograder.judge.veil import HELD_OUT
 from autograder.lessons.catalogue import lessons
 from autograder.proof.mutants import Mutant, mutants_of
 from autograder.proof.witness import solutions_of

@@ -26,8 +26,7 @@ from autograder.hidden import derived, hidden_cases
 from autograder.lessons.catalogue import ROOT, lessons
 from autograder.lessons.source import lesson_files, solved_cells
 from course.check import compare
-from course.check.check import VISIBLE_SEED
-from course.check.stages import case_seed
+from course.check.cases import VISIBLE_SEED, case_seed
 from course.spec.exercise import Case, KernelExercise, Role
 from course.spec.inputs import drawn, given_to_reference
 from course.spec.launching import Launch, Launcher

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from autograder.hidden import HiddenCasesError, Seed, derived, hidden_cases, hidden_ranges
 from autograder.proof.witness import Witness
 from course import exercises
-from course.check.check import VISIBLE_SEED
+from course.check.cases import VISIBLE_SEED
 from course.check.cost import DRAM_BYTES, SHARED_LOADS
 from course.engine.faults import Outcome
 from course.spec.exercise import (

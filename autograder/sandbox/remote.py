@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autograder.judge.judge import Check, course_check
-from autograder.judge.sentences import Fault, size_text
-from autograder.judge.sentences import RunnerLostError as RunnerLostError
+from autograder.judge.sentences import Fault, RunnerLostError, size_text
 from autograder.sandbox.doubt import WireError
 from autograder.sandbox.wire import (
     MOST_COMPILED,

@@ -18,7 +18,7 @@ import pytest
 
 from autograder.lessons.catalogue import lessons
 from autograder.proof.witness import solutions_of, witnesses_of
-from course.check.check import VISIBLE_SEED
+from course.check.cases import VISIBLE_SEED
 from course.check.stages import Stages
 from course.engine.faults import KernelFault
 from course.engine.job import Ran, Run

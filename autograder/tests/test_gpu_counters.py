@@ -7,7 +7,7 @@ import pytest
 
 from autograder.proof.gpu_counters import RECORD
 from autograder.proof.on_gpu import digest, triton_solutions
-from course.check.check import VISIBLE_SEED
+from course.check.cases import VISIBLE_SEED
 from course.check.stages import Stages
 from course.engine.tile.engine import TileEngine
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from course.check.cases import VISIBLE_SEED as VISIBLE_SEED
+from course.check.cases import VISIBLE_SEED
 from course.check.source import definition_line, function_source
 from course.check.stages import Stages
 from course.engine.faults import KernelFault, Outcome

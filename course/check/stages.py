@@ -15,8 +15,7 @@ import numpy as np
 
 from course.check import compare, cost
 from course.check.accounted import uncounted
-from course.check.cases import case_seed as case_seed
-from course.check.cases import on_the_case, ordered_cases
+from course.check.cases import case_seed, on_the_case, ordered_cases
 from course.check.causes import cause_of, launched_in, mask_cause, serial_cause
 from course.check.compared import Compared
 from course.check.kernel_text import Cause, Launched

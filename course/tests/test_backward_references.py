@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from course import exercises as ex
-from course.check.check import VISIBLE_SEED
-from course.check.stages import case_seed
+from course.check.cases import VISIBLE_SEED, case_seed
 from course.spec.inputs import drawn, given_to_reference
 
 torch = pytest.importorskip("torch")

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from course import exercises
 from course.check.answers import check_number_source
-from course.check.check import VISIBLE_SEED, check_source
+from course.check.cases import VISIBLE_SEED
+from course.check.check import check_source
 from course.engine.faults import Outcome
 from course.engine.triton.available import has_triton
 from course.spec.exercise import Case, Exercise, KernelExercise
