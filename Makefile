@@ -5,11 +5,12 @@ WORKERS ?= auto
 # A GPU's tests run where there is a GPU.
 GPU := $(wildcard /dev/nvidiactl)
 NO_GPU := $(if $(GPU),, and not gpu)
-# Of families of tests `make test-slow` takes one in sixteen: which ones, the date says.
+# Of families of tests `make test-slow` takes one in thirty-two: which ones, the date says.
 SEED ?= $(shell date -u +%F)
 # Who is root here is so in a container, as a rule; Jupyter wants to be told.
 AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
-PYTEST := $(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
+# A process a core: more threads than cores wait for each other by spinning.
+PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test test-slow test-all lab build check mutate bench stock-nbgrader triton-versions colab new clean
@@ -42,7 +43,7 @@ test: venv
 	$(PYTEST) --durations=15 -m "not slow and not network$(NO_GPU)"
 
 test-slow: venv
-	$(PYTEST) --durations=15 -m "(slow or network)$(NO_GPU)" --sample 16 --sample-seed "$(SEED)"
+	$(PYTEST) --durations=15 -m "(slow or network)$(NO_GPU)" --sample 32 --sample-seed "$(SEED)"
 
 test-all: venv
 	$(PYTEST) --durations=15 -m "(slow or not slow)$(NO_GPU)"

@@ -6,17 +6,25 @@ in turn and a failure can be repeated. Without ``--sample`` every test runs.
 
 from __future__ import annotations
 
+import os
 import random
 
 import pytest
 
 import course  # noqa: F401  # as a learner does, before `autograder` can: kernels run in the tests
+from course.check import advice
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--sample`` and ``--sample-seed``."""
     parser.addoption("--sample", type=int, default=1, metavar="N", help="one in N of each family")
     parser.addoption("--sample-seed", default="", metavar="TEXT", help="which ones: any text")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Advice that fails is a test that fails: a learner would get the plain verdict. No GPU."""
+    advice.FAILS_ALOUD = True
+    os.environ["COURSE_GPU"] = "off"  # a test's kernels run on the engine, also where a GPU is
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 import course  # noqa: F401  installs the engine
 import triton
 
-from course.engine.tile.canary import require_right_counts
+from course.engine.triton.canary import require_right_counts
 
 require_right_counts()
 print(f"Triton {triton.__version__} runs here, metered. Open notebooks/00_start.ipynb, or: make lab")

@@ -12,11 +12,12 @@ import sys
 
 from course.engine.cell.numba import allowed
 from course.engine.faults import KernelFault, Outcome
-from course.engine.triton.available import require_triton
+from course.engine.triton.compiling.available import require_triton
 
 if sys.modules.get("course.notebook", True) is not None:
     from course.notebook.installed import install
-    from course.notebook.numba_launches import has_gpu, measure
+    from course.notebook.measure import measure
+    from course.notebook.numba_launches import has_gpu
     from course.notebook.trace import trace
 
     install()

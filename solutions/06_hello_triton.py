@@ -133,31 +133,32 @@ with course.measure() as traffic:
 compare(prediction, traffic.loads.sectors, "load sectors")
 
 # %% [markdown]
-# The meter counts what it always counts, with one difference. There are no warps to be seen here,
-# so it counts the distinct sectors that *one load of one program* touches. Which thread fetches
-# which element is for the compiler to choose, and it chooses well: neighbouring lanes get
-# neighbouring addresses, several at a time where it can. You no longer arrange the lanes. You still
-# choose the addresses, and with them the sectors.
+# Which thread fetches which element is for the compiler to choose, and the launch runs what
+# Triton's compiler made of the kernel: for an A100, unless you name another GPU, as in
+# `course.measure(target="sm_90")` (an H100 or H200; `"sm_75"` is a T4). Requests and sectors are
+# then what this GPU's L1 counts. The compiler chooses well: neighbouring lanes get neighbouring
+# addresses, several at a time where it can. You no longer arrange the lanes. You still choose the
+# addresses, and with them the sectors. `print(traffic)` shows the requests, and how many bytes a
+# lane takes at once.
 #
 # The compiler also sees what you load twice. Of equal loads with no store between it keeps one, and
 # a load that is the same in each turn of a `for` loop it makes once, before the loop, if nothing in
 # the loop stores. The meter counts what is left.
 #
-# What it counts is what L2 is asked for at most, and in four things that is kinder than the
-# counters of a GPU's L1:
+# The sectors of a program's block, each once, are what L2 is asked for at most. L1 counts more in
+# four cases, and the meter with it:
 #
 # - A load of fewer elements than a warp has lanes, such as one number for a row, is made by each
-#   warp of the program. Here it counts once.
+#   warp of the program.
 # - Each lane takes several neighbours, and loads them at once where it can. It cannot where a size
-#   or a stride is no multiple of 16: then each lane loads one number after the other, and every
-#   one of these loads touches all the sectors. A vector add of 16,421 numbers in blocks of 256, two
-#   numbers a lane, made an H200's L1 count 8,212 load sectors. L2 counted 4,106, as the meter does.
+#   or a stride is no multiple of 16: then each lane loads one number after the other, and every one
+#   of these loads touches all the sectors. A vector add of 16,421 numbers in blocks of 256, two
+#   numbers a lane, made an H200's L1 count 8,212 load sectors, as the meter does. L2 counted 4,106.
 # - The same happens where the lanes' neighbours are not neighbours in memory, as in `x[2 * i]`.
 # - One number that several warps of a block want, as in `x[i // 64]`, is asked for by each of them.
 #
-# Name a GPU, and these are counted too: inside `with course.measure(target="sm_90") as traffic` (an
-# H100 or H200; `"sm_75"` is a T4) a launch runs what Triton's compiler makes for that GPU, and the
-# counts are those of its L1. The checks of the course use the first way, which is the same for all.
+# The checks of the course grade the sectors of a block once, which are the same for every GPU.
+# Where warps ask for more, `print(traffic)` has both numbers, and a check says so beside the line.
 #
 # ## Past the end
 #
@@ -512,7 +513,7 @@ ex.row_scale.check(row_scale)
 prediction = ...
 
 # %%
-from course.engine.triton.gate import compile_for
+from course.engine.triton.compiling.gate import compile_for
 
 
 @triton.jit

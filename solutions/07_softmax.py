@@ -34,7 +34,7 @@ import course
 from course import exercises as ex
 from course.figures import softmax as pictures
 from course.notebook.predict import compare
-from course.engine.triton.gate import compile_for
+from course.engine.triton.compiling.gate import compile_for
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
 torch.manual_seed(0)

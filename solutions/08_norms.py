@@ -43,8 +43,8 @@ import triton.language as tl
 import course
 from course import exercises as ex
 from course.notebook.predict import compare
-from course.engine.triton.compiler import to_ptx
-from course.engine.triton.gate import compile_for, source_of
+from course.engine.triton.compiling.compiler import to_ptx
+from course.engine.triton.compiling.gate import compile_for, source_of
 
 rng = np.random.default_rng(0)
 generator = torch.Generator().manual_seed(0)
@@ -274,11 +274,10 @@ pictures.vector_loads()
 # Rows of 1,000 float32 *do* begin at multiples of 16 bytes: 4,000 is one. But D is a number that
 # the kernel gets when it is launched, and there Triton looks at one thing: is it a multiple of 16?
 # 1,000 is not, so it must assume the worst. A lane still takes two or four neighbours, one load
-# after the other, and each of these loads touches all the sectors of the block again. The meter of
-# the checks sees no difference, for it counts the sectors of a block once. A GPU's L1 does: on an
-# H200, for a vector add of 16,421 numbers with two numbers a lane, it counted twice the sectors
-# that this meter counts, and L2 exactly as many. (`course.measure(target="sm_90")` counts as L1
-# does.) That is one more reason why models are wide by multiples of 64 or 128.
+# after the other, and each of these loads touches all the sectors of the block again. A GPU's L1
+# counts them again, and so does `course.measure()`: of a vector add of 16,421 numbers with two
+# numbers a lane, twice the sectors of the blocks. (L2 is asked for each of them once, and the
+# checks grade that.) That is one more reason why models are wide by multiples of 64 or 128.
 #
 # ## 3. Sums need room
 #

@@ -253,7 +253,7 @@ ex.triton_matmul.check(triton_matmul)
 # <p>Try 128 x 128: half the loads. The accumulator has 16,384 values then, 128 registers for each
 # of the 128 threads, out of 255 that a thread may have. How many a thread needs in all, the check
 # does not say here. Lesson 07's <code>compile_for</code> does, from
-# <code>course.engine.triton.gate</code>:
+# <code>course.engine.triton.compiling.gate</code>:
 # <code>compile_for(matmul_kernel, arguments).registers</code>, with the launch's arguments in a
 # tuple. With <code>num_warps=8</code> in the launch twice the threads share them; give
 # <code>compile_for</code> <code>{"num_warps": 8}</code> as a third argument to see it. Beyond 255
@@ -426,7 +426,7 @@ pictures.order_of_programs()
 prediction = ...
 
 # %%
-from course.engine.tile.cache import through_l2
+from course.engine.triton.running.cache import through_l2
 
 
 @triton.jit

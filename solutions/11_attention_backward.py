@@ -208,7 +208,7 @@ with course.measure() as stored:
 with course.measure() as again:
     tile_computed_again[(1,)](q_tile, k_tile, lse_tile, sums, 1 / 8, T=T)
 
-compare(prediction, again.sectors("lse_ptr", "load"), "sectors")
+compare(prediction, again.graded().sectors("lse_ptr", "load"), "sectors")  # each once
 
 # %%
 print("stored:")
@@ -218,9 +218,10 @@ show(again)
 print("each row of weights adds up to", sums.min().item(), "to", sums.max().item())
 
 # %% [markdown]
-# 8 sectors in place of 256 of p, and p would have to be written first. The price is a product of
-# matrices, and lesson 05 has shown how much arithmetic fits into the time of a few bytes. Throwing
-# a result away and making it again has a name, **recomputation**.
+# 8 sectors in place of 256 of p, and p would have to be written first. (The meter says 16: two
+# warps make the same load.) The price is a product of matrices, and lesson 05 has shown how much
+# arithmetic fits into the time of a few bytes. Throwing a result away and making it again has a
+# name, **recomputation**.
 #
 # ### Exercise: `flash_lse` (40 minutes)
 #
@@ -710,5 +711,4 @@ else:
 # - Recomputation on a larger scale is called *activation checkpointing*: whole layers are dropped
 #   and computed again.
 #
-# This was the last lesson that is written. **12 speed of light**, every kernel of the course on a
-# GPU, on one roofline, is to come.
+# Next: **12 speed of light**, where you read why a kernel is slow, and choose tiles by arithmetic.

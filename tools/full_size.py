@@ -28,8 +28,9 @@ import numpy as np
 
 from autograder.lessons.catalogue import ROOT, lessons
 from autograder.lessons.source import lesson_files, solved_cells
-from autograder.proof.on_gpu import digest, imported
+from autograder.proof.on_gpu import digest
 from autograder.proof.witness import witnesses_of
+from course.gpu.runs import imported
 from course.plain.sectors import SECTOR_BYTES
 from course.spec.draws import normal
 from course.spec.exercise import Array, Case, KernelExercise, Meta, Role, Scalar, Stride

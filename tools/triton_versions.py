@@ -34,7 +34,7 @@ QUOTED_IN = ROOT / "CONTRIBUTING.md"
 OTHERS = {"3.6.0": ("numpy==2.1.3",), "3.8.0": (), "3.9.0": ()}
 #: The first and the last lesson file that is about Triton.
 LESSONS = ("06", "11")
-TESTS = "course/tests/engine/tile"
+TESTS = "course/tests/engine/triton"
 MOST_FAILURES = 20
 #: What is counted.
 TESTS_PASSED = "tests passed"
@@ -132,7 +132,7 @@ def steps(version: str, found: str = os.devnull, workers: int | None = None) -> 
     """What runs for a version. What a step finds goes to the file `found`."""
     probe = (
         f"import triton; assert triton.__version__ == {version!r}, triton.__version__; "
-        "from course.engine.tile.canary import require_right_counts; require_right_counts()"
+        "from course.engine.triton.canary import require_right_counts; require_right_counts()"
     )
     spread = ("-n", str(workers or "auto"), "--maxprocesses", "8", "--dist", "loadfile")
     pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={found}", *spread, TESTS)

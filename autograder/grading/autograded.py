@@ -16,6 +16,7 @@ from nbformat.notebooknode import NotebookNode, from_dict
 
 from autograder.grading.submissions import Cell, Notebook
 from autograder.judge.judge import Graded
+from course.engine.faults import Outcome
 
 _SCHEMA_VERSION = 3
 #: What is shown of one cell: the course's longest has some 4 KB. Pages are made in nbgrader's own
@@ -197,7 +198,8 @@ def _graded_cell(known: KnownCell, text: str | None, verdicts: Mapping[str, Grad
 def _panel(verdict: Graded) -> _Node:
     html = f'<div class="{_NO_TEX}">{verdict.panel}</div>'
     data = {"text/html": html, "text/plain": verdict.text or verdict.message}
-    return {"output_type": "display_data", "data": data, "metadata": {}}
+    told = {"verdict": Outcome(verdict.outcome).label}
+    return {"output_type": "display_data", "data": data, "metadata": told}
 
 
 def _other(cell: Cell, ours: set[str]) -> _Node:

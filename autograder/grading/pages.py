@@ -1,15 +1,16 @@
 """nbgrader's pages, feedback and formgrader, behind walls of their own.
 
 What a student wrote comes into them as text already (`autograder.grading.autograded`). Here each
-page gets
-a Content-Security-Policy, so that a feedback page runs nothing and neither kind fetches anything
-from elsewhere; names are escaped, which nbgrader's templates do not do; no TeX is typeset, since
-the lessons have none; and of much code only a part has colours.
+page gets a Content-Security-Policy, so that a feedback page runs nothing and neither kind fetches
+anything from elsewhere; names are escaped, which nbgrader's templates do not do; no TeX is typeset,
+since the lessons have none; and of much code only a part has colours. Feedback opens with the
+verdicts, by exercise, in the place of nbgrader's list of test cells.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from html import escape
 from typing import Any
 
@@ -35,6 +36,32 @@ FORMGRADER_POLICY = (
 LONGEST_COLOURED = 4_000
 MOST_COLOURED = 40_000
 _NO_MATHJAX = jinja2.DictLoader({"mathjax.html.j2": "{% macro mathjax(url='') %}{% endmacro %}"})
+#: nbgrader's own template, `index.html.j2`, with the summary in its list's place.
+_FEEDBACK = """\
+{%- extends 'index.html.j2' -%}
+{% block body %}{{ super() | with_summary(nb, resources) }}{% endblock %}
+"""
+_SUMMARY = jinja2.Environment(autoescape=True).from_string("""
+<style>
+#summary { width: auto; margin: 0; background: white; color: black; }
+#summary td, #summary th { padding: 0.2em 1em 0.2em 0.5em; }
+#summary td:last-child, #summary th:last-child { text-align: right; }
+#summary .full td:nth-child(2) { color: #1a7f37; }
+#summary .none td:nth-child(2) { color: #b3261e; }
+</style>
+<table id="summary" class="table table-condensed">
+<tr><th>Exercise</th><th>Verdict</th><th>Points</th></tr>
+{%- for one in rows %}
+<tr class="{{ one.credit }}"><td><a href="#{{ one.id }}">{{ one.name }}</a></td>
+<td>{{ one.verdict }}
+{%- if one.name in comments %}, <a href="#comment-{{ one.name }}">comment</a>{% endif %}</td>
+<td>{{ one.points }}</td></tr>
+{%- endfor %}
+{%- if penalty %}
+<tr class="late-penalty"><td>Late submission</td><td></td><td>-{{ penalty }}</td></tr>
+{%- endif %}
+</table>
+""")
 _CODE = '<div class="highlight"><pre>{}\n</pre></div>'
 
 
@@ -45,6 +72,9 @@ class Page(HTMLExporter):
         super().__init__(*args, **more)
         self.extra_loaders: list[Any] = [_NO_MATHJAX, *super().extra_loaders]
         self.filters: dict[str, Any] = {"highlight_code": self._highlighted, **super().filters}
+        if self.template_name == "feedback":
+            self.raw_template = _FEEDBACK
+            self.filters["with_summary"] = _with_summary
         self._python = Highlight2HTML(pygments_lexer="python3", parent=self)
         self._left = 0
 
@@ -69,6 +99,40 @@ class Page(HTMLExporter):
         self._left -= len(source)
         html: str = self._python(source)
         return html
+
+
+def _with_summary(body: str, nb: NotebookNode, resources: dict[str, Any]) -> str:
+    """The page with a line for each exercise in the place of nbgrader's list, which names none."""
+    before, toc, after = body.partition('<div id="toc">')
+    _, end, rest = after.partition("</div>")
+    if not end:  # another nbgrader's template
+        return body
+    rows = [row for cell in nb.cells for row in _summed_up(cell)]
+    marks = [cell.metadata.get("nbgrader", {}) for cell in nb.cells]
+    comments = [known["grade_id"] for known in marks if known.get("comment")]
+    late = resources["nbgrader"]["late_penalty"]
+    table = _SUMMARY.render(rows=rows, comments=comments, penalty=_number(late) if late else "")
+    return f"{before}{toc}{table}{end}{rest}"
+
+
+def _summed_up(cell: NotebookNode) -> Iterator[dict[str, str]]:
+    """A graded cell's line in the summary."""
+    known = cell.metadata.get("nbgrader", {})
+    if not known.get("grade"):
+        return
+    score, points = known.get("score") or 0.0, known.get("points") or 0.0
+    verdict = next((output.metadata.get("verdict", "") for output in cell.get("outputs", ())), "")
+    yield {
+        "id": known["grade_id"],
+        "name": known["grade_id"].removesuffix("_check"),
+        "verdict": "written answer" if known.get("solution") else verdict,
+        "points": f"{_number(score)} of {_number(points)}",
+        "credit": "full" if score >= points > 0 else "none" if verdict and not score else "part",
+    }
+
+
+def _number(points: float) -> str:
+    return f"{round(points, 2):g}"
 
 
 def install() -> None:

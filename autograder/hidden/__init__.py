@@ -28,8 +28,10 @@ import numpy as np
 
 from course import exercises
 from course.spec.draws import Draw
-from course.spec.exercise import Case, Exercise, KernelExercise
+from course.spec.exercise import Case, Exercise, KernelExercise, NumberExercise
+from course.spec.formula import evaluate
 from course.spec.inputs import drawn
+from course.spec.rows import rows_of, seen_by_learner
 
 T = TypeVar("T")
 #: What the arrays of a case may take: a launch has 2 GB for them, for copies, and for itself.
@@ -261,6 +263,11 @@ def try_ranges(stem: str) -> None:
 
 def _fit(exercise: Exercise, case: Case) -> None:
     """Raises where an exercise's formulas, arrays and dtypes have no use for a case."""
+    if isinstance(exercise, NumberExercise):
+        for row in rows_of(exercise, case):
+            seen_by_learner(exercise, row)
+            for question in exercise.questions.values():
+                evaluate(question.answer, row)
     if not isinstance(exercise, KernelExercise):
         return
     known = [parameter.name for parameter in exercise.parameters]

@@ -107,7 +107,7 @@ def course_check(
             return check_source(exercise, source, runner=runner)
         return check_source(exercise, source, cases, seed, runner)
     assert isinstance(exercise, NumberExercise)
-    return check_number_source(exercise, source)
+    return check_number_source(exercise, source, cases)
 
 
 def named_check(name: str) -> Check:
@@ -241,7 +241,8 @@ def _deciding_files() -> Iterator[Path]:
     judge = Path(__file__).parent
     yield judge.parent / "grading" / "submissions.py"
     for root in (Path(course.__file__).parent, Path(hidden.__file__).parent, judge):
-        yield from (file for file in root.rglob("*.py") if "tests" not in file.parts)
+        for kind in ("*.py", "*.json"):
+            yield from (file for file in root.rglob(kind) if "tests" not in file.parts)
 
 
 def _is_a_lessons(file: Path) -> bool:

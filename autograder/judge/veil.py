@@ -47,6 +47,10 @@ _NEXT = (
     "Held-out cases have other sizes and other values. Which sizes are not among the visible "
     "cases: one that no block divides, one below a warp, one above the grid?"
 )
+#: Of entries that are formulas, where a case is a row of numbers.
+_NEXT_ROW = (
+    "Held-out cases are other rows of the same kind. Does each entry follow from the names alone?"
+)
 
 
 def veiled(verdict: Verdict) -> Verdict:
@@ -65,7 +69,7 @@ def veiled(verdict: Verdict) -> Verdict:
         case_label=HELD_OUT,
         credit=_band(verdict.credit) if dear else 0.0,
         max_points=verdict.max_points,
-        next_steps=(_NEXT,),
+        next_steps=(_NEXT_ROW if verdict.entries else _NEXT,),
         commands=(f"ex.{verdict.exercise}.hint()",),
     )
     words = (_DEARER if told.credit else _MESSAGE).format(headline=told.headline)

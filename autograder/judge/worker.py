@@ -38,7 +38,7 @@ from autograder.sandbox.limits import OwnData, limit
 from autograder.sandbox.remote import Connection, sandboxed
 from autograder.sandbox.seccomp import dies_with_parent, not_traceable
 from autograder.sandbox.walls import Kind, close_in
-from course.engine.triton.available import has_triton
+from course.engine.triton.compiling.available import has_triton
 from course.spec.exercise import Exercise, KernelExercise
 
 #: How often the parent looks whether its own parent still lives.

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import hashlib
-import importlib.util
 import json
 import sys
 import tempfile
@@ -27,6 +26,7 @@ from autograder.lessons.catalogue import ROOT, lessons
 from autograder.lessons.source import lesson_files, solved_cells
 from course.check import compare
 from course.check.cases import VISIBLE_SEED, case_seed
+from course.gpu.runs import imported
 from course.spec.exercise import Case, KernelExercise, Role
 from course.spec.inputs import drawn, given_to_reference
 from course.spec.launching import Launch, Launcher
@@ -123,19 +123,6 @@ def _to_gpu(torch: Any, value: Any) -> Any:
     here = torch.from_numpy(value)
     there = torch.empty_strided(here.shape, here.stride(), dtype=here.dtype, device="cuda")
     return there.copy_(here)
-
-
-def imported(source: str, name: str, folder: Path) -> ModuleType:
-    """A solution cell as a module: Triton reads a kernel's text from its file."""
-    path = folder / f"solution_{name}.py"
-    path.write_text(source)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def main(argv: Sequence[str] | None = None) -> int:

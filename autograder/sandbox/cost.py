@@ -2,8 +2,9 @@
 
 The same small launch is made in this process and behind each wall that this machine has, of a
 Numba kernel and of a Triton kernel. What a wall costs is the difference: sending the arrays, a
-fork, the filter, and cleaning up behind it. What is done once for a cell (reading it, compiling)
-is done before the clock starts. Beside the time that passes stands what the processors have
+fork, the filter, and cleaning up behind it. Each launch here is the only one of its check: a fork
+and what goes with it are otherwise shared by all cases of a check. Compiling is done before the
+clock starts. Beside the time that passes stands what the processors have
 worked, on both sides of the wall: other work on the machine disturbs it less.
 """
 
@@ -26,7 +27,7 @@ from autograder.sandbox.remote import Connection, Remote
 from autograder.sandbox.walls import Kind, Wall
 from course.engine.job import Ran, Run
 from course.engine.runner import run_case
-from course.engine.triton.available import has_triton
+from course.engine.triton.compiling.available import has_triton
 
 LAUNCHES = 100
 _WARM_UPS = 3  # what is imported and compiled at the first launch
@@ -101,11 +102,23 @@ def costs(launches: int = LAUNCHES) -> Iterator[Cost]:
         for kind in (kind for kind, there in works.items() if there):
             process, connection = started(kind)
             try:
-                remote = Remote(connection, "add_one", 60.0, 2 * 2**30)
-                there = times_ms(remote, launches, dialect)
+                there = times_ms(behind(connection), launches, dialect)
             finally:
                 walls.end(process)
             yield Cost(dialect, kind.value, *here, *there)
+
+
+def behind(connection: Connection) -> Callable[[Run], Ran]:
+    """Makes each launch as the first one of a check."""
+    compiled: dict[str, dict[str, str]] = {}
+
+    def launch(run: Run) -> Ran:
+        try:
+            return Remote(connection, "add_one", 60.0, 2 * 2**30, compiled=compiled)(run)
+        finally:
+            connection.done()
+
+    return launch
 
 
 def started(kind: Kind, engine: str = ENGINE) -> tuple[subprocess.Popen[bytes], Connection]:

@@ -16,7 +16,7 @@ from autograder.sandbox import cgroups, landlock, walls
 from autograder.sandbox.finding import Finding
 from autograder.sandbox.walls import Kind, NoWallError
 from course.engine.faults import KernelFault
-from course.engine.triton.available import require_triton
+from course.engine.triton.compiling.available import require_triton
 from course.words.sentences import next_step, sentence
 
 _NEW_USER_NAMESPACE = 0x10000000
@@ -87,7 +87,7 @@ def _triton() -> Finding:
     """Whether it is there, and a kernel whose counts are known gets them."""
     try:
         require_triton()
-        from course.engine.tile.canary import require_right_counts
+        from course.engine.triton.canary import require_right_counts
 
         require_right_counts()
     except KernelFault as fault:

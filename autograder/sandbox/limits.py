@@ -7,6 +7,10 @@ import resource
 from pathlib import Path
 
 _GRACE_SECONDS = 30
+#: What the launches of one process may have taken when a next one begins there, beyond what it
+#: began with: that much more memory it has than a launch may take. The time is of the processor.
+SLACK_BYTES = 128 * 2**20
+_SLACK_SECONDS = _GRACE_SECONDS / 2
 #: A file in a launch's own /tmp.
 LARGEST_FILE_BYTES = 16 * 2**20
 #: All of /tmp.
@@ -23,6 +27,24 @@ class OwnData:
     def bytes(self) -> int:
         """What is writable and private now: what a fork of it begins with."""
         return int(os.pread(self._handle, 1000, 0).split()[5]) * resource.getpagesize()
+
+
+class Slack:
+    """Whether another launch still has all that it may take here, whatever came before it.
+
+    The memory is the most that was ever resident, with what was given back: who counts less
+    trusts the allocator.
+    """
+
+    def __init__(self) -> None:
+        self._begun = resource.getrusage(resource.RUSAGE_SELF)
+
+    def left(self) -> bool:
+        """Whether it has: else the next launch needs another process."""
+        now = resource.getrusage(resource.RUSAGE_SELF)
+        more_bytes = (now.ru_maxrss - self._begun.ru_maxrss) * 1024
+        seconds = sum(now[:2]) - sum(self._begun[:2])
+        return more_bytes <= SLACK_BYTES and seconds <= _SLACK_SECONDS
 
 
 def limit(own_bytes: int, memory_bytes: int, seconds: float) -> None:

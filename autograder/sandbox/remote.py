@@ -67,8 +67,16 @@ class Connection:
             raise RunnerLostError(f"the runner cannot import {dialect}: {error}") from error
         self._prepared.add(dialect)
 
-    def ask(self, data: bytes, most_bytes: int, seconds: float, memory_bytes: int) -> Any:
-        """(what the fork wrote, how it ended), see `runner`.
+    def ask(
+        self,
+        data: bytes,
+        most_bytes: int,
+        seconds: float,
+        memory_bytes: int,
+        dialect: str,
+        fresh: bool,
+    ) -> Any:
+        """(what the fork wrote, how that ended, whether it takes another launch), see `runner`.
 
         Raises:
             RunnerLostError: where no such answer comes.
@@ -82,6 +90,8 @@ class Connection:
                 "most_bytes": most_bytes,
                 "seconds": seconds,
                 "memory_bytes": memory_bytes,
+                "dialect": dialect,
+                "fresh": fresh,
             }
             self._socket.sendall(json.dumps(request).encode() + b"\n" + data)
             head = self._line()
@@ -90,11 +100,16 @@ class Connection:
             answer = self._file.read(head["bytes"])
             if len(answer) != head["bytes"]:
                 raise EOFError("half an answer")
-            return answer, head["end"]
+            return answer, head["end"], head["more"] is True
         except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
             raise RunnerLostError(f"the runner is lost: {error}") from error
+
+    def done(self) -> None:
+        """Says that a check is over: the runner ends the process that made its launches."""
+        with contextlib.suppress(OSError):
+            self._socket.sendall(b'{"done": true}\n')
 
     def _line(self) -> Any:
         line = self._file.readline(_LONGEST_LINE_BYTES)
@@ -107,6 +122,7 @@ class Connection:
 class Remote:
     """A `course.engine.job.Runner` whose launches are made behind the wall. One for each check.
 
+    One process there makes the launches of a cell, until one of them leaves no result.
     A launch that leaves no result leaves `fault`, which is the verdict, whatever the check
     makes of the exception.
     """
@@ -118,6 +134,8 @@ class Remote:
     fault: Exception | None = None
     #: what the compiler found, by cell: what a launch says of its cell's kernels, no other hears
     compiled: dict[str, dict[str, str]] = field(default_factory=dict)
+    #: the cell whose launches are under way
+    _cell: str | None = None
 
     def __call__(self, run: Run) -> Ran:
         """Makes one launch.
@@ -129,11 +147,12 @@ class Remote:
         """
         most_bytes = largest_result(run)
         compiled = self.compiled.setdefault(run.source, {})
+        fresh, self._cell = run.source != self._cell, None
         try:
             self.connection.prepare(run.dialect)
-            answer, end = self.connection.ask(
-                encoded_run(run, compiled), most_bytes, self.seconds, self.memory_bytes
-            )
+            data = encoded_run(run, compiled if fresh else {})
+            limits = most_bytes, self.seconds, self.memory_bytes
+            answer, end, more = self.connection.ask(data, *limits, run.dialect, fresh)
         except RunnerLostError as error:
             self.fault = error
             raise
@@ -141,12 +160,14 @@ class Remote:
             if run.dialect == "triton":
                 self._note(compiled, decoded_compiled(answer))
             try:
-                return decoded_result(answer, run)
+                ran = decoded_result(answer, run)
             except MemoryError:
                 limit = size_text(self.memory_bytes)
                 raise self._failed("out_of_memory", limit=limit) from None
             except WireError as error:
                 raise self._failed("runner_garbage", detail=str(error)) from error
+            self._cell = run.source if more else None
+            return ran
         if end == -signal.SIGKILL:  # the kernel's: memory had run out
             raise self._failed("out_of_memory", limit=size_text(self.memory_bytes))
         if end == "late":
@@ -178,7 +199,10 @@ def sandboxed(connection: Connection, seconds: float, memory_bytes: int) -> Chec
 
     def check(exercise: Exercise, source: str, cases: Sequence[Case] | None, seed: int) -> Verdict:
         runner = Remote(connection, exercise.name, seconds, memory_bytes, compiled=compiled)
-        verdict = course_check(exercise, source, cases, seed, runner)
+        try:
+            verdict = course_check(exercise, source, cases, seed, runner)
+        finally:
+            connection.done()
         if runner.fault is not None:
             raise runner.fault
         return verdict

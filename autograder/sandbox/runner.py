@@ -1,14 +1,17 @@
 """The untrusted side: `python -m autograder.sandbox.runner`, started and watched by the pool.
 
-It imports the engine once, goes behind its wall, and forks for each launch. The fork holds that
-launch alone: the cell's text, its inputs, the grid. Its answer goes through a pipe to this
-process, which bounds it, ends the fork and whatever the fork started, and passes it on unread.
+It imports the engine once, goes behind its wall, and forks for each check (`fork`). The fork holds
+one launch of that check at a time: the cell's text, its inputs, the grid. Its answer goes over a
+socket to this process, which bounds it and passes it on unread. When the check is over, this
+process ends the fork and whatever the fork started.
 
 In, on the socket that is its standard input: a line of JSON (`id`, `bytes`, `most_bytes`,
-`seconds`, `memory_bytes`), then that many bytes (`wire.encoded_run`); or `{"prepare": "triton"}`,
-before the first Triton launch, which is answered with `{"ready": true}`. Out: a line of JSON (`id`,
-`bytes`, `end`), then the bytes that the fork wrote. `end` is "late", "over" (it wrote more than
-`most_bytes`), or the fork's exit status.
+`seconds`, `memory_bytes`, `dialect`, `fresh`: whether another check begins), then that many bytes
+(`wire.encoded_run`); or `{"done": true}`, where a check is over; or `{"prepare": "triton"}`, before
+the first Triton launch, which is answered with `{"ready": true}`. Out: a line of JSON (`id`,
+`bytes`, `end`, `more`: whether the fork takes another launch), then the bytes that the fork wrote.
+`end` is "late", "over" (it wrote more than `most_bytes`), or 0, or the exit status of a fork that
+did not answer.
 """
 
 from __future__ import annotations
@@ -17,34 +20,22 @@ import contextlib
 import gc
 import json
 import os
-import select
 import signal
 import socket
 import sys
-import time
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from autograder.sandbox import scratch, seccomp, tiles
-from autograder.sandbox.limits import OwnData, limit, limit_launch
+from autograder.sandbox.fork import Fork
+from autograder.sandbox.limits import OwnData
 from autograder.sandbox.walls import Kind, close_in
-from autograder.sandbox.wire import (
-    compiled_of,
-    decoded_run,
-    dialect_of,
-    encoded_failure,
-    encoded_fault,
-    encoded_ran,
-)
-from course.engine.faults import KernelFault
 from course.engine.job import Run, Runner
 from course.engine.runner import run_case
 
-_CHUNK_BYTES = 1 << 20
 #: The engine imports what a kernel uses when one uses it, which a fork should not have to.
 _WARM_UP = """\
 import math
@@ -80,17 +71,29 @@ def main() -> None:
     gc.collect()
     gc.freeze()  # so that a fork's collector leaves the pages that it shares alone
     judge.sendall(b'{"ready": true}\n')
+    fork: Fork | None = None
     with judge.makefile("rb") as requests:
         while line := requests.readline():
             request = json.loads(line)
+            if fork is not None and request.get("fresh", True):
+                _end(fork, kept)
+                fork = None
+            if "done" in request:
+                continue
             if "prepare" in request:
                 tiles.prepare()
                 own_bytes = own.bytes()
                 judge.sendall(b'{"ready": true}\n')
                 continue
             data = requests.read(request["bytes"])
-            answer, end = _run(request, data, engine, own_bytes, judge, kind, kept)
-            head = {"id": request["id"], "bytes": len(answer), "end": end}
+            seconds, triton = request["seconds"], request["dialect"] == "triton"
+            if fork is None:
+                fork = Fork(engine, own_bytes, request["memory_bytes"], seconds, kind, triton)
+            answer, end, more = fork.launch(data, request["most_bytes"], seconds, judge)
+            if not more:
+                _end(fork, kept)
+                fork = None
+            head = {"id": request["id"], "bytes": len(answer), "end": end, "more": more}
             judge.sendall(json.dumps(head).encode() + b"\n" + answer)
 
 
@@ -104,140 +107,21 @@ def _loaded(name: str) -> Callable[[], Runner]:
     return engine
 
 
-def _run(
-    request: dict[str, Any],
-    data: bytes,
-    engine: Callable[[], Runner],
-    own_bytes: int,
-    judge: socket.socket,
-    kind: Kind,
-    kept: frozenset[Path] | None,
-) -> tuple[bytes, str | int]:
-    """What a fork answers, and how it ended."""
-    reading, writing = os.pipe()
-    desk = None
-    if dialect_of(data) == "triton":
-        desk = tiles.Desk(own_bytes, request["memory_bytes"], kind)
-    child = os.fork()
-    if child == 0:
-        _launch(request, data, engine, own_bytes, writing, kind, desk)
-    os.close(writing)
-    if desk is not None:
-        desk.launched()
-    end: str | int | None = None
-    try:
-        answer, end = _answer(reading, judge, request["most_bytes"], request["seconds"], desk)
-    finally:
-        os.close(reading)
-        if desk is not None:
-            desk.close()
-        status = _ended(child, kept, at_once=end is not None)
-    return answer, status if end is None else end
+def _end(fork: Fork, kept: frozenset[Path] | None) -> None:
+    """Leaves nothing of a check to the next one: no process, no file.
 
-
-def _answer(
-    reading: int,
-    judge: socket.socket,
-    most_bytes: int,
-    seconds: float,
-    desk: tiles.Desk | None = None,
-) -> tuple[bytes, str | None]:
-    """What comes out of the pipe until it is closed, and "late" or "over" where it is not."""
-    parts: list[bytes] = []
-    count = 0
-    deadline = time.monotonic() + seconds
-    watched: list[int | socket.socket] = [reading, judge]
-    if desk is not None:
-        watched.append(desk.handle)
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return b"", "late"
-        ready = select.select(watched, [], [], left)[0]
-        if judge in ready and not judge.recv(1, socket.MSG_PEEK):
-            return b"", "late"  # nobody waits for the answer
-        if judge in ready:
-            watched.remove(judge)  # the next request: another judge's, after one that was killed
-        if desk is not None and desk.handle in ready and not desk.serve(deadline):
-            watched.remove(desk.handle)
-        if reading in ready:
-            part = os.read(reading, _CHUNK_BYTES)
-            if not part:
-                return b"".join(parts), None
-            count += len(part)
-            if count > most_bytes:
-                return b"", "over"
-            parts.append(part)
-
-
-def _ended(child: int, kept: frozenset[Path] | None, at_once: bool) -> int:
-    """Ends the fork and all that it left, and gives its exit status."""
-    if at_once:
-        os.kill(child, signal.SIGKILL)
-    # It has closed its pipe, which it does as it ends; one that goes on without is ended too.
-    for _ in range(200):
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            break
-        time.sleep(0.0005)
-    else:
-        os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-    if kept is not None:
-        _clean(kept)
-    return os.waitstatus_to_exitcode(status)
-
-
-def _clean(kept: frozenset[Path]) -> None:
-    """Leaves nothing of a launch to the next one: no process, no file.
-
-    This process is the first of its namespace: no other one is left there but a launch's.
+    Behind bubblewrap this process is the first of its namespace: no other one is left there but a
+    launch's.
     """
+    fork.end()
+    if kept is None:
+        return
     with contextlib.suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, 0)[0]:
             pass
     scratch.empty(kept)
-
-
-def _launch(
-    request: dict[str, Any],
-    data: bytes,
-    engine: Callable[[], Runner],
-    own_bytes: int,
-    writing: int,
-    kind: Kind,
-    desk: tiles.Desk | None,
-) -> None:
-    """A fork's whole life."""
-    status = 1
-    try:
-        seccomp.dies_with_parent()
-        os.dup2(0, 2)  # what it says besides its answer goes nowhere
-        before: dict[str, Any] = {}
-        if desk is None:
-            tiles.handed_down([writing])
-        else:
-            tiles.handed_down([writing, desk.asking, desk.hearing])
-            before = tiles.begin(compiled_of(data))
-        limit(own_bytes, request["memory_bytes"], request["seconds"])
-        limit_launch()
-        if kind is not Kind.NONE:
-            seccomp.restrict()
-        try:
-            ran = engine()(decoded_run(data))
-            answer = encoded_ran(ran, {} if desk is None else tiles.found(before))
-        except KernelFault as fault:
-            answer = encoded_fault(fault, {} if desk is None else tiles.found(before))
-        except BaseException as error:
-            answer = encoded_failure(error)
-        view = memoryview(answer)
-        while view:
-            view = view[os.write(3, view) :]
-        status = 0
-    finally:
-        os._exit(status)
 
 
 if __name__ == "__main__":

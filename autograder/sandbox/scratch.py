@@ -1,4 +1,4 @@
-"""A runner's private /tmp: emptied behind each launch, but for what is mounted in it.
+"""A runner's private /tmp: emptied behind each check, but for what is mounted in it.
 
 Where the course or its packages lie below the machine's /tmp, they are mounted below this one, too.
 """

@@ -58,12 +58,12 @@ def prepare() -> None:
 
     Forks of this process then compile in place, and for all targets.
     """
-    if "course.engine.triton.gate" in sys.modules:
+    if "course.engine.triton.compiling.gate" in sys.modules:
         return
     import torch
 
     torch.set_num_threads(1)  # a fork has no thread but one
-    from course.engine.triton import compiler, gate
+    from course.engine.triton.compiling import compiler, gate
 
     compiler.warm_up()
     gate.work_in_place(_ask, others=True)
@@ -77,24 +77,28 @@ def prepare() -> None:
 # ------------------------------------------------------------ what launches of a cell found
 
 
-def begin(compiled: Mapping[str, str]) -> dict[str, Any]:
-    """In a launch: takes over what earlier launches of the same cell compiled.
+def begin() -> None:
+    """In a fork: what the compiler writes to stderr is kept in memory, for launches to read."""
+    from course.engine.triton.compiling import compiler
 
-    What the compiler writes to stderr is kept in memory from now on, for the launch to read.
+    compiler.hear_itself()
+
+
+def remembered(compiled: Mapping[str, str]) -> dict[str, Any]:
+    """In a launch: takes over what earlier launches of the same cell compiled.
 
     Returns:
         All that is known already.
     """
-    from course.engine.triton import compiler, gate
+    from course.engine.triton.compiling import gate
 
-    compiler.hear_itself()
     gate.remember({key: gate.from_plain(json.loads(text)) for key, text in compiled.items()})
     return gate.remembered()
 
 
 def found(before: Mapping[str, Any]) -> dict[str, str]:
     """In a launch: what it compiled beside that."""
-    from course.engine.triton import gate
+    from course.engine.triton.compiling import gate
 
     return {
         key: json.dumps(gate.plain(one))
@@ -108,7 +112,7 @@ def found(before: Mapping[str, Any]) -> dict[str, str]:
 
 def _ask(ptx: str, target: int) -> Any:
     """In a launch: what `ptxas` says of some PTX."""
-    from course.engine.triton.compiler import AssemblerError, Usage
+    from course.engine.triton.compiling.compiler import AssemblerError, Usage
 
     data = memoryview(_QUESTION.pack(target, len(ptx.encode())) + ptx.encode())
     try:
@@ -177,7 +181,7 @@ class Desk:
         return True
 
     def _answer(self, target: int, ptx: bytes, deadline: float) -> dict[str, Any]:
-        from course.engine.triton.compiler import AssemblerError, usage
+        from course.engine.triton.compiling.compiler import AssemblerError, usage
 
         if not 70 <= target < 130:
             return {"error": "no such target"}
@@ -190,7 +194,7 @@ class Desk:
 
     def _assembled(self, target: int, ptx: bytes, deadline: float) -> tuple[str, int]:
         """What `ptxas` said, and its exit status."""
-        from course.engine.triton.compiler import ptxas_command
+        from course.engine.triton.compiling.compiler import ptxas_command
 
         # By handle: Landlock lets a process open what it holds already, and write nowhere else.
         ends = "/proc/self/fd/"

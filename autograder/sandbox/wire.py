@@ -197,18 +197,11 @@ def encoded_run(run: Run, compiled: Compiled | None = None) -> bytes:
     return _message(_Launch(replace(run, arguments={}), entries, dict(compiled or {})), buffers)
 
 
-def dialect_of(data: bytes) -> str:
-    """The dialect of the launch that the judge wrote."""
-    return _parts(data, len(data), _LAUNCHES)[0].run.dialect
+def decoded_run(data: bytes) -> tuple[Run, Compiled]:
+    """The launch that the judge wrote, and what it brings of the compiler's findings.
 
-
-def compiled_of(data: bytes) -> Compiled:
-    """What the launch that the judge wrote brings of the compiler's findings."""
-    return _parts(data, len(data), _LAUNCHES)[0].compiled
-
-
-def decoded_run(data: bytes) -> Run:
-    """The launch that the judge wrote: it is trusted by the runner, as its only source."""
+    It is trusted by the runner, as its only source.
+    """
     head, rest = _parts(data, len(data), _LAUNCHES)
     arguments: dict[str, Any] = {}
     for entry in head.arguments:
@@ -219,7 +212,7 @@ def decoded_run(data: bytes) -> Run:
         owner = np.frombuffer(rest[: entry.bytes], np.uint8).copy()
         rest = rest[entry.bytes :]
         arguments[entry.name] = np.ndarray(entry.shape, dtype, owner, entry.offset, entry.strides)
-    return replace(head.run, arguments=arguments)
+    return replace(head.run, arguments=arguments), head.compiled
 
 
 def _owner(array: np.ndarray) -> np.ndarray:

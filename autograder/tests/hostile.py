@@ -23,6 +23,7 @@ import numpy as np
 from numba import cuda
 from numba.cuda.dispatcher import CUDADispatcher
 
+from autograder.sandbox import fork
 from course.engine.cell.numba import live_function
 from course.engine.faults import KernelFault, Outcome
 from course.engine.job import Ran, Run
@@ -31,8 +32,6 @@ from course.engine.simt.launch import launch
 from course.engine.traffic import Traffic
 
 NAME = "autograder.tests.hostile:Hostile"
-#: The pipe to the process that forked this one.
-_ANSWER = 3
 
 
 class Hostile:
@@ -43,12 +42,27 @@ class Hostile:
         word, _, rest = run.source.partition("\n")[0].removeprefix("# ").partition(" ")
         if word == "honest":
             return Ran(_arrays(run), Traffic(launches=1))
+        if word == "leave":
+            return _leave(run, *map(float, rest.split()))
         try:
             said = str(_DEEDS[word](rest))
         except OSError as error:
             said = f"refused: {error.strerror}"
         detail = json.dumps(said)
         raise KernelFault(Outcome.DOES_NOT_COMPILE, "syntax_error", 1, detail=detail)
+
+
+#: What launches have left to later ones in their process.
+_LEFT: list[bytearray] = []
+
+
+def _leave(run: Run, megabytes: float, seconds: float) -> Ran:
+    """Takes so long, leaves so much, and tells in `x` how many launches have been here."""
+    time.sleep(seconds)
+    _LEFT.append(bytearray(b"x") * int(megabytes * 2**20))
+    arrays = _arrays(run)
+    arrays["x"][:] = len(_LEFT)
+    return Ran(arrays, Traffic(launches=1))
 
 
 EXECUTING = "autograder.tests.hostile:Executing"
@@ -181,7 +195,13 @@ def _babble(rest: str) -> str:
 
 
 def _answer(rest: str) -> str:
-    os.write(_ANSWER, json.loads(rest).encode("latin-1"))
+    answer = json.loads(rest).encode("latin-1")
+    os.write(fork.SOCKET, fork.ANSWER.pack(len(answer), True) + answer)
+    os._exit(0)
+
+
+def _unframed(rest: str) -> str:
+    os.write(fork.SOCKET, json.loads(rest).encode("latin-1"))
     os._exit(0)
 
 
@@ -229,7 +249,7 @@ def _exit(rest: str) -> str:
 def _assemble(rest: str) -> str:
     """Hands PTX to the runner's assembler, as a Triton launch does."""
     from autograder.sandbox import tiles
-    from course.engine.triton.compiler import AssemblerError
+    from course.engine.triton.compiling.compiler import AssemblerError
 
     count, target, text = json.loads(rest)
     said = "nothing"
@@ -259,6 +279,7 @@ _DEEDS: dict[str, Callable[[str], Any]] = {
     "spin": _spin,
     "babble": _babble,
     "answer": _answer,
+    "unframed": _unframed,
     "trace": _trace,
     "environment": _environment,
     "kill": _kill,

@@ -14,8 +14,8 @@ from autograder.sandbox.cost import started
 from autograder.sandbox.remote import Remote
 from autograder.sandbox.walls import Kind
 from course.check.check import check_source
-from course.tests.engine.tile.test_bad_input import CELLS, LAUNCHER_CELLS, LAUNCHERS, RETURN
-from course.tests.engine.tile.test_check import ADD, ADD_CELL, SCALE, SCALE_CELL
+from course.tests.engine.triton.test_bad_input import CELLS, LAUNCHER_CELLS, LAUNCHERS, RETURN
+from course.tests.engine.triton.test_check import ADD, ADD_CELL, SCALE, SCALE_CELL
 
 #: Every cell of the list, with its exercise.
 BAD = {

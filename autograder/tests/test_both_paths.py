@@ -22,7 +22,7 @@ from course.check.cases import VISIBLE_SEED
 from course.check.stages import Stages
 from course.engine.faults import KernelFault
 from course.engine.job import Ran, Run
-from course.engine.tile.engine import TileEngine
+from course.engine.triton.engine import TritonEngine
 from course.spec.case_size import case_size
 from course.spec.exercise import Case, KernelExercise
 
@@ -90,7 +90,7 @@ def outcome(
 ) -> tuple[Any, dict[str, np.ndarray], Any]:
     """(fault or None, arrays, counts by site) of one case."""
     stages = Stages(exercise, source, detailed=False)
-    engine = TileEngine(compiles=False, together=together)
+    engine = TritonEngine(compiles=False, together=together)
 
     def uncached(run: Run) -> Ran:  # a model of a cache has its own number of programs
         return engine(replace(run, cache=False))
@@ -147,7 +147,7 @@ def differ_by_an_order(got: np.ndarray, want: np.ndarray) -> bool:
 def test_both_paths_of_a_solution_agree(
     exercise: KernelExercise, source: str, label: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("course.engine.tile.products._matmul", one_by_one)
+    monkeypatch.setattr("course.engine.triton.running.tensor_cores._matmul", one_by_one)
     same_to_the_bit(exercise, source, with_a_graded_case(exercise), label)
 
 
@@ -155,7 +155,7 @@ def test_both_paths_of_a_solution_agree(
 def test_both_paths_of_a_witness_agree(
     exercise: KernelExercise, source: str, label: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("course.engine.tile.products._matmul", one_by_one)
+    monkeypatch.setattr("course.engine.triton.running.tensor_cores._matmul", one_by_one)
     same_to_the_bit(exercise, source, small_cases(exercise), label)
 
 

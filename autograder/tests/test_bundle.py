@@ -20,7 +20,7 @@ from autograder.tests.handed_in import functions
 from course.check.check import check_source
 from course.engine.faults import Outcome
 from course.engine.runner import Engine
-from course.engine.triton.available import has_triton
+from course.engine.triton.compiling.available import has_triton
 from course.spec.exercise import KernelExercise
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -142,7 +142,9 @@ def test_no_kernel_of_it_passes_an_exercise_under_the_exercise_s_name(made):
         if name.endswith((".py", ".ipynb", ".md", "METADATA"))
         for function in functions(name, text)
     ]
-    assert {"course/engine/tile/canary.py", "notebooks/04_matmul.ipynb"} <= {f.where for f in found}
+    assert {"course/engine/triton/canary.py", "notebooks/04_matmul.ipynb"} <= {
+        f.where for f in found
+    }
     passed = [
         f"{function.node.name} of {function.where} passes {exercise.name}"
         for exercise, starter, _ in tasks().values()

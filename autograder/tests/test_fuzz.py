@@ -362,7 +362,7 @@ def test_any_answer_has_one_verdict(text: str) -> None:
 
 
 @pytest.mark.slow
-@effort(2500)
+@effort(1200)
 @given(mutated(), corrupted())
 def test_many_notebooks_have_one_verdict_each(parts: bytes, data: bytes) -> None:
     one_verdict(parts)
@@ -370,7 +370,7 @@ def test_many_notebooks_have_one_verdict_each(parts: bytes, data: bytes) -> None
 
 
 @pytest.mark.slow
-@effort(2000)
+@effort(1000)
 @given(cells(), kernels(), scratched(), expressions)
 def test_many_cells_have_one_verdict_each(source: str, kernel: str, text: str, answer: str) -> None:
     one_cells_verdict(source)

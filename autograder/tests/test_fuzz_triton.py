@@ -296,13 +296,16 @@ class _Answering:
     """A connection to a runner that answers this, and has ended so."""
 
     def __init__(self, answer: bytes, end: object) -> None:
-        self.answer = answer, end
+        self.answer = answer, end, True
 
     def prepare(self, dialect: str) -> None:
         pass
 
-    def ask(self, *_: Any) -> tuple[bytes, object]:
+    def ask(self, *_: Any) -> tuple[bytes, object, bool]:
         return self.answer
+
+    def done(self) -> None:
+        pass
 
 
 def one_end(data: bytes) -> None:
@@ -368,7 +371,7 @@ def test_any_reply_of_a_runner_has_one_end(data: bytes, end: object) -> None:
 
 
 @pytest.mark.slow
-@effort(500)
+@effort(250)
 @given(kernels(), launchers(), scratched(KERNEL), scratched(LAUNCHER))
 def test_many_cells_have_one_verdict_each(
     kernel: str, launcher: str, kernel_text: str, launcher_text: str
@@ -380,7 +383,7 @@ def test_many_cells_have_one_verdict_each(
 
 
 @pytest.mark.slow
-@effort(100)
+@effort(50)
 @given(kernels())
 def test_many_kernels_have_one_verdict_of_the_compiler(source: str) -> None:
     one_verdict(ADD, source, compiles=True)

@@ -15,7 +15,7 @@ from autograder.proof.mutate import Fate, ListError, Tally, judged, read_reasons
 from autograder.proof.witness import solutions_of
 from course import exercises
 from course.engine.faults import KernelFault, Outcome
-from course.engine.triton.gate import Resources
+from course.engine.triton.compiling.gate import Resources
 from course.spec.exercise import Exercise
 
 SEEDS = ("test 1",)
@@ -209,11 +209,11 @@ def test_a_long_triton_kernel_has_a_limited_number_of_mutants_of_every_rule(
 def test_the_compiler_sees_only_what_passes_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[object] = []
 
-    def refuses(kernel: object, *_: object, **__: object) -> Resources:
-        compiled.append(kernel)
+    def refuses(source: object, *_: object, **__: object) -> Resources:
+        compiled.append(source)
         raise KernelFault(Outcome.DOES_NOT_COMPILE, "tile_compiler_died", None)
 
-    monkeypatch.setattr("course.engine.triton.gate.compile_for", refuses)
+    monkeypatch.setattr("course.engine.triton.compiling.gate.begin", refuses)
     launch = "row_dots[triton.cdiv(H * N, ROWS),]({}, delta, H * N, D=D, ROWS=ROWS)"
     right = launch.format("out, dout")
     killed = fate_of(

@@ -268,6 +268,24 @@ def test_each_check_cell_shows_its_verdict_as_panel_and_as_text(course: Course) 
     assert "REJECTED" in course.feedback("altair")
 
 
+def test_feedback_opens_with_the_verdicts_by_exercise(course: Course) -> None:
+    for student, outcome, points in (("altair", "REJECTED", 0), ("vega", "PASS", None)):
+        page = course.feedback(student)
+        summary = page.partition('<div id="toc">')[2].partition("</div>")[0]
+        assert "Test cell" not in page
+        got = re.findall(
+            r'<a href="#(\w+)">(\w+)</a></td>\s*<td>([^<]*).*?</td>\s*<td>(.*?)</td>', summary
+        )
+        verdicts = {name: (word.strip(), said) for _, name, word, said in got}
+        most = POINTS["vector_add"]
+        won = most if points is None else points
+        assert verdicts["vector_add"] == (outcome, f"{won:g} of {most:g}")
+        assert verdicts["index_2d"][0] == "PASS"
+        assert POINTS.keys() < verdicts.keys(), "with written answers"
+        for anchor, *_ in got:
+            assert f'<a name="{anchor}">' in page
+
+
 def test_no_output_of_a_student_is_kept(course: Course) -> None:
     for cell in course.autograded("mallory").cells:
         if cell.cell_type == "code" and not grade_id(cell).endswith("_check"):

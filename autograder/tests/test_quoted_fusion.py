@@ -7,7 +7,7 @@ from autograder.tests.test_quoted_numbers import prose
 
 LESSON = "09_fusion"
 ROOT = Path(__file__).resolve().parents[2]
-RECORDED = json.loads((ROOT / "course/tests/engine/tile/hardware/h200.json").read_text())["cases"]
+RECORDED = json.loads((ROOT / "course/tests/engine/triton/hardware/h200.json").read_text())["cases"]
 
 
 def test_the_load_sectors_of_a_product_are_those_that_the_counters_showed():

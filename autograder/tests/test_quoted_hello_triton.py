@@ -11,7 +11,7 @@ triton = pytest.importorskip("triton")
 import course  # noqa: E402  # after the wheels that it needs
 from autograder.tests.test_quoted_numbers import prose  # noqa: E402
 from course.figures import measured  # noqa: E402
-from course.tests.engine.tile.kernels import add  # noqa: E402
+from course.tests.engine.triton.kernels import add  # noqa: E402
 
 N = 8192
 LESSON = "06_hello_triton"
@@ -22,7 +22,7 @@ def sectors(block: int) -> tuple[int, int]:
     x, y, out = torch.randn(N), torch.randn(N), torch.empty(N)
     with course.measure() as traffic:
         add[(triton.cdiv(N, block),)](x, y, out, N, block)
-    return traffic.loads.sectors, traffic.stores.sectors
+    return traffic.graded().loads.sectors, traffic.graded().stores.sectors
 
 
 def test_the_friends_kernel_asks_for_a_sector_an_element() -> None:
@@ -40,10 +40,14 @@ def test_recomputation_is_paid_at_lesson_00s_exchange_rate() -> None:
     assert f"do {h200.operations_a_number:.0f} operations" in prose(LESSON)
 
 
-def test_what_l1_counts_beyond_the_meter_is_the_record() -> None:
-    path = ROOT / "course/tests/engine/tile/hardware/h200.json"
+def test_what_l1_counts_beyond_a_blocks_sectors_is_the_record_and_is_measured() -> None:
+    path = ROOT / "course/tests/engine/triton/hardware/h200.json"
     counts = json.loads(path.read_text())["cases"]["unaligned add 16421"]["counts"]
-    assert f"L1 count {counts['load_sectors']:,} load sectors. L2 counted " in prose(LESSON)
-    assert f"L2 counted {counts['l2_read_sectors']:,}, as the meter does" in prose(LESSON)
-    assert counts["load_sectors"] == 2 * counts["l2_read_sectors"]
-    assert "with two numbers a lane, it counted twice the sectors" in prose("08_norms")
+    assert f"L1 count {counts['load_sectors']:,} load sectors, as the meter does" in prose(LESSON)
+    assert f"L2 counted {counts['l2_read_sectors']:,}." in prose(LESSON)
+    x, y, out = torch.randn(16_421), torch.randn(16_421), torch.empty(16_421)
+    with course.measure() as traffic:
+        add[(triton.cdiv(16_421, 256),)](x, y, out, 16_421, 256)
+    assert traffic.loads.sectors == counts["load_sectors"] == 2 * counts["l2_read_sectors"]
+    assert traffic.graded().loads.sectors == counts["l2_read_sectors"]
+    assert "with two numbers a lane, twice the sectors of the blocks" in prose("08_norms")

@@ -9,8 +9,9 @@ import triton.language as tl  # noqa: E402
 
 import course  # noqa: E402, F401  # after the wheels that it needs
 from autograder.tests.test_quoted_numbers import prose  # noqa: E402
-from course.engine.triton.compiler import to_ptx  # noqa: E402
-from course.engine.triton.gate import compile_for, source_of  # noqa: E402
+from course.engine.triton.compiling.compiler import to_ptx  # noqa: E402
+from course.engine.triton.compiling.gate import compile_for  # noqa: E402
+from course.engine.triton.compiling.specialisation import source_of  # noqa: E402
 from course.figures import measured, norms  # noqa: E402
 
 LESSON = "08_norms"

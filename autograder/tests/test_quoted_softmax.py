@@ -13,7 +13,7 @@ RECORD = (
     / "course"
     / "tests"
     / "engine"
-    / "tile"
+    / "triton"
     / "hardware"
     / "h200.json"
 )

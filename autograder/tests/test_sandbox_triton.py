@@ -27,7 +27,6 @@ from autograder.sandbox.tiles import MOST_QUESTIONS
 from autograder.sandbox.walls import Kind
 from autograder.sandbox.wire import (
     LARGEST_HEAD_BYTES,
-    compiled_of,
     decoded_compiled,
     decoded_result,
     decoded_run,
@@ -313,10 +312,10 @@ def says_of(remote: Remote, run: Run) -> str:
 
 def test_a_run_keeps_all_that_is_tritons_over_the_wire() -> None:
     sent = replace(call(), cache=True, binary=True, unwritten=("x",))
-    got = decoded_run(encoded_run(sent, {"a": "b"}))
+    got, compiled = decoded_run(encoded_run(sent, {"a": "b"}))
     plain = {name: getattr(got, name) for name in vars(sent) if name != "arguments"}
     assert plain == {name: getattr(sent, name) for name in plain}
-    assert compiled_of(encoded_run(sent, {"a": "b"})) == {"a": "b"}
+    assert compiled == {"a": "b"}
 
 
 def test_outputs_are_read_by_what_was_asked_for() -> None:

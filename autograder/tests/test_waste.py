@@ -73,7 +73,12 @@ class Wasteful:
             return ran
         sites = ran.traffic.sites
         extra = sum(site.sectors for site in sites) * (TIMES - 1) + MORE
-        more: Site = replace(sites[0], sectors=sites[0].sectors + extra)
+        ideal = sites[0].ideal_sectors
+        more: Site = replace(
+            sites[0],
+            sectors=sites[0].sectors + extra,
+            ideal_sectors=None if ideal is None else ideal + extra,
+        )
         return replace(ran, traffic=replace(ran.traffic, sites=[more, *sites[1:]]))
 
 

@@ -11,15 +11,17 @@ import contextlib
 import difflib
 import math
 import traceback
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from course.check.source import assigning_cell, parsed
 from course.engine.faults import KernelFault, Outcome
 from course.plain.text import with_plain_ends
-from course.spec.exercise import NumberExercise, Question
+from course.spec.exercise import Case, NumberExercise, Question
 from course.spec.formula import FormulaError, Formulas, Number, evaluate
+from course.spec.rows import Row, rows_of, seen_by_learner, told
 from course.words.phrasing import number, shown
 from course.words.sentences import next_step, sentence
 from course.words.verdict import Entry, Verdict
@@ -38,6 +40,18 @@ class Given:
     fields: Mapping[str, object] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Tried:
+    """A case: each of its rows, with the entries as they are there."""
+
+    told: str
+    rows: Sequence[tuple[Row, Mapping[str, Given]]]
+
+
+#: (the entry, id of what is wrong with it or '', fields of that sentence)
+_Judged = tuple[Entry, str, dict[str, object]]
+
+
 def check_numbers(exercise: NumberExercise, answers: object) -> Verdict:
     """Checks the dict that a learner passed to `.check`.
 
@@ -52,23 +66,33 @@ def check_numbers(exercise: NumberExercise, answers: object) -> Verdict:
             what = "`...`" if answers is ... else f"{shown(repr(answers))[:60]}"
             return _refused(exercise, Outcome.REJECTED, "not_a_dict", got=what)
         given = {str(key): _from_value(value) for key, value in answers.items()}
-        return _compared(exercise, given, exercise.given, "")
+        first = rows_of(exercise, exercise.cases[0])
+        return _compared(exercise, [_Tried("", [(row, given) for row in first])], "")
     except Exception:
         return _failed(exercise, traceback.format_exc())
 
 
 def check_number_source(
-    exercise: NumberExercise, source: str, given: Mapping[str, Number] | None = None
+    exercise: NumberExercise, source: str, cases: Sequence[Case] | None = None
 ) -> Verdict:
     """The verdict on a cell's text: its last assignment to the exercise's name counts.
 
     Args:
-        given: names in the answers' formulas; the exercise's own unless told.
+        cases: held-out ones; the exercise's own unless told.
     """
     source = with_plain_ends(source)
     try:
-        entries = _read(exercise, source)
-        return _compared(exercise, entries, exercise.given if given is None else given, source)
+        if not source.strip():
+            raise KernelFault(Outcome.NOT_ATTEMPTED, "empty_cell")
+        body, tried = parsed(source).body, []
+        for case in exercise.cases if cases is None else cases:
+            formulas = Formulas()
+            rows = [
+                (row, _read(exercise, body, seen_by_learner(exercise, row), formulas))
+                for row in rows_of(exercise, case)
+            ]
+            tried.append(_Tried(told(exercise, case), rows))
+        return _compared(exercise, tried, source)
     except KernelFault as fault:
         return _refused(
             exercise, fault.outcome, fault.message_id, source, fault.line, **fault.fields
@@ -77,21 +101,25 @@ def check_number_source(
         return _failed(exercise, traceback.format_exc(), source)
 
 
-def _read(exercise: NumberExercise, source: str) -> dict[str, Given]:
-    if not source.strip():
-        raise KernelFault(Outcome.NOT_ATTEMPTED, "empty_cell")
+def _read(
+    exercise: NumberExercise,
+    body: Sequence[ast.stmt],
+    put: Mapping[str, Number],
+    formulas: Formulas,
+) -> dict[str, Given]:
+    """The entries, where the names in `put` have these values whatever the cell gives them."""
     found: ast.expr | None = None
     names: dict[str, Number] = {}
+    left = dict(put)
     known: dict[str, Number] = {}
-    formulas = Formulas()
-    for node in parsed(source).body:
+    for node in body:
         targets = node.targets if isinstance(node, ast.Assign) else []
         if isinstance(node, ast.AnnAssign):
             targets = [node.target]
         if any(isinstance(t, ast.Name) and t.id == exercise.name for t in targets):
             found, known = getattr(node, "value", None), dict(names)
         else:
-            _keep(names, targets, getattr(node, "value", None), formulas)
+            _keep(names, targets, getattr(node, "value", None), formulas, left)
     if found is None:
         raise KernelFault(Outcome.REJECTED, "no_such_answers")
     if not isinstance(found, ast.Dict):
@@ -117,24 +145,37 @@ def _keep(
     targets: list[ast.expr],
     value: ast.expr | None,
     formulas: Formulas,
+    put: dict[str, Number],
 ) -> None:
-    """A number that the cell names, `T = 256`, for the entries below it."""
+    """A number that the cell names, `T = 256`, for the entries below it.
+
+    In the place of the first that a name in `put` gets stands the number there.
+    """
     for target in targets:
-        if isinstance(target, ast.Name):
-            names.pop(target.id, None)
-            if value is not None:
-                with contextlib.suppress(FormulaError):
-                    names[target.id] = formulas.evaluate(value, names)
+        if not isinstance(target, ast.Name):
+            continue
+        before = dict(names) if target.id in names else names
+        names.pop(target.id, None)
+        if target.id in put:
+            names[target.id] = put.pop(target.id)
+        elif value is not None and not formulas.spent:
+            with contextlib.suppress(FormulaError):
+                names[target.id] = formulas.evaluate(value, before)
 
 
 def _from_tree(node: ast.expr, names: Mapping[str, Number], formulas: Formulas) -> Given:
     if isinstance(node, ast.Constant) and node.value is ...:
         return Given("...", None, "number_unfilled")
-    text = ast.unparse(node)[:60]
+    text = _text(node)
     try:
         return Given(text, formulas.evaluate(node, names))
     except FormulaError as error:
         return Given(text, None, "number_not_arithmetic", {"detail": str(error)})
+
+
+@lru_cache(maxsize=256)  # the same for each row of a table
+def _text(node: ast.expr) -> str:
+    return ast.unparse(node)[:60]
 
 
 def _from_value(value: Any) -> Given:
@@ -148,19 +189,18 @@ def _from_value(value: Any) -> Given:
     return Given(repr(value)[:60], None, "number_not_arithmetic", {"detail": detail})
 
 
-def _compared(
-    exercise: NumberExercise,
-    given: Mapping[str, Given],
-    names: Mapping[str, Number],
-    source: str,
-) -> Verdict:
+def _compared(exercise: NumberExercise, cases: Sequence[_Tried], source: str) -> Verdict:
+    given = cases[0].rows[0][1]
     filled = [g for key, g in given.items() if key in exercise.questions and g.text != "..."]
     if not filled and any(g.text == "..." for g in given.values()):
         return _refused(exercise, Outcome.NOT_ATTEMPTED, "not_attempted_numbers", source)
     entries = []
     problems: list[tuple[str, dict[str, object]]] = []
     for key, question in exercise.questions.items():
-        entry, problem, fields = _judged(exercise, key, question, given.get(key), names)
+        judged = [_on_case(exercise, key, question, case) for case in cases]
+        entry, problem, fields = next((one for one in judged if one[1]), judged[0])
+        if not problem:  # what a ranking takes on each case
+            entry = replace(entry, remark=" ".join(e.remark for e, _, _ in judged if e.remark))
         entries.append(entry)
         if problem:
             problems.append((problem, fields))
@@ -200,14 +240,46 @@ def _compared(
     )
 
 
+def _on_case(exercise: NumberExercise, key: str, question: Question, case: _Tried) -> _Judged:
+    if question.ranks:
+        return _ranked(exercise, key, question, case)
+    row, given = case.rows[0]
+    entry, problem, fields = _judged(exercise, key, question, given.get(key), row)
+    if problem == "wrong_number" and case.told:
+        entry = replace(entry, remark=f"With {case.told}. {entry.remark}".rstrip())
+    return entry, problem, fields
+
+
+def _ranked(exercise: NumberExercise, key: str, question: Question, case: _Tried) -> _Judged:
+    """A formula that orders rows: the one that it puts first is held to the best of them."""
+    values = []
+    for row, given in case.rows:
+        answer = given.get(key)
+        if answer is None or answer.value is None:
+            return _judged(exercise, key, question, answer, row)
+        values.append(answer.value)
+    taken, given = case.rows[values.index(min(values))]
+    measured = [evaluate(question.answer, row) for row, _ in case.rows]
+    times = evaluate(question.answer, taken) / min(measured)
+    slips = [words for formula, words in question.slips.items() if evaluate(formula, taken)]
+    remarks = [words.format(**taken, times=times) for words in slips or [question.ranks]]
+    right = times <= question.within
+    entry = Entry(key, question.text, given[key].text, right, " ".join(remarks))
+    fields: dict[str, object] = {
+        "name": exercise.name,
+        "key": repr(key),
+        "question": question.text,
+    }
+    return entry, "" if right else "badly_ranked", fields
+
+
 def _judged(
     exercise: NumberExercise,
     key: str,
     question: Question,
     answer: Given | None,
-    names: Mapping[str, Number],
-) -> tuple[Entry, str, dict[str, object]]:
-    """(the entry, id of what is wrong with it or '', fields of that sentence)."""
+    names: Row,
+) -> _Judged:
     asked = f"{question.text} ({question.unit})" if question.unit else question.text
     fields: dict[str, object] = {"name": exercise.name, "key": repr(key), "question": asked}
     if answer is None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from course.spec.case_size import case_size
-from course.spec.exercise import Case, KernelExercise
+from course.engine.job import Output, Run
+from course.spec.case_size import case_size, step_limit
+from course.spec.exercise import Case, KernelExercise, Role
 from course.spec.inputs import drawn
 from course.spec.launching import Launch
 
@@ -27,6 +28,38 @@ def case_seed(exercise: KernelExercise, case: Case, seed: int | Sequence[int]) -
     """Entropy of one case's inputs: the seed, the exercise and the case's sizes."""
     base = [seed] if isinstance(seed, int) else list(seed)
     return [*base, zlib.crc32(f"{exercise.name} {case.label}".encode())]
+
+
+def run_of(
+    exercise: KernelExercise,
+    case: Case,
+    constants: Mapping[str, int],
+    source: str,
+    arguments: Mapping[str, Any],
+) -> Run:
+    """The job of one case for a runner: the cell, its arguments, its launch, what is measured."""
+    names = exercise.names(case, constants)
+    grid, block, shared_bytes = exercise.launch.values(names)
+    return Run(
+        source,
+        exercise.name,
+        arguments,
+        grid,
+        block,
+        shared_bytes,
+        step_limit(exercise, case, constants),
+        dialect=exercise.dialect,
+        warps=0 if isinstance(exercise.launch, Launch) else exercise.launch.num_warps,
+        outputs=tuple(
+            Output(a.name, exercise.shape(a, names), exercise.dtype(a, case).name)
+            for a in exercise.returned
+        ),
+        unwritten=tuple(a.name for a in exercise.arrays if a.role is Role.OUT),
+        graded=not case.unbilled,
+        cache=exercise.dram_bytes is not None and case.traffic,
+        binary=case.traffic
+        and (exercise.registers is not None or exercise.most_spilled is not None),
+    )
 
 
 def on_the_case(

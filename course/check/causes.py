@@ -11,10 +11,10 @@ import math
 from collections.abc import Mapping
 
 from course.check.bounds import OutOfBounds
-from course.check.kernel_text import Cause, KernelText, Launched, shown
+from course.check.kernel_text import Cause, KernelText, Launched, path_of, shown
 from course.check.races import GlobalRace, shared_race
 from course.engine.faults import KernelFault, Outcome
-from course.spec.exercise import Array, Case, KernelExercise, Parameter, Role, Scalar
+from course.spec.exercise import Array, Case, KernelExercise, Meta, Parameter, Role, Scalar, Stride
 
 
 def cause_of(
@@ -64,6 +64,12 @@ def launched_in(
         elif isinstance(one, Scalar):
             value = exercise.number(one, case, names).item()
             numbers |= {name: value} if type(value) is int else {}
+        elif isinstance(one, Meta):
+            numbers[name] = int(names[one.name])
+        elif isinstance(one, Stride) and one.array not in case.transposed:
+            array = next(array for array in exercise.arrays if array.name == one.array)
+            if not array.pitch:
+                numbers[name] = math.prod(exercise.shape(array, names)[one.axis + 1 :])
     return Launched(grid, block, shapes, numbers)
 
 
@@ -87,17 +93,31 @@ def serial_cause(
 
 
 def mask_cause(fault: KernelFault, tree: ast.Module) -> Cause | None:
-    """A Triton mask that lets one element too many through: `<=` where `<` is meant."""
-    index, shape = fault.fields.get("index"), fault.fields.get("shape")
-    if fault.message_id != "tile_out_of_bounds" or not isinstance(shape, tuple):
-        return None
-    if fault.line is None or index != math.prod(shape):
+    """What lets an element that does not exist through: a mask's `<=`, or axes left unchecked."""
+    shape, doing = fault.fields.get("shape"), str(fault.fields.get("doing"))
+    outside = fault.message_id in ("tile_out_of_bounds", "tile_gap")
+    if not outside or not isinstance(shape, tuple) or fault.line is None:
         return None
     text = KernelText(tree, fault.line, Launched((), ()))
     for call in ast.walk(text.statement() or tree):
-        for keyword in call.keywords if isinstance(call, ast.Call) else ():
-            if keyword.arg == "mask":
-                for test in text.expanded(keyword.value):
-                    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.LtE):
-                        return "mask_equal", {**fault.fields, "test": shown(test)}
+        if not isinstance(call, ast.Call):
+            continue
+        named = {keyword.arg: keyword.value for keyword in call.keywords}
+        does_it = path_of(call.func) == ("tl.load" if doing.startswith("load") else "tl.store")
+        if does_it and call.args and _is_block_pointer(text, call.args[0]):
+            checked = named.get("boundary_check")
+            return "block_axes", {"checked": None if checked is None else shown(checked)}
+        if fault.message_id == "tile_gap" or fault.fields.get("index") != math.prod(shape):
+            continue
+        for test in text.expanded(named["mask"]) if "mask" in named else ():
+            if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.LtE):
+                return "mask_equal", {**fault.fields, "test": shown(test)}
     return None
+
+
+def _is_block_pointer(text: KernelText, pointer: ast.expr) -> bool:
+    """Whether it is what `tl.make_block_ptr` or `tl.advance` gives."""
+    return any(
+        isinstance(one, ast.Call) and path_of(one.func) in ("tl.make_block_ptr", "tl.advance")
+        for one in text.expanded(pointer)
+    )

@@ -18,7 +18,7 @@ from course.check.stages import Stages
 from course.engine.faults import KernelFault, Outcome
 from course.engine.job import Runner
 from course.engine.runner import Engine
-from course.engine.triton.available import require_triton
+from course.engine.triton.compiling.available import require_triton
 from course.plain.text import with_plain_ends
 from course.spec.exercise import Case, Exercise, KernelExercise
 from course.words.phrasing import shown
@@ -54,7 +54,7 @@ def _with_other_gpus(verdict: Verdict) -> Verdict:
 
     Where that is not known yet, it is found out in the background, for the next verdict.
     """
-    from course.engine.triton import findings, gate
+    from course.engine.triton.compiling import findings, gate
 
     sources = gate.passed()
     if verdict.credit:  # it is right, and a grader would ask the other GPUs' compilers
@@ -84,10 +84,12 @@ def check_source(
     """
     source = with_plain_ends(source)
     stages = Stages(exercise, source, detailed, advised=cases is None)
+    tried = exercise.cases if cases is None else cases
     try:
-        return stages.verdict(exercise.cases if cases is None else cases, seed, runner or Engine())
-    except KernelFault as fault:
-        return stages.faulted(fault)
+        try:
+            return stages.verdict(tried, seed, runner or Engine())
+        except KernelFault as fault:
+            return stages.faulted(fault)
     except Exception:
         return not_measured(exercise, traceback.format_exc(), source)
 

@@ -21,6 +21,8 @@ DEEPEST = 12
 MOST_PARTS = 2_000
 MOST_TESTS = 40
 AXES = "xyz"
+#: What a loop counts by, in both dialects.
+RANGES = ("range", "prange", "static_range")
 
 Place = tuple[int, ...]
 #: The id of a sentence in `course.words.causes`, and its values.
@@ -125,12 +127,12 @@ class KernelText:
                 elif isinstance(target, ast.Tuple):
                     for number, one in enumerate(target.elts):
                         if isinstance(one, ast.Name):
-                            part = _item(node.value, number)
+                            part = item_of(node.value, number)
                             self.made.setdefault(one.id, []).append(part)
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             self.steps.setdefault(node.target.id, []).append(node.value)
         elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
-            span = _range(node)
+            span = range_of(node)
             if span is None:
                 self.made.setdefault(node.target.id, []).append(node.iter)
                 return
@@ -158,7 +160,7 @@ class KernelText:
             whole = self.made[index.id][0]
             several = isinstance(whole, ast.Call) and [ast.unparse(a) for a in whole.args] != ["1"]
             if isinstance(whole, ast.Call) and path_of(whole.func) == "grid" and several:
-                return _item(whole, axis)
+                return item_of(whole, axis)
             index = whole if isinstance(whole, ast.Tuple) else index
         if isinstance(index, ast.Tuple):
             return index.elts[axis] if axis < len(index.elts) else index
@@ -354,7 +356,7 @@ def _left_before(parent: ast.AST, child: ast.stmt) -> Iterator[ast.expr]:
                     yield one.test
 
 
-def _item(value: ast.expr, number: int) -> ast.expr:
+def item_of(value: ast.expr, number: int) -> ast.expr:
     """One of the values that are assigned to several names."""
     if isinstance(value, ast.Tuple) and number < len(value.elts):
         return value.elts[number]
@@ -362,10 +364,10 @@ def _item(value: ast.expr, number: int) -> ast.expr:
     return ast.copy_location(ast.fix_missing_locations(part), value)
 
 
-def _range(loop: ast.For) -> tuple[ast.expr, ast.expr, ast.expr] | None:
+def range_of(loop: ast.For) -> tuple[ast.expr, ast.expr, ast.expr] | None:
     """(start, stop, step) of a loop over a range."""
     call = loop.iter
-    if not isinstance(call, ast.Call) or path_of(call.func) not in ("range", "prange"):
+    if not isinstance(call, ast.Call) or path_of(call.func).split(".")[-1] not in RANGES:
         return None
     one, given = ast.Constant(1), call.args
     if len(given) == 1:

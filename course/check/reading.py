@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 from course.engine.cell.numba import read_cell
 from course.engine.cell.solution import Solution, found, missing
 from course.engine.faults import KernelFault, Outcome
-from course.engine.triton.available import require_triton
-from course.spec.exercise import KernelExercise
+from course.engine.triton.compiling.available import require_triton
+from course.spec.exercise import KernelExercise, Meta, Parameter
 
 
 def read_solution(source: str, exercise: KernelExercise) -> Solution:
@@ -31,3 +33,60 @@ def _numba(source: str, name: str) -> Solution:
     if kernel.device:
         raise KernelFault(Outcome.REJECTED, "device_function", kernel.node.lineno, name=name)
     return found(cell.tree, kernel.node, cell.constants)
+
+
+def takes_what_is_passed(cell: Solution, exercise: KernelExercise) -> None:
+    """Raises DOES_NOT_COMPILE where the cell's function has too many parameters or too few."""
+    expected = tuple(parameter.name for parameter in exercise.passed)
+    got = len(cell.parameters)
+    if not got - cell.spare <= len(expected) <= got:
+        raise KernelFault(
+            Outcome.DOES_NOT_COMPILE,
+            "parameter_count",
+            cell.line,
+            name=exercise.name,
+            expected=len(expected),
+            got=got,
+            names=expected,
+            signature=", ".join(map(_declared, exercise.passed)),
+        )
+
+
+def chosen(cell: Solution, exercise: KernelExercise) -> dict[str, int]:
+    """The exercise's constants, as the cell has them.
+
+    Raises:
+        KernelFault: REJECTED, where one is none of its choices.
+    """
+    constants: dict[str, int] = {}
+    for constant, choice in exercise.constants.items():
+        line = _line_of(cell.tree, constant)
+        missing = choice.default if line is None else "no number"
+        value = cell.constants.get(constant, missing)
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if not whole or value not in choice.choices:
+            raise KernelFault(
+                Outcome.REJECTED,
+                "constant_choice" if whole else "constant_not_whole",
+                line,
+                name=constant,
+                got=value,
+                choices=choice.choices,
+            )
+        constants[constant] = int(value)
+    return constants
+
+
+def _declared(parameter: Parameter) -> str:
+    """A parameter as a kernel's `def` has it."""
+    return f"{parameter.name}: tl.constexpr" if isinstance(parameter, Meta) else parameter.name
+
+
+def _line_of(tree: ast.Module, name: str) -> int | None:
+    """The line that assigns a constant last, as Python reads it."""
+    for node in reversed(tree.body):
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+            if any(n.id == name and isinstance(n.ctx, ast.Store) for n in names):
+                return node.lineno
+    return None

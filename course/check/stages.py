@@ -6,78 +6,46 @@ where a grader asks: compiles for other GPUs too, then cost.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from course.check import compare, cost
+from course.check import compare, cost, waste
 from course.check.accounted import uncounted
-from course.check.cases import case_seed, on_the_case, ordered_cases
-from course.check.causes import cause_of, launched_in, mask_cause, serial_cause
+from course.check.advice import Advice
+from course.check.annotated import source_lines
+from course.check.cases import case_seed, on_the_case, ordered_cases, run_of
 from course.check.compared import Compared
-from course.check.kernel_text import Cause, Launched
-from course.check.outputs import axes_of, compared
-from course.check.reading import read_solution
+from course.check.outputs import compared
+from course.check.reading import chosen, read_solution, takes_what_is_passed
 from course.check.source import is_starter, parsed
-from course.check.tutor import told
 from course.engine.cell.solution import Solution
 from course.engine.faults import KernelFault, Outcome
-from course.engine.job import Output, Ran, Run, Runner
+from course.engine.job import Ran, Runner
 from course.engine.traffic import Traffic
 from course.plain.text import lines_of
 from course.spec import shares
-from course.spec.case_size import step_limit
 from course.spec.exercise import (
     RIGHT_SHARE,
-    Array,
     Case,
     KernelExercise,
-    Meta,
-    Parameter,
     Role,
 )
 from course.spec.inputs import drawn, poisoned
-from course.spec.launching import Launch
 from course.words.sentences import next_step, sentence
-from course.words.verdict import Extra, Row, Verdict
+from course.words.verdict import Extra, Verdict
 
 #: Outcomes that one case shows, and a learner can look at there.
 ON_A_CASE = (
     *(Outcome.WRONG_ANSWER, Outcome.OUT_OF_BOUNDS, Outcome.RACE, Outcome.UNINITIALISED),
     *(Outcome.BARRIER_DIVERGENCE, Outcome.TIMED_OUT),
 )
+#: What is too much for one warp or one program: a loop of it could be shared out.
+OF_A_LOOP = ("too_serial", "program_too_busy")
 #: Mistakes of which all cases together say more than one.
 FOR_ALL_CASES = ("wrong_value", "wrong_scalar", "never_written", "output_read")
-
-
-@dataclass(frozen=True)
-class Bill:
-    """What one case cost: by `traffic` as budgets take it, and as it was measured."""
-
-    rows: tuple[Row, ...]
-    graded: tuple[tuple[cost.Graded, Extra], ...]
-    traffic: Traffic
-    measured: Traffic
-
-    @property
-    def extras(self) -> tuple[Extra, ...]:
-        return tuple(extra for _, extra in self.graded)
-
-    @property
-    def over(self) -> tuple[tuple[cost.Graded, Extra], ...]:
-        """What is graded beside the traffic, and too much."""
-        return tuple((graded, extra) for graded, extra in self.graded if extra.over)
-
-    @property
-    def credit(self) -> float:
-        return cost.traffic_credit(self.rows)
-
-    @property
-    def ratio(self) -> float:
-        return cost.worst_ratio(self.rows)
 
 
 class Stages:
@@ -87,9 +55,10 @@ class Stages:
         self, exercise: KernelExercise, source: str, detailed: bool, advised: bool = True
     ) -> None:
         self.exercise = exercise
+        self.cell: Solution | None = None
         #: whether what the cases show is put into advice: nobody reads it of a held-out case
         self.advised = advised
-        self.cell: Solution | None = None
+        self.advice: Advice | None = None
         self.source = source
         self.detailed = detailed
         self.parameters: tuple[str, ...] = ()
@@ -112,7 +81,7 @@ class Stages:
         for self.number, self.case in enumerate(ordered, start=1):
             wrong = self._wrong(self.case, *results[self.number - 1])
             if wrong is not None:
-                return self._advised(wrong, ordered, results) if self.advised else wrong
+                return self._told(wrong, ordered, results)
         for self.number, self.case in enumerate(ordered, start=1):
             miscounted = self._uncounted(*results[self.number - 1])
             if miscounted is not None:
@@ -120,7 +89,7 @@ class Stages:
         for _, ran in results:
             if ran.elsewhere is not None:
                 raise ran.elsewhere
-        return self._cost(ordered, [ran.traffic for _, ran in results])
+        return self._noted(self._cost(ordered, [ran.traffic for _, ran in results]))
 
     def _attempted(self) -> None:
         """The starter's marker still stands, and nothing is stored."""
@@ -134,36 +103,11 @@ class Stages:
         """The cell is kernel code, its function takes the arguments, its constants are allowed."""
         exercise = self.exercise
         self.cell = cell = read_solution(self.source, exercise)
-        self.parameters, self.span = cell.parameters, cell.span
-        expected = tuple(parameter.name for parameter in exercise.passed)
-        if len(self.parameters) != len(expected):
-            raise KernelFault(
-                Outcome.DOES_NOT_COMPILE,
-                "parameter_count",
-                cell.line,
-                name=exercise.name,
-                expected=len(expected),
-                got=len(self.parameters),
-                names=expected,
-                signature=", ".join(map(_declared, exercise.passed)),
-            )
-        constants: dict[str, int] = {}
-        for constant, choice in exercise.constants.items():
-            line = _line_of(cell.tree, constant)
-            missing = choice.default if line is None else "no number"
-            value = cell.constants.get(constant, missing)
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            if not whole or value not in choice.choices:
-                raise KernelFault(
-                    Outcome.REJECTED,
-                    "constant_choice" if whole else "constant_not_whole",
-                    line,
-                    name=constant,
-                    got=value,
-                    choices=choice.choices,
-                )
-            constants[constant] = int(value)
-        self.constants = constants
+        self.parameters, self.span = cell.parameters[: len(exercise.passed)], cell.span
+        takes_what_is_passed(cell, exercise)
+        self.constants = constants = chosen(cell, exercise)
+        if self.advised:
+            self.advice = Advice(exercise, cell, constants)
 
     def _launched(
         self, case: Case, seed: int | Sequence[int], runner: Runner
@@ -175,32 +119,7 @@ class Stages:
             name: value.copy() if isinstance(value, np.ndarray) else value
             for name, value in arguments.items()
         }
-        names = self.exercise.names(case, self.constants)
-        grid, block, shared_bytes = self.exercise.launch.values(names)
-        steps = step_limit(self.exercise, case, self.constants)
-        name = self.exercise.name
-        exercise = self.exercise
-        run = Run(
-            self.source,
-            name,
-            arguments,
-            grid,
-            block,
-            shared_bytes,
-            steps,
-            dialect=exercise.dialect,
-            warps=0 if isinstance(exercise.launch, Launch) else exercise.launch.num_warps,
-            outputs=tuple(
-                Output(a.name, exercise.shape(a, names), exercise.dtype(a, case).name)
-                for a in exercise.returned
-            ),
-            unwritten=tuple(a.name for a in exercise.arrays if a.role is Role.OUT),
-            graded=not case.unbilled,
-            cache=exercise.dram_bytes is not None and case.traffic,
-            binary=case.traffic
-            and (exercise.registers is not None or exercise.most_spilled is not None),
-        )
-        ran = runner(run)
+        ran = runner(run_of(self.exercise, case, self.constants, self.source, arguments))
         learner_names = dict(zip(self.parameters, before, strict=True))
         return before, replace(ran, traffic=ran.traffic.renamed(learner_names))
 
@@ -249,36 +168,16 @@ class Stages:
         cell = {} if self.cell is None else self.cell.constants
         return compared(self.exercise, case, self.number, self.constants, cell, before, ran)
 
-    def _advised(
-        self, wrong: Verdict, ordered: Sequence[Case], results: Sequence[tuple[Any, Ran]]
-    ) -> Verdict:
-        """With what all cases say, if that can be found out: advice must not cost the verdict."""
-        try:
-            return self._told(wrong, ordered, results)
-        except Exception:
-            return wrong
-
     def _told(
         self, wrong: Verdict, ordered: Sequence[Case], results: Sequence[tuple[Any, Ran]]
     ) -> Verdict:
         """The verdict on the case that tells most, with what all cases say together."""
-        exercise = self.exercise
-        of_a_part = exercise.finish is not None and wrong.message_id == "never_written"
-        if wrong.message_id not in FOR_ALL_CASES or of_a_part:
+        of_a_part = self.exercise.finish is not None and wrong.message_id == "never_written"
+        if self.advice is None or wrong.message_id not in FOR_ALL_CASES or of_a_part:
             return wrong
-        outputs: list[list[Compared]] = []
-        for self.number, self.case in enumerate(ordered, start=1):
-            outputs.append(self._compared(self.case, *results[self.number - 1]))
-        cases = next(
-            list(one) for one in zip(*outputs, strict=True) if any(case.wrong.any() for case in one)
-        )
-        found = told(
-            cases,
-            axes_of(exercise, cases[0]),
-            exercise.reference,
-            exercise.slips,
-            exercise.magnitude,
-        )
+        found = self.advice.of_answers(ordered, results)
+        if found is None:
+            return wrong
         self.number = found.shown.number
         self.case = ordered[self.number - 1]
         plain = replace(found.mistake, pattern_id="")
@@ -318,7 +217,8 @@ class Stages:
         The worst case is shown; of a right kernel, and of equal ones, a case that is marked.
         """
         billed = [k for k, case in enumerate(ordered) if not case.unbilled]
-        bills = {k: self._bill(ordered[k], measured[k]) for k in billed}
+        graded = self.exercise, self.constants
+        bills = {k: cost.bill_of(*graded, ordered[k], measured[k]) for k in billed}
         worst = min(
             billed,
             key=lambda k: (bills[k].credit, not ordered[k].traffic, -bills[k].ratio),
@@ -340,24 +240,21 @@ class Stages:
         budgeted = {} if self.exercise.budget is None else {"budgeted": ""}
         return self._made(Outcome.PASS, "passed", budgeted, credit=1.0, bill=bills[worst])
 
-    def _bill(self, case: Case, traffic: Traffic) -> Bill:
-        graded = traffic.graded()
-        return Bill(
-            cost.traffic_rows(self.exercise, case, self.constants, graded),
-            cost.extras(self.exercise, case, self.constants, graded),
-            graded,
-            traffic,
-        )
+    def _noted(self, verdict: Verdict) -> Verdict:
+        """A pass with what a tutor would mention all the same."""
+        if verdict.outcome is not Outcome.PASS or self.advice is None:
+            return verdict
+        notes = self.advice.of_pass() or []
+        return replace(verdict, next_steps=tuple(sentence(*note) for note in notes))
 
-    def _extra_verdict(self, kind: cost.Graded, extra: Extra, bill: Bill) -> Verdict:
+    def _extra_verdict(self, kind: cost.Graded, extra: Extra, bill: cost.Bill) -> Verdict:
         exercise, case = self.exercise, self.case
         assert case is not None
         marked = cost.extra_lines(kind, bill.traffic)
         cause = None
-        serial = kind.message_id == "too_serial" and bill.traffic.busiest_line
-        if serial and self.advised and self.cell is not None:
-            launched = Launched((1,), (1,))
-            loop, cause = serial_cause(self.cell.tree, bill.traffic.busiest_line, launched)
+        line = bill.traffic.busiest_line
+        if kind.message_id in OF_A_LOOP and line and self.advice is not None:
+            loop, cause = self.advice.of_serial(bill.traffic) or (None, None)
             marked += [] if loop is None else [loop]
         verdict = self._made(
             kind.outcome,
@@ -365,7 +262,7 @@ class Stages:
             {
                 "got": extra.value,
                 "limit": extra.limit,
-                "line": bill.traffic.busiest_line or None,
+                "line": line or None,
                 "share": shares.even_share(exercise, case, self.constants, bill.traffic.lane_work),
             },
             credit=RIGHT_SHARE,
@@ -384,20 +281,10 @@ class Stages:
         if fault.outcome in (Outcome.REJECTED, Outcome.DOES_NOT_COMPILE):
             self.number, self.case = 0, None  # the case does not matter: no launch would do
         verdict = self._made(fault.outcome, fault.message_id, fields, line=fault.line, marked=lines)
-        cause = self._cause(fault)
+        if self.advice is None or self.case is None:
+            return verdict
+        cause = self.advice.of_fault(fault, self.case)
         return verdict if cause is None else self._explained(verdict, *cause)
-
-    def _cause(self, fault: KernelFault) -> Cause | None:
-        """Why it happened, where the kernel's text shows it."""
-        exercise, cell, case = self.exercise, self.cell, self.case
-        if not self.advised or cell is None or case is None:
-            return None
-        if exercise.dialect == "triton":
-            return mask_cause(fault, cell.tree)
-        known = dict(zip(self.parameters, exercise.passed, strict=True))
-        launched = launched_in(exercise, case, self.constants, known, cell.constants)
-        roles = {name: one.role for name, one in known.items() if isinstance(one, Array)}
-        return cause_of(fault, cell.tree, launched, roles)
 
     def _explained(self, verdict: Verdict, cause_id: str, fields: Mapping[str, object]) -> Verdict:
         """The verdict, with why it is so, and what to do about that in the place of the rest."""
@@ -418,7 +305,9 @@ class Stages:
     ) -> Verdict:
         case = self.case
         assert case is not None
-        bill = self._bill(case, traffic) if self.detailed else None
+        bill = None
+        if self.detailed:
+            bill = cost.bill_of(self.exercise, self.constants, case, traffic)
         verdict = self._made(Outcome.WRONG_ANSWER, message_id, fields, bill=bill)
         if pattern_id:
             verdict = self._explained(verdict, pattern_id, pattern_fields or {})
@@ -433,7 +322,7 @@ class Stages:
         steps = (*verdict.next_steps, sentence("argument_order", fields))
         return replace(verdict, next_steps=steps)
 
-    def _traffic_verdict(self, bill: Bill) -> Verdict:
+    def _traffic_verdict(self, bill: cost.Bill) -> Verdict:
         row = cost.worst_row(bill.rows)
         assert row is not None
         message_id = "too_much_traffic"
@@ -443,9 +332,9 @@ class Stages:
             if unforeseen:
                 row = max(unforeseen, key=lambda r: r.requested_bytes)
                 message_id = "unbudgeted_traffic"
-        fields = {**cost.row_fields(row), "advice": cost.advice(row, bill.traffic)}
-        worst = cost.sites_of(bill.traffic, row)
-        return self._made(
+        fields = {**cost.row_fields(row), "advice": waste.advice(row, bill.traffic)}
+        worst = waste.sites_of(bill.traffic, row)
+        verdict = self._made(
             Outcome.TOO_MUCH_TRAFFIC,
             message_id,
             fields,
@@ -454,6 +343,10 @@ class Stages:
             line=max(worst, key=lambda site: site.sectors).line if worst else None,
             marked=sorted({site.line for site in worst}),
         )
+        if self.advice is None or self.case is None:
+            return verdict
+        cause = self.advice.of_traffic(row, bill.traffic, self.case)
+        return verdict if cause is None else self._explained(verdict, *cause)
 
     def _made(
         self,
@@ -463,7 +356,7 @@ class Stages:
         *,
         credit: float = 0.0,
         line: int | None = None,
-        bill: Bill | None = None,
+        bill: cost.Bill | None = None,
         marked: Sequence[int] = (),
     ) -> Verdict:
         exercise = self.exercise
@@ -487,7 +380,7 @@ class Stages:
             case_number=self.number,
             case_count=self.count,
             rows=() if bill is None else bill.rows,
-            lines=cost.source_lines(self.source, first, last, traffic, marked),
+            lines=source_lines(self.source, first, last, traffic, marked),
             extras=() if bill is None else bill.extras,
             credit=credit,
             max_points=exercise.points,
@@ -495,18 +388,3 @@ class Stages:
             commands=tuple(commands),
             detailed=self.detailed,
         )
-
-
-def _declared(parameter: Parameter) -> str:
-    """A parameter as a kernel's `def` has it."""
-    return f"{parameter.name}: tl.constexpr" if isinstance(parameter, Meta) else parameter.name
-
-
-def _line_of(tree: ast.Module, name: str) -> int | None:
-    """The line that assigns a constant last, as Python reads it."""
-    for node in reversed(tree.body):
-        if isinstance(node, ast.Assign | ast.AnnAssign):
-            names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
-            if any(n.id == name and isinstance(n.ctx, ast.Store) for n in names):
-                return node.lineno
-    return None

@@ -59,12 +59,21 @@ def told(
     if slip is not None:
         return Told(telling, mistake, slip.message_id, slip.fields)
     pattern = _pattern(wrong, mistakes)
-    if pattern is not None:
+    doubtful = pattern is not None and _most_are_wrong_elsewhere(wrong, mistakes)
+    if pattern is not None and not doubtful:
         return pattern
     place = place_of(cases, axes) or slices_of([telling], axes) or sizes_of(cases)
     if place is not None:
         return Told(telling, mistake, place.message_id, place.fields)
-    return Told(telling, mistake)
+    return pattern or Told(telling, mistake)
+
+
+def _most_are_wrong_elsewhere(
+    wrong: Sequence[Compared], mistakes: Mapping[int, Mistake | None]
+) -> bool:
+    """Whether a case that shows no pattern has more wrong elements than right ones."""
+    plain = [one for one in wrong if not (m := mistakes[one.number]) or not m.pattern_id]
+    return any(one.wrong.size < 2 * one.wrong.sum() for one in plain)
 
 
 def _telling(one: Compared) -> tuple[bool, bool, int]:

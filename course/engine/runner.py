@@ -16,18 +16,14 @@ if TYPE_CHECKING:
 class Engine:
     """Runs launches on the engine, in this process; compiles a cell once for all its cases.
 
-    One instance serves one check. `printing` lets the kernel's `print` through; `compiles` sends
-    Triton's kernels through Triton's compiler, too (see `course.engine.tile.engine`). With
-    `compiled` they run as the compiler made them for the GPU that a check stands for
-    (`course.engine.triton`); else their Python is walked.
+    One instance serves one check. `printing` lets the kernel's `print` through; `compiles` takes
+    Triton's kernels through the rest of its compiler, for their resources (see
+    `course.engine.triton.engine`).
     """
 
-    def __init__(
-        self, printing: bool = False, compiles: bool = True, compiled: bool = False
-    ) -> None:
+    def __init__(self, printing: bool = False, compiles: bool = True) -> None:
         self.printing = printing
         self.compiles = compiles
-        self.compiled = compiled
         self._source: str | None = None
         self._kernels: Mapping[str, Function] = {}
         self._triton: Runner | None = None
@@ -61,12 +57,9 @@ class Engine:
 
     def _on_tiles(self, run: Run) -> Ran:
         if self._triton is None:
-            from course.engine.tile.engine import TileEngine
-            from course.engine.tile.launch import launch as walked
-            from course.engine.triton.launch import checked
+            from course.engine.triton.engine import TritonEngine
 
-            launching = checked if self.compiled else walked
-            self._triton = TileEngine(self.printing, self.compiles, launching=launching)
+            self._triton = TritonEngine(self.printing, self.compiles)
         return self._triton(run)
 
 

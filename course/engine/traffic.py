@@ -6,7 +6,7 @@ active lane's element is moved whole (compute capability 6.0 and up). *Lane byte
 the lanes asked for; the *footprint* is every distinct sector once. Sectors x 32 are the
 *requested bytes*: what warps ask of L1. These are Nsight Compute's counters
 `l1tex__t_requests_pipe_lsu_mem_global_op_*` and `l1tex__t_sectors_pipe_lsu_mem_global_op_*`
-(of a Triton launch only where a target is named; else each sector of a block counts once).
+(of a Triton launch those of the GPU that it is compiled for).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Touched = dict[int, np.ndarray]
 class Site:
     """One access in the source, summed over a launch (or over several, inside `measure`).
 
-    `requests` is None for Triton without a target: the compiler decides which warp asks for what.
-    With one, `sectors` are those of the layout that it chose, and `ideal_sectors` each sector of a
-    program's block once: what its best layout would ask for. None: no other layout was possible.
+    Of Triton `sectors` are those of the layout that the compiler chose, and `ideal_sectors` each
+    sector of a program's block once: what its best layout would ask for. None: no other layout was
+    possible. `requests` is None as budgets take it (`Traffic.graded`).
 
     Attributes:
         width_bytes: what a lane takes at once (of several accesses here, the least); `side_by_side`

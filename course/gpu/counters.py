@@ -157,11 +157,12 @@ def count_command(
     command: Sequence[str],
     metrics: Mapping[str, str] | None = None,
     timeout_s: float | None = None,
+    options: Sequence[str] = (),
 ) -> list[KernelCounts]:
     """Counters of every kernel that ``command`` launches, in launch order.
 
-    A command that fails after some launches still gives their counts; one that
-    launches nothing gives an empty list.
+    ``options`` are more of ncu's own, such as ``--profile-from-start off``. A command that fails
+    after some launches still gives their counts; one that launches nothing gives an empty list.
     """
     ncu = find_ncu()
     wanted = METRICS if metrics is None else metrics
@@ -173,6 +174,7 @@ def count_command(
                 *("--clock-control", "none"),
                 *("--csv", "--page", "raw", "--print-units", "base"),
                 *("--metrics", ",".join(wanted.values())),
+                *options,
                 *("--log-file", str(log)),
                 *command,
             ],

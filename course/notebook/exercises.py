@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from course.check.answers import check_numbers
 from course.check.cases import arguments_of
 from course.check.check import check_function
+from course.gpu.present import present
 from course.spec.exercise import Exercise, KernelExercise, NumberExercise
 from course.words.statement import Hint, next_hint, statement_html, statement_text
 
@@ -32,8 +33,11 @@ class _Shown(Exercise):
 @dataclass(frozen=True, repr=False)
 class _Kernel(_Shown, KernelExercise):
     def check(self, kernel: object = None) -> Verdict:
-        """Runs the visible cases and says what came of them. Never raises for a mistake."""
-        return check_function(self, kernel)
+        """Runs the visible cases and says what came of them. Never raises for a mistake.
+
+        Where this machine has a GPU, a right kernel runs there, too (`course.gpu.own`).
+        """
+        return _on_own_gpu(check_function(self, kernel))
 
     def case(self, number: int = 1) -> tuple[Any, ...]:
         """The arguments of a visible case, as the check draws them: outputs are not set yet.
@@ -49,6 +53,15 @@ class _Kernel(_Shown, KernelExercise):
     def show(self, kernel: object = None) -> Verdict:
         """Checks too, and shows the kernel's every line with the traffic it makes."""
         return check_function(self, kernel, detailed=True)
+
+
+def _on_own_gpu(verdict: Verdict) -> Verdict:
+    if not verdict or not present():
+        return verdict
+    from course.gpu.own import told  # starts processes: not where there is no GPU
+
+    said = told(verdict.exercise, verdict.source)
+    return replace(verdict, next_steps=(*verdict.next_steps, said))
 
 
 @dataclass(frozen=True, repr=False)

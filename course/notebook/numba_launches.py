@@ -31,21 +31,8 @@ from course.engine.simt.configuration import (
 )
 from course.engine.simt.launch import launch
 from course.engine.simt.lowering import signatures
-from course.engine.traffic import Traffic, merged
-from course.plain.sectors import SECTOR_BYTES
-
-_measuring: list[list[Traffic]] = []
-#: GPUs that a Triton kernel may be compiled for, and one of each kind.
-TARGETS = {
-    "sm_75": "T4", "sm_80": "A100", "sm_86": "RTX 3090", "sm_89": "L4", "sm_90": "H100, H200",
-}  # fmt: skip
-#: the GPU that each open `measure` names, the innermost last
-_targets: list[str | None] = []
-
-
-def target() -> int | None:
-    """The compute capability that launches are measured for, 90 for 9.0; None: nobody says."""
-    return int(_targets[-1].removeprefix("sm_")) if _targets and _targets[-1] else None
+from course.engine.traffic import Traffic
+from course.notebook.measure import measuring, note
 
 
 @cache
@@ -54,61 +41,6 @@ def has_gpu() -> bool:
     with contextlib.suppress(Exception):
         return bool(cuda.is_available())
     return False
-
-
-class Measured(Traffic):
-    """The traffic of everything launched inside `with course.measure()`."""
-
-    def _take(self, parts: list[Traffic]) -> None:
-        self.__dict__.update(merged(parts).__dict__)
-
-    def __repr__(self) -> str:
-        """A table with a row for each array and direction; all else has a name of its own."""
-        if not self.sites:
-            return f"{self.launches} launches, which asked nothing of global memory"
-        lines = [f"{'access':16}{'requests':>10}{'sectors':>10}{'requested bytes':>17}"]
-        for array, direction in self.arrays():
-            own = [s for s in self.sites if (s.array, s.direction) == (array, direction)]
-            counted = [s.requests for s in own if s.requests is not None]
-            requests = f"{sum(counted):,}" if counted else "-"
-            sectors = sum(s.sectors for s in own)
-            lines.append(
-                f"{direction:6} {array:9}{requests:>10}{sectors:>10,}{sectors * SECTOR_BYTES:>17,}"
-            )
-        return "\n".join(lines)
-
-
-@contextlib.contextmanager
-def measure(target: str | None = None) -> Iterator[Traffic]:
-    """Runs every launch inside on the engine, metered, and adds up what it asks of memory.
-
-    ``with course.measure() as traffic: kernel[grid, block](a, b)`` then `traffic.loads.sectors`
-    and the rest. Measures nest; a kernel that fails leaves the counts so far.
-
-    Args:
-        target: a GPU by its compute capability, ``"sm_90"``. A Triton launch inside is compiled
-            for it, and what the compiler made is run: requests and sectors are then those that
-            this GPU's L1 counts. Numba's counts are the same for all.
-
-    Raises:
-        KernelFault: REJECTED, for a target that is none of `TARGETS`.
-    """
-    if target is not None and target not in TARGETS:
-        raise KernelFault(
-            Outcome.REJECTED, "unknown_target", None, target=repr(target)[:60],
-            targets=", ".join(f"{name} ({of})" for name, of in TARGETS.items()),
-        )  # fmt: skip
-    parts: list[Traffic] = []
-    result = Measured()
-    _measuring.append(parts)
-    _targets.append(target or (_targets[-1] if _targets else None))
-    try:
-        yield result
-    finally:
-        _targets.pop()
-        # by identity: nested measures of the same launches are equal lists
-        del _measuring[next(n for n, other in enumerate(_measuring) if other is parts)]
-        result._take(parts)
 
 
 def run_on_engine(
@@ -135,16 +67,13 @@ def run_on_engine(
         traffic = launch(function, local, grid, block, shared_bytes(dynamic_bytes), **options)
     except KernelFault as fault:
         fault.happened_in(function.name, function.filename, kernel=function.name)
-        if fault.traffic is not None:
-            for parts in _measuring:
-                parts.append(fault.traffic)
+        note(fault.traffic, function.name, function.filename)
         raise
     finally:
         for given, here in zip(args, local, strict=True):
             if given is not here:
                 given.copy_to_device(here)
-    for parts in _measuring:
-        parts.append(traffic)
+    note(traffic, function.name, function.filename)
     return traffic
 
 
@@ -312,7 +241,7 @@ def install() -> None:
 
     def call(self: Any, args: Any, *launched: Any) -> Any:
         # Numba passes grid, block, stream and shared bytes; numba-cuda one object that has them
-        if _measuring or not has_gpu():
+        if measuring() or not has_gpu():
             if len(launched) == 1:
                 settings = launched[0]
                 grid, block, dynamic = settings.griddim, settings.blockdim, settings.sharedmem

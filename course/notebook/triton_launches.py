@@ -10,17 +10,19 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction, KernelInterface
 
 from course.engine.faults import KernelFault, Outcome
-from course.engine.tile.launch import Watcher, launch
 from course.engine.traffic import Traffic
-from course.engine.triton.functions import base_function
-from course.notebook import numba_launches as host
+from course.engine.triton.compiling.functions import base_function
+from course.notebook import measure
+
+if TYPE_CHECKING:
+    from course.engine.triton.launch import Watch
 
 
 @cache
@@ -31,32 +33,26 @@ def has_gpu() -> bool:
 
 def measuring() -> bool:
     """Whether a `with course.measure()` is open, or a launch is followed."""
-    return bool(host._measuring) or _watcher is not None
+    return measure.measuring() or _watch is not None
 
 
-_watcher: Watcher | None = None
+_watch: Watch | None = None
+#: whether a kernel may reach all of an allocation of which it is passed a view
+whole_allocations = False
 
 
 @contextlib.contextmanager
-def watched_by(watcher: Watcher) -> Iterator[None]:
-    """Every launch inside runs on the engine, and `watcher` sees its statements."""
-    global _watcher
-    before, _watcher = _watcher, watcher
+def watched_by(watch: Watch) -> Iterator[None]:
+    """Every launch inside runs on the engine, and `watch` sees its steps."""
+    global _watch
+    before, _watch = _watch, watch
     try:
         yield
     finally:
-        _watcher = before
+        _watch = before
 
 
-def _note(traffic: Traffic | None) -> None:
-    if traffic is not None:
-        for parts in host._measuring:
-            parts.append(traffic)
-
-
-def run_on_engine(
-    kernel: Any, args: Sequence[Any], grid: Any, named: dict[str, Any], **options: Any
-) -> Traffic:
+def run_on_engine(kernel: Any, args: Sequence[Any], grid: Any, named: dict[str, Any]) -> Traffic:
     """Launches a kernel on the engine; tensors that lie on a GPU come and go.
 
     Raises:
@@ -65,27 +61,31 @@ def run_on_engine(
     moved: list[tuple[torch.Tensor, torch.Tensor]] = []
     arguments = [_local(value, moved) for value in args]
     by_name = {name: _local(value, moved) for name, value in named.items()}
-    try:
-        target = host.target()
-        if target is None or _watcher is not None:
-            traffic = launch(kernel, arguments, grid, by_name, watcher=_watcher, **options)
-        else:
-            # Triton's import installs this module, and may come from within the compiler's own.
-            from course.engine.triton import launch as compiled
+    # Triton's import installs this module, and may come from within the compiler's own.
+    from course.engine.triton import launch as compiled
 
-            traffic = compiled.launch(kernel, arguments, grid, by_name, target)
+    function = base_function(kernel)
+    code = getattr(getattr(function, "fn", None), "__code__", None)
+    name = str(getattr(function, "__name__", "kernel"))
+    filename = str(getattr(code, "co_filename", ""))
+    try:
+        found = None
+        if _watch is not None:
+            found = compiled.follow(kernel, arguments, grid, by_name, _watch)
+        traffic = compiled.launch(
+            kernel, arguments, grid, by_name, target=measure.target(), whole=whole_allocations
+        )
+        if found is not None:  # in what the compiler leaves out
+            raise found
     except KernelFault as fault:
-        function = base_function(kernel)
-        code = getattr(getattr(function, "fn", None), "__code__", None)
-        name = str(getattr(function, "__name__", "kernel"))
-        fault.happened_in(name, getattr(code, "co_filename", ""), kernel=name)
+        fault.happened_in(name, filename, kernel=name)
         fault.dialect = "triton"
-        _note(fault.traffic)
+        measure.note(fault.traffic, name, filename, compiled=True)
         raise
     finally:
         for there, here in moved:
             there.copy_(here)
-    _note(traffic)
+    measure.note(traffic, name, filename, compiled=True)
     return traffic
 
 

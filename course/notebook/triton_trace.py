@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import triton.language as tl
 
 from course.engine.faults import KernelFault, Outcome
-from course.engine.tile.expressions import Frame
-from course.engine.tile.memory import address_of, view_at
-from course.engine.tile.run import Run
-from course.engine.tile.values import Value
-from course.engine.triton.functions import base_function
+from course.engine.triton.compiling.functions import base_function
+from course.engine.triton.compiling.steps import step_of, text_of
+from course.engine.triton.ir import Operation, Type
+from course.engine.triton.running.addresses import address_of, view_at
+from course.engine.triton.running.run import Run
+from course.engine.triton.running.values import Value
 from course.notebook import triton_launches as host
 
 #: Numbers at each end of a row, and rows at each end of a tile, that are shown.
@@ -33,14 +33,14 @@ class ProgramTrace:
         self.place = (*(program if isinstance(program, tuple | list) else (program,)), 0, 0)[:3]
         self.most_steps = most_steps
         self.lines: list[str] = []
-        self._before: dict[tuple[int, str], str] = {}
-        self._last: Frame | None = None
+        #: of each function that runs: its variables before its last line, and where that stands
+        self._known: dict[object, tuple[dict[str, str], int]] = {}
 
     def __getitem__(self, grid: Any) -> Any:
         def run(*args: Any, **named: Any) -> None:
-            self.lines, self._before, self._last = [], {}, None
+            self.lines, self._known = [], {}
             try:
-                with host.watched_by(self):
+                with host.watched_by(self.step):
                     self.kernel[grid](*args, **named)
             finally:
                 if self.lines:
@@ -51,46 +51,34 @@ class ProgramTrace:
 
         return run
 
-    # ------------------------------------------------------------ what the engine calls
-
-    def step(self, run: Run, frame: Frame) -> None:
-        """Before each statement of a group of programs."""
+    def step(self, run: Run, operation: Operation, values: list[Value]) -> None:
+        """Before each statement of a group of programs, and behind the last one of a function."""
         row = self._row(run)
-        if row is None or not frame.code.own:
+        if row is None or len(self.lines) > self.most_steps:
             return
-        self._assigned(run, row)
-        if len(self.lines) >= self.most_steps:
-            self.end()
+        step = step_of(operation)
+        shown = [
+            _shown(value, type_, row, run)
+            for value, type_ in zip(values, operation.operand_types, strict=True)
+        ]
+        variables = {name: text_of(shape, shown) for name, shape in step.variables.items()}
+        if step.kind == "call":
+            self._known.pop(step.frame, None)
+        known, at = self._known.get(step.frame, (variables, -1))
+        news = [f"{name} = {text}" for name, text in variables.items() if known.get(name) != text]
+        if news:  # what a line has changed stands behind it
+            self.lines[at] += "   -> " + ", ".join(news)
+        if step.kind == "end":
             return
-        if self._last is not frame:
-            for name, value in frame.vars.items():
-                self._before.setdefault((id(frame), name), _shown(value, row, run))
-        line = f"line {run.line:>3}  {run.code.rstrip()}"
-        if self._last is not frame or self.lines[-1] != line:  # a loop comes twice to its line
-            self.lines.append(line)
-        self._last = frame
-
-    def end(self, run: Run | None = None) -> None:
-        """The kernel has ended, or enough is shown."""
-        row = None if run is None else self._row(run)
-        if run is not None and row is not None:
-            self._assigned(run, row)
-        elif len(self.lines) == self.most_steps:
+        if len(self.lines) == self.most_steps:
             self.lines.append(f"... (the first {self.most_steps} steps)")
-        self._last = None
-
-    def _assigned(self, run: Run, row: int) -> None:
-        """What the line before has changed stands behind it."""
-        if self._last is None:
             return
-        news = []
-        for name, value in self._last.vars.items():
-            text = _shown(value, row, run)
-            if self._before.get((id(self._last), name)) != text:
-                self._before[id(self._last), name] = text
-                news.append(f"{name} = {text}")
-        if news:
-            self.lines[-1] += "   -> " + ", ".join(news)
+        line = f"line {run.line:>3}  {run.code.rstrip()}"
+        last = len(self.lines) - 1
+        if at < 0 or at != last or self.lines[last] != line:  # a loop comes twice to its line
+            self.lines.append(line)
+            last += 1
+        self._known[step.frame] = known | variables, last
 
     def _row(self, run: Run) -> int | None:
         """Where the program stands among those that run now."""
@@ -118,18 +106,11 @@ def trace(kernel: Any, program: Any, thread: Any, most_steps: int) -> ProgramTra
 # ---------------------------------------------------------------- values in short
 
 
-def _shown(value: Any, row: int, run: Run) -> str:
+def _shown(value: Value, type_: Type, row: int, run: Run) -> str:
     """What a variable holds for one program, on one line."""
-    if isinstance(value, tl.constexpr):
-        return str(value.value)[:_LONGEST]
-    if isinstance(value, tl.tuple):
-        return f"({', '.join(_shown(item, row, run) for item in value.values)})"[:_LONGEST]
-    handle = getattr(value, "handle", None)
-    if not isinstance(handle, Value):
-        return f"a {type(value).__name__}"
-    whole = handle.whole()
+    whole = value.whole()
     data = whole[row if whole.shape[0] > 1 else 0]
-    if not handle.type.scalar.is_ptr():
+    if not type_.pointers:
         return _numbers(data)
     view = view_at(int(data.flat[0]), run.memory.views)
     if view is None:

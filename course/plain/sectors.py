@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 SECTOR_BYTES = 32
 SECTOR_SHIFT = SECTOR_BYTES.bit_length() - 1
 WARP_LANES = 32
@@ -31,6 +33,7 @@ def sectors_of_rows(rows: int, columns: int, itemsize: int, pitch: int | None = 
     return whole * sum(once) + sum(once[:rest])
 
 
+@lru_cache(1 << 12)  # a check asks for a case's budget three times
 def sectors_of_runs(
     rows: int, columns: int, itemsize: int, run: int, pitch: int | None = None
 ) -> int:

@@ -252,7 +252,7 @@ class KernelExercise(Exercise):
     work: str | None = None
     #: among how many programs a launcher has to deal the work, at least (`course.spec.shares`)
     shares: str | None = None
-    #: bytes that DRAM delivers in the model of an L2 cache, `course.engine.tile.cache` (Triton)
+    #: bytes that DRAM delivers in the model of an L2 cache (Triton)
     dram_bytes: str | None = None
 
     @property
@@ -382,7 +382,13 @@ class KernelExercise(Exercise):
 
 @dataclass(frozen=True)
 class Question:
-    """One entry of a numeric exercise: a formula for the answer, and known slips."""
+    """One entry of a numeric exercise: a formula for the answer, and known slips.
+
+    With `ranks` the entry is a formula that orders a case's rows. The row where it is least is
+    taken: right is one whose `answer`, a time, say, is at most `within` times the least of all.
+    `ranks` tells which row that is, with the row's names and `times`; a slip is a formula, and
+    where it holds of the row its words are told instead.
+    """
 
     text: str
     answer: str
@@ -390,12 +396,24 @@ class Question:
     rtol: float = 0.0
     #: formula of a wrong answer that a learner is known to give: what to say to it
     slips: Mapping[str, str] = field(default_factory=dict)
+    ranks: str = ""
+    within: float = 1.0
 
 
 @dataclass(frozen=True)
 class NumberExercise(Exercise):
-    """Numbers to work out: the cell assigns one dict, named like the exercise."""
+    """Numbers to work out: the cell assigns one dict, named like the exercise.
+
+    Where there are `columns`, the entries are formulas in them: the check puts the values of
+    each case, and the rows of `table` that agree with it, in the place of what the cell assigns
+    to those names (`course.spec.rows`).
+    """
 
     questions: Mapping[str, Question] = field(default_factory=dict)
-    #: drawn for the hidden case too: names that the answers' formulas use
+    #: names that the answers' formulas use
     given: Mapping[str, Number] = field(default_factory=dict)
+    #: names that a learner's formulas may use: what each one is
+    columns: Mapping[str, str] = field(default_factory=dict)
+    #: recorded rows; what is no column, a learner's formula does not see
+    table: tuple[Mapping[str, Number], ...] = ()
+    cases: tuple[Case, ...] = (Case({}),)

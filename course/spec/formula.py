@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections import ChainMap
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from course.plain.arithmetic import CONSTANTS, FUNCTIONS, NoValue, is_number, tried
@@ -56,11 +57,22 @@ class _Formula(Evaluator):
         return self.tried(node, lambda: tried(function, *arguments))
 
 
+@lru_cache(1 << 10)
+def _tree(text: str) -> ast.expr:
+    """A formula as it is walked; a check asks for each some ten times a case."""
+    return ast.parse(text.strip(), mode="eval").body
+
+
 class Formulas:
     """The formulas of one text: what all of them take to work out is bounded together."""
 
     def __init__(self) -> None:
         self.steps = 0
+
+    @property
+    def spent(self) -> bool:
+        """Whether none of them will be worked out any more."""
+        return self.steps >= MOST_STEPS
 
     def evaluate(
         self,
@@ -72,7 +84,7 @@ class Formulas:
         formula = _Formula(ChainMap(dict(names or {}), dict(functions or {}), _KNOWN))
         formula.step_limit = min(formula.step_limit, max(0, MOST_STEPS - self.steps))
         try:
-            tree = ast.parse(text.strip(), mode="eval").body if isinstance(text, str) else text
+            tree = _tree(text) if isinstance(text, str) else text
             result = formula.value(tree)
         except SyntaxError as error:
             raise FormulaError(f"{text!r} is not an expression") from error

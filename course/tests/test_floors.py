@@ -9,7 +9,18 @@ import pytest
 
 COURSE = Path(__file__).parents[1]
 #: From the ground up. Figures quote what a GPU counted.
-FLOORS = ("plain", "spec", "exercises", "engine", "words", "check", "gpu", "figures", "notebook")
+FLOORS = (
+    "plain",
+    "spec",
+    "exercises",
+    "engine",
+    "words",
+    "check",
+    "gpu",
+    "figures",
+    "notebook",
+    "run",
+)
 LEVEL = {name: level for level, name in enumerate(FLOORS)}
 
 #: Imports inside functions that close a circle within a floor, with the reason for each.

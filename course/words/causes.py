@@ -21,6 +21,12 @@ CAUSES: dict[str, tuple[str, str]] = {
         "The mask `{test}` holds for {index}, too, and elements are counted from 0.",
         "Which comparison leaves {index} out?",
     ),
+    "block_axes": (
+        "A block pointer has no mask: the axes that `boundary_check` names are checked|, here "
+        "`{checked}`|.",
+        "Which axis of the block reaches past the tensor's end? It has to stand in "
+        "`boundary_check`, and its length in the `shape` that `tl.make_block_ptr` is given.",
+    ),
     "bounds_wide": (
         "The guard compares `{name}` with `{limit}`, which lets up to {most} through: {array} has "
         "{have}.",

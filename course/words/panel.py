@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from course.engine import stated_gpu
 from course.engine.faults import Outcome
 from course.words.verdict import (
     TOLD_BY_TABLE,
@@ -183,7 +184,7 @@ def _line_table(lines: Sequence[SourceLine], measured: bool) -> str:
     compiled = any(access.compiled for access in accesses)
     if measured:
         head += ["access", "bytes", *(["sectors a request"] if requests else []), "reuse"]
-        head += ["by warps"] * compiled
+        head += [f"by warps (sm_{stated_gpu.TARGET})"] * compiled
     cells = []
     for line in lines:
         mark = "▸ " if line.marked else ""

@@ -7,6 +7,12 @@ it holds in every element of every case.
 from __future__ import annotations
 
 PATTERNS: dict[str, tuple[str, str]] = {
+    "any_order": (
+        "On line {line} `{call}` lets the compiler choose the order of the elements: here they "
+        "come backwards.",
+        "Does what follows hang on that order? Then use `tl.reshape` without `can_reorder`, or "
+        "`tl.join` and `tl.permute`.",
+    ),
     # ------------------------------------------------------------ what a slip would give
     "slip_known": (
         "In every case that is what this slip gives: {said}.",

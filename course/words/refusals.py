@@ -1,4 +1,4 @@
-"""Triton's refusals in words: `course.engine.triton.complaints` tells which is which."""
+"""Triton's refusals in words: `course.engine.triton.compiling.complaints` tells which is which."""
 
 from __future__ import annotations
 
@@ -34,6 +34,17 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "A tensor arrives in the kernel as a pointer: load from it first, `tl.load(x_ptr + "
         "offsets)`. Where a number is meant, the launch has to pass one: `x.shape[0]`, "
         "`x.stride(0)`.",
+    ),
+    "tile_pointer_and_float": (
+        "This line computes with a pointer and a float: elements are counted in whole numbers.",
+        "Is it an offset? `/` gives a float, `//` of whole numbers a whole one. Is the element "
+        "meant that lies there? Load it first, `tl.load(x_ptr + offsets)`.",
+    ),
+    "tile_descriptor_stride": (
+        "The last stride of a tensor descriptor is the constant 1, and here it is another number, "
+        "or one that the launch alone knows.",
+        "Neighbours along a descriptor's last axis are neighbours in memory. What may lie in "
+        "another order, load at its addresses: `tl.load(pointer + rows * stride, mask=...)`.",
     ),
     "tile_pointers_added": (
         "This line adds two pointers.",
@@ -232,6 +243,11 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "tile_recursion": (
         "`{name}` calls itself: Triton writes a called function out in place, and this would "
         "never end.",
+        "Write the repetition as a loop.",
+    ),
+    "tile_calls_too_deep": (
+        "Triton writes a called function out in place, and came to no end of calls in calls: a "
+        "function calls itself, each time with another constant.",
         "Write the repetition as a loop.",
     ),
     "tile_while_constant": (

@@ -17,10 +17,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from course.words.causes import CAUSES
+from course.words.notes import NOTES
 from course.words.numba import SIMT
 from course.words.patterns import PATTERNS
 from course.words.phrasing import filled, shown
 from course.words.refusals import REFUSALS
+from course.words.traffic import TRAFFIC
 from course.words.triton import INSTEAD, TILE
 
 
@@ -344,6 +346,10 @@ _NUMBERS = {
         "{name}[{key}] is not {got}.",
         "The question was: {question}",
     ),
+    "badly_ranked": Words(
+        "What {name}[{key}] puts first is not among the best.",
+        "The question was: {question}",
+    ),
     "number_missing": Words(
         "`{name}` has no entry {key}.",
         "Add it: {question}",
@@ -371,6 +377,35 @@ _NUMBERS = {
     "no_such_answers": Words(
         "The cell assigns nothing to `{name}`.",
         "Keep the form of the cell you were given: `{name} = {{...}}`.",
+    ),
+}
+
+#: What this machine's own GPU made of a right kernel.
+_GPU = {
+    "gpu_right": Words(
+        "On this machine's {gpu}: right on all {cases} cases. The largest, {case}, takes {us} us "
+        "({low_us} to {high_us})|: {rate} GB/s of the bytes that have to move, {share} of the "
+        "{copy} GB/s that a copy reaches here||, most of which any launch takes, however little "
+        "it does{short}|.",
+        "",
+    ),
+    "gpu_wrong": Words(
+        "On this machine's {gpu} this kernel gives another answer for {case}, and the engine calls "
+        "it right. That is a defect of the course, not of your kernel.",
+        "Please send your cell and this line to whoever gave you the course.",
+    ),
+    "gpu_strayed": Words(
+        "This machine's GPU stopped it: {detail}. The engine saw every access inside its array, so "
+        "this is a defect of the course, not of your kernel.",
+        "Please send your cell and this line to whoever gave you the course.",
+    ),
+    "gpu_fault": Words(
+        "This machine's GPU did not run it: {detail}.",
+        "The verdict stands: it is the engine's.",
+    ),
+    "gpu_late": Words(
+        "This machine's GPU was not done after {seconds} s, and was stopped.",
+        "The verdict stands: it is the engine's.",
     ),
 }
 
@@ -403,15 +438,17 @@ ABOUT_ERRORS = frozenset(
     )
 )
 
-_ELSEWHERE = SIMT | TILE | REFUSALS | CAUSES | PATTERNS
 WORDS: dict[str, Words] = {
     **_ADMISSION,
     **_RESULTS,
     **_PATTERNS,
     **_NUMBERS,
+    **_GPU,
     **{
         message_id: Words(*texts)
-        for message_id, texts in (SIMT | TILE | REFUSALS | CAUSES | PATTERNS).items()
+        for message_id, texts in (
+            SIMT | TILE | REFUSALS | CAUSES | PATTERNS | TRAFFIC | NOTES
+        ).items()
     },
 }
 

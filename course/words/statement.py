@@ -95,6 +95,10 @@ def forget_hints() -> None:
     _shown.clear()
 
 
+#: What becomes of the values that a cell gives to these names.
+_ARE_PUT = "The cell gives each of them a value. The check puts other values in their place."
+
+
 @dataclass(frozen=True)
 class Table:
     """A small table of a statement."""
@@ -149,7 +153,10 @@ def tables(exercise: Exercise) -> list[Table]:
     """Parameters, constants and budget of a kernel; questions of a numeric exercise."""
     if isinstance(exercise, NumberExercise):
         rows = tuple((key, q.text, q.unit) for key, q in exercise.questions.items())
-        return [Table("Entries", ("entry", "question", "unit"), rows)]
+        asked = Table("Entries", ("entry", "question", "unit"), rows)
+        columns = tuple(exercise.columns.items())
+        named = Table("Names that a formula may use", ("name", "what it is"), columns, _ARE_PUT)
+        return [named, asked] if columns else [asked]
     if not isinstance(exercise, KernelExercise):
         return []
     found = [_parameters(exercise)]

@@ -182,7 +182,7 @@ TILE: dict[str, tuple[str, str]] = {
     ),
     "triton_compiler": (
         "Triton's compiler refuses this for compute capability {target}: {detail}.",
-        "Check the types and shapes on this line: the engine here may run it, a GPU would not.",
+        "Check the types and shapes on this line, and what the launch asks of the compiler.",
     ),
     "tile_shared": (
         "A program needs {bytes} bytes of shared memory, and a GPU of compute capability {target} "
@@ -356,6 +356,18 @@ TILE: dict[str, tuple[str, str]] = {
         "Program {program} fails the kernel's own assertion|: {message}|.",
         "Find out which value breaks it: `tl.device_print` shows one.",
     ),
+    "tile_assumption": (
+        "The compiler is told to assume what is not so in program {program}: of that it may draw "
+        "any conclusion, and a GPU's results are anybody's guess.",
+        "`tl.assume` checks nothing. Which value breaks it: `tl.device_print` shows one.",
+    ),
+    "tile_hint": (
+        "By what the kernel says of its offsets, a lane takes {count} elements of {array} at once, "
+        "and in program {program} from {array}[{index}] on, which is no multiple of {count}: a GPU "
+        "stops there.",
+        "Check each `tl.multiple_of` and `tl.max_contiguous` before this line for the sizes of "
+        "this case: the compiler believes what they say.",
+    ),
     "tile_attribute": (
         "`{name}` is not among what a kernel of this course may use.",
         "|Did you mean `{near}`?||Instead: {instead}.| What `tl` has to move blocks and to compute "
@@ -452,9 +464,10 @@ _FOLLOW = "Follow the program that writes it, line by line: `course.trace` shows
 INSTEAD: dict[str, tuple[str, str]] = {
     "low_precision": (
         "The result is right to about {digits} digits, and {array} is {dtype}, which has more.",
-        "Was a value kept in fewer bits than {dtype} on the way? tl.dot takes float32 inputs as "
-        'TF32 unless it is told `input_precision="ieee"`. Or were two large, nearly equal numbers '
-        "subtracted?",
+        "Was a value kept in fewer bits than {dtype} on the way?| {dot} takes float32 inputs as "
+        'TF32 unless it is told `input_precision="ieee"`, and of a sum of products, such as '
+        "`tl.sum(a[:, :, None] * b[None, :, :], 1)`, the compiler makes a tl.dot.| Or were two "
+        "large, nearly equal numbers subtracted?",
     ),
     "zero_step": (
         "The step of this `range` is 0: the loop would not move.",

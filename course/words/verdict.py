@@ -82,7 +82,7 @@ class Access:
     sectors_a_request: float | None
     #: lane bytes over requested bytes: 1 is coalesced, below is waste, above is sharing
     reuse: float
-    #: what the compiler's layout asks for beyond that, and why
+    #: how wide the compiler made it, and what its layout asks for beyond that, and why
     compiled: str = ""
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from course.engine.triton.available import has_triton
+from course.engine.triton.compiling.available import has_triton
 from tools.bench import processes
 from tools.bench.checks import solution_of
 from tools.bench.kernels import WORKLOADS

@@ -19,7 +19,7 @@ from course.check.answers import check_number_source
 from course.check.cases import VISIBLE_SEED
 from course.check.check import check_source
 from course.engine.faults import Outcome
-from course.engine.triton.available import has_triton
+from course.engine.triton.compiling.available import has_triton
 from course.spec.exercise import Case, Exercise, KernelExercise
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from course.engine.triton.available import has_triton
+from course.engine.triton.compiling.available import has_triton
 from tools.bench.checks import CheckTimes
 from tools.bench.kernels import Timed
 

@@ -19,7 +19,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Launch:
-    """One of the launches of `course.tests.engine.tile.cases`."""
+    """One of the launches of `course.tests.engine.triton.cases`."""
 
     make: str
     arguments: dict[str, Any]
@@ -56,7 +56,7 @@ ROWS: dict[str, Row] = {
 }
 
 #: Launches of which the memory is looked at: with tensors so large that not all programs fit in the
-#: budget of a batch (see `course.engine.tile.launch`).
+#: budget of a batch (see `course.engine.triton.entry`).
 PEAKS: dict[str, Launch] = {
     "Triton vector add of 2^24": Launch("add", {"n": 2**24, "block": 1024}),
     "Triton matmul 1024 x 1024, tiles 64 x 64 x 32": Launch(
@@ -72,7 +72,7 @@ def figures(name: str, times: int) -> dict[str, Any]:
     Raises:
         ArithmeticError: where a result is wrong.
     """
-    from course.tests.engine.tile import cases
+    from course.tests.engine.triton import cases
 
     launched = {**ROWS, **PEAKS}[name]
     case = getattr(cases, launched.make)(**launched.arguments)

@@ -13,7 +13,7 @@ from numba import cuda
 
 import course
 from course import exercises
-from course.engine.triton.available import has_triton
+from course.engine.triton.compiling.available import has_triton
 from tools.bench import __main__ as bench
 from tools.bench import checks, processes, report
 from tools.bench.checks import CheckTimes

@@ -19,9 +19,9 @@ import triton
 from triton.runtime.jit import JITFunction
 
 from course.engine.faults import KernelFault, Outcome, rejected
-from course.engine.triton.functions import keep_code
+from course.engine.triton.compiling.functions import keep_code
 
-#: How a kernel's module is called: not Triton's own, see `course.engine.triton.functions`.
+#: How a kernel's module is called: not Triton's own (`course.engine.triton.compiling.functions`).
 MODULE = "solution_cell"
 
 

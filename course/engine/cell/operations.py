@@ -47,7 +47,8 @@ MATHEMATICS = frozenset(
 #: ``tl.extra.libdevice.NAME``
 LIBDEVICE = frozenset(
     {
-        *("tanh", "sinh", "cosh", "tan", "atan", "asin", "acos", "atan2", "exp", "exp2", "expm1"),
+        *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh"),
+        *("acosh", "atanh", "exp", "exp2", "exp10", "expm1", "erfc"),
         *("log", "log1p", "log2", "log10", "pow", "sqrt", "rsqrt", "cbrt", "erf", "floor", "ceil"),
         *("trunc", "rint", "round", "fmod", "hypot", "copysign", "isnan", "isinf", "abs"),
     }

@@ -11,6 +11,7 @@ import ast
 import linecache
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 from typing import Any, TypeGuard
 
@@ -87,6 +88,15 @@ class TileCell:
         }
         return {name: v for name, v in values.items() if isinstance(v, int | float)}
 
+    @cached_property
+    def changes(self) -> bool:
+        """Whether a launcher may change a list or a dict, which its next call might find."""
+        return any(
+            (isinstance(node, ast.Attribute) and node.attr in ("append", "extend"))
+            or (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store))
+            for node in ast.walk(self.tree)
+        )
+
     def solution(self, name: str, launcher: bool) -> Solution:
         """The exercise's own function: a kernel, or a launcher where one is asked for.
 
@@ -95,7 +105,8 @@ class TileCell:
         """
         functions = self.launchers if launcher else self.kernels
         if name in functions:
-            return found(self.tree, self.nodes[name], self.constants)
+            worked_out = () if launcher else _worked_out(self.kernels[name])
+            return found(self.tree, self.nodes[name], self.constants, worked_out)
         if name in self.nodes:
             words = "tile_not_a_launcher" if launcher else "tile_not_jitted"
             raise KernelFault(Outcome.REJECTED, words, self.nodes[name].lineno, name=name)
@@ -400,6 +411,13 @@ def _jitted(node: ast.FunctionDef, cell: TileCell) -> Any:
     if heuristics is not None:
         heuristics.keep(made)
     return made
+
+
+def _worked_out(kernel: Any) -> set[str]:
+    """The parameters of a kernel to which what stands above it gives values."""
+    heuristics, tuned = heuristics_of(kernel), kernel.__dict__[TUNED]
+    configs = () if tuned is None else tuned.configs
+    return {*(heuristics.values if heuristics else ()), *(n for c in configs for n in c.kwargs)}
 
 
 def _options(decorators: list[ast.expr], cell: TileCell) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.launcher import applied
 from course.engine.launcher.frames import Closure, Config
 from course.engine.launcher.names import text
-from course.engine.triton.functions import code_of, written_parameters
+from course.engine.triton.compiling.functions import code_of, written_parameters
 
 #: Where a kernel of a cell keeps what `@triton.autotune` says of it.
 TUNED = "_course_tuned"

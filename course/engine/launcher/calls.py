@@ -44,7 +44,7 @@ from course.engine.launcher.names import (
     listed,
     text,
 )
-from course.engine.tile.arguments import option_names
+from course.engine.triton.passed import option_names
 from course.plain.arithmetic import (
     FUNCTIONS,
     MOST_ITEMS,

@@ -16,7 +16,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from course.engine.launcher import gpu
 from course.engine.launcher.names import MISSING, NAMED_DTYPES
-from course.engine.tile.tensors import uninitialised
+from course.engine.triton.running.tensors import uninitialised
 from course.plain.arithmetic import MOST_ITEMS, NotHere, NoValue, is_number, is_whole, kind
 from course.spec.inputs import poison
 

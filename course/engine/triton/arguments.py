@@ -10,12 +10,12 @@ import numpy as np
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from course.engine.tile.arguments import Passed
-from course.engine.tile.memory import address_of
-from course.engine.tile.values import Unsupported
-from course.engine.triton.bulk import Descriptor
 from course.engine.triton.ir import Module, Type
-from course.engine.triton.operations import dtype_of
+from course.engine.triton.passed import Passed
+from course.engine.triton.running.addresses import address_of
+from course.engine.triton.running.bulk import Descriptor
+from course.engine.triton.running.operations import dtype_of
+from course.engine.triton.running.values import Unsupported
 
 
 def arguments_of(module: Module, passed: Passed) -> list[Any]:

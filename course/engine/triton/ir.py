@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -83,8 +84,8 @@ class Operation:
         return self.integers(name)[0]
 
     def string(self, name: str) -> str:
-        """An attribute without its quotes."""
-        return self.attributes.get(name, "").strip('"')
+        """An attribute without its quotes; of a symbol its name."""
+        return self.attributes.get(name, "").removeprefix("@").strip('"')
 
 
 @dataclass(eq=False, slots=True)
@@ -191,6 +192,19 @@ class Module:
     def entry(self) -> Operation:
         """The function that a launch runs: the public one."""
         return next(f for f in self.functions.values() if f.string("sym_visibility") == "public")
+
+    def operations(self) -> Iterator[Operation]:
+        """All operations of its functions, each before those inside it."""
+
+        def inside(blocks: tuple[Block, ...]) -> Iterator[Operation]:
+            for block in blocks:
+                for operation in block.operations:
+                    yield operation
+                    for region in operation.regions:
+                        yield from inside(region)
+
+        for function in self.functions.values():
+            yield from inside(function.regions[0])
 
     @property
     def warps(self) -> int:

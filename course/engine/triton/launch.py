@@ -1,13 +1,14 @@
 """A launch on what Triton's compiler made of the kernel, counted as a named GPU counts it.
 
 The compiler moves loads: it may ask for a tile one turn early, and leaves out what nothing uses.
-So the kernel as compiled decides the counts and the results, and where it comes to a fault, the
-kernel as it is written runs again and decides which fault is the first.
+So the kernel as compiled decides the counts and the results, and the kernel as it is written the
+faults: it runs where the other comes to one, for which is the first, and where the compiler has
+left a load or a loop out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,42 +17,53 @@ import numpy as np
 
 from course.engine import stated_gpu
 from course.engine.faults import KernelFault, Outcome
-from course.engine.tile.arguments import Passed
-from course.engine.tile.launch import Grid, begun
-from course.engine.tile.memory import Memory
-from course.engine.tile.programs import BATCH_ELEMENTS, in_batches, in_turns, takes_turns
-from course.engine.tile.run import Run
-from course.engine.tile.sites import Listener, Uncounted
-from course.engine.tile.values import Unsupported
 from course.engine.traffic import Traffic
 from course.engine.triton.arguments import arguments_of
-from course.engine.triton.counts import CompiledMeter
-from course.engine.triton.functions import code_of, own_files
-from course.engine.triton.gate import source_of
-from course.engine.triton.ir import Block, Module, Operation
-from course.engine.triton.lowering import ACCESSES, Form, Lowered, lower
-from course.engine.triton.machine import Machine
+from course.engine.triton.compiling.functions import called_at, code_of, loads_and_loops, own_files
+from course.engine.triton.compiling.gate import lower
+from course.engine.triton.compiling.lowering import ACCESSES, Form, Lowered
+from course.engine.triton.compiling.specialisation import Source, source_of
+from course.engine.triton.entry import Grid, begun
+from course.engine.triton.ir import Operation
+from course.engine.triton.passed import Passed
+from course.engine.triton.running.counts import CompiledMeter
+from course.engine.triton.running.machine import Machine
+from course.engine.triton.running.memory import Memory
+from course.engine.triton.running.programs import BATCH_ELEMENTS, in_batches, in_turns, takes_turns
+from course.engine.triton.running.run import Run
+from course.engine.triton.running.sites import Listener, Uncounted
+from course.engine.triton.running.values import Unsupported, Value
 
 
 def launch(
     kernel: Any,
     args: Sequence[Any],
     grid: Grid,
-    named: dict[str, Any] | None,
-    target: int,
+    named: dict[str, Any] | None = None,
     *,
+    target: int = stated_gpu.TARGET,
     step_limit: int | None = None,
     together: int | None = None,
     printing: bool = True,
     listener: Listener | None = None,
+    whole: bool = False,
 ) -> Traffic:
     """Runs a kernel on every program of a grid; tensors are changed in place.
 
     Args:
         kernel: a `@triton.jit` function.
-        args: CPU tensors and numbers; `named` those by name, with launch options.
-        target: the compute capability that it is compiled for, 90 for 9.0.
-        step_limit, together, printing, listener: as `course.engine.tile.launch.launch` has them.
+        args: CPU tensors, numbers, host tensor descriptors.
+        grid: programs along x, y, z, or a function of the arguments that gives them.
+        named: arguments by name, constants and launch options among them.
+        target: the compute capability that it is compiled for, 90 for 9.0: unless told, the one
+            that checks stand for.
+        step_limit: statements that one batch of programs may execute; by the tensors' size
+            unless told.
+        together: how many programs run at once; 1 is the slow path that the fast one is
+            held to. By default as many as memory allows.
+        printing: whether what the kernel prints is printed here when it ends.
+        listener: hears of every access, in order (see `course.engine.triton.running.cache`).
+        whole: whether a kernel may reach all of an allocation of which it is passed a view.
 
     Returns:
         what the launch asks of global memory: requests and sectors as this GPU's L1 counts them.
@@ -61,23 +73,36 @@ def launch(
             does not run. Its `traffic` holds the counts.
     """
     named = dict(named or {})
-    function, passed, run = begun(kernel, args, grid, named, step_limit)
+    function, passed, run = begun(kernel, args, grid, named, step_limit, whole)
     code = code_of(function)
     run.filename, run.line = code.filename, code.first_line
     once_more = run.anew()
     source = source_of(kernel, args, named)
-    source = replace(source, options={**source.options, "debug": run.debug})
-    made = _Launch(run, function, passed, lower(source, target, Form.COMPILED), listener)
+    compiled = lower(source, target)
+    made = _Launch(run, function, passed, compiled, listener)
     kept = {one: one.kept() for one in passed.allocations if one.tracked}
+
+    def as_written() -> KernelFault | None:
+        fault = _fault_of(_Launch(once_more, function, passed, _written(source, target)), together)
+        if fault is None:
+            put_back()
+        return fault
+
+    def put_back() -> None:
+        for allocation, content in kept.items():
+            allocation.put_back(content)
+
+    if printing:
+        print(compiled.printed, end="")
     try:
+        if _leaves_out(compiled, function, source) and (fault := as_written()) is not None:
+            raise fault
         made.all_programs(together)
     except KernelFault as fault:
         first = fault
-        if fault.outcome is not Outcome.NOT_MEASURED:
-            for allocation, content in kept.items():
-                allocation.put_back(content)
-            written = _Launch(once_more, function, passed, lower(source, target, Form.WRITTEN))
-            first = _fault_of(written, together) or fault
+        if once_more.memory is None and fault.outcome is not Outcome.NOT_MEASURED:
+            put_back()
+            first = as_written() or fault
         first.traffic = made.traffic()
         raise first from None
     finally:
@@ -86,8 +111,40 @@ def launch(
     return made.traffic()
 
 
-#: As checks launch: for the GPU that they stand for.
-checked: Callable[..., Traffic] = partial(launch, target=stated_gpu.TARGET)
+def _written(source: Source, target: int) -> Lowered:
+    """A kernel as it is written: in that form nothing hangs on how its arguments are aligned."""
+    return lower(replace(source, attributes={}), target, Form.WRITTEN)
+
+
+def _leaves_out(compiled: Lowered, function: Any, source: Source) -> bool:
+    """Whether the compiler has left out a load or a loop, whose faults are faults all the same."""
+    if loads_and_loops(function) <= {place.files[0][:2] for _, place in compiled.places}:
+        return False
+    return bool(_written(source, compiled.target).places - compiled.places)
+
+
+#: Sees each step of a run, with the values that it shows (`course.engine.triton.compiling.steps`).
+Watch = Callable[[Run, Operation, list[Value]], None]
+
+
+def follow(
+    kernel: Any, args: Sequence[Any], grid: Grid, named: dict[str, Any], watch: Watch
+) -> KernelFault | None:
+    """Has `watch` see each step of a launch, which changes no tensor; gives what it came to.
+
+    Raises:
+        KernelFault: what is wrong with the launch, or that the kernel does not compile.
+    """
+    function, passed, run = begun(kernel, args, grid, named, None)
+    run.watch = partial(watch, run)
+    source = source_of(kernel, args, named)
+    launch = _Launch(run, function, passed, lower(source, stated_gpu.TARGET, Form.FOLLOWED))
+    kept = {one: one.kept() for one in passed.allocations if one.tracked}
+    try:
+        return _fault_of(launch, None)
+    finally:
+        for allocation, content in kept.items():
+            allocation.put_back(content)
 
 
 def _fault_of(launch: _Launch, together: int | None) -> KernelFault | None:
@@ -111,8 +168,8 @@ class _Launch:
         listener: Listener | None = None,
     ) -> None:
         self.run, self._function, self._passed = run, function, passed
-        self._module = module = Module(lowered.text)
-        operations = list(_operations(module))
+        self._module = module = lowered.module
+        operations = list(module.operations())
         self._largest = max((_size(operation) for operation in operations), default=1)
         self._meter: CompiledMeter | None = None
         if lowered.form is Form.COMPILED:
@@ -138,26 +195,18 @@ class _Launch:
                 in_turns(run, begin, self._passed)
             else:
                 several = together or max(1, BATCH_ELEMENTS // self._largest)
-                in_batches(run, begin, several, self._largest)
+                in_batches(run, begin, several)
         except Unsupported as what:
             raise run.fault(Outcome.NOT_MEASURED, "tile_unsupported", detail=str(what)) from None
+        except KernelFault as fault:
+            if name := called_at(self._function, run.filename, fault.line or 0):
+                fault.happened_in(name, run.filename)
+            raise
         run.end()
 
     def traffic(self) -> Traffic:
         """The counts so far; none of the written form."""
         return self.run.noted(Traffic() if self._meter is None else self._meter.traffic())
-
-
-def _operations(module: Module) -> Iterator[Operation]:
-    def inside(blocks: Sequence[Block]) -> Iterator[Operation]:
-        for block in blocks:
-            for operation in block.operations:
-                yield operation
-                for region in operation.regions:
-                    yield from inside(region)
-
-    for function in module.functions.values():
-        yield from inside(function.regions[0])
 
 
 def _size(operation: Operation) -> int:

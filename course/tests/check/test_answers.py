@@ -4,7 +4,7 @@ import pytest
 
 from course.check.answers import check_number_source, check_numbers
 from course.engine.faults import Outcome
-from course.spec.exercise import NumberExercise, Question
+from course.spec.exercise import NumberExercise, Question, case
 
 waves = NumberExercise(
     name="waves",
@@ -26,7 +26,7 @@ RIGHT = 'waves = {"blocks": 79, "threads": 79 * 256, "share": 0.99}\n'
 
 
 def outcome_of(source, **given):
-    return check_number_source(waves, source, given or None).outcome
+    return check_number_source(waves, source, [case(**given)] if given else None).outcome
 
 
 def test_right_answers_may_be_numbers_or_arithmetic():
@@ -138,3 +138,75 @@ def test_a_value_that_is_no_number_is_a_wrong_entry(value):
 
 def test_the_source_of_a_cell_is_never_executed():
     assert outcome_of(RIGHT + "\nraise SystemExit\n") is Outcome.PASS
+
+
+tiles = NumberExercise(
+    name="tiles",
+    title="Tiles",
+    task="Formulas in BM.",
+    points=2,
+    minutes=5,
+    difficulty=1,
+    hints=("Multiply.",),
+    questions={
+        "places": Question(
+            "How many places?", "BM * BN", slips={"BM + BN": "That is one side and the other."}
+        ),
+        "time": Question(
+            "Least for the best", "US", ranks="{BM} rows, {times:.1f} times", within=1.2
+        ),
+    },
+    given={"BN": 4},
+    columns={"BM": "rows"},
+    table=({"SHAPE": 1, "BM": 8, "US": 10.0}, {"SHAPE": 1, "BM": 2, "US": 11.0},
+           {"SHAPE": 1, "BM": 4, "US": 30.0}, {"SHAPE": 2, "BM": 8, "US": 50.0},
+           {"SHAPE": 2, "BM": 2, "US": 20.0}),
+    cases=(case(SHAPE=1), case(SHAPE=1, BM=2)),
+)  # fmt: skip
+FORMULAS = 'BM = 8\nhalf = BM / 2\ntiles = {"places": 8 * half, "time": BM}\n'
+
+
+def test_a_formula_is_tried_with_the_values_of_each_case_whatever_the_cell_assigns():
+    verdict = check_number_source(tiles, FORMULAS)
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.entries[1].remark == "2 rows, 1.1 times 2 rows, 1.0 times"
+
+
+def test_the_number_of_the_first_case_fails_on_the_second_and_the_case_is_named():
+    verdict = check_number_source(tiles, FORMULAS.replace("8 * half", "32"))
+    assert (verdict.outcome, verdict.credit) == (Outcome.WRONG_ANSWER, 0.5)
+    assert verdict.entries[0].remark == "With SHAPE=1, BM=2."
+
+
+def test_a_slip_in_a_formula_is_told_beside_the_case():
+    verdict = check_number_source(tiles, FORMULAS.replace("8 * half", "BM + 4"))
+    assert verdict.entries[0].remark == "With SHAPE=1. That is one side and the other."
+
+
+def test_an_order_that_takes_a_row_within_the_limit_passes_on_other_cases_too():
+    other = [case(SHAPE=2)]
+    assert check_number_source(tiles, FORMULAS, other).outcome is Outcome.PASS
+    worse = check_number_source(tiles, FORMULAS.replace('"time": BM', '"time": -BM'), other)
+    assert (worse.outcome, worse.message_id) == (Outcome.WRONG_ANSWER, "badly_ranked")
+    assert worse.entries[1].remark == "8 rows, 2.5 times"
+
+
+def test_a_formula_does_not_see_what_is_no_column():
+    verdict = check_number_source(tiles, FORMULAS.replace('"time": BM', '"time": US'))
+    assert verdict.message_id == "number_not_arithmetic"
+    hidden = check_number_source(tiles, "US = 1\n" + FORMULAS.replace('"time": BM', '"time": US'))
+    assert hidden.entries[1].remark == "8 rows, 1.0 times 2 rows, 1.0 times"
+
+
+def test_what_a_cell_makes_of_a_given_name_afterwards_counts():
+    again = FORMULAS.replace("half = BM / 2\n", "BM = BM * 2\nhalf = 4\n")
+    verdict = check_number_source(tiles, again.replace("8 * half", "BM * 2"))
+    assert verdict.outcome is Outcome.PASS
+
+
+def test_a_case_that_no_row_has_is_not_measured():
+    assert check_number_source(tiles, FORMULAS, [case(SHAPE=3)]).outcome is Outcome.NOT_MEASURED
+
+
+def test_of_a_dict_without_its_cell_the_first_row_counts():
+    assert check_numbers(tiles, {"places": 32, "time": 1}).outcome is Outcome.PASS

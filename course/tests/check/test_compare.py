@@ -167,6 +167,14 @@ def test_half_precision_on_the_way_is_named():
     assert found.pattern_fields["digits"] == 3
 
 
+def test_bfloat16_is_named_after_two_roundings_to_it():
+    def rounded(floats):
+        return (as_float32(floats).view(np.uint32) + 0x8000 & 0xFFFF0000).view(np.float32)
+
+    found = look(rounded(1.3 * rounded(values(500))), 1.3 * values(500))
+    assert (found.pattern_id, found.pattern_fields["digits"]) == ("low_precision", 2)
+
+
 def test_single_precision_is_too_little_for_a_float64_output():
     wanted = values(500)
     got = wanted.astype(np.float32).astype(np.float64)

@@ -5,16 +5,9 @@ from dataclasses import replace
 import pytest
 
 from course import exercises
-from course.check.cost import (
-    GRADED,
-    LONGEST_LINE,
-    MOST_LINES,
-    advice,
-    source_lines,
-    traffic_credit,
-    traffic_rows,
-    worst_row,
-)
+from course.check.annotated import LONGEST_LINE, MOST_LINES, source_lines
+from course.check.cost import GRADED, traffic_credit, traffic_rows, worst_row
+from course.check.waste import advice
 from course.engine.traffic import Traffic
 from course.spec.exercise import KernelExercise, case
 from course.tests.kernels_of_learners import load, site, store

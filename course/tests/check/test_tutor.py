@@ -140,3 +140,15 @@ def test_a_result_that_has_nothing_of_the_right_one_was_not_rounded():
         for one in cases
     ]
     assert told(wide, ["element"], doubled, {}).message_id != "low_precision"
+
+
+def test_rounding_is_not_suspected_where_most_elements_of_another_case_are_plainly_wrong():
+    def spoil(y: np.ndarray) -> None:
+        if y.size == 300:
+            noise = np.random.default_rng(30).uniform(-1, 1, y.size)
+            y *= (1 + 1e-3 * noise).astype(np.float32)
+        elif y.size % 256:
+            y[:] = np.random.default_rng(10).standard_normal(y.size)
+
+    assert of(spoil, (100, 256, 300, 512, 700)).message_id == "sizes_whole"
+    assert of(spoil, (256, 300, 512)).message_id == "low_precision"

@@ -130,7 +130,14 @@ def test_a_missing_field_never_fails_and_leaves_no_brace_or_bar(message_id):
         assert "{" not in text.replace("{...}", "")
 
 
-@pytest.mark.parametrize("message_id", sorted(set(WORDS) - {"passed", "passed_numbers"}))
+@pytest.mark.parametrize(
+    "message_id",
+    sorted(
+        one
+        for one in WORDS
+        if one not in ("passed", "passed_numbers", "gpu_right") and not one.startswith("note_")
+    ),
+)
 def test_every_failure_has_a_next_step(message_id):
     assert WORDS[message_id].next
 

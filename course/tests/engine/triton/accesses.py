@@ -355,7 +355,7 @@ def compile_all(folder: Path) -> None:
     from triton.compiler import ASTSource
     from triton.compiler import compile as compiled
 
-    from course.engine.triton.gate import source_of
+    from course.engine.triton.compiling.specialisation import source_of
 
     manifest = []
     for number, access in enumerate(ACCESSES.values()):

@@ -11,7 +11,6 @@ import triton.language as tl
 from course.check.check import check_source
 from course.engine.faults import Outcome
 from course.engine.runner import Engine
-from course.engine.tile.launch import launch as walked
 from course.engine.triton.launch import launch
 from course.exercises.hello_triton import triton_add
 
@@ -77,10 +76,8 @@ def test_turns_that_move_nothing_are_those_of_the_kernel_as_written(
     kernel, args, programs, block, busy, idle, target
 ):
     named = {} if block is None else {"BLOCK": block}
-    found = launch(kernel, args, (programs,), named, target)
+    found = launch(kernel, args, (programs,), named, target=target)
     assert (found.busy_turns, found.idle_turns) == (busy, idle)
-    written = walked(kernel, args, (programs,), named)
-    assert (written.busy_turns, written.idle_turns) == (busy, idle)
 
 
 WALKS_IN_VAIN = """import triton
@@ -99,8 +96,7 @@ def triton_add(x_ptr, y_ptr, out_ptr, N, BLOCK: tl.constexpr):
 """
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-def test_a_program_that_walks_in_vain_is_too_serial(compiled):
-    runner = Engine(compiles=False, compiled=compiled)
+def test_a_program_that_walks_in_vain_is_too_serial():
+    runner = Engine(compiles=False)
     found = check_source(triton_add, WALKS_IN_VAIN, triton_add.cases[-1:], runner=runner)
     assert (found.outcome, found.message_id) == (Outcome.TOO_SERIAL, "turns_in_vain")

@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 from course.engine.faults import KernelFault, Outcome
-from course.engine.triton.launch import checked
+from course.engine.triton.launch import launch
 
 
 @triton.jit
@@ -28,23 +28,27 @@ def test_of_a_pipelined_loop_the_first_fault_is_the_one_that_is_written_first():
     # The compiler asks for x and y two turns early: there x ends before the store goes astray.
     x, y, out = torch.randn(32 * 16), torch.randn(64 * 16), torch.zeros(16 * 16)
     with pytest.raises(KernelFault, match=r"stores to out\[4096\]") as astray:
-        checked(both_astray, (x, y, out, 64), (1,), {"BLOCK": 16})
+        launch(both_astray, (x, y, out, 64), (1,), {"BLOCK": 16})
     assert astray.value.outcome is Outcome.OUT_OF_BOUNDS
     assert astray.value.line == both_astray.fn.__code__.co_firstlineno + 6
 
 
 @triton.jit
-def unused(x, out, BLOCK: tl.constexpr):
+def unused(x, out, FAR: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
-    tl.load(x + 1_000_000 + i)
+    tl.load(x + FAR + i)
     tl.store(out + i, tl.load(x + i))
 
 
-def test_a_load_that_nothing_uses_is_not_made_and_goes_nowhere_astray():
-    x, out = torch.randn(128), torch.zeros(128)
-    traffic = checked(unused, (x, out), (1,), {"BLOCK": 128})
-    assert torch.equal(out, x)
-    assert [site.line for site in traffic.sites] == [unused.fn.__code__.co_firstlineno + 4] * 2
+def test_a_load_that_nothing_uses_costs_nothing_and_may_go_astray():
+    x, out = torch.randn(256), torch.zeros(128)
+    traffic = launch(unused, (x, out), (1,), {"FAR": 128, "BLOCK": 128})
+    assert torch.equal(out, x[:128])
+    first = unused.fn.__code__.co_firstlineno
+    assert [site.line for site in traffic.sites] == [first + 4] * 2
+    with pytest.raises(KernelFault, match=r"loads from x\[1000000\]") as astray:
+        launch(unused, (x, out), (1,), {"FAR": 1_000_000, "BLOCK": 128})
+    assert astray.value.line == first + 3
 
 
 @triton.jit
@@ -61,7 +65,7 @@ def by_a_helper(x, out, BLOCK: tl.constexpr):
 def test_a_fault_in_a_function_that_the_kernel_calls_has_that_functions_line():
     x, out = torch.randn(128), torch.zeros(128)
     with pytest.raises(KernelFault, match=r"loads from x\[128\]") as astray:
-        checked(by_a_helper, (x, out), (1,), {"BLOCK": 128})
+        launch(by_a_helper, (x, out), (1,), {"BLOCK": 128})
     assert astray.value.line == shifted.fn.__code__.co_firstlineno + 2
 
 
@@ -76,15 +80,15 @@ def nothing_but_sums(out, N, BLOCK: tl.constexpr):
 
 def test_a_program_goes_through_the_lines_of_a_loop_in_each_turn():
     out = torch.zeros(128, dtype=torch.int32)
-    few = checked(nothing_but_sums, (out, 10), (1,), {"BLOCK": 128}).longest_program
-    many = checked(nothing_but_sums, (out, 20), (1,), {"BLOCK": 128}).longest_program
+    few = launch(nothing_but_sums, (out, 10), (1,), {"BLOCK": 128}).longest_program
+    many = launch(nothing_but_sums, (out, 20), (1,), {"BLOCK": 128}).longest_program
     assert many - few == 20
 
 
 def test_a_loop_that_only_computes_is_stopped():
     out = torch.zeros(128, dtype=torch.int32)
     with pytest.raises(KernelFault) as late:
-        checked(nothing_but_sums, (out, 2**30), (1,), {"BLOCK": 128}, step_limit=1000)
+        launch(nothing_but_sums, (out, 2**30), (1,), {"BLOCK": 128}, step_limit=1000)
     assert late.value.outcome is Outcome.TIMED_OUT
     assert late.value.fields["turns"] == 2**30
     assert late.value.line == nothing_but_sums.fn.__code__.co_firstlineno + 3
@@ -93,7 +97,7 @@ def test_a_loop_that_only_computes_is_stopped():
 def test_a_fault_of_a_launch_leaves_the_counts_so_far():
     x, out = torch.randn(100), torch.zeros(128)
     with pytest.raises(KernelFault) as astray:
-        checked(unused, (x, out), (1,), {"BLOCK": 128})
+        launch(unused, (x, out), (1,), {"FAR": 0, "BLOCK": 128})
     assert astray.value.traffic is not None
     assert astray.value.traffic.loads.sectors == 0
 
@@ -107,5 +111,5 @@ def added_up(x, out, BLOCK: tl.constexpr):
 def test_what_a_second_look_stored_does_not_add_to_the_first():
     x, out = torch.ones(200), torch.zeros(256)
     with pytest.raises(KernelFault):
-        checked(added_up, (x, out), (2,), {"BLOCK": 128}, together=1)
+        launch(added_up, (x, out), (2,), {"BLOCK": 128}, together=1)
     assert torch.equal(out, torch.cat([torch.ones(128), torch.zeros(128)]))

@@ -12,14 +12,15 @@ import triton
 import triton.language as tl
 
 import course
-from course.engine.triton.axes import Analysis, item_bytes, width_of
-from course.engine.triton.counts import mask_of
-from course.engine.triton.gate import source_of
+from course.engine.triton.compiling.gate import lower
+from course.engine.triton.compiling.lowering import ACCESSES
+from course.engine.triton.compiling.specialisation import source_of
 from course.engine.triton.ir import Module
-from course.engine.triton.launch import _operations, launch
-from course.engine.triton.lowering import ACCESSES, lower
-from course.tests.engine.tile import cases
-from course.tests.engine.tile import kernels as k
+from course.engine.triton.launch import launch
+from course.engine.triton.running.axes import Analysis, item_bytes, width_of
+from course.engine.triton.running.counts import mask_of
+from course.tests.engine.triton import cases
+from course.tests.engine.triton import kernels as k
 
 _RECORD = json.loads(
     (Path(cases.__file__).parent / "hardware" / "h200.json").read_text(encoding="utf-8")
@@ -46,7 +47,7 @@ def counted(traffic):
 @pytest.mark.parametrize("name", RECORDED)
 def test_requests_and_sectors_are_those_of_the_counters_and_results_are_right(name):
     case = cases.RECORDED[name]()
-    found = counted(launch(case.kernel, case.args, case.grid, case.constants, 90))
+    found = counted(launch(case.kernel, case.args, case.grid, case.constants, target=90))
     recorded = {key: RECORDED[name]["counts"][key] for key in found}
     if name in _ANOTHER_LAYOUT and triton.__version__ != _RECORD["provenance"]["triton"]:
         assert found.pop("load_requests") < recorded.pop("load_requests")
@@ -75,11 +76,35 @@ def test_narrow_and_strided_loads_ask_for_each_sector_again(n, step, requests, s
     assert (traffic.loads.requests, traffic.loads.sectors) == (requests, sectors)
 
 
-def test_without_a_target_the_layout_is_ideal_and_has_no_requests():
+def test_without_a_target_it_is_the_gpu_that_checks_stand_for():
     x, out = torch.randn(6001), torch.empty(6001)
     with course.measure() as traffic:
         take[(6,)](x, out, 6001, 1, 1024)
-    assert (traffic.loads.requests, traffic.loads.sectors) == (None, 751)
+    with course.measure(target="sm_80") as named:
+        take[(6,)](x, out, 6001, 1, 1024)
+    assert (traffic.loads.requests, traffic.loads.sectors) == (188, 3001)
+    assert traffic == named
+
+
+def test_the_table_of_what_was_measured_says_how_wide_and_for_which_gpu():
+    x, out = torch.randn(6144), torch.empty(6144)
+    with course.measure() as traffic:
+        take[(6,)](x, out, 6144, 1, 1024)
+    with course.measure(target="sm_90") as ragged:
+        take[(6,)](x, out, 6001, 1, 1024)
+    assert repr(traffic).splitlines() == [
+        "access            requests   sectors  requested bytes  each once  a lane takes",
+        "load   x                48       768           24,576        768  16 bytes",
+        "store  out              48       768           24,576        768  16 bytes",
+        "as Triton's compiler makes it for sm_80 (A100)",
+    ]
+    assert repr(ragged).splitlines()[1:] == [
+        "load   x               188     3,001           96,032        751  4 of 16 bytes",
+        "store  out             188     3,001           96,032        751  4 of 16 bytes",
+        "as Triton's compiler makes it for sm_90 (H100, H200)",
+        "less than a lane has side by side: it lies apart in memory, or a size, a stride or "
+        "a start is no multiple of 16",
+    ]
 
 
 def test_an_inner_measure_takes_the_outer_ones_gpu():
@@ -189,7 +214,7 @@ def test_widths_follow_from_axes_as_the_compiler_chose_them():
         lowered = lower(source_of(k.add, (x, y, out, n), {"BLOCK": 1024}), 90)
         module = Module(lowered.text)
         analysis = Analysis(module)
-        accesses = [o for o in _operations(module) if o.name in ACCESSES]
+        accesses = [o for o in module.operations() if o.name in ACCESSES]
         for operation, layout in zip(accesses, lowered.layouts, strict=True):
             pointers = analysis.known(operation.operands[0], operation.operand_types[0])
             mask = analysis.of(mask_of(operation) or "")

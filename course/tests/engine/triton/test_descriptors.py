@@ -34,7 +34,9 @@ def made_here(x, out, total, M, N, BM: tl.constexpr, BN: tl.constexpr):
 def test_a_block_is_loaded_stored_and_added_within_the_tensor(target):
     x, out, total = torch.randn(100, 80).half(), torch.zeros(100, 80).half(), torch.ones(100, 80)
     total = total.half()
-    traffic = launch(made_here, (x, out, total, 100, 80), (2, 2), {"BM": 64, "BN": 64}, target)
+    traffic = launch(
+        made_here, (x, out, total, 100, 80), (2, 2), {"BM": 64, "BN": 64}, target=target
+    )
     assert torch.equal(out, x + 1)
     assert torch.equal(total, x + 1)
     if target == 90:  # 100 rows of 5 sectors, in four boxes
@@ -59,7 +61,7 @@ def test_the_hosts_descriptors_say_what_lies_outside(target, padding):
         TensorDescriptor(x, [96, 40], [40, 1], [64, 64], padding),
         TensorDescriptor(out, [128, 64], [64, 1], [64, 64]),
     ]
-    launch(made_by_the_host, given, (2,), {"BM": 64, "BN": 64}, target)
+    launch(made_by_the_host, given, (2,), {"BM": 64, "BN": 64}, target=target)
     expected = torch.full((128, 64), 0.0 if padding == "zero" else torch.nan).half()
     expected[:96, :40] = x * 2
     torch.testing.assert_close(out, expected, rtol=0, atol=0, equal_nan=True)
@@ -82,7 +84,7 @@ def test_a_pipelined_product_of_descriptors_is_right(target):
     a, b, c = torch.randn(128, 200).half(), torch.randn(200, 128).half(), torch.zeros(128, 128)
     c = c.half()
     named = {"BM": 64, "BN": 128, "BK": 64}
-    traffic = launch(product, (a, b, c, 128, 128, 200), (2,), named, target)
+    traffic = launch(product, (a, b, c, 128, 128, 200), (2,), named, target=target)
     torch.testing.assert_close(c.float(), a.float() @ b.float(), rtol=2e-3, atol=2e-2)
     if target == 90:
         # a row of 200 halves in pieces of 4, 4, 4 and half a sector; two boxes of 64 columns of b
@@ -103,7 +105,7 @@ def picked(x, out, M, N, BN: tl.constexpr):
 def test_rows_are_gathered_and_scattered_by_number(target):
     x, out = torch.randn(64, 64).half(), torch.zeros(32, 64).half()
     before = x.clone()
-    traffic = launch(picked, (x, out, 64, 64), (1,), {"BN": 64}, target)
+    traffic = launch(picked, (x, out, 64, 64), (1,), {"BN": 64}, target=target)
     assert torch.equal(out, before[::2])
     assert torch.equal(x[1::2], before[::2] + 1)
     if target == 90:  # four rows at a time
@@ -113,5 +115,7 @@ def test_rows_are_gathered_and_scattered_by_number(target):
 def test_rows_that_tma_cannot_take_are_refused():
     x = torch.randn(64, 37).half()
     with pytest.raises(KernelFault, match="row stride of 37 elements") as refused:
-        launch(made_here, (x, x.clone(), x.clone(), 64, 37), (1, 1), {"BM": 64, "BN": 64}, 90)
+        launch(
+            made_here, (x, x.clone(), x.clone(), 64, 37), (1, 1), {"BM": 64, "BN": 64}, target=90
+        )
     assert refused.value.outcome is Outcome.OUT_OF_BOUNDS

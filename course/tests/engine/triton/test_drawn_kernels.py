@@ -1,15 +1,15 @@
-"""Kernels drawn as source, on the engine that walks their Python and on what the compiler made.
+"""Kernels drawn as source, as the compiler made them and as they are written.
 
 Results are the same to the bit, and so are faults. What was asked for is the same, by line, where
 the compiler left every access of the line as it was written: a load that nothing uses is not made,
 two of one place may become one, one that is the same in each turn of a loop moves in front of it,
 and a small block may be loaded once for each layout that it is used in. There the footprint alone
 is held to be no larger, and a fault of such a load may be gone with it. Requests and sectors are
-not compared: the walked engine knows no warps.
+not compared: what is as it is written has no warps.
 
 Two sorts of kernels are not compared at all: those that the compiler refuses (a function stays a
 call where it returns in several places), and those in which it moves a product in front of the loop
-that its sum is in: the walked engine rounds once there, and a GPU twice.
+that its sum is in: as written the two are rounded once, and there twice.
 """
 
 from collections import Counter
@@ -21,21 +21,26 @@ import pytest
 
 pytest.importorskip("triton", reason="Triton has no wheel for this system")
 
+import numpy as np
 from hypothesis import assume, given, note
 from triton._C.libtriton import ir
 
 from course.engine import stated_gpu
 from course.engine.faults import KernelFault, Outcome
-from course.engine.tile.launch import launch as walked
 from course.engine.traffic import Traffic
-from course.engine.triton.compiler import compiled
-from course.engine.triton.gate import source_of
+from course.engine.triton.compiling.compiler import compiled
+from course.engine.triton.compiling.gate import lower
+from course.engine.triton.compiling.lowering import Form
+from course.engine.triton.compiling.specialisation import source_of
+from course.engine.triton.entry import begun
 from course.engine.triton.ir import Block, Module
-from course.engine.triton.launch import checked
-from course.engine.triton.lowering import lower
-from course.tests.engine.tile.drawn_kernels import Drawn, drawn_kernels
-from course.tests.engine.tile.running import same_bits
-from course.tests.engine.tile.test_drawn_kernels import TOGETHER, drawing, ran, said
+from course.engine.triton.launch import _Launch, launch
+from course.engine.triton.running.distinct import distinct_sectors
+from course.engine.triton.running.memory import Memory
+from course.engine.triton.running.sites import Access, Asked, SiteMeter
+from course.tests.engine.triton.drawn_kernels import Drawn, drawn_kernels
+from course.tests.engine.triton.running import same_bits
+from course.tests.engine.triton.test_drawn_batches import TOGETHER, drawing, ran, said
 
 _DIRECTIONS = {
     "tt.load": "load", "tt.descriptor_load": "load", "ttg.async_copy_global_to_local": "load",
@@ -74,11 +79,11 @@ def test_many_drawn_faults_are_the_same_as_the_compiler_made_them(tmp_path, draw
 
 
 def agree(drawn: Drawn, folder: Path, together: int | None) -> None:
-    """One kernel on both engines; `together` programs at once of the compiled one."""
+    """One kernel in both forms; `together` programs at once of the compiled one."""
     note(drawn.source)
     kernel = drawn.module(folder).kernel
-    tensors, found = ran(kernel, drawn, together, checked)
-    expected, oracle = ran(kernel, drawn, None, walked)
+    tensors, found = ran(kernel, drawn, together, launch)
+    expected, oracle = ran(kernel, drawn, None, as_written)
     for one in (found, oracle):
         assume(not (isinstance(one, KernelFault) and one.outcome is Outcome.TIMED_OUT))
     assume(not (isinstance(found, KernelFault) and found.outcome is Outcome.DOES_NOT_COMPILE))
@@ -102,6 +107,32 @@ def agree(drawn: Drawn, folder: Path, together: int | None) -> None:
             assert asked.get(key, (0, 0))[1] <= asked_of[key][1], key
         else:
             assert asked.get(key) == asked_of.get(key), key
+
+
+class _ByProgram(SiteMeter):
+    """Counts each sector of a program's block once."""
+
+    operation: Any = None
+
+    def at_once(self, operation: Any) -> None:
+        """In this form no lane takes several elements."""
+
+    def asked(self, access: Access, touched: np.ndarray) -> Asked:
+        return Asked(distinct_sectors(access, touched))
+
+
+def as_written(
+    kernel: Any, args: list[Any], grid: Any, named: dict[str, Any], *,
+    together: int | None, step_limit: int,
+) -> Traffic:  # fmt: skip
+    """`launch` of a kernel in which the compiler has moved and left out nothing."""
+    function, passed, run = begun(kernel, args, grid, named, step_limit)
+    source = replace(source_of(kernel, args, named), attributes={})
+    written = _Launch(run, function, passed, lower(source, stated_gpu.TARGET, Form.WRITTEN))
+    meter = _ByProgram()
+    run.memory = Memory(run, passed.views, meter)
+    written.all_programs(together)
+    return meter.traffic()
 
 
 def by_line(traffic: Traffic) -> dict[tuple[str, str, int], tuple[int, int]]:

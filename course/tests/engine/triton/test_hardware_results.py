@@ -12,7 +12,7 @@ import triton.language as tl
 
 import course
 from course.engine.triton.launch import launch
-from course.tests.engine.tile.hardware import arithmetic, contraction
+from course.tests.engine.triton.hardware import arithmetic, contraction
 
 #: Blocks of an output that differ, by case and place, each with what the compiler did.
 ELSEWHERE = {
@@ -33,7 +33,7 @@ def test_products_and_sums_are_rounded_as_on_a_gpu(name):
     out = torch.zeros(contraction.OUTPUTS * contraction.BLOCK, dtype=x.dtype)
     given = (x, y, z, out, contraction.TURNS, contraction.SCALE)
     named = {"BLOCK": contraction.BLOCK, "num_warps": 1}
-    launch(contraction.KERNELS[kernel], given, (1,), named, 90)
+    launch(contraction.KERNELS[kernel], given, (1,), named, target=90)
     recorded = torch.frombuffer(bytearray.fromhex(RECORD[name]), dtype=torch.uint8).view(x.dtype)
     for block in range(contraction.OUTPUTS):
         part = slice(block * contraction.BLOCK, (block + 1) * contraction.BLOCK)
@@ -68,7 +68,7 @@ def test_a_product_moves_into_a_loop_where_a_factor_needs_no_register(kind, roun
     # As `nvdisasm` shows of the cubins for sm_80 and sm_90: FMUL and FADD, or FFMA.
     x, out = torch.randn(2 * 128), torch.zeros(2 * 128)
     x[128] = 1.7
-    launch(in_front_of_a_loop, (x, out, 1.7, 2), (1,), {"KIND": kind}, 90)
+    launch(in_front_of_a_loop, (x, out, 1.7, 2), (1,), {"KIND": kind}, target=90)
     a, factor, b = x[:128].double().repeat(2), x[128].double(), x.double()
     product = a * factor if roundings == 1 else (a * factor).float().double()
     assert torch.equal(out, (product + b).float())

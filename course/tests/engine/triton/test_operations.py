@@ -12,8 +12,7 @@ import triton.language as tl
 
 from course.engine.cell.triton import read_cell
 from course.engine.faults import KernelFault, Outcome
-from course.engine.tile.launch import launch as walked
-from course.engine.triton.launch import checked, launch
+from course.engine.triton.launch import launch
 
 
 @triton.jit
@@ -27,7 +26,7 @@ def single_precision(a, b, c, PRECISION: tl.constexpr):
 @pytest.mark.parametrize(("precision", "bits"), [("tf32", 10), ("tf32x3", 20), ("ieee", 22)])
 def test_a_product_of_float32_keeps_as_many_bits_as_it_is_asked_for(precision, bits):
     a, b, c = (torch.rand(32, 32) for _ in range(3))
-    launch(single_precision, (a, b, c), (1,), {"PRECISION": precision}, 90)
+    launch(single_precision, (a, b, c), (1,), {"PRECISION": precision}, target=90)
     error = ((c.double() - a.double() @ b.double()).abs() / c).max().item()
     assert 2.0 ** -(bits + 4) < error < 2.0 ** -(bits - 1)
 
@@ -44,7 +43,7 @@ def assembled(x, out):
 def test_assembly_of_ones_own_is_refused_by_name():
     x = torch.arange(128, dtype=torch.int32)
     with pytest.raises(KernelFault, match="inline assembly") as refused:
-        launch(assembled, (x, torch.zeros_like(x)), (1,), {}, 90)
+        launch(assembled, (x, torch.zeros_like(x)), (1,), {}, target=90)
     assert refused.value.outcome is Outcome.NOT_MEASURED
     assert "tl.inline_asm" in linecache.getline(__file__, refused.value.line - 1)
 
@@ -70,7 +69,7 @@ def copies(x, out, BLOCK: tl.constexpr):
 def test_a_fault_in_a_cell_is_on_its_line_of_the_cell(length, line):
     kernel = read_cell(CELL).kernels["copies"]
     with pytest.raises(KernelFault) as stray:
-        launch(kernel, (torch.zeros(length), torch.zeros(5)), (1,), {"BLOCK": 8}, 90)
+        launch(kernel, (torch.zeros(length), torch.zeros(5)), (1,), {"BLOCK": 8}, target=90)
     assert stray.value.outcome is Outcome.OUT_OF_BOUNDS
     assert stray.value.line == line
 
@@ -90,7 +89,7 @@ def eight_bits(x, out, KIND: tl.constexpr):
 def test_an_8_bit_float_is_the_nearest_and_no_larger_than_the_largest(kind, format_, most):
     x, out = torch.randn(64) * 50, torch.empty(128)
     x[:3] = torch.tensor([1e6, -1e6, 0.0])
-    launch(eight_bits, (x, out), (1,), {"KIND": kind}, 90)
+    launch(eight_bits, (x, out), (1,), {"KIND": kind}, target=90)
     expected = x.clamp(-most, most).to(format_)
     assert torch.equal(out[:64], expected.float())
     assert torch.equal(out[64:], expected.view(torch.int8).float())
@@ -99,7 +98,7 @@ def test_an_8_bit_float_is_the_nearest_and_no_larger_than_the_largest(kind, form
 def test_8_bit_floats_that_a_gpu_has_no_instruction_for_are_refused_by_name():
     x, out = torch.randn(64), torch.empty(128)
     with pytest.raises(KernelFault, match="8-bit floats as sm_80 makes them") as refused:
-        launch(eight_bits, (x, out), (1,), {"KIND": tl.float8e5}, 80)
+        launch(eight_bits, (x, out), (1,), {"KIND": tl.float8e5}, target=80)
     assert refused.value.outcome is Outcome.NOT_MEASURED
 
 
@@ -114,7 +113,7 @@ def cut(x, half, brain):
 def test_a_cast_towards_zero_is_no_larger_and_within_one_place():
     x = torch.randn(64) * 1000
     half, brain = torch.empty(64, dtype=torch.float16), torch.empty(64, dtype=torch.bfloat16)
-    launch(cut, (x, half, brain), (1,), {}, 90)
+    launch(cut, (x, half, brain), (1,), {}, target=90)
     for got, bits in ((half, 11), (brain, 8)):
         error = x.abs() - got.float().abs()
         assert (error >= 0).all()
@@ -135,7 +134,7 @@ def reduced(x, out):
 
 def test_a_combining_function_may_have_constants():
     x, out = torch.randn(64), torch.empty(1)
-    launch(reduced, (x, out), (1,), {}, 90)
+    launch(reduced, (x, out), (1,), {}, target=90)
     torch.testing.assert_close(out[0], x.sum() - 63 * 1.5, rtol=1e-5, atol=1e-4)
 
 
@@ -144,10 +143,9 @@ def multiplied_and_added(x, y, z, out):
     tl.store(out, tl.fma(tl.load(x), tl.load(y), tl.load(z)))
 
 
-@pytest.mark.parametrize("engine", [walked, checked])
-def test_a_fused_multiply_add_of_bfloat16_is_rounded_once(engine):
+def test_a_fused_multiply_add_of_bfloat16_is_rounded_once():
     # 1.5 * 129/128 is half way between two of them: what is subtracted decides
     x, y, z = (torch.tensor([v], dtype=torch.bfloat16) for v in (1.5, 129 / 128, -(2.0**-30)))
     out = torch.zeros(1, dtype=torch.bfloat16)
-    engine(multiplied_and_added, (x, y, z, out), (1,), {})
+    launch(multiplied_and_added, (x, y, z, out), (1,))
     assert out.item() == 193 / 128

@@ -31,9 +31,8 @@ def test_requests_sectors_and_result_are_the_gpus(name):
     access, counted = accesses.ACCESSES[name], RECORD["counted"][name]
     tensors, passed = accesses.arguments(access)
     kernel = getattr(accesses, access.kernel)
-    traffic = launch(
-        kernel, passed, access.grid, {**access.constants, **access.options}, accesses.TARGET
-    )
+    options = {**access.constants, **access.options}
+    traffic = launch(kernel, passed, access.grid, options, target=accesses.TARGET)
     for direction, kinds in KINDS.items():
         totals = getattr(traffic, direction)
         assert totals.requests == sum(counted[f"{kind}_requests"] for kind in kinds), direction

@@ -10,7 +10,7 @@ import triton.language as tl
 
 from course.engine.faults import KernelFault, Outcome
 from course.engine.triton.launch import launch
-from course.tests.engine.tile import test_locks as locks
+from course.tests.engine.triton import test_locks as locks
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from course.tests.engine.tile import test_locks as locks
 )
 def test_a_lock_that_is_waited_for_orders_its_holders(kernel):
     args = locks.arguments()
-    launch(kernel, args, (locks.PROGRAMS,), {}, 90)
+    launch(kernel, args, (locks.PROGRAMS,), {}, target=90)
     assert args[2].item() == 15
     assert not args[0].any()
 
@@ -26,7 +26,7 @@ def test_a_lock_that_is_waited_for_orders_its_holders(kernel):
 @pytest.mark.parametrize("kernel", [locks.not_waited_for, locks.let_go_before])
 def test_a_lock_that_keeps_nobody_out_orders_nothing(kernel):
     with pytest.raises(KernelFault) as race:
-        launch(kernel, locks.arguments(), (locks.PROGRAMS,), {}, 90)
+        launch(kernel, locks.arguments(), (locks.PROGRAMS,), {}, target=90)
     assert race.value.outcome is Outcome.RACE
     assert race.value.fields["array"] == "total"
     line = kernel.fn.__code__.co_firstlineno
@@ -36,7 +36,7 @@ def test_a_lock_that_keeps_nobody_out_orders_nothing(kernel):
 def test_a_lock_that_is_never_let_go_is_waited_for_without_end():
     args = [torch.zeros(1, dtype=torch.int32), torch.zeros(1)]
     with pytest.raises(KernelFault) as late:
-        launch(locks.never_let_go, args, (2,), {}, 90)
+        launch(locks.never_let_go, args, (2,), {}, target=90)
     assert late.value.outcome is Outcome.TIMED_OUT
     assert late.value.message_id == "tile_waits"
 
@@ -62,7 +62,7 @@ def with_too_many_turns(x, n):
 )
 def test_a_loop_that_touches_no_memory_ends_too(kernel, message):
     with pytest.raises(KernelFault) as late:
-        launch(kernel, (torch.zeros(1), 1 << 30), (1,), {}, 90)
+        launch(kernel, (torch.zeros(1), 1 << 30), (1,), {}, target=90)
     assert late.value.outcome is Outcome.TIMED_OUT
     assert late.value.message_id == message
 
@@ -80,5 +80,5 @@ def last_to_arrive(x, parts, arrived, out, n, BLOCK: tl.constexpr):
 def test_who_arrives_last_finds_what_the_others_stored():
     x, parts, out = torch.randn(7 * 64), torch.zeros(7), torch.zeros(1)
     arrived = torch.zeros(1, dtype=torch.int32)
-    launch(last_to_arrive, (x, parts, arrived, out, 7), (7,), {"BLOCK": 64}, 90)
+    launch(last_to_arrive, (x, parts, arrived, out, 7), (7,), {"BLOCK": 64}, target=90)
     torch.testing.assert_close(out[0], x.sum(), rtol=1e-5, atol=1e-4)

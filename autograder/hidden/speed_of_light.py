@@ -1,0 +1,51 @@
+"""Ranges of held-out cases for lesson 12: other reports, configurations, shapes and runs."""
+
+from autograder.hidden import Draws, between, choice
+from course.exercises.speed_of_light import ON_ROOFLINE, REPORTS, SHAPES
+
+_RUN = {kernel: number for number, kernel in enumerate(ON_ROOFLINE, 1)}
+_SHAPE = {name: number for number, name in enumerate(SHAPES)}
+
+
+def _reports(limit: int, *kernels: str) -> Draws:
+    return Draws(LIMIT=limit, REPORT=choice(*(REPORTS[kernel] for kernel in kernels)))
+
+
+def _runs(*kernels: str) -> Draws:
+    return Draws(RUN=choice(*(_RUN[kernel] for kernel in kernels)))
+
+
+def _shapes(*names: str) -> Draws:
+    return Draws(SHAPE=choice(*(_SHAPE[name] for name in names)))
+
+
+HIDDEN = {
+    "limiter": (
+        _reports(1, "dot_more_blocks", "rmsnorm", "layernorm", "softmax_one_pass"),
+        _reports(5, "dot_any_block", "histogram", "triton_matmul_long", "attend_one_query"),
+        _reports(2, "gated_linear"),
+        _reports(3, "matmul_coarse_1d"),
+        _reports(4, "repeat_multiply"),
+        _reports(6, "layernorm_eight_rows", "layernorm_eight_short"),
+        _reports(7, "transpose_padded", "stencil_halo"),
+    ),
+    "tile_arithmetic": (
+        # those that the compiler multiplies with wgmma: the others keep a stage less
+        Draws(SHAPE=between(0, 7), CONFIGURATION=choice(9, 11, 12, 13, 14)),
+        Draws(SHAPE=choice(1, 4, 5, 7), CONFIGURATION=choice(15, 16, 17, 18, 19, 20, 21)),
+        Draws(SHAPE=choice(2, 3, 6), CONFIGURATION=choice(22, 25, 26, 27, 28, 30, 32)),
+        Draws(SHAPE=between(0, 7), CONFIGURATION=choice(33, 36, 37, 38)),
+    ),
+    "tile_pick": (
+        _shapes("deep"),
+        _shapes("large"),
+        _shapes("medium", "long", "wide"),
+    ),
+    "own_roofline": (
+        _runs("vector_add", "dot", "dot_more_blocks", "row_sum"),
+        _runs("matmul_naive", "matmul_coarse"),
+        _runs("gated_linear", "flash_forward_narrow"),
+        _runs("triton_matmul_long", "split_k"),
+        _runs("attend_one_query", "flash_decode"),
+    ),
+}

@@ -1,0 +1,113 @@
+"""What lesson 12 says of an H200 is what its record holds, and its arithmetic fits the record."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from autograder.hidden import hidden_ranges
+from autograder.lessons.source import solved_cells
+from autograder.tests.test_quoted_records import prose
+from course.check.answers import check_number_source
+from course.engine.faults import Outcome
+from course.exercises.speed_of_light import (
+    CEILINGS,
+    LETTERS,
+    NEVER_US,
+    RECORD,
+    REPORTS,
+    ROOFLINE,
+    SHAPES,
+    TILES,
+    after_us,
+    limiter,
+    report,
+    tile_arithmetic,
+    tile_pick,
+)
+from course.spec.exercise import case
+from course.spec.formula import evaluate
+from course.spec.rows import rows_of
+
+ROOT = Path(__file__).resolve().parents[2]
+CELLS = solved_cells(ROOT, "speed_of_light")
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        f"at {RECORD['kernels']['triton_matmul']['TFLOP/s']:.0f} TFLOP/s",
+        f"in the same minute, runs at {RECORD['kernels']['triton_matmul']['torch_TFLOP/s']:.0f}.",
+        f"to {2 * 4096**3 / after_us('E') / 1e6:.0f}.",
+    ],
+)
+def test_the_lesson_quotes_its_record(quote: str) -> None:
+    assert quote in prose("12_speed_of_light")
+
+
+@pytest.mark.parametrize(
+    ("cell", "row"),
+    [
+        ("own_roofline", ROOFLINE[0]),
+        ("limiter", limiter.table[0]),
+        ("tile_arithmetic", rows_of(tile_arithmetic, tile_arithmetic.cases[0])[0]),
+        ("tile_pick", rows_of(tile_arithmetic, tile_arithmetic.cases[0])[0]),
+    ],
+)
+def test_the_names_of_a_cell_hold_its_first_case(cell: str, row: dict[str, float]) -> None:
+    given = dict(re.findall(r"^([A-Z_0-9]+) = ([\d_.]+)", CELLS[cell], re.MULTILINE))
+    assert len(given) >= 6
+    assert {n: float(v) for n, v in given.items()} == pytest.approx(
+        {name: row[name] for name in given}, abs=0.06
+    )
+
+
+@pytest.mark.parametrize("letter", list(LETTERS)[1:])
+def test_every_next_step_brought_something(letter: str) -> None:
+    assert report(LETTERS[letter][0])["US"] > 1.5 * after_us(letter)
+
+
+def test_the_add_of_report_a_has_nothing_left_to_win() -> None:
+    row = report("triton_add")
+    assert row["LEAST_BYTES"] / row["US"] / 1e3 == pytest.approx(CEILINGS["COPY_GB_S"], rel=0.02)
+
+
+def test_shared_memory_by_arithmetic_is_the_compilers_where_it_is_asked() -> None:
+    formula = tile_arithmetic.questions["shared_bytes"].answer
+    asked = {
+        number
+        for draws in hidden_ranges("speed_of_light")["tile_arithmetic"]
+        for number in draws.sizes["CONFIGURATION"].values
+    } | {visible.sizes["CONFIGURATION"] for visible in tile_arithmetic.cases}
+    assert len(asked) > 20
+    for row in TILES:
+        if row["CONFIGURATION"] in asked:
+            assert evaluate(formula, row) == row["SHARED"]
+
+
+def test_what_does_not_launch_asks_for_more_shared_memory_than_a_block_has() -> None:
+    for row in TILES:
+        assert (row["US"] == NEVER_US) == (row["SHARED"] > 227 * 1024)
+
+
+def test_no_held_out_report_is_one_that_is_shown() -> None:
+    for draws in hidden_ranges("speed_of_light")["limiter"]:
+        assert min(draws.sizes["REPORT"].values) > 7
+    assert list(REPORTS.values()) == list(range(1, len(REPORTS) + 1))
+
+
+@pytest.mark.parametrize("shape", range(len(SHAPES)))
+def test_the_lessons_formula_picks_good_tiles_at_every_recorded_shape(shape: int) -> None:
+    verdict = check_number_source(tile_pick, CELLS["tile_pick"], [case(SHAPE=shape)])
+    assert verdict.outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize("configuration", range(1, 41))
+def test_no_single_configuration_will_do_for_every_shape(configuration: int) -> None:
+    within = tile_pick.questions["time"].within
+    regrets = [
+        max(row["US"] for row in rows if row["CONFIGURATION"] == configuration)
+        / min(row["US"] for row in rows)
+        for rows in (rows_of(tile_pick, case(SHAPE=n)) for n in range(len(SHAPES)))
+    ]
+    assert max(regrets) > within

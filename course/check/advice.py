@@ -1,0 +1,164 @@
+"""What a tutor would add to a verdict on visible cases: why it is so, found in text and results.
+
+Advice must not cost the verdict: what fails in here leaves the plain one, but in tests, where it
+fails aloud.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from course.check.causes import cause_of, launched_in, mask_cause, serial_cause
+from course.check.compared import Compared
+from course.check.kernel_text import Cause, Launched, path_of
+from course.check.notes import numba_notes, triton_notes
+from course.check.outputs import axes_of, compared
+from course.check.traffic_causes import busy_cause, traffic_cause
+from course.check.tutor import Told, told
+from course.engine.cell.solution import Solution
+from course.engine.faults import KernelFault
+from course.engine.job import Ran
+from course.engine.traffic import Traffic
+from course.spec.exercise import Array, Case, KernelExercise
+from course.words.verdict import Row
+
+#: Whether an error in the advice is raised: in tests and in trials of the witnesses.
+FAILS_ALOUD = False
+
+_Self = TypeVar("_Self")
+_Given = ParamSpec("_Given")
+_Found = TypeVar("_Found")
+
+
+def _optional(
+    find: Callable[Concatenate[_Self, _Given], _Found],
+) -> Callable[Concatenate[_Self, _Given], _Found | None]:
+    """None where the advice itself fails."""
+
+    @wraps(find)
+    def found(self: _Self, /, *args: _Given.args, **named: _Given.kwargs) -> _Found | None:
+        try:
+            return find(self, *args, **named)
+        except Exception:
+            if FAILS_ALOUD:
+                raise
+            return None
+
+    return found
+
+
+class Advice:
+    """What is known of an admitted cell, and what can be told from it."""
+
+    def __init__(
+        self, exercise: KernelExercise, cell: Solution, constants: Mapping[str, int]
+    ) -> None:
+        self.exercise = exercise
+        self.cell = cell
+        self.constants = constants
+        #: the parameters by the kernel's names for them
+        self.known = dict(zip(cell.parameters, exercise.passed, strict=False))
+
+    @_optional
+    def of_fault(self, fault: KernelFault, case: Case) -> Cause | None:
+        """Why it happened, where the kernel's text shows it."""
+        if self.exercise.dialect == "triton":
+            return mask_cause(fault, self.cell.tree)
+        roles = {name: one.role for name, one in self.known.items() if isinstance(one, Array)}
+        return cause_of(fault, self.cell.tree, self._launched(case), roles)
+
+    @_optional
+    def of_serial(self, traffic: Traffic) -> tuple[int | None, Cause | None]:
+        """(line of the loop around the busiest line, what keeps others from its turns)."""
+        launched = Launched((1,), (1,))
+        if self.exercise.dialect == "triton":
+            return busy_cause(traffic, self.cell.tree, launched)
+        return serial_cause(self.cell.tree, traffic.busiest_line, launched)
+
+    @_optional
+    def of_traffic(self, row: Row, traffic: Traffic, case: Case) -> Cause | None:
+        """Why a row of a case is over its budget, where text and counts show it."""
+        exercise = self.exercise
+        item_bytes = {
+            array.name: exercise.dtype(array, case).itemsize
+            for array in exercise.arrays
+            if not array.pitch and array.name not in case.transposed
+        }
+        given = self.cell.tree, self._launched(case), item_bytes, exercise.dialect
+        return traffic_cause(row, traffic, *given)
+
+    @_optional
+    def of_answers(
+        self, ordered: Sequence[Case], results: Sequence[tuple[Mapping[str, Any], Ran]]
+    ) -> Told:
+        """What all cases say together of the first output that is wrong.
+
+        Args:
+            ordered: the cases, the smallest first.
+            results: of each the arguments as they were drawn, and what the launch left.
+        """
+        outputs: list[list[Compared]] = []
+        for number, (case, (before, ran)) in enumerate(zip(ordered, results, strict=True), start=1):
+            constants = self.constants, self.cell.constants
+            outputs.append(compared(self.exercise, case, number, *constants, before, ran))
+        cases = next(
+            list(one) for one in zip(*outputs, strict=True) if any(case.wrong.any() for case in one)
+        )
+        found = told(
+            cases,
+            axes_of(self.exercise, cases[0]),
+            self.exercise.reference,
+            self.exercise.slips,
+            self.exercise.magnitude,
+        )
+        if not found.message_id and (call := _reordering(self.cell.tree)) is not None:
+            fields = {"line": call.lineno, "call": path_of(call.func)}
+            found = replace(found, message_id="any_order", fields=fields)
+        dot = "tl.dot" if _multiplies_blocks(self.cell.tree) else None
+        return replace(found, fields={"dot": dot, **found.fields})
+
+    @_optional
+    def of_pass(self) -> list[Cause]:
+        """What a tutor would mention all the same."""
+        exercise, cell = self.exercise, self.cell
+        if exercise.dialect == "triton":
+            return triton_notes(cell.tree)
+        float32 = [
+            name
+            for name, one in self.known.items()
+            if isinstance(one, Array)
+            and all(exercise.dtype(one, case).name == "float32" for case in exercise.cases)
+        ]
+        return numba_notes(cell.tree, cell.line, float32, cell.constants)
+
+    def _launched(self, case: Case) -> Launched:
+        return launched_in(self.exercise, case, self.constants, self.known, self.cell.constants)
+
+
+def _multiplies_blocks(tree: ast.Module) -> bool:
+    """Whether a cell has a `tl.dot`, or blocks of three axes, which may become one."""
+    return any(
+        (isinstance(node, ast.Call) and path_of(node.func) in ("tl.dot", "dot"))
+        or (
+            isinstance(node, ast.Subscript)
+            and isinstance(node.slice, ast.Tuple)
+            and len(node.slice.elts) > 2
+        )
+        for node in ast.walk(tree)
+    )
+
+
+def _reordering(tree: ast.Module) -> ast.Call | None:
+    """The first call of a cell that lets the compiler choose the order of elements."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            named = {keyword.arg: keyword.value for keyword in node.keywords}
+            allowed = named.get("can_reorder")
+            chosen = isinstance(allowed, ast.Constant) and allowed.value is True
+            if chosen or path_of(node.func) == "tl.view":
+                return node
+    return None

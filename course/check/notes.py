@@ -1,0 +1,150 @@
+"""What passes, and a tutor would still mention: precision lost or paid for, work done for nothing.
+
+Only what the text shows for certain. A note costs no points and changes no verdict.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping
+
+from course.check.bindings import Bindings, function_at, value_of
+from course.check.kernel_text import Cause, path_of, shown
+
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
+
+
+def numba_notes(
+    tree: ast.Module, line: int, float32: Collection[str], constants: Mapping[str, int | float]
+) -> list[Cause]:
+    """The notes on a Numba kernel, at most one of each kind.
+
+    Args:
+        line: of its `def`.
+        float32: its parameters that are float32 arrays in every case.
+        constants: numbers that the cell assigns at its top level.
+    """
+    function = function_at(tree, line)
+    if function is None:
+        return []
+    names = Bindings(function)
+    kernels = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    found = [
+        next(_creeping(function, names, float32, constants), None),
+        next(_both_sides(function, names, kernels), None),
+    ]
+    return [note for note in found if note is not None]
+
+
+def triton_notes(tree: ast.Module) -> list[Cause]:
+    """The notes on a cell of Triton kernels, at most one."""
+    for function in tree.body:
+        if isinstance(function, ast.FunctionDef):
+            names = Bindings(function)
+            for node in ast.walk(function):
+                if isinstance(node, ast.Call) and path_of(node.func) == "tl.dot":
+                    told = {keyword.arg for keyword in node.keywords}
+                    if not told & {"input_precision", "allow_tf32"} and any(
+                        _as_float32(operand, names) for operand in node.args[:2]
+                    ):
+                        return [("note_tf32", {"line": node.lineno})]
+    return []
+
+
+def _as_float32(node: ast.expr, names: Bindings) -> bool:
+    """Whether an operand has been turned to float32 by `.to(tl.float32)`."""
+    while isinstance(node, ast.Name):
+        made = names.origin(node.id, node)
+        value = None if made.statement is None else value_of(made.statement, node)
+        if value is None or made.carried:
+            return False
+        node = value
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return node.func.attr == "to" and _named(node.args[:1], "float32")
+
+
+def _named(nodes: list[ast.expr], name: str) -> bool:
+    return any(path_of(node).rpartition(".")[2] == name for node in nodes)
+
+
+# ---------------------------------------------------------------- float64 on the way
+
+
+def _creeping(
+    function: ast.FunctionDef,
+    names: Bindings,
+    arrays: Collection[str],
+    constants: Mapping[str, int | float],
+) -> Iterator[Cause]:
+    """A float32 that meets a number with a point, which is a float64 in Numba."""
+
+    def number(node: ast.expr) -> str | None:
+        bare = node.operand if isinstance(node, ast.UnaryOp) else node
+        if isinstance(bare, ast.Constant) and type(bare.value) is float:
+            return shown(node)
+        if isinstance(bare, ast.Name) and type(constants.get(bare.id)) is float:
+            return None if names.origin(bare.id, bare).statement else shown(node)
+        return None
+
+    def single(node: ast.expr, depth: int = 0) -> bool:
+        if isinstance(node, ast.BinOp):
+            return single(node.left, depth) and single(node.right, depth)
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            return node.value.id in arrays or _made_float32(node.value, names)
+        if isinstance(node, ast.Name) and depth < 8:
+            made = names.origin(node.id, node)
+            value = None if made.statement is None else value_of(made.statement, node)
+            return value is not None and not made.carried and single(value, depth + 1)
+        return isinstance(node, ast.Call) and path_of(node.func).endswith("float32")
+
+    starts: dict[str, str] = {}
+    for node in ast.walk(function):
+        said = number(node.value) if isinstance(node, ast.Assign) else None
+        if said is not None and isinstance(node, ast.Assign):
+            starts |= {one.id: said for one in node.targets if isinstance(one, ast.Name)}
+    for node in ast.walk(function):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):
+            for one, other in ((node.left, node.right), (node.right, node.left)):
+                said = number(one)
+                if said is not None and single(other):
+                    fields = {"number": said, "line": node.lineno, "written": shown(node)}
+                    yield "note_float64", fields
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            name = node.target.id
+            if name in starts and single(node.value):
+                fields = {"number": starts[name], "line": node.lineno, "name": name}
+                yield "note_float64_sum", fields
+
+
+def _made_float32(array: ast.Name, names: Bindings) -> bool:
+    """Whether it is a shared or a local array of float32."""
+    made = names.origin(array.id, array)
+    value = None if made.statement is None else value_of(made.statement, array)
+    if not isinstance(value, ast.Call) or path_of(value.func) not in (
+        "shared.array",
+        "local.array",
+    ):
+        return False
+    return _named([*value.args, *(keyword.value for keyword in value.keywords)], "float32")
+
+
+# ---------------------------------------------------------------- both sides worked out
+
+
+def _both_sides(
+    function: ast.FunctionDef, names: Bindings, kernels: Collection[str]
+) -> Iterator[Cause]:
+    """A choice between two values that every thread has worked out, each by a function."""
+
+    def call(node: ast.expr) -> str | None:
+        made = names.origin(node.id, node).statement if isinstance(node, ast.Name) else None
+        value = None if made is None or not isinstance(node, ast.Name) else value_of(made, node)
+        of = path_of(value.func) if isinstance(value, ast.Call) else ""
+        return of if of in kernels else None
+
+    for node in ast.walk(function):
+        if isinstance(node, ast.IfExp):
+            one, two = call(node.body), call(node.orelse)
+            if one and two and one != two:
+                yield "note_both_sides", {"line": node.lineno, "one": one, "two": two}

@@ -1,1 +1,0 @@
-"""Runs Triton kernels on the CPU: all programs of a launch at once, metered and checked."""

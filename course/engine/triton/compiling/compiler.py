@@ -1,0 +1,377 @@
+"""Triton's compiler, stage by stage in this process: from a kernel to PTX, and to its registers.
+
+Up to PTX no process is started, no file written and no thread made. `ptxas`, which Triton
+brings, then says how many registers the PTX takes; that is a process of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import inspect
+import io
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from triton._C.libtriton import ir
+from triton.backends.compiler import GPUTarget
+from triton.backends.nvidia import compiler as nvidia
+from triton.compiler import ASTSource, make_backend
+from triton.compiler.errors import CompilationError
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.triton.compiling.complaints import NO_REASON, in_full
+from course.engine.triton.compiling.constants import held_small
+from course.engine.triton.compiling.functions import code_of
+from course.engine.triton.compiling.specialisation import Source
+
+WARP = 32
+_STAGES = ("ttir", "ttgir", "llir", "ptx")
+_LONGEST_MESSAGE = 300
+#: What is looked at of what the compiler said: names of a learner's stand in it.
+_LONGEST_SAID = 20_000
+#: How a block's values lie in the threads, behind its shape and type.
+_LAYOUT = r"(tensor<[^,<>]+), #[\w.]+>"
+_PTXAS_SECONDS = 120.0
+#: The environment variable by which Triton leaves LLVM's optimiser out.
+_NO_OPTIMISER = "DISABLE_LLVM_OPT"
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """A kernel in PTX. `shared_bytes` are a program's."""
+
+    ptx: str
+    warps: int
+    shared_bytes: int
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What `ptxas` makes of it: registers of a thread, and bytes of those that do not fit."""
+
+    registers: int
+    spill_bytes: int
+
+
+class AssemblerError(Exception):
+    """`ptxas` refuses the PTX. The text is its first error."""
+
+
+class AssemblerLateError(AssemblerError):
+    """`ptxas` was stopped: it took more time than there was, which says nothing of the PTX."""
+
+
+@contextlib.contextmanager
+def unoptimised() -> Iterator[None]:
+    """LLVM leaves the code as it comes: a third less time, where nobody asks for registers."""
+    before = os.environ.get(_NO_OPTIMISER)
+    os.environ[_NO_OPTIMISER] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_NO_OPTIMISER]
+        else:
+            os.environ[_NO_OPTIMISER] = before
+
+
+def shown(target: int) -> str:
+    """80 as 8.0."""
+    return f"{target // 10}.{target % 10}"
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What the compiler's stages left: text, or a module of their own in its context.
+
+    `printed` is what the kernel has the compiler say, each line once.
+    """
+
+    module: Any
+    context: Any
+    metadata: dict[str, Any]
+    printed: str
+
+
+Seen = Callable[[str, Compiled], None]
+
+
+def to_ptx(source: Source, target: int, seen: Seen | None = None) -> Assembly:
+    """Compiles a kernel as far as PTX; `seen` and what is raised are as for `compiled`."""
+    made = compiled(source, target, _STAGES, seen)
+    return Assembly(made.module, int(made.metadata["num_warps"]), int(made.metadata["shared"]))
+
+
+def compiled(
+    source: Source, target: int, stages: Sequence[str], seen: Seen | None = None
+) -> Compiled:
+    """Takes a kernel through the compiler's stages, in order: ttir, ttgir, llir, ptx.
+
+    Args:
+        seen: called with each stage's name behind it, and what it left: it changes nothing of it.
+
+    Raises:
+        KernelFault: DOES_NOT_COMPILE with the compiler's message and the line; REJECTED for a
+            constant that is too large to be worked out.
+    """
+    function = source.function
+    said: list[str] = []
+    refused: list[str] = []
+    try:
+        with _hearing(said), held_small() as refused:
+            return _through(source, target, stages, seen)
+    except CompilationError as error:
+        if (own := _own_fault(error)) is not None:
+            raise own from None
+        line, message = _located(function, error)
+        if refused:
+            raise KernelFault(
+                Outcome.REJECTED, "tile_large_constant", line, detail=refused[0]
+            ) from None
+        raise _refused(line, message, target, "triton_refuses") from None  # by the front end
+    except Exception as error:
+        line, message = _from_passes("".join(said), error)
+        raise _refused(line or code_of(function).first_line, message, target) from None
+
+
+def _own_fault(error: BaseException) -> KernelFault | None:
+    """What a function of constants came to, which the compiler has walked here."""
+    at: BaseException | None = error
+    while at is not None and not isinstance(at, KernelFault):
+        at = at.__cause__ or at.__context__
+    return at
+
+
+def _through(
+    source: Source, target: int, names: Sequence[str], seen: Seen | None = None
+) -> Compiled:
+    made_for = GPUTarget("cuda", target, WARP)
+    written = ASTSource(source.function, source.signature, source.constants, source.attributes)
+    backend = make_backend(made_for)
+    # Triton 3.10 is to change the default of the second, and 3.9 warns of it at each compile.
+    defaults = {"ptx_version": ptx_version(target), "enable_fp_fusion": True}
+    options = backend.parse_options({**defaults, **source.options})
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    stages: dict[str, Any] = {}
+    backend.add_stages(stages, options, written.language)
+    metadata: dict[str, Any] = {"target": made_for, **options.__dict__}
+    functions = backend.get_codegen_implementation(options)
+    with contextlib.redirect_stdout(io.StringIO()) as said:  # `tl.static_print`
+        module = written.make_ir(made_for, options, functions, backend.get_module_map(), context)
+    # each line once: the front end reads the body of a loop twice
+    printed = "".join(dict.fromkeys(said.getvalue()[:_LONGEST_SAID].splitlines(keepends=True)))
+    for name in names:
+        module = stages[name](module, metadata)
+        if seen is not None:
+            seen(name, Compiled(module, context, metadata, printed))
+    return Compiled(module, context, metadata, printed)
+
+
+def warm_up() -> None:
+    """Does now what the first compile would do for all: a sandboxed launch could not."""
+    for target in (75, 80, 90):
+        ptx_version(target)
+
+
+@cache
+def ptx_version(target: int) -> int:
+    """The version of PTX that Triton writes for the `ptxas` that it brings."""
+    return int(nvidia.ptx_get_version(nvidia.get_ptxas(target).version))
+
+
+# ---------------------------------------------------------------- registers
+
+
+def ptxas_command(target: int, path: str, output: str = os.devnull) -> list[str]:
+    """The command that assembles the PTX in `path` as Triton does."""
+    architecture = f"sm_{target}{'a' if target >= 90 else ''}"
+    command = [nvidia.get_ptxas(target).path, "-lineinfo", "-v"]
+    if _allocates_longer():
+        command.append("--regAllocOptLevel=2")
+    return [*command, f"--gpu-name={architecture}", path, "-o", output]
+
+
+@cache
+def _allocates_longer() -> bool:
+    """Whether this Triton asks for it: from 3.7 on."""
+    return "regAllocOptLevel" in inspect.getsource(nvidia.CUDABackend)
+
+
+def assembled(ptx: str, target: int) -> Usage:
+    """What `ptxas` says of the PTX, in a process of its own.
+
+    Raises:
+        AssemblerError: where it refuses.
+        AssemblerLateError: where it takes too long.
+    """
+    handle = os.memfd_create("kernel.ptx", 0)
+    try:
+        os.write(handle, ptx.encode())
+        command = ptxas_command(target, f"/proc/self/fd/{handle}")
+        done = subprocess.run(
+            command, pass_fds=[handle], capture_output=True, text=True, timeout=_PTXAS_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise AssemblerLateError("it took too long") from None
+    except OSError as error:
+        raise AssemblerError(str(error)) from error
+    finally:
+        os.close(handle)
+    return usage(done.stderr, done.returncode)
+
+
+def usage(said: str, status: int) -> Usage:
+    """What `ptxas` said on its way out, as numbers.
+
+    Raises:
+        AssemblerError: where that is an error.
+        AssemblerLateError: where its time, or somebody's patience, was over.
+    """
+    if -status in (signal.SIGXCPU, signal.SIGKILL):
+        raise AssemblerLateError("it took too long")
+    registers = [int(n) for n in re.findall(r"Used (\d+) registers", said)]
+    if status != 0 or not registers:
+        found = re.search(r"(?:error|fatal)\s*:\s*(.*)", said)
+        raise AssemblerError(found[1] if found else f"ptxas ended with status {status}")
+    spills = [int(n) for n in re.findall(r"(\d+) bytes spill stores", said)]
+    return Usage(max(registers), max(spills, default=0))
+
+
+# ---------------------------------------------------------------- what the compiler refuses
+
+
+def _refused(
+    line: int | None, message: str, target: int, message_id: str = "triton_compiler"
+) -> KernelFault:
+    return KernelFault(
+        Outcome.DOES_NOT_COMPILE,
+        message_id,
+        line,
+        detail=message,
+        target=shown(target),
+    )
+
+
+def assembler_refused(source: Source, error: AssemblerError, target: int) -> KernelFault:
+    """`ptxas` refuses what the stages before it made."""
+    return _refused(code_of(source.function).first_line, _cut(str(error)), target)
+
+
+def _chain(error: BaseException) -> list[CompilationError]:
+    found: list[CompilationError] = []
+    at: BaseException | None = error
+    while at is not None:
+        if isinstance(at, CompilationError):
+            found.append(at)
+        at = at.__cause__
+    return found
+
+
+def _located(function: Any, error: CompilationError) -> tuple[int | None, str]:
+    """(line in the learner's code, what the compiler says): innermost of both."""
+    chain = _chain(error)
+    message = next((e.error_message for e in reversed(chain) if e.error_message), "")
+    cause = chain[-1].__cause__
+    told = type(chain[-1]).__name__ if cause is None else in_full(cause)
+    if not message or told.startswith(message):
+        message = told
+    line = None
+    sources = _own_sources(function)
+    for part in chain:
+        before = sources.get(part.src or "")
+        if before is not None and hasattr(part.node, "lineno"):
+            line = before + part.node.lineno
+    return line, _cut(message)
+
+
+def _own_sources(function: Any, seen: dict[str, int] | None = None) -> dict[str, int]:
+    """Sources of the kernel and the learner's functions that it calls, with the lines before."""
+    seen = {} if seen is None else seen
+    code = code_of(function)
+    if code.own and code.source not in seen:
+        seen[code.source] = code.lines_before
+        for value in list(code.scope.values()):
+            if hasattr(value, "parse") and hasattr(value, "params"):
+                _own_sources(value, seen)
+    return seen
+
+
+def _from_passes(text: str, error: Exception) -> tuple[int | None, str]:
+    """A refusal behind the front end: the first error that the compiler wrote, or its exception."""
+    text = text[:_LONGEST_SAID]
+    found = re.search(r"[^\s:]+:(\d+):\d+: error: (.*)", text)
+    if found:
+        return int(found.group(1)), _cut(found.group(2))
+    found = re.search(r"error: (.*)", text)
+    return None, _cut(found.group(1) if found else str(error) or type(error).__name__)
+
+
+def _cut(message: str) -> str:
+    """A message on one line, without the exception's name around it and the layouts of blocks."""
+    text = re.sub(_LAYOUT, r"\1>", _without_nested(" ".join(message[:_LONGEST_SAID].split())))
+    wrapped = re.fullmatch(r"\w*(?:Error|Exception)\((['\"])(.*)\1,?\)", text)
+    text = wrapped.group(2) if wrapped else text
+    if len(text) > _LONGEST_MESSAGE:
+        text = text[: _LONGEST_MESSAGE - 3] + "..."
+    return text.rstrip(".") or NO_REASON
+
+
+def _without_nested(text: str) -> str:
+    """The text with each layout's own values left out, from the inside out."""
+    while (shorter := re.sub(r"(#[\w.]+)<\{[^{}]*\}>", r"\1", text)) != text:
+        text = shorter
+    return text
+
+
+@contextlib.contextmanager
+def _hearing(lines: list[str]) -> Iterator[None]:
+    """Keeps what the compiler's C++ side writes to the process's stderr.
+
+    Where that is a file already (behind the sandbox's wall no other can be made), its end is read.
+    """
+    if sys.stderr is not None:
+        sys.stderr.flush()
+    if hears_itself():
+        start = os.fstat(2).st_size
+        try:
+            yield
+        finally:
+            lines.append(os.pread(2, 1 << 20, start).decode(errors="replace"))
+        return
+    kept = os.memfd_create("stderr")
+    saved = os.dup(2)
+    os.dup2(kept, 2)
+    try:
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        lines.append(os.pread(kept, 1 << 20, 0).decode(errors="replace"))
+        os.close(kept)
+
+
+def hears_itself() -> bool:
+    """Whether stderr is a file that can be read back."""
+    try:
+        readable = fcntl.fcntl(2, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDWR
+        return readable and stat.S_ISREG(os.fstat(2).st_mode)
+    except OSError:
+        return False
+
+
+def hear_itself() -> None:
+    """Makes stderr such a file, in memory."""
+    kept = os.memfd_create("stderr")
+    os.dup2(kept, 2)
+    os.close(kept)

@@ -1,0 +1,298 @@
+"""A `@triton.jit` function as it is read here: its tree, its names, its place in a file."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from triton.runtime.jit import JITFunction
+
+#: What loads a block, by the last part of its name.
+_LOADS = ("load", "gather", "load_tensor_descriptor")
+
+
+@dataclass
+class Code:
+    """What stands in a function's source.
+
+    Attributes:
+        body: its statements; their lines are the file's or the cell's.
+        first_line: the line of its `def`.
+        lines_before: lines of the file before the first one that Triton counts.
+        own: whether the learner wrote it, and not Triton.
+        filename: of the file or cell that it stands in.
+    """
+
+    source: str
+    body: list[ast.stmt]
+    first_line: int
+    own: bool
+    scope: dict[str, Any]
+    filename: str
+    lines_before: int = 0
+    _assigned: dict[ast.stmt, frozenset[str]] = field(default_factory=dict)
+
+    def assigned(self, statement: ast.stmt) -> frozenset[str]:
+        """Names that a statement and what stands under it may assign."""
+        found = self._assigned.get(statement)
+        if found is None:
+            found = self._assigned[statement] = frozenset(
+                node.id
+                for node in ast.walk(statement)
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            )
+        return found
+
+    @cached_property
+    def functions(self) -> tuple[Any, ...]:
+        """The jitted functions that it names, in the order of their names in the tree."""
+        nodes = (node for statement in self.body for node in ast.walk(statement))
+        named = (self.scope.get(node.id) for node in nodes if isinstance(node, ast.Name))
+        return tuple(dict.fromkeys(one for one in named if isinstance(one, JITFunction)))
+
+    @cached_property
+    def loads_and_loops(self) -> frozenset[int]:
+        """The lines of each, but of loops that are unrolled."""
+        return frozenset(
+            node.lineno
+            for statement in self.body
+            for node in ast.walk(statement)
+            if (
+                isinstance(node, ast.While)
+                or (isinstance(node, ast.For) and _called(node.iter, self) != "static_range")
+                or (isinstance(node, ast.Call) and _called(node, self) in _LOADS)
+            )
+        )
+
+    @cached_property
+    def lines(self) -> tuple[int, ...]:
+        """Where its `def` and what is in it stand, in the tree's order."""
+        every = (node for statement in self.body for node in ast.walk(statement))
+        inside = (node.lineno for node in every if isinstance(node, ast.stmt | ast.expr))
+        return (self.first_line, *inside)
+
+
+def code_of(function: Any) -> Code:
+    """The code of a jitted function, read once."""
+    found = function.__dict__.get("_course_code")
+    if found is None or found.source != function.src:
+        before = _first_line(function) - 1
+        tree = ast.increment_lineno(function.parse(), before)
+        keep_code(function, tree, str(function.fn.__code__.co_filename), before)
+        return code_of(function)
+    return found
+
+
+def keep_code(function: Any, tree: ast.Module, filename: str, lines_before: int = 0) -> None:
+    """Leaves a jitted function's code with it: the tree as it stands in a file."""
+    node = tree.body[0]
+    assert isinstance(node, ast.FunctionDef)
+    module = str(getattr(function, "__module__", "") or "")
+    function.__dict__["_course_code"] = Code(
+        source=function.src,
+        body=node.body,
+        first_line=node.lineno,
+        own=not module.startswith("triton."),
+        scope=function.get_capture_scope(),
+        filename=filename,
+        lines_before=lines_before,
+    )
+
+
+def _first_line(function: Any) -> int:
+    """The line of the `def`, below its decorators."""
+    for number, line in enumerate(function.raw_src):
+        if line.lstrip().startswith("def "):
+            return int(function.starting_line_number) + number
+    return int(function.starting_line_number)
+
+
+def base_function(kernel: Any) -> Any:
+    """The jitted function under autotune and heuristics wrappers."""
+    while not isinstance(kernel, JITFunction) and hasattr(kernel, "fn"):
+        kernel = kernel.fn
+    return kernel
+
+
+class _Stores(ast.NodeVisitor):
+    """Names of calls that write: does a function store, update, or lock?"""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        self.names.add(node.attr)
+        self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        self.names.add(node.id)
+
+
+def names_used(function: Any, seen: set[int] | None = None) -> set[str]:
+    """Every name and attribute in a function and in the jitted functions that it calls."""
+    seen = set() if seen is None else seen
+    if id(function) in seen:
+        return set()
+    seen.add(id(function))
+    code = code_of(function)
+    visitor = _Stores()
+    for statement in code.body:
+        visitor.visit(statement)
+    names = set(visitor.names)
+    for name in visitor.names:
+        called = code.scope.get(name)
+        if isinstance(called, JITFunction) and code.own:
+            names |= names_used(called, seen)
+        elif called is not None:  # from triton.language import atomic_add as add
+            names.add(str(getattr(called, "__name__", name)))
+    return names
+
+
+def lines_of_all(function: Any) -> list[tuple[int, ...]]:
+    """Where it stands, and the learner's functions that it names: what its faults' lines are."""
+    return [code_of(one).lines for one in _own_functions(function, set())]
+
+
+def loads_and_loops(function: Any) -> set[tuple[str, int]]:
+    """(file, line) of each, as the compiler calls them, in it and the learner's that it names."""
+    return {
+        (one.fn.__code__.co_filename, line)
+        for one in _own_functions(function, set())
+        for line in code_of(one).loads_and_loops
+    }
+
+
+def _called(node: ast.AST, code: Code) -> str:
+    """The last name of what a node calls."""
+    if not isinstance(node, ast.Call):
+        return ""
+    if isinstance(node.func, ast.Name):  # from triton.language import load
+        return str(getattr(code.scope.get(node.func.id), "__name__", node.func.id))
+    return node.func.attr if isinstance(node.func, ast.Attribute) else ""
+
+
+def is_assigned(function: Any, name: str) -> bool:
+    """Whether it, or a function of the learner's that it names, gives a value to a name."""
+    codes = map(code_of, _own_functions(function, set()))
+    return any(name in code.assigned(node) for code in codes for node in code.body)
+
+
+def own_files(function: Any) -> dict[str, str]:
+    """The learner's files: as the compiler calls them, and as `linecache` does."""
+    functions = _own_functions(function, set())
+    return {one.fn.__code__.co_filename: code_of(one).filename for one in functions}
+
+
+def called_at(function: Any, filename: str, line: int) -> str:
+    """The name of the function in which a line stands, of those that a kernel calls, or ""."""
+    for one in _own_functions(function, set())[1:]:
+        code = code_of(one)
+        if code.filename == filename and code.first_line <= line <= max(code.lines):
+            return str(one.__name__)
+    return ""
+
+
+def _own_functions(function: Any, seen: set[int]) -> list[Any]:
+    """It and the learner's functions that it names."""
+    code = code_of(function)
+    if id(function) in seen or not code.own:
+        return []
+    seen.add(id(function))
+    return [function, *(one for called in code.functions for one in _own_functions(called, seen))]
+
+
+def looks_at_atomics(function: Any, seen: set[int] | None = None) -> bool:
+    """Whether it, or a jitted function that it calls, may use what an atomic found."""
+    seen = set() if seen is None else seen
+    code = code_of(function)
+    if id(function) in seen or not code.own:
+        return False
+    seen.add(id(function))
+    nodes = [node for statement in code.body for node in ast.walk(statement)]
+    unused = {
+        node.value.func
+        for node in nodes
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+    }
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            called = code.scope.get(node.id)
+            if isinstance(called, JITFunction) and looks_at_atomics(called, seen):
+                return True
+            name = str(getattr(called, "__name__", ""))
+        else:
+            name = node.attr if isinstance(node, ast.Attribute) else ""
+        if name.startswith("atomic_") and node not in unused:
+            return True
+    return False
+
+
+def written_parameters(function: Any, by: Callable[[str], bool] | None = None) -> set[str]:
+    """Parameters whose tensors may be stored to: all that a written pointer may come from.
+
+    A conservative reading: what flows into the pointer of a store or atomic, through any
+    assignment, and everything that is passed on to a function that writes.
+
+    Args:
+        by: which of Triton's functions count as writing, by their names; all of them unless told.
+    """
+    by = by or writes
+    code = code_of(function)
+    flows: dict[str, set[str]] = {}
+    targets: set[str] = set()
+    for statement in code.body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value:
+                left = node.targets if isinstance(node, ast.Assign) else [node.target]
+                for target in left:
+                    for name in _names(target):
+                        flows.setdefault(name, set()).update(_names(node.value))
+            elif isinstance(node, ast.For):
+                for name in _names(node.target):
+                    flows.setdefault(name, set()).update(_names(node.iter))
+            elif isinstance(node, ast.Call):
+                targets |= _written_by(node, code.scope, by)
+    while True:
+        more = set().union(*(flows.get(name, set()) for name in targets)) - targets
+        if not more:
+            return targets
+        targets |= more
+
+
+def _written_by(call: ast.Call, scope: dict[str, Any], writes: Callable[[str], bool]) -> set[str]:
+    """Names that a call may write through."""
+    function = call.func
+    if isinstance(function, ast.Attribute) and writes(function.attr):
+        first = call.args[:1] + [k.value for k in call.keywords if k.arg == "pointer"]
+        return set().union(_names(function.value), *(_names(a) for a in first))
+    passed = [*call.args, *(k.value for k in call.keywords)]
+    if isinstance(function, ast.Name):
+        called = scope.get(function.id)
+        if called is None and function.id in dir(builtins):
+            return set()
+    elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+        called = getattr(scope.get(function.value.id), function.attr, _NOTHING)
+    else:
+        return set()
+    if isinstance(called, JITFunction) and not any(writes(n) for n in names_used(called)):
+        return set()
+    imported = writes(str(getattr(called, "__name__", "")))  # from triton.language import store
+    if called is None or imported or isinstance(called, JITFunction):
+        return set().union(set(), *(_names(a) for a in passed))
+    return set()
+
+
+_NOTHING = object()
+
+
+def writes(name: str) -> bool:
+    """Whether a function of Triton's with this name writes to memory."""
+    return name in ("store", "store_tensor_descriptor", "scatter") or name.startswith("atomic_")
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}

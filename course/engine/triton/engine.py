@@ -1,0 +1,297 @@
+"""Runs of a check on the Triton engine: a `Run` of `course.engine.job` in, a `Ran` out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from course.engine import stated_gpu
+from course.engine.cell.heuristics import with_computed
+from course.engine.cell.triton import TileCell, forget, read_cell
+from course.engine.cell.tuning import with_tuned
+from course.engine.faults import KernelFault, Outcome
+from course.engine.job import Output, Ran, Run
+from course.engine.launcher import call
+from course.engine.traffic import Traffic, merged
+from course.engine.triton.canary import require_right_counts
+from course.engine.triton.compiling import findings, gate
+from course.engine.triton.compiling.functions import base_function
+from course.engine.triton.compiling.specialisation import key_of, source_of
+from course.engine.triton.entry import first_line
+from course.engine.triton.launch import launch
+from course.engine.triton.passed import bound
+from course.engine.triton.running.cache import CHECK_L2_BYTES, CHECK_MULTIPROCESSORS, Cache
+from course.engine.triton.running.tensors import uninitialised
+
+#: The compute capability that every launch of a check is compiled for.
+CHECK_TARGET = stated_gpu.TARGET
+
+
+class TritonEngine:
+    """Makes runs, in this process; compiles a cell's kernels once for all its cases.
+
+    A cell that changes a list or a dict is read for each run anew: what a lambda of its top level
+    has put into one is not there in the next case. One instance serves one check. `printing`
+    lets the kernel's prints through. Without `compiles` no launch goes through the compiler: it
+    saves seconds where a kernel need not be accepted, and its resources count as nothing.
+    `together` is how many programs run at once, as many as memory allows unless told. `target` is
+    the GPU whose counts the launches have.
+    """
+
+    def __init__(
+        self,
+        printing: bool = False,
+        compiles: bool = True,
+        together: int | None = None,
+        target: int = CHECK_TARGET,
+    ) -> None:
+        self.printing = printing
+        self.compiles = compiles
+        self.together = together
+        self.target = target
+        self._cell: TileCell | None = None
+        self.compiled: dict[Any, gate.Resources] = {}
+        #: what the compiler for another GPU says against a launch, where a grader asks
+        self.elsewhere: KernelFault | None = None
+
+    def __del__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._cell is not None:
+            forget(self._cell)
+
+    def __call__(self, run: Run) -> Ran:
+        """Makes one run: a launch, or a call of the cell's launcher.
+
+        Raises:
+            KernelFault: whatever is wrong with the cell or happens in the launch.
+        """
+        require_right_counts()
+        if self._cell is None or self._cell.changes or run.source != self._cell.source:
+            self._forget()
+            self._cell = read_cell(run.source)
+        tensors = {
+            name: torch.from_numpy(value) if isinstance(value, np.ndarray) else _number(value)
+            for name, value in run.arguments.items()
+        }
+        for name in run.unwritten:
+            if name in tensors:  # a launcher makes its own outputs
+                uninitialised(tensors[name])
+        launches = _Launches(run, tensors, self)
+        if run.outputs:
+            launcher = self._cell.launchers[run.kernel]
+            returned = call(
+                launcher,
+                self._cell.names,
+                list(tensors.values()),
+                launches.make,
+                taking=launches.returned,
+            )
+            if not launches.made:
+                raise KernelFault(Outcome.WRONG_ANSWER, "launcher_no_launch", launcher.lineno)
+            arrays = launches.inputs() | returned
+        else:
+            kernel = self._cell.kernels[run.kernel]
+            try:
+                launches.make(kernel, tuple(tensors.values()), run.grid, {"num_warps": run.warps})
+            except KernelFault as fault:  # the cell has no line that launches
+                fault.line = fault.line or first_line(kernel)
+                raise
+            arrays = launches.inputs()
+        return Ran(arrays, launches.traffic(), self.elsewhere)
+
+
+class _Launches:
+    """The launches of one run, and whose memory is whose."""
+
+    def __init__(self, run: Run, tensors: Mapping[str, Any], engine: TritonEngine) -> None:
+        self.run = run
+        self.tensors = tensors
+        self.engine = engine
+        #: (traffic, storage by the kernel's parameter)
+        self.made: list[tuple[Traffic, dict[str, int]]] = []
+        self.names = {
+            _storage(value): name
+            for name, value in tensors.items()
+            if isinstance(value, torch.Tensor)
+        }
+        self._alive: list[Any] = []
+
+    def make(self, kernel: Any, args: Sequence[Any], grid: Any, named: Mapping[str, Any]) -> None:
+        """One launch: compiled for a GPU, run and measured; it runs while the compiler goes on."""
+        tuned = with_tuned(kernel, args, named)
+        options = {"num_warps": self.run.warps, **with_computed(kernel, args, tuned)}
+        compiled = self._compiled(kernel, args, options)
+        function = base_function(kernel)
+        given = bound(function, tuple(args), dict(options))
+        self._alive.append(given)  # so that no storage is given away twice
+        storages = {
+            name: _storage(_tensor(value))
+            for name, value in given.items()
+            if _tensor(value) is not None
+        }
+        cache = Cache(CHECK_L2_BYTES, CHECK_MULTIPROCESSORS) if self.run.cache else None
+        try:
+            traffic = launch(
+                kernel,
+                args,
+                grid,
+                options,
+                step_limit=self.run.step_limit,
+                printing=self.engine.printing,
+                together=self.engine.together if cache is None else cache.multiprocessors,
+                listener=None if cache is None else cache.access,
+                target=self.engine.target,
+            )
+        except KernelFault as fault:
+            compiled()  # what the compiler refuses comes first
+            if self.run.outputs:
+                self._say_which(fault, storages)
+            raise
+        resources = compiled()
+        traffic.shared_bytes = resources.shared_bytes
+        traffic.registers = resources.registers
+        traffic.spill_bytes = resources.spill_bytes
+        if cache is not None:
+            traffic.dram_bytes = cache.read_bytes
+        self.made.append((traffic, storages))
+
+    def _say_which(self, fault: KernelFault, storages: Mapping[str, int]) -> None:
+        """A kernel's `B` is what the cell passed for it: the fault names the exercise's array."""
+        parameter = str(fault.fields.get("array", ""))
+        if parameter not in storages:
+            return
+        passed = self.names.get(storages[parameter])
+        if passed is None and _plain(parameter) in map(_plain, self.tensors):
+            fault.fields["passed"] = "a tensor that the launcher made"
+        elif passed is not None and _plain(parameter) != _plain(passed):
+            fault.fields["passed"] = f"the exercise's {passed}"
+
+    def _compiled(
+        self, kernel: Any, args: Sequence[Any], options: dict[str, Any]
+    ) -> Callable[[], gate.Resources]:
+        """What waits for what the compiler makes of a launch: once for each set of types,
+        constants, alignments.
+
+        Raises:
+            KernelFault: DOES_NOT_COMPILE, or TOO_MANY_RESOURCES; and so does what it gives.
+        """
+        if not self.engine.compiles:
+            nothing = gate.Resources(CHECK_TARGET, options["num_warps"], 0, 0, 0)
+            return lambda: nothing
+        binary, source = self.run.binary, source_of(kernel, args, options)
+        key = (key_of(source, CHECK_TARGET), binary)
+        if (found := self.engine.compiled.get(key)) is not None:
+            return lambda: found
+        wait = gate.begin(source, CHECK_TARGET, binary=binary)
+
+        def compiled() -> gate.Resources:
+            self.engine.compiled[key] = resources = wait()
+            if self.engine.elsewhere is None:
+                self.engine.elsewhere = findings.refused_elsewhere(source)
+            return resources
+
+        return compiled
+
+    def inputs(self) -> dict[str, np.ndarray]:
+        """What the arguments hold now."""
+        return {
+            name: value for name, value in self.run.arguments.items()
+            if isinstance(value, np.ndarray)
+        }  # fmt: skip
+
+    def returned(self, result: Any) -> dict[str, np.ndarray]:
+        """What the launcher returned, by the outputs' names.
+
+        Raises:
+            KernelFault: WRONG_ANSWER, where that is not what was asked for.
+        """
+        wanted = self.run.outputs
+        got = result if isinstance(result, tuple | list) and len(wanted) > 1 else (result,)
+        if len(got) != len(wanted):
+            raise _wrong(
+                "launcher_count",
+                expected=tuple(output.name for output in wanted),
+                count=len(wanted),
+                got=_shown(result),
+            )
+        arrays = {}
+        for output, value in zip(wanted, got, strict=True):
+            self._check(output, value)
+            self.names.setdefault(_storage(value), output.name)
+            arrays[output.name] = value.numpy()
+        return arrays
+
+    def _check(self, output: Output, value: Any) -> None:
+        if not isinstance(value, torch.Tensor):
+            raise _wrong("launcher_result", name=output.name, got=_shown(value))
+        dtype = str(value.dtype).removeprefix("torch.")
+        if dtype != output.dtype or tuple(value.shape) != output.shape:
+            raise _wrong(
+                "launcher_shape",
+                name=output.name,
+                expected=f"{_shape(output.shape)} {output.dtype}",
+                got=f"{_shape(tuple(value.shape))} {dtype}",
+            )
+        if _storage(value) in {
+            _storage(t) for t in self.tensors.values() if isinstance(t, torch.Tensor)
+        }:
+            raise _wrong("launcher_returns_input", name=output.name)
+
+    def traffic(self) -> Traffic:
+        """All launches together, arrays by the exercise's names."""
+        return merged(
+            traffic.renamed(
+                {
+                    parameter: self.names[storage]
+                    for parameter, storage in storages.items()
+                    if storage in self.names
+                }
+            )
+            for traffic, storages in self.made
+        )
+
+
+def _wrong(message_id: str, **fields: object) -> KernelFault:
+    return KernelFault(Outcome.WRONG_ANSWER, message_id, None, **fields)
+
+
+def _plain(name: str) -> str:
+    """`A_ptr` and `a` are both `a`."""
+    return name.lower().removesuffix("_ptr").removesuffix("_pointer")
+
+
+def _tensor(value: Any) -> torch.Tensor | None:
+    """The tensor that an argument is, or describes."""
+    base = getattr(value, "base", None) if type(value).__name__ == "TensorDescriptor" else value
+    return base if isinstance(base, torch.Tensor) else None
+
+
+def _storage(value: Any) -> int:
+    return int(value.untyped_storage().data_ptr())
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of shape {_shape(tuple(value.shape))}"
+    if isinstance(value, tuple | list):
+        return f"a tuple of {len(value)}" if value else "an empty tuple"
+    if value is None:
+        return "nothing (None)"
+    if isinstance(value, bool | int | float | str):
+        kind = "text" if isinstance(value, str) else "number"
+        return f"{value}" if isinstance(value, bool) else f"the {kind} {str(value)[:40]}"
+    kinds = {"JITFunction": "a kernel", "Closure": "a function", "dtype": "a dtype"}
+    return kinds.get(type(value).__name__, f"a value of type {type(value).__name__}")
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

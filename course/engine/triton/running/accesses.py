@@ -1,0 +1,134 @@
+"""Global memory through pointers: each access goes to `Memory`, which checks and counts it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import triton.language as tl
+
+from course.engine.triton.ir import Operation, Type
+from course.engine.triton.running.addresses import item_bytes, of_one_tensor
+from course.engine.triton.running.counts import mask_of
+from course.engine.triton.running.frames import Array, Frame
+from course.engine.triton.running.hints import as_taken
+from course.engine.triton.running.values import Unsupported, Value
+
+if TYPE_CHECKING:
+    from course.engine.triton.running.machine import Machine
+
+_TYPES = {
+    "i1": tl.int1, "i8": tl.int8, "i16": tl.int16, "i32": tl.int32, "i64": tl.int64,
+    "f16": tl.float16, "bf16": tl.bfloat16, "f32": tl.float32, "f64": tl.float64,
+}  # fmt: skip
+#: `atomic_rmw_op`
+_UPDATES = (
+    "", "AND", "OR", "XOR", "ADD", "FADD", "MAX", "MIN", "UMAX", "UMIN", "XCHG",
+)  # fmt: skip
+#: `sem` and `scope` of an atomic
+_ORDERS = ("", "RELAXED", "ACQUIRE", "RELEASE", "ACQUIRE_RELEASE")
+_SCOPES = ("", "GPU", "CTA", "SYSTEM")
+
+
+def pointer(machine: Machine, data: Array, type_: Type, shape: tuple[int, ...]) -> Value:
+    """Addresses of elements; `type_` is a pointer's, or that of a block of pointers."""
+    found = Value(data, _pointer_type(type_), shape)
+    found.heard = machine.heard_of(data)
+    return found
+
+
+@lru_cache(1 << 10)
+def _pointer_type(type_: Type) -> Any:
+    """Triton's, of a pointer or a block of pointers."""
+    element = type_.element if type_.kind == "tensor" else type_
+    pointee = None if element is None else element.element
+    scalar = None if pointee is None else _TYPES.get(pointee.text)
+    if scalar is None:
+        raise Unsupported(f"memory of type {type_.text}")
+    return tl.pointer_type(scalar)
+
+
+def _asked(machine: Machine, frame: Frame, operation: Operation) -> tuple[Value, Value | None]:
+    """(addresses, mask) of an access, which from now on is the one that is being made."""
+    machine.meter.operation = operation
+    type_ = operation.operand_types[0]
+    there, mask = pointer(machine, frame[operation.operands[0]], type_, type_.shape), None
+    if (name := mask_of(operation)) is not None:
+        mask = Value(frame[name], tl.int1, type_.shape)
+        mask.heard = machine.heard_of(mask.data)
+    if (told := machine.meter.at_once(operation)) is not None:
+        there = as_taken(there, *told, item_bytes(there.type))
+        mask = None if mask is None else as_taken(mask, *told, 0)
+    return there, mask
+
+
+def _element(frame: Frame, operation: Operation, at: int, like: Value) -> Value | None:
+    """The values of an operand that has the type of the elements at `like`."""
+    if len(operation.operands) <= at:
+        return None
+    return Value(frame[operation.operands[at]], like.type.element_ty, like.shape)
+
+
+def add(machine: Machine, frame: Frame, operation: Operation) -> Array:
+    """`tt.addptr`: offsets are signed."""
+    base, steps = (frame[name] for name in operation.operands)
+    size = item_bytes(_pointer_type(operation.operand_types[0]))
+    moved: Array = base + steps.astype(np.int64) * size
+    # no other offset is long enough to come to another tensor's memory
+    return of_one_tensor(base, moved) if steps.dtype.itemsize > 4 else moved
+
+
+def load(machine: Machine, frame: Frame, operation: Operation) -> Array:
+    """`tt.load`."""
+    there, mask = _asked(machine, frame, operation)
+    other = _element(frame, operation, 2, there)
+    found: Array = machine.memory.load(there, mask, other).data
+    return found
+
+
+def store(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """`tt.store`."""
+    there, mask = _asked(machine, frame, operation)
+    value = _element(frame, operation, 1, there)
+    assert value is not None
+    machine.memory.store(there, value, mask)
+
+
+def _policy(operation: Operation) -> tuple[str, str]:
+    return _ORDERS[operation.integer("sem")], _SCOPES[operation.integer("scope")]
+
+
+def update(machine: Machine, frame: Frame, operation: Operation) -> Array:
+    """`tt.atomic_rmw`: gives what was there."""
+    there, mask = _asked(machine, frame, operation)
+    value = _element(frame, operation, 1, there)
+    assert value is not None
+    kind = _UPDATES[operation.integer("atomic_rmw_op")]
+    return machine.told(machine.memory.atomic(kind, there, value, mask, policy=_policy(operation)))
+
+
+def exchange(machine: Machine, frame: Frame, operation: Operation) -> Array:
+    """`tt.atomic_cas`: gives what was there."""
+    there, _ = _asked(machine, frame, operation)
+    expected = _element(frame, operation, 1, there)
+    value = _element(frame, operation, 2, there)
+    assert value is not None
+    return machine.told(
+        machine.memory.atomic("CAS", there, value, None, expected, policy=_policy(operation))
+    )
+
+
+def copy(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """`ttg.async_copy_global_to_local`: what it copies is there at once."""
+    there, mask = _asked(machine, frame, operation)
+    other = _element(frame, operation, 3, there)
+    with machine.run.ahead() as copied:
+        found = machine.memory.load(there, mask, other)
+    frame[operation.operands[1]].put(machine.rows, found.data, copied)
+
+
+OPERATIONS = {
+    "tt.addptr": add, "tt.load": load, "tt.store": store, "tt.atomic_rmw": update,
+    "tt.atomic_cas": exchange, "ttg.async_copy_global_to_local": copy,
+}  # fmt: skip

@@ -1,0 +1,144 @@
+"""Reductions and scans: elements along an axis combined by a function of the module's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from course.engine.triton.ir import Operation
+from course.engine.triton.running.frames import Array, Frame
+from course.engine.triton.running.operations import rounded
+
+if TYPE_CHECKING:
+    from course.engine.triton.running.machine import Machine
+
+#: Combines two lists of arrays of one shape, element by element.
+Combine = Callable[[list[Array], list[Array]], list[Array]]
+
+
+def reduce(machine: Machine, frame: Frame, operation: Operation) -> Any:
+    """`tt.reduce`."""
+    axis, values = operation.integer("axis") + 1, _given(frame, operation)
+    fast = _ufunc(operation)
+    if fast is not None:
+        return rounded(fast.reduce(values[0], axis=axis), operation.result_types[0])
+    ends = tree(lambda *pairs: _made(machine, frame, operation, *pairs), values, axis)
+    return ends[0] if len(ends) == 1 else ends
+
+
+def scan(machine: Machine, frame: Frame, operation: Operation) -> Any:
+    """`tt.scan`."""
+    axis, values = operation.integer("axis") + 1, _given(frame, operation)
+    if operation.attributes.get("reverse", "false").startswith("true"):
+        flipped = [np.flip(value, axis) for value in values]
+        found = running(lambda *pairs: _made(machine, frame, operation, *pairs), flipped, axis)
+        found = [np.flip(value, axis) for value in found]
+    else:
+        found = running(lambda *pairs: _made(machine, frame, operation, *pairs), values, axis)
+    return found[0] if len(found) == 1 else found
+
+
+def each(machine: Machine, frame: Frame, operation: Operation) -> Any:
+    """`tt.map_elementwise`: a function of scalars, of each element or of several at once."""
+    values, pack = _given(frame, operation), operation.integer("pack")
+    shape = values[0].shape
+    packs = [np.split(value.reshape(-1, pack), pack, axis=1) for value in values]
+    made = _made(machine, frame, operation, [part for parts in packs for part in parts])
+    results = [
+        np.concatenate(made[at : at + pack], axis=1).reshape(shape)
+        for at in range(0, len(made), pack)
+    ]
+    return results[0] if len(results) == 1 else results
+
+
+def _given(frame: Frame, operation: Operation) -> list[Array]:
+    """The operands of one length, which is that of all programs where they may differ."""
+    values = [frame[name] for name in operation.operands]
+    count = max(value.shape[0] for value in values)
+    if any(frame[name].shape[0] > 1 for name in _from_outside(operation) if name in frame):
+        count = frame.count
+    return [
+        value
+        if value.shape == (count, *type_.shape)
+        else np.broadcast_to(value, (count, *type_.shape))
+        for value, type_ in zip(values, operation.operand_types, strict=True)
+    ]
+
+
+@lru_cache(1 << 10)
+def _from_outside(operation: Operation) -> frozenset[str]:
+    """What the function reads that is made neither of its elements nor in it."""
+    (body,) = operation.regions[0]
+    inside = {*body.arguments, *(name for one in body.operations for name in one.results)}
+    return frozenset(name for one in body.operations for name in one.operands) - inside
+
+
+def _made(machine: Machine, outer: Frame, operation: Operation, *given: list[Array]) -> list[Array]:
+    """What the function makes of elements; to it each place is what a program is to a kernel."""
+    (body,) = operation.regions[0]
+    shape, count = given[0][0].shape, given[0][0].size
+    flat = [value.reshape(-1) for values in given for value in values]
+    frame = Frame(count, outer, np.repeat(np.arange(shape[0]), count // shape[0]))
+    frame.update(zip(body.arguments, flat, strict=True))
+    with machine.run.each_as_a_program(count):
+        results = machine.yielded(frame, body)
+    return [np.broadcast_to(value, (count,)).reshape(shape) for value in results]
+
+
+_UFUNCS = {
+    "arith.addf": np.add, "arith.addi": np.add, "arith.maxnumf": np.fmax,
+    "arith.minnumf": np.fmin, "arith.maxsi": np.maximum, "arith.minsi": np.minimum,
+    "arith.maximumf": np.maximum, "arith.minimumf": np.minimum,
+    "arith.xori": np.bitwise_xor, "arith.ori": np.bitwise_or, "arith.andi": np.bitwise_and,
+}  # fmt: skip
+
+
+@lru_cache(1 << 10)
+def _ufunc(operation: Operation) -> np.ufunc | None:
+    """NumPy's own reduction, where one operation combines float32, float64 or integers."""
+    (body,) = operation.regions[0]
+    if len(body.operations) != 2 or len(operation.operands) != 1:
+        return None
+    made, returned = body.operations
+    if operation.operand_types[0].scalar in ("f16", "bf16", "i1"):
+        return None
+    if returned.operands != made.results or sorted(made.operands) != sorted(body.arguments):
+        return None
+    return _UFUNCS.get(made.name)
+
+
+def tree(combine: Combine, data: list[Array], axis: int) -> list[Array]:
+    """Reduces arrays along one axis: neighbours first, in order, then pairs of pairs."""
+    while data[0].shape[axis] > 1:
+        length = data[0].shape[axis]
+        even = [_along(d, axis, slice(0, length - 1, 2)) for d in data]
+        odd = [_along(d, axis, slice(1, length, 2)) for d in data]
+        rest = [_along(d, axis, slice(length - 1, length)) for d in data] if length % 2 else None
+        data = combine(even, odd)
+        if rest is not None:
+            data = [np.concatenate(pair, axis=axis) for pair in zip(data, rest, strict=True)]
+    return [_along(d, axis, 0) for d in data]
+
+
+def running(combine: Combine, data: list[Array], axis: int) -> list[Array]:
+    """An inclusive scan along one axis, in log2(n) rounds."""
+    length, distance = data[0].shape[axis], 1
+    while distance < length:
+        left = [_along(d, axis, slice(0, length - distance)) for d in data]
+        right = [_along(d, axis, slice(distance, length)) for d in data]
+        head = [_along(d, axis, slice(0, distance)) for d in data]
+        data = [
+            np.concatenate(pair, axis=axis) for pair in zip(head, combine(left, right), strict=True)
+        ]
+        distance *= 2
+    return data
+
+
+def _along(data: Array, axis: int, part: Any) -> Array:
+    return data[(slice(None),) * axis + (part,)]
+
+
+OPERATIONS = {"tt.reduce": reduce, "tt.scan": scan, "tt.map_elementwise": each}

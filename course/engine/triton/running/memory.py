@@ -1,0 +1,431 @@
+"""Global memory: the tensors of a launch, and every access checked before it is made."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.triton.running.addresses import BYTE, MIDDLE, REGION_BITS
+from course.engine.triton.running.atomics import updated
+from course.engine.triton.running.locks import sem_of
+from course.engine.triton.running.races import NOBODY, History, TooEarly
+from course.engine.triton.running.run import Run
+from course.engine.triton.running.sites import Access, Counts
+from course.engine.triton.running.tensors import Kept, View
+from course.engine.triton.running.values import (
+    Unsupported,
+    Value,
+    bf16_from_bits,
+    bf16_to_bits,
+    is_bf16,
+    numpy_type,
+)
+
+#: Two runs' results that differ by more than this part of the largest are not the same.
+ORDER_MATTERS = 0.02
+#: By what an access does to a tensor: how it is called, and how it is written with a mask.
+_NOUNS = {"loads from": "load", "stores to": "store", "updates": "atomic"}
+_WITH_A_MASK = {
+    "loads from": "tl.load(pointer, mask=offsets < n, other=0.0)",
+    "stores to": "tl.store(pointer, values, mask=offsets < n)",
+    "updates": "tl.atomic_add(pointer, values, mask=offsets < n)",
+}
+
+
+class Memory:
+    """All tensors of a launch."""
+
+    def __init__(self, run: Run, views: list[View], meter: Counts) -> None:
+        self.run = run
+        self.views = views
+        self.meter = meter
+        self.histories: dict[int, History] = {}
+        self.too_early = TooEarly()
+
+    @contextlib.contextmanager
+    def settled(self) -> Iterator[None]:
+        """All programs of the launch run inside.
+
+        Raises:
+            KernelFault: UNINITIALISED, where a program read what nothing had written. A race stays
+                a race, but any other fault may come of what that program found there.
+        """
+        try:
+            yield
+        except KernelFault as fault:
+            if self.too_early.fault is None or fault.outcome is Outcome.RACE:
+                raise
+        if self.too_early.fault is not None:
+            raise self.too_early.fault
+        for history in self.histories.values():
+            history.settle()
+
+    def place(self, address: int) -> dict[str, Any]:
+        """What a message calls the element at an address."""
+        view = self.views[(address >> REGION_BITS) - 1]
+        offset = (address & BYTE) - MIDDLE
+        return {"array": view.name, "index": view.index_of(offset)}
+
+    def same(self, view: View, other: Kept) -> None:
+        """What programs stored is what was kept of another run, but for the order of sums.
+
+        Raises:
+            KernelFault: RACE, where it is not.
+        """
+        history = self.histories.get(view.allocation.number)
+        if history is None:
+            return
+        dtype = _stored_type(view.element)
+        mine = _decoded(view.allocation.as_type(dtype), view.element).astype(np.float64)
+        bytes_ = other.bytes[: len(mine) * dtype.itemsize]
+        others = _decoded(bytes_.view(dtype), view.element).astype(np.float64)
+        parts = dtype.itemsize // history.cell
+        stored = (history.writer.who[: len(mine) * parts] != NOBODY).reshape(-1, parts).any(axis=1)
+        size = np.abs(mine[stored & np.isfinite(mine)]).max(initial=0)
+        margin = ORDER_MATTERS * size if view.element.is_floating() else 1
+        differ = stored & ~np.isclose(mine, others, 0, margin, equal_nan=True)
+        if differ.any():
+            index = view.index_of(int(differ.argmax()) * dtype.itemsize)
+            raise KernelFault(Outcome.RACE, "tile_by_order", None, array=view.name, index=index)
+
+    # ------------------------------------------------------------ accesses
+
+    def load(
+        self,
+        pointer: Value,
+        mask: Value | None,
+        other: Value | None,
+        descriptor: bool = False,
+    ) -> Value:
+        """The elements at `pointer`; where the mask is false, `other` or 0."""
+        if self.run.turns is None:
+            return self._load(pointer, mask, other, descriptor)
+        self.run.look(pointer, mask)
+        found: Value = self.run.turns.once(lambda: self._load(pointer, mask, other, descriptor))
+        return found
+
+    def _load(
+        self,
+        pointer: Value,
+        mask: Value | None,
+        other: Value | None,
+        descriptor: bool,
+    ) -> Value:
+        element = pointer.type.scalar.element_ty
+        dtype = _stored_type(element)
+        active = _mask(mask)
+        fill: Any = 0 if other is None else other.data
+        if active is not None and not active.any():
+            self.run.asks(0, pointer.shape, dtype.itemsize)
+            data = np.broadcast_to(np.asarray(fill, numpy_type(element)), active.shape)
+            return Value(data, element, pointer.shape)
+        several = self._several(pointer, active)
+        if several:
+            data = np.asarray(fill, numpy_type(element))
+            for part in several:
+                found = self._load(pointer, part, None, descriptor).data
+                data = np.where(part.data, found, data)
+            return Value(data, element, pointer.shape)
+        access = self._checked(pointer, mask, active, dtype.itemsize, "loads from", descriptor)
+        self.meter.access(access)
+        view, places = access.view, _places(access.offsets, dtype.itemsize)
+        if view.allocation.tracked:
+            self._history(view).load(access, places, dtype.itemsize)
+        else:
+            view.allocation.unseen = True
+        values = _decoded(view.allocation.as_type(dtype).take(places), element)
+        if active is not None:
+            values = np.where(active, values, fill)
+        return Value(values, element, pointer.shape)
+
+    def store(
+        self, pointer: Value, value: Value, mask: Value | None, descriptor: bool = False
+    ) -> None:
+        """Stores elements where the mask is true."""
+        if self.run.turns is None:
+            self._store(pointer, value, mask, descriptor)
+            return
+        self.run.look(pointer, mask)
+        self.run.turns.once(lambda: self._store(pointer, value, mask, descriptor))
+
+    def _store(self, pointer: Value, value: Value, mask: Value | None, descriptor: bool) -> None:
+        dtype = _stored_type(pointer.type.scalar.element_ty)
+        active = _mask(mask)
+        if active is not None and not active.any():
+            self.run.asks(0, pointer.shape, dtype.itemsize)
+            return
+        several = self._several(pointer, active)
+        if several:
+            for part in several:
+                self._store(pointer, value, part, descriptor)
+            return
+        access = self._checked(pointer, mask, active, dtype.itemsize, "stores to", descriptor)
+        self.meter.access(access)
+        view, shape = access.view, (self.run.count, *pointer.shape)
+        places = np.broadcast_to(_places(access.offsets, dtype.itemsize), shape)
+        values = np.broadcast_to(_encoded(value), shape)
+        programs = self._programs(shape)
+        if active is not None:
+            keep = np.broadcast_to(active, shape)
+            places, values, programs = places[keep], values[keep], programs[keep]
+        self._writable(view)
+        self._history(view).store(self.run, view, places, programs, dtype.itemsize)
+        memory = view.allocation.as_type(dtype)
+        memory[places] = values
+        self._agreed(view, memory, places, values, programs)
+
+    def atomic(
+        self,
+        operation: str,
+        pointer: Value,
+        value: Value,
+        mask: Value | None,
+        expected: Value | None = None,
+        descriptor: bool = False,
+        policy: tuple[Any, ...] = (),
+    ) -> Value:
+        """Updates elements in the order of the programs; gives what each found.
+
+        Args:
+            policy: the rest of the operands: what the atomic orders, and for whom.
+        """
+        turns = self.run.turns
+
+        def make() -> Value:
+            return self._atomic(operation, pointer, value, mask, expected, descriptor)
+
+        if turns is None:
+            return make()
+        self.run.look(pointer, mask)
+        found: Value
+        if pointer.shape or (mask is not None and not mask.data.all()):
+            found = turns.once(make)
+        else:
+            sem = sem_of(policy)
+            found = turns.once(lambda: turns.atomic(operation, pointer, value, expected, sem, make))
+        return found
+
+    def _atomic(
+        self,
+        operation: str,
+        pointer: Value,
+        value: Value,
+        mask: Value | None,
+        expected: Value | None,
+        descriptor: bool,
+    ) -> Value:
+        element = pointer.type.scalar.element_ty
+        dtype = _stored_type(element)
+        active = _mask(mask)
+        shape = (self.run.count, *pointer.shape)
+        found = np.zeros(shape, numpy_type(element))
+        if active is not None and not active.any():
+            self.run.asks(0, pointer.shape, dtype.itemsize)
+            return Value(found, element, pointer.shape)
+        several = self._several(pointer, active)
+        if several:
+            for part in several:
+                old = self._atomic(operation, pointer, value, part, expected, descriptor).data
+                found = np.where(part.data, old, found)
+            return Value(found, element, pointer.shape)
+        access = self._checked(pointer, mask, active, dtype.itemsize, "updates", descriptor)
+        self.meter.access(access)
+        view = access.view
+        places = np.broadcast_to(_places(access.offsets, dtype.itemsize), shape)
+        keep = np.ones(shape, np.bool_) if active is None else np.broadcast_to(active, shape)
+        self._writable(view)
+        self._history(view).atomic(
+            self.run, view, places[keep], self._programs(shape)[keep], dtype.itemsize
+        )
+        memory = view.allocation.as_type(dtype)
+        given = np.broadcast_to(value.data, shape)[keep]
+        wanted = None if expected is None else np.broadcast_to(expected.data, shape)[keep]
+        if is_bf16(element):
+            wide = bf16_from_bits(memory)
+            found[keep] = updated(operation, wide, places[keep], given, wanted, bf16=True)
+            memory[places[keep]] = bf16_to_bits(wide[places[keep]])
+        else:
+            found[keep] = updated(operation, memory, places[keep], given, wanted)
+        return Value(found, element, pointer.shape)
+
+    # ------------------------------------------------------------ checks
+
+    def _agreed(
+        self,
+        view: View,
+        memory: np.ndarray,
+        places: np.ndarray,
+        values: np.ndarray,
+        programs: np.ndarray,
+    ) -> None:
+        """Two elements of one block stored to one place must be equal: nobody knows which wins."""
+        bits = f"i{memory.dtype.itemsize}"
+        kept = memory[places].view(bits)
+        lost = kept != np.ascontiguousarray(values, memory.dtype).view(bits)
+        if not lost.any():
+            return
+        at = np.unravel_index(int(lost.argmax()), lost.shape)
+        self.run.fail(
+            Outcome.RACE,
+            "tile_race_lanes",
+            array=view.name,
+            index=view.index_of(int(places[at]) * memory.dtype.itemsize),
+            program=self.run.shown_program(int(programs[at])),
+        )
+
+    def _programs(self, shape: tuple[int, ...]) -> np.ndarray:
+        rows = self.run.programs.astype(np.int32).reshape(-1, *(1,) * (len(shape) - 1))
+        return np.broadcast_to(rows, shape)
+
+    def _history(self, view: View) -> History:
+        allocation = view.allocation
+        found = self.histories.get(allocation.number)
+        if found is None:
+            if allocation.unseen:
+                raise Unsupported("a store through a pointer that it cannot follow")
+            found = History(allocation, self.run.order is not None, self.too_early)
+            self.histories[allocation.number] = found
+            allocation.tracked = True
+        return found
+
+    def _writable(self, view: View) -> None:
+        if not view.writeable:
+            self.run.fail(
+                Outcome.DOES_NOT_COMPILE,
+                "launch_argument",
+                name=view.name,
+                detail="it is read-only, and the kernel writes it",
+            )
+
+    def _checked(
+        self,
+        pointer: Value,
+        mask: Value | None,
+        active: np.ndarray | None,
+        size: int,
+        verb: str,
+        descriptor: bool,
+    ) -> Access:
+        """An access that may be made.
+
+        Masked-off lanes get the offset of a lane that is active.
+        """
+        if self.run.combining:  # which pairs meet, and in which lanes, is the compiler's to say
+            raise Unsupported("an access to memory in a combining function")
+        addresses = pointer.data
+        if active is not None:
+            shape = np.broadcast_shapes(addresses.shape, active.shape)
+            wide = np.broadcast_to(addresses, shape)
+            lanes = np.broadcast_to(active, shape)
+            first = wide[np.unravel_index(int(lanes.argmax()), shape)]
+            addresses = np.where(lanes, wide, first)
+        low, high = int(addresses.min()), int(addresses.max())
+        number = (low >> REGION_BITS) - 1
+        if high >> REGION_BITS != low >> REGION_BITS or not 0 <= number < len(self.views):
+            self._foreign(addresses, active, verb)
+        view = self.views[number]
+        base = ((number + 1) << REGION_BITS) + MIDDLE
+        offsets = addresses - base
+        first, last = view.first_byte, view.end_byte - size
+        outside = None
+        if low - base < first or high - base > last:
+            outside = (offsets < first) | (offsets > last)
+        if not view.dense or size != view.itemsize:
+            within = offsets if outside is None else np.where(outside, first, offsets)
+            gaps = view.not_elements(within, size)
+            if gaps is not None:
+                outside = gaps if outside is None else outside | gaps
+        if outside is not None:
+            self._outside(view, offsets, outside, mask, active, verb)
+        return Access(self.run, view, _NOUNS[verb], offsets, active, pointer.shape, descriptor)
+
+    def _several(self, pointer: Value, active: np.ndarray | None) -> list[Value]:
+        """Masks of the lanes of each tensor, where one access reaches into more than one."""
+        if len(self.views) == 1:
+            return []
+        low, high = int(pointer.data.min()), int(pointer.data.max())
+        if low >> REGION_BITS == high >> REGION_BITS:
+            return []
+        regions = pointer.data >> REGION_BITS
+        lanes = True if active is None else active
+        shape = np.broadcast_shapes(regions.shape, np.shape(lanes))
+        numbers = np.unique(np.broadcast_to(regions, shape)[np.broadcast_to(lanes, shape)])
+        if len(numbers) < 2 or numbers[0] < 1 or numbers[-1] > len(self.views):
+            return []
+        return [Value((regions == number) & lanes, tl.int1, pointer.shape) for number in numbers]
+
+    def _foreign(self, addresses: np.ndarray, active: np.ndarray | None, verb: str) -> None:
+        numbers = (addresses >> REGION_BITS) - 1
+        at, program = self._first(numbers != numbers.clip(0, len(self.views) - 1), active)
+        self.run.fail(
+            Outcome.OUT_OF_BOUNDS,
+            "tile_no_tensor",
+            doing=verb,
+            address=hex(int(addresses[at]) & (2**64 - 1)),
+            program=program,
+        )
+
+    def _outside(
+        self,
+        view: View,
+        offsets: np.ndarray,
+        outside: np.ndarray,
+        mask: Value | None,
+        active: np.ndarray | None,
+        verb: str,
+    ) -> None:
+        at, program = self._first(outside, active)
+        offset = int(offsets[at])
+        hint = {"unmasked": _WITH_A_MASK[verb]} if mask is None else {"masked": _NOUNS[verb]}
+        self.run.fail(
+            Outcome.OUT_OF_BOUNDS,
+            "tile_gap" if view.overlooks_strides(offset) else "tile_out_of_bounds",
+            **hint,
+            array=view.name,
+            index=view.index_of(offset),
+            shape=view.shape,
+            strides=None if view.contiguous else str(view.strides),
+            held=f"{view.elements} element{'' if view.elements == 1 else 's'}",
+            program=program,
+            doing=verb,
+        )
+
+    def _first(self, bad: np.ndarray, active: np.ndarray | None) -> tuple[tuple[int, ...], str]:
+        lanes = bad if active is None else bad & active
+        at = np.unravel_index(int(lanes.argmax()), lanes.shape)
+        row = int(at[0])
+        program = self.run.programs[row if lanes.shape[0] > 1 else 0]
+        where = tuple(int(i) for i in at)
+        return where, self.run.shown_program(int(program))
+
+
+def _mask(mask: Value | None) -> np.ndarray | None:
+    """The mask's data, or None where every lane is active."""
+    return None if mask is None or mask.data.all() else mask.data
+
+
+def _stored_type(element: Any) -> np.dtype:
+    if is_bf16(element):
+        return np.dtype(np.int16)
+    dtype = numpy_type(element)
+    return np.dtype(np.int8) if dtype.kind == "b" else dtype
+
+
+def _places(offsets: np.ndarray, size: int) -> np.ndarray:
+    shift = size.bit_length() - 1
+    return offsets >> shift if shift else offsets
+
+
+def _decoded(values: np.ndarray, element: Any) -> np.ndarray:
+    if is_bf16(element):
+        return bf16_from_bits(values)
+    return values.astype(np.bool_) if numpy_type(element).kind == "b" else values
+
+
+def _encoded(value: Value) -> np.ndarray:
+    return bf16_to_bits(value.data) if is_bf16(value.type) else value.data

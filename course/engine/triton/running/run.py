@@ -1,0 +1,344 @@
+"""What one launch has while it runs: its grid, the group of programs, the place in the source."""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.traffic import Traffic
+from course.engine.triton.running.locks import Order
+from course.engine.triton.running.turns import Turns
+from course.engine.triton.running.values import Value
+from course.plain.sectors import SECTOR_BYTES
+
+PRINTED_LINES = 200
+#: What a program copies from a tensor for later: whether anything moves, and the block's bytes.
+COPY = np.dtype([("moved", np.bool_), ("bytes", np.int64)])
+#: Of a program, unless `num_warps` says otherwise: four warps.
+THREADS = 128
+
+
+@dataclass
+class Loop:
+    """A loop that is being executed.
+
+    Attributes:
+        turns: of the program that has the most; None where a condition decides.
+        turn: the one that is being executed, from 1.
+    """
+
+    line: int
+    turns: int | None
+    turn: int = 0
+
+
+class Run:
+    """The state that machine and memory share.
+
+    Attributes:
+        programs: numbers of the programs that run now, ascending, x fastest.
+        filename, line, column: the place in the learner's source that is being executed.
+        debug: whether assertions are held, as with `debug=True` in a launch; else they are
+            left out, as on a GPU.
+    """
+
+    def __init__(self, grid: tuple[int, int, int], step_limit: int, debug: bool = False) -> None:
+        self.grid = grid
+        self.step_limit = step_limit
+        self.debug = debug
+        self.steps = 0
+        #: statements of the longest program of all batches before this one
+        self.longest = 0
+        self._first = 0
+        self._together = 0
+        self._apart = np.zeros(1, np.int64)
+        self.programs = np.zeros(1, np.int64)
+        self.filename = ""
+        self.line = 0
+        self.column = 0
+        #: bytes that the program which asks for most has asked for, in all batches before this one
+        self.most_asked = 0
+        #: the line at which it has asked for most of them; 0 where no program asks for any
+        self.busiest_line = 0
+        #: bytes of the blocks of the program that goes through most of them, whatever the masks
+        self.most_of_blocks = 0
+        #: sectors that each program of the batch has asked for, line by line
+        self._asked: dict[int, np.ndarray] = {}
+        self._blocks = np.zeros(1, np.int64)
+        #: turns of loops in which a program moved something, and nothing, over all programs
+        self.busy_turns = 0
+        self.idle_turns = 0
+        self._moved = np.zeros(1, np.int64)
+        self.printed: list[str] = []
+        #: in the function that a reduction or a scan combines with
+        self.combining = False
+        #: the outermost first
+        self.loops: list[Loop] = []
+        #: called at each step that was left in the code (`course.engine.triton.compiling.steps`)
+        self.watch: Callable[[Any, list[Value]], None] | None = None
+        self.memory: Any = None
+        #: what orders programs, and who runs next, where they run one after the other
+        self.order: Order | None = None
+        self.turns: Turns | None = None
+        self._places: dict[int, np.ndarray] = {}
+
+    def anew(self) -> Run:
+        """The same launch, to be run once more."""
+        again = Run(self.grid, self.step_limit, self.debug)
+        again.place = self.place
+        return again
+
+    @property
+    def count(self) -> int:
+        """How many programs run now."""
+        return len(self.programs)
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """File, line and column; set to go back to where a call stands."""
+        return self.filename, self.line, self.column
+
+    @place.setter
+    def place(self, place: tuple[str, int, int]) -> None:
+        self.filename, self.line, self.column = place
+
+    @property
+    def code(self) -> str:
+        """The line that is being executed; nothing before the first one."""
+        return linecache.getline(self.filename, self.line)
+
+    @property
+    def size(self) -> int:
+        """How many programs the launch has."""
+        x, y, z = self.grid
+        return x * y * z
+
+    def in_turns(self, together: int) -> Turns:
+        """From now on atomics order programs, which run one after the other."""
+        self.order = Order(self.size)
+        self.turns = Turns(self, self.order, together)
+        return self.turns
+
+    def look(self, *values: Value | None) -> None:
+        """What the program does next depends on these values."""
+        if self.order is not None:
+            self.order.look(*values)
+
+    def start(self, programs: np.ndarray) -> None:
+        """The next batch of programs, numbered in sequence."""
+        self.end()
+        self.programs = programs
+        self.steps = 0
+        self._first = int(programs[0])
+        self._apart = np.zeros(len(programs), np.int64)
+        self._asked = {}
+        self._blocks = np.zeros(len(programs), np.int64)
+        self._moved = np.zeros(len(programs), np.int64)
+
+    def asks(self, sectors: np.ndarray | int, shape: tuple[int, ...], itemsize: int) -> None:
+        """Each program of the group has asked for a block of memory.
+
+        Lanes that a mask has switched off count in the block all the same: an access that moves
+        nothing is issued as any other. One smaller than a program's threads keeps all of them busy.
+
+        Args:
+            sectors: (programs or 1,) that its lanes touch where the mask is true.
+            shape: the block's; () for one element.
+            itemsize: bytes of an element.
+        """
+        running = self._running()
+        asked = self._asked.get(self.line)
+        if asked is None:
+            asked = self._asked[self.line] = np.zeros(len(self._apart), np.int64)
+        asked[running] += sectors
+        self.moves(np.asarray(sectors) > 0)
+        lanes = math.prod(shape)
+        self._blocks[running] += (max(lanes, THREADS) if lanes > 1 else 1) * itemsize
+
+    def moves(self, which: np.ndarray) -> None:
+        """In the turn of a loop that is being executed some programs of the group move memory."""
+        self._moved[self._running()] += which
+
+    def _running(self) -> np.ndarray | slice:
+        """The group's places among the programs of the batch."""
+        if len(self.programs) == len(self._apart):
+            return slice(None)
+        return self.programs - self._first
+
+    @contextlib.contextmanager
+    def ahead(self) -> Iterator[np.ndarray]:
+        """A copy for a later turn, which is the one that counts it; gives it, a `COPY` a program.
+
+        A pipelined loop copies behind its last turn, too, with a mask that is nowhere true.
+        """
+        running = self._running()
+        moved, blocks = self._moved[running].copy(), self._blocks[running].copy()
+        copied = np.zeros(len(moved), COPY)
+        yield copied
+        copied["moved"] = self._moved[running] > moved
+        copied["bytes"] = self._blocks[running] - blocks
+        self._moved[running], self._blocks[running] = moved, blocks
+
+    def arrives(self, copied: np.ndarray) -> None:
+        """What each program of the group has copied is read for the first time."""
+        running = self._running()
+        self._moved[running] += copied["moved"]
+        self._blocks[running] += copied["bytes"]
+
+    def end(self) -> None:
+        """The batch has run."""
+        asked = sum(self._asked.values(), np.zeros(1, np.int64))
+        program = int(asked.argmax())
+        if SECTOR_BYTES * asked[program] > self.most_asked:
+            self.most_asked = SECTOR_BYTES * int(asked[program])
+            self.busiest_line = max(
+                self._asked, key=lambda line: (self._asked[line][program], -line)
+            )
+        self.most_of_blocks = max(self.most_of_blocks, int(self._blocks.max()))
+        self.longest = max(self.longest, self._together + int(self._apart.max()))
+        self._together = 0
+
+    def noted(self, traffic: Traffic) -> Traffic:
+        """The traffic, with what programs went through beside it."""
+        traffic.longest_program = self.longest
+        traffic.program_bytes, traffic.busiest_line = self.most_asked, self.busiest_line
+        traffic.block_bytes = self.most_of_blocks
+        traffic.busy_turns, traffic.idle_turns = self.busy_turns, self.idle_turns
+        return traffic
+
+    def program_id(self, axis: int) -> np.ndarray:
+        """(programs,) int32: the place of each along one axis of the grid."""
+        x, y, _ = self.grid
+        ids = self.programs
+        if self.grid[axis] == 1:
+            return np.zeros(1, np.int32)
+        if axis == 0:
+            return (ids % x).astype(np.int32)
+        return (ids // x % y if axis == 1 else ids // (x * y)).astype(np.int32)
+
+    def shown_program(self, number: int) -> str:
+        """A program's place in the grid, as `tl.program_id` counts."""
+        x, y, z = self.grid
+        place = (number % x, number // x % y, number // (x * y))
+        if z > 1:
+            return f"({place[0]}, {place[1]}, {place[2]})"
+        return f"({place[0]}, {place[1]})" if y > 1 else str(place[0])
+
+    def step(self, statements: int = 1) -> None:
+        """One statement of one group, or several."""
+        self.steps += statements
+        self._count(statements)
+        if self.steps > self.step_limit:
+            raise self._timed_out()
+
+    def _count(self, statements: int = 1) -> None:
+        """Each program of the group has made so many more statements."""
+        if len(self.programs) == len(self._apart):
+            self._together += statements
+        else:
+            self._apart[self.programs - self._first] += statements
+
+    @contextlib.contextmanager
+    def each_as_a_program(self, count: int) -> Iterator[None]:
+        """Pairs of elements that a reduction or a scan combines, each like a program.
+
+        Whichever way they go, a program has made one statement.
+        """
+        before = self.programs, self._apart, self._first, self.watch
+        together = self._together
+        self.programs, self._first, self.watch = np.arange(count), 0, None
+        self._apart = np.zeros(count, np.int64)
+        self.combining = True
+        try:
+            yield
+        finally:
+            self.programs, self._apart, self._first, self.watch = before
+            self._together, self.combining = together, False
+            self._count()
+
+    @contextlib.contextmanager
+    def loop(self, turns: int | None) -> Iterator[Loop]:
+        """A loop on this line, from its first turn to its last."""
+        self.loops.append(Loop(self.line, turns))
+        try:
+            yield self.loops[-1]
+        finally:
+            self.loops.pop()
+
+    @contextlib.contextmanager
+    def a_turn(self) -> Iterator[None]:
+        """A loop's body, once: busy for the programs that load, store or add something in it."""
+        if self.combining:
+            yield
+            return
+        running = self._running()
+        before = self._moved[running].copy()
+        yield
+        busy = int(np.count_nonzero(self._moved[running] > before))
+        self.busy_turns += busy
+        self.idle_turns += len(before) - busy
+
+    def _timed_out(self) -> KernelFault:
+        """Too many statements; the loop with the most turns so far is the one to look at."""
+        busiest = max(self.loops, key=lambda loop: loop.turn, default=None)
+        fields: dict[str, object] = {
+            "steps": self.step_limit,
+            "program": self.shown_program(int(self.programs[0])),
+        }
+        if busiest is None:
+            return self.fault(Outcome.TIMED_OUT, "tile_timed_out", **fields)
+        fields["turn"] = busiest.turn
+        if self.turns is not None and self.turns.stuck:
+            place = self.memory.place(self.turns.program.waits)
+            return KernelFault(Outcome.TIMED_OUT, "tile_waits", busiest.line, **fields, **place)
+        if busiest.turns is None:
+            return KernelFault(Outcome.TIMED_OUT, "tile_timed_out", busiest.line, **fields)
+        fields["turns"] = busiest.turns
+        return KernelFault(Outcome.TIMED_OUT, "tile_many_turns", busiest.line, **fields)
+
+    def fault(self, outcome: Outcome, message_id: str, **fields: object) -> KernelFault:
+        """A fault on the line that is being executed."""
+        return KernelFault(outcome, message_id, self.line or None, **fields)
+
+    def fail(self, outcome: Outcome, message_id: str, **fields: object) -> NoReturn:
+        """Raises it."""
+        raise self.fault(outcome, message_id, **fields)
+
+    # ------------------------------------------------------------ words from the kernel
+
+    def print_values(self, prefix: str, hex_: bool, values: list[Value]) -> None:
+        """`tl.device_print`, a line a program and value; the first few hundred lines."""
+        for at, program in enumerate(self.programs):
+            if len(self.printed) > PRINTED_LINES:
+                return
+            if len(self.printed) == PRINTED_LINES:
+                self.printed.append(f"... (only the first {PRINTED_LINES} lines are shown)")
+                return
+            shown = []
+            for value in values:
+                data = value.whole()
+                row = data[at if data.shape[0] > 1 else 0]
+                shown.append(np.vectorize(hex)(row) if hex_ and row.dtype.kind == "i" else row)
+            text = " ".join(str(item) for item in shown)
+            self.printed.append(f"program {self.shown_program(int(program))}:{prefix}{text}")
+
+    def check_assertion(self, condition: Value, message: str) -> None:
+        """`tl.device_assert` and `assert`."""
+        data = condition.whole()
+        rows = data.reshape(data.shape[0], -1).all(axis=1)
+        if not rows.all():
+            at = int(np.argmin(rows))
+            program = self.programs[at if data.shape[0] > 1 else 0]
+            self.fail(
+                Outcome.WRONG_ANSWER,
+                "tile_assertion",
+                program=self.shown_program(int(program)),
+                message=message,
+            )

@@ -1,0 +1,139 @@
+"""Shared memory: buffers that every program of a batch has its own content of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from course.engine.triton.ir import Operation
+from course.engine.triton.running.frames import Array, Frame
+from course.engine.triton.running.operations import dtype_of
+from course.engine.triton.running.run import COPY
+from course.engine.triton.running.values import Unsupported
+
+if TYPE_CHECKING:
+    from course.engine.triton.running.machine import Machine
+
+_NOTHING = np.zeros((), COPY)
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Shared memory of all programs of a batch, or a part of it.
+
+    Attributes:
+        content: (programs, *shape), or (programs, stages, *shape) where `stages` is told.
+        copied: (programs, stages or 1) `COPY`: what came from a tensor and nobody has read so far.
+        stages: (programs,) which of several buffers each program means, where they differ.
+    """
+
+    content: Array
+    copied: Array
+    stages: Array | None = None
+
+    def at(self, rows: Array) -> Array:
+        """What the programs of `rows` have, (rows, *shape)."""
+        if self.stages is not None:
+            return self.content[rows, self.stages[rows]]
+        return self.content if len(rows) == len(self.content) else self.content[rows]
+
+    def put(self, rows: Array, value: Array, copied: Array = _NOTHING) -> None:
+        """Stores what the programs of `rows` give, (rows or 1, *shape)."""
+        if self.stages is not None:
+            self.content[rows, self.stages[rows]] = value
+            self.copied[rows, self.stages[rows]] = copied
+        else:
+            self.content[rows] = value
+            self.copied[rows] = _NOTHING
+            self.copied[rows, 0] = copied
+
+    def arrived(self, rows: Array) -> Array:
+        """(rows, stages) `COPY`: what a copy has brought of what is read now for the first time."""
+        at = rows if self.stages is None else (rows, self.stages[rows])
+        found: Array = self.copied[at].reshape(len(rows), -1)
+        self.copied[at] = _NOTHING
+        return found
+
+    def same(self) -> Array:
+        """The content, of which a part is taken that is the same for all programs."""
+        if self.stages is not None:
+            raise Unsupported("a part of a buffer that differs between programs")
+        return self.content
+
+
+def alloc(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
+    """`ttg.local_alloc`, with its first content or without."""
+    type_ = operation.result_types[0]
+    content = np.zeros((machine.batch, *type_.shape), dtype_of(type_))
+    buffer = Buffer(content, np.zeros(content.shape[:2], COPY))
+    if operation.operands:
+        buffer.put(machine.rows, frame[operation.operands[0]])
+    return buffer
+
+
+def index(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
+    """`ttg.memdesc_index`: one of several buffers."""
+    buffer, at = (frame[name] for name in operation.operands)
+    if at.shape[0] == 1 or bool((at == at[0]).all()):
+        stage = int(at[0])
+        return Buffer(buffer.same()[:, stage], buffer.copied[:, stage : stage + 1])
+    stages = np.zeros(machine.batch, np.int64)
+    stages[machine.rows] = at
+    return Buffer(buffer.same(), buffer.copied, stages)
+
+
+def part(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
+    """`ttg.memdesc_subslice`."""
+    buffer = frame[operation.operands[0]]
+    shape = operation.result_types[0].shape
+    starts = operation.integers("offsets")
+    inside = tuple(slice(o, o + n) for o, n in zip(starts, shape, strict=True))
+    return Buffer(buffer.same()[(slice(None), *inside)], buffer.copied)
+
+
+def turned(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
+    """`ttg.memdesc_trans`."""
+    order = (0, *(axis + 1 for axis in operation.integers("order")))
+    buffer = frame[operation.operands[0]]
+    if buffer.stages is None:
+        return Buffer(buffer.content.transpose(order), buffer.copied)
+    order = (0, 1, *(axis + 1 for axis in order[1:]))
+    return Buffer(buffer.content.transpose(order), buffer.copied, buffer.stages)
+
+
+def reshaped(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
+    """`ttg.memdesc_reshape`."""
+    buffer = frame[operation.operands[0]]
+    made = buffer.same().view()
+    try:
+        made.shape = (len(made), *operation.result_types[0].shape)
+    except AttributeError:
+        raise Unsupported("a turned buffer in another shape") from None
+    return Buffer(made, buffer.copied)
+
+
+def read(machine: Machine, buffer: Buffer) -> Array:
+    """What the group's programs have in a buffer; a turn that reads what was copied is busy."""
+    for copied in buffer.arrived(machine.rows).T:
+        machine.run.arrives(copied)
+    return buffer.at(machine.rows)
+
+
+def load(machine: Machine, frame: Frame, operation: Operation) -> Array:
+    """`ttg.local_load`."""
+    return np.array(read(machine, frame[operation.operands[0]]))
+
+
+def store(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """`ttg.local_store`."""
+    value, buffer = (frame[name] for name in operation.operands[:2])
+    buffer.put(machine.rows, value)
+
+
+OPERATIONS = {
+    "ttg.local_alloc": alloc, "ttg.memdesc_index": index, "ttg.memdesc_subslice": part,
+    "ttg.memdesc_trans": turned, "ttg.memdesc_reshape": reshaped,
+    "ttg.local_load": load, "ttg.local_store": store,
+}  # fmt: skip

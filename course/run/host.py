@@ -1,0 +1,269 @@
+"""The GPU that a program finds: torch.cuda, Triton's driver and its benchmarks, Numba's.
+
+`install` changes these modules for the rest of the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numba.cuda
+import torch
+import torch.distributed
+import triton
+import triton.testing
+from torch.autograd.function import BackwardCFunction
+from triton.backends.compiler import GPUTarget
+
+from course.engine import stated_gpu
+from course.notebook import numba_launches
+from course.run import gpus
+from course.run.tensors import CUDA, OnCuda
+
+
+class NotHereError(Exception):
+    """What a program asks for and one GPU's stand-in has not; the sentence says what."""
+
+
+class Stream(numba_launches.Stream):
+    """A stream with nothing to wait for, also as ``with torch.cuda.stream(stream):``."""
+
+    cuda_stream = 0
+    device = CUDA
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        pass
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def wait_stream(self, other: Any) -> None:
+        """Everything is done."""
+
+    wait_event = wait_stream
+
+    def record_event(self, event: Any = None) -> Event:
+        """An event, now."""
+        event = event or Event()
+        event.record()
+        return event
+
+
+class Event(numba_launches.Event):
+    """A moment on the host's clock, as torch makes it."""
+
+    def __init__(self, enable_timing: bool = False, **options: Any) -> None:
+        super().__init__()
+
+
+def _driver(target: int) -> Any:
+    """`triton.runtime.driver.active`."""
+    return SimpleNamespace(
+        utils=SimpleNamespace(get_device_properties=lambda device=0: gpus.of_triton(target)),
+        get_current_target=lambda: GPUTarget("cuda", target, stated_gpu.WARP_LANES),
+        get_device_capability=lambda device=0: divmod(target, 10),
+        get_active_torch_device=lambda: CUDA,
+        get_current_device=lambda: 0,
+        set_current_device=lambda device: None,
+        get_current_stream=lambda device=0: 0,
+        get_device_interface=lambda: torch.cuda,
+        get_benchmarker=lambda: _do_bench,
+        get_empty_cache_for_benchmark=lambda: torch.zeros(1),
+        clear_cache=lambda cache: None,
+    )
+
+
+def _do_bench(
+    fn: Callable[[], Any],
+    *args: Any,
+    quantiles: Any = None,
+    return_mode: str = "mean",
+    **options: Any,
+) -> Any:
+    """Calls `fn` once; gives the milliseconds that this took here, which are no GPU's."""
+    began = time.perf_counter()
+    fn()
+    took_ms = max((time.perf_counter() - began) * 1e3, 1e-6)
+    if quantiles is not None:
+        return took_ms if len(quantiles) == 1 else [took_ms] * len(quantiles)
+    return [took_ms] if return_mode == "all" else took_ms
+
+
+def _first_of_each_line(self: Any, *args: Any, **options: Any) -> None:
+    """`perf_report(...).run()`: each line of a benchmark at its first size, and no plot."""
+    marks = self.benchmarks
+    for bench in marks if isinstance(marks, list | tuple) else [marks]:
+        first = bench.x_vals[0]
+        sizes = first if isinstance(first, list | tuple) else [first] * len(bench.x_names)
+        named = dict(zip(bench.x_names, sizes, strict=True))
+        told = ", ".join(f"{name}={size}" for name, size in named.items())
+        print(f"{bench.plot_name}: run once for each line, at its first size ({told}); not timed")
+        for line in bench.line_vals:
+            self.fn(**named, **{bench.line_arg: line}, **bench.args)
+
+
+def _as_written(function: Any = None, *args: Any, **options: Any) -> Any:
+    """`torch.compile` and what switches it off: the function as it is written."""
+    return function if function is not None else (lambda function: function)
+
+
+class _Generator(torch.Generator):
+    """A generator of the CPU, whatever device is named."""
+
+    def __new__(cls, device: Any = None) -> Any:
+        """One of the CPU."""
+        return super().__new__(cls, "cpu")
+
+
+def _no_group(backend: Any = None, *args: Any, **options: Any) -> None:
+    raise NotHereError(
+        f"The program wants a group of processes (torch.distributed, {backend or 'NCCL'}): there "
+        f"is one GPU here, in one process. Run a part of it that needs no other GPU."
+    )
+
+
+#: Of torch.cuda: what a call makes here, by the functions that make it.
+_MADE: tuple[tuple[Callable[[], Any], str], ...] = (
+    (
+        lambda: None,
+        "init synchronize empty_cache ipc_collect set_device set_stream manual_seed "
+        "manual_seed_all seed seed_all reset_peak_memory_stats reset_max_memory_allocated",
+    ),
+    (lambda: True, "is_available is_initialized"),
+    (bool, "is_current_stream_capturing"),
+    (
+        int,
+        "current_device memory_allocated max_memory_allocated memory_reserved max_memory_reserved",
+    ),
+    (contextlib.nullcontext, "stream device device_of"),
+    (Stream, "current_stream default_stream"),
+)
+
+
+def _calling(make: Callable[[], Any]) -> Callable[..., Any]:
+    """A function of its own for each name: torch tells its functions apart by what they are."""
+    return lambda *args, **options: make()
+
+
+def install(target: int) -> OnCuda:
+    """A GPU of this compute capability (90 for 9.0) for the rest of the process.
+
+    Returns:
+        the mode that all of torch passes through from here on.
+    """
+    known = gpus.of_torch(target)
+    mode = OnCuda()
+    for module, stand_ins in (
+        (torch.cuda, _of_torch_cuda(known)),
+        (torch, _of_torch(mode)),
+        (torch.Tensor, {"record_stream": lambda self, stream: None}),
+        (torch.compiler, {"disable": _as_written}),
+        (torch.distributed, {"init_process_group": _no_group}),
+        (triton.testing, {"do_bench": _do_bench, "do_bench_cudagraph": _do_bench}),
+        (triton.testing.Mark, {"run": _first_of_each_line}),
+        (BackwardCFunction, {"apply": _under(mode, BackwardCFunction.apply)}),
+        (numba.cuda, _of_numba(known)),
+    ):
+        for name, stand_in in stand_ins.items():
+            setattr(module, name, stand_in)
+    triton.runtime.driver.set_active(_driver(target))
+    mode.__enter__()
+    require_stand_ins()
+    return mode
+
+
+class _Doubled(torch.autograd.Function):
+    """A function whose backward makes a tensor on the GPU."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        return gradient * torch.full_like(gradient, 2, device="cuda")
+
+
+def require_stand_ins() -> None:
+    """Tries what hangs on torch's insides.
+
+    Raises:
+        NotHereError: where this version of torch has others.
+    """
+    try:
+        x = torch.ones(2, device="cuda", requires_grad=True)
+        _Doubled.apply(x).sum().backward()
+        right = x.device == CUDA and x.cpu().device.type == "cpu" == torch.ones(1).device.type
+        right = right and x.grad is not None and x.grad.tolist() == [2, 2]
+    except Exception:
+        right = False
+    if not right:
+        raise NotHereError(
+            f"The stand-ins for a GPU do not work with torch {torch.__version__}: install a "
+            f"version that the course names (requirements.txt)."
+        )
+
+
+def _under(mode: OnCuda, apply: Callable[..., Any]) -> Callable[..., Any]:
+    """A backward that a program wrote runs as its forward does: autograd has left the mode."""
+
+    def run(self: Any, *args: Any) -> Any:
+        with mode:
+            return apply(self, *args)
+
+    return run
+
+
+def _of_torch(mode: OnCuda) -> dict[str, Any]:
+    def set_default_device(device: Any = None) -> None:
+        mode.default = torch.device(device or "cpu")
+
+    return {
+        "compile": _as_written,
+        "Generator": _Generator,
+        "set_default_device": set_default_device,
+        "get_default_device": lambda: mode.default,
+    }
+
+
+def _of_torch_cuda(known: Any) -> dict[str, Any]:
+    return {
+        **{name: _calling(make) for make, names in _MADE for name in names.split()},
+        "device_count": lambda: 1,
+        "is_bf16_supported": lambda *args, **options: known.major >= 8,
+        "get_device_properties": lambda device=None: known,
+        "get_device_capability": lambda device=None: (known.major, known.minor),
+        "get_device_name": lambda device=None: known.name,
+        "mem_get_info": lambda device=None: (known.total_memory, known.total_memory),
+        "get_rng_state": lambda device=None: torch.get_rng_state(),
+        "set_rng_state": lambda state, device=None: torch.set_rng_state(state),
+        "Stream": Stream,
+        "Event": Event,
+    }
+
+
+def _of_numba(known: Any) -> dict[str, Any]:
+    device = SimpleNamespace(
+        id=0,
+        name=known.name.encode(),
+        compute_capability=(known.major, known.minor),
+        WARP_SIZE=known.warp_size,
+        MULTIPROCESSOR_COUNT=known.multi_processor_count,
+        MAX_THREADS_PER_BLOCK=1024,
+        MAX_SHARED_MEMORY_PER_BLOCK=known.shared_memory_per_block,
+        synchronize=lambda: None,
+    )
+    return {
+        "is_available": lambda: True,
+        "detect": lambda: True,
+        "get_current_device": lambda: device,
+        "select_device": lambda number=0: device,
+        "close": lambda: None,
+    }

@@ -1,0 +1,145 @@
+"""Launches of a program: on the engine, findings told; what a launch or a warm-up gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton.runtime.jit import JITFunction
+
+from course.engine.faults import KernelFault
+from course.engine.triton.canary import require_right_counts
+from course.engine.triton.compiling import gate
+from course.engine.triton.compiling.functions import base_function
+from course.engine.triton.compiling.specialisation import source_of
+from course.notebook import triton_launches
+from course.notebook.numba_launches import Configured
+from course.run import host
+
+
+class Findings:
+    """What the launches of a program have come to.
+
+    Args:
+        go_on: whether the program goes on behind a finding, with what the kernel left.
+        tell: told of each, once.
+    """
+
+    def __init__(self, go_on: bool, tell: Callable[[KernelFault], None]) -> None:
+        self.faults: list[KernelFault] = []
+        self._go_on, self._tell = go_on, tell
+
+    def add(self, fault: KernelFault) -> None:
+        """Tells of a fault, if nobody has."""
+        if not any(fault is known for known in self.faults):
+            self.faults.append(fault)
+            self._tell(fault)
+
+    def launch(self, launch: Callable[[], Any]) -> None:
+        """Makes a launch.
+
+        Raises:
+            KernelFault: what it came to, unless the program goes on.
+        """
+        __tracebackhide__ = True
+        try:
+            launch()
+        except KernelFault as fault:
+            self.add(fault)
+            if not self._go_on:
+                raise fault.with_traceback(None) from None
+
+
+class Handle:
+    """What Triton gives back for a launch: the compiled kernel, made when something is asked of it.
+
+    Attributes that Triton's own has and a program may ask for: `asm`, `metadata`, `n_regs`,
+    `n_spills`, `name`; `handle[grid](*args)` launches.
+    """
+
+    def __init__(self, kernel: Any, args: tuple, named: dict[str, Any], target: int) -> None:
+        self._kernel, self._args, self._named = kernel, tuple(map(_standing_for, args)), named
+        self._target = target
+        self.name = base_function(kernel).__name__
+
+    @cached_property
+    def _compiled(self) -> Any:
+        source = source_of(self._kernel, self._args, self._named)
+        written = ASTSource(source.function, source.signature, source.constants, source.attributes)
+        target = GPUTarget("cuda", self._target, 32)
+        return triton.compile(written, target=target, options=source.options)
+
+    @cached_property
+    def _resources(self) -> gate.Resources:
+        return gate.compile_for(self._kernel, self._args, self._named, self._target)
+
+    @property
+    def asm(self) -> Any:
+        """The kernel's text in each stage: ttir, ttgir, llir, ptx, and its cubin."""
+        return self._compiled.asm
+
+    @property
+    def metadata(self) -> Any:
+        """What Triton notes of the kernel: `shared`, `num_warps` and the rest."""
+        return self._compiled.metadata
+
+    @property
+    def n_regs(self) -> int | None:
+        """Registers of a thread."""
+        return self._resources.registers
+
+    @property
+    def n_spills(self) -> int | None:
+        """Bytes that a thread keeps in memory for want of registers."""
+        return self._resources.spill_bytes
+
+    def _init_handles(self) -> None:
+        """On a GPU the kernel is loaded here."""
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        options = {n: v for n, v in self._named.items() if n not in self._kernel.arg_names}
+        return lambda *args, **named: self._kernel[grid](*args, **options, **named)
+
+
+def _standing_for(value: Any) -> Any:
+    """A dtype, which a warm-up may pass in a tensor's place."""
+    dtype = value if isinstance(value, torch.dtype) else getattr(value, "dtype", None)
+    if isinstance(value, torch.Tensor) or not isinstance(dtype, torch.dtype):
+        return value
+    return torch.empty(16, dtype=dtype)
+
+
+def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
+    """From here on a program of this process finds a GPU, and `found` hears of its launches.
+
+    Args:
+        target: the GPU's compute capability, 90 for 9.0.
+        bounds: "view", or "allocation": how far a kernel may reach.
+        unwritten: "told", or "let" where a kernel may load what nothing has written.
+
+    Raises:
+        KernelFault: NOT_MEASURED with a Triton, NotHereError with a torch, that is too strange.
+    """
+    require_right_counts()
+    triton_launches.whole_allocations = bounds == "allocation"
+    mode = host.install(target)
+    mode.marks = unwritten == "told"
+    on_engine, of_numba = JITFunction.run, Configured.__call__
+
+    def run(self: Any, *args: Any, grid: Any, warmup: bool, **named: Any) -> Handle:
+        __tracebackhide__ = True
+        with mode.paused():
+            if not warmup:
+                found.launch(lambda: on_engine(self, *args, grid=grid, warmup=False, **named))
+            return Handle(self, args, named, target)
+
+    def call(self: Any, *args: Any, **named: Any) -> None:
+        found.launch(lambda: of_numba(self, *args, **named))
+
+    JITFunction.run = run
+    Configured.__call__ = call  # type: ignore[method-assign]  # as its own `install` does

@@ -1,0 +1,120 @@
+"""What a run has found, in words, as a table by kernel and line, and as JSON."""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.traffic import Site, Traffic
+from course.words import fault_panel
+from course.words.sentences import next_step, sentence
+
+_HEAD = ("line", "access", "requests", "sectors", "requested bytes", "footprint bytes")
+_BEYOND_A_VIEW = (
+    "A kernel that may reach all of a tensor's allocation, beyond the view that it is passed, "
+    "runs with --bounds allocation."
+)
+_THROWN_AWAY = "A kernel that throws away what it loads there runs with --unwritten let."
+_POINTERS_IN_MEMORY = (
+    "An address that the program keeps in a tensor, from `x.data_ptr()`, is not followed here: "
+    "then this is no mistake of the kernel."
+)
+
+
+def is_finding(fault: KernelFault) -> bool:
+    """Whether the kernel is to blame; else the engine does not run it."""
+    return fault.outcome is not Outcome.NOT_MEASURED
+
+
+def in_words(fault: KernelFault) -> str:
+    """A finding: where, what, the line itself, and what to do."""
+    place = f"{fault.filename}:{fault.line}: " if fault.filename and fault.line else ""
+    said = sentence(fault.message_id, fault.fields, fault.dialect)
+    within = f"{fault.function}, launched by {fault.kernel}" if fault.function else fault.kernel
+    lines = [f"{place}{within}: {fault.outcome.label}: {said}"]
+    if fault.filename and fault.line:
+        lines.append(f"    {linecache.getline(fault.filename, fault.line).strip()}")
+    step = next_step(fault.message_id, {"name": fault.kernel, **fault.fields}, fault.dialect)
+    if step:
+        lines.append(step)
+    if fault.message_id == "tile_no_tensor":
+        lines.append(_POINTERS_IN_MEMORY)
+    elif fault.outcome is Outcome.UNINITIALISED and fault.dialect == "triton":
+        lines.append(_THROWN_AWAY)
+    elif fault.outcome is Outcome.OUT_OF_BOUNDS and fault.dialect == "triton":
+        lines.append(_BEYOND_A_VIEW)
+    return "\n".join(lines)
+
+
+def table(kernels: dict[tuple[str, str], Traffic], gpu: str) -> str:
+    """Each kernel's traffic, a row for each access of a line."""
+    if not kernels:
+        return "No kernel was launched."
+    blocks = []
+    for (kernel, filename), traffic in kernels.items():
+        launches = f"{traffic.launches} launch{'es' if traffic.launches != 1 else ''}"
+        head = f"{kernel} ({Path(filename).name}), {launches}"
+        if not traffic.sites:
+            blocks.append(f"{head}, nothing asked of global memory")
+            continue
+        rows = [_HEAD, *map(_row, sorted(traffic.sites, key=lambda s: (s.line, s.column)))]
+        wide = [max(len(row[n]) for row in rows) for n in range(len(_HEAD))]
+        aligned = [
+            "  ".join(
+                f"{cell:<{wide[n]}}" if n == 1 else f"{cell:>{wide[n]}}"
+                for n, cell in enumerate(row)
+            )
+            for row in rows
+        ]
+        blocks.append("\n".join([head, *(f"  {row}".rstrip() for row in aligned)]))
+    blocks.append(f"Triton kernels: as its compiler makes them for {gpu}.")
+    return "\n\n".join(blocks)
+
+
+def _row(site: Site) -> tuple[str, ...]:
+    return (
+        str(site.line),
+        f"{site.direction} {site.array}",
+        "-" if site.requests is None else f"{site.requests:,}",
+        f"{site.sectors:,}",
+        f"{site.requested_bytes:,}",
+        f"{site.footprint_bytes:,}",
+    )
+
+
+def as_json(
+    program: str,
+    target: str,
+    exit_status: int,
+    findings: list[KernelFault],
+    kernels: dict[tuple[str, str], Traffic],
+) -> dict[str, Any]:
+    """The same for machines: plain lists, dicts, texts and numbers."""
+    return {
+        "program": program,
+        "target": target,
+        "exit_status": exit_status,
+        "findings": [
+            {
+                "outcome": fault.outcome.value,
+                "message": fault.message_id,
+                "kernel": fault.kernel,
+                "file": fault.filename,
+                "line": fault.line,
+                "sentence": fault_panel.text(fault),
+            }
+            for fault in findings
+        ],
+        "kernels": [
+            {
+                "kernel": kernel,
+                "file": filename,
+                "launches": traffic.launches,
+                "accesses": [asdict(site) for site in traffic.sites],
+            }
+            for (kernel, filename), traffic in kernels.items()
+        ],
+    }

@@ -1,0 +1,144 @@
+"""Tensors of `device="cuda"` that lie on the CPU, and know where the program believes them.
+
+Every function of torch passes through one mode. It asks for the CPU where the program asks for a
+GPU, copies where a tensor would move, and answers "cuda:0" to who asks a tensor where it lies. What
+`torch.empty` makes is marked as unwritten, for the engine to see who reads it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from course.engine.triton.running.tensors import uninitialised
+
+CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
+_EMPTY = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
+#: What lets others write to a tensor's memory, and is not seen again.
+_LETS_OUT = frozenset({"numpy", "__array__", "__dlpack__"})
+#: What makes a device of a name: `torch.device("cuda")`, and `module.to("cuda")` inside.
+_NAMES_A_DEVICE = frozenset({"device", "_parse_to"})
+_MOVES = frozenset({"to", "cuda", "cpu"})
+
+
+class OnCuda(TorchFunctionMode):
+    """Stands between a program and torch.
+
+    Attributes:
+        default: where a tensor is made whose program does not say.
+        marks: whether memory that nothing has written is marked.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.marks = True
+        self.default = CPU
+        self._paused = 0
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Inside, torch is torch: tensors lie where they lie."""
+        self._paused += 1
+        try:
+            yield
+        finally:
+            self._paused -= 1
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """What torch gives, as a program with a GPU would see it."""
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if self._paused or name in _NAMES_A_DEVICE:
+            return func(*args, **kwargs)
+        if name == "__get__":
+            return self._attribute(func, args)
+        asked = [_device_of(value) for value in (*args, *kwargs.values())]
+        device = next(filter(None, asked), None)
+        given = list(_tensors((*args, *kwargs.values())))
+        if name in _MOVES and device is None and name != "to":
+            device = CUDA if name == "cuda" else CPU
+        on_cuda = (device or self.default).type == "cuda"
+        if device is None and given:
+            on_cuda = any(lies_on_cuda(tensor) for tensor in given)
+        if name == "get_device":
+            return 0 if on_cuda else -1
+        if name in ("cuda", "cpu", "pin_memory"):
+            found = args[0]
+        else:
+            found = func(*map(_here, args), **{key: _here(v) for key, v in kwargs.items()})
+        if name in _MOVES and found is args[0] and on_cuda != lies_on_cuda(found):
+            found = found.clone()
+        if name in _LETS_OUT or _changes_its_first(name):
+            _written(args[:1] or given)
+        _written([kwargs.get("out")])
+        for tensor in _tensors((found,)):
+            _mark(tensor, on_cuda)
+            if self.marks and name in _EMPTY and tensor.numel():
+                uninitialised(tensor)
+        return found
+
+    def _attribute(self, func: Any, args: tuple) -> Any:
+        if func == torch.Tensor.device.__get__:
+            return CUDA if lies_on_cuda(args[0]) else func(*args)
+        if func == torch.Tensor.is_cuda.__get__:
+            return lies_on_cuda(args[0])
+        return func(*args)
+
+
+def lies_on_cuda(tensor: torch.Tensor) -> bool:
+    """Whether a program with a GPU would have it there: all but what was made on the CPU."""
+    if tensor.device.type != "cpu":
+        return tensor.device.type == "cuda"
+    return not getattr(_storage(tensor), "_course_host", False)
+
+
+def _storage(tensor: torch.Tensor) -> Any:
+    with contextlib.suppress(Exception):  # a sparse tensor has none, nor has one of a compiler
+        return tensor.untyped_storage()
+    return None
+
+
+def _mark(tensor: torch.Tensor, on_cuda: bool) -> None:
+    storage = _storage(tensor)
+    if storage is not None and not on_cuda:
+        storage._course_host = True
+
+
+def _written(values: Iterable[Any]) -> None:
+    for tensor in _tensors(values):
+        storage = _storage(tensor)
+        if getattr(storage, "_course_unwritten", None) is not None:
+            storage._course_unwritten = None
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, tuple | list):
+            yield from _tensors(value)
+
+
+def _changes_its_first(name: str) -> bool:
+    """Whether torch's name says so: `add_`, `_foreach_add_`, `x += y`, `x[i] = y`."""
+    return name.startswith(("__i", "__setitem")) or (name[-1:] == "_" and name[-2:] != "__")
+
+
+def _device_of(value: Any) -> torch.device | None:
+    """The device that an argument names: a device, or its name."""
+    if isinstance(value, torch.device):
+        return value
+    if isinstance(value, str) and (value == "cpu" or value.split(":")[0] == "cuda"):
+        return torch.device(value)
+    return None
+
+
+def _here(value: Any) -> Any:
+    device = _device_of(value)
+    return CPU if device is not None and device.type == "cuda" else value

@@ -1,0 +1,110 @@
+"""What passes and is mentioned all the same: only where the text shows it for certain."""
+
+import ast
+
+import pytest
+
+from course.check.check import check_source
+from course.check.notes import numba_notes, triton_notes
+from course.engine.faults import Outcome
+from course.exercises import lesson
+
+ADD = "from numba import cuda, float32\n\n\n@cuda.jit\ndef vector_add(a, b, c):\n"
+GUARD = "    i = cuda.grid(1)\n    if i < c.size:\n        "
+
+
+def notes(body: str, constants: dict[str, float] | None = None) -> list[str]:
+    found = numba_notes(ast.parse(ADD + body), 5, ["a", "b", "c"], constants or {})
+    return [message_id for message_id, _ in found]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    c[0] = a[0] * 0.5",
+        "    v = a[0]\n    c[0] = v / -2.0",
+        "    c[0] = HALF * a[0]",
+        "    t = cuda.shared.array(32, float32)\n    c[0] = 0.5 * t[0]",
+    ],
+)
+def test_a_number_with_a_point_makes_float64_of_a_float32(body):
+    assert notes(body, {"HALF": 0.5}) == ["note_float64"]
+
+
+def test_a_sum_that_starts_from_one_is_float64():
+    body = "    total = 0.0\n    for k in range(8):\n        total += a[k]\n    c[0] = total"
+    assert notes(body) == ["note_float64_sum"]
+    assert notes(body.replace("0.0", "float32(0.0)")) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    c[0] = a[0] * float32(0.5)",
+        "    c[0] = 2 * a[0]",
+        "    c[0] = 0.0",
+        "    n = 0.0\n    n += 1\n    c[0] = a[0]",
+        "    HALF = float32(0.5)\n    c[0] = a[0] * HALF",
+    ],
+)
+def test_what_stays_float32_or_cannot_be_told_has_no_note(body):
+    assert notes(body, {"HALF": 0.5}) == []
+
+
+def test_a_pass_is_a_pass_and_ends_with_the_note():
+    cell = ADD + GUARD + "total = 0.0\n        total += a[i]\n        c[i] = total + b[i]\n"
+    verdict = check_source(lesson("threads")["vector_add"], cell)
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.credit == 1.0
+    (note,) = verdict.next_steps
+    assert note.startswith("A note: `total` starts as `0.0`, a float64 in Numba")
+
+
+def test_a_held_out_pass_has_no_note():
+    exercise = lesson("threads")["vector_add"]
+    cell = ADD + GUARD + "total = 0.0\n        total += a[i]\n        c[i] = total + b[i]\n"
+    assert check_source(exercise, cell, exercise.cases, 7).next_steps == ()
+
+
+BOTH = """
+@cuda.jit(device=True)
+def one(v):
+    return v
+
+
+@cuda.jit(device=True)
+def other(v):
+    return 2 * v
+
+
+@cuda.jit
+def choose(a, c):
+    r, s = one(a[0]), other(a[0])
+    c[0] = r if a[1] > 0 else s
+"""
+
+
+def test_both_sides_worked_out_and_one_kept_is_mentioned():
+    found = numba_notes(ast.parse(BOTH), BOTH[: BOTH.index("def choose")].count("\n") + 1, [], {})
+    assert found == [("note_both_sides", {"line": 15, "one": "one", "two": "other"})]
+
+
+DOT = (
+    "@triton.jit\ndef k(x, w):\n    a = tl.load(x).to(tl.float32)\n    b = tl.load(w)\n    c = {}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("product", "noted"),
+    [
+        ("tl.dot(a, b.to(tl.float32))", True),
+        ("tl.dot(b, a)", True),
+        ("tl.dot(a, b, input_precision='ieee')", False),
+        ("tl.dot(a, b, allow_tf32=False)", False),
+        ("tl.dot(b, b)", False),
+        ("tl.dot(a.to(tl.float16), b)", False),
+    ],
+)
+def test_float32_that_tl_dot_cuts_to_tf32_is_mentioned(product, noted):
+    found = triton_notes(ast.parse(DOT.format(product)))
+    assert [message_id for message_id, _ in found] == ["note_tf32"] * noted

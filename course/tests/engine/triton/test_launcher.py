@@ -1,0 +1,835 @@
+"""A launcher is walked, does what Python would do with it, and can do nothing else."""
+
+import ast
+import re
+import textwrap
+
+import numpy as np
+import pytest
+
+pytest.importorskip("triton", reason="Triton has no wheel for this system")
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from course.engine import launcher, stated_gpu
+from course.engine.faults import KernelFault, Outcome
+from course.engine.launcher.tensors import MOST_BYTES
+from course.engine.triton.compiling import gate
+from course.engine.triton.launch import launch
+from course.spec.inputs import poison
+from course.tests.engine.triton import kernels
+from course.words.sentences import WORDS, next_step, sentence
+
+SCOPE = {
+    "torch": torch,
+    "triton": triton,
+    "tl": tl,
+    "math": math,
+    "TensorDescriptor": TensorDescriptor,
+    "kernel": kernels.add,
+    "functools": launcher.Ref("functools"),
+    "BLOCK": 64,
+}
+
+
+def tree(source):
+    """The launcher `f` of a source, or one with this expression as what it returns."""
+    source = textwrap.dedent(source)
+    if "def f" not in source:
+        source = f"def f(x, y):\n    return {source}\n"
+    body = ast.parse(source).body
+    return body[-1], {n.name: n for n in body[:-1] if isinstance(n, ast.FunctionDef)}
+
+
+def walked(source, *arguments, launch=None, admitted=True, **scope):
+    """What a launcher returns; its launches go to `launch`."""
+    node, helpers = tree(source)
+    names = SCOPE | helpers | scope
+    if admitted:
+        launcher.admit(node, names)
+
+    def nothing(kernel, args, grid, named):
+        pass
+
+    return launcher.call(node, names, list(arguments), launch or nothing)
+
+
+def matrix(m=3, n=4):
+    return torch.arange(m * n, dtype=torch.float32).reshape(m, n)
+
+
+def value(expression, x=None, y=7, **scope):
+    return walked(expression, matrix() if x is None else x, y, **scope)
+
+
+def fault_of(source, *arguments, admitted=True, **scope):
+    arguments = arguments or (matrix(), 7)
+    with pytest.raises(KernelFault) as caught:
+        walked(source, *arguments, admitted=admitted, **scope)
+    fault = caught.value
+    assert fault.message_id in WORDS
+    shown = sentence(fault.message_id, fault.fields) + next_step(fault.message_id, fault.fields)
+    assert "(not known)" not in shown
+    assert "|" not in shown
+    return fault
+
+
+# ---------------------------------------------------------------- what Python does, the walker does
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "y + 2 * 3 - 4", "y / 2", "y // 2, -y // 2, y % 3, -y % 3", "2 ** 10, 2.0 ** -1",
+        "y << 2, y >> 1, y & 3, y | 8, y ^ 1, ~y", "-y, +y, not y", "y < 8 <= 8 != 9",
+        "1 < y < 5", "y == 7 and y > 3 or 1 / 0", "y > 3 or 1 / 0", "0 and 1 / 0",
+        "1 if y > 3 else 2", "(1, 2) + (3,)", "(y,) * 3", "[1, 2] == [1, 2], (1, 2) == [1, 2]",
+        "(1, 2, 3)[-1], (1, 2, 3)[1:], (1, 2, 3)[::-1]", "x.shape[0], x.shape[-1]", "len(x.shape)",
+        "x.shape", "x.ndim, x.dim()", "x.dtype", "x.dtype == torch.float32, x.dtype.itemsize",
+        "x.dtype in (torch.float16, torch.float32)", "x.dtype.is_floating_point",
+        "x.stride(), x.stride(0), x.stride(-1)", "x.size(), x.size(1)", "x.stride(dim=1)",
+        "x.numel(), x.element_size(), x.is_contiguous(), len(x)", "x.T.is_contiguous()",
+        "x.device == x.device", "x is None, x is not None, x is x", "x.T.stride(), x.t().shape",
+        "min(3, y), max((1, 2, y)), abs(-y), round(2.5), round(y / 3, 2)",
+        "int(3.9), float(3), bool(0), bool((0,)), bool('')", "float('-inf'), float('inf')",
+        "tuple(range(3)), list((1, 2)), len(range(2, 9, 3))",
+        "triton.cdiv(1000, 64), triton.cdiv(1, 1), triton.cdiv(0, 4)",
+        "triton.next_power_of_2(1), triton.next_power_of_2(33), triton.next_power_of_2(64)",
+        "triton.next_power_of_2(0)",
+        "math.sqrt(16), math.log2(8), math.ceil(2.1), math.floor(-2.1), math.pi, math.inf",
+        "1 / math.sqrt(x.shape[1]), math.gcd(12, 18), math.isqrt(17)", "BLOCK * 2",
+        "torch.float16, torch.int32, torch.bool, torch.half", "None, True, 'text', 1.5",
+        "(lambda a, b=3: a * b)(2)", "(lambda a: (lambda b: a + b)(1))(y)",
+        "1 in (1, 2), 3 not in (1, 2)",
+        "[a * 2 for a in x.shape if a > 3]", "{a: b for a, b in ((1, 2), (3, 4))}[3]",
+        "sum(a * b for a, b in zip(x.shape, x.stride()))", "list(enumerate((5, y), 1))",
+        "max(*x.shape)", "dict(a=1)['a'], {'a': 1} | {} if False else 0", "sorted((3, 1, 2))",
+        "{torch.float16: 1, torch.float32: 2}[x.dtype]", "{'a': 1}.get('b', 2)",
+        "list(map(lambda a: a + 1, x.shape)), list(filter(lambda a: a > 3, x.shape))",
+        "isinstance(x, torch.Tensor), isinstance(y, (int, float)), isinstance(y, str)",
+        "torch.finfo(x.dtype).min, torch.finfo(torch.float16).max, torch.iinfo(torch.int32).max",
+        "[*x.shape, *range(2)], (*x.shape,)", "int('7'), divmod(y, 2), 1 << 7",
+        "x.contiguous() is x", "(lambda *a, **b: (a, b))(1, 2, c=3)", "'a' in 'bar'",
+        "x.shape == (3, 4), x.shape != (3, 4)", "'relu' == 'relu'", "y == None", "(1, 2)[True - 1]",
+    ],
+)  # fmt: skip
+def test_an_expression_has_the_value_that_python_gives_it(expression):
+    x, y = matrix(), 7
+    expected = eval(f"lambda x, y: ({expression})", dict(SCOPE))(x, y)
+    got = value(expression, x, y)
+    assert got == expected
+    assert repr(got) == re.sub(r"torch\.Size\(\[(.*?)\]\)", r"(\1)", repr(expected))
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        "x.view(4, 3)", "x.view(-1)", "x.view((2, -1))", "x.reshape(12)", "x.reshape(1, -1, 2)",
+        "x.T", "x.t()", "x.transpose(0, 1)", "x.permute(1, 0)", "x.permute((1, 0))",
+        "x.unsqueeze(0)", "x.unsqueeze(1).squeeze(1)", "x.unsqueeze(0).squeeze()", "x.flatten()",
+        "x.flatten(0, 1)", "x.unsqueeze(0).flatten(0, 1)", "x[1]", "x[1:, ::2]", "x[None, ..., 0]",
+        "x[:, 1:3]", "x[-1, -1]", "x[y - 6:]", "x.view(3, 2, 2).permute(2, 0, 1)", "x[:0]",
+        "x.unsqueeze(dim=1)", "x.view(-1).view_as(x)",
+    ],
+)  # fmt: skip
+def test_a_view_is_the_one_that_torch_gives_and_shares_its_memory(view):
+    x = matrix()
+    expected = eval(view, {"x": x, "y": 7})
+    got = value(view, x)
+    assert torch.equal(got, expected)
+    assert got.stride() == expected.stride()
+    assert got.storage_offset() == expected.storage_offset()
+    assert got.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+
+
+def test_statements_run_as_in_python():
+    source = """
+    def half(n, up: bool = True):
+        '''Rounded up, or down.'''
+        return triton.cdiv(n, 2) if up else n // 2
+
+    def f(n):
+        total: int = 0
+        steps = []
+        for i in range(n):
+            if i == 2:
+                continue
+            elif i > 5:
+                break
+            else:
+                total += i
+        a, (b, c) = 1, (2, 3)
+        d = e = half(n, up=False)
+        while a < 20:
+            a *= 2
+            if a > 8:
+                pass
+        for pair in ((1, 2), (3, 4)):
+            steps = steps + [pair[0] - pair[1]]
+        else:
+            steps.append(9)
+        for pair in steps:
+            break
+        else:
+            steps.append(10)
+        while a < 0:
+            pass
+        else:
+            steps.extend((11,))
+        sizes = {"a": 1}
+        sizes["b"] = 2
+        sizes["a"] += len(sizes)
+        steps.append(tuple(sizes.items()))
+        def nested(k):
+            return k + total
+        return total, a, b, c, d, e, half(n), steps, nested(1)
+    """
+    names = dict(SCOPE)
+    exec(textwrap.dedent(source), names)
+    assert (
+        walked(source, 9)
+        == names["f"](9)
+        == (
+            *(13, 32, 2, 3, 4, 4, 5),
+            [-1, -1, 9, 11, (("a", 3), ("b", 2))],
+            14,
+        )
+    )
+
+
+def test_a_launch_takes_a_dict_of_arguments():
+    got = []
+    source = """
+    def f(x):
+        meta = dict(BLOCK=64, num_warps=2)
+        with torch.cuda.device(x.device):
+            kernel[(1,)](*x.shape, x, **meta, n=3)
+        return x
+    """
+    walked(source, matrix(), launch=lambda *made: got.append(made))
+    assert got[0][1][:2] == (3, 4)
+    assert got[0][3] == {"BLOCK": 64, "num_warps": 2, "n": 3}
+
+
+def test_a_stated_gpu_answers():
+    asked = """
+    def f(x):
+        assert x.is_cuda and x.device == torch.device("cuda", 0) and x.device.type == "cuda"
+        device = triton.runtime.driver.active.get_current_device()
+        properties = triton.runtime.driver.active.utils.get_device_properties(device)
+        assert torch.cuda.is_available(), f"{x.device}: {properties['max_shared_mem']:,} bytes"
+        return (
+            torch.cuda.get_device_properties(x.device).multi_processor_count,
+            torch.cuda.get_device_properties("cuda").name,
+            properties["multiprocessor_count"],
+            torch.cuda.get_device_capability(torch.cuda.current_device()),
+            triton.runtime.driver.active.get_current_target().arch,
+            torch.empty(3, device="cuda").device
+            == triton.runtime.driver.active.get_active_torch_device(),
+        )
+    """
+    found = walked(asked, matrix())
+    assert found == (108, stated_gpu.NAME, 108, (8, 0), gate.TARGET, True)
+    assert gate.SHARED_LIMITS[gate.TARGET] == stated_gpu.SHARED_BYTES_OF_A_BLOCK
+
+
+def test_lists_that_grow_in_each_other_stay_small():
+    growing = "def f(x, y):\n    a, b = [], []\n    c = [a] * 900\n    while y:\n        "
+    for grow in ("a.append(1)", "a.append(a)", "a.append((a,))", "b.append(c)"):
+        fault = fault_of(growing + grow)
+        assert fault.message_id == "launcher_value", grow
+
+
+def test_a_function_that_ends_without_return_gives_none():
+    assert walked("def f(x):\n    y = 1", matrix()) is None
+
+
+@pytest.mark.parametrize(
+    ("made", "like"),
+    [
+        ("torch.empty(x.shape, device=x.device)", torch.empty(3, 4)),
+        ("torch.empty(3, y, device=x.device, dtype=torch.float16)", torch.empty(3, 7).half()),
+        ("torch.empty((2,), device=x.device, dtype=torch.float64)", torch.empty(2).double()),
+        ("torch.empty(2, device=x.device, dtype=torch.bfloat16)", torch.empty(2).bfloat16()),
+        ("torch.empty((), device=x.device)", torch.empty(())),
+        ("torch.empty(0, 3, device=x.device)", torch.empty(0, 3)),
+        ("torch.empty(5, device=x.device, dtype=torch.int32)", torch.empty(5, dtype=torch.int32)),
+        ("torch.empty_like(x)", torch.empty(3, 4)),
+        ("torch.empty_like(x.T)", torch.empty(3, 4).T),
+        ("torch.empty_like(x, dtype=torch.int64)", torch.empty(3, 4).long()),
+        ("x.new_empty(2, 2)", torch.empty(2, 2)),
+        ("x.new_empty((2, 2), dtype=torch.int8)", torch.empty(2, 2, dtype=torch.int8)),
+    ],
+)  # fmt: skip
+def test_empty_memory_holds_poison(made, like):
+    got = value(made)
+    assert (got.shape, got.dtype, got.stride()) == (like.shape, like.dtype, like.stride())
+    if got.dtype == torch.bfloat16:
+        assert got.isnan().all()
+        return
+    expected = np.full(got.shape, poison(np.dtype(str(got.dtype)[6:])))
+    assert got.numpy().tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("torch.zeros((2, 3), device=x.device)", torch.zeros(2, 3)),
+        ("torch.zeros(2, device=x.device, dtype=torch.int32)", torch.zeros(2).int()),
+        ("torch.zeros_like(x)", torch.zeros(3, 4)),
+        ("torch.ones(2, device=x.device)", torch.ones(2)),
+        ("torch.ones_like(x)", torch.ones(3, 4)),
+        ("torch.full((2,), -math.inf, device=x.device)", torch.full((2,), -math.inf)),
+        ("torch.full((2,), 3, device=x.device)", torch.full((2,), 3)),
+        ("torch.full((2,), True, device=x.device)", torch.full((2,), True)),
+        ("torch.full_like(x, 2.5)", torch.full((3, 4), 2.5)),
+        ("torch.full_like(input=x, fill_value=2)", torch.full((3, 4), 2.0)),
+        ("x.new_zeros(2)", torch.zeros(2)),
+        ("x.new_full((2,), 4)", torch.full((2,), 4.0)),
+    ],
+)  # fmt: skip
+def test_filled_memory_is_as_torch_makes_it(made, expected):
+    got = value(made)
+    assert torch.equal(got, expected)
+    assert got.dtype == expected.dtype
+
+
+def test_arguments_and_results_are_the_very_tensors():
+    x = matrix()
+    assert value("x", x) is x
+    got = []
+    source = """
+    def f(x):
+        out = torch.empty_like(x)
+        kernel[(1, 2)](x, out, x.T, 3, None, n=x.shape[0], flag=True, num_warps=8)
+        return out
+    """
+    out = walked(source, x, launch=lambda *made: got.append(made))
+    [(launched, args, grid, named)] = got
+    assert launched is kernels.add
+    assert args[0] is x
+    assert args[1] is out
+    assert args[2].untyped_storage().data_ptr() == x.data_ptr()
+    assert args[3:] == (3, None)
+    assert grid == (1, 2)
+    assert named == {"n": 3, "flag": True, "num_warps": 8}
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [
+        "(triton.cdiv(n, BLOCK),)", "[triton.cdiv(n, BLOCK), 1]",
+        "lambda meta: (triton.cdiv(n, meta['BLOCK']),)",
+        "lambda META: [triton.cdiv(META['n'], BLOCK)]",
+        "functools.partial(lambda size, meta: (triton.cdiv(size, meta['BLOCK']),), n)",
+    ],
+)  # fmt: skip
+def test_every_spelling_of_a_grid_starts_the_same_programs(grid):
+    source = f"""
+    def f(x, y):
+        out = torch.empty_like(x)
+        n = x.numel()
+        grid = {grid}
+        kernel[grid](x, y, out, n, BLOCK=BLOCK)
+        return out
+    """
+    x, y = torch.arange(1000.0), torch.ones(1000)
+    made = []
+    out = walked(source, x, y, launch=lambda k, a, g, n: made.append(launch(k, a, g, n)))
+    assert torch.equal(out, x + 1)
+    assert made[0].graded().loads.sectors == 250
+
+
+def test_a_launch_may_be_spelled_as_a_run():
+    source = """
+    def f(x, y):
+        out = torch.empty_like(x)
+        kernel.run(x, y, out, x.numel(), BLOCK=64, grid=(triton.cdiv(x.numel(), 64),), warmup=False)
+        return out
+    """
+    x = torch.arange(300.0)
+    assert torch.equal(walked(source, x, x, launch=lambda *made: launch(*made) and None), 2 * x)
+
+
+def test_a_nested_function_may_be_the_grid():
+    source = """
+    def f(x, y):
+        out = torch.empty_like(x)
+        def grid(meta):
+            blocks = triton.cdiv(x.numel(), meta["BLOCK"])
+            return (blocks,)
+        kernel[grid](x, y, out, x.numel(), BLOCK=128)
+        return out
+    """
+    x = torch.arange(300.0)
+    assert torch.equal(walked(source, x, x, launch=lambda *made: launch(*made) and None), 2 * x)
+
+
+def test_descriptors_of_the_host():
+    source = """
+    def f(x):
+        out = torch.empty(x.shape[0], device=x.device)
+        tile = TensorDescriptor.from_tensor(x, [16, 32])
+        kernel[(x.shape[0] // 16,)](tile, out, x.shape[1], BLOCK_M=16, BLOCK_N=32)
+        return out
+    """
+    x = torch.randn(32, 64)
+    for spelled in (source, source.replace(
+        ".from_tensor(x, [16, 32])", "(x, shape=x.shape, strides=x.stride(), block_shape=[16, 32])"
+    )):  # fmt: skip
+        out = walked(
+            spelled, x, kernel=kernels.tile_sums, launch=lambda *made: launch(*made) and None
+        )
+        assert torch.allclose(out, x.sum(1), atol=1e-5)
+
+
+def test_names_of_the_cell_may_be_stand_ins():
+    source = "def f(x):\n    kernel[(2,)](x)\n    return torch.empty_like(x)"
+    got = []
+    scope = {"torch": launcher.Ref("torch"), "kernel": launcher.Kernel("kernel")}
+    out = walked(source, matrix(), launch=lambda *made: got.append(made), **scope)
+    assert out.shape == (3, 4)
+    assert got[0][0] == launcher.Kernel("kernel")
+
+
+def test_a_scope_may_be_a_function():
+    node, _ = tree("BLOCK + triton.cdiv(x, y)")
+    launcher.admit(node, SCOPE.__getitem__)
+    assert launcher.call(node, SCOPE.__getitem__, [10, 4], launch) == 67
+
+
+def test_a_constexpr_of_the_cell_is_its_number():
+    assert value("BLOCK + 1", BLOCK=tl.constexpr(16)) == 17
+
+
+# ---------------------------------------------------------------- what the kernel must do
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "torch.softmax(x, 1)", "torch.matmul(x, x)", "torch.add(x, x)", "torch.sum(x)",
+        "torch.nn.functional.softmax(x)", "torch.einsum('ij->i', x)", "torch.arange(4)",
+        "torch.tensor(3)", "torch.where(x, x, x)", "torch.cat((x, x))", "torch.special.expit(x)",
+        "torch.ops.aten.add(x, x)", "torch.linalg.norm(x)",
+        "x @ x", "x.sum()", "x.softmax(1)", "x.to(torch.float16)", "x.half()", "x.float()",
+        "x.clone()", "x.copy_(x)", "x.fill_(0)", "x.zero_()", "x.item()",
+        "x.tolist()", "x.data_ptr()", "x.numpy()", "x.cuda()", "x.cpu()", "x.expand(3, 3, 4)",
+        "x.add_(1)", "x.mm(x)", "x.exp()", "x.matmul", "x.T.sum()", "x[0].max()", "x.data",
+        "x.grad", "x.storage()", "x.apply_(y)", "x.detach()", "x.map_(x, y)",
+    ],
+)  # fmt: skip
+def test_work_on_elements_is_rejected_by_its_name_before_anything_runs(work):
+    node, _ = tree(f"def f(x, y):\n    if y < 0:\n        y = {work}\n    return x")
+    with pytest.raises(KernelFault) as caught:
+        launcher.admit(node, SCOPE)
+    fault = caught.value
+    assert (fault.outcome, fault.message_id) == (Outcome.REJECTED, "launcher_computes")
+    assert fault.line == 3
+    assert "the kernel must do the work" in str(fault)
+    walked_fault = fault_of(f"def f(x, y):\n    if y > 0:\n        return {work}", admitted=False)
+    assert walked_fault.outcome is Outcome.REJECTED
+    assert walked_fault.line == 3
+
+
+@pytest.mark.parametrize(
+    "work",
+    ["x + 1", "1 - x", "x * x", "-x", "x == x", "x < 3", "not x", "x and y", "1 if x else 2",
+     "x ** 2", "x[0] + 1", "y in (x, x)", "bool(x)", "x % 2"],
+)  # fmt: skip
+def test_operators_on_tensors_are_rejected_where_they_are_met(work):
+    fault = fault_of(f"def f(x, y):\n    a = 1\n    return {work}")
+    assert fault.outcome in (Outcome.REJECTED, Outcome.WRONG_ANSWER)
+    assert fault.message_id in ("launcher_computes", "launcher_value")
+    assert fault.line == 3
+
+
+@pytest.mark.parametrize(
+    "store", ["x[0] = 1", "x[...] = x", "x[0], a = 1, 2", "x[0] += 1", "x += 1"]
+)
+def test_stores_into_tensors_are_rejected(store):
+    fault = fault_of(f"def f(x, y):\n    {store}\n    return x")
+    assert (fault.outcome, fault.message_id) == (Outcome.REJECTED, "launcher_computes")
+    assert fault.line == 2
+
+
+def test_what_to_do_instead_is_said():
+    assert "allocate with torch.empty_like" in fault_of("x.clone()").fields["instead"]
+    assert "convert in the kernel" in fault_of("x.to(torch.float16)").fields["instead"]
+    fault = fault_of("torch.empty_lik(x)")
+    assert fault.message_id == "launcher_attribute"
+    assert "Did you mean `torch.empty_like`?" in next_step(fault.message_id, fault.fields)
+
+
+def test_a_reshape_that_would_copy_is_refused():
+    for copy in ("x.T.reshape(12)", "x.T.view(12)", "x.T.flatten()", "x.T.contiguous()"):
+        fault = fault_of(copy)
+        assert (fault.outcome, fault.message_id) == (Outcome.REJECTED, "launcher_copies")
+
+
+# ---------------------------------------------------------------- what is no launcher code
+
+
+@pytest.mark.parametrize(
+    ("body", "message", "line"),
+    [
+        ("import os", "launcher_syntax", 2),
+        ("from torch import softmax", "launcher_syntax", 2),
+        ("global g", "launcher_syntax", 2),
+        ("try:\n        pass\n    except ValueError:\n        pass", "launcher_syntax", 2),
+        ("with open('x'):\n        pass", "launcher_name", 2),
+        ("with torch.no_grad() as a:\n        pass", "launcher_syntax", 2),
+        ("with torch.empty_like(x):\n        pass", "launcher_syntax", 2),
+        ("class C:\n        pass", "launcher_syntax", 2),
+        ("a = {1, 2}", "launcher_syntax", 2),
+        ("if (a := 1):\n        pass", "launcher_syntax", 2),
+        ("a, *b = x.shape", "launcher_syntax", 2),
+        ("yield x", "launcher_syntax", 2),
+        ("a = f'{y}'", "launcher_syntax", 2),
+        ("assert y, f'{y.__class__}'", "launcher_attribute", 2),
+        ("del x", "launcher_syntax", 2),
+        ("x.shape = 3", "launcher_syntax", 2),
+        ("a = b'bytes'", "launcher_syntax", 2),
+        ("a = 1j", "launcher_syntax", 2),
+        ("match y:\n        case 1:\n            pass", "launcher_syntax", 2),
+        ("def g(a=print('x')):\n        pass", "launcher_syntax", 2),
+        ("def g(a=[]):\n        pass", "launcher_syntax", 2),
+        ("def g(a: print(1)):\n        pass", "launcher_syntax", 2),
+        ("def g() -> print(1):\n        pass", "launcher_syntax", 2),
+        ("@torch.compile\n    def g():\n        pass", "launcher_syntax", 2),
+        ("g = lambda a=print: a", "launcher_syntax", 2),
+        ("a: (lambda: 1)() = 3", "launcher_syntax", 2),
+        ("raise x", "launcher_syntax", 2),
+        ("raise ValueError('a') from x", "launcher_syntax", 2),
+        ("raise SystemExit(0)", "launcher_syntax", 2),
+        ("async def g():\n        pass", "launcher_syntax", 2),
+        ("x.__class__", "launcher_attribute", 2),
+        ("x._base", "launcher_attribute", 2),
+        ("torch.__builtins__", "launcher_attribute", 2),
+        ("torch.os.system('true')", "launcher_attribute", 2),
+        ("torch.load('x')", "launcher_attribute", 2),
+        ("torch.hub", "launcher_attribute", 2),
+        ("triton.testing", "launcher_attribute", 2),
+        ("tl.arange(0, 4)", "launcher_attribute", 2),
+        ("math.factorial(y)", "launcher_attribute", 2),
+        ("kernel.fn(x)", "launcher_attribute", 2),
+        ("kernel.fn.run(x)", "launcher_attribute", 2),
+        ("kernel.warmup(x)", "launcher_attribute", 2),
+        ("'{0.__class__}'.format(x)", "launcher_attribute", 2),
+        ("'a'.join(('b', 'c'))", "launcher_attribute", 2),
+        ("(1, 2).count(1)", "launcher_attribute", 2),
+        ("x.registr_hook(y)", "launcher_attribute", 2),
+        ("getattr(x, 'sum')()", "launcher_name", 2),
+        ("eval('1')", "launcher_name", 2),
+        ("exec('1')", "launcher_name", 2),
+        ("__import__('os')", "launcher_name", 2),
+        ("open('x')", "launcher_name", 2),
+        ("globals()", "launcher_name", 2),
+        ("type(x)", "launcher_name", 2),
+        ("a = __builtins__", "launcher_name", 2),
+        ("__debug__", "launcher_name", 2),
+        ("other(x)", "undefined_name", 2),
+        ("np.sum(x)", "missing_import", 2),
+        ("a = [i for i in (1, 2) if i.__class__]", "launcher_attribute", 2),
+        ("a = [open(i) for i in ('x',)]", "launcher_name", 2),
+        ("a = sum(x.sum() for i in (1, 2))", "launcher_computes", 2),
+        ("a = {x.exp(): 1}", "launcher_computes", 2),
+        ("held[y] = x", "launcher_keeps", 2),
+        ("kept.append(x)", "launcher_keeps", 2),
+        ("torch.cuda.memory", "launcher_attribute", 2),
+        ("torch.cuda.set_device(0)", "launcher_attribute", 2),
+        ("triton.runtime.jit", "launcher_attribute", 2),
+        ("triton.runtime.driver.active.launcher_cls", "launcher_attribute", 2),
+        ("python_function(x)", "launcher_name", 2),
+        ("an_array[0]", "launcher_name", 2),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("reached", [True, False])
+def test_what_is_no_launcher_code_is_refused_with_its_line(body, message, line, reached):
+    if not reached:
+        indented = body.replace("\n", "\n    ")
+        body = f"if y < 0:\n        {indented}"
+        line += 1
+    fault = fault_of(
+        f"def f(x, y):\n    {body}\n    return x",
+        python_function=lambda x: x,
+        an_array=np.zeros(3),
+        held={},
+        kept=[],
+    )
+    assert (fault.outcome, fault.message_id, fault.line) == (Outcome.REJECTED, message, line)
+
+
+@pytest.mark.parametrize("name", ["torch", "triton", "tl", "math", "TensorDescriptor"])
+def test_a_forgotten_import_is_named(name):
+    node, _ = tree(f"{name}.x")
+    with pytest.raises(KernelFault) as caught:
+        launcher.admit(node, {})
+    assert caught.value.message_id == "missing_import"
+    assert name in str(caught.value.fields["imported"])
+
+
+def test_helper_functions_are_held_to_the_list_too():
+    fault = fault_of("def g(x):\n    return x.sum()\ndef f(x, y):\n    return g(x)")
+    assert (fault.message_id, fault.line) == ("launcher_computes", 2)
+
+
+def test_the_walker_itself_refuses_what_admission_refuses():
+    for body in (
+        "global g", "a = {i for i in (1,)}", "x.__class__", "getattr(x, 'sum')", "a = {1}",
+        "x[0] = 1", "torch.os.system('true')", "python_function(x)",
+        "try:\n  a = 1\n finally:\n  a",
+        "import os", "a = f'{x}'", "max(*x)", "x.shape = 1", "with x:\n  pass",
+        "class C:\n  pass", "del x", "raise x", "kernel.fn", "b'a'",
+        "kernel[(1,)](x, **y)",
+    ):  # fmt: skip
+        fault = fault_of(
+            f"def f(x, y):\n {body}\n return x", admitted=False, python_function=lambda x: x
+        )
+        assert fault.outcome is Outcome.REJECTED or fault.message_id == "launcher_value", body
+
+
+def test_a_local_name_does_not_open_a_module():
+    fault = fault_of("def f(x, y):\n    torch = x\n    return torch.softmax(1)")
+    assert fault.message_id == "launcher_computes"
+    fault = fault_of("def f(x, y):\n    t = torch\n    return t.os")
+    assert (fault.outcome, fault.line) == (Outcome.REJECTED, 3)
+    fault = fault_of("def f(x, y):\n    e = torch.empty_like\n    return e.__globals__")
+    assert (fault.outcome, fault.line) == (Outcome.REJECTED, 3)
+
+
+# ---------------------------------------------------------------- what cannot go on
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("x.shape[2]", "launcher_index"),
+        ("(1, 2)[-3]", "launcher_index"),
+        ("(1, 2)['a']", "launcher_value"),
+        ("{'a': 1}['b']", "launcher_value"),
+        ("{[]: 1}", "launcher_value"),
+        ("torch.cuda.get_device_properties(1)", "launcher_value"),
+        ("torch.finfo(3)", "launcher_value"),
+        ("(1, 2)[1.0]", "launcher_value"),
+        ("y[0]", "launcher_value"),
+        ("y / 0", "launcher_value"),
+        ("y % 0", "launcher_value"),
+        ("triton.cdiv(y, 0)", "launcher_value"),
+        ("triton.cdiv(y)", "launcher_value"),
+        ("2.0 ** 5000", "launcher_value"),
+        ("len(range(10 ** 30))", "launcher_value"),
+        ("y + None", "launcher_value"),
+        ("y < 'a'", "launcher_value"),
+        ("math.sqrt(-1)", "launcher_value"),
+        ("math.exp(10000)", "launcher_value"),
+        ("math.log(0)", "launcher_value"),
+        ("math.sqrt()", "launcher_value"),
+        ("int(math.inf)", "launcher_value"),
+        ("round(1.5, 10 ** 9)", "launcher_value"),
+        ("range(0, 5, 0)", "launcher_value"),
+        ("range(1.5)", "launcher_value"),
+        ("min()", "launcher_value"),
+        ("max(())", "launcher_value"),
+        ("y()", "launcher_value"),
+        ("y.shape", "launcher_value"),
+        ("None.shape", "launcher_value"),
+        ("x.view(5, 5)", "launcher_value"),
+        ("x.view(-1, -1)", "launcher_value"),
+        ("x.view(-2, 6)", "launcher_value"),
+        ("x.view(0, -1)", "launcher_value"),
+        ("x.view(-1)[12]", "launcher_value"),
+        ("x.view(3, 2, 2).T", "launcher_value"),
+        ("x.permute(0)", "launcher_value"),
+        ("x.permute(0, 0)", "launcher_value"),
+        ("x.transpose(0)", "launcher_value"),
+        ("x.transpose(0, 9)", "launcher_value"),
+        ("x.unsqueeze(9)", "launcher_value"),
+        ("x.flatten(1, 0)", "launcher_value"),
+        ("x[3]", "launcher_value"),
+        ("x[0, 0, 0]", "launcher_value"),
+        ("x[::-1]", "launcher_value"),
+        ("x.stride(2)", "launcher_value"),
+        ("x.stride(0.0)", "launcher_value"),
+        ("x.size(dim=5)", "launcher_value"),
+        ("torch.empty((2, -1), device=x.device)", "launcher_value"),
+        ("torch.empty(2.0, device=x.device)", "launcher_value"),
+        ("torch.empty(device=x.device)", "launcher_value"),
+        ("torch.empty(2, device=x.device, dtype='float32')", "launcher_value"),
+        ("torch.empty_like(3)", "launcher_value"),
+        ("torch.full((2,), x, device=x.device)", "launcher_value"),
+        ("torch.full((2,), device=x.device)", "launcher_value"),
+        ("torch.full((2,), 10 ** 30, device=x.device)", "launcher_value"),
+        ("torch.empty(2, 2)", "launcher_device"),
+        ("torch.empty_like(x, device='cpu')", "launcher_device"),
+        ("torch.float32(3)", "launcher_value"),
+        ("torch(3)", "launcher_value"),
+        ("(lambda a: a)()", "launcher_arguments"),
+        ("(lambda a: a)(1, 2)", "launcher_arguments"),
+        ("(lambda a: a)(1, a=2)", "launcher_arguments"),
+        ("(lambda a: a)(b=2)", "launcher_arguments"),
+        ("TensorDescriptor.from_tensor(x)", "launcher_value"),
+        ("TensorDescriptor.from_tensor(3, [4, 4])", "launcher_value"),
+        ("TensorDescriptor.from_tensor(x, [4])", "launcher_value"),
+        ("TensorDescriptor.from_tensor(x, [3, 5])", "launcher_value"),
+        ("TensorDescriptor.from_tensor(x.T, [4, 4])", "launcher_value"),
+        ("TensorDescriptor.from_tensor(x, [4, 4], x)", "launcher_value"),
+        ("TensorDescriptor(x, [3, 4], [4, 1], [4, 4], colour=1)", "launcher_value"),
+    ],
+)  # fmt: skip
+def test_an_error_of_pythons_is_told_as_the_launchers_own(expression, message):
+    fault = fault_of(f"def f(x, y):\n    a = 1\n    return {expression}")
+    assert (fault.outcome, fault.message_id) == (Outcome.WRONG_ANSWER, message)
+    assert fault.line == 3
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("{x: 1}", "launcher_value"),
+        ("[0 for a in range(99) for b in range(99)]", "launcher_value"),
+        ("[[0] * 99 for a in range(99)]", "launcher_value"),
+        ("list(enumerate(range(10 ** 9)))", "launcher_value"),
+        ("list(zip(range(10 ** 9), x.shape))", "launcher_value"),
+        ("torch.device('cpu')", "launcher_value"),
+        ("triton.cdiv(y, 2.0)", "launcher_value"),
+        ("triton.next_power_of_2(-1)", "launcher_value"),
+        ("2 ** 10 ** 10", "launcher_value"),
+        ("10 ** 3000", "launcher_value"),
+        ("1 << 10 ** 9", "launcher_value"),
+        ("(-8) ** 0.5", "launcher_value"),
+        ("(1,) * 10 ** 9", "launcher_value"),
+        ("tuple(range(10 ** 9))", "launcher_value"),
+        ("'a' * 10 ** 9", "launcher_value"),
+        ("'a' + 'b'", "launcher_value"),
+        ("'%s' % x.shape[0]", "launcher_value"),
+        ("max(1, 2, key=abs)", "launcher_value"),
+        ("x.view(torch.int32)", "launcher_value"),
+        ("x.view(2 ** 70)", "launcher_value"),
+        ("x[x]", "launcher_value"),
+        ("x[[0, 1]]", "launcher_value"),
+        ("x[1.5]", "launcher_value"),
+        ("x[True]", "launcher_value"),
+        ("x[10 ** 30]", "launcher_value"),
+        ("x.numel(1)", "launcher_value"),
+        ("torch.empty(2, device=x.device, out=x)", "launcher_value"),
+        ("torch.empty(2, device=x.device, pin_memory=True)", "launcher_value"),
+        ("torch.empty((1,) * 9, device=x.device)", "launcher_value"),
+        ("torch.empty(1 << 40, device=x.device)", "launcher_memory"),
+        ("torch.empty(10 ** 30, device=x.device)", "launcher_memory"),
+    ],
+)  # fmt: skip
+def test_what_python_works_out_and_the_walk_does_not_is_rejected(expression, message):
+    fault = fault_of(f"def f(x, y):\n    a = 1\n    return {expression}")
+    assert (fault.outcome, fault.message_id) == (Outcome.REJECTED, message)
+    assert fault.line == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "outcome", "message", "line"),
+    [
+        ("def f(x, y):\n    M, K, L = x.shape", "WRONG_ANSWER", "launcher_unpack", 2),
+        ("def f(x, y):\n    M, K = y", "WRONG_ANSWER", "launcher_value", 2),
+        ("def f(x, y):\n    for i in x:\n        pass", "REJECTED", "launcher_computes", 2),
+        ("def f(x, y):\n    a = [i for i in x]", "REJECTED", "launcher_computes", 2),
+        ("def f(x, y):\n    return sum(x)", "REJECTED", "launcher_computes", 2),
+        ("def f(x, y):\n    return max(x, x)", "REJECTED", "launcher_computes", 2),
+        ("def f(x, y):\n    a = b\n    b = 1", "WRONG_ANSWER", "unassigned_name", 2),
+        ("def f(x, y):\n    BLOCK = BLOCK * 2", "WRONG_ANSWER", "unassigned_name", 2),
+        ("def f(x):\n    return x", "WRONG_ANSWER", "launcher_arguments", 1),
+        ("def f(x, y, z):\n    return x", "WRONG_ANSWER", "launcher_arguments", 1),
+        ("def f(x, y):\n    assert y == 8, f'{y} of {x.shape}'", "WRONG_ANSWER",
+         "launcher_assert", 2),
+        ("def f(x, y):\n    assert y == 8", "WRONG_ANSWER", "launcher_assert", 2),
+        ("def f(x, y):\n    raise ValueError(f'why {y}')", "WRONG_ANSWER", "launcher_raises", 2),
+        ("def f(x, y):\n    raise NotImplementedError", "WRONG_ANSWER", "launcher_raises", 2),
+        ("def f(x, y):\n    while True:\n        y = 1", "TIMED_OUT", "launcher_timed_out", 2),
+        ("def f(x, y):\n    while True:\n        pass", "TIMED_OUT", "launcher_timed_out", 2),
+        ("def f(x, y):\n    for i in range(10 ** 12):\n        y = i", "TIMED_OUT",
+         "launcher_timed_out", 2),
+        ("def f(x, y):\n    while True:\n        for i in range(9):\n            y = i",
+         "TIMED_OUT", "launcher_timed_out", 2),
+        ("def f(x, y):\n    for i in range(10 ** 4):\n        kernel[(1,)](x)", "TIMED_OUT",
+         "launcher_timed_out", 2),
+        ("def f(x, y):\n    return f(x, y)", "REJECTED", "launcher_recursion", 2),
+        ("def f(x, y):\n    g = lambda a: g(a)\n    return g(1)", "REJECTED",
+         "launcher_recursion", 2),
+        ("def f(x, y):\n    kernel(x)", "REJECTED", "launcher_no_grid", 2),
+        ("def f(x, y):\n    kernel.run(x)", "REJECTED", "launcher_no_grid", 2),
+        ("def f(x, y):\n    kernel.run(x, grid=(1,), warmup=True)", "REJECTED",
+         "launcher_no_grid", 2),
+        ("def f(x, y):\n    torch.empty(2, dtype=torch.float8_e5m2, device='cuda')",
+         "REJECTED", "launcher_value", 2),
+        ("def f(x, y):\n    t = (1, 1)\n    while y:\n        t = (t, t)", "REJECTED",
+         "launcher_value", 4),
+        ("def f(x, y):\n    t = 1\n    while y:\n        t = (t,)", "REJECTED",
+         "launcher_value", 4),
+        ("def f(x, y):\n    t = (1, 1)\n    while y:\n        t += ((t, t),)",
+         "REJECTED", "launcher_value", 4),
+        ("def f(x, y):\n    kernel[(1,)](x, n=3, extern_libs='/x')", "REJECTED",
+         "launcher_option", 2),
+        ("def f(x, y):\n    kernel[(1,)](x, n=3, debug=True)", "REJECTED", "launcher_option", 2),
+        ("def f(x, y):\n    kernel[0.5](x)", "REJECTED", "tile_grid", 2),
+        ("def f(x, y):\n    kernel[()](x)", "REJECTED", "tile_grid", 2),
+        ("def f(x, y):\n    kernel[(1, 1, 1, 1)](x)", "REJECTED", "tile_grid", 2),
+        ("def f(x, y):\n    kernel[x](x)", "REJECTED", "tile_grid", 2),
+        ("def f(x, y):\n    kernel[(1,)](x, torch)", "WRONG_ANSWER", "launcher_value", 2),
+        ("def f(x, y):\n    kernel[(1,)](x, torch.float32)", "WRONG_ANSWER",
+         "launcher_value", 2),
+        ("def f(x, y):\n    kernel[(1,)](x, g=lambda: 1)", "WRONG_ANSWER",
+         "launcher_value", 2),
+        ("def f(x, y):\n    for i in range(99):\n        a = torch.zeros(1 << 22, "
+         "device=x.device)", "REJECTED", "launcher_memory", 3),
+    ],
+)  # fmt: skip
+def test_a_launcher_that_cannot_go_on_is_a_fault_with_its_line(source, outcome, message, line):
+    fault = fault_of(source, f=tree(source)[0])
+    assert (fault.outcome, fault.message_id) == (Outcome[outcome], message)
+    assert line in (fault.line, None)
+
+
+def test_an_assertion_is_shown_with_its_values():
+    fault = fault_of("def f(x, y):\n    assert y == 8, f'{y} of {x.shape}'")
+    assert str(fault) == (
+        "WRONG_ANSWER: line 2: The launcher's own assertion fails: `y == 8`: 7 of (3, 4)."
+    )
+
+
+def test_memory_is_bounded_over_the_whole_call():
+    assert value("torch.zeros(4, device=x.device)").numel() == 4
+    fault = fault_of(f"torch.empty({MOST_BYTES}, device=x.device)")
+    assert fault.fields["limit"] == MOST_BYTES
+
+
+def test_faults_of_a_launch_get_the_line_of_the_launch():
+    source = """
+    def f(x, y):
+        out = torch.empty_like(x)
+        kernel[{grid}](x, x, out, x.numel(){more})
+        return out
+    """
+    for grid, more, message in (
+        ("(0,)", ", BLOCK=4", "tile_zero_grid"),
+        ("lambda meta: (meta['BLOK'],)", ", BLOCK=4", "tile_grid_name"),
+        ("lambda meta: 1.5", ", BLOCK=4", "tile_grid"),
+    ):
+        with pytest.raises(KernelFault) as caught:
+            walked(source.format(grid=grid, more=more), matrix(), 7, launch=launch)
+        assert (caught.value.message_id, caught.value.line) == (message, 4)
+
+
+def test_a_fault_in_the_kernel_keeps_its_own_line():
+    source = """
+    def f(x, y):
+        out = torch.empty(2, device=x.device)
+        kernel[(1,)](x, x, out, x.numel(), BLOCK=16)
+    """
+    with pytest.raises(KernelFault) as caught:
+        walked(source, matrix(), 7, launch=launch)
+    assert caught.value.message_id == "tile_out_of_bounds"
+    assert caught.value.line > 10

@@ -1,0 +1,15 @@
+"""What differs between the versions of Triton that the tests run with."""
+
+from __future__ import annotations
+
+import triton
+
+_MINOR = tuple(map(int, triton.__version__.split(".")[:2]))
+_FROM_3_8, _FROM_3_9 = _MINOR >= (3, 8), _MINOR >= (3, 9)
+
+#: `0 <= x < n` is refused before.
+TAKES_CHAINS = _FROM_3_9
+#: Before, `disable_licm` is for LLVM alone, and Triton itself moves loads out of the loop.
+HEARS_DISABLE_LICM = _FROM_3_9
+#: Before, no load is moved across one that is volatile, as if that wrote.
+VOLATILE_LOADS_WRITE = not _FROM_3_8

@@ -1,0 +1,124 @@
+"""`python -m course.run FILE`, as who starts it sees it, and the same for a program's tests."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from course.run.__main__ import main
+
+ROOT = Path(__file__).parents[3]
+PROGRAMS = Path(__file__).parent / "programs"
+BOUNDS, UNWRITTEN, RACE = "OUT_OF_BOUNDS", "UNINITIALISED", "RACE"
+
+
+def ran(*arguments, module="course.run", folder=PROGRAMS):
+    return subprocess.run(
+        [sys.executable, "-m", module, *map(str, arguments)], cwd=folder, text=True,
+        capture_output=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,
+    )  # fmt: skip
+
+
+def test_a_program_for_a_gpu_runs_to_its_end_and_tells_its_traffic_by_kernel_and_line() -> None:
+    done = ran("--target", "sm_90", "right.py", "--size", "1000")
+    assert done.returncode == 0, done.stderr
+    assert "adding: run once for each line, at its first size (size=64)" in done.stdout
+    assert "all right" in done.stdout
+    told = [line.split()[:5] for line in done.stdout.partition("all right")[2].splitlines()]
+    # 1000 floats are 125 sectors: 4 warps ask for each of them twice, since 1000 is no multiple of
+    # 16, and 8 warps once; 64 floats, in 2 launches, are 1 request of 8 sectors each
+    assert ["21", "load", "x_ptr", str(32 + 32 + 1 + 1), str(250 + 125 + 8 + 8)] in told
+    assert ["column_sums", "(right.py),", "1", "launch"] in told
+    assert ["doubled", "(right.py),", "1", "launch"] in told
+    assert done.stdout.endswith("as its compiler makes them for sm_90 (H100, H200).\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "findings", "ended"),
+    [
+        (("--go-on",), [(BOUNDS, 11), (UNWRITTEN, 17), (RACE, 17), (RACE, 17)], True),
+        pytest.param(("--bounds", "allocation"), [(UNWRITTEN, 17)], False, marks=pytest.mark.slow),
+        pytest.param(
+            ("--bounds", "allocation", "--unwritten", "let"),
+            [(RACE, 17)],
+            False,
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_a_kernels_mistakes_are_told_with_their_lines(tmp_path, options, findings, ended) -> None:
+    done = ran(*options, "--json", tmp_path / "out.json", "wrong.py")
+    assert done.returncode == 1
+    assert ("to the end" in done.stdout) == ended
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert [(one["outcome"], one["line"]) for one in found["findings"]] == findings
+    outcome, line = findings[0]
+    said = f":{line}: {found['findings'][0]['kernel']}: {outcome.replace('_', ' ')}: Program 0 "
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert found["exit_status"] == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import torch\ntorch.distributed.init_process_group('nccl')", "(torch.distributed, nccl)"),
+        ("import torch\ntorch.cuda.CUDAGraph()", "in a way that has no stand-in here"),
+        ("import sys\nsys.exit('no data')", "no data\n"),
+        ("1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_a_program_that_does_not_come_to_its_end_says_why(tmp_path, text, said) -> None:
+    (tmp_path / "program.py").write_text(text)
+    done = ran("program.py", folder=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "runpy" not in done.stderr
+    assert "No kernel was launched." in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("none.py", None, "cannot be read: No such file or directory."),
+        (".", None, "cannot be read: Is a directory."),
+        ("half.py", b"x = 1\ndef f(:\n", "half.py:2: this is no Python: invalid syntax."),
+        ("binary.py", b"\0\xff", "is no Python"),
+    ],
+)
+def test_a_file_that_is_no_program_is_told_in_a_sentence(
+    tmp_path, capsys, file, text, said
+) -> None:
+    if text is not None:
+        (tmp_path / file).write_bytes(text)
+    assert main([str(tmp_path / file)]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", ["nowhere/out.json", "."])
+def test_a_place_that_cannot_be_written_is_told_before_the_program_runs(
+    tmp_path, capsys, place
+) -> None:
+    assert main(["--json", str(tmp_path / place), str(PROGRAMS / "wrong.py")]) == 2
+    assert "cannot be written: --json takes a file, in a folder." in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_programs_tests_find_a_gpu_and_fail_by_a_kernels_mistake(tmp_path) -> None:
+    (tmp_path / "test_program.py").write_text(
+        "import pytest, torch\n"
+        "pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason='no GPU')\n"
+        "def test_wrong():\n    import wrong\n"
+        "def test_right():\n    assert torch.ones(1).cuda().is_cuda\n"
+    )
+    (tmp_path / "wrong.py").write_text((PROGRAMS / "wrong.py").read_text())
+    options = ("-q", "-p", "no:cacheprovider", "-p", "course.run.plugin", "--traffic")
+    done = ran(*options, module="pytest", folder=tmp_path)
+    assert done.returncode == 1
+    assert "1 failed, 1 passed" in done.stdout
+    assert "KernelFault: OUT_OF_BOUNDS: line 11: Program 0 loads from x_ptr[100]" in done.stdout
+    assert "shift (wrong.py), 1 launch" in done.stdout

@@ -1,0 +1,53 @@
+"""Where a program believes its tensors to lie, and what in them nobody has written."""
+
+import pytest
+import torch
+
+from course.engine.triton.running.tensors import unwritten
+from course.run.tensors import CPU, CUDA, OnCuda
+
+
+def test_a_tensor_lies_where_the_program_has_put_it() -> None:
+    with OnCuda():
+        here = torch.arange(4.0)
+        there = here.cuda()
+        assert (here.device, there.device) == (CPU, CUDA)
+        assert (here.is_cuda, there.is_cuda, there.get_device()) == (False, True, 0)
+        assert (there + 1).device == torch.cat([there, there]).device == there[1:].device == CUDA
+        assert torch.zeros(2, device="cuda:0").device == CUDA
+        assert torch.zeros(2, device=there.device).to("cpu").device == CPU
+        assert here.to(there).device == CUDA
+        assert torch.nn.Linear(2, 3).to("cuda").weight.device == CUDA
+        with torch.device("cuda"):
+            assert torch.ones(2).device == CUDA
+
+
+def test_moving_copies_and_staying_does_not() -> None:
+    with OnCuda():
+        here = torch.zeros(4)
+        there = here.cuda()
+        back = there.cpu()
+        there += 1
+        assert there.to("cuda") is there
+        assert here.to("cpu") is here
+    assert (here.tolist(), there.tolist(), back.tolist()) == ([0] * 4, [1] * 4, [0] * 4)
+
+
+@pytest.mark.parametrize(
+    ("write", "left"),
+    [
+        (lambda x: None, True),
+        (lambda x: x.view(2, 2), True),
+        (lambda x: x.zero_(), False),
+        (lambda x: x.view(2, 2).fill_(1), False),
+        (lambda x: x.__setitem__(0, 1.0), False),
+        (lambda x: torch.add(torch.ones(4), 1, out=x), False),
+        (lambda x: torch.nn.init.normal_(x), False),
+        (lambda x: x.numpy(), False),
+    ],
+)
+def test_memory_of_torch_empty_is_unwritten_until_something_writes_it(write, left) -> None:
+    with OnCuda():
+        x = torch.empty(4, device="cuda")
+        write(x)
+    assert (unwritten(x.untyped_storage()) is not None) == left

@@ -1,0 +1,28 @@
+"""What passes, and is mentioned all the same: what `course.check.notes` has found in the text."""
+
+from __future__ import annotations
+
+NOTES: dict[str, tuple[str, str]] = {
+    "note_float64": (
+        "A note: `{number}` is a float64 in Numba, so `{written}` on line {line} is worked out in "
+        "float64, which most GPUs do at a small part of the rate. `float32({number})` keeps it in "
+        "float32.",
+        "",
+    ),
+    "note_float64_sum": (
+        "A note: `{name}` starts as `{number}`, a float64 in Numba, so the sum on line {line} is "
+        "worked out in float64, which most GPUs do at a small part of the rate. "
+        "`float32({number})` keeps it in float32.",
+        "",
+    ),
+    "note_both_sides": (
+        "A note: line {line} keeps one of `{one}` and `{two}`, and every thread has worked out "
+        "both. No branch is counted, and each warp does the work of both sides.",
+        "",
+    ),
+    "note_tf32": (
+        "A note: `tl.dot` on line {line} gets float32, and takes it as TF32, with 11 of its 24 "
+        'bits. It was enough here; `input_precision="ieee"` keeps all of them.',
+        "",
+    ),
+}

@@ -1,0 +1,148 @@
+"""Why a kernel asks for too much: what `course.check.traffic_causes` has found.
+
+The rules of `course.words.sentences`, which takes these in, hold here too. Each is told only where
+the text and the measured accesses agree.
+"""
+
+from __future__ import annotations
+
+TRAFFIC: dict[str, tuple[str, str]] = {
+    # ------------------------------------------------------------ lanes of a warp
+    "traffic_one_lane": (
+        "Line {line} runs under `{test}`: one lane of a warp asks at a time, and each request pays "
+        "for a whole sector.",
+        "Which elements could the other lanes take? Neighbouring lanes on neighbouring elements "
+        "share their sectors.",
+    ),
+    "traffic_rows_apart": (
+        "`{part}`, the first index in `{written}`, goes with cuda.threadIdx.x: neighbouring lanes "
+        "are {by} elements apart.",
+        "Neighbours in memory differ in the last index. What should cuda.threadIdx.x count, so "
+        "that a warp {doing} them together?",
+    ),
+    "traffic_lanes_apart": (
+        "From one lane to the next `{written}` goes on by {by} elements: of each sector a request "
+        "uses {used} of 32 bytes.",
+        "The 32 lanes ask together, turn by turn. Which element should each take in a turn, so "
+        "that the 32 lie side by side?",
+    ),
+    "traffic_straddles": (
+        "From row to row `{written}` goes on by {by} elements, {bytes} bytes: no whole number of "
+        "sectors, so rows begin inside of one.",
+        "Which row length, at least as long, is a multiple of 32 bytes?",
+    ),
+    # ------------------------------------------------------------ again
+    "traffic_again": (
+        "Line {second} loads again what line {first} has loaded: `{written}`.",
+        "Put what line {first} got into a variable, and use that.",
+    ),
+    "traffic_again_in_a_loop": (
+        "Line {second} loads again, in a loop of its own, what line {first} has loaded: "
+        "`{written}`.",
+        "What could be worked out, or kept, while line {first} has the elements at hand?",
+    ),
+    "traffic_stored_again": (
+        "Line {second} stores `{written}` again, where line {first} has stored|; line {back} loads "
+        "it back in between|.",
+        "Only the last store counts: keep the value in a variable until then.",
+    ),
+    "traffic_second_launch": (
+        "`{one}` loads {array}, and `{two}` loads it again.",
+        "Could one kernel do the work of both, while it has the elements?",
+    ),
+    "traffic_between_launches": (
+        "`{one}` stores {array} to memory, and `{two}` loads it back.",
+        "Could one kernel do the work of both, while it has the values?",
+    ),
+    "traffic_launches": (
+        "`{one}` is launched {times} times, and each launch loads {array} from its start.",
+        "Could one launch do the work of all, while it has the elements?",
+    ),
+    # ------------------------------------------------------------ loops
+    "traffic_load_in_a_loop": (
+        "Nothing in `{written}` changes in the loop on line {loop}: each of its turns loads the "
+        "same elements.",
+        "Could they be loaded once, above that loop, or could that loop stand inside?",
+    ),
+    "traffic_store_in_a_loop": (
+        "Nothing in `{written}` changes in the loop on line {loop}: each of its turns stores to "
+        "the same element.",
+        "Keep the value in a variable, and store it once, after the loop.",
+    ),
+    "traffic_atomic_in_a_loop": (
+        "Nothing in `{written}` changes in the loop on line {loop}: each of its turns sends an "
+        "atomic to the same element.",
+        "Add up in a variable, and let one atomic take the sum, after the loop.",
+    ),
+    # ------------------------------------------------------------ other threads
+    "traffic_of_all_threads": (
+        "Nothing in `{written}` goes with cuda.threadIdx.{axis}: the {threads} threads of a block "
+        "along {axis} load the same elements.",
+        "Each element could come into shared memory once, and all threads of the block take it "
+        "from there.",
+    ),
+    "traffic_of_all_blocks": (
+        "Nothing in `{written}` goes with cuda.blockIdx.{axis}: the {blocks} blocks along {axis} "
+        "load the same elements.",
+        "What if a block made more of the output with them? Then fewer blocks would ask.",
+    ),
+    "traffic_window": (
+        "What a thread loads as `{written}` in one turn of the loop on line {loop}, other threads "
+        "load in other turns: each sector is asked for {times} times.",
+        "Each element could come into shared memory once, and all threads of the block take it "
+        "from there.",
+    ),
+    "traffic_own_atomic": (
+        "`{written}` is one thread's own element: no other thread updates it.",
+        "An atomic is for elements that several threads update. Add up in a variable, and store "
+        "once.",
+    ),
+    "traffic_atomics_of_block": (
+        "All {threads} threads of a block update one element, each with an atomic of its own.",
+        "Add up in the block first, in shared memory: then one atomic does for all of them.",
+    ),
+    # ------------------------------------------------------------ programs
+    "traffic_future": (
+        "The loop on line {loop} goes over all tiles, and `{test}` then switches off those beyond "
+        "the diagonal: they are loaded for nothing.",
+        "Which tiles does this program's own piece need? Begin or end the loop there.",
+    ),
+    "tile_load_in_a_loop": (
+        "Nothing in the address on line {line} changes in the loop on line {loop}: each of its "
+        "turns loads the same elements of {array}.",
+        "Load them once, above that loop.",
+    ),
+    "tile_store_in_a_loop": (
+        "Nothing in the address on line {line} changes in the loop on line {loop}: each of its "
+        "turns stores to the same elements of {array}.",
+        "Keep the value in a variable, and store it once, after the loop.",
+    ),
+    "tile_atomic_in_a_loop": (
+        "Nothing in the address on line {line} changes in the loop on line {loop}: each of its "
+        "turns sends atomics to the same elements of {array}.",
+        "Add up in a variable, and let one atomic take the sum, after the loop.",
+    ),
+    "tile_of_all_programs": (
+        "Nothing in the address on line {line} goes with program_id({axis}): programs that differ "
+        "there load the same elements of {array}, {times} times in all.",
+        "A tile that is longer along that axis needs fewer programs, and so fewer readings.",
+    ),
+    "tile_one_number": (
+        "Line {line} takes one number of {array} at a time|, in the loop on line {loop},| and pays "
+        "for a whole sector.",
+        "Could a program take several neighbours at once, as a block of `tl.arange`?",
+    ),
+    "tile_block_apart": (
+        "Neighbours in the block that line {line} takes of {array} are {by} elements apart in "
+        "memory.",
+        "A block takes neighbours where `tl.arange` is added as it is: what should it count here?",
+    ),
+    "serial_loop": (
+        "The loop on line {loop} runs from its start to its end in one program.",
+        "Which of its turns could other programs take? Then it is an axis of the grid.",
+    ),
+    "serial_one_program": (
+        "The loop on line {loop} runs under `{test}`: other programs do not come to it.",
+        "Which of its turns could each of the others take?",
+    ),
+}
