@@ -87,6 +87,14 @@ class Operation:
         """An attribute without its quotes; of a symbol its name."""
         return self.attributes.get(name, "").removeprefix("@").strip('"')
 
+    def inside(self) -> Iterator[Operation]:
+        """All operations in it, each before those inside that one."""
+        for region in self.regions:
+            for block in region:
+                for operation in block.operations:
+                    yield operation
+                    yield from operation.inside()
+
 
 @dataclass(eq=False, slots=True)
 class Block:
@@ -195,16 +203,8 @@ class Module:
 
     def operations(self) -> Iterator[Operation]:
         """All operations of its functions, each before those inside it."""
-
-        def inside(blocks: tuple[Block, ...]) -> Iterator[Operation]:
-            for block in blocks:
-                for operation in block.operations:
-                    yield operation
-                    for region in operation.regions:
-                        yield from inside(region)
-
         for function in self.functions.values():
-            yield from inside(function.regions[0])
+            yield from function.inside()
 
     @property
     def warps(self) -> int:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course.engine.triton.ir import Operation
+from course.engine.triton.compiling.lowering import MOST_KEPT
+from course.engine.triton.ir import Module, Operation
 from course.engine.triton.running.frames import Array, Frame
 from course.engine.triton.running.operations import rounded
 
@@ -52,6 +53,32 @@ def each(machine: Machine, frame: Frame, operation: Operation) -> Any:
         for at in range(0, len(made), pack)
     ]
     return results[0] if len(results) == 1 else results
+
+
+@lru_cache(MOST_KEPT)
+def reordered(module: Module) -> frozenset[int]:
+    """The numbers of the reshapes that give their elements in whatever order the compiler likes.
+
+    Where reductions alone take the block the compiler says so by itself, and the order is kept:
+    nobody asked for another, and the place of a largest element hangs on it.
+    """
+    found: set[int] = set()
+    for function in module.functions.values():
+        taken = {
+            name
+            for operation in function.inside()
+            if operation.name not in ("tt.reduce", "tt.histogram")
+            for name in operation.operands
+        }
+        found.update(
+            operation.number
+            for operation in function.inside()
+            if operation.name == "tt.reshape"
+            and "allow_reorder" in operation.attributes
+            and operation.operand_types[0].shape != operation.result_types[0].shape
+            and operation.results[0] in taken
+        )
+    return frozenset(found)
 
 
 def _given(frame: Frame, operation: Operation) -> list[Array]:

@@ -22,7 +22,13 @@ from course.engine.triton.running.contraction import fused_of
 from course.engine.triton.running.frames import Array, Frame, Heard, joined, taken
 from course.engine.triton.running.memory import Memory
 from course.engine.triton.running.narrow import CONVERTS_EIGHT_BITS, EIGHT_BITS
-from course.engine.triton.running.operations import RULES, constant_of, converted, dtype_of
+from course.engine.triton.running.operations import (
+    RULES,
+    constant_of,
+    converted,
+    dtype_of,
+    reshaped_in_any_order,
+)
 from course.engine.triton.running.run import Run
 from course.engine.triton.running.sites import Counts
 from course.engine.triton.running.values import Unsupported, Value
@@ -74,6 +80,7 @@ class Machine:
         self.meter: Counting = run.memory.meter
         self.descriptors: dict[int, object] = {}
         self._fused = fused_of(module)
+        self._reordered = folds.reordered(module)
         self._blocks: dict[Block, _Prepared] = {}
         self._programs = run.programs
         self._heard: Heard | None = None
@@ -204,6 +211,8 @@ class Machine:
 
     def _rule(self, operation: Operation) -> Callable[..., Any]:
         """What makes an operation's result of its operands."""
+        if operation.number in self._reordered:
+            return partial(reshaped_in_any_order, operation)
         maker = RULES.get(operation.name)
         if maker is not None:
             return maker(operation)

@@ -249,9 +249,14 @@ def _reshape(operation: Operation, data: Array) -> Array:
         return data.reshape(data.shape[0], *(1,) * len(shape))
     before = operation.operand_types[0].shape
     data = whole(data, before).reshape(data.shape[0], -1)
-    if "allow_reorder" in operation.attributes and shape != before:
-        data = in_any_order(data)
     return data.reshape(data.shape[0], *shape)
+
+
+def reshaped_in_any_order(operation: Operation, data: Array) -> Array:
+    """`tt.reshape` to another shape, whose elements come in the compiler's order."""
+    before = operation.operand_types[0].shape
+    data = in_any_order(whole(data, before).reshape(data.shape[0], -1))
+    return data.reshape(data.shape[0], *operation.result_types[0].shape)
 
 
 def _transpose(operation: Operation, data: Array) -> Array:

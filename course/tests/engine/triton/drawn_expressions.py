@@ -1,7 +1,7 @@
 """Expressions of drawn kernels: values of five types, from loads, arithmetic and reductions.
 
-What is added up in an order of its own (a dot, an atomic on floats) is drawn from small whole
-numbers, whose sums are exact in any order.
+What is added up in an order of its own (a dot, an atomic on floats, a sum of float32) is drawn from
+small whole numbers, whose sums are exact in any order.
 """
 
 from __future__ import annotations
@@ -54,6 +54,10 @@ class Expressions:
         spread = "" if self.flat else ("[None, :]", "[:, None]")[axis]
         return f"{name}({block}, {axis}{more}){spread}"
 
+    def folded(self, block: str) -> tuple[str, str]:
+        """A function that reduces, and what of a float32 block to give it."""
+        return self.one_of(("tl.max", block), ("tl.min", block), ("tl.sum", f"small({block})"))
+
     def turned(self, block: str) -> str:
         """The same elements in other places."""
         if self.flat:  # of one element Triton flips nothing
@@ -104,7 +108,7 @@ class Expressions:
             lambda: f"tl.{self.one_of('maximum', 'minimum')}({one}, {self.a(0)})",
             lambda: f"tl.{self.one_of('exp', 'sqrt', 'log', 'sin')}(tl.abs({one}) * 0.25)",
             lambda: self.loaded("f_ptr", "2.5"),
-            lambda: f"({one} - {self.along(self.one_of('tl.max', 'tl.min', 'tl.sum'), one)})",
+            lambda: f"({one} - {self.along(*self.folded(one))})",
             lambda: f"tl.cumsum(small({one}), {self.axis})",
             lambda: f"tl.full({list(self.shape)}, {self.number(-9, 9)}.25, tl.float32)",
             lambda: (
@@ -191,7 +195,7 @@ class Expressions:
         return self.one_of(
             lambda: f"({one} {self.one_of('+', '-', '*')} {self.t(depth - 1)})",
             lambda: self.fused(self.t),
-            lambda: f"tl.{self.one_of('max', 'min', 'sum')}({self.a(depth - 1)})",
+            lambda: "{}({})".format(*self.folded(self.a(depth - 1))),
             lambda: f"tl.load(f_ptr + ({self.s(depth - 1)} & 1023) % n)",
             lambda: f"tl.sum({self.b(depth - 1)}).to(tl.float32)",
         )()

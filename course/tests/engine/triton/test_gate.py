@@ -288,9 +288,10 @@ def test_a_compiler_that_crashes_takes_no_notebook_with_it(monkeypatch):
 )
 def test_a_compiler_that_ends_before_or_behind_its_answer_is_told_in_words(monkeypatch, end, said):
     source = gate.source_of(cases.add(8).kernel, cases.add(8).args, {"BLOCK": 64})
-    with monkeypatch.context() as ending, pytest.raises(KernelFault, match=said) as caught:
+    with monkeypatch.context() as ending:
         ending.setattr(gate, "in_form", lambda *_: end())
-        gate.lower(source, gate.TARGET)
+        with pytest.raises(KernelFault, match=said) as caught:
+            gate.lower(source, gate.TARGET)
     assert caught.value.outcome is Outcome.DOES_NOT_COMPILE
     done = bounded.os._exit
     monkeypatch.setattr(bounded.os, "_exit", lambda status: os.abort() if status == 0 else done(1))

@@ -179,6 +179,21 @@ def test_what_the_compiler_may_reorder_is_not_in_the_order_that_was_hoped_for(ki
 
 
 @triton.jit
+def places_of_the_largest(x_ptr, y_ptr, out_ptr):
+    at = tl.arange(0, 8)
+    x = tl.load(x_ptr + at)
+    both = tl.join(x, tl.load(y_ptr + at))
+    tl.store(out_ptr, tl.argmax(tl.flip(x, 0), 0))
+    tl.store(out_ptr + 1, tl.argmax(tl.reshape(both, (16,)), 0))
+
+
+def test_the_order_that_the_compiler_gives_up_for_a_reduction_is_kept():
+    x, y = torch.tensor([1.0, 5, 5, 0, 0, 0, 2, 3]), torch.tensor([7.0, 1, 9, 9, 1, 1, 1, 1])
+    (_, _, out), _ = both(places_of_the_largest, [x, y, torch.zeros(2, dtype=torch.int32)])
+    assert out.tolist() == [x.flip(0).argmax(), torch.stack([x, y], 1).ravel().argmax()]
+
+
+@triton.jit
 def sum_of_one_product(x_ptr, out_ptr):
     at = tl.program_id(0) + tl.arange(0, 1)
     tl.store(out_ptr + at, tl.sum(tl.load(x_ptr + at) * 0.5) + at)
