@@ -12,9 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ProcessPoolExecutor
 from importlib import metadata
-from multiprocessing import get_context
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,12 +43,13 @@ def run_all() -> int:
             )
     from autograder.lessons.build import make, read_lessons
     from autograder.lessons.release import settings
+    from autograder.proof.processes import processes
     from autograder.proof.verify import play
 
     with tempfile.TemporaryDirectory(prefix="colab-") as scratch:
         built = make(read_lessons(ROOT), settings(ROOT), Path(scratch))
     failures = 0
-    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+    with processes() as pool:
         for future in play(pool, ROOT, built):
             run = future.result()
             print(

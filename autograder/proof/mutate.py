@@ -19,11 +19,9 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +30,7 @@ from autograder.judge.judge import course_check, judge_cell
 from autograder.judge.veil import HELD_OUT
 from autograder.lessons.catalogue import lessons
 from autograder.proof.mutants import Mutant, mutants_of
+from autograder.proof.processes import processes
 from autograder.proof.witness import solutions_of
 from course.engine.faults import Outcome
 from course.engine.runner import Engine
@@ -232,8 +231,7 @@ def tallies(
                 work.append((stem, exercise, mutants_of(exercise, solutions[exercise.name])))
     if not work:
         raise LookupError(f"There is no exercise {only!r} in {', '.join(stems or known)}.")
-    # A forked process can neither use what the compiler nor what autograd has started.
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+    with processes(jobs) as pool:
         pending = [
             (
                 stem,

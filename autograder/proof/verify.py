@@ -11,15 +11,13 @@ import argparse
 import contextlib
 import json
 import math
-import os
 import sys
 import tempfile
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +26,7 @@ from autograder.lessons.percent import SourceError
 from autograder.lessons.release import BuildError, settings
 from autograder.lessons.source import Lesson
 from autograder.proof.exploit import exploits
+from autograder.proof.processes import processes
 from autograder.proof.trial import SEEDS, Entrant, Trial, entrants, hidden_inputs, try_exercise
 from autograder.proof.witness import Witness, witness_file, witnesses_of
 from course.engine.faults import Outcome
@@ -176,10 +175,7 @@ def verify(
             findings.files += [str(problem) for problem in error.problems]
             continue
         findings.files += strangers(root, lesson, witnesses[lesson.stem])
-    # More threads than cores wait for each other by spinning.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    # A forked process can neither use what the compiler nor what autograd has started.
-    with ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn")) as pool:
+    with processes(workers) as pool:
         tried = _trials(pool, root, lessons, witnesses)
         played = play(pool, root, built) if notebooks else []
         if progress is not None:

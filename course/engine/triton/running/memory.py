@@ -118,7 +118,7 @@ class Memory:
     ) -> Value:
         element = pointer.type.scalar.element_ty
         dtype = _stored_type(element)
-        active = _mask(mask)
+        active = self._active(mask)
         fill: Any = 0 if other is None else other.data
         if active is not None and not active.any():
             self.run.asks(0, pointer.shape, dtype.itemsize)
@@ -155,7 +155,7 @@ class Memory:
 
     def _store(self, pointer: Value, value: Value, mask: Value | None, descriptor: bool) -> None:
         dtype = _stored_type(pointer.type.scalar.element_ty)
-        active = _mask(mask)
+        active = self._active(mask)
         if active is not None and not active.any():
             self.run.asks(0, pointer.shape, dtype.itemsize)
             return
@@ -221,7 +221,7 @@ class Memory:
     ) -> Value:
         element = pointer.type.scalar.element_ty
         dtype = _stored_type(element)
-        active = _mask(mask)
+        active = self._active(mask)
         shape = (self.run.count, *pointer.shape)
         found = np.zeros(shape, numpy_type(element))
         if active is not None and not active.any():
@@ -302,6 +302,12 @@ class Memory:
                 detail="it is read-only, and the kernel writes it",
             )
 
+    def _active(self, mask: Value | None) -> np.ndarray | None:
+        """The mask of an access that may be made here; None where every lane is active."""
+        if self.run.combining:  # which pairs meet, and in which lanes, is the compiler's to say
+            raise Unsupported("an access to memory in a combining function")
+        return None if mask is None or mask.data.all() else mask.data
+
     def _checked(
         self,
         pointer: Value,
@@ -315,8 +321,6 @@ class Memory:
 
         Masked-off lanes get the offset of a lane that is active.
         """
-        if self.run.combining:  # which pairs meet, and in which lanes, is the compiler's to say
-            raise Unsupported("an access to memory in a combining function")
         addresses = pointer.data
         if active is not None:
             shape = np.broadcast_shapes(addresses.shape, active.shape)
@@ -402,11 +406,6 @@ class Memory:
         program = self.run.programs[row if lanes.shape[0] > 1 else 0]
         where = tuple(int(i) for i in at)
         return where, self.run.shown_program(int(program))
-
-
-def _mask(mask: Value | None) -> np.ndarray | None:
-    """The mask's data, or None where every lane is active."""
-    return None if mask is None or mask.data.all() else mask.data
 
 
 def _stored_type(element: Any) -> np.dtype:

@@ -70,6 +70,17 @@ def loads_in_a_combination(x_ptr):
 
 
 @triton.jit
+def looks_nothing_up(a, b):
+    return a + tl.load(b.to(tl.pointer_type(tl.float32)), mask=b < 0, other=0.0).to(tl.int64)
+
+
+@triton.jit
+def loads_nothing_in_a_combination(x_ptr):
+    places = (x_ptr + tl.arange(0, 16)).to(tl.int64)
+    tl.store(x_ptr, tl.reduce(places, 0, looks_nothing_up).to(tl.float32))
+
+
+@triton.jit
 def positive(x):
     return tl.sum(x) > 0
 
@@ -301,6 +312,10 @@ LAUNCHES = {
     ),
     "a load in a combining function": (
         lambda: loads_in_a_combination[(1,)](x()),
+        Outcome.NOT_MEASURED, "an access to memory in a combining function",
+    ),
+    "a load of nothing in a combining function": (
+        lambda: loads_nothing_in_a_combination[(1,)](x()),
         Outcome.NOT_MEASURED, "an access to memory in a combining function",
     ),
     "a call's value of another type": (
