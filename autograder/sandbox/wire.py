@@ -132,6 +132,7 @@ class _Traffic(Struct, forbid_unknown_fields=True):
     block_bytes: Count
     busy_turns: Count
     idle_turns: Count
+    idle_turn_sites: Annotated[dict[Count, Count], FEW]
     dram_bytes: Count | None
 
 

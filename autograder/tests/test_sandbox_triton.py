@@ -329,6 +329,7 @@ def test_outputs_are_read_by_what_was_asked_for() -> None:
         block_bytes=96,
         busy_turns=5,
         idle_turns=3,
+        idle_turn_sites={9: 3},
         dram_bytes=64,
     )
     data = encoded_ran(Ran({"x": x, "out": out}, traffic), {"key": "{}"})

@@ -239,6 +239,8 @@ def extra_lines(kind: Graded, traffic: Traffic) -> list[int]:
             counts[line] = counts.get(line, 0) + extra
     elif kind.count == "shared_loads":
         counts = dict(traffic.shared_load_sites)
+    elif kind.count == "idle_turns":
+        counts = dict(traffic.idle_turn_sites)
     elif outcome is Outcome.TOO_SERIAL and traffic.busiest_line:
         return [traffic.busiest_line]
     return sorted((n for n in counts if counts[n]), key=lambda n: -counts[n])

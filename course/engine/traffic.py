@@ -123,6 +123,8 @@ class Traffic:
     #: it moves nothing (Triton)
     busy_turns: int = 0
     idle_turns: int = 0
+    #: the latter by the line of the loop
+    idle_turn_sites: dict[int, int] = field(default_factory=dict)
     #: what DRAM delivers in the model of an L2 cache; None where that was not asked for
     dram_bytes: int | None = None
     #: which sectors the footprints are, where the launch was made in this process
@@ -222,6 +224,10 @@ def footprints_of(touched: Mapping[Pair, Touched]) -> dict[Pair, int]:
     return {pair: footprint_of(sectors) for pair, sectors in touched.items()}
 
 
+#: Fields of a traffic that say how much of something each line does.
+_BY_LINE = ("divergent_sites", "shared_load_sites", "idle_turn_sites")
+
+
 def merged(parts: Iterable[Traffic]) -> Traffic:
     """Several launches' traffic as one: sites of one place in the source are added up."""
     parts = list(parts)
@@ -237,10 +243,10 @@ def merged(parts: Iterable[Traffic]) -> Traffic:
             sites[key] = site if old is None else _added(old, site)
         for shared, extra in part.bank_conflict_sites.items():
             total.bank_conflict_sites[shared] = total.bank_conflict_sites.get(shared, 0) + extra
-        for line, count in part.divergent_sites.items():
-            total.divergent_sites[line] = total.divergent_sites.get(line, 0) + count
-        for line, count in part.shared_load_sites.items():
-            total.shared_load_sites[line] = total.shared_load_sites.get(line, 0) + count
+        for name in _BY_LINE:
+            sums = getattr(total, name)
+            for line, count in getattr(part, name).items():
+                sums[line] = sums.get(line, 0) + count
         total.shared_loads += part.shared_loads
         total.bank_conflicts += part.bank_conflicts
         total.divergent_branches += part.divergent_branches

@@ -100,3 +100,5 @@ def test_a_program_that_walks_in_vain_is_too_serial():
     runner = Engine(compiles=False)
     found = check_source(triton_add, WALKS_IN_VAIN, triton_add.cases[-1:], runner=runner)
     assert (found.outcome, found.message_id) == (Outcome.TOO_SERIAL, "turns_in_vain")
+    line = WALKS_IN_VAIN[: WALKS_IN_VAIN.index("for block")].count("\n") + 1
+    assert [one.number for one in found.lines if one.marked] == [line]
