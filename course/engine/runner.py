@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from course.engine.job import Ran, Run, Runner
+from course.engine.requests import Requests
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.signatures import Function
@@ -18,12 +19,15 @@ class Engine:
 
     One instance serves one check. `printing` lets the kernel's `print` through; `compiles` takes
     Triton's kernels through the rest of its compiler, for their resources (see
-    `course.engine.triton.engine`).
+    `course.engine.triton.engine`). `requests` keeps the first requests of each access.
     """
 
-    def __init__(self, printing: bool = False, compiles: bool = True) -> None:
+    def __init__(
+        self, printing: bool = False, compiles: bool = True, requests: Requests | None = None
+    ) -> None:
         self.printing = printing
         self.compiles = compiles
+        self.requests = requests
         self._source: str | None = None
         self._kernels: Mapping[str, Function] = {}
         self._triton: Runner | None = None
@@ -51,6 +55,7 @@ class Engine:
             run.shared_bytes,
             run.step_limit,
             printing=self.printing,
+            requests=self.requests,
         )
         arrays = {n: v for n, v in arguments.items() if isinstance(v, np.ndarray)}
         return Ran(arrays, traffic)
@@ -59,7 +64,7 @@ class Engine:
         if self._triton is None:
             from course.engine.triton.engine import TritonEngine
 
-            self._triton = TritonEngine(self.printing, self.compiles)
+            self._triton = TritonEngine(self.printing, self.compiles, requests=self.requests)
         return self._triton(run)
 
 

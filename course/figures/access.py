@@ -124,11 +124,13 @@ def _access_alt(
         lanes += f", lane {active[1][0]} byte {active[1][1]}, and so on"
     if len(active) > 1:
         lanes += f", lane {last[0]} byte {last[1]}"
-    apart = "side by side" if len(used) == max(used) - min(used) + 1 else "apart in memory"
+    together = len(used) == max(used) - min(used) + 1
+    apart = f"The sectors lie {'side by side' if together else 'apart in memory'}. "
+    if len(used) == 1:
+        apart = ""
     return (
-        f"{title + ': ' if title else ''}{len(active)} active lanes of a warp above, sectors "
-        f"below. {lanes}. The sectors lie {apart}. "
-        f"{verdict}."
+        f"{title + ': ' if title else ''}{_count(len(active), 'active lane')} of a warp above, "
+        f"{_count(len(used), 'sector')} below. {lanes}. {apart}{verdict}."
     )
 
 

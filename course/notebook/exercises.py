@@ -9,6 +9,7 @@ from course.check.answers import check_numbers
 from course.check.cases import arguments_of
 from course.check.check import check_function
 from course.gpu.present import present
+from course.notebook.seen import with_all, with_worst
 from course.spec.exercise import Exercise, KernelExercise, NumberExercise
 from course.words.statement import Hint, next_hint, statement_html, statement_text
 
@@ -35,9 +36,10 @@ class _Kernel(_Shown, KernelExercise):
     def check(self, kernel: object = None) -> Verdict:
         """Runs the visible cases and says what came of them. Never raises for a mistake.
 
-        Where this machine has a GPU, a right kernel runs there, too (`course.gpu.own`).
+        Where this machine has a GPU, a right kernel runs there, too (`course.gpu.own`). Of too
+        much traffic a picture shows the access that asks for most.
         """
-        return _on_own_gpu(check_function(self, kernel))
+        return with_worst(self, _on_own_gpu(check_function(self, kernel)))
 
     def case(self, number: int = 1) -> tuple[Any, ...]:
         """The arguments of a visible case, as the check draws them: outputs are not set yet.
@@ -51,8 +53,11 @@ class _Kernel(_Shown, KernelExercise):
         return arguments_of(self, number)
 
     def show(self, kernel: object = None) -> Verdict:
-        """Checks too, and shows the kernel's every line with the traffic it makes."""
-        return check_function(self, kernel, detailed=True)
+        """Checks too, and shows the kernel's every line with the traffic it makes.
+
+        Pictures show what a warp's first requests touch, for each access.
+        """
+        return with_all(self, check_function(self, kernel, detailed=True))
 
 
 def _on_own_gpu(verdict: Verdict) -> Verdict:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from course.engine.faults import KernelFault, Outcome, rejected
+from course.engine.requests import Requests
 from course.engine.simt import numbas_word
 from course.engine.simt.lowering.calls import check_parameters
 from course.engine.simt.lowering.expr import number
@@ -46,11 +47,17 @@ MAX_LAUNCH_THREADS = 1 << 31  # beyond this the engine would run for hours
 class Launch:
     """What one launch has and counts; the lanes of every batch refer to it."""
 
-    def __init__(self, program: Program, step_limit: int, dynamic_shared_bytes: int) -> None:
+    def __init__(
+        self,
+        program: Program,
+        step_limit: int,
+        dynamic_shared_bytes: int,
+        requests: Requests | None = None,
+    ) -> None:
         self.program = program
         self.step_limit = step_limit
         self.dynamic_shared_bytes = dynamic_shared_bytes
-        self.meter = Meter()
+        self.meter = Meter(requests)
         self.printed: list[str] = []
 
     @property
@@ -78,6 +85,7 @@ def launch(
     *,
     printing: bool = True,
     watch: Any = None,
+    requests: Requests | None = None,
 ) -> Traffic:
     """Runs a kernel on every thread of a grid; arrays are changed in place.
 
@@ -89,6 +97,7 @@ def launch(
         step_limit: statements that one batch of blocks may execute.
         printing: whether what the kernel prints is printed here when it ends.
         watch: called as ``watch(lanes, line)`` before each statement (see `course.trace`).
+        requests: keeps the first requests of each access.
 
     Raises:
         KernelFault: what the kernel did wrong; its `traffic` holds the counts so far.
@@ -109,7 +118,7 @@ def launch(
         views[name].allocation.written = True
     for view in views.values():
         view.tracked = view.allocation.written
-    state = Launch(program, step_limit, shared_bytes)
+    state = Launch(program, step_limit, shared_bytes, requests)
     state.meter.shared_bytes = program.shared_bytes + shared_bytes
     threads = -(-geometry.threads // WARP_LANES) * WARP_LANES
     batch = max(1, BATCH_LANES // threads)

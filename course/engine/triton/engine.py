@@ -15,6 +15,7 @@ from course.engine.cell.tuning import with_tuned
 from course.engine.faults import KernelFault, Outcome
 from course.engine.job import Output, Ran, Run
 from course.engine.launcher import call
+from course.engine.requests import Requests
 from course.engine.traffic import Traffic, merged
 from course.engine.triton.canary import require_right_counts
 from course.engine.triton.compiling import findings, gate
@@ -38,7 +39,7 @@ class TritonEngine:
     lets the kernel's prints through. Without `compiles` no launch goes through the compiler: it
     saves seconds where a kernel need not be accepted, and its resources count as nothing.
     `together` is how many programs run at once, as many as memory allows unless told. `target` is
-    the GPU whose counts the launches have.
+    the GPU whose counts the launches have. `requests` keeps the first requests of each access.
     """
 
     def __init__(
@@ -47,8 +48,10 @@ class TritonEngine:
         compiles: bool = True,
         together: int | None = None,
         target: int = CHECK_TARGET,
+        requests: Requests | None = None,
     ) -> None:
         self.printing = printing
+        self.requests = requests
         self.compiles = compiles
         self.together = together
         self.target = target
@@ -146,6 +149,7 @@ class _Launches:
                 together=self.engine.together if cache is None else cache.multiprocessors,
                 listener=None if cache is None else cache.access,
                 target=self.engine.target,
+                requests=self.engine.requests,
             )
         except KernelFault as fault:
             compiled()  # what the compiler refuses comes first

@@ -17,6 +17,7 @@ import numpy as np
 
 from course.engine import stated_gpu
 from course.engine.faults import KernelFault, Outcome
+from course.engine.requests import Requests
 from course.engine.traffic import Traffic
 from course.engine.triton.arguments import arguments_of
 from course.engine.triton.compiling.functions import called_at, code_of, loads_and_loops, own_files
@@ -47,6 +48,7 @@ def launch(
     printing: bool = True,
     listener: Listener | None = None,
     whole: bool = False,
+    requests: Requests | None = None,
 ) -> Traffic:
     """Runs a kernel on every program of a grid; tensors are changed in place.
 
@@ -64,6 +66,7 @@ def launch(
         printing: whether what the kernel prints is printed here when it ends.
         listener: hears of every access, in order (see `course.engine.triton.running.cache`).
         whole: whether a kernel may reach all of an allocation of which it is passed a view.
+        requests: keeps the first requests of each access.
 
     Returns:
         what the launch asks of global memory: requests and sectors as this GPU's L1 counts them.
@@ -79,7 +82,7 @@ def launch(
     once_more = run.anew()
     source = source_of(kernel, args, named)
     compiled = lower(source, target)
-    made = _Launch(run, function, passed, compiled, listener)
+    made = _Launch(run, function, passed, compiled, listener, requests)
     kept = {one: one.kept() for one in passed.allocations if one.tracked}
 
     def as_written() -> KernelFault | None:
@@ -166,6 +169,7 @@ class _Launch:
         passed: Passed,
         lowered: Lowered,
         listener: Listener | None = None,
+        requests: Requests | None = None,
     ) -> None:
         self.run, self._function, self._passed = run, function, passed
         self._module = module = lowered.module
@@ -175,7 +179,7 @@ class _Launch:
         if lowered.form is Form.COMPILED:
             accesses = [one.number for one in operations if one.name in ACCESSES]
             layouts = dict(zip(accesses, lowered.layouts, strict=True))
-            self._meter = CompiledMeter(module, layouts, lowered.target, listener)
+            self._meter = CompiledMeter(module, layouts, lowered.target, listener, requests)
         run.memory = Memory(run, passed.views, self._meter or Uncounted())
 
     def all_programs(self, together: int | None) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from course.engine.requests import Requests
 from course.engine.simt.running.lanes import Lanes, Mask
 from course.engine.traffic import Site, Touched, Traffic, footprint_of, footprints_of, together
 from course.plain.sectors import SECTOR_BYTES, SECTOR_SHIFT, WARP_LANES
@@ -34,7 +35,9 @@ class SiteCounter:
 class Meter:
     """Everything that is counted in one launch."""
 
-    def __init__(self) -> None:
+    def __init__(self, requests: Requests | None = None) -> None:
+        #: keeps the first ones, where somebody wants to see them
+        self._requests = requests
         self.sites: dict[tuple[str, str, int, int], SiteCounter] = {}
         self.conflicts: dict[tuple[str, int], int] = {}
         self.divergent: dict[int, int] = {}
@@ -77,6 +80,9 @@ class Meter:
         last = None
         if not aligned:
             last = (view.misalignment_bytes + elements * itemsize + itemsize - 1) >> SECTOR_SHIFT
+        if self._requests is not None and lanes.first == 0:
+            addresses = view.misalignment_bytes + elements * itemsize
+            self._requests.saw(key, *_of_the_first_block(lanes, addresses, mask), itemsize)
         requests, sectors = _sectors(lanes, first, last, mask, touched)
         if direction == "atomic":
             sectors = _atomic_sectors(lanes, first, elements, mask, aggregated)
@@ -98,6 +104,20 @@ class Meter:
         if extra:
             key = (name, line)
             self.conflicts[key] = self.conflicts.get(key, 0) + extra
+
+    def shared_access(
+        self,
+        lanes: Lanes,
+        site: tuple[str, str, int, int],
+        cells: np.ndarray,
+        base_bytes: int,
+        itemsize: int,
+        mask: Mask,
+    ) -> None:
+        """Keeps what a warp asks of shared memory, where somebody wants to see it."""
+        if self._requests is not None and lanes.first == 0:
+            block = _of_the_first_block(lanes, base_bytes + cells * itemsize, mask)
+            self._requests.saw(site, *block, itemsize, shared=True)
 
     def branch(self, lanes: Lanes, line: int, taken: np.ndarray, passed: np.ndarray) -> None:
         """Counts warps whose active lanes disagree: some in `taken`, some in `passed`."""
@@ -146,6 +166,18 @@ class Meter:
             shared_bytes=self.shared_bytes,
             launches=1,
         )
+
+
+def _of_the_first_block(
+    lanes: Lanes, values: np.ndarray, mask: Mask
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values and mask of the batch's first block, (1, warps, lanes) each."""
+
+    def spread(one: np.ndarray) -> np.ndarray:
+        block = np.broadcast_to(one[:, :1], (lanes.threads, 1))
+        return block.reshape(1, -1, WARP_LANES)
+
+    return spread(values), spread(lanes.full(mask))
 
 
 def _sectors(

@@ -135,7 +135,7 @@ class SharedArray(Packed):
 
     def load(self, lanes: Lanes, index: Index, mask: Mask, place: Place) -> np.ndarray:
         plan = self._plan(lanes, index, mask, "load", place)
-        self._count_load(lanes, plan, mask, place[0])
+        self._count_load(lanes, plan, mask, place)
         if not (self.complete or plan.written):
             self._check_written(lanes, plan.cells, plan.threads, place)
             plan.written = True
@@ -149,7 +149,7 @@ class SharedArray(Packed):
         blocks = np.arange(lanes.blocks)[None, :]
         return self.data.ravel().take(cell * lanes.blocks + blocks)
 
-    def _count_load(self, lanes: Lanes, plan: Plan, mask: Mask, line: int) -> None:
+    def _count_load(self, lanes: Lanes, plan: Plan, mask: Mask, place: Place) -> None:
         """Counts the requests of a load, where no register holds what it asks for.
 
         The compiler loads the same cells once, as long as no barrier, no store to the array and no
@@ -163,15 +163,20 @@ class SharedArray(Packed):
         if self.alike:  # else there is a plan for each access
             self._in_registers.add(id(plan))
         meter = lanes.launch.meter
-        meter.bank_conflicts(self.name, line, plan.extra_wavefronts)
-        meter.shared_loads[line] += lanes.count_warps(lanes.warps_with(lanes.full(mask)))
+        self._count(lanes, plan, mask, "load", place)
+        meter.shared_loads[place[0]] += lanes.count_warps(lanes.warps_with(lanes.full(mask)))
+
+    def _count(self, lanes: Lanes, plan: Plan, mask: Mask, direction: str, place: Place) -> None:
+        meter, site = lanes.launch.meter, (self.name, direction, *place)
+        meter.bank_conflicts(self.name, place[0], plan.extra_wavefronts)
+        meter.shared_access(lanes, site, plan.cell, self.base_bytes, self.dtype.itemsize, mask)
 
     def store(
         self, lanes: Lanes, index: Index, values: np.ndarray, mask: Mask, place: Place
     ) -> None:
         self._in_registers.clear()
         plan = self._plan(lanes, index, mask, "store", place)
-        lanes.launch.meter.bank_conflicts(self.name, place[0], plan.extra_wavefronts)
+        self._count(lanes, plan, mask, "store", place)
         cells, threads = plan.cells, plan.threads
         if self.alike:
             rows = lanes.spread(values)

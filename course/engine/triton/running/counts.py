@@ -17,6 +17,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from course.engine.requests import Requests
 from course.engine.triton.compiling.lowering import MOST_KEPT, Layout
 from course.engine.triton.ir import Module, Operation
 from course.engine.triton.running.axes import analysis_of, item_bytes, order_of, width_of
@@ -55,7 +56,8 @@ class Instructions:
 
     `elements` (instructions, lanes) numbers the first element of each lane in the block, row after
     row; `made` tells the lanes that take part, None where all do. A lane takes `width` elements at
-    once and holds so many `side_by_side`; so many warps make `copies` of one instruction.
+    once and holds so many `side_by_side`; so many warps make `copies` of one instruction. The rows
+    of a program's `warps` take turns.
     """
 
     elements: np.ndarray
@@ -63,6 +65,7 @@ class Instructions:
     width: int
     side_by_side: int = 1
     copies: int = 1
+    warps: int = 1
 
 
 @lru_cache(MOST_KEPT)
@@ -103,10 +106,12 @@ def instructions_of(
     again = 1 << sum(not any(basis) for basis in layout.warp) if copies else 1
     made = originals(layout.warp)[:, None] & originals(layout.lane)
     if copies or made.all():
-        return Instructions(elements.reshape(-1, len(lanes)), None, width, beside, again)
+        every = elements.reshape(-1, len(lanes))
+        return Instructions(every, None, width, beside, again, len(warps))
     made = np.broadcast_to(made, elements.shape)
     made = made.reshape(-1, len(lanes))
-    return Instructions(elements.reshape(-1, len(lanes)), made, width, beside)
+    every = elements.reshape(-1, len(lanes))
+    return Instructions(every, made, width, beside, warps=len(warps))
 
 
 def boxes_of(shape: tuple[int, ...], rows: int, layout: str) -> Instructions:
@@ -172,8 +177,10 @@ class CompiledMeter(SiteMeter):
         layouts: dict[int, Layout | None],
         target: int,
         listener: Listener | None,
+        requests: Requests | None = None,
     ) -> None:
         super().__init__(listener)
+        self._requests = requests
         self.operation: Operation | None = None
         self._analysis, self._layouts = analysis_of(module), layouts
         self._aliases, self._warps, self._target = module.aliases, module.warps, target
@@ -184,6 +191,8 @@ class CompiledMeter(SiteMeter):
     def asked(self, access: Access, touched: np.ndarray) -> Asked:
         operation = self.operation
         assert operation is not None
+        if self._requests is not None and access.run.programs[0] == 0:
+            self._show(operation, access, self._requests)
         place = operation.number, int(access.offsets.flat[0]) % SECTOR_BYTES
         before = self._before.get(place)
         if before is not None and (by := before.moved_to(access)) is not None:
@@ -214,6 +223,24 @@ class CompiledMeter(SiteMeter):
         size = access.view.itemsize
         sizes = () if descriptor else (plan.width * size, plan.side_by_side * size, plan.copies)
         return Asked(distinct, requests, sectors, *sizes)
+
+    def _show(self, operation: Operation, access: Access, requests: Requests) -> None:
+        """What the warps of program 0 ask for; a descriptor's copy is no warp's request."""
+        plan = None if access.descriptor else self._plan(operation)
+        if plan is None:
+            return
+        offsets, active = access.spread()
+
+        def by_warp(array: np.ndarray) -> np.ndarray:
+            block = np.broadcast_to(array[:1], (1, *access.shape)).reshape(-1)
+            return block[plan.elements].reshape(-1, plan.warps, plan.elements.shape[1])
+
+        live = None if active is None else by_warp(active)
+        if plan.made is not None:
+            made = plan.made.reshape(-1, plan.warps, plan.made.shape[1])
+            live = made if live is None else live & made
+        bytes_ = plan.width * access.view.itemsize
+        requests.saw(access.site[:4], by_warp(offsets), live, bytes_)
 
     def at_once(self, operation: Operation) -> tuple[int, int] | None:
         """Along which axis a lane takes how many elements, where the kernel has told of that."""

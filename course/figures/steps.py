@@ -1,0 +1,60 @@
+"""Pictures one after the other, chosen with the mouse or the arrow keys; no script."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from itertools import count
+
+from course.figures.picture import Picture
+
+#: More of them have no rule below, and would never be seen.
+MOST_STEPS = 8
+_numbers = count(1)
+
+
+class Steps:
+    """Pictures of one thing, step by step, under a title.
+
+    Where a page leaves style sheets out, all of them stand below each other.
+
+    Args:
+        pictures: at least one, at most `MOST_STEPS`.
+        step: what one is called, with which its number goes: "request".
+
+    Raises:
+        ValueError: for none, or for too many.
+    """
+
+    def __init__(self, title: str, pictures: Sequence[Picture], step: str) -> None:
+        if not 1 <= len(pictures) <= MOST_STEPS:
+            raise ValueError(f"steps are 1 to {MOST_STEPS} pictures, not {len(pictures)}")
+        self.title, self.pictures, self.step = title, tuple(pictures), step
+
+    def __repr__(self) -> str:
+        """The first in words; a page shows the others."""
+        others = len(self.pictures) - 1
+        more = f" (and {others} more)" if others else ""
+        return f"[picture] {self.title}. {self.pictures[0].alt}{more}"
+
+    def _repr_html_(self) -> str:
+        title = f'<p style="margin:6px 0;font-weight:600">{html.escape(self.title)}</p>'
+        if len(self.pictures) == 1:
+            return title + self.pictures[0]._repr_html_()
+        group = f"course-steps-{next(_numbers)}"
+        shown = "".join(
+            f".{group} > input:nth-of-type({n}):checked ~ div:nth-of-type({n}){{display:block}}"
+            for n in range(1, len(self.pictures) + 1)
+        )
+        choices = "".join(
+            f'<input type="radio" name="{group}" id="{group}-{n}"{" checked" if n == 1 else ""}>'
+            f'<label for="{group}-{n}" style="margin:0 12px 0 4px">'
+            f"{html.escape(self.step)} {n}</label>"
+            for n in range(1, len(self.pictures) + 1)
+        )
+        boxes = "".join(f"<div>{picture._repr_html_()}</div>" for picture in self.pictures)
+        return (
+            f"{title}<style>.{group} > div{{display:none}}{shown}</style>"
+            f'<div class="{group}" role="radiogroup" aria-label="{html.escape(self.title)}">'
+            f"{choices}{boxes}</div>"
+        )

@@ -1,0 +1,128 @@
+"""A verdict with pictures of the learner's own kernel: lanes and sectors, request by request.
+
+The case of the verdict is launched once more, and the first requests of each access are kept.
+They are one warp's, of the first block or program in which that access is made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from course.check.cases import VISIBLE_SEED, case_seed, ordered_cases, run_of
+from course.check.reading import chosen, read_solution
+from course.engine.faults import KernelFault, Outcome
+from course.engine.requests import Request, Requests
+from course.engine.runner import Engine
+from course.figures.access import access_picture
+from course.figures.bank_use import BANK_BYTES, bank_picture, served
+from course.figures.picture import Picture
+from course.figures.steps import Steps
+from course.plain.sectors import SECTOR_BYTES
+from course.spec.exercise import KernelExercise
+from course.spec.inputs import drawn
+from course.words.panel import html_panel
+from course.words.verdict import Verdict, text_panel, wrapped
+
+#: Characters of a line of code that a picture's title has room for.
+LONGEST_CODE = 84
+_VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
+
+
+@dataclass(frozen=True, repr=False)
+class DrawnVerdict(Verdict):
+    """A verdict; below its panel, pictures."""
+
+    pictures: tuple[Steps, ...] = ()
+
+    def __str__(self) -> str:
+        said = [line for steps in self.pictures for line in wrapped(repr(steps), "    ")]
+        return "\n".join([text_panel(self), *said])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return "".join([html_panel(self), *(steps._repr_html_() for steps in self.pictures)])
+
+
+def with_worst(exercise: KernelExercise, verdict: Verdict) -> Verdict:
+    """What costs too much, with a picture of the access that does so most."""
+    marked = {line.number for line in verdict.lines if line.marked}
+    if verdict.outcome is Outcome.TOO_MUCH_TRAFFIC and verdict.line is not None:
+        marked = {verdict.line}
+        cost, picture, requests = _sectors, _of_sectors, Requests()
+    elif verdict.outcome is Outcome.BANK_CONFLICTS:
+        cost, picture, requests = _turns, _of_banks, Requests(shared=True)
+    else:
+        return verdict
+    every = _kept(exercise, verdict, requests)
+    there = [
+        kept
+        for kept in every
+        if kept[0].line in marked and not (requests.shared and kept[0].lane_bytes > BANK_BYTES)
+    ]
+    worst = max(there, key=lambda kept: cost(kept[0]), default=None)
+    return _drawn(verdict, [] if worst is None else [_steps(worst, verdict, picture)])
+
+
+def with_all(exercise: KernelExercise, verdict: Verdict) -> Verdict:
+    """A verdict with a picture of each access to global memory that the case makes."""
+    if not verdict.case_number:
+        return verdict
+    every = _kept(exercise, verdict, Requests())
+    return _drawn(verdict, [_steps(kept, verdict, _of_sectors) for kept in every])
+
+
+def _kept(exercise: KernelExercise, verdict: Verdict, requests: Requests) -> list[list[Request]]:
+    """What the case of a verdict asks for, access by access; up to its fault, where it has one."""
+    case = ordered_cases(exercise, exercise.cases)[verdict.case_number - 1]
+    constants = chosen(read_solution(verdict.source, exercise), exercise)
+    rng = np.random.default_rng(case_seed(exercise, case, VISIBLE_SEED))
+    arguments = drawn(exercise, case, rng, constants)
+    run = run_of(exercise, case, constants, verdict.source, arguments)
+    with contextlib.suppress(KernelFault):  # the verdict tells of it
+        Engine(compiles=False, requests=requests)(run)
+    return requests.by_access()
+
+
+def _drawn(verdict: Verdict, pictures: Sequence[Steps]) -> Verdict:
+    if not pictures:
+        return verdict
+    same = {field.name: getattr(verdict, field.name) for field in fields(Verdict)}
+    return DrawnVerdict(**same, pictures=tuple(pictures))
+
+
+def _steps(
+    kept: Sequence[Request], verdict: Verdict, picture: Callable[[Request, str], Picture]
+) -> Steps:
+    """The first requests of one access."""
+    first = kept[0]
+    code = verdict.source.splitlines()[first.line - 1].partition("#")[0].strip()
+    title = (
+        f"Line {first.line}, {first.direction} of {first.array}: what warp {first.warp} asks for"
+    )
+    return Steps(title, [picture(one, code[:LONGEST_CODE]) for one in kept], "request")
+
+
+def _of_sectors(request: Request, title: str) -> Picture:
+    return access_picture(request.lanes, request.lane_bytes, title, _VERBS[request.direction])
+
+
+def _of_banks(request: Request, title: str) -> Picture:
+    return bank_picture(request.lanes, title, _VERBS[request.direction])
+
+
+def _sectors(request: Request) -> int:
+    """How many 32-byte sectors its lanes touch."""
+    ends = (0, request.lane_bytes - 1)
+    lanes = [lane for lane in request.lanes if lane is not None]
+    return len({(lane + end) // SECTOR_BYTES for lane in lanes for end in ends})
+
+
+def _turns(request: Request) -> int:
+    """How many turns its fullest bank takes."""
+    return max(map(len, served(request.lanes).values()))
