@@ -13,6 +13,7 @@ import sys
 from course.engine.cell.numba import allowed
 from course.engine.faults import KernelFault, Outcome
 from course.engine.triton.compiling.available import require_triton
+from course.words.glossary import glossary
 
 if sys.modules.get("course.notebook", True) is not None:
     from course.notebook.installed import install
@@ -26,6 +27,7 @@ __all__ = [
     "KernelFault",
     "Outcome",
     "allowed",
+    "glossary",
     "has_gpu",
     "measure",
     "require_triton",
