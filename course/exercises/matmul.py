@@ -49,8 +49,8 @@ matmul_naive = KernelExercise(
     launch=Launch(("cdiv(N, BX)", "cdiv(M, BY)"), ("BX", "BY")),
     budget=Budget(
         {
-            "load A": "cdiv(M, BY) * BY * cdiv(N, BX) * K * max(BX, 32) / 32",
-            "load B": "cdiv(M, BY) * BY * min(BX, 32) / 32 * tiles(K, N, 1, min(BX, 32))",
+            "load A": "M * cdiv(N, BX) * K * max(BX, 32) / 32",
+            "load B": "cdiv(M * min(BX, 32), 32) * tiles(K, N, 1, min(BX, 32))",
             "store C": "tiles(M, N, 1, min(BX, 32))",
         },
         why=(
