@@ -172,7 +172,7 @@ def grid_2d() -> Picture:
         left + blocks_x * (bx * cell + gap) + 20, top + blocks_y * (by * 30 + 16) + 44
     )
     drawing.text(20, 28, "5 rows, 10 columns, blocks of (4, 2) threads", 15, bold=True)
-    drawing.text(left, 54, "x grows along the columns; in a box: row, col", 12.5, faint=True)
+    drawing.text(left, 54, "x is the column, y the row; in a box: row, col", 12.5, faint=True)
     for row in range(blocks_y * by):
         y = top + row * 30 + (row // by) * 16
         for col in range(blocks_x * bx):
