@@ -56,7 +56,7 @@ ex.double.check(double)
 # %% [markdown]
 # Stuck? Ask for a hint. Each call gives the next one; there are up to three, and the last leaves
 # one step to do. `ex.double` alone shows the whole task: what goes in, what comes out, how the
-# kernel is launched, and what it may cost.
+# kernel is started, and what it may cost.
 
 # %%
 ex.double.hint()
@@ -160,7 +160,7 @@ prediction = ...
 # `@cuda.jit` turns a Python function into a kernel; it comes from **Numba**, a package that
 # compiles Python, and **CUDA** is NVIDIA's name for programming its GPUs.
 # `kernel[grid, block](...)` **launches** the kernel: here as 1 block (lesson 01) of 32 threads, one
-# warp. And inside `with course.measure() as traffic:` every request of a launch is counted.
+# warp. And inside `with course.measure() as traffic:` a **meter** counts every request of a launch.
 
 
 # %%

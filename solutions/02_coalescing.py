@@ -744,6 +744,6 @@ pictures.what_caches_forgave()
 # - **Channels-last** image tensors in PyTorch are this lesson's question about layout: which index
 #   of (image, channel, row, column) should neighbouring lanes share?
 # - **Nsight Compute** shows this lesson's numbers under *Memory Workload Analysis*: sectors a
-#   request, for loads and stores, and the hit rates of L1 and L2.
+#   request, for loads and stores, and the *hit rates* of L1 and L2, the shares that they answer.
 #
 # Next: **03 shared memory**, where the lanes of a block exchange what they have read.

@@ -973,11 +973,11 @@ ex.prefix_sum.check(prefix_sum)
 # %% [markdown]
 # ## Bonus: counting
 #
-# A **histogram** counts how often each value occurs. Where a thread writes depends on the *data*,
-# so threads will meet at one bin, and additions must be atomic. 16,384 atomics in global memory
-# are slow. The pattern is **privatisation**: each block keeps counts of its own in shared memory,
-# where atomics are cheap (`cuda.atomic.add` works on shared arrays too), and adds its 64 counts to
-# the global ones at the end.
+# A **histogram** counts how often each value occurs, each in a *bin* of its own. Where a thread
+# writes depends on the *data*, so threads will meet at one bin, and additions must be atomic.
+# 16,384 atomics in global memory are slow. The pattern is **privatisation**: each block keeps
+# counts of its own in shared memory, where atomics are cheap (`cuda.atomic.add` works on shared
+# arrays too), and adds its 64 counts to the global ones at the end.
 #
 # ### Exercise: `histogram` (bonus, 40 minutes)
 

@@ -189,8 +189,8 @@ def grid_2d() -> Picture:
     threads = blocks_x * bx * blocks_y * by
     return drawing.picture(
         f"A picture of {rows} rows and {columns} columns under a grid of {blocks_x} by {blocks_y} "
-        f"blocks of 4 by 2 threads. Block (0, 0) holds rows 0 and 1 of columns 0 to 3; block "
-        f"(1, 0) lies to its right, block (0, 1) below it. {threads - rows * columns} of "
+        "blocks of 4 by 2 threads; x is the column, y the row. Block (0, 0) holds rows 0 and 1 of "
+        f"columns 0 to 3; block (1, 0) lies to its right, block (0, 1) below it. {threads - rows * columns} of "
         f"{threads} threads lie outside: two columns on the right and one row at the bottom."
     )
 
