@@ -190,8 +190,9 @@ def grid_2d() -> Picture:
     return drawing.picture(
         f"A picture of {rows} rows and {columns} columns under a grid of {blocks_x} by {blocks_y} "
         "blocks of 4 by 2 threads; x is the column, y the row. Block (0, 0) holds rows 0 and 1 of "
-        f"columns 0 to 3; block (1, 0) lies to its right, block (0, 1) below it. {threads - rows * columns} of "
-        f"{threads} threads lie outside: two columns on the right and one row at the bottom."
+        "columns 0 to 3; block (1, 0) lies to its right, block (0, 1) below it. "
+        f"{threads - rows * columns} of {threads} threads lie outside: two columns on the right "
+        "and one row at the bottom."
     )
 
 
