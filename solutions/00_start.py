@@ -56,7 +56,7 @@ ex.double.check(double)
 # %% [markdown]
 # Stuck? Ask for a hint. Each call gives the next one; there are up to three, and the last leaves
 # one step to do. `ex.double` alone shows the whole task: what goes in, what comes out, how the
-# kernel is launched, and what it may cost.
+# kernel is started, and what it may cost.
 
 # %%
 ex.double.hint()
@@ -70,22 +70,21 @@ ex.double.hint()
 #
 # A value that a GPU works on lies in one of several places. The nearest are the **registers**,
 # small storage right beside the arithmetic units. The farthest, on the same board, is **device
-# memory**: the large memory whose size is printed on the box, 16 GB or 141 GB. Between the two
-# lie smaller and faster stores, which later lessons use one after another.
+# memory**: the large memory whose size is printed on the box, 16 GB or 141 GB.
 #
-# Two numbers describe such a level. The time from asking for a value until it is there is called
-# **latency**. How many bytes the level hands out in a second, while the whole chip asks, is its
+# Between the two lie smaller and faster memories, which later lessons use one after another. A GPU
+# is made of processors called **SMs** (streaming multiprocessors); an H200 has 132. A **cache**
+# keeps what was fetched last, in case somebody wants it again: L1 is the one in each SM, L2 the one
+# that all SMs share. *Shared memory* is filled by the program itself (lesson 03).
+#
+# Two numbers describe each of these memories. The time from asking for a value until it is there is
+# called **latency**. How many bytes come in a second, while the whole chip asks, is its
 # **bandwidth**.
 
 # %%
 pictures.memory_levels()
 
 # %% [markdown]
-# An **SM** (streaming multiprocessor) is one of the chip's processors; an H200 has 132. A
-# **cache** keeps what was fetched last, in case somebody wants it again; L1 is the one nearest to
-# an SM, L2 the one that all SMs share. *Shared memory* is a store that a program fills by itself
-# (lesson 03).
-#
 # All of this was measured on one NVIDIA H200 (`tools/measure_levels.py`; the sizes are from
 # NVIDIA's documents). For the bars, one thread followed a chain of addresses, so that each fetch
 # had to wait for the one before. The first bar is a *multiply-add*, `a * b + c` in one step, and
@@ -139,10 +138,10 @@ pictures.operations_a_number()
 # The GPU runs its threads in groups of 32. Such a group is a **warp**, and the 32 places in it are
 # its **lanes**. All lanes of a warp do the same step at the same time.
 #
-# When that step is "read `x[i]`", 32 lanes ask for 32 addresses together. That is one
-# **request**. The memory does not answer in single numbers but in **sectors**: pieces of 32
-# bytes that begin at multiples of 32. Every sector in which at least one lane wants something is
-# moved whole.
+# A read from memory is called a **load**, a write a **store**. When that step is "load `x[i]`", 32
+# lanes ask for 32 addresses together. That is one **request**. The memory does not answer in single
+# numbers but in **sectors**: pieces of 32 bytes that begin at multiples of 32. Every sector in
+# which at least one lane wants something is moved whole.
 #
 # Eight neighbouring `float32` values fill one sector. When lane *i* reads `x[i]`, the warp needs
 # 32 x 4 = 128 bytes, and they are four whole sectors:
@@ -158,9 +157,10 @@ prediction = ...
 
 # %% [markdown]
 # To measure it, here is a kernel whose threads read every `step`-th element. Note three things.
-# `@cuda.jit` turns a Python function into a kernel.
-# `kernel[grid, block](...)` **launches** it: here with 1 group of 32 threads, one warp. And
-# inside `with course.measure() as traffic:` every request of a launch is counted.
+# `@cuda.jit` turns a Python function into a kernel; it comes from **Numba**, a package that
+# compiles Python, and **CUDA** is NVIDIA's name for programming its GPUs.
+# `kernel[grid, block](...)` **launches** the kernel: here as 1 block (lesson 01) of 32 threads, one
+# warp. And inside `with course.measure() as traffic:` a **meter** counts every request of a launch.
 
 
 # %%
@@ -202,13 +202,14 @@ pictures.every_eighth()
 # arithmetic has changed. You will meet this factor of eight again and again.
 #
 # **What the meter does not say.** Requested bytes are what warps ask of the nearest cache. If a
-# sector was fetched a moment ago, a cache may answer and the far memory is spared. Caches are
-# small and shared by thousands of threads, so good programs do not count on luck; but they do
-# forgive, and lesson 02 measures what. Beside the request the course therefore always shows the
-# **least**: every byte that must be moved, once. The numbers themselves are those of the
-# hardware: up to lesson 05 they equal the counters that NVIDIA's profiler, Nsight Compute, reads
-# on a real GPU. From lesson 06 on a compiler chooses which lane loads what, and the meter counts
-# its best choice; lesson 06 says where a GPU counts more, and how to count as that GPU does.
+# sector was fetched a moment ago, a cache may answer and the far memory is spared. Caches are small
+# and shared by thousands of threads, so good programs do not count on luck; but they do forgive,
+# and lesson 02 measures what. Beside the request the course therefore always shows the **least**:
+# every byte that must be moved, once. The numbers themselves are those of the hardware: up to
+# lesson 05 they equal, for all but a few odd kernels, what Nsight Compute, NVIDIA's **profiler**,
+# reads from a real GPU's counters. From lesson 06 on a compiler chooses which lane loads what, and
+# the meter counts its best choice; lesson 06 says where a GPU counts more, and how to count as that
+# GPU does.
 
 # %% [markdown]
 # *Predict:* a kernel writes the square of each of 4,096 elements. How many sectors do its warps
@@ -274,17 +275,17 @@ ex.double.check(double)
 #   where 32 lanes read 32 neighbouring `float32`, and 32 at worst. *Reuse* is the bytes that the
 #   lanes wanted over the bytes that were requested: 1 is a sector used whole, 0.125 is 4 bytes of
 #   32. Here each line is fine by itself, and there is one line too many. A load that was done
-#   before counts again when a store lies between: the thread cannot know that the value is still
-#   the same.
+#   before counts again when a store lies between: for all that the compiler knows, the store has
+#   changed the value.
 # - **The last lines** say what to think about and what to do next. `ex.double.show(double)`, for
 #   example, shows every line of a kernel with its bytes.
 #
 # A check stops at the first thing that is wrong, in this order: the cell was filled in; it is
-# kernel code; it compiles; it does nothing forbidden, such as reading past the end of an array;
-# the numbers are right; the cost is within the budget. So a verdict about bytes tells you that
-# everything before is in order. A right answer earns 60 % of the points, and the rest is for
-# the cost. (*Also measured* are things that later lessons are about. They count only where an
-# exercise says "at most".)
+# kernel code; it compiles; it does nothing forbidden, such as reading past the end of an array; the
+# numbers are right; the cost is within the budget. So a verdict about bytes tells you that
+# everything before is in order. A right answer earns 60 % of the points whatever it costs, and the
+# rest as its cost comes near the budget. (*Also measured* are things that later lessons are about.
+# They count only where an exercise says "at most".)
 
 # %% [markdown]
 # ## The cell of an exercise
@@ -338,9 +339,9 @@ ex.double.check(double)
 # - `torch.compile` exists to a large part to save trips to memory: it joins several elementwise
 #   steps into one kernel, so that values in between never leave the registers. Lesson 06 does
 #   that by hand.
-# - In Nsight Compute, the profiler for CUDA programs, the counters behind this course's table are
-#   called `l1tex__t_requests_pipe_lsu_mem_global_op_ld` and
-#   `l1tex__t_sectors_pipe_lsu_mem_global_op_ld` (`_st` for stores).
+# - In Nsight Compute the counters behind this course's table are called
+#   `l1tex__t_requests_pipe_lsu_mem_global_op_ld` and `l1tex__t_sectors_pipe_lsu_mem_global_op_ld`
+#   (`_st` for stores).
 #
 # Next: **01 threads**, where you decide which thread does what. If the words "row-major" and
 # "stride" are new to you, the one-page primer `90_primer_strides` comes first.

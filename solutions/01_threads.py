@@ -6,9 +6,9 @@
 # thread find out which number is its own, and what do the threads do for which no number is
 # left?**
 #
-# Plan for about two hours. You will write four kernels and work out one table of numbers. At the
-# end you can cut a problem of any size into blocks, threads and warps, and you know which cuts
-# are cheap.
+# Plan for about two and a half hours. You will write four kernels and work out one table of
+# numbers. At the end you can cut a problem of any size into blocks, threads and warps, and you know
+# which cuts are cheap.
 
 # %%
 import numpy as np
@@ -24,8 +24,9 @@ from course.notebook.predict import compare
 #
 # In lesson 00 two lines stood there already: `i = cuda.grid(1)`, which gives a thread its number,
 # and the `if` that sends the spare threads home. Now you write all of it. Of `a = [1, 2, 3, 4]` and
-# `b = [10, 20, 30, 40]` the kernel makes `c = [11, 22, 33, 44]`. The sections after it take the
-# three lines apart.
+# `b = [10, 20, 30, 40]` the kernel makes `c = [11, 22, 33, 44]`. Threads are started in blocks,
+# here of 256, so the last ones may have no element. The sections after it take the three lines
+# apart.
 #
 # ### Exercise: `vector_add` (★ core)
 #
@@ -57,8 +58,8 @@ ex.vector_add.check(vector_add)
 #
 # A computer with a GPU has two processors, each with a memory of its own. The CPU and its memory
 # are called the **host**; the GPU and its memory are the **device**. Your Python program runs on
-# the host. A **kernel** is a function that the host starts, or **launches**, and that runs on
-# the device. Each side reaches only its own memory, so data is copied over and back.
+# the host, and launches kernels, which run on the device. Each side reaches only its own memory, so
+# data is copied over and back.
 
 # %%
 pictures.two_memories()
@@ -139,22 +140,21 @@ pictures.what_a_launch_costs()
 # %% [markdown]
 # ## 3. Why so many threads
 #
-# A CPU and a GPU are built from the same transistors, for different goals. A CPU is built so
-# that **one thread is done soon**: it guesses which way a branch will go, runs instructions out
-# of order, and keeps a large cache near each core. That is a design for **latency**. A GPU is
-# built so that **all threads together are done soon**: it spends its area on arithmetic units
-# and on room for very many threads, and lets a single thread be slow. That is a design for
-# **throughput**.
+# A CPU and a GPU are built from the same transistors, for different goals. A CPU is built so that
+# **one thread is done soon**: it guesses which way an `if` will go, runs instructions out of order,
+# and keeps a large cache near each core. That is a design for **latency**. A GPU is built so that
+# **all threads together are done soon**: it spends its area on arithmetic units and on room for
+# very many threads, and lets a single thread be slow. That is a design for **throughput**.
 
 # %%
 pictures.cpu_and_gpu()
 
 # %% [markdown]
-# The parts of a GPU that run threads are called **streaming multiprocessors**, **SMs** for
-# short. An H200 has 132 of them. Each can hold 2,048 threads at a time, all with their values in
-# registers: 270,336 threads on the chip. When a warp (32 threads) has to wait for memory, its SM
-# goes on with another warp in the next cycle. Nothing has to be saved or restored, since every
-# warp keeps its registers. So the waits of many warps overlap:
+# The processors of a GPU are its SMs (lesson 00); an H200 has 132. Each can hold 2,048 threads at a
+# time, all with their values in registers: 270,336 threads on the chip. When a warp (32 threads)
+# has to wait for memory, its SM goes on with another warp at the next tick of its clock. Nothing
+# has to be saved or restored, since every warp keeps its registers. So the waits of many warps
+# overlap:
 
 # %%
 pictures.waiting_together()
@@ -200,22 +200,22 @@ compare(prediction, 3 * 67.1e6 / 4200e9 * 1e3, "milliseconds", tolerance=0.1)
 # | `cuda.blockIdx.x` | the number of this block in the grid, from 0 |
 # | `cuda.blockDim.x` | how many threads a block has |
 # | `cuda.gridDim.x` | how many blocks the grid has |
-# | `cuda.grid(1)` | its number in the grid: `blockIdx.x * blockDim.x + threadIdx.x` |
+# | `cuda.grid(1)` | this thread's number in the grid: `blockIdx.x * blockDim.x + threadIdx.x` |
 # | `cuda.gridsize(1)` | how many threads the grid has: `gridDim.x * blockDim.x` |
 #
-# So the answer to the first question is: thread `t` of block `b` takes element
-# `b * blockDim + t`. Here are ten elements and blocks of four:
+# So a thread finds its number like this: thread `t` of block `b` takes element `b * blockDim + t`.
+# Here are ten elements and blocks of four:
 
 # %%
 pictures.grid_1d()
 
 # %% [markdown]
-# And the answer to the second question: blocks come whole. Three blocks of four are twelve
-# threads, two more than there are elements. They run like all others, and must be told to do
-# nothing. That line is called the **guard**: `if i < c.size:`.
+# And the threads without a number? Blocks come whole. Three blocks of four are twelve threads, two
+# more than there are elements. They run like all others, and must be told to do nothing. That line
+# is called the **guard**: `if i < c.size:`.
 #
-# *Predict:* below, 3 blocks of 4 threads write their own number to 12 places. What does
-# `who[6]` hold: which thread *of its block* wrote it?
+# *Predict:* below, 4 blocks of 3 threads sign 12 places, each with its number in its block. What
+# does `who[7]` hold: which thread *of its block* wrote it?
 
 # %% predict_who
 prediction = ...
@@ -232,13 +232,13 @@ def sign_in(who, where):
 
 who = np.zeros(12, dtype=np.int32)
 where = np.zeros(12, dtype=np.int32)
-sign_in[3, 4](who, where)
+sign_in[4, 3](who, where)
 
-compare(prediction, who[6])
+compare(prediction, who[7])
 
 # %% [markdown]
-# Run the next cell to see them all. Change the launch, `sign_in[3, 4]`, to `[4, 3]` and to
-# `[2, 4]`, and see what happens to the places that no thread signs.
+# Run the next cell to see them all. Change the launch, `sign_in[4, 3]`, to `[3, 4]` and to
+# `[2, 4]`, and see what the places hold that no thread signs.
 
 # %%
 print("thread", who)
@@ -261,10 +261,11 @@ print("block ", where)
 pictures.warps_of_a_block()
 
 # %% [markdown]
-# ### Exercise: the arithmetic of a launch
+# ### Exercise: `grid_math`
 #
-# Work these out on paper or as arithmetic in the cell; both are fine. `-(-a // b)` is a / b
-# rounded up. A number that the cell names above the dict, such as `T = 256`, may be used in it.
+# The arithmetic of a launch, on paper or in the cell. `-(-a // b)` is a / b rounded up. A number
+# that the cell names above the dict, such as `T = 256`, may be used in it. Of the picture, x counts
+# the columns and y the rows.
 
 # %%
 ex.grid_math
@@ -338,7 +339,7 @@ except course.KernelFault as fault:
 # %% [markdown]
 # If you like, break your `vector_add` on purpose, and read the verdicts: leave out the guard; write
 # `<=` for `<`; use `cuda.threadIdx.x` alone as the index; let each thread run over all elements
-# with `for i in range(c.size)`. Each of these is a mistake that everybody makes once.
+# with `for i in range(c.size)`.
 #
 # (A **race**, which you will have met, is two threads that touch one element, at least one of them
 # writing, with nothing that says who comes first.)
@@ -400,10 +401,11 @@ for name, traffic in (("one thread", alone), ("one each", together)):
     )
 
 # %% [markdown]
-# Each of the lone thread's requests has one active lane: it wants 4 bytes and pays for 32. And
-# its requests come one after another, while 1,023 threads look on; *longest warp* is the number of
-# steps of the busiest warp, and it is what makes the difference between the 865 ms and the
-# 0.062 ms of section 3. Eight times the bytes hurt a little, the missing company hurts more.
+# Each of the lone thread's requests has one active lane: it wants 4 bytes and pays for 32. And its
+# requests come one after another, while 1,023 threads look on; *longest warp* is the number of
+# operations of the busiest warp (lesson 03 says what is counted), and it is what makes the
+# difference between the 865 ms and the 0.062 ms of section 3. Eight times the bytes hurt a little,
+# the missing company hurts more.
 
 # %% [markdown]
 # ## 6. Two axes
@@ -445,26 +447,17 @@ def row_from_x(image, out):
         out[row, col] = image[row, col]
 
 
-@cuda.jit
-def column_from_x(image, out):
-    col, row = cuda.grid(2)
-    if row < image.shape[0] and col < image.shape[1]:
-        out[row, col] = image[row, col]
-
-
 image = np.ones((128, 128), dtype=np.float32)
 out = np.zeros_like(image)
 
 with course.measure() as down:
     row_from_x[(4, 16), (32, 8)](image, out)
-with course.measure() as along:
-    column_from_x[(4, 16), (32, 8)](image, out)
 
 compare(prediction, down.loads.sectors / down.loads.requests, "sectors a request")
 
 # %%
-print(f"x is the column: {along.requested_bytes:8,} bytes")
-print(f"x is the row:    {down.requested_bytes:8,} bytes")
+print(f"requested: {down.requested_bytes:9,} bytes, x is the row")
+print(f"least:     {image.nbytes + out.nbytes:9,} bytes")
 pictures.down_a_column()
 
 # %% [markdown]
@@ -518,8 +511,8 @@ pictures.grid_stride()
 # Look at one *round* in each picture: the elements that the threads touch at the same time. In
 # the second they are neighbours, in the first they stand apart.
 #
-# *Predict:* 8,192 numbers, 4 blocks of 128 threads, so 16 numbers a thread. With a chunk a
-# thread, how many sectors does one load request of a warp touch?
+# *Predict:* 8,192 float32, 4 blocks of 128 threads, so 16 numbers a thread. With a chunk a thread,
+# how many sectors does one load request of a warp touch?
 
 # %% predict_chunk
 prediction = ...
@@ -547,8 +540,8 @@ compare(prediction, traffic.loads.sectors / traffic.loads.requests, "sectors a r
 # and the version with chunks 1.17 ms: 19 times as long. Caches soften it, since a thread comes
 # back for the other seven numbers of each sector; they can't make it good.
 #
-# The stride has a second use. `cuda.grid(1)` may well be larger than the vector, and then the
-# loop runs no round at all: the guard is in the loop already.
+# The loop has a second use. Where `cuda.grid(1)` lies past the vector's end, it runs no round at
+# all: the guard is in the loop already.
 #
 # ### Exercise: `saxpy_grid_stride`
 #
@@ -765,7 +758,7 @@ for threads in (256, 250):
 #   *mask*, its index a range of offsets; warps and lanes are dealt out by the compiler. What you
 #   know about sectors stays true.
 # - **Mixture-of-experts layers** send each token to one of several small networks. Before they
-#   compute, they sort the tokens by network, so that whole blocks do the same thing. That is the
-#   last exercise, at the size of a data centre.
+#   compute, they sort the tokens by network, so that whole blocks do the same thing, as in
+#   `divergence`.
 #
 # Next: **02 coalescing**, about the lanes of a warp and the sectors they share.

@@ -113,9 +113,9 @@ pictures.strided(2)
 pictures.cost_of_a_stride()
 
 # %% [markdown]
-# That answers the first question. The copy of every eighth number moves *every* sector, since
-# each one holds one number that is wanted. Both kernels of the beginning read the same 134 MB.
-# The second one saves on its stores only.
+# That answers the question at the top. The copy of every eighth number moves *every* sector, since
+# each one holds one number that is wanted. Both kernels of the beginning read the same 134 MB. The
+# second one saves on its stores only.
 #
 # What about the order of the lanes?
 
@@ -123,9 +123,9 @@ pictures.cost_of_a_stride()
 pictures.backwards()
 
 # %% [markdown]
-# It does not matter. The memory system collects sectors, and does not ask who wanted which. (Old
-# GPUs, before 2010, did care. Old texts still warn of it.) Nor does it matter when lanes want the
-# same thing:
+# It does not matter. The memory system collects sectors, and does not ask who wanted which. (The
+# oldest GPUs that ran CUDA did care. Old texts still warn of it.) Nor does it matter when lanes
+# want the same thing:
 
 # %%
 pictures.everyone_the_same()
@@ -153,8 +153,9 @@ pictures.doubles()
 #
 # ### Exercise: `predict_sectors` (★ core)
 #
-# Count before you run anything. The first fifteen entries are one request of one warp each; the
-# last two are whole launches, where you count each warp by itself and add.
+# Count before you run anything; some of these have a picture above, the others are new. The first
+# fifteen entries are one request of one warp each; the last two are whole launches, where you count
+# each warp by itself and add.
 
 # %%
 ex.predict_sectors
@@ -266,14 +267,14 @@ for name, (values, places) in accesses.items():
 #
 # The task: column sums of a matrix `a` with M rows and N columns. To have enough threads, cut the
 # rows into strips of 16, and let each thread add up one column inside one strip. Thread `t` must
-# find its strip and its column, and there are two ways that both work:
+# find its strip and its column, and both of these ways work:
 
 # %%
 pictures.which_way_lanes_go()
 
 # %% [markdown]
-# (The picture has strips of 2 rows, so that it fits.) Both give every thread a strip and a column
-# of its own, and both give right sums.
+# (The picture has strips of 2 rows, so that it fits.) Either way each pair of strip and column has
+# one thread, and the sums are right.
 #
 # *Predict:* M = 512 rows make 32 strips of 16 rows, and N = 128. On the right-hand side
 # neighbouring threads have neighbouring strips. How many sectors does one request on `a` touch?
@@ -327,13 +328,13 @@ def column_or_row(a, out):
 ex.column_or_row.check(column_or_row)
 
 # %% [markdown]
-# Note what the loop does *not* need: each thread walks down a column, 4 * N bytes at a time, and
-# that is fine. What one thread does from turn to turn is its own affair. What counts is what 32
-# lanes do **in the same turn**. A CPU programmer has learnt the opposite, that one thread should
-# walk along memory, and that is the most common reason for slow first kernels.
+# Each thread walks *down a column*, 4 * N bytes at a time, and that is fine. What one thread does
+# from turn to turn is its own affair. What counts is what 32 lanes do **in the same turn**. A CPU
+# programmer has learnt the opposite, that one thread should walk along memory, and that makes many
+# a first kernel slow.
 #
-# If you would like to feel it, give each *thread* a row of its own to add up, and compare. That is
-# a row sum, and every lane walks along memory, each in another row:
+# To see it, give each *thread* a row of its own to add up, and compare. That is a row sum, and
+# every lane walks along memory, each in another row:
 
 
 # %%
@@ -367,8 +368,8 @@ for kernel in (thread_a_row, thread_a_column):
     print(f"{kernel.__name__:16} {traffic.loads.sectors:6} sectors, {each:g} a request")
 
 # %% [markdown]
-# Row sums can be made coalesced, too: 32 lanes share a row, and then add up what they have between
-# them. That takes shuffles or shared memory, which is what lesson 03 is for.
+# Row sums can be made coalesced, too: 32 lanes share a row, and then exchange what they have. How
+# lanes exchange values is what lesson 03 is for.
 
 # %% [markdown]
 # ## 4. Rows that begin where sectors begin
@@ -496,11 +497,12 @@ ex.padded_rows.check(padded_rows)
 #
 # That is not the explanation, or only a small part of it. As you just saw, 1.22 times the sectors
 # cost 5 % of the time in a kernel that does nothing but copy. What changed for GPT-2 is *which
-# kernels can run at all*. The fast matmul kernels read 16 bytes a lane at once, which needs rows
-# that begin at multiples of 16 bytes, and feed the **tensor cores** with them, units that multiply
-# small matrices (lesson 09). With rows of 50,257 numbers of 2 bytes a library has to fall back to
-# kernels that move 2 bytes a lane at a time. The meter of this course does not see that. Lesson 05
-# shows a recorded measurement in which it is a factor of more than 5.
+# kernels can run at all*. The fast kernels for matrix multiplication (**matmul** for short) read 16
+# bytes a lane at once, which needs rows that begin at multiples of 16 bytes, and feed the **tensor
+# cores** with them, units that multiply small matrices (lesson 09). With rows of 50,257 numbers of
+# 2 bytes a library has to fall back to kernels that move 2 bytes a lane at a time. The meter of
+# this course does not see that. Lesson 05 shows a recorded measurement in which it is a factor of
+# more than 5.
 #
 # So: padding to whole sectors, 8 elements of 4 bytes, saves sectors. Padding to multiples of 16
 # bytes, and to whole tiles of the tensor cores, opens the door to other kernels. Both are reasons;
@@ -574,30 +576,34 @@ pictures.path_of_a_load()
 # Compute's counters can be read on all three stretches. The kernels below ran on an H200, with
 # caches emptied before each launch:
 
+
 # %%
-print(f"{'kernel':22} {'requested':>12} {'L2 reads':>11} {'DRAM reads':>12} {'time':>9}")
-for kernel in (
+def show_record(*kernels):
+    """Prints what an H200's counters saw of these kernels."""
+    print(f"{'kernel':22} {'requested':>12} {'L2 reads':>11} {'DRAM reads':>12} {'time':>9}")
+    for kernel in kernels:
+        seen = counts(kernel)
+        print(
+            f"{kernel:22} {seen['load_sectors']:12,} {seen['l2_read_sectors']:11,}"
+            f" {seen['dram_read_bytes'] / 1e6:9.2f} MB {seen['duration_ns'] / 1000:6.1f} us"
+        )
+
+
+show_record(
     "points_direct",
     "points_staged",
-    "row_sum_thread",
-    "row_sum_warp",
     "row_sum_thread_large",
     "row_sum_warp_large",
     "copy",
     "copy_stride_8",
     "copy_stride_32",
-):
-    seen = counts(kernel)
-    print(
-        f"{kernel:22} {seen['load_sectors']:12,} {seen['l2_read_sectors']:11,}"
-        f" {seen['dram_read_bytes'] / 1e6:9.2f} MB {seen['duration_ns'] / 1000:6.1f} us"
-    )
-print("requested, L2 reads: sectors of loads. ncu on one", recorded()["provenance"]["gpu"])
+)
+print("requested, L2 reads: sectors of loads, counted on one", recorded()["provenance"]["gpu"])
 
 # %% [markdown]
-# `points`: N = 4,194,304 points to three arrays, direct and staged. `row_sum`: 256 x 200 float32,
-# and `large` 16,384 x 4,096, with a thread a row and with a warp a row. `copy`: 33.6 million
-# float32, every one, every 8th, every 32nd.
+# `points`: N = 4,194,304 points to three arrays, direct and staged. `row_sum`: 16,384 x 4,096
+# float32, with a thread a row and with a warp a row; the exercise asks about a smaller one. `copy`:
+# 33.6 million float32, every one, every 8th, every 32nd.
 #
 # A rule explains the table. A cache answers a request if
 #
@@ -653,9 +659,11 @@ cache_rescue = {
 ex.cache_rescue.check(cache_rescue)
 
 # %% [markdown]
-# Now read the record with the rule in hand.
+# Now read the record with the rule in hand. Here are the row sums of the exercise, 256 x 200
+# float32, and then the large kernels.
 
 # %%
+show_record("row_sum_thread", "row_sum_warp")
 pictures.what_caches_forgave()
 
 # %% [markdown]
@@ -736,6 +744,6 @@ pictures.what_caches_forgave()
 # - **Channels-last** image tensors in PyTorch are this lesson's question about layout: which index
 #   of (image, channel, row, column) should neighbouring lanes share?
 # - **Nsight Compute** shows this lesson's numbers under *Memory Workload Analysis*: sectors a
-#   request, for loads and stores, and the hit rates of L1 and L2.
+#   request, for loads and stores, and the *hit rates* of L1 and L2, the shares that they answer.
 #
 # Next: **03 shared memory**, where the lanes of a block exchange what they have read.

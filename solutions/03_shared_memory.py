@@ -6,9 +6,9 @@
 # no choice of who-does-what repairs that: if neighbouring lanes read neighbours, they write far
 # apart. **Where could the numbers wait while they change their order?**
 #
-# And a second question. A block of 256 threads holds 256 numbers, one in each thread, and no
-# thread can see another one's registers. **How do 256 numbers become one sum without a trip to
-# memory, and in 8 steps, not 255?**
+# And a second question. A block of 256 threads holds 256 numbers, one in each thread, in registers
+# of its own. **How do 256 numbers become one sum without a trip to memory, and in 8 steps, not
+# 255?**
 #
 # One thing answers both: a small memory on the chip that the threads of a block share. This
 # lesson is the longest of the first half. Plan three sittings, about six hours in all, and an hour
@@ -73,11 +73,12 @@ pictures.one_tile_a_block()
 # top of the cell, and then `WIDE`.) The array starts with garbage, whatever the last block left
 # there.
 #
-# An array that holds a piece of a larger one is called a **tile**. The pattern of this lesson is
-# always the same: *load* a tile from global memory with neighbouring lanes on neighbouring
-# addresses, *wait* until it is full, and then *use* it in any order you like. The order in which
-# shared memory is read costs no sectors. The next kernel gives each thread the element of its
-# right neighbour, the last thread that of the first.
+# An array that holds a tile, a piece of a larger array (lesson 02), is itself called a **tile**,
+# and its elements are *cells*. The pattern of this lesson is always the same: *load* a tile from
+# global memory with neighbouring lanes on neighbouring addresses, *wait* until it is full, and then
+# *use* it in any order you like. The order in which shared memory is read costs no sectors. The
+# next kernel gives each thread the element of its right neighbour, and the last thread of a block
+# that of the first.
 
 
 # %%
@@ -113,7 +114,7 @@ print("out[126:130] =", out[126:130], " shared memory of a block:", traffic.shar
 
 # %% [markdown]
 # Each element came once and went once, by whole sectors. The accesses to `tile` are not in the
-# table: they never leave the chip.
+# table: they never leave the chip. (Bank conflicts come later in this lesson.)
 #
 # ## Waiting for each other
 #
@@ -299,7 +300,7 @@ ex.transpose.check(transpose)
 # In a tile of 32 x 32 floats, the cells of a row lie in 32 banks. And the cells of a column?
 
 # %%
-pictures.banks(32)
+pictures.banks(32, told=False)
 
 # %% [markdown]
 # *Predict:* the kernel below turns one tile of 32 x 32 with 1,024 threads, 32 warps. Each warp
@@ -478,18 +479,17 @@ ex.stencil_halo.check(stencil_halo)
 # a mean, the norm of a vector, the denominator of a softmax.
 #
 # Suppose a block has 256 numbers in a tile. If thread 0 adds them up, that takes 255 additions one
-# after the other, while 255 threads wait. But an addition of two halves does not care about order:
-# let 128 threads each add *one* number of the upper half to one of the lower half, all at the same
-# time. 128 numbers are left. Then 64 threads, then 32, ... After 8 steps one number is left. This
-# is a **tree reduction**. It does the same 255 additions, 8 deep.
+# after the other, while 255 threads wait. But the numbers may be added in another order: let 128
+# threads each add *one* number of the upper half to one of the lower half, all at the same time.
+# 128 numbers are left. Then 64 threads, then 32, ... After 8 steps one number is left. This is a
+# **tree reduction**. It does the same 255 additions, 8 deep.
 
 # %%
 pictures.tree()
 
 # %% [markdown]
 # In every step threads read what *other* threads have written in the step before. So there is a
-# barrier between the steps, and it has to stand in the right place. This is the mistake that
-# everybody makes once:
+# barrier between the steps, and it has to stand in the right place. This is the wrong one:
 
 # %%
 pictures.barrier_inside_an_if()
@@ -681,8 +681,8 @@ pictures.dot_in_three_stages()
 # 1. **In registers.** Each thread adds up its products in a grid-stride loop (lesson 01):
 #    `for i in range(cuda.grid(1), a.size, cuda.gridsize(1))`.
 # 2. **In shared memory.** Each block adds up its threads' sums with a tree.
-# 3. **On the host.** No barrier reaches across blocks, so each block leaves one number in
-#    `partial`, and the host adds up those few.
+# 3. **On the host.** `cuda.syncthreads()` does not reach across blocks, so each block leaves one
+#    number in `partial`, and the host adds up those few.
 #
 # Why not let every thread add its sum to one place in global memory? As an ordinary `+=` that is
 # a race: two threads read the old value, both add, and one of the two additions is lost. CUDA has
@@ -794,7 +794,8 @@ pictures.odd_halving(96)
 # The check launches your kernel with blocks of different sizes, 96 and 192 among them. Read the
 # size from `cuda.blockDim.x`. A shared array's shape must be a constant, so make it large enough
 # for all of them, or use **dynamic shared memory**: `cuda.shared.array(0, float32)` gets the size
-# that the launch names as its fourth argument, `kernel[grid, block, stream, bytes]`.
+# that the launch names as its fourth argument, `kernel[grid, block, stream, bytes]`. (A `stream` is
+# a queue of launches; 0 is the usual one.)
 
 # %%
 ex.dot_any_block
@@ -879,6 +880,8 @@ print("received:", received)
 print("shared memory of a block:", traffic.shared_bytes, "bytes")
 
 # %% [markdown]
+# A lane that reaches past lane 31 gets its own value back.
+#
 # ### Exercise: `warp_sum` (25 minutes)
 #
 # Each warp adds up its 32 elements. The last warp may have lanes without an element.
@@ -970,11 +973,11 @@ ex.prefix_sum.check(prefix_sum)
 # %% [markdown]
 # ## Bonus: counting
 #
-# A **histogram** counts how often each value occurs. Where a thread writes depends on the *data*,
-# so threads will meet at one bin, and additions must be atomic. 16,384 atomics in global memory
-# are slow. The pattern is **privatisation**: each block keeps counts of its own in shared memory,
-# where atomics are cheap (`cuda.atomic.add` works on shared arrays too), and adds its 64 counts to
-# the global ones at the end.
+# A **histogram** counts how often each value occurs, each in a *bin* of its own. Where a thread
+# writes depends on the *data*, so threads will meet at one bin, and additions must be atomic.
+# 16,384 atomics in global memory are slow. The pattern is **privatisation**: each block keeps
+# counts of its own in shared memory, where atomics are cheap (`cuda.atomic.add` works on shared
+# arrays too), and adds its 64 counts to the global ones at the end.
 #
 # ### Exercise: `histogram` (bonus, 40 minutes)
 

@@ -89,8 +89,9 @@ print("shared", shared.tolist(), " copied", copied.tolist())
 # ## Different: gradients
 #
 # A tensor made with `requires_grad=True` remembers how results were computed from it, and
-# `result.backward()` fills in its `.grad`. Lesson 11 writes such backward steps by hand and uses
-# this to check them. Inside `with torch.no_grad():` nothing is remembered.
+# `result.backward()` fills in its `.grad`: how much `result` changes with each element (primer
+# `93_primer_chain_rule`). Lesson 11 writes such backward steps by hand and uses this to check them.
+# Inside `with torch.no_grad():` nothing is remembered.
 
 # %%
 w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -101,8 +102,8 @@ print("gradient of the sum of squares:", w.grad.tolist())
 # ## What a kernel sees of a tensor
 #
 # A pointer to its first element, and whatever else you pass: sizes and strides, as plain numbers.
-# In Triton that is `kernel[grid](x, x.shape[0], x.stride(0))`. A kernel that is not given the
-# strides of a transposed or sliced tensor reads the wrong places. When in doubt, look at
+# In Triton (lesson 06) that is `kernel[grid](x, x.shape[0], x.stride(0))`. A kernel that is not
+# given the strides of a transposed or sliced tensor reads the wrong places. When in doubt, look at
 # `x.stride()` and `x.is_contiguous()`.
 
 # %%

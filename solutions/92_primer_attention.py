@@ -41,12 +41,12 @@ print("scores:", scores)
 #
 # Weights should be positive and add up to 1. The exponential makes any number positive and a
 # difference of scores into a *ratio* of weights: 1 more in score is 2.7 times the weight. Then
-# divide by the sum:
+# divide by the sum. That is the **softmax**:
 
 # %%
 weights = np.exp(scores) / np.exp(scores).sum()
 print("weights:", weights.round(3), " sum:", weights.sum())
-print("output: ", weights @ values)
+print("output: ", weights @ values, " the first column is the picture's")
 
 # %% [markdown]
 # *Predict:* add 100 to every score. By which factor does each weight change?
@@ -66,7 +66,7 @@ compare(prediction, float((shifted / weights).round(6)[0]))
 #
 # In a text each of N positions has a query, a key and a value. (They come from the same row of
 # numbers, its word's, by three products with learned matrices. That part is not our concern.) Put
-# them into matrices of N rows, and all lookups together are
+# them into matrices of N rows, and all lookups together are:
 
 # %%
 
@@ -98,7 +98,7 @@ for width in (4, 64, 1024):
     print(f"D = {width:4}: standard deviation {products.std():6.2f}, sqrt(D) {np.sqrt(width):6.2f}")
 
 # %% [markdown]
-# ## The order does not matter, and what follows
+# ## The keys in another order
 #
 # *Predict:* shuffle the rows of K and V, both in the same way. How many of the N rows of the output
 # change?
@@ -154,7 +154,7 @@ print("scores of 8 heads:", S.shape)
 prediction = ...
 
 # %%
-compare(prediction, 10_000 * 10_000 / (10_000 * 64), "times")
+compare(prediction, 10_000 * 10_000 / (10_000 * 64), "times", tolerance=0.05)
 
 # %% [markdown]
 # **In one line:** scores are dot products of queries and keys over sqrt(D), a softmax of each row

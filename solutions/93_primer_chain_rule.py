@@ -13,15 +13,17 @@ from course.notebook.predict import compare
 
 rng = np.random.default_rng(0)
 
-pictures.one_step_back()
-
 # %% [markdown]
 # ## One step
 #
 # At the end of all computing stands one number, the loss L. Write **dx** for the derivative of L by
-# x: raise x by a little e, and L grows by dx * e. If x is an array, so is dx, with one number for
-# each element and **the same shape as x**.
-#
+# x, its **gradient**: raise x by a little e, and L grows by dx * e. If x is an array, so is dx,
+# with one number for each element and **the same shape as x**.
+
+# %%
+pictures.one_step_back()
+
+# %% [markdown]
 # A step y = f(x) sits somewhere in the middle. The step after it hands us dy. Raise x by e: y grows
 # by f'(x) * e, and so L grows by dy * f'(x) * e. That is the chain rule, and all of it:
 #
@@ -83,8 +85,9 @@ pictures.used_twice()
 # | `y = x + b` | (M, N) = (M, N) + (N,) | `dx = dy`, `db = dy summed over the rows` |
 # | `y = x summed over each row` | (M,) from (M, N) | `dx[i, j] = dy[i]`, for every j |
 #
-# In a kernel a sum is a reduction, and a reduction across programs is trouble: atomics, or one
-# program that walks over all of it. Whoever spreads freely on the way forward pays on the way back.
+# In a kernel a sum is a reduction, and a reduction across blocks is trouble (lesson 03): atomics,
+# or one block that walks over all of it. Whoever spreads freely on the way forward pays on the way
+# back.
 #
 # *Predict:* x has shape (128, 64), b has shape (64,), and dy is 1 everywhere. What is db[0]?
 
@@ -133,8 +136,8 @@ print(f"dB[3, 0]: chain rule {dB[3, 0]:+.6f}, finite difference {difference:+.6f
 # A product costs 2MNK operations, and its way back two products of 2MNK each. That is where the
 # rule of thumb comes from that training takes three times the operations of the forward pass.
 #
-# *Predict:* A is (1024, 512), B is (512, 256). dB = Aᵀ dC is a sum of how many products for each of
-# its elements?
+# *Predict:* A is (1024, 512), B is (512, 256). Of how many products is each element of dB = Aᵀ dC
+# the sum?
 
 # %% predict_terms
 prediction = ...

@@ -12,7 +12,7 @@ double = KernelExercise(
     title="Double every element",
     task=(
         "Write y[i] = 2 * x[i] for every i below N. One thread works on one element; the index "
-        "and the guard are there, one line is missing."
+        "and the `if` are there, one line is missing."
     ),
     points=2,
     minutes=5,

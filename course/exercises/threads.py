@@ -25,7 +25,7 @@ grid_math = NumberExercise(
     task=(
         "First a vector of 20,000 elements, one thread an element, 256 threads a block, and as "
         "few blocks as cover it. Then a picture of 1,000 rows and 700 columns, one thread a "
-        "pixel, blocks of (32, 8) threads, x along the columns. Last a single block of (16, 16) "
+        "pixel, blocks of (32, 8) threads, x the column. Last a single block of (16, 16) "
         "threads."
     ),
     points=4,
@@ -108,7 +108,7 @@ grid_math = NumberExercise(
             "cdiv(COLUMNS, 32)",
             "blocks",
             slips={
-                "cdiv(ROWS, 32)": "x runs along the columns, and there are 700 of them.",
+                "cdiv(ROWS, 32)": "x is the column, and there are 700 of them.",
                 "COLUMNS // 32": "21 blocks have 672 threads along x: 28 columns would have none.",
                 "COLUMNS / 32": "Blocks come whole.",
             },
@@ -118,7 +118,7 @@ grid_math = NumberExercise(
             "cdiv(ROWS, 8)",
             "blocks",
             slips={
-                "cdiv(COLUMNS, 8)": "y runs along the rows, and there are 1,000 of them.",
+                "cdiv(COLUMNS, 8)": "y is the row, and there are 1,000 of them.",
                 "cdiv(ROWS, 32)": "A block has 8 threads along y.",
             },
         ),

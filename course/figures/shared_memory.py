@@ -51,7 +51,7 @@ def reverse_in_a_tile(width: int = 8) -> Picture:
     drawing.text(left - 12, 92, "tile[t] = a[i]", 11, "end", mono=True)
     drawing.line(20, 178, left + width * cell, 178, RED, 2.2, dashed=True)
     drawing.text(20, 173, "barrier", 12.5, bold=True)
-    drawing.text(left - 12, 216, f"a[i] = tile[{width - 1} - t]", 11, "end", mono=True)
+    drawing.text(left - 12, 216, "the mirrored cell", 12, "end")
     return drawing.picture(
         f"A slice of {width} elements, a0 to a{width - 1}. Thread t copies element t into cell t "
         "of the tile. Then comes a barrier. Then thread t takes the mirrored cell, "
@@ -154,12 +154,13 @@ def tile_turn() -> Picture:
     )
 
 
-def banks(width: int = 32, rows: int = 8) -> Picture:
+def banks(width: int = 32, rows: int = 8, told: bool = True) -> Picture:
     """A tile's cells with the bank of each, and the cells of column 0 marked.
 
     Args:
         width: floats in a row of the tile.
         rows: rows that are drawn.
+        told: say how many turns a column takes; not where a learner is to predict it.
     """
     cell, left, top = 25.0, 70.0, 62.0
     drawing = Drawing(left + width * cell + 20, top + rows * 26 + 66)
@@ -179,6 +180,8 @@ def banks(width: int = 32, rows: int = 8) -> Picture:
         f"bank{'s' if len(used) > 1 else ''}: {turns} turn{'s' if turns > 1 else ''}, "
         f"{turns - 1} more than needed."
     )
+    if not told:
+        words = "How many turns does a warp take that reads a column of 32 rows?"
     drawing.text(left, top + rows * 26 + 24, words, 13, bold=True)
     drawing.key(left, top + rows * 26 + 38, {"warn": "cells of column 0"})
     if width > _BANKS:

@@ -40,7 +40,8 @@ def memory_levels() -> Picture:
     )
     drawing.text(right, y, f"{TO_DEVICE_GB_S / 1000:.3f} TB/s", 13, "end", bold=True)
     rows = "; ".join(
-        f"{level.name} {level.latency_ns:g} nanoseconds, {level.bandwidth_tb_s:g} TB/s"
+        f"{level.name} ({level.size}) {level.latency_ns:g} nanoseconds, "
+        f"{level.bandwidth_tb_s:g} TB/s"
         for level in LEVELS
     )
     return drawing.picture(

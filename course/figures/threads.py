@@ -172,7 +172,7 @@ def grid_2d() -> Picture:
         left + blocks_x * (bx * cell + gap) + 20, top + blocks_y * (by * 30 + 16) + 44
     )
     drawing.text(20, 28, "5 rows, 10 columns, blocks of (4, 2) threads", 15, bold=True)
-    drawing.text(left, 54, "x grows along the columns; in a box: row, col", 12.5, faint=True)
+    drawing.text(left, 54, "x is the column, y the row; in a box: row, col", 12.5, faint=True)
     for row in range(blocks_y * by):
         y = top + row * 30 + (row // by) * 16
         for col in range(blocks_x * bx):
@@ -189,9 +189,10 @@ def grid_2d() -> Picture:
     threads = blocks_x * bx * blocks_y * by
     return drawing.picture(
         f"A picture of {rows} rows and {columns} columns under a grid of {blocks_x} by {blocks_y} "
-        f"blocks of 4 by 2 threads. Block (0, 0) holds rows 0 and 1 of columns 0 to 3; block "
-        f"(1, 0) lies to its right, block (0, 1) below it. {threads - rows * columns} of "
-        f"{threads} threads lie outside: two columns on the right and one row at the bottom."
+        "blocks of 4 by 2 threads; x is the column, y the row. Block (0, 0) holds rows 0 and 1 of "
+        "columns 0 to 3; block (1, 0) lies to its right, block (0, 1) below it. "
+        f"{threads - rows * columns} of {threads} threads lie outside: two columns on the right "
+        "and one row at the bottom."
     )
 
 
