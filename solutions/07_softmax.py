@@ -387,20 +387,19 @@ pictures.passes_counted()
 # - 1,024 float32 are 4 KB, and 4,096 are 16. An SM has up to 256 KB of L1. The rows stay there,
 #   and the second and the third pass never leave the SM.
 # - 131,072 float32 are 512 KB, twice an L1, before a second program has come. Is it in L2? On 132
-#   SMs a row each makes 69 MB, more than L2 keeps. So DRAM delivers the matrix again for each pass.
+#   SMs a row each makes 69 MB, more than L2 keeps. So DRAM delivers the matrix, 554 MB, again for
+#   each pass: three times, 1,661 MB, or twice, 1,107. A third of the reads is gone.
 #
-# *Predict:* the large matrix has 1,056 * 131,072 * 4 bytes. How many MB (10**6 bytes) does DRAM
-# deliver for *one* pass?
+# *Predict:* an SM holds 64 warps (lesson 05), so it may run 16 programs of 4 warps, each with a row
+# of its own. How many float32 may a row have, if 16 rows are to stay in 256 KB of L1?
 
-# %% predict_one_pass_mb
+# %% predict_row_in_l1
 prediction = ...
 
 # %%
-compare(prediction, 1056 * 131_072 * 4 / 1e6, "MB", tolerance=0.01)
+compare(prediction, 256 * 1024 // 16 // 4, "elements")
 
 # %% [markdown]
-# 1,661 MB is three times that, 1,107 MB twice. A third of the reads is gone.
-#
 # Between the two extremes lies the practice. These are speeds on the same GPU, over 16,384 rows of
 # bfloat16. They count the input and the output once, whatever the kernel asked for, so that higher
 # is faster:
@@ -483,14 +482,14 @@ for rows, made in taken.items():
 
 # %% [markdown]
 # What does not fit is **spilled**: stored to memory and loaded again when it is needed. The memory
-# is called *local* memory, and it is device memory like any other, behind the same caches.
-# So a spill is traffic, and it is traffic that our meter does not see, because no line of the
-# kernel asks for it. A kernel can be perfect by the meter and move its data three times.
+# is called *local* memory (lesson 04), and it is device memory like any other, behind the same
+# caches. So a spill is traffic, and it is traffic that our meter does not see, because no line of
+# the kernel asks for it. A kernel can be perfect by the meter and move its data three times.
 #
 # Registers that are not spilled have a price as well. The fourth column is the number of programs
 # for which an SM has registers. With three of them, 12 warps, there is little to do while a load is
 # under way (lesson 05: an SM holds up to 64 warps). So the next exercise is graded on three things:
-# traffic, registers, and spills, as compiled for compute capability 8.0, an A100.
+# traffic, registers, and spills, as compiled for an A100.
 #
 # ### Exercise: `softmax_one_pass` (50 minutes)
 #
