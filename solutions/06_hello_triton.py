@@ -250,7 +250,8 @@ ex.triton_add.check(triton_add)
 # </details>
 #
 # When a kernel is wrong and you cannot see why, follow one program, line by line, with what each
-# line assigns. Here is the last of three programs that double 20 elements, 8 a program.
+# line assigns. Here is the last of three programs that double 20 elements, 8 a program. (`block=2`
+# is program 2: the tracer says block as CUDA does.)
 
 
 # %%

@@ -391,13 +391,13 @@ pictures.passes_counted()
 #   each pass: three times, 1,661 MB, or twice, 1,107. A third of the reads is gone.
 #
 # *Predict:* an SM holds 64 warps (lesson 05), so it may run 16 programs of 4 warps, each with a row
-# of its own. How many float32 may a row have, if 16 rows are to stay in 256 KB of L1?
+# of its own. How many bfloat16 may a row have, if 16 rows are to stay in 256 KB of L1?
 
 # %% predict_row_in_l1
 prediction = ...
 
 # %%
-compare(prediction, 256 * 1024 // 16 // 4, "elements")
+compare(prediction, 256 * 1024 // 16 // 2, "elements")
 
 # %% [markdown]
 # Between the two extremes lies the practice. These are speeds on the same GPU, over 16,384 rows of
@@ -408,8 +408,8 @@ compare(prediction, 256 * 1024 // 16 // 4, "elements")
 pictures.speeds()
 
 # %% [markdown]
-# Rows of 8,192 bfloat16 are 16 KB. The third pass costs 5 %, because caches serve most of it. Rows
-# of 32,768 are 64 KB; a few of them fill an L1. Now two passes are 1.30 times as fast as three. If
+# Rows of 8,192 bfloat16 are those 16 KB. The third pass costs 5 %, because caches serve most of it.
+# Rows of 32,768 are 64 KB; four fill an L1. Now two passes are 1.30 times as fast as three. If
 # every transfer were paid in full, 4 against 3, it would be 1.33.
 #
 # So "three passes are as fast as two" and "two passes are 30 % faster" are both true measurements
