@@ -160,7 +160,8 @@ compare(prediction_stores, 64 * 2048 * 4 // 32, "store sectors")
 # ### Exercise: `softmax_three_pass` (50 minutes)
 #
 # x is float32 or float16. A float16 has three digits and ends at 65,504, so convert what you load,
-# `x.to(tl.float32)`, and compute with that. `tl.store` rounds to the type of `out`.
+# `x.to(tl.float32)`, and compute with that. `tl.store` rounds to the type of `out`. For the row of
+# -inf there is `tl.where(condition, a, b)`, as in NumPy.
 
 # %%
 ex.softmax_three_pass
@@ -451,7 +452,7 @@ pictures.row_in_registers()
 # from the load to the store, as softmax has to. With `axis=1`, `tl.max` gives one number for each
 # row of the tile.
 #
-# *Predict:* which of ROWS = 1, 2, 4 and 8 do not fit into 255 registers? Write down the smallest.
+# *Predict:* with ROWS = 4, for how many programs does an SM have registers?
 
 # %% predict_rows
 prediction = ...
@@ -469,15 +470,15 @@ def by_maximum(x_ptr, out_ptr, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
 
 x = torch.ones(8, 4096)
 taken = {rows: compile_for(by_maximum, (x, x.clone(), 4096, rows, 4096)) for rows in (1, 2, 4, 8)}
-spilling = [rows for rows, made in taken.items() if made.spill_bytes]
-compare(prediction, spilling[0], "rows")
+programs = {rows: 65_536 // (128 * made.registers) for rows, made in taken.items()}
+compare(prediction, programs[4], "programs")
 
 # %%
 print("ROWS  elements a thread  registers  programs on an SM  spilled bytes a thread")
 for rows, made in taken.items():
-    programs = 65_536 // (128 * made.registers)
     print(
-        f"{rows:4} {rows * 4096 // 128:18} {made.registers:10} {programs:18} {made.spill_bytes:23}"
+        f"{rows:4} {rows * 4096 // 128:18} {made.registers:10} {programs[rows]:18}"
+        f" {made.spill_bytes:23}"
     )
 
 # %% [markdown]

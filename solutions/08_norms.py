@@ -95,7 +95,7 @@ def norm_in_two_loops(x_ptr, w_ptr, y_ptr, D, eps, STEP: tl.constexpr):
         columns = start + tl.arange(0, STEP)
         x = tl.load(x_ptr + row * D + columns, mask=columns < D, other=0.0)
         squares += x * x
-    scale = tl.rsqrt(tl.sum(squares, axis=0) / D + eps)
+    scale = tl.rsqrt(tl.sum(squares, axis=0) / D + eps)  # 1 / root
     for start in range(0, D, STEP):
         columns = start + tl.arange(0, STEP)
         x = tl.load(x_ptr + row * D + columns, mask=columns < D, other=0.0)
