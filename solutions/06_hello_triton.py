@@ -148,8 +148,8 @@ print(traffic)
 # the loop stores. The meter counts what is left.
 #
 # The column *each once* has the different sectors of each program's load or store: what L2 is asked
-# for at most. **The checks grade this number**, which is the same for every GPU. L1 counts more in
-# four cases, and the meter with it (*sectors*):
+# for at most. **The checks grade this number**, their *requested*, which is the same for every GPU.
+# L1 counts more in four cases, and the meter with it (*sectors*):
 #
 # - A load of fewer elements than the program has threads, such as one number for a row, is made by
 #   more than one warp.
