@@ -107,10 +107,11 @@ show(traffic)
 print(f"128 steps of loads: {128 * traffic.loads.sectors * 32:,} bytes")
 
 # %% [markdown]
-# 8 MiB in 128 steps, for two matrices of 64 KiB each. Now exchange x and y: x counts rows, as in
-# `C[x, y]`, which looks natural to many. The result is the same.
+# 262,144 sectors in 128 steps, 8 MiB, for two matrices of 64 KiB each. Now exchange x and y: x
+# counts rows, as in `C[x, y]`, which looks natural to many. The result is the same.
 #
-# *Predict:* a warp is now 16 rows of 2 columns. How many load sectors at one step?
+# *Predict:* a warp is now 16 rows of 2 columns. How many load sectors do all 512 warps touch at one
+# step?
 
 # %% predict_swapped
 prediction = ...
@@ -136,8 +137,8 @@ pictures.warp_on_operands(swapped=True)
 # %% [markdown]
 # ### Exercise: `matmul_naive` (35 minutes)
 #
-# Any M, N and K, and a block shape of your choice. The budget admits every block that is 8, 16 or a
-# multiple of 32 wide; try several and compare.
+# Any M, N and K, and a block shape of your choice. The budget follows the block, 8, 16, 32 or 64
+# wide; try several and compare.
 
 # %%
 ex.matmul_naive
@@ -324,10 +325,10 @@ compare(prediction, sectors, "load sectors")
 # %% [markdown]
 # Where do four sums live? In four names, or in a **local array**: `cuda.local.array(4, float32)`
 # is an array that each thread has for itself. Its shape must be a constant, and it starts with
-# garbage. If all its indices are known when the kernel is compiled, as in a short loop with a
-# constant number of turns, which the compiler unrolls, the compiler keeps it in registers.
-# Otherwise it would lie in memory, which is slow. (The meter counts no traffic for it.) Here four
-# names are given. What a local array would cost is told behind the exercise.
+# garbage. The compiler keeps it in registers if it knows all its indices, as in a short loop with a
+# constant number of turns, which it **unrolls**: it writes the turns out one after the other.
+# Otherwise the array lies in memory, which is slow. (The meter counts no traffic for it.) Here four
+# names are given. What a local array would cost is told below the exercise.
 #
 # Let thread (tx, ty) own the rows ty, ty + 16, ty + 32 and ty + 48 of the tile.
 #
@@ -393,11 +394,11 @@ ex.matmul_coarse_1d.check(matmul_coarse_1d)
 # four names 14.5, and with a local array and a loop over its four cells inside the loop over k 5.7,
 # <em>less</em> than the kernel that asks for more bytes. Loads, shared reads and multiply-adds are
 # the same. With four names the compiler unrolls the 16 steps of k and every address in the tiles is
-# a constant: 64 multiply-adds in 146 instructions of PTX. With a loop inside the loop it stops at
-# four steps, and computes each address anew: 16 multiply-adds in 136 instructions, 99 of them
-# 64-bit integers. The loop over i that <em>loads</em> the tile is better a
-# <code>range(4)</code> than a <code>range(ty, ROWS, T)</code> for the same reason: 8.9 TFLOP/s with
-# the second. Fewer bytes are faster only where bytes are what a kernel waits for.</p>
+# a constant: 64 multiply-adds in 146 instructions of PTX, NVIDIA's assembly language. With a loop
+# inside the loop it stops at four steps, and computes each address anew: 16 multiply-adds in 136
+# instructions, 99 of them on 64-bit integers. The loop over i that <em>loads</em> the tile is
+# better a <code>range(4)</code> than a <code>range(ty, ROWS, T)</code> for the same reason: 8.9
+# TFLOP/s with the second. Fewer bytes are faster only where bytes are what a kernel waits for.</p>
 # </details>
 #
 # ## A patch a thread
@@ -632,15 +633,16 @@ ex.matmul_a_stationary.check(matmul_a_stationary)
 #
 # ## Where this stands in real code
 #
-# - cuBLAS and CUTLASS cut the work in the same three levels: a tile of C a block ("thread block
-#   tile"), a part of it a warp ("warp tile"), a patch a thread or a tensor-core instruction. The
-#   loop over K with its tiles is called the *mainloop*.
+# - cuBLAS, NVIDIA's library of matrix products, and CUTLASS, its open kit for building them, cut
+#   the work in the same three levels: a tile of C a block ("thread block tile"), a part of it a
+#   warp ("warp tile"), a patch a thread or a tensor-core instruction. The loop over K with its
+#   tiles is called the *mainloop*.
 # - The second barrier is what *double buffering* removes: with two tiles for each operand, the
 #   next one is loaded while this one is in use. `num_stages` in Triton says how many tiles.
 # - `tl.dot` in Triton (lesson 09) multiplies two tiles. Which element lies in which thread's
 #   registers, the padding or swizzle and the barriers are the compiler's business there.
-# - FlashAttention (lesson 10) is output-stationary too: a tile of queries and its outputs stay, and
-#   tiles of keys and values pass by.
+# - FlashAttention (lesson 10) is output-stationary too: a tile of the output stays, and tiles of
+#   two of its inputs pass by.
 #
 # Next: **05 roofline**, which tells from two numbers whether a kernel waits for bytes or for
 # arithmetic.

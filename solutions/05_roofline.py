@@ -66,9 +66,10 @@ pictures.conveyor()
 # > intensity = FLOP / bytes moved
 #
 # Take `c[i] = a[i] + b[i]` with float32. One operation; 4 bytes of a, 4 of b, 4 of c. Intensity
-# 1/12. If memory delivers 4.8 TB a second, then 4.8e12 / 12 additions can be fed in a second.
+# 1/12.
 #
-# *Predict:* how many TFLOP/s are that, at most?
+# *Predict:* memory delivers 4.8 TB a second. How many TFLOP/s can it feed with such additions, at
+# most?
 
 # %% predict_add
 prediction = ...
@@ -105,6 +106,10 @@ pictures.roofline(kernels=1, numbers=False)
 # the matmuls of lesson 04.
 #
 # ### Exercise: `intensity` (★ core)
+#
+# Two entries are about *attention*, a step of every language model (lesson 10). From Q, K and V,
+# each N x d, it makes N x N scores, Q times K transposed; probabilities P, the softmax of each row
+# of scores; and the output, P times V.
 
 # %%
 ex.intensity
@@ -161,8 +166,8 @@ pictures.roofline()
 # - A matmul *could* lie far to the right, since its intensity grows with its size. Whether it does
 #   is decided by tiling. 16 x 16 tiles request at 4 FLOP per byte, left of the knee: only caches
 #   save them. 64 x 64 is right of it for float32, and far left for tensor cores.
-# - Attention, a step of every language model, goes from 31 to 2,048 by *not writing something
-#   down*. Lessons 10 and 11 are about that.
+# - Attention goes from 31.5 to 2,048 by *not writing something down*. Lessons 10 and 11 are about
+#   that.
 
 # %% [markdown]
 # ## 3. Five profiles
@@ -194,7 +199,7 @@ pictures.busy_and_idle()
 # Some entries ask which of the five things a program waits for: answer with its number, 1 to 5.
 # The others ask what the numbers of the table come to, and what a remedy would be worth.
 #
-# Two terms occur in them that the pages after the exercise explain. A **CUDA graph** is a sequence
+# Two terms occur in them that the text below the exercise explains. A **CUDA graph** is a sequence
 # of launches that is handed over as one. The **model FLOP utilisation**, **MFU**, is the FLOP/s
 # that a program's step comes to, as a share of the GPU's peak.
 #
@@ -521,7 +526,7 @@ ex.half_the_bytes.check(half_the_bytes)
 # ## 6. Enough on its way
 #
 # The slope of the roofline assumes that memory is busy all the time. What does it take? A load
-# takes about 400 nanoseconds, its **latency**. If a GPU waited for each load before it asked for
+# takes about 400 nanoseconds, its latency. If a GPU waited for each load before it asked for
 # the next, memory would idle. So very many loads must be under way at once. How many is one
 # multiplication, known as **Little's law**:
 #
@@ -638,8 +643,8 @@ pictures.bandwidth_by_warps()
 #   of what the memory can give. A vector add has nothing to compute while it waits. Still, many
 #   warps that wait at the same time bring it to the slope.
 # - **Hiding latency ends there.** Once memory is full, more warps and more loads change nothing.
-#   The vector add of section 3, program B, is there: 4.33 of 4.8 TB/s. From then on only fewer
-#   bytes help: they move a kernel along the slope.
+#   Program B of section 3, a vector add, is there: 4.33 of 4.8 TB/s. From then on only fewer bytes
+#   help: they move a kernel along the slope.
 # - **Occupancy is a means.** 16 warps with four loads each do better than 32 with one. A matmul
 #   with large tiles often runs at an occupancy of 25 % or less, and is the fastest there is: its
 #   registers hold the data that others would have to fetch.
@@ -734,8 +739,8 @@ ex.waves.check(waves)
 wave_pictures.wavy_record()
 
 # %% [markdown]
-# Four lines, all of them ragged. The library is **cuBLAS**, NVIDIA's own. You can explain each line
-# by now. Here is a model made of nothing but what this lesson told, for an A100:
+# Four lines, all of them ragged. The library is cuBLAS. You can explain each line by now. Here is a
+# model made of nothing but what this lesson told, for an A100:
 #
 # 1. a start of 4 microseconds,
 # 2. waves of 256 x 128 tiles on 108 SMs, each wave as long as one tile takes at peak speed,

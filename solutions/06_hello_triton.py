@@ -95,8 +95,8 @@ with course.measure():  # inside `measure`, launches run on the course's engine,
 #   There is no second number in the brackets, no threads a block.
 # - **`BLOCK: tl.constexpr`** is a *constant expression*: a number that is known when the kernel is
 #   compiled, and is written into it. Every other value of BLOCK is another compiled kernel. A
-#   block's size has to be such a constant, and a power of two, because the compiler gives each
-#   thread its registers.
+#   block's size has to be such a constant, because the compiler deals its values out to the
+#   threads' registers, and a power of two, so that they come out even.
 #
 # ## Pointers, loads and stores
 #
@@ -132,33 +132,35 @@ with course.measure() as traffic:
 
 compare(prediction, traffic.loads.sectors, "load sectors")
 
+# %%
+print(traffic)
+
 # %% [markdown]
 # Which thread fetches which element is for the compiler to choose, and the launch runs what
-# Triton's compiler made of the kernel: for an A100, unless you name another GPU, as in
-# `course.measure(target="sm_90")` (an H100 or H200; `"sm_75"` is a T4). Requests and sectors are
-# then what this GPU's L1 counts. The compiler chooses well: neighbouring lanes get neighbouring
-# addresses, several at a time where it can. You no longer arrange the lanes. You still choose the
-# addresses, and with them the sectors. `print(traffic)` shows the requests, and how many bytes a
-# lane takes at once.
+# Triton's compiler made of the kernel: for an A100, unless you name another GPU by its **compute
+# capability**, as in `course.measure(target="sm_90")` (9.0: an H100 or H200; 7.5 is a T4, 8.0 an
+# A100). Requests and sectors are what this GPU's L1 counts. The compiler has chosen well:
+# neighbouring lanes got neighbouring addresses, and each takes four numbers at once. You no longer
+# arrange the lanes. You still choose the addresses, and with them the sectors.
 #
 # The compiler also sees what you load twice. Of equal loads with no store between it keeps one, and
 # a load that is the same in each turn of a `for` loop it makes once, before the loop, if nothing in
 # the loop stores. The meter counts what is left.
 #
-# The sectors of a program's block, each once, are what L2 is asked for at most. L1 counts more in
-# four cases, and the meter with it:
+# The column *each once* has the different sectors of each program's load or store: what L2 is asked
+# for at most. **The checks grade this number**, their *requested*, which is the same for every GPU.
+# L1 counts more in four cases, and the meter with it (*sectors*):
 #
-# - A load of fewer elements than a warp has lanes, such as one number for a row, is made by each
-#   warp of the program.
-# - Each lane takes several neighbours, and loads them at once where it can. It cannot where a size
-#   or a stride is no multiple of 16: then each lane loads one number after the other, and every one
-#   of these loads touches all the sectors. A vector add of 16,421 numbers in blocks of 256, two
-#   numbers a lane, made an H200's L1 count 8,212 load sectors, as the meter does. L2 counted 4,106.
-# - The same happens where the lanes' neighbours are not neighbours in memory, as in `x[2 * i]`.
+# - A load of fewer elements than the program has threads, such as one number for a row, is made by
+#   more than one warp.
+# - A lane that has several neighbours loads them at once where it can. It cannot where a size or a
+#   stride is no multiple of 16: then it loads one after the other, and every one of these loads
+#   touches all the sectors. A vector add of 16,421 numbers in blocks of 256, two numbers a lane,
+#   made an H200's L1 count 8,212 load sectors, as the meter does. L2 counted 4,106.
+# - The same happens where neighbours in the block are not neighbours in memory, as in `x[2 * i]`.
 # - One number that several warps of a block want, as in `x[i // 64]`, is asked for by each of them.
 #
-# The checks of the course grade the sectors of a block once, which are the same for every GPU.
-# Where warps ask for more, `print(traffic)` has both numbers, and a check says so beside the line.
+# Where L1 counts more, `ex.NAME.show` says so beside the line, as in *4 times that*.
 #
 # ## Past the end
 #
@@ -242,13 +244,14 @@ ex.triton_add.check(triton_add)
 # </details>
 #
 # <details><summary>Can N change without a new compilation?</summary>
-# <p>Yes. N is an ordinary number, known when the kernel runs. With two exceptions that you can
-# forget again: Triton makes an extra version for numbers that are multiples of 16, because it can
-# then load several values with one instruction, and one for numbers that are 1.</p>
+# <p>Yes. N is an ordinary number, known when the kernel runs. With two exceptions: Triton makes an
+# extra version for numbers that are multiples of 16, because it can then load several values with
+# one instruction, and one for numbers that are 1.</p>
 # </details>
 #
 # When a kernel is wrong and you cannot see why, follow one program, line by line, with what each
-# line assigns. Here is the last of three programs that double 20 elements, 8 a program.
+# line assigns. Here is the last of three programs that double 20 elements, 8 a program. (`block=2`
+# is program 2: the tracer says block as CUDA does.)
 
 
 # %%
@@ -351,7 +354,7 @@ prediction_two_lines = ...
 # The next cell asks Inductor what it writes for a vector of 5,000 elements, and stops it before it
 # compiles anything. That works without a GPU. The first time takes some ten seconds, most of them
 # for loading the compiler. Where Inductor does not run, a sentence says why, and the comparison
-# uses what torch 2.13 wrote: one kernel for each, with the same two lines of arithmetic.
+# uses what torch 2.13 wrote.
 
 # %%
 ragged = torch.randn(5000, device=device)
@@ -425,7 +428,7 @@ print(kernels_of(wave, ragged))
 # you *wrote*, though. In lesson 07 a softmax needs three passes over its input as long as one
 # computes the maximum, then the sum, then the quotient; two passes take a different algorithm, and
 # somebody must have that idea. FlashAttention, in lesson 10, is another. (These two are so well
-# known that torch.compile has them as patterns to look for. The next idea it has not.)
+# known that torch.compile has them as patterns to look for. It will not have yours.)
 #
 # ## Tiles and strides
 #
@@ -503,8 +506,8 @@ ex.row_scale.check(row_scale)
 # In lesson 03 you turned a matrix through a tile in shared memory, with a barrier, because lanes
 # that load along columns cannot store along rows. Here `x` stored by columns is loaded along
 # columns, `out` is stored along rows, and you wrote nothing about it. Who turned the tile? Ask the
-# compiler how much shared memory it takes. (`compile_for` runs Triton's compiler for a GPU of
-# compute capability 8.0, which needs no GPU.)
+# compiler how much shared memory it takes. (`compile_for` runs Triton's compiler for an A100, which
+# needs no GPU.)
 #
 # *Predict:* a tile of 32 x 64 float32 is copied from a matrix stored by columns to one stored by
 # rows. How many bytes of shared memory does the program use?
@@ -662,7 +665,7 @@ show(stored)
 print(f"  {stored.requested_bytes:,} bytes, {stored.requested_bytes // x.nbytes} vectors")
 print("computing again, forward:")
 show(forward)
-backward = 3 * x.nbytes  # what the budget of triple_sigmoid_backward allows
+backward = 3 * x.nbytes  # what triple_sigmoid_backward moves: x, dout and dx
 total = forward.requested_bytes + backward
 print(f"  with your backward kernel {total:,} bytes, {total // x.nbytes} vectors")
 
@@ -685,7 +688,7 @@ print("largest error/scale", [f"{value:.2f}" for value in (error / scale).tolist
 # %% [markdown]
 # Rounding costs at most half a scale. Why is the scale a float32, when the weights come out as
 # float16? Below 0.00006, float16 numbers stop getting finer: they are all multiples of 0.00000006
-# (2 to the power of -24). Lesson 05 met their range at the other end.
+# (2 to the power of -24).
 #
 # *Predict:* how many float16 numbers are there above 0 and up to 0.000006, the size of the scales
 # here?
@@ -703,7 +706,7 @@ pictures.float16_steps()
 # the type of the tensor that it is stored to. (int8 times float32 is float32, as in PyTorch.)
 #
 # For a row that is longer than a block, a program walks along it. An ordinary loop does that, with
-# start = 0, BLOCK, 2 * BLOCK, ...; such a loop is the frame of every kernel in lesson 07.
+# start = 0, BLOCK, 2 * BLOCK, ...; lesson 07 is built on such loops.
 
 # %%
 pictures.a_row_in_rounds()
@@ -711,7 +714,8 @@ pictures.a_row_in_rounds()
 # %% [markdown]
 # *Predict:* a program has a row of K = 8,192 with BLOCK = 1,024. The scale of a row is one number:
 # 4 bytes that cost a sector. If the kernel loads it inside the loop, after the store of the round
-# before, how many sectors of scales does a program ask for?
+# before, how many sectors of scales does a program ask for? (Each load once, as the checks count.
+# L1 counts four times as many, since each of the 4 warps makes the load.)
 
 # %% predict_scale
 prediction = ...
@@ -760,10 +764,10 @@ ex.dequantize.check(dequantize)
 # ## Explain
 #
 # A friend knows CUDA and writes a first Triton kernel: `BLOCK = 1`, a program for each element,
-# `tl.program_id(0)` as its index. For N = 8,192 the sum of two vectors is right. The meter shows
-# 16,384 load sectors and 8,192 store sectors, and yours shows 2,048 and 1,024. Explain to your
-# friend where the factor comes from, what the hardware does with a program of one value, and what
-# the number of a program stands for.
+# `tl.program_id(0)` as its index. For N = 8,192 the sum of two vectors is right. Each once, the
+# meter shows 16,384 load sectors and 8,192 store sectors, and yours shows 2,048 and 1,024; L1
+# counts 65,536 for the friend's loads. Explain to your friend where both factors come from, what
+# the hardware does with a program of one value, and what the number of a program stands for.
 
 # %% [markdown] explain_program
 # ### BEGIN SOLUTION
@@ -771,9 +775,10 @@ ex.dequantize.check(dequantize)
 # one SM, whatever the size of its block of values. With one value, 127 of them have nothing to do.
 # Loads are not joined across programs: each program asks for the sector in which its element lies,
 # 32 bytes, and uses 4 of them, so eight programs ask for the same sector one after the other. That
-# is the factor of 8: 8,192 sectors for each vector, and not 1,024. With BLOCK = 1024 one load asks
-# for 1,024 neighbours, 128 sectors, each used whole, and 8 programs do it. The number of a program
-# says which *block* is meant: its offsets begin at program_id * BLOCK.
+# is the factor of 8: 8,192 sectors for each vector, and not 1,024. L1 counts four times that, since
+# each of the 4 warps makes the load. With BLOCK = 1024 one load asks for 1,024 neighbours, 128
+# sectors, each used whole, and 8 programs do it. The number of a program says which *block* is
+# meant: its offsets begin at program_id * BLOCK.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -160,7 +160,8 @@ compare(prediction_stores, 64 * 2048 * 4 // 32, "store sectors")
 # ### Exercise: `softmax_three_pass` (50 minutes)
 #
 # x is float32 or float16. A float16 has three digits and ends at 65,504, so convert what you load,
-# `x.to(tl.float32)`, and compute with that. `tl.store` rounds to the type of `out`.
+# `x.to(tl.float32)`, and compute with that. `tl.store` rounds to the type of `out`. For the row of
+# -inf there is `tl.where(condition, a, b)`, as in NumPy.
 
 # %%
 ex.softmax_three_pass
@@ -387,20 +388,19 @@ pictures.passes_counted()
 # - 1,024 float32 are 4 KB, and 4,096 are 16. An SM has up to 256 KB of L1. The rows stay there,
 #   and the second and the third pass never leave the SM.
 # - 131,072 float32 are 512 KB, twice an L1, before a second program has come. Is it in L2? On 132
-#   SMs a row each makes 69 MB, more than L2 keeps. So DRAM delivers the matrix again for each pass.
+#   SMs a row each makes 69 MB, more than L2 keeps. So DRAM delivers the matrix, 554 MB, again for
+#   each pass: three times, 1,661 MB, or twice, 1,107. A third of the reads is gone.
 #
-# *Predict:* the large matrix has 1,056 * 131,072 * 4 bytes. How many MB (10**6 bytes) does DRAM
-# deliver for *one* pass?
+# *Predict:* an SM holds 64 warps (lesson 05), so it may run 16 programs of 4 warps, each with a row
+# of its own. How many bfloat16 may a row have, if 16 rows are to stay in 256 KB of L1?
 
-# %% predict_one_pass_mb
+# %% predict_row_in_l1
 prediction = ...
 
 # %%
-compare(prediction, 1056 * 131_072 * 4 / 1e6, "MB", tolerance=0.01)
+compare(prediction, 256 * 1024 // 16 // 2, "elements")
 
 # %% [markdown]
-# 1,661 MB is three times that, 1,107 MB twice. A third of the reads is gone.
-#
 # Between the two extremes lies the practice. These are speeds on the same GPU, over 16,384 rows of
 # bfloat16. They count the input and the output once, whatever the kernel asked for, so that higher
 # is faster:
@@ -409,8 +409,8 @@ compare(prediction, 1056 * 131_072 * 4 / 1e6, "MB", tolerance=0.01)
 pictures.speeds()
 
 # %% [markdown]
-# Rows of 8,192 bfloat16 are 16 KB. The third pass costs 5 %, because caches serve most of it. Rows
-# of 32,768 are 64 KB; a few of them fill an L1. Now two passes are 1.30 times as fast as three. If
+# Rows of 8,192 bfloat16 are those 16 KB. The third pass costs 5 %, because caches serve most of it.
+# Rows of 32,768 are 64 KB; four fill an L1. Now two passes are 1.30 times as fast as three. If
 # every transfer were paid in full, 4 against 3, it would be 1.33.
 #
 # So "three passes are as fast as two" and "two passes are 30 % faster" are both true measurements
@@ -452,7 +452,7 @@ pictures.row_in_registers()
 # from the load to the store, as softmax has to. With `axis=1`, `tl.max` gives one number for each
 # row of the tile.
 #
-# *Predict:* which of ROWS = 1, 2, 4 and 8 do not fit into 255 registers? Write down the smallest.
+# *Predict:* with ROWS = 4, for how many programs does an SM have registers?
 
 # %% predict_rows
 prediction = ...
@@ -470,27 +470,27 @@ def by_maximum(x_ptr, out_ptr, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
 
 x = torch.ones(8, 4096)
 taken = {rows: compile_for(by_maximum, (x, x.clone(), 4096, rows, 4096)) for rows in (1, 2, 4, 8)}
-spilling = [rows for rows, made in taken.items() if made.spill_bytes]
-compare(prediction, spilling[0], "rows")
+programs = {rows: 65_536 // (128 * made.registers) for rows, made in taken.items()}
+compare(prediction, programs[4], "programs")
 
 # %%
 print("ROWS  elements a thread  registers  programs on an SM  spilled bytes a thread")
 for rows, made in taken.items():
-    programs = 65_536 // (128 * made.registers)
     print(
-        f"{rows:4} {rows * 4096 // 128:18} {made.registers:10} {programs:18} {made.spill_bytes:23}"
+        f"{rows:4} {rows * 4096 // 128:18} {made.registers:10} {programs[rows]:18}"
+        f" {made.spill_bytes:23}"
     )
 
 # %% [markdown]
 # What does not fit is **spilled**: stored to memory and loaded again when it is needed. The memory
-# is called *local* memory, and it is device memory like any other, behind the same caches.
-# So a spill is traffic, and it is traffic that our meter does not see, because no line of the
-# kernel asks for it. A kernel can be perfect by the meter and move its data three times.
+# is called *local* memory (lesson 04), and it is device memory like any other, behind the same
+# caches. So a spill is traffic, and it is traffic that our meter does not see, because no line of
+# the kernel asks for it. A kernel can be perfect by the meter and move its data three times.
 #
 # Registers that are not spilled have a price as well. The fourth column is the number of programs
 # for which an SM has registers. With three of them, 12 warps, there is little to do while a load is
 # under way (lesson 05: an SM holds up to 64 warps). So the next exercise is graded on three things:
-# traffic, registers, and spills, as compiled for compute capability 8.0, an A100.
+# traffic, registers, and spills, as compiled for an A100.
 #
 # ### Exercise: `softmax_one_pass` (50 minutes)
 #

@@ -15,8 +15,8 @@ pictures.norm_speeds()
 # %% [markdown]
 # A copy of a large array moves 4,223 GB/s. PyTorch's RMSNorm of 32768 x 8192 numbers comes to
 # 2,664: 0.40 ms for bytes that a copy moves in 0.25. The compiled version is at the speed of a
-# copy. At the cross entropy both are at about a third of it, the compiler as well. **Where do the
-# bytes go? And what does a sum along a row cost, when everything is on the chip?**
+# copy. With the cross entropy both are at about a third of it. **Where do the bytes go? And what
+# does a sum along a row cost, when everything is on the chip?**
 #
 # In lesson 07 you have computed a softmax three ways. This lesson uses what you learned there, the
 # running maximum and the row that is held on chip, and looks at the sum itself. About two and a
@@ -95,7 +95,7 @@ def norm_in_two_loops(x_ptr, w_ptr, y_ptr, D, eps, STEP: tl.constexpr):
         columns = start + tl.arange(0, STEP)
         x = tl.load(x_ptr + row * D + columns, mask=columns < D, other=0.0)
         squares += x * x
-    scale = tl.rsqrt(tl.sum(squares, axis=0) / D + eps)
+    scale = tl.rsqrt(tl.sum(squares, axis=0) / D + eps)  # 1 / root
     for start in range(0, D, STEP):
         columns = start + tl.arange(0, STEP)
         x = tl.load(x_ptr + row * D + columns, mask=columns < D, other=0.0)
@@ -273,11 +273,12 @@ pictures.vector_loads()
 # %% [markdown]
 # Rows of 1,000 float32 *do* begin at multiples of 16 bytes: 4,000 is one. But D is a number that
 # the kernel gets when it is launched, and there Triton looks at one thing: is it a multiple of 16?
-# 1,000 is not, so it must assume the worst. A lane still takes two or four neighbours, one load
-# after the other, and each of these loads touches all the sectors of the block again. A GPU's L1
-# counts them again, and so does `course.measure()`: of a vector add of 16,421 numbers with two
-# numbers a lane, twice the sectors of the blocks. (L2 is asked for each of them once, and the
-# checks grade that.) That is one more reason why models are wide by multiples of 64 or 128.
+# 1,000 is not, so it must assume the worst, and loads 4 bytes at a time. Which lane loads which 4
+# is its choice. In `mean_square` neighbouring lanes take neighbours: the same sectors, in four
+# times as many requests. In the plainest `rmsnorm` (Triton 3.7) each lane takes four neighbours,
+# one after the other, and each of the four loads touches all the sectors again: over 4 rows of
+# 1,000 L1 counts 2,000 sectors of x, where each once they are 500. (The checks grade the 500:
+# lesson 06.) That is one more reason why models are wide by multiples of 64 or 128.
 #
 # ## 3. Sums need room
 #
@@ -305,7 +306,7 @@ for wide in (False, True):
 # `tl.sum` adds in the type of what it is given. The mean would be 256, which float16 holds; the sum
 # on the way to it does not fit. An infinite mean square gives y = 0, with no error and no warning.
 # And where nothing overflows, digits are lost: at 2,048 float16 counts in steps of 2, so that 2,048
-# and 1 are 2,048. **Store in 16 bits, compute in 32** (lesson 05) is needed most of all for sums.
+# plus 1 is 2,048. **Store in 16 bits, compute in 32** (lesson 05) is needed most of all for sums.
 # It costs nothing here: the conversion happens in registers, after the load.
 #
 # A tree helps too. In a chain the sum grows large early, and every later addition rounds at that
@@ -421,10 +422,9 @@ for ROWS, count in sectors.items():
 # **Weights cost little**: all programs load the same few kilobytes, so nearly every one of these
 # loads is served by a cache, and what a program waits for is its row of x, from device memory.
 # **Spills cost a lot.** A program has 4 warps, 128 threads. A tile of 4 x 8,192 is 256 numbers for
-# each of them, and a thread has 255 registers at most. What does not fit is *spilled*: written to
-# memory that a thread has for itself, kilobytes of it, and read again. Twenty times slower, for
-# fewer bytes of w: no request of the kernel's own says so. The check looks at what the compiler
-# reports.
+# each of them, and a thread has 255 registers at most. What does not fit is spilled (lesson 07),
+# kilobytes for each thread. Twenty times slower, for fewer bytes of w: no request of the kernel's
+# own says so. The check looks at what the compiler reports.
 #
 # ### Exercise: `layernorm` (50 minutes)
 #
@@ -487,7 +487,7 @@ pictures.ways_to_the_loss()
 # lse = m + log(s). One pass, and it is over.
 #
 # *Predict:* 16 rows of 4,096 float32 logits. Each program also loads one target (an int64) and, by
-# itself, the one logit that it names. How many load sectors in all?
+# itself, the one logit that it names. How many load sectors in all, as the checks count?
 
 # %% predict_loss
 prediction = ...
@@ -569,10 +569,9 @@ ex.cross_entropy.check(cross_entropy)
 # ## 6. A row that does not fit
 #
 # The norms hold a row in registers. How long may it be? An SM has 65,536 registers of 4 bytes, 256
-# KB, and a thread at most 255. What does not fit is **spilled**: the compiler puts it into local
-# memory, which is device memory behind the caches. Then bytes move that no line of your kernel
-# mentions, and that the meter does not count. The compiler's report does. The cell below compiles a
-# norm for an H200 with longer and longer rows (this takes some seconds).
+# KB, and a thread at most 255; the rest is spilled, which the compiler's report tells and the meter
+# does not. The cell below compiles a norm for an H200 with longer and longer rows (this takes some
+# seconds).
 #
 # *Predict:* a program of 4 warps holds a row of 32,768 float32. How many registers would each
 # thread need for the row alone?

@@ -10,6 +10,7 @@ triton = pytest.importorskip("triton")
 
 import course  # noqa: E402  # after the wheels that it needs
 from autograder.tests.test_quoted_numbers import prose  # noqa: E402
+from course.engine.traffic import Traffic  # noqa: E402
 from course.figures import measured  # noqa: E402
 from course.tests.engine.triton.kernels import add  # noqa: E402
 
@@ -18,21 +19,28 @@ LESSON = "06_hello_triton"
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def sectors(block: int) -> tuple[int, int]:
+def measured_add(block: int) -> Traffic:
     x, y, out = torch.randn(N), torch.randn(N), torch.empty(N)
     with course.measure() as traffic:
         add[(triton.cdiv(N, block),)](x, y, out, N, block)
-    return traffic.graded().loads.sectors, traffic.graded().stores.sectors
+    return traffic
 
 
-def test_the_friends_kernel_asks_for_a_sector_an_element() -> None:
-    loads, stores = sectors(block=1)
-    assert f"{loads:,} load sectors and {stores:,} store sectors" in prose(LESSON)
+def test_the_friends_kernel_asks_for_a_sector_an_element_and_l1_counts_each_warps() -> None:
+    traffic = measured_add(block=1)
+    each_once = traffic.graded()
+    assert (
+        f"{each_once.loads.sectors:,} load sectors and {each_once.stores.sectors:,} store sectors"
+    ) in prose(LESSON)
+    assert f"L1 counts {traffic.loads.sectors:,} for the friend's loads" in prose(LESSON)
+    assert traffic.loads.sectors == 4 * each_once.loads.sectors
 
 
 def test_a_block_of_1024_asks_for_an_eighth_of_that() -> None:
-    loads, stores = sectors(block=1024)
-    assert f"yours shows {loads:,} and {stores:,}" in prose(LESSON)
+    each_once = measured_add(block=1024).graded()
+    assert f"yours shows {each_once.loads.sectors:,} and {each_once.stores.sectors:,}" in prose(
+        LESSON
+    )
 
 
 def test_recomputation_is_paid_at_lesson_00s_exchange_rate() -> None:
@@ -50,4 +58,3 @@ def test_what_l1_counts_beyond_a_blocks_sectors_is_the_record_and_is_measured() 
         add[(triton.cdiv(16_421, 256),)](x, y, out, 16_421, 256)
     assert traffic.loads.sectors == counts["load_sectors"] == 2 * counts["l2_read_sectors"]
     assert traffic.graded().loads.sectors == counts["l2_read_sectors"]
-    assert "with two numbers a lane, twice the sectors of the blocks" in prose("08_norms")

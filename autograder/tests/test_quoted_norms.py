@@ -7,7 +7,7 @@ triton = pytest.importorskip("triton")
 
 import triton.language as tl  # noqa: E402
 
-import course  # noqa: E402, F401  # after the wheels that it needs
+import course  # noqa: E402  # after the wheels that it needs
 from autograder.tests.test_quoted_numbers import prose  # noqa: E402
 from course.engine.triton.compiling.compiler import to_ptx  # noqa: E402
 from course.engine.triton.compiling.gate import compile_for  # noqa: E402
@@ -26,6 +26,16 @@ def mean_square(x_ptr, out_ptr, D, BLOCK: tl.constexpr):
     columns = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + row * D + columns, mask=columns < D, other=0.0).to(tl.float32)
     tl.store(out_ptr + row, tl.sum(x * x, axis=0) / D)
+
+
+@triton.jit
+def rmsnorm(x_ptr, w_ptr, y_ptr, D, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    columns = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * D + columns, mask=columns < D, other=0.0)
+    w = tl.load(w_ptr + columns, mask=columns < D)
+    y = x * tl.rsqrt(tl.sum(x * x, axis=0) / D + eps) * w
+    tl.store(y_ptr + row * D + columns, y, mask=columns < D)
 
 
 @triton.jit
@@ -88,6 +98,27 @@ def test_loads_are_wide_where_the_row_length_is_a_multiple_of_16() -> None:
     wide, narrow = assembly(1024), assembly(1000)
     assert (wide.count("ld.global"), wide.count("ld.global.v4")) == (2, 2)
     assert (narrow.count("ld.global"), narrow.count("ld.global.v4")) == (8, 0)
+
+
+def test_a_mean_square_over_rows_of_1000_takes_four_times_the_requests_for_its_sectors() -> None:
+    seen = {}
+    for D in (1000, 1024):
+        with course.measure() as traffic:
+            mean_square[(4,)](torch.ones(4, D), torch.empty(4), D, 1024)
+        seen[D] = traffic.loads
+    assert seen[1000].requests == 4 * seen[1024].requests
+    assert seen[1000].sectors == 500
+
+
+def test_a_norm_over_rows_of_1000_asks_l1_for_its_sectors_four_times() -> None:
+    x, w = torch.ones(4, 1000), torch.ones(1000)
+    with course.measure() as traffic:
+        rmsnorm[(4,)](x, w, torch.empty_like(x), 1000, 1e-5, 1024)
+    each_once = traffic.graded().sectors("x_ptr", "load")
+    said = (
+        f"{traffic.sectors('x_ptr', 'load'):,} sectors of x, where each once they are {each_once}"
+    )
+    assert said in prose(LESSON)
 
 
 def test_more_warps_hold_a_longer_row_until_it_is_all_registers() -> None:

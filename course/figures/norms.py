@@ -120,7 +120,7 @@ def rows_of_a_program(rows: int = 4) -> Picture:
     """
     drawing = Drawing(880, 300)
     width = 150.0
-    for left, title, each in ((30, "a program a row", 1), (460, f"a program {rows} rows", rows)):
+    for left, title, each in ((30, "a row a program", 1), (460, f"{rows} rows a program", rows)):
         programs = 2 * rows // each
         drawing.text(left, 28, title, 14, bold=True)
         drawing.text(left + 70, 52, "w, b", 12.5)

@@ -74,8 +74,8 @@ def tiles_of(rows: int = 256, columns: int = 257, side: int = 128) -> Picture:
     drawing.key(x, 116, {"idle": "computed and thrown away"})
     return drawing.picture(
         f"An output of {rows} rows and {columns} columns under {down} times {across} tiles of "
-        f"{side} by {side}. The tiles of the last column hold {columns - (across - 1) * side} "
-        f"wanted columns of {side} each; the rest is computed and thrown away."
+        f"{side} by {side}. Of the columns of the last tiles the wanted ones are "
+        f"{columns - (across - 1) * side} in {side}; the rest is computed and thrown away."
     )
 
 
