@@ -207,9 +207,8 @@ pictures.every_eighth()
 # and lesson 02 measures what. Beside the request the course therefore always shows the **least**:
 # every byte that must be moved, once. The numbers themselves are those of the hardware: up to
 # lesson 05 they equal, for all but a few odd kernels, what Nsight Compute, NVIDIA's **profiler**,
-# reads from a real GPU's counters. From lesson 06 on a compiler chooses which lane loads what, and
-# the meter counts its best choice; lesson 06 says where a GPU counts more, and how to count as that
-# GPU does.
+# reads from a real GPU's counters. From lesson 06 on a compiler chooses which lane loads what: the
+# meter counts what it chose, and a check each sector once for a program.
 
 # %% [markdown]
 # *Predict:* a kernel writes the square of each of 4,096 elements. How many sectors do its warps
@@ -278,7 +277,8 @@ ex.double.check(double)
 #   before counts again when a store lies between: for all that the compiler knows, the store has
 #   changed the value.
 # - **The last lines** say what to think about and what to do next. `ex.double.show(double)`, for
-#   example, shows every line of a kernel with its bytes.
+#   example, shows every line of a kernel with its bytes, and draws the lanes and sectors of each
+#   access. A term that you forgot: `course.glossary("sector")`.
 #
 # A check stops at the first thing that is wrong, in this order: the cell was filled in; it is
 # kernel code; it compiles; it does nothing forbidden, such as reading past the end of an array; the

@@ -29,6 +29,8 @@ from course.words.verdict import Verdict, text_panel, wrapped
 
 #: Characters of a line of code that a picture's title has room for.
 LONGEST_CODE = 84
+#: In one output: a picture has 25 KB. Few accesses have several requests each.
+MOST_PICTURES = 11
 _VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
@@ -70,11 +72,17 @@ def with_worst(exercise: KernelExercise, verdict: Verdict) -> Verdict:
 
 
 def with_all(exercise: KernelExercise, verdict: Verdict) -> Verdict:
-    """A verdict with a picture of each access to global memory that the case makes."""
+    """A verdict with a picture of each access to global memory that the case makes.
+
+    Of more than `MOST_PICTURES` accesses, those whose requests touch most sectors.
+    """
     if not verdict.case_number:
         return verdict
     every = _kept(exercise, verdict, Requests())
-    return _drawn(verdict, [_steps(kept, verdict, _of_sectors) for kept in every])
+    most = sorted(every, key=lambda kept: -_sectors(kept[0]))[:MOST_PICTURES]
+    each = max(1, MOST_PICTURES // max(1, len(most)))
+    shown = [kept[:each] for kept in every if kept in most]
+    return _drawn(verdict, [_steps(kept, verdict, _of_sectors) for kept in shown])
 
 
 def _kept(exercise: KernelExercise, verdict: Verdict, requests: Requests) -> list[list[Request]]:
