@@ -22,8 +22,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Advice that fails is a test that fails: a learner would get the plain verdict. No GPU."""
+    """Advice that fails is a test that fails: a learner would get the plain verdict.
+
+    No GPU is used, and nobody's progress is written.
+    """
     advice.FAILS_ALOUD = True
+    os.environ["COURSE_PROGRESS"] = "off"
     os.environ["COURSE_GPU"] = "off"  # a test's kernels run on the engine, also where a GPU is
 
 

@@ -19,6 +19,7 @@ if sys.modules.get("course.notebook", True) is not None:
     from course.notebook.installed import install
     from course.notebook.measure import measure
     from course.notebook.numba_launches import has_gpu
+    from course.notebook.progress import progress
     from course.notebook.trace import trace
 
     install()
@@ -30,6 +31,7 @@ __all__ = [
     "glossary",
     "has_gpu",
     "measure",
+    "progress",
     "require_triton",
     "trace",
 ]

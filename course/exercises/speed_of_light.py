@@ -30,6 +30,234 @@ CEILINGS = {
     "FLOAT32_TFLOP_S": RECORD["ceilings"]["float32_tflop_s"],
 }
 
+
+def _choice(text: str, unit: str, answer: int, slips: Mapping[str, str]) -> Question:
+    """A question with numbered answers; `if_2` is what to say to the second."""
+    told = {number.removeprefix("if_"): words for number, words in slips.items()}
+    return Question(text, str(answer), unit, slips=told)
+
+
+# ------------------------------------------------------------------ one roofline
+
+#: (kernel, operations where its record has none): what lesson 12 draws on one roofline.
+_N, _LONG = 1 << 26, 2 * 64 * 64 * 65_536
+ON_ROOFLINE: Mapping[str, int | None] = {
+    "triton_add": _N,
+    "matmul_tiled": None,
+    "triton_matmul": None,
+    "flash_forward": None,
+    "vector_add": _N,
+    "dot": 2 * _N,
+    "dot_more_blocks": 2 * _N,
+    "row_sum": 65_536 * 1024,
+    "matmul_naive": None,
+    "matmul_coarse": None,
+    "gated_linear": None,
+    "flash_forward_narrow": None,
+    "triton_matmul_long": _LONG,
+    "split_k": _LONG,
+    "attend_one_query": 4 * 8 * 131_072 * 64,
+    "flash_decode": 4 * 8 * 131_072 * 64,
+}
+#: Kernels that the tensor cores work for; the others compute in float32.
+ON_TENSOR_CORES = frozenset(
+    ("triton_matmul", "gated_linear", "flash_forward", "flash_forward_narrow")
+    + ("triton_matmul_long", "split_k")
+)
+
+
+def _roofline_rows() -> tuple[dict[str, Number], ...]:
+    rows = []
+    for number, (kernel, flop) in enumerate(ON_ROOFLINE.items(), 1):
+        run = RECORD["kernels"][kernel]
+        peak = CEILINGS["FLOAT16_TFLOP_S" if kernel in ON_TENSOR_CORES else "FLOAT32_TFLOP_S"]
+        rows.append(
+            {
+                "RUN": number,
+                "FLOP": flop or run["flop"],
+                "BYTES": run["least_bytes"],
+                "US": run["us"],
+                "PEAK_TFLOP_S": peak,
+                "COPY_GB_S": CEILINGS["COPY_GB_S"],
+            }
+        )
+    return tuple(rows)
+
+
+ROOFLINE = _roofline_rows()
+_COMPUTE_US, _MEMORY_US = "FLOP / PEAK_TFLOP_S / 10**6", "BYTES / COPY_GB_S / 10**3"
+
+own_roofline = NumberExercise(
+    name="own_roofline",
+    title="Your kernels under this GPU's own roof",
+    task=(
+        "Four recorded runs of kernels that you have written, and formulas for what they tell. The "
+        "roof is this GPU's own: the rate of a large copy (PyTorch's), and of cuBLAS's products, "
+        "in the same run. Held-out runs are of other kernels."
+    ),
+    points=5,
+    minutes=30,
+    difficulty=2,
+    hints=(
+        "A TFLOP/s is 10**6 operations in a microsecond, a GB/s is 10**3 bytes in a microsecond.",
+        "A GPU computes and moves bytes at the same time: the longer of the two times is the least "
+        "that the work takes. `max(a, b)`.",
+    ),
+    questions={
+        "intensity": Question(
+            "operations for each byte that has to move",
+            "FLOP / BYTES",
+            "FLOP/byte",
+            0.01,
+            slips={"BYTES / FLOP": "That is bytes for each operation: turn it over."},
+        ),
+        "least_us": Question(
+            "the time that this GPU needs at least for so much work and so many bytes",
+            f"max({_COMPUTE_US}, {_MEMORY_US})",
+            "us",
+            0.01,
+            slips={
+                f"{_COMPUTE_US} + {_MEMORY_US}": "Both go on at the same time: the longer counts.",
+                f"min({_COMPUTE_US}, {_MEMORY_US})": "The longer of the two times counts.",
+                _MEMORY_US: "That is the time for its bytes. Its operations take longer.",
+                _COMPUTE_US: "That is the time for its operations. Its bytes take longer.",
+            },
+        ),
+        "of_roof": Question(
+            "how near it comes: the least time over the time it took",
+            f"max({_COMPUTE_US}, {_MEMORY_US}) / US",
+            "a share; rounding and luck may bring it a little above 1",
+            0.01,
+            slips={
+                f"US / max({_COMPUTE_US}, {_MEMORY_US})": "Turn it over: 1 is the roof.",
+                f"100 * max({_COMPUTE_US}, {_MEMORY_US}) / US": "That is in percent.",
+            },
+        ),
+        "bound": Question(
+            "which of the two is its roof: 1 arithmetic, 2 memory",
+            f"1 if {_COMPUTE_US} > {_MEMORY_US} else 2",
+            slips={f"2 if {_COMPUTE_US} > {_MEMORY_US} else 1": "The longer time is the roof."},
+        ),
+    },
+    columns={
+        "FLOP": "operations, a multiply-add counted as two",
+        "BYTES": "bytes that have to move: each array once",
+        "US": "microseconds it took",
+        "PEAK_TFLOP_S": "what cuBLAS reaches with numbers of this type",
+        "COPY_GB_S": "what a large copy reaches, bytes read and bytes written",
+    },
+    table=ROOFLINE,
+    cases=tuple(case(RUN=number) for number in (1, 2, 3, 4)),
+)
+
+# ------------------------------------------------------------------ benchmarks
+
+BENCHMARKS: Mapping[str, Mapping[str, float]] = {
+    letter: RECORD["benchmarks"][name]
+    for letter, name in zip("PQRST", ("cold", "asynchronous", "cached", "launches", "zeros"),
+                            strict=True)
+}  # fmt: skip
+_MISTAKES = (
+    "1 the inputs are all zeros, 2 nobody waited for the GPU, 3 the first call is in the time, "
+    "4 the inputs lay in L2, 5 launches are in the time"
+)
+_REPAIRS = (
+    "1 clear the L2 before each run, or take other inputs each time, 2 call it a few times before "
+    "the clock starts, 3 record an event before and after, on the GPU, 4 draw random inputs, 5 "
+    "wait for the GPU before the clock is read"
+)
+
+
+def _mistake(letter: str, answer: int, **slips: str) -> Question:
+    return _choice(f"{letter}: what is wrong with it?", "1 to 5", answer, slips)
+
+
+def _repair(letter: str, answer: int, **slips: str) -> Question:
+    return _choice(f"{letter}: what repairs it?", "1 to 5", answer, slips)
+
+
+broken_benchmark = NumberExercise(
+    name="broken_benchmark",
+    title="Five benchmarks that lie",
+    task=(
+        "Each of the five programs above was run as it stands, and its figure is recorded beside "
+        "the right one. Say what is wrong, work out the number that should have made its author "
+        f"doubt, and choose the repair. Mistakes: {_MISTAKES}. Repairs: {_REPAIRS}."
+    ),
+    points=6,
+    minutes=35,
+    difficulty=2,
+    hints=(
+        "Ask of each: when does its clock start, when does it stop, what has the GPU done in "
+        "between, and on which data?",
+        "No kernel moves bytes faster than a copy does, unless the bytes do not come from DRAM or "
+        "the kernel was not done.",
+    ),
+    given={
+        **{
+            f"{letter}_{name}".upper(): value
+            for letter, row in BENCHMARKS.items()
+            for name, value in row.items()
+        },
+        **CEILINGS,
+    },
+    questions={
+        "P_mistake": _mistake("P", 3, if_5="One launch takes microseconds, not a second."),
+        "P_times": Question(
+            "P: its figure over the right one",
+            "P_WRONG_US / P_RIGHT_US",
+            "times",
+            0.02,
+            slips={"P_RIGHT_US / P_WRONG_US": "Turn it over: how many times too long."},
+        ),
+        "P_repair": _repair("P", 2),
+        "Q_mistake": _mistake(
+            "Q", 2, if_5="The launches are all that it times. What is missing from its time?"
+        ),
+        "Q_of_copy": Question(
+            "Q: the bytes a second that its figure means, over the copy rate",
+            "Q_BYTES / Q_WRONG_US / 1000 / COPY_GB_S",
+            "times",
+            0.02,
+            slips={"Q_BYTES / Q_RIGHT_US / 1000 / COPY_GB_S": "That is the right figure's."},
+        ),
+        "Q_repair": _repair("Q", 5, if_2="It was called before the clock started."),
+        "R_mistake": _mistake(
+            "R", 4, if_2="It waits for its last event. How much data are three arrays of 4 MB?"
+        ),
+        "R_mb": Question(
+            "R: the bytes of its three arrays together, in MB (10**6 bytes); an H200's L2 holds 60",
+            "R_BYTES / 10**6",
+            "MB",
+            0.06,
+            slips={"R_ELEMENTS * 4 / 10**6": "It has three arrays."},
+        ),
+        "R_repair": _repair("R", 1),
+        "S_mistake": _mistake(
+            "S", 5, if_4="48 KB lie in L2, yes. The time is more than four times too long."
+        ),
+        "S_idle": Question(
+            "S: the share of its time in which the GPU waits for the next launch, if the right "
+            "figure is how long the GPU works",
+            "1 - S_RIGHT_US / S_WRONG_US",
+            "a share, 0 to 1",
+            0.02,
+            slips={"S_RIGHT_US / S_WRONG_US": "That is the share in which it works."},
+        ),
+        "S_repair": _repair("S", 3),
+        "T_mistake": _mistake("T", 1),
+        "T_tflop_s": Question(
+            "T: the TFLOP/s that its figure means",
+            "T_FLOP / T_WRONG_US / 10**6",
+            "TFLOP/s",
+            0.02,
+            slips={"T_FLOP / T_RIGHT_US / 10**6": "That is the right figure's."},
+        ),
+        "T_repair": _repair("T", 4),
+    },
+)
+
+
 # ------------------------------------------------------------------ reports
 
 #: The six reports of the lesson by letter: the kernel, and what ran after the next step.
@@ -111,12 +339,6 @@ def _limit(letter: str, answer: int, **slips: str) -> Question:
 
 def _step(letter: str, answer: int, **slips: str) -> Question:
     return _choice(f"{letter}: which step is next?", "1 to 6", answer, slips)
-
-
-def _choice(text: str, unit: str, answer: int, slips: Mapping[str, str]) -> Question:
-    """A question with numbered answers; `if_2` is what to say to the second."""
-    told = {number.removeprefix("if_"): words for number, words in slips.items()}
-    return Question(text, str(answer), unit, slips=told)
 
 
 _SEEN = {letter: report(kernel) for letter, (kernel, _) in LETTERS.items()}
@@ -475,224 +697,4 @@ tile_pick = NumberExercise(
     },
     table=TILES,
     cases=(case(SHAPE=0), case(SHAPE=2), case(SHAPE=3)),
-)
-
-# ------------------------------------------------------------------ one roofline
-
-#: (kernel, operations where its record has none): what lesson 12 draws on one roofline.
-_N, _LONG = 1 << 26, 2 * 64 * 64 * 65_536
-ON_ROOFLINE: Mapping[str, int | None] = {
-    "triton_add": _N,
-    "matmul_tiled": None,
-    "triton_matmul": None,
-    "flash_forward": None,
-    "vector_add": _N,
-    "dot": 2 * _N,
-    "dot_more_blocks": 2 * _N,
-    "row_sum": 65_536 * 1024,
-    "matmul_naive": None,
-    "matmul_coarse": None,
-    "gated_linear": None,
-    "flash_forward_narrow": None,
-    "triton_matmul_long": _LONG,
-    "split_k": _LONG,
-    "attend_one_query": 4 * 8 * 131_072 * 64,
-    "flash_decode": 4 * 8 * 131_072 * 64,
-}
-#: Kernels that the tensor cores work for; the others compute in float32.
-ON_TENSOR_CORES = frozenset(
-    ("triton_matmul", "gated_linear", "flash_forward", "flash_forward_narrow")
-    + ("triton_matmul_long", "split_k")
-)
-
-
-def _roofline_rows() -> tuple[dict[str, Number], ...]:
-    rows = []
-    for number, (kernel, flop) in enumerate(ON_ROOFLINE.items(), 1):
-        run = RECORD["kernels"][kernel]
-        peak = CEILINGS["FLOAT16_TFLOP_S" if kernel in ON_TENSOR_CORES else "FLOAT32_TFLOP_S"]
-        rows.append(
-            {
-                "RUN": number,
-                "FLOP": flop or run["flop"],
-                "BYTES": run["least_bytes"],
-                "US": run["us"],
-                "PEAK_TFLOP_S": peak,
-                "COPY_GB_S": CEILINGS["COPY_GB_S"],
-            }
-        )
-    return tuple(rows)
-
-
-ROOFLINE = _roofline_rows()
-_COMPUTE_US, _MEMORY_US = "FLOP / PEAK_TFLOP_S / 10**6", "BYTES / COPY_GB_S / 10**3"
-
-own_roofline = NumberExercise(
-    name="own_roofline",
-    title="Your kernels under this GPU's own roof",
-    task=(
-        "Four recorded runs of kernels that you have written, and formulas for what they tell. The "
-        "roof is this GPU's own: the rate of a large copy (PyTorch's), and of cuBLAS's products, "
-        "in the same run. Held-out runs are of other kernels."
-    ),
-    points=5,
-    minutes=30,
-    difficulty=2,
-    hints=(
-        "A TFLOP/s is 10**6 operations in a microsecond, a GB/s is 10**3 bytes in a microsecond.",
-        "A GPU computes and moves bytes at the same time: the longer of the two times is the least "
-        "that the work takes. `max(a, b)`.",
-    ),
-    questions={
-        "intensity": Question(
-            "operations for each byte that has to move",
-            "FLOP / BYTES",
-            "FLOP/byte",
-            0.01,
-            slips={"BYTES / FLOP": "That is bytes for each operation: turn it over."},
-        ),
-        "least_us": Question(
-            "the time that this GPU needs at least for so much work and so many bytes",
-            f"max({_COMPUTE_US}, {_MEMORY_US})",
-            "us",
-            0.01,
-            slips={
-                f"{_COMPUTE_US} + {_MEMORY_US}": "Both go on at the same time: the longer counts.",
-                f"min({_COMPUTE_US}, {_MEMORY_US})": "The longer of the two times counts.",
-                _MEMORY_US: "That is the time for its bytes. Its operations take longer.",
-                _COMPUTE_US: "That is the time for its operations. Its bytes take longer.",
-            },
-        ),
-        "of_roof": Question(
-            "how near it comes: the least time over the time it took",
-            f"max({_COMPUTE_US}, {_MEMORY_US}) / US",
-            "a share; rounding and luck may bring it a little above 1",
-            0.01,
-            slips={
-                f"US / max({_COMPUTE_US}, {_MEMORY_US})": "Turn it over: 1 is the roof.",
-                f"100 * max({_COMPUTE_US}, {_MEMORY_US}) / US": "That is in percent.",
-            },
-        ),
-        "bound": Question(
-            "which of the two is its roof: 1 arithmetic, 2 memory",
-            f"1 if {_COMPUTE_US} > {_MEMORY_US} else 2",
-            slips={f"2 if {_COMPUTE_US} > {_MEMORY_US} else 1": "The longer time is the roof."},
-        ),
-    },
-    columns={
-        "FLOP": "operations, a multiply-add counted as two",
-        "BYTES": "bytes that have to move: each array once",
-        "US": "microseconds it took",
-        "PEAK_TFLOP_S": "what cuBLAS reaches with numbers of this type",
-        "COPY_GB_S": "what a large copy reaches, bytes read and bytes written",
-    },
-    table=ROOFLINE,
-    cases=tuple(case(RUN=number) for number in (1, 2, 3, 4)),
-)
-
-# ------------------------------------------------------------------ benchmarks
-
-BENCHMARKS: Mapping[str, Mapping[str, float]] = {
-    letter: RECORD["benchmarks"][name]
-    for letter, name in zip("PQRST", ("cold", "asynchronous", "cached", "launches", "zeros"),
-                            strict=True)
-}  # fmt: skip
-_MISTAKES = (
-    "1 the inputs are all zeros, 2 nobody waited for the GPU, 3 the first call is in the time, "
-    "4 the inputs lay in L2, 5 launches are in the time"
-)
-_REPAIRS = (
-    "1 clear the L2 before each run, or take other inputs each time, 2 call it a few times before "
-    "the clock starts, 3 record an event before and after, on the GPU, 4 draw random inputs, 5 "
-    "wait for the GPU before the clock is read"
-)
-
-
-def _mistake(letter: str, answer: int, **slips: str) -> Question:
-    return _choice(f"{letter}: what is wrong with it?", "1 to 5", answer, slips)
-
-
-def _repair(letter: str, answer: int, **slips: str) -> Question:
-    return _choice(f"{letter}: what repairs it?", "1 to 5", answer, slips)
-
-
-broken_benchmark = NumberExercise(
-    name="broken_benchmark",
-    title="Five benchmarks that lie",
-    task=(
-        "Each of the five programs above was run as it stands, and its figure is recorded beside "
-        "the right one. Say what is wrong, work out the number that should have made its author "
-        f"doubt, and choose the repair. Mistakes: {_MISTAKES}. Repairs: {_REPAIRS}."
-    ),
-    points=6,
-    minutes=35,
-    difficulty=2,
-    hints=(
-        "Ask of each: when does its clock start, when does it stop, what has the GPU done in "
-        "between, and on which data?",
-        "No kernel moves bytes faster than a copy does, unless the bytes do not come from DRAM or "
-        "the kernel was not done.",
-    ),
-    given={
-        **{
-            f"{letter}_{name}".upper(): value
-            for letter, row in BENCHMARKS.items()
-            for name, value in row.items()
-        },
-        **CEILINGS,
-    },
-    questions={
-        "P_mistake": _mistake("P", 3, if_5="One launch takes microseconds, not a second."),
-        "P_times": Question(
-            "P: its figure over the right one",
-            "P_WRONG_US / P_RIGHT_US",
-            "times",
-            0.02,
-            slips={"P_RIGHT_US / P_WRONG_US": "Turn it over: how many times too long."},
-        ),
-        "P_repair": _repair("P", 2),
-        "Q_mistake": _mistake(
-            "Q", 2, if_5="The launches are all that it times. What is missing from its time?"
-        ),
-        "Q_of_copy": Question(
-            "Q: the bytes a second that its figure means, over the copy rate",
-            "Q_BYTES / Q_WRONG_US / 1000 / COPY_GB_S",
-            "times",
-            0.02,
-            slips={"Q_BYTES / Q_RIGHT_US / 1000 / COPY_GB_S": "That is the right figure's."},
-        ),
-        "Q_repair": _repair("Q", 5, if_2="It was called before the clock started."),
-        "R_mistake": _mistake(
-            "R", 4, if_2="It waits for its last event. How much data are three arrays of 4 MB?"
-        ),
-        "R_mb": Question(
-            "R: the bytes of its three arrays together, in MB (10**6 bytes); an H200's L2 holds 60",
-            "R_BYTES / 10**6",
-            "MB",
-            0.06,
-            slips={"R_ELEMENTS * 4 / 10**6": "It has three arrays."},
-        ),
-        "R_repair": _repair("R", 1),
-        "S_mistake": _mistake(
-            "S", 5, if_4="48 KB lie in L2, yes. The time is more than four times too long."
-        ),
-        "S_idle": Question(
-            "S: the share of its time in which the GPU waits for the next launch, if the right "
-            "figure is how long the GPU works",
-            "1 - S_RIGHT_US / S_WRONG_US",
-            "a share, 0 to 1",
-            0.02,
-            slips={"S_RIGHT_US / S_WRONG_US": "That is the share in which it works."},
-        ),
-        "S_repair": _repair("S", 3),
-        "T_mistake": _mistake("T", 1),
-        "T_tflop_s": Question(
-            "T: the TFLOP/s that its figure means",
-            "T_FLOP / T_WRONG_US / 10**6",
-            "TFLOP/s",
-            0.02,
-            slips={"T_FLOP / T_RIGHT_US / 10**6": "That is the right figure's."},
-        ),
-        "T_repair": _repair("T", 4),
-    },
 )

@@ -19,6 +19,38 @@ from course.spec.exercise import (
 )
 from course.spec.launching import Launch
 
+vector_add = KernelExercise(
+    name="vector_add",
+    title="Add two vectors",
+    task=(
+        "Write c[i] = a[i] + b[i] for every i below N, one thread an element. The last block "
+        "may have more threads than elements are left."
+    ),
+    points=4,
+    minutes=15,
+    difficulty=1,
+    core=True,
+    hints=(
+        "cuda.grid(1) is the number of this thread in the whole grid. It is the same as "
+        "cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x.",
+        "The launch starts whole blocks. Which threads must not touch the arrays? c.size is N.",
+        "Two lines below the index: `if i < c.size:`, and under it the one that stores.",
+    ),
+    parameters=(Array("a", "N"), Array("b", "N"), Array("c", "N", Role.OUT)),
+    reference=lambda a, b: {"c": a + b},
+    magnitude=lambda a, b: {"c": np.abs(a) + np.abs(b)},
+    slips={
+        "a[i] - b[i]": lambda a, b: {"c": a - b},
+        "a[i] * b[i]": lambda a, b: {"c": a * b},
+    },
+    cases=(case(N=1), case(N=1000), case(True, N=4096)),
+    launch=Launch("cdiv(N, 256)", "256"),
+    budget=Budget(
+        {"load a": "sectors(N)", "load b": "sectors(N)", "store c": "sectors(N)"},
+        why="each element read once, each sum written once",
+    ),
+)
+
 grid_math = NumberExercise(
     name="grid_math",
     title="Blocks, threads, warps: the arithmetic of a launch",
@@ -150,38 +182,6 @@ grid_math = NumberExercise(
             },
         ),
     },
-)
-
-vector_add = KernelExercise(
-    name="vector_add",
-    title="Add two vectors",
-    task=(
-        "Write c[i] = a[i] + b[i] for every i below N, one thread an element. The last block "
-        "may have more threads than elements are left."
-    ),
-    points=4,
-    minutes=15,
-    difficulty=1,
-    core=True,
-    hints=(
-        "cuda.grid(1) is the number of this thread in the whole grid. It is the same as "
-        "cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x.",
-        "The launch starts whole blocks. Which threads must not touch the arrays? c.size is N.",
-        "Two lines below the index: `if i < c.size:`, and under it the one that stores.",
-    ),
-    parameters=(Array("a", "N"), Array("b", "N"), Array("c", "N", Role.OUT)),
-    reference=lambda a, b: {"c": a + b},
-    magnitude=lambda a, b: {"c": np.abs(a) + np.abs(b)},
-    slips={
-        "a[i] - b[i]": lambda a, b: {"c": a - b},
-        "a[i] * b[i]": lambda a, b: {"c": a * b},
-    },
-    cases=(case(N=1), case(N=1000), case(True, N=4096)),
-    launch=Launch("cdiv(N, 256)", "256"),
-    budget=Budget(
-        {"load a": "sectors(N)", "load b": "sectors(N)", "store c": "sectors(N)"},
-        why="each element read once, each sum written once",
-    ),
 )
 
 

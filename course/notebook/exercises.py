@@ -9,6 +9,7 @@ from course.check.answers import check_numbers
 from course.check.cases import arguments_of
 from course.check.check import check_function
 from course.gpu.present import present
+from course.notebook.progress import noted
 from course.notebook.seen import with_all, with_worst
 from course.spec.exercise import Exercise, KernelExercise, NumberExercise
 from course.words.statement import Hint, next_hint, statement_html, statement_text
@@ -37,9 +38,10 @@ class _Kernel(_Shown, KernelExercise):
         """Runs the visible cases and says what came of them. Never raises for a mistake.
 
         Where this machine has a GPU, a right kernel runs there, too (`course.gpu.own`). Of too
-        much traffic a picture shows the access that asks for most.
+        much traffic a picture shows the access that asks for most. What it is worth is kept as
+        progress.
         """
-        return with_worst(self, _on_own_gpu(check_function(self, kernel)))
+        return noted(self, with_worst(self, _on_own_gpu(check_function(self, kernel))))
 
     def case(self, number: int = 1) -> tuple[Any, ...]:
         """The arguments of a visible case, as the check draws them: outputs are not set yet.
@@ -73,7 +75,7 @@ def _on_own_gpu(verdict: Verdict) -> Verdict:
 class _Numbers(_Shown, NumberExercise):
     def check(self, answers: object = None) -> Verdict:
         """Compares every entry and names the wrong ones."""
-        return check_numbers(self, answers)
+        return noted(self, check_numbers(self, answers))
 
 
 def shown(exercise: Exercise) -> Exercise:

@@ -20,6 +20,7 @@ FLOORS = (
     "figures",
     "notebook",
     "run",
+    "__main__",
 )
 LEVEL = {name: level for level, name in enumerate(FLOORS)}
 

@@ -1,0 +1,126 @@
+"""What a learner has solved: kept in a file of theirs, shown lesson by lesson.
+
+The file is ``gpu-kernel-course/progress.json`` among the user's own data (`XDG_DATA_HOME`, else
+``~/.local/share``); `COURSE_PROGRESS` names another, and ``COURSE_PROGRESS=off`` keeps nothing.
+Where it cannot be written, nothing is kept and nothing is said: a check has other things to tell.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from dataclasses import replace
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from course import exercises
+from course.spec.exercise import Exercise
+from course.words.panel import table_html
+from course.words.verdict import Verdict
+
+#: Best share of the points by exercise, and when that was reached.
+Kept = dict[str, dict[str, Any]]
+_HEAD = ("lesson", "exercises", "points", "next")
+
+
+def file() -> Path | None:
+    """Where progress is kept; None where it is not."""
+    named = os.environ.get("COURSE_PROGRESS", "")
+    if named == "off":
+        return None
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(named) if named else Path(data) / "gpu-kernel-course" / "progress.json"
+
+
+def kept() -> Kept:
+    """What is there; a file that cannot be read holds nothing."""
+    path = file()
+    if path is None:
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            str(name): {"credit": float(entry["credit"]), "on": str(entry["on"])}
+            for name, entry in found.items()
+        }
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+
+
+def noted(exercise: Exercise, verdict: Verdict) -> Verdict:
+    """The verdict, its points kept where they are the best so far; a pass says what is next."""
+    found = kept()
+    best = found.get(exercise.name, {}).get("credit", 0.0)
+    if verdict.credit > best:
+        day = datetime.now(UTC).date().isoformat()
+        _keep(found | {exercise.name: {"credit": verdict.credit, "on": day}})
+    if not verdict:
+        return verdict
+    if exercise.name not in exercises.all_exercises():  # an instructor's, tried before it is one
+        return verdict
+    return replace(verdict, next_steps=(*verdict.next_steps, _what_is_next(exercise)))
+
+
+def _keep(entries: Kept) -> None:
+    path = file()
+    if path is None:
+        return
+    part = path.with_name(f"{path.name}.{os.getpid()}")
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
+        part.replace(path)
+
+
+def _what_is_next(exercise: Exercise) -> str:
+    """The exercise behind this one, in its lesson or in the next."""
+    order = [(stem, one) for stem in exercises.stems() for one in exercises.lesson(stem).values()]
+    at = [one.name for _, one in order].index(exercise.name)
+    if at + 1 == len(order):
+        return "That was the last exercise. `course.progress()` shows what is still open."
+    stem, following = order[at + 1]
+    if stem == order[at][0]:
+        return f"Next in this lesson: `ex.{following.name}` ({following.title})."
+    lesson = stem.replace("_", " ")
+    return f"That was the lesson's last exercise. The next lesson: {lesson}."
+
+
+class Progress:
+    """Lessons, what is solved of each, and what is next; as text or as a table."""
+
+    def __init__(self, entries: Kept) -> None:
+        self.rows: list[tuple[str, str, str, str]] = []
+        points = of = 0.0
+        for stem in exercises.stems():
+            own = exercises.lesson(stem)
+            share = {name: entries.get(name, {}).get("credit", 0.0) for name in own}
+            solved = [name for name in own if share[name] >= 1.0]
+            still = [one for one in own.values() if share[one.name] < 1.0 and not one.bonus]
+            got = sum(share[name] * one.points for name, one in own.items())
+            whole = sum(one.points for one in own.values() if not one.bonus)
+            points, of = points + got, of + whole
+            following = f"ex.{still[0].name}, {still[0].minutes} min" if still else "done"
+            counts = f"{len(solved)} of {len(own)}", f"{got:g} of {whole:g}"
+            self.rows.append((stem.replace("_", " "), *counts, following))
+        self.total = f"{points:g} of {of:g} points"
+
+    def __repr__(self) -> str:
+        rows = [_HEAD, *self.rows]
+        widths = [max(len(row[k]) for row in rows) for k in range(len(_HEAD))]
+        lines = [
+            "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+        return "\n".join([*lines, self.total])
+
+    def _repr_html_(self) -> str:
+        table = table_html("Your progress", _HEAD, self.rows, right=(1, 2), code=(3,))
+        return f"{table}<p>{escape(self.total)}</p>"
+
+
+def progress() -> Progress:
+    """What you have solved so far, by lesson, and what is next."""
+    return Progress(kept())

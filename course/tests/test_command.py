@@ -1,0 +1,107 @@
+"""`python -m course`."""
+
+import json
+import threading
+import time
+
+import pytest
+
+from course.__main__ import main
+from course.tests.notebook.test_progress import RIGHT
+
+WRONG = RIGHT.replace("+ b[i]", "- b[i]")
+
+
+def written(path, **cells: str):
+    """A notebook with solution cells."""
+    notebook = {
+        "cells": [
+            {"cell_type": "markdown", "metadata": {}, "source": ["# A lesson"]},
+            *(
+                {
+                    "cell_type": "code",
+                    "metadata": {"nbgrader": {"grade_id": name}},
+                    "source": source.splitlines(keepends=True),
+                }
+                for name, source in cells.items()
+            ),
+        ]
+    }
+    path.write_text(json.dumps(notebook))
+    return path
+
+
+def test_a_notebook_is_checked_and_not_run(tmp_path, capsys):
+    stamp = tmp_path / "ran"
+    path = written(
+        tmp_path / "a.ipynb",
+        vector_add=RIGHT,
+        grid_math="grid_math = ...",
+        unknown=f"open({str(stamp)!r}, 'w')",
+    )
+    assert main(["check", str(path)]) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "✓ vector_add: right"
+    assert len(out) == 2
+    assert "grid_math" in out[1]
+    assert not stamp.exists()
+    assert main(["check", str(path), "vector_add"]) == 0
+
+
+def test_a_mistake_is_told_whole(tmp_path, capsys):
+    path = written(tmp_path / "a.ipynb", vector_add=WRONG)
+    assert main(["check", str(path)]) == 1
+    out = capsys.readouterr().out
+    assert "wrong" in out
+    assert "ex.vector_add.hint()" in out
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be read"),
+        ("no json", "is no notebook"),
+        ("[]", "is no notebook"),
+        ('{"cells": [{}]}', "is no notebook"),
+        ('{"cells": []}', "has no exercise of the course"),
+    ],
+)
+def test_what_is_no_notebook_of_the_course_is_said(tmp_path, capsys, content, said):
+    path = tmp_path / "a.ipynb"
+    if content is not None:
+        path.write_text(content)
+    assert main(["check", str(path)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_an_exercise_that_is_not_there_is_said(tmp_path, capsys):
+    path = written(tmp_path / "a.ipynb", vector_add=RIGHT)
+    assert main(["check", str(path), "vectoradd"]) == 2
+    assert "It has: vector_add." in capsys.readouterr().err
+
+
+def test_watching_checks_what_was_saved(tmp_path, capsys, monkeypatch):
+    path = written(tmp_path / "a.ipynb", vector_add=WRONG, grid_math="grid_math = ...")
+    saved = threading.Event()
+
+    def pause(seconds: float) -> None:
+        if saved.is_set():
+            raise KeyboardInterrupt
+        written(path, vector_add=RIGHT, grid_math="grid_math = ...")
+        saved.set()
+
+    monkeypatch.setattr(time, "sleep", pause)
+    assert main(["check", str(path), "--watch"]) == 130
+    out = capsys.readouterr().out
+    assert out.count("grid_math:") == 1
+    assert out.rstrip().endswith("✓ vector_add: right")
+
+
+def test_progress_is_what_there_is_to_see(capsys):
+    assert main([]) == 0
+    assert "lesson" in capsys.readouterr().out
+
+
+def test_a_program_is_run(tmp_path, capsys):
+    assert main(["run", str(tmp_path / "none.py")]) == 2
+    assert "cannot be read" in capsys.readouterr().err
