@@ -26,6 +26,8 @@ _NUMBERED = re.compile(r"(?P<number>\d\d)_(?P<stem>[a-z][a-z0-9_]*)")
 LINE_LENGTH = 100
 #: Lessons from this number on are primers, which follow no order.
 FIRST_PRIMER = 90
+#: What cells of lessons import: a kernel of such a name would stand in its place.
+_USED_IN_CELLS = ("course", "cuda", "ex", "math", "np", "tl", "torch", "triton")
 
 
 class NameRefused(ValueError):
@@ -193,6 +195,8 @@ def _refuse_name(root: Path, name: str) -> None:
         raise NameRefused(
             f"{name!r} cannot name an exercise: NAME_check and explain_NAME are names of cells."
         )
+    if name in _USED_IN_CELLS:
+        raise NameRefused(f"{name!r} is a name that the cells of lessons use. Choose another name.")
     for path in sorted((root / "course" / "exercises").glob("*.py")):
         if path.stem == name:
             raise NameRefused(f"{name!r} is a lesson: `ex.{name}` means its module.")

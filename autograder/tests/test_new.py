@@ -139,6 +139,8 @@ def test_a_first_exercise_needs_the_name_of_its_lesson(tmp_path):
         ("explain_row", "", "NAME_check and explain_NAME are names of cells"),
         ("add_one", "", "course/exercises/small.py has a 'add_one' already"),
         ("stems", "", "`ex.stems` means something else already"),
+        ("ex", "", "'ex' is a name that the cells of lessons use"),
+        ("cuda", "", "'cuda' is a name that the cells of lessons use"),
         ("small", "", "'small' is a lesson: `ex.small` means its module."),
         ("sums", "06_sums", "A lesson and its exercise cannot share the name 'sums'."),
         ("row_max", "smal", "no lesson 'smal'. Did you mean 'small'? There are: small."),
