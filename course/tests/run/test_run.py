@@ -99,6 +99,13 @@ def test_a_file_that_is_no_program_is_told_in_a_sentence(
     assert said in capsys.readouterr().err
 
 
+def test_of_a_command_without_a_program_the_program_alone_is_asked_for(capsys) -> None:
+    with pytest.raises(SystemExit) as end:
+        main([])
+    assert end.value.code == 2
+    assert "required: FILE\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("place", ["nowhere/out.json", "."])
 def test_a_place_that_cannot_be_written_is_told_before_the_program_runs(
     tmp_path, capsys, place
