@@ -27,7 +27,7 @@ help:
 	@echo "make stock-nbgrader  the exploits against nbgrader as it comes"
 	@echo "make triton-versions  the Triton half on Triton 3.6, the pinned one, 3.8 and 3.9"
 	@echo "make colab       every notebook on the versions that Colab has"
-	@echo "make new NAME=x  the files of a new exercise (LESSON=threads adds it to that lesson)"
+	@echo "make new NAME=row_max LESSON=threads  the files of a new exercise, its gaps marked"
 	@echo "make test-slow   the tests that 'make test' leaves out, a sample of the large families"
 	@echo "make test-all    every test"
 	@echo "make venv        set-up alone (PYTHON=/path/to/python3.12 chooses the Python)"

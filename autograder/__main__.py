@@ -9,15 +9,16 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-#: command: the module that holds `add_arguments` and `main`, and what it does. A module is
-#: imported only when its command runs, since nbgrader takes seconds to import.
+#: command: the module that holds `add_arguments` and `main`, and what it does: an instructor's, in
+#: the order of a class, then an author's. A module is imported only when its command runs, since
+#: nbgrader takes seconds to import.
 COMMANDS = {
-    "build": ("autograder.lessons.build", "make the notebooks from the lessons' sources"),
-    "check": (
-        "autograder.proof.verify",
-        "hold every lesson to its witnesses, budgets and notebooks",
+    "init": ("autograder.judge.private", "make your private folder, with the seed of hidden cases"),
+    "doctor": ("autograder.sandbox.doctor", "say what this machine can put around submissions"),
+    "release": (
+        "autograder.lessons.bundle",
+        "make what students get: notebooks, course, instructions",
     ),
-    "new": ("autograder.lessons.new", "scaffold an exercise"),
     "grade": ("autograder.grading.grade", "grade notebooks"),
     "grades": ("autograder.grading.grades", "write the points as Canvas or Moodle imports them"),
     "history": ("autograder.grading.history", "show every verdict on a student's exercise"),
@@ -25,14 +26,14 @@ COMMANDS = {
         "autograder.grading.similar",
         "show answers alike where the course and the class are not",
     ),
-    "mutate": ("autograder.proof.mutate", "find small mistakes that the graders do not see"),
-    "release": (
-        "autograder.lessons.bundle",
-        "make what students get: notebooks, course, instructions",
-    ),
-    "init": ("autograder.judge.private", "make your private folder, with the seed of hidden cases"),
-    "doctor": ("autograder.sandbox.doctor", "say what this machine can put around submissions"),
     "demo": ("autograder.grading.demo", "build the course and grade a sample class"),
+    "new": ("autograder.lessons.new", "write the files of a new exercise"),
+    "build": ("autograder.lessons.build", "make the notebooks from the lessons' sources"),
+    "check": (
+        "autograder.proof.verify",
+        "hold every lesson to its witnesses, budgets and notebooks",
+    ),
+    "mutate": ("autograder.proof.mutate", "find small mistakes that the graders do not see"),
 }
 
 

@@ -257,5 +257,8 @@ def _left_out(points: Points, roster: Roster | None) -> list[str]:
             "`grade` again."
         )
     if others:
-        said.append(f"Not on the roster, and so not in the file: {few(others, _NAMED)}.")
+        said.append(
+            f"Not on the roster, and so not in the file: {few(others, _NAMED)}. Where they are on "
+            "it under another name, `grade` them with the same --roster, in a new --out."
+        )
     return [plain(sentence) for sentence in said]

@@ -38,14 +38,19 @@ You need Python 3.11 to 3.14. No GPU is needed. Lessons 06 to 11 use Triton, whi
 
 ```
 python3 -m venv .venv
-.venv/bin/python -m pip install -r requirements.txt {wheel}
-.venv/bin/python -m jupyter lab notebooks
 ```
 
 On Linux without an NVIDIA GPU, take PyTorch's CPU build first; it is much smaller:
 
 ```
 .venv/bin/python -m pip install {torch} --index-url https://download.pytorch.org/whl/cpu
+```
+
+Then everywhere:
+
+```
+.venv/bin/python -m pip install -r requirements.txt {wheel}
+.venv/bin/python -m jupyter lab notebooks
 ```
 
 Open `notebooks/{first}.ipynb` and work downwards. Fill the cells marked with `...`, run the check

@@ -1,8 +1,8 @@
 """`python -m autograder new NAME`: the files of a new exercise, with their gaps marked.
 
 The scaffold is an exercise that works, a copy of `x` to `y`: spec, lesson cells, two
-witnesses and hidden ranges. Each place that is to be rewritten says TO WRITE, and
-`make check` names every one that is left.
+witnesses and hidden ranges; a Triton kernel where the lesson has some. Each place that is to be
+rewritten says TO WRITE, and `make check` names every one that is left.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import keyword
 import re
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.lessons.build import ROOT, place
@@ -26,14 +27,14 @@ _NUMBERED = re.compile(r"(?P<number>\d\d)_(?P<stem>[a-z][a-z0-9_]*)")
 LINE_LENGTH = 100
 #: Lessons from this number on are primers, which follow no order.
 FIRST_PRIMER = 90
+#: What cells of lessons import: a kernel of such a name would stand in its place.
+_USED_IN_CELLS = ("course", "cuda", "ex", "math", "np", "tl", "torch", "triton")
 
 
 class NameRefused(ValueError):
     """A name that an exercise or a lesson cannot have, and why."""
 
 
-SPEC_NAMES = ("Array", "Budget", "KernelExercise", "Role", "case")
-LAUNCH_NAMES = ("Launch",)
 SPEC = """
 {name} = KernelExercise(
     name="{name}",
@@ -46,10 +47,10 @@ SPEC = """
         "{gap}: a question that shows where to look",
         "{gap}: a hint that leaves one step to do",
     ),
-    parameters=(Array("x", "N"), Array("y", "N", Role.OUT)),
-    reference=lambda x: {{"y": x}},  # {gap}: the reference, in float64
+    parameters={parameters},
+    reference={reference},  # {gap}: the reference, in float64
     cases=(case(N=1), case(N=1000), case(True, N=4096)),  # {gap}: the visible cases
-    launch=Launch("cdiv(N, 256)", "256"),
+    launch={launch},
     # {gap}: the budget, which is what the worst honest design asks for
     budget=Budget({{"load x": "sectors(N)", "store y": "sectors(N)"}}),
 )
@@ -72,6 +73,37 @@ LESSON_CELLS = """
 # {gap}: the statement of {name}
 
 # %% {name}
+{kernel}
+
+# %% {name}_check
+ex.{name}.check({name})
+"""
+
+WITNESS_HEAD = """\
+# Wrong kernels with the verdict that each must get, and honest ones that must pass.
+"""
+
+
+@dataclass(frozen=True)
+class Language:
+    """What a scaffold has of its own in Numba CUDA, and in Triton."""
+
+    spec_names: tuple[str, ...]
+    launch_name: str
+    parameters: str
+    reference: str
+    launch: str
+    kernel: str
+    witnesses: str
+
+
+NUMBA = Language(
+    ("Array", "Budget", "KernelExercise", "Role", "case"),
+    "Launch",
+    '(Array("x", "N"), Array("y", "N", Role.OUT))',
+    'lambda x: {"y": x}',
+    'Launch("cdiv(N, 256)", "256")',
+    """\
 from numba import cuda
 
 
@@ -82,16 +114,8 @@ def {name}(x, y):
     if i < y.size:
         y[i] = x[i]  # {gap}: the solution, and what each line reads and writes
     ### END SOLUTION
-
-
-# %% {name}_check
-ex.{name}.check({name})
-"""
-
-WITNESS_HEAD = """\
-# Wrong kernels with the verdict that each must get, and honest ones that must pass.
-"""
-WITNESS_CELLS = """
+""",
+    """
 # %% {name} no_guard -> OUT_OF_BOUNDS
 # {gap}: why a learner writes this
 - if i < y.size:
@@ -105,7 +129,47 @@ WITNESS_CELLS = """
 + if i >= y.size:
 +     return
 + y[i] = x[i]
-"""
+""",
+)
+TRITON = Language(
+    ("Array", "Budget", "KernelExercise", "Meta", "Role", "Scalar", "case"),
+    "Programs",
+    """(
+        Array("x", "N"),
+        Array("y", "N", Role.OUT),
+        Scalar("N", "N", "int32"),
+        Meta("BLOCK", "1024"),
+    )""",
+    'lambda x, N: {"y": x}',
+    'Programs("cdiv(N, 1024)")',
+    """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def {name}(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
+    ### BEGIN SOLUTION
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < N
+    x = tl.load(x_ptr + offsets, mask=inside)
+    tl.store(y_ptr + offsets, x, mask=inside)  # {gap}: the solution, and what each line reads
+    ### END SOLUTION
+""",
+    """
+# %% {name} no_mask -> OUT_OF_BOUNDS
+# {gap}: why a learner writes this
+- x = tl.load(x_ptr + offsets, mask=inside)
+- tl.store(y_ptr + offsets, x, mask=inside)
++ x = tl.load(x_ptr + offsets)
++ tl.store(y_ptr + offsets, x)
+
+# %% {name} other_given -> PASS
+# {gap}: what is different here, and as good
+- x = tl.load(x_ptr + offsets, mask=inside)
++ x = tl.load(x_ptr + offsets, mask=inside, other=0.0)
+""",
+)
 
 HIDDEN_NAMES = ("Draws", "between", "multiples")
 HIDDEN_HEAD = '''\
@@ -144,21 +208,31 @@ def scaffold(root: Path, name: str, lesson: str = "") -> list[Path]:
     stem = source.stem.partition("_")[2]
     spec = root / "course" / "exercises" / f"{stem}.py"
     hidden = root / "autograder" / "hidden" / f"{stem}.py"
+    language = TRITON if "import triton" in _read(source) else NUMBA
     fill = {"name": name, "gap": GAP}
+    kernel = language.kernel.format(**fill)
+    declared = SPEC.format(
+        parameters=language.parameters,
+        reference=language.reference,
+        launch=language.launch,
+        **fill,
+    )
     contents = {
         spec: with_import(
             with_import(
                 _read(spec) or f'"""{GAP}: what the lesson is about."""\n',
                 "course.spec.exercise",
-                SPEC_NAMES,
+                language.spec_names,
             ),
             "course.spec.launching",
-            LAUNCH_NAMES,
+            (language.launch_name,),
         )
-        + SPEC.format(**fill),
-        source: _cells_added(source, LESSON_HEAD.format(**fill), LESSON_CELLS.format(**fill)),
+        + declared,
+        source: _cells_added(
+            source, LESSON_HEAD.format(**fill), LESSON_CELLS.format(kernel=kernel, **fill)
+        ),
         witness_file(stem, root): _cells_added(
-            witness_file(stem, root), WITNESS_HEAD, WITNESS_CELLS.format(**fill)
+            witness_file(stem, root), WITNESS_HEAD, language.witnesses.format(**fill)
         ),
         hidden: with_entry(
             with_import(_read(hidden) or HIDDEN_HEAD, "autograder.hidden", HIDDEN_NAMES),
@@ -193,6 +267,8 @@ def _refuse_name(root: Path, name: str) -> None:
         raise NameRefused(
             f"{name!r} cannot name an exercise: NAME_check and explain_NAME are names of cells."
         )
+    if name in _USED_IN_CELLS:
+        raise NameRefused(f"{name!r} is a name that the cells of lessons use. Choose another name.")
     for path in sorted((root / "course" / "exercises").glob("*.py")):
         if path.stem == name:
             raise NameRefused(f"{name!r} is a lesson: `ex.{name}` means its module.")

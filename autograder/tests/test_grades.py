@@ -122,7 +122,9 @@ def test_who_is_not_on_the_roster_is_named(
 ) -> None:
     roster = put(grades.parent / "r.csv", b'student,id\n"Doe, Jane",1\n')
     assert written(grades, "canvas", "--roster", roster)[0] == 1
-    assert "Not on the roster, and so not in the file: =Roe, John." in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "Not on the roster, and so not in the file: =Roe, John." in said
+    assert "`grade` them with the same --roster" in said
 
 
 @pytest.mark.parametrize(

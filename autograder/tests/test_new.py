@@ -92,6 +92,21 @@ def test_a_scaffold_is_a_lesson_that_reads_and_witnesses_that_read(root):
     ]
 
 
+def test_in_a_lesson_of_triton_kernels_the_scaffold_is_one(root):
+    lesson = scaffold(root, "first", "06_norms")[1]
+    lesson.write_text(lesson.read_text() + "\n# %%\nimport triton\n")
+    spec, *_ = scaffold(root, "row_max", "norms")
+    found = declared(spec)
+    assert [found[name].dialect for name in ("first", "row_max")] == ["numba", "triton"]
+    own = [w for w in witnesses_of("norms", root) if w.exercise == "row_max"]
+    assert [(w.name, w.outcome.value) for w in own] == [
+        ("no_mask", "OUT_OF_BOUNDS"),
+        ("other_given", "PASS"),
+    ]
+    assert all("import triton.language as tl" in w.source for w in own)
+    assert "TO WRITE: the solution" in lesson.read_text()
+
+
 def test_every_gap_of_a_scaffold_is_named(root):
     from autograder.lessons.source import read_lesson
 
@@ -139,6 +154,8 @@ def test_a_first_exercise_needs_the_name_of_its_lesson(tmp_path):
         ("explain_row", "", "NAME_check and explain_NAME are names of cells"),
         ("add_one", "", "course/exercises/small.py has a 'add_one' already"),
         ("stems", "", "`ex.stems` means something else already"),
+        ("ex", "", "'ex' is a name that the cells of lessons use"),
+        ("cuda", "", "'cuda' is a name that the cells of lessons use"),
         ("small", "", "'small' is a lesson: `ex.small` means its module."),
         ("sums", "06_sums", "A lesson and its exercise cannot share the name 'sums'."),
         ("row_max", "smal", "no lesson 'smal'. Did you mean 'small'? There are: small."),
@@ -178,6 +195,9 @@ def test_a_scaffold_passes_the_lint(root):
     scaffold(root, "row_max", "06_norms")
     scaffold(root, "column_max", "small")
     scaffold(root, "row_sum", "norms")
+    lesson = root / "solutions" / "06_norms.py"
+    lesson.write_text(lesson.read_text() + "\n\n# %%\nimport triton\n")
+    scaffold(root, "row_mean", "norms")
     for command in (["check"], ["format", "--check"]):
         files = ["course", "autograder", "solutions/06_norms.py"]
         done = subprocess.run(

@@ -94,7 +94,10 @@ def _parser() -> argparse.ArgumentParser:
         "(default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("file", metavar="FILE", help="the program")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the program is passed")
+    passed = parser.add_argument(
+        "arguments", nargs=argparse.REMAINDER, help="what the program is passed"
+    )
+    passed.required = False  # argparse asks for it, though it may be nothing
     return parser
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from course.engine.triton.compiling.specialisation import source_of
 from course.notebook import triton_launches
 from course.notebook.numba_launches import Configured
 from course.run import host
+from course.run.tensors import within_reach
 
 
 class Findings:
@@ -114,6 +115,20 @@ def _standing_for(value: Any) -> Any:
     return torch.empty(16, dtype=dtype)
 
 
+def _require_within_reach(arguments: Iterable[tuple[str, Any]]) -> None:
+    """As Triton does on a GPU, which says ValueError, too.
+
+    Raises:
+        ValueError: for a tensor that the program has left on the CPU.
+    """
+    for name, value in arguments:
+        if isinstance(value, torch.Tensor) and not within_reach(value):
+            raise ValueError(
+                f"{name} is a tensor on the CPU, which no kernel can reach: Triton refuses it on a "
+                f"GPU, too. Make it there, or pass {name}.cuda()."
+            )
+
+
 def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
     """From here on a program of this process finds a GPU, and `found` hears of its launches.
 
@@ -135,6 +150,8 @@ def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
         __tracebackhide__ = True
         with mode.paused():
             if not warmup:
+                _require_within_reach(zip(self.arg_names, args, strict=False))
+                _require_within_reach(named.items())
                 found.launch(lambda: on_engine(self, *args, grid=grid, warmup=False, **named))
             return Handle(self, args, named, target)
 

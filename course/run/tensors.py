@@ -22,7 +22,8 @@ _EMPTY = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_em
 _LETS_OUT = frozenset({"numpy", "__array__", "__dlpack__"})
 #: What makes a device of a name: `torch.device("cuda")`, and `module.to("cuda")` inside.
 _NAMES_A_DEVICE = frozenset({"device", "_parse_to"})
-_MOVES = frozenset({"to", "cuda", "cpu"})
+_MOVES_TO_ANOTHERS = frozenset({"to", "type_as"})
+_MOVES = frozenset({"cuda", "cpu"}) | _MOVES_TO_ANOTHERS
 
 
 class OnCuda(TorchFunctionMode):
@@ -61,11 +62,12 @@ class OnCuda(TorchFunctionMode):
         asked = [_device_of(value) for value in (*args, *kwargs.values())]
         device = next(filter(None, asked), None)
         given = list(_tensors((*args, *kwargs.values())))
-        if name in _MOVES and device is None and name != "to":
+        if name in _MOVES - _MOVES_TO_ANOTHERS and device is None:
             device = CUDA if name == "cuda" else CPU
         on_cuda = (device or self.default).type == "cuda"
         if device is None and given:
-            on_cuda = any(lies_on_cuda(tensor) for tensor in given)
+            asked_of = given[-1:] if name in _MOVES_TO_ANOTHERS else given
+            on_cuda = any(lies_on_cuda(tensor) for tensor in asked_of)
         if name == "get_device":
             return 0 if on_cuda else -1
         if name in ("cuda", "cpu", "pin_memory"):
@@ -77,8 +79,9 @@ class OnCuda(TorchFunctionMode):
         if name in _LETS_OUT or _changes_its_first(name):
             _written(args[:1] or given)
         _written([kwargs.get("out")])
+        pinned = name == "pin_memory" or bool(kwargs.get("pin_memory"))
         for tensor in _tensors((found,)):
-            _mark(tensor, on_cuda)
+            _mark(tensor, on_cuda, pinned)
             if self.marks and name in _EMPTY and tensor.numel():
                 uninitialised(tensor)
         return found
@@ -98,16 +101,23 @@ def lies_on_cuda(tensor: torch.Tensor) -> bool:
     return not getattr(_storage(tensor), "_course_host", False)
 
 
+def within_reach(tensor: torch.Tensor) -> bool:
+    """Whether a kernel on a GPU could follow its address: there, or pinned memory of the host."""
+    return lies_on_cuda(tensor) or getattr(_storage(tensor), "_course_pinned", False)
+
+
 def _storage(tensor: torch.Tensor) -> Any:
     with contextlib.suppress(Exception):  # a sparse tensor has none, nor has one of a compiler
         return tensor.untyped_storage()
     return None
 
 
-def _mark(tensor: torch.Tensor, on_cuda: bool) -> None:
+def _mark(tensor: torch.Tensor, on_cuda: bool, pinned: bool) -> None:
     storage = _storage(tensor)
     if storage is not None and not on_cuda:
         storage._course_host = True
+        if pinned:
+            storage._course_pinned = True
 
 
 def _written(values: Iterable[Any]) -> None:

@@ -81,6 +81,24 @@ def test_a_program_that_does_not_come_to_its_end_says_why(tmp_path, text, said) 
     assert "No kernel was launched." in done.stdout
 
 
+@pytest.mark.slow
+def test_a_tensor_that_was_left_on_the_cpu_stops_a_launch_as_on_a_gpu(tmp_path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import torch, triton, triton.language as tl\n\n"
+        "@triton.jit\ndef copy(x_ptr, y_ptr):\n    tl.store(y_ptr, tl.load(x_ptr))\n\n"
+        "x, y = torch.ones(1), torch.zeros(1, device='cuda')\n"
+        "weight = torch.nn.Linear(1, 1).to('cuda').weight\n"
+        "copy[(1,)](x.pin_memory(), y)\n"
+        "copy[(1,)](weight, torch.empty_like(weight))\n"
+        "copy[(1,)](x.cuda(), y.cpu())\n"
+    )
+    done = ran("program.py", folder=tmp_path)
+    assert done.returncode == 2
+    assert "line 11" in done.stderr
+    assert "y_ptr is a tensor on the CPU, which no kernel can reach" in done.stderr
+    assert "copy (program.py), 2 launches" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("file", "text", "said"),
     [
@@ -97,6 +115,13 @@ def test_a_file_that_is_no_program_is_told_in_a_sentence(
         (tmp_path / file).write_bytes(text)
     assert main([str(tmp_path / file)]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_of_a_command_without_a_program_the_program_alone_is_asked_for(capsys) -> None:
+    with pytest.raises(SystemExit) as end:
+        main([])
+    assert end.value.code == 2
+    assert "required: FILE\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("place", ["nowhere/out.json", "."])

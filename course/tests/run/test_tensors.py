@@ -16,7 +16,8 @@ def test_a_tensor_lies_where_the_program_has_put_it() -> None:
         assert (there + 1).device == torch.cat([there, there]).device == there[1:].device == CUDA
         assert torch.zeros(2, device="cuda:0").device == CUDA
         assert torch.zeros(2, device=there.device).to("cpu").device == CPU
-        assert here.to(there).device == CUDA
+        assert here.to(there).device == here.type_as(there).device == CUDA
+        assert there.to(here).device == there.type_as(here).device == CPU
         assert torch.nn.Linear(2, 3).to("cuda").weight.device == CUDA
         with torch.device("cuda"):
             assert torch.ones(2).device == CUDA
