@@ -155,10 +155,10 @@ def tiles_of_queries() -> Picture:
     drawing.text(132, 134 + 2 * side, "BR rows", 12, "end")
     drawing.text(280, 328, "BC keys", 12, "middle")
     return drawing.picture(
-        "A grid of tiles of S. One program owns one row of tiles: its tile of Q and its tile of O "
-        "stay with it, and it walks from left to right over tiles 0 to 4 of K and V. Each tile of "
-        "S lives only during its step. Programs of the other rows of tiles walk over the same K "
-        "and V again."
+        "A grid of tiles of S, BR rows by BC keys each. One program owns one row of tiles: its "
+        "tile of Q and its tile of O stay with it, and it walks from left to right over tiles 0 to "
+        "4 of K and V. Each tile of S lives only during its step. Programs of the other rows of "
+        "tiles walk over the same K and V again."
     )
 
 
