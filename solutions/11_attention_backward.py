@@ -397,7 +397,7 @@ pictures.owners()
 
 # %% [markdown]
 # A program keeps its own sums in registers only if it walks along the axis that is summed. One walk
-# cannot serve both. There are three roads:
+# cannot serve both. There are three roads, here with the products that each kernel computes:
 
 # %%
 pictures.three_roads()
@@ -417,9 +417,10 @@ backward_products = 4 + 3  # s, dp, dv, dk and s, dp, dq
 compare(prediction, backward_products / forward_products, "times")
 
 # %% [markdown]
-# (With atomics it is 5 / 2. That is what FlashAttention's own CUDA kernels do on most GPUs, and
-# it is the number that people divide by when they state a speed. The atomics make the last digits
-# of dq change from run to run.)
+# The clock comes near: with 16 heads, N = 4096 and D = 64 the two take 3.2 times as long as the
+# forward pass on an H200. (With atomics it is 5 / 2. That is what FlashAttention's own CUDA kernels
+# do on most GPUs, and the count by which speeds are stated. The atomics make the last digits of dq
+# change from run to run.)
 #
 # ## A tile of keys
 #

@@ -112,6 +112,13 @@ def test_lesson_10_quotes_what_splitting_the_keys_brings() -> None:
     assert f"8 heads of 131,072 keys: {one:,.0f} us become {split:.0f}." in prose("10_attention")
 
 
+def test_lesson_11_quotes_how_long_the_way_back_takes() -> None:
+    heads = "H=16, N=4096, D=64, causal=0"
+    there, *back = (run(k, heads)["us"] for k in ("flash_lse", "flash_dkdv", "flash_dq"))
+    said = f"the two take {sum(back) / there:.1f} times as long as the forward pass on an H200"
+    assert said in prose("11_attention_backward")
+
+
 def test_lesson_03_quotes_the_speeds_of_small_grids() -> None:
     long = "N=67108864"
     dots = rate("dot", long), rate("dot", f"{long}, BLOCKS=1056")
