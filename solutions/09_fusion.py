@@ -89,7 +89,7 @@ compare(prediction, traffic.loads.sectors, "load sectors")
 #
 # **The product of two tiles is one operation.** `tl.dot(a, b, total)` takes a block of (BM, BK), a
 # block of (BK, BN) and an accumulator of (BM, BN), and gives `total + a @ b`. All three sizes are
-# powers of two. The step along K has a least size, 16 for float16; the second exercise shows why.
+# powers of two. The step along K has a least size; the second exercise asks for it.
 #
 # So the whole kernel loads MNK (1/BM + 1/BN) elements and stores MN, as in lesson 04.
 #
@@ -153,12 +153,12 @@ print(sums)
 #
 # And if the *inputs* are float32? Then the answer depends on the GPU. From compute capability 8.0
 # on, Triton's default for float32 inputs is `input_precision="tf32"`: the tensor cores take them,
-# with the fraction cut to 10 bits, about as exact as float16. On an H200 some results came out
-# 2.8 % off that way (K = 512, relative to 1 + |expected|), and in this course's engine they are as
-# much off: it cuts as that GPU did. A T4 (7.5) has no TF32: there the same `tl.dot` is float32
-# arithmetic. Say `tl.dot(a, b, total, input_precision="ieee")` for float32 everywhere, without
-# tensor cores, or `"tf32x3"` for three products of pieces on them, nearly as exact.
-# State what you mean whenever your inputs are float32. With float16 inputs it changes nothing.
+# with a fraction cut as short as that of float16. On an H200 some results came out 2.8 % off that
+# way (K = 512, relative to 1 + |expected|), and in this course's engine they are as much off: it
+# cuts as that GPU did. A T4 (7.5) has no TF32: there the same `tl.dot` is float32 arithmetic. Say
+# `tl.dot(a, b, total, input_precision="ieee")` for float32 everywhere, without tensor cores, or
+# `"tf32x3"` for three products of pieces on them, nearly as exact. State what you mean whenever
+# your inputs are float32. With float16 inputs it changes nothing.
 #
 # ## The launcher
 #
@@ -327,8 +327,8 @@ print(text[first : text.index(";", first) + 1])
 
 # %% [markdown]
 # Four registers for the result, four for A (two float16 each), two for B, four for C, the sum so
-# far. That is why K below 16 is refused: it would not fill the instruction, which takes 16 values,
-# 32 bytes, of each row of A. (M and N are padded, if need be.)
+# far. That is why `tl.dot` refuses a short K: it would not fill the instruction, which takes 32
+# bytes of each row of A. (M and N are padded, if need be.)
 #
 # ### Exercise: `read_the_ptx` (40 minutes)
 
