@@ -45,14 +45,6 @@ from course.notebook.predict import compare
 device = "cuda" if torch.cuda.is_available() else "cpu"
 torch.manual_seed(0)
 
-
-def show(traffic):
-    """Prints what the launches asked for, array by array."""
-    for array, direction in traffic.arrays():
-        sectors = traffic.sectors(array, direction)
-        print(f"{direction:5} {array:8} {sectors:7,} sectors  {sectors * 32:10,} bytes")
-
-
 # %% [markdown]
 # ## A tile of addresses
 #
@@ -65,8 +57,9 @@ def show(traffic):
 pictures.tile_of_offsets()
 
 # %% [markdown]
-# For the tile of A the column counts rows of C, which never change, and the row counts steps along
-# K, which move on by BK in every turn of the loop. For the tile of B it is the other way round.
+# For the tile of A the column holds numbers of rows of C, which never change, and the row holds
+# steps along K, which move on by BK in every turn of the loop. For the tile of B the column holds
+# the steps, and the row holds columns of C.
 #
 # *Predict:* A is 128 x 128 in **float16**, stored by rows. A program loads a tile of 64 rows and
 # 32 steps. How many sectors?
@@ -96,7 +89,7 @@ compare(prediction, traffic.loads.sectors, "load sectors")
 #
 # **The product of two tiles is one operation.** `tl.dot(a, b, total)` takes a block of (BM, BK), a
 # block of (BK, BN) and an accumulator of (BM, BN), and gives `total + a @ b`. All three sizes are
-# powers of two. The step along K has a least size, 16 for float16; the second exercise shows why.
+# powers of two. The step along K has a least size; the second exercise asks for it.
 #
 # So the whole kernel loads MNK (1/BM + 1/BN) elements and stores MN, as in lesson 04.
 #
@@ -151,20 +144,21 @@ compare(prediction, sums["fp16"], "in float16")
 print(sums)
 
 # %% [markdown]
-# At 512 the sum stands still: 512.25 lies half-way between 512 and 512.5 at the latest there, is
-# rounded to the even neighbour, and every later addition meets the same fate. No error, no NaN. So
-# the rule of mixed precision: **store in 16 bits, multiply in 16 bits, add in 32**. `tl.dot` of
-# float16 gives float32 unless it is told otherwise. In this lesson C is float32 too, so that the
-# check can see what happened to the last bits.
+# At 512 the sum stands still: 512.25 lies half-way between 512 and 512.5, a tie goes to the
+# neighbour whose last bit is 0, which is 512, and every later addition meets the same fate. (Where
+# each product is rounded by itself, it stops sooner.) No error, no NaN. So the rule of mixed
+# precision: **store in 16 bits, multiply in 16 bits, add in 32**. `tl.dot` of float16 gives float32
+# unless it is told otherwise. In this lesson C is float32 too, so that the check can see what
+# happened to the last bits.
 #
 # And if the *inputs* are float32? Then the answer depends on the GPU. From compute capability 8.0
 # on, Triton's default for float32 inputs is `input_precision="tf32"`: the tensor cores take them,
-# with the fraction cut to 10 bits, about as exact as float16. On an H200 some results came out
-# 2.8 % off that way (K = 512, relative to 1 + |expected|), and in this course's engine they are as
-# much off: it cuts as that GPU did. A T4 (7.5) has no TF32: there the same `tl.dot` is float32
-# arithmetic. Say `tl.dot(a, b, total, input_precision="ieee")` for float32 everywhere, without
-# tensor cores, or `"tf32x3"` for three products of pieces on them, nearly as exact.
-# State what you mean whenever your inputs are float32. With float16 inputs it changes nothing.
+# with a fraction cut as short as that of float16. On an H200 some results came out 2.8 % off that
+# way (K = 512, relative to 1 + |expected|), and in this course's engine they are as much off: it
+# cuts as that GPU did. A T4 (7.5) has no TF32: there the same `tl.dot` is float32 arithmetic. Say
+# `tl.dot(a, b, total, input_precision="ieee")` for float32 everywhere, without tensor cores, or
+# `"tf32x3"` for three products of pieces on them, nearly as exact. State what you mean whenever
+# your inputs are float32. With float16 inputs it changes nothing.
 #
 # ## The launcher
 #
@@ -251,13 +245,10 @@ ex.triton_matmul.check(triton_matmul)
 # <details><summary>Why does the budget ask for tiles of at least 64 x 64? Would larger ones be
 # better?</summary>
 # <p>Try 128 x 128: half the loads. The accumulator has 16,384 values then, 128 registers for each
-# of the 128 threads, out of 255 that a thread may have. How many a thread needs in all, the check
-# does not say here. Lesson 07's <code>compile_for</code> does, from
-# <code>course.engine.triton.compiling.gate</code>:
-# <code>compile_for(matmul_kernel, arguments).registers</code>, with the launch's arguments in a
-# tuple. With <code>num_warps=8</code> in the launch twice the threads share them; give
-# <code>compile_for</code> <code>{"num_warps": 8}</code> as a third argument to see it. Beyond 255
-# they spill, and every spill is traffic that no formula here counts.</p>
+# of the 128 threads, out of 255 that a thread may have. How many a thread needs in all, and how
+# many bytes of them spill, is in the last lines of the verdict. With <code>num_warps=8</code> in
+# the launch twice the threads share the tile. What spills is traffic that no formula here
+# counts.</p>
 # </details>
 #
 # <details><summary>Which order of the grid's axes?</summary>
@@ -267,10 +258,10 @@ ex.triton_matmul.check(triton_matmul)
 #
 # ## What did `tl.dot` become?
 #
-# A multiply-add of two floats is one instruction of a thread, `fma`. A warp does 32 of them at
-# once. **Tensor cores** are units of an SM that do more: one instruction of a *whole warp*
-# multiplies two small matrices and adds the product to a third. The matrices lie in the registers
-# of all 32 lanes, a few elements in each, in an arrangement that the instruction prescribes.
+# A multiply-add of floats is one instruction of a thread, `fma`. A warp does 32 of them at once.
+# **Tensor cores** are units of an SM that do more: one instruction of a *whole warp* multiplies two
+# small matrices and adds the product to a third. The matrices lie in the registers of all 32 lanes,
+# a few elements in each, in an arrangement that the instruction prescribes.
 
 # %%
 pictures.tensor_core()
@@ -335,9 +326,9 @@ first = text.index("mma.sync")
 print(text[first : text.index(";", first) + 1])
 
 # %% [markdown]
-# Four registers for C, four for A (two float16 each), two for B, four for the sum so far. That is
-# why K below 16 is refused: it would not fill the instruction, which takes 16 values, 32 bytes, of
-# each row of A. (M and N are padded, if need be.)
+# Four registers for the result, four for A (two float16 each), two for B, four for C, the sum so
+# far. That is why `tl.dot` refuses a short K: it would not fill the instruction, which takes 32
+# bytes of each row of A. (M and N are padded, if need be.)
 #
 # ### Exercise: `read_the_ptx` (40 minutes)
 
@@ -392,11 +383,11 @@ print("int8              :", count(ptx(80, "i8")))
 # %% [markdown]
 # Why does hardly anybody write these instructions by hand? The arrangement of elements over lanes
 # differs from one instruction to the next, and the tiles must arrive in it: from global memory in
-# whole sectors, into shared memory without bank conflicts, out of it with `ldmatrix`, all while the
-# tile before is being multiplied. A tensor core that waits has no advantage over an `fma`, and
-# there are dozens of ways to make it wait. **cuBLAS** has these kernels, tuned for each GPU, for
-# many shapes, for every transposition, with split-K where it pays. A product by itself is best left
-# to it. What it does not have is *your* next line.
+# whole sectors, into shared memory without bank conflicts, out of it by an instruction of its own
+# (`ldmatrix`), all while the tile before is being multiplied. A tensor core that waits has no
+# advantage over an `fma`, and there are dozens of ways to make it wait. **cuBLAS** has these
+# kernels, tuned for each GPU, for many shapes, for every transposition. A product by itself is best
+# left to it. What it does not have is *your* next line.
 #
 # ## Who runs together
 #
@@ -413,10 +404,10 @@ pictures.order_of_programs()
 # The same programs, the same loads, the same result. Only `pid` is translated into another tile.
 #
 # The meter counts what programs ask for, which is the same for every order. To see the difference,
-# the course has a model of the L2 cache: programs start in order, one on each multiprocessor, and
-# go through the kernel in step; the cache holds sectors of 32 bytes and drops those that were not
-# used for longest. For this exercise the GPU is small, so that your laptop can keep up: 16
-# multiprocessors and 256 KiB of L2.
+# the course has a model of the L2 cache: programs start in order, one on each SM, and go through
+# the kernel in step; the cache holds sectors of 32 bytes and drops those that were not used for
+# longest. For this exercise the GPU is small, so that your laptop can keep up: 16 SMs and 256 KiB
+# of L2.
 #
 # *Predict:* M = N = 1024, K = 128, float16, tiles of 64 x 64, row after row. There are 256 tiles,
 # so 16 waves. A panel has 64 * 128 elements. If nothing survives in L2 from one wave to the next,
@@ -532,7 +523,8 @@ ex.grouped_order.check(grouped_order)
 #
 # A real GPU is not in step, and its L2 is larger: 4 MB on a T4 with 40 SMs, tens of MB on an H200
 # with 132. Whoever multiplies matrices that fit into L2 gains nothing from the order. For large
-# ones the arithmetic is as above: 132 programs in a row need 133 panels, 11 rows of 12 need 23.
+# ones the arithmetic is as above: 132 programs in a row need 133 panels, 11 rows of 12 need 23. At
+# M = N = K = 8192 on an H200, `triton_matmul` runs at 225 TFLOP/s and `grouped_order` at 302.
 #
 # ## Before the store
 #
@@ -557,7 +549,7 @@ compare(prediction, 2 * 4096 * 4096 * 4 / 2**20, "MiB")
 # %% [markdown]
 # Be careful with two things. The epilogue stands *behind* the loop: until K is done, a tile holds
 # parts of sums, and GELU of a part means nothing. And types: `total` is float32, the bias float16.
-# Their sum is float32 in Triton, as long as nobody makes `total` small first.
+# Their sum is float32 in Triton, as long as nobody rounds `total` to float16 first.
 #
 # ### Exercise: `matmul_epilogue` (40 minutes)
 
@@ -663,13 +655,12 @@ pictures.saved_by_fusing()
 # At K = 512 six kernels ask for 1.4 times the bytes of one, at K = 4096 for 1.05 times. The H200
 # agrees in direction: the gated layer of the beginning (65,536 rows, K = N = 512) goes from 186
 # TFLOP/s in eager PyTorch to 407 with torch.compile, which lets cuBLAS multiply and fuses the rest
-# into one pass. With M = N = K = 4096 it goes from 518 to 648. (`docs/gated_linear.json`; whoever
-# times several shapes resets the compiler before each, or it runs eager code after some of them.)
-# In time the gain is larger than in requested bytes, because operands mostly come from L2 and
-# intermediates from device memory. Your one kernel with tiles of 64 x 64 stands in between, at 317:
-# what it saves is the same, and its products are slower than cuBLAS's. So
-# **fuse where K is small beside what happens around it**, and look for the fat before you write a
-# kernel.
+# into one pass. With M = N = K = 4096 it goes from 518 to 648. (Whoever times several shapes calls
+# `torch.compiler.reset()` before each: after eight it gives up, and eager code is timed.) In time
+# the gain is larger than in requested bytes, because operands mostly come from L2 and intermediates
+# from device memory. Your one kernel with tiles of 64 x 64 stands in between, at 317: it moves 1 MN
+# where the compiled layer still moves 5, and its products are slower than cuBLAS's. So **fuse where
+# K is small beside what happens around it**, and look for the fat before you write a kernel.
 #
 # ### Exercise: `gated_linear` (60 minutes)
 
@@ -928,7 +919,7 @@ ex.split_k.check(split_k)
 # intermediates, 11 MN elements moved in the six-kernel chain against 1 MN, and five launches. That
 # does not depend on K, while the operands grow with K. So I expect a clear gain where K is small
 # (at K = 512 the chain asks for (24 + 11) / (24 + 1) = 1.4 times the bytes) and next to none where
-# K is in the thousands. There a library's better-tuned mainloop may even win.
+# K is in the thousands. There a library's better-tuned product may even win.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -101,6 +101,24 @@ def test_lesson_10_quotes_the_times_of_attention() -> None:
     assert f"the same kernel took {tuned['us'] / 1000:.3f} ms in the same run" in said
 
 
+def test_lesson_09_quotes_what_grouped_order_brings() -> None:
+    plain, grouped = (run(k, "M=8192")["TFLOP/s"] for k in ("triton_matmul", "grouped_order"))
+    said = f"`triton_matmul` runs at {plain:.0f} TFLOP/s and `grouped_order` at {grouped:.0f}."
+    assert said in prose("09_fusion")
+
+
+def test_lesson_10_quotes_what_splitting_the_keys_brings() -> None:
+    one, split = (run(k, "H=8, N=131072")["us"] for k in ("attend_one_query", "flash_decode"))
+    assert f"8 heads of 131,072 keys: {one:,.0f} us become {split:.0f}." in prose("10_attention")
+
+
+def test_lesson_11_quotes_how_long_the_way_back_takes() -> None:
+    heads = "H=16, N=4096, D=64, causal=0"
+    there, *back = (run(k, heads)["us"] for k in ("flash_lse", "flash_dkdv", "flash_dq"))
+    said = f"the two take {sum(back) / there:.1f} times as long as the forward pass on an H200"
+    assert said in prose("11_attention_backward")
+
+
 def test_lesson_03_quotes_the_speeds_of_small_grids() -> None:
     long = "N=67108864"
     dots = rate("dot", long), rate("dot", f"{long}, BLOCKS=1056")

@@ -151,7 +151,7 @@ read_the_ptx = NumberExercise(
             "the smallest K that tl.dot takes for float16",
             "16",
             slips={
-                "8": "The gate refuses 8: what is the k of the instruction's name?",
+                "8": "Triton refuses 8: what is the k of the instruction's name?",
                 "1": "M and N may be 1 (they are padded), but not K.",
             },
         ),

@@ -349,7 +349,7 @@ def _percent(letter: str, name: str) -> str:
 
 
 _CARRIES = "L2 carries all that DRAM delivers. Where both are near their peak, DRAM is the slower."
-_EMPTY = "Most SMs have no block at all. Percent of a whole GPU say little about the few that work."
+_EMPTY = "Most SMs have no block at all. Percent of a whole GPU says little of the few that work."
 
 read_profile = NumberExercise(
     name="read_profile",

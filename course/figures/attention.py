@@ -30,10 +30,15 @@ def matrices() -> Picture:
     block(736, small, tall, "O", "store", "N x D")
     drawing.text(24, 30, "Attention of one head", 14, bold=True)
     drawing.text(
-        24, 238, "N is thousands and D is 64 or 128: drawn to scale, Q would be a hair.", 12
+        24,
+        238,
+        "Each score is divided by sqrt(D). N is thousands and D is 64 or 128: drawn to scale, Q "
+        "would be a hair.",
+        12,
     )
     return drawing.picture(
-        "Q of N by D times K transposed of D by N gives the scores S, N by N. The softmax of each "
+        "Q of N by D times K transposed of D by N, over sqrt(D), gives the scores S, N by N. The "
+        "softmax of each "
         "row of S gives the weights P, N by N. P times V of N by D gives the output O, N by D. "
         "The two N by N matrices are far larger than all the rest: N is thousands, D is 64 or 128."
     )
@@ -155,10 +160,10 @@ def tiles_of_queries() -> Picture:
     drawing.text(132, 134 + 2 * side, "BR rows", 12, "end")
     drawing.text(280, 328, "BC keys", 12, "middle")
     return drawing.picture(
-        "A grid of tiles of S. One program owns one row of tiles: its tile of Q and its tile of O "
-        "stay with it, and it walks from left to right over tiles 0 to 4 of K and V. Each tile of "
-        "S lives only during its step. Programs of the other rows of tiles walk over the same K "
-        "and V again."
+        "A grid of tiles of S, BR rows by BC keys each. One program owns one row of tiles: its "
+        "tile of Q and its tile of O stay with it, and it walks from left to right over tiles 0 to "
+        "4 of K and V. Each tile of S lives only during its step. Programs of the other rows of "
+        "tiles walk over the same K and V again."
     )
 
 
@@ -167,7 +172,7 @@ def one_step() -> Picture:
     drawing = Drawing(880, 216)
     drawing.text(24, 28, "One step, with shapes", 14, bold=True)
     boxes = (
-        (24.0, "scores", "Q tile · K tile^T", "(BR, BC)", "used"),
+        (24.0, "scores", "Q tile · K tile^T\n/ sqrt(D)", "(BR, BC)", "used"),
         (196.0, "m_new", "max of m and\neach row", "(BR,)", "shared"),
         (368.0, "rescale", "exp(m - m_new)", "(BR,)", "third"),
         (540.0, "weights", "exp(scores - m_new)", "(BR, BC)", "used"),
@@ -183,7 +188,8 @@ def one_step() -> Picture:
         24, 186, "Row by row: each of the BR queries has its own maximum and its own factor.", 12.5
     )
     return drawing.picture(
-        "One step of the loop. Scores, BR by BC, are the tile of Q times the tile of K transposed. "
+        "One step of the loop. Scores, BR by BC, are the tile of Q times the tile of K transposed, "
+        "over sqrt(D). "
         "m_new, BR numbers, is the greater of m and each row's maximum. rescale, BR numbers, is "
         "exp(m - m_new). Weights, BR by BC, are exp(scores - m_new). acc, BR by D, and total, BR "
         "numbers, become the old ones times rescale plus what is new. Each of the BR queries has "

@@ -216,29 +216,27 @@ def kept_for_later(
 
 
 def three_roads() -> Picture:
-    """Where dq is summed: two kernels that compute p twice, or one that adds with atomics."""
-    drawing = Drawing(880, 210)
+    """Three ways back, each with the products that its kernels compute."""
+    drawing = Drawing(880, 188)
     roads = (
-        ("Two kernels, no atomics", ("s, dp, dv, dk", "s, dp, dq"), "7 products a tile", "used"),
-        ("One kernel, atomics for dq", ("s, dp, dv, dk, dq",), "5 products a tile", "third"),
-        ("p stored by the forward pass", ("dp, dv, dk, dq",), "4 products a tile", "warn"),
+        ("Two kernels, no atomics", ("s, dp, dv, dk", "s, dp, dq"), "used"),
+        ("One kernel, atomics for dq", ("s, dp, dv, dk, dq",), "third"),
+        ("p stored by the forward pass", ("dp, dv, dk, dq",), "warn"),
     )
     notes = (
         "each output stored once",
         "an addition in memory for each tile of keys",
         "N x N written, and read again",
     )
-    for number, (name, kernels, products, kind) in enumerate(roads):
+    for number, (name, kernels, kind) in enumerate(roads):
         x = 22.0 + number * 290
         drawing.text(x, 30, name, 13.5, bold=True)
         for row, what in enumerate(kernels):
             drawing.box(x, 46 + row * 52, 256, 42, what, kind, 14, mono=True)
-        drawing.text(x, 172, products, 13)
-        drawing.text(x, 194, notes[number], 12.5)
+        drawing.text(x, 172, notes[number], 12.5)
     return drawing.picture(
         "Three ways back. Two kernels without atomics: the first computes s, dp, dv and dk, the "
-        "second s and dp again and dq; 7 products of tiles in all, and each output is stored once. "
-        "One kernel with atomics for dq: s, dp, dv, dk and dq, 5 products, but each dq is added to "
-        "in memory once for each tile of keys. With p stored by the forward pass: "
-        "dp, dv, dk and dq, 4 products, and an N by N matrix written and read again."
+        "second s and dp again and dq; each output is stored once. One kernel with atomics for dq: "
+        "s, dp, dv, dk and dq, and an addition in memory for each tile of keys. With p stored by "
+        "the forward pass: dp, dv, dk and dq, and an N by N matrix written and read again."
     )

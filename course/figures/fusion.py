@@ -77,8 +77,8 @@ def tensor_core() -> Picture:
     )
     return drawing.picture(
         "Left, one fused multiply-add of a warp: 32 lanes with one multiply-add each, 32 in all. "
-        "Right, one tensor-core instruction of a warp, m16n8k16: a 16 by 16 matrix A and a 16 by "
-        "8 matrix B in float16, added to a 16 by 8 matrix C in float32, 2,048 multiply-adds in "
+        "Right, one tensor-core instruction of a warp, m16n8k16: a 16 by 16 matrix A times a 16 by "
+        "8 matrix B, both float16, plus a 16 by 8 matrix C in float32, 2,048 multiply-adds in "
         "all. Each lane holds 8 elements of A, 4 of B and 4 of C in its registers."
     )
 
