@@ -165,7 +165,7 @@ class JudgedAutograde(Autograde):
         except (NbGraderException, UnicodeEncodeError):
             self.log.error("%r is no name that a student can have: rename the folder", folder)
             return False
-        if self._roster is not None and student not in self._roster.students:
+        if self._roster is not None and self._roster.called(student) is None:
             self.log.error("%r is not on the roster: nothing of theirs is graded", student)
             return False
         return True

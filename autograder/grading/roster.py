@@ -14,6 +14,7 @@ import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from autograder.grading.names import clean, few, look_alike
@@ -33,6 +34,8 @@ COLUMNS = {
 }
 #: The column of names in Moodle's grading worksheet.
 _WORKSHEETS = "full name"
+#: Of those, what a student's folder may be named for.
+_NAMES = ("login", "number", "id", "email")
 #: What several students may have in common.
 _SHARED = ("name", "section")
 #: In rows of Canvas's export that are no students.
@@ -64,18 +67,27 @@ class Roster:
         self, submissions: Iterable[Submission]
     ) -> tuple[list[Submission], list[Submission]]:
         """(submissions of the class's students, under their names; all others)"""
-        names = {look_alike(student): student for student in self.students}
-        by_id = self._by_id()
         known, unknown = [], []
         for one in submissions:
-            told = by_id.get(_key(*one.account.ids[0])) if one.account else None
-            student = told or self._by_name(one, names, by_id)
+            told = self._by_id.get(_key(*one.account.ids[0])) if one.account else None
+            student = told or self._by_name(one)
             if student is None:
                 unknown.append(one)
             else:
                 known.append(replace(one, student=student))
         return known, unknown
 
+    def called(self, name: str) -> str | None:
+        """The student whom a folder or a file is named for: by the name, a login or a number."""
+        if (student := self._names.get(look_alike(name))) is not None:
+            return student
+        return next(filter(None, (self._by_id.get(_key(kind, name)) for kind in _NAMES)), None)
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        return {look_alike(student): student for student in self.students}
+
+    @cached_property
     def _by_id(self) -> dict[tuple[str, str], str]:
         """Students by (kind, what they are called), where that is nobody else's, too."""
         found: dict[tuple[str, str], set[str]] = {}
@@ -87,17 +99,15 @@ class Roster:
                     found.setdefault((kind, _squashed(value)), set()).add(student)
         return {key: students.pop() for key, students in found.items() if len(students) == 1}
 
-    def _by_name(
-        self, one: Submission, names: Mapping[str, str], by_id: Mapping[tuple[str, str], str]
-    ) -> str | None:
+    def _by_name(self, one: Submission) -> str | None:
         """By what else an LMS says where the roster has no such number, or by the file's name."""
         if one.account is None:
-            return names.get(look_alike(one.student))
+            return self.called(one.student)
         kind = one.account.ids[0][0]
         if any(kind in ids for ids in self.ids):  # and this number is not in it
             return None
-        others = (by_id.get(_key(*called)) for called in one.account.ids[1:])
-        return next(filter(None, others), names.get(look_alike(one.student)))
+        others = (self._by_id.get(_key(*called)) for called in one.account.ids[1:])
+        return next(filter(None, others), self._names.get(look_alike(one.student)))
 
     def said(self, known: Sequence[Submission], unknown: Sequence[Submission]) -> list[str]:
         """Sentences on what is held, and on who handed in nothing."""

@@ -78,6 +78,22 @@ def test_others_are_held_and_who_is_missing_is_named(tmp_path: Path) -> None:
     assert missing == "On the roster and without a submission here: deneb."
 
 
+@pytest.mark.parametrize("folder", ["vega1", "VEGA1", "42", "v@example.org", "Vega, V."])
+def test_a_folder_may_be_named_for_what_is_a_students_alone(tmp_path: Path, folder: str) -> None:
+    canvas = (
+        "Student,ID,SIS Login ID,SIS User ID,email,Section\n"
+        '"Vega, V.",7,vega1,42,v@example.org,A\n'
+        '"Rigel, R.",8,rigel1,43,r@example.org,A\n'
+    )
+    handed_in = [
+        Submission(name, "01_threads", "threads", Path("01_threads.ipynb"))
+        for name in (folder, "A")
+    ]
+    known, unknown = read_roster(roster(tmp_path, canvas)).sorted_out(handed_in)
+    assert [one.student for one in known] == ["Vega, V."]
+    assert [one.student for one in unknown] == ["A"]
+
+
 def test_two_of_one_name_are_told_apart_by_the_number_that_an_lms_gives_them(
     tmp_path: Path,
 ) -> None:
