@@ -174,6 +174,10 @@ TILE: dict[str, tuple[str, str]] = {
         "A program cannot have {got} warps: it has {choices}.",
         "Choose one of these for `num_warps`: 4 suits most tiles, 8 large ones.",
     ),
+    "tile_option": (
+        "`{name}` of a launch cannot be {got}: it is a whole number, below 2**31.",
+        "`num_stages` is 1 to 5, as a rule. Without it Triton takes 3.",
+    ),
     # ------------------------------------------------------------ what Triton refuses
     "triton_refuses": (
         "Triton cannot compile this line: {detail}.",

@@ -63,6 +63,11 @@ def element_of(name: str, tensor: torch.Tensor) -> Any:
     raise refused(name, f"a tensor of {tensor.dtype}, which Triton does not take")
 
 
+#: Options of a launch that are whole numbers, where they are given; the compiler's are C's.
+_WHOLE = {"num_stages", "num_ctas", "maxnreg"}
+_LARGEST_OPTION = 1 << 31
+
+
 def option_names() -> set[str]:
     """What a launch may set beside the parameters: ``num_warps`` and the like."""
     try:
@@ -95,6 +100,12 @@ def bound(function: Any, args: tuple, named: dict[str, Any]) -> dict[str, Any]:
         raise KernelFault(
             Outcome.DOES_NOT_COMPILE, "tile_warps", None, got=str(warps), choices=WARPS
         )
+    for name in _WHOLE - {*parameters}:
+        got = named.get(name)
+        if got is not None and not (isinstance(got, int) and abs(got) < _LARGEST_OPTION):
+            raise KernelFault(
+                Outcome.DOES_NOT_COMPILE, "tile_option", None, name=name, got=repr(got)[:60]
+            )
     if len(args) > len(parameters):
         raise KernelFault(
             Outcome.DOES_NOT_COMPILE, "argument_count", None, got=len(parameters),

@@ -580,6 +580,14 @@ LAUNCHER_CELLS = {
         ", BLOCK=BLOCK)", ", BLOCK=BLOCK, num_warps=3)", DOES_NOT_COMPILE,
         "cannot have 3 warps: it has 1, 2, 4, 8, 16, 32. line 21",
     ),
+    "endlessly many stages": (
+        ", BLOCK=BLOCK)", ", BLOCK=BLOCK, num_stages=10**30)", DOES_NOT_COMPILE,
+        "`num_stages` of a launch cannot be 1000000000000000000000000000000: it is a whole number",
+    ),
+    "stages in words": (
+        ", BLOCK=BLOCK)", ", BLOCK=BLOCK, num_stages='two')", DOES_NOT_COMPILE,
+        "`num_stages` of a launch cannot be 'two'",
+    ),
     "nothing launched": (
         "    kernel[", "    return out\n    kernel[", WRONG, "starts no kernel. line 18 def scale(",
     ),
