@@ -141,12 +141,18 @@ def _changes_its_first(name: str) -> bool:
 
 
 def _device_of(value: Any) -> torch.device | None:
-    """The device that an argument names: a device, or its name."""
-    if isinstance(value, torch.device):
-        return value
+    """The device that an argument names: a device, or its name.
+
+    Raises:
+        RuntimeError: for a second GPU.
+    """
     if isinstance(value, str) and (value == "cpu" or value.split(":")[0] == "cuda"):
-        return torch.device(value)
-    return None
+        value = torch.device(value)
+    if not isinstance(value, torch.device):
+        return None
+    if value.type == "cuda" and value.index:
+        raise RuntimeError(f"There is one GPU here, cuda:0, and no {value}.")
+    return value
 
 
 def _here(value: Any) -> Any:

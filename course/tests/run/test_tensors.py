@@ -23,6 +23,14 @@ def test_a_tensor_lies_where_the_program_has_put_it() -> None:
             assert torch.ones(2).device == CUDA
 
 
+def test_there_is_one_gpu() -> None:
+    with OnCuda():
+        there = torch.ones(2, device="cuda")
+        for second in (lambda: torch.ones(2, device="cuda:1"), lambda: there.to("cuda:3")):
+            with pytest.raises(RuntimeError, match="one GPU here, cuda:0, and no cuda:[13]"):
+                second()
+
+
 def test_moving_copies_and_staying_does_not() -> None:
     with OnCuda():
         here = torch.zeros(4)
