@@ -27,7 +27,7 @@ def test_there_is_one_gpu() -> None:
     with OnCuda():
         there = torch.ones(2, device="cuda")
         for second in (lambda: torch.ones(2, device="cuda:1"), lambda: there.to("cuda:3")):
-            with pytest.raises(RuntimeError, match="one GPU here, cuda:0, and no cuda:[13]"):
+            with pytest.raises(RuntimeError, match=r"one GPU here, cuda:0, and no cuda:[13]"):
                 second()
 
 
