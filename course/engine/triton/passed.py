@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ def bound(function: Any, args: tuple, named: dict[str, Any]) -> dict[str, Any]:
         )
     for name in _WHOLE - {*parameters}:
         got = named.get(name)
-        if got is not None and not (isinstance(got, int) and abs(got) < _LARGEST_OPTION):
+        if got is not None and not (isinstance(got, Integral) and abs(got) < _LARGEST_OPTION):
             raise KernelFault(
                 Outcome.DOES_NOT_COMPILE, "tile_option", None, name=name, got=repr(got)[:60]
             )
