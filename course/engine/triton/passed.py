@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Iterable, Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -103,7 +102,9 @@ def bound(function: Any, args: tuple, named: dict[str, Any]) -> dict[str, Any]:
         )
     for name in _WHOLE - {*parameters}:
         got = named.get(name)
-        if got is not None and not (isinstance(got, Integral) and abs(got) < _LARGEST_OPTION):
+        if got is not None and not (
+            isinstance(got, int | np.integer) and abs(got) < _LARGEST_OPTION
+        ):
             raise KernelFault(
                 Outcome.DOES_NOT_COMPILE, "tile_option", None, name=name, got=repr(got)[:60]
             )
