@@ -102,9 +102,8 @@ def bound(function: Any, args: tuple, named: dict[str, Any]) -> dict[str, Any]:
         )
     for name in _WHOLE - {*parameters}:
         got = named.get(name)
-        if got is not None and not (
-            isinstance(got, int | np.integer) and abs(got) < _LARGEST_OPTION
-        ):
+        whole = int(got) if isinstance(got, int | np.integer) else _LARGEST_OPTION
+        if got is not None and abs(whole) >= _LARGEST_OPTION:
             raise KernelFault(
                 Outcome.DOES_NOT_COMPILE, "tile_option", None, name=name, got=repr(got)[:60]
             )
