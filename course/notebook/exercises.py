@@ -11,6 +11,7 @@ from course.check.check import check_function
 from course.gpu.present import present
 from course.notebook.progress import noted
 from course.notebook.seen import with_all, with_worst
+from course.notebook.solution import Solution, available, solution_of
 from course.spec.exercise import Exercise, KernelExercise, NumberExercise
 from course.words.statement import Hint, next_hint, statement_html, statement_text
 
@@ -24,6 +25,10 @@ class _Shown(Exercise):
     def hint(self) -> Hint:
         """Shows the next hint; the last one leaves one step to do."""
         return next_hint(self)
+
+    def solution(self) -> Solution:
+        """Shows the course's own solution, once a check has passed."""
+        return solution_of(self)
 
     def __repr__(self) -> str:
         return statement_text(self)
@@ -41,7 +46,8 @@ class _Kernel(_Shown, KernelExercise):
         much traffic a picture shows the access that asks for most. What it is worth is kept as
         progress.
         """
-        return noted(self, with_worst(self, _on_own_gpu(check_function(self, kernel))))
+        verdict = with_worst(self, _on_own_gpu(check_function(self, kernel)))
+        return _offered(self, noted(self, verdict))
 
     def case(self, number: int = 1) -> tuple[Any, ...]:
         """The arguments of a visible case, as the check draws them: outputs are not set yet.
@@ -62,6 +68,14 @@ class _Kernel(_Shown, KernelExercise):
         return with_all(self, check_function(self, kernel, detailed=True))
 
 
+def _offered(exercise: Exercise, verdict: Verdict) -> Verdict:
+    """A pass says where the course's own solution is, where there is one."""
+    if not verdict or not available(exercise):
+        return verdict
+    said = f"The course's own: `ex.{exercise.name}.solution()`."
+    return replace(verdict, next_steps=(*verdict.next_steps, said))
+
+
 def _on_own_gpu(verdict: Verdict) -> Verdict:
     if not verdict or not present():
         return verdict
@@ -75,7 +89,7 @@ def _on_own_gpu(verdict: Verdict) -> Verdict:
 class _Numbers(_Shown, NumberExercise):
     def check(self, answers: object = None) -> Verdict:
         """Compares every entry and names the wrong ones."""
-        return noted(self, check_numbers(self, answers))
+        return _offered(self, noted(self, check_numbers(self, answers)))
 
 
 def shown(exercise: Exercise) -> Exercise:

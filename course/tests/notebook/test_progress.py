@@ -24,25 +24,18 @@ WASTEFUL = RIGHT.replace("a[i] + b[i]", "a[i] * 0 + a[i] + b[i]").replace(
 )
 
 
-@pytest.fixture
-def file(tmp_path, monkeypatch):
-    path = tmp_path / "kept" / "progress.json"
-    monkeypatch.setenv("COURSE_PROGRESS", str(path))
-    return path
-
-
 def verdict(credit: float, outcome=course.Outcome.PASS) -> Verdict:
     return Verdict(outcome, "vector_add", "", "passed", credit=credit, max_points=4)
 
 
-def test_a_pass_is_kept_and_says_what_is_next(file):
+def test_a_pass_is_kept_and_says_what_is_next(progress_file):
     found = progress.noted(ex.vector_add, check_source(ex.vector_add, RIGHT))
     assert found
     following = list(ex.lesson("threads").values())[1]
     assert (
         found.next_steps[-1] == f"Next in this lesson: `ex.{following.name}` ({following.title})."
     )
-    assert json.loads(file.read_text())["vector_add"]["credit"] == 1.0
+    assert json.loads(progress_file.read_text())["vector_add"]["credit"] == 1.0
     row = next(row for row in course.progress().rows if row[0] == "threads")
     assert row[1].startswith("1 of")
     assert row[3].startswith(f"ex.{following.name},")
@@ -57,7 +50,7 @@ def test_exercises_are_defined_in_the_order_of_their_lesson():
             assert [name for name in ids if name in ex.lesson(stem)] == list(ex.lesson(stem))
 
 
-def test_the_last_of_a_lesson_leads_to_the_next_lesson(file):
+def test_the_last_of_a_lesson_leads_to_the_next_lesson(progress_file):
     *_, last = ex.lesson("threads")
     steps = progress.noted(getattr(ex, last), verdict(1.0)).next_steps
     assert steps == ("That was the lesson's last exercise. The next lesson: coalescing.",)
@@ -67,22 +60,22 @@ def test_the_last_of_a_lesson_leads_to_the_next_lesson(file):
     )
 
 
-def test_the_best_share_of_the_points_stays(file):
+def test_the_best_share_of_the_points_stays(progress_file):
     for credit in (0.6, 1.0, 0.6, 0.0):
         progress.noted(ex.vector_add, verdict(credit))
     assert progress.kept()["vector_add"]["credit"] == 1.0
 
 
-def test_a_mistake_is_told_as_ever(file):
+def test_a_mistake_is_told_as_ever(progress_file):
     wrong = verdict(0.0, course.Outcome.WRONG_ANSWER)
     assert progress.noted(ex.vector_add, wrong) is wrong
-    assert not file.exists()
+    assert not progress_file.exists()
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"vector_add": 1}', '{"a": {"credit": "x"}}'])
-def test_a_broken_file_is_as_none_and_is_mended(file, content):
-    file.parent.mkdir()
-    file.write_text(content)
+def test_a_broken_file_is_as_none_and_is_mended(progress_file, content):
+    progress_file.parent.mkdir()
+    progress_file.write_text(content)
     assert progress.kept() == {}
     progress.noted(ex.vector_add, verdict(1.0))
     assert set(progress.kept()) == {"vector_add"}
@@ -102,7 +95,7 @@ def test_it_lies_among_the_users_data(tmp_path, monkeypatch):
     assert progress.file() == tmp_path / "gpu-kernel-course" / "progress.json"
 
 
-def test_it_is_shown_as_text_and_as_a_table(file):
+def test_it_is_shown_as_text_and_as_a_table(progress_file):
     shown = course.progress()
     assert repr(shown).splitlines()[0].split() == ["lesson", "exercises", "points", "next"]
     assert len(repr(shown).splitlines()) == len(ex.stems()) + 2

@@ -1,0 +1,44 @@
+"""The course's own solution: after a pass, and where it is."""
+
+import pytest
+
+from course import exercises as ex
+from course.check.answers import check_number_source
+from course.check.check import check_source
+from course.notebook import solution
+from course.notebook.progress import noted
+from course.tests.notebook.test_progress import RIGHT, verdict
+
+
+def test_it_is_shown_after_a_pass(progress_file):
+    assert repr(ex.vector_add.solution()) == (
+        "It is shown once a check has passed. Until then: ex.vector_add.hint()."
+    )
+    noted(ex.vector_add, verdict(0.6))
+    assert not ex.vector_add.solution().is_code
+    noted(ex.vector_add, check_source(ex.vector_add, RIGHT))
+    shown = ex.vector_add.solution()
+    assert check_source(ex.vector_add, shown.text)
+    assert "###" not in shown.text
+    assert "<details open>" in shown._repr_html_()
+
+
+def test_answers_are_shown_too(progress_file):
+    noted(ex.grid_math, verdict(1.0))
+    assert check_number_source(ex.grid_math, ex.grid_math.solution().text)
+
+
+def test_every_exercise_has_one():
+    assert [name for name, one in ex.all_exercises().items() if not solution.available(one)] == []
+
+
+def test_where_it_is_not_an_instructor_has_it(progress_file, tmp_path, monkeypatch):
+    monkeypatch.setattr(solution, "_FOLDER", tmp_path)
+    noted(ex.vector_add, verdict(1.0))
+    assert "your instructor has it" in repr(ex.vector_add.solution())
+    assert "<p>" in ex.vector_add.solution()._repr_html_()
+
+
+@pytest.mark.parametrize("name", ["vector_add", "grid_math"])
+def test_every_kind_of_exercise_offers_it(name):
+    assert callable(getattr(ex, name).solution)
