@@ -14,7 +14,7 @@ from course.notebook.progress import kept
 from course.spec.exercise import Exercise
 
 _FOLDER = Path(__file__).resolve().parents[2] / "solutions"
-_MARKS = ("### BEGIN SOLUTION", "### END SOLUTION")
+_MARK = "### "
 
 
 class Solution:
@@ -58,6 +58,6 @@ def _cell(exercise: Exercise) -> str | None:
         cells = path.read_text(encoding="utf-8").split("\n# %% ")
         for name, _, text in (cell.partition("\n") for cell in cells):
             if name.strip() == exercise.name:
-                lines = [one for one in text.splitlines() if one.strip() not in _MARKS]
+                lines = [one for one in text.splitlines() if not one.strip().startswith(_MARK)]
                 return "\n".join(lines).strip()
     return None
