@@ -91,7 +91,7 @@ def _check(path: Path, only: list[str], watch: bool) -> int:
 
 def _wait_for_change(path: Path) -> None:
     first = _state(path)
-    while _state(path) == first:
+    while _state(path) in (None, first):
         time.sleep(_PAUSE)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from course.engine.simt.running.meter import BANK_BYTES, BANKS
 from course.figures.drawing import Drawing
 from course.figures.picture import Picture
 from course.plain.sectors import WARP_LANES
 
-BANKS = 32
-BANK_BYTES = 4
 #: A bank that is asked for more words has the rest told in words.
 MOST_TURNS = 8
 _LEFT, _TOP, _WIDTH, _HEIGHT = 62.0, 62.0, 27.0, 22.0

@@ -31,8 +31,13 @@ def file() -> Path | None:
     named = os.environ.get("COURSE_PROGRESS", "")
     if named == "off":
         return None
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(named) if named else Path(data) / "gpu-kernel-course" / "progress.json"
+    if named:
+        return Path(named)
+    try:
+        data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    except RuntimeError:  # a user without a home
+        return None
+    return Path(data) / "gpu-kernel-course" / "progress.json"
 
 
 def kept() -> Kept:

@@ -17,11 +17,13 @@ from course.check.reading import chosen, read_solution
 from course.engine.faults import KernelFault, Outcome
 from course.engine.requests import Request, Requests
 from course.engine.runner import Engine
+from course.engine.simt.running.meter import BANK_BYTES
 from course.figures.access import access_picture
-from course.figures.bank_use import BANK_BYTES, bank_picture, served
+from course.figures.bank_use import bank_picture, served
 from course.figures.picture import Picture
 from course.figures.steps import Steps
 from course.plain.sectors import SECTOR_BYTES
+from course.plain.text import lines_of
 from course.spec.exercise import KernelExercise
 from course.spec.inputs import drawn
 from course.words.panel import html_panel
@@ -109,7 +111,7 @@ def _steps(
 ) -> Steps:
     """The first requests of one access."""
     first = kept[0]
-    code = verdict.source.splitlines()[first.line - 1].partition("#")[0].strip()
+    code = lines_of(verdict.source)[first.line - 1].partition("#")[0].strip()
     title = (
         f"Line {first.line}, {first.direction} of {first.array}: what warp {first.warp} asks for"
     )

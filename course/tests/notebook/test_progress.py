@@ -89,6 +89,17 @@ def test_where_nothing_can_be_kept_a_check_goes_on(tmp_path, monkeypatch):
         assert progress.kept() == {}
 
 
+def test_a_user_without_a_home_is_checked_all_the_same(monkeypatch):
+    def none() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("COURSE_PROGRESS")
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", none)
+    assert progress.noted(ex.vector_add, verdict(1.0))
+    assert progress.kept() == {}
+
+
 def test_it_lies_among_the_users_data(tmp_path, monkeypatch):
     monkeypatch.delenv("COURSE_PROGRESS")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
