@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
@@ -47,6 +48,8 @@ _BODY = (
     *(ast.IfExp, ast.Attribute, ast.Subscript, ast.Slice, ast.Name, ast.Constant, ast.Tuple),
     *(ast.List, ast.keyword, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
 )
+#: Of an atomic's operands Numba asks what only an array has: a launch on a GPU ends with these.
+_BREAKS = (AttributeError, IndexError, KeyError, NotImplementedError, TypeError, ValueError)
 _ATTRIBUTES = frozenset(
     {"shape", "size", "ndim", "dtype", "itemsize", "strides", "T", "real", "imag"}
 )
@@ -61,14 +64,43 @@ def takes(function: Function, argument_types: Sequence[Type]) -> bool | None:
     try:
         arguments = tuple(_numbas(type_) for type_ in argument_types)
         kernel = _made(function, {})
-        with _for_a_stated_gpu(), warnings.catch_warnings(action="ignore"):
-            from numba.cuda.compiler import compile_cuda
-
-            compile_cuda(kernel, types.none, arguments, cc=COMPUTE_CAPABILITY)
+    except Exception:  # `_NotAsked`, and whatever Python itself refuses in the tree
+        return None
+    try:
+        _compile(kernel, arguments)
     except NumbaError:
         return False
+    except _BREAKS:
+        return False if _is_itself() else None
     except Exception:  # what is no answer of Numba's, of any type
         return None
+    return True
+
+
+def _compile(kernel: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    with _for_a_stated_gpu(), warnings.catch_warnings(action="ignore"):
+        from numba.cuda.compiler import compile_cuda
+
+        compile_cuda(kernel, types.none, arguments, cc=COMPUTE_CAPABILITY)
+
+
+@functools.cache
+def _is_itself() -> bool:
+    """Whether the compiler takes a kernel that it must take, with an atomic and a call: where it
+    does, what breaks it on another kernel is that kernel.
+    """
+
+    @cuda.jit(device=True)
+    def twice(x: Any) -> Any:
+        return x + x
+
+    def kernel(x: Any) -> None:
+        cuda.atomic.add(x, cuda.grid(1), twice(x[0]))
+
+    try:
+        _compile(kernel, (types.Array(types.float32, 1, "C"),))
+    except Exception:  # of any type
+        return False
     return True
 
 

@@ -17,6 +17,7 @@ from course.engine.simt.lowering.types import (
     INT,
     ArrayType,
     TupleType,
+    is_float,
     is_integer,
     is_scalar,
 )
@@ -60,7 +61,7 @@ Part = Expr | Slice
 
 
 def indices(low: Lowering, node: ast.expr) -> list[Expr]:
-    """The indices of a subscript that has no slice in it, as int64."""
+    """The indices of an atomic, as int64: a float is cut, as Numba casts it there alone."""
     result: list[Expr] = []
     for element in node.elts if isinstance(node, ast.Tuple) else [node]:
         if isinstance(element, ast.Slice | ast.Starred):
@@ -70,11 +71,11 @@ def indices(low: Lowering, node: ast.expr) -> list[Expr]:
                 construct=f"`{ast.unparse(element)}` as an index",
                 instead="index one element here",
             )
-        result += _index(low, element)
+        result += _index(low, element, floats=True)
     return result
 
 
-def _index(low: Lowering, node: ast.expr) -> list[Expr]:
+def _index(low: Lowering, node: ast.expr, floats: bool = False) -> list[Expr]:
     """One index, or those that a tuple holds."""
     part = low.value(node)
     if isinstance(part.type, ArrayType):
@@ -82,7 +83,8 @@ def _index(low: Lowering, node: ast.expr) -> list[Expr]:
     several = isinstance(part.type, TupleType)
     items = (part.items or tuple_items(low, part)) if several else [part]
     for item in items:
-        if not is_scalar(item.type) or not (is_integer(item.type) or item.type == BOOL):
+        whole = is_scalar(item.type) and (is_integer(item.type) or item.type == BOOL)
+        if not whole and not (floats and is_float(item.type)):
             wrong = f"has {item.type} in it" if several else f"is {item.type}, not a whole number"
             raise low.untyped(node, f"the index `{ast.unparse(node)}` {wrong}")
     return [converted(item, INT) for item in items]

@@ -160,6 +160,40 @@ def test_names_outside_of_the_closed_tables_do_not_reach_numba():
     assert verdict.message_id == "numba_not_asked"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cuda.atomic.add(i, c[a], 1)",
+        "cuda.atomic.add(c, (i, i), 1)",
+        "cuda.atomic.add(c, a, 1)",
+        "cuda.atomic.cas(c, 0)",
+        "c[cuda.grid()] = a[i]",
+    ],
+)
+def test_what_breaks_numbas_compiler_does_not_compile(line):
+    source = (
+        f"from numba import cuda\n\n\n@cuda.jit\ndef vector_add(a, b, c):\n"
+        f"    i = cuda.grid(1)\n    {line}\n"
+    )
+    verdict = check_source(ex.vector_add, source)
+    assert (verdict.outcome, verdict.line) == (Outcome.DOES_NOT_COMPILE, 7)
+
+
+@cuda.jit
+def counts_by_sixteen(x, flat, rows):
+    i = cuda.grid(1)
+    if i < x.size:
+        cuda.atomic.add(flat, x[i] / 16, 1)
+        cuda.atomic.add(rows, (0, x[i] / float32(16)), 1)
+
+
+def test_an_atomic_cuts_a_float_to_an_index():
+    """Numba casts an atomic's index, and no other one."""
+    flat, rows = np.zeros(16, np.int32), np.zeros((1, 16), np.int32)
+    counts_by_sixteen[8, 32](np.arange(256, dtype=np.int32), flat, rows)
+    assert flat.tolist() == rows[0].tolist() == [16] * 16
+
+
 ROWS = {"rows_by_device_function": (M, V), "stencil_by_window": (V, V), "shared_halo": (V, V)}
 
 
