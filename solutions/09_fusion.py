@@ -527,12 +527,12 @@ ex.grouped_order.check(grouped_order)
 # M = N = K = 8192 on an H200, `triton_matmul` runs at 225 TFLOP/s and `grouped_order` at 302.
 #
 # <details><summary>And the library's speed?</summary>
-# <p>The same loop reaches it. Tiles of 128 x 256 and steps of 64 on eight warps load three eighths of what
-# tiles of 64 x 64 load; groups of eight rows keep the panels in L2; and <code>num_stages=3</code>
-# has the loads of the next two steps under way while one is multiplied. That product runs at
-# 699 TFLOP/s for 4096, where cuBLAS has 760, and at 738 for 8192, where it has 766. On a T4 no three
-# such steps fit: what is fast on one GPU is a choice for that GPU. Change yours, the check takes
-# any.</p>
+# <p>The same loop reaches it. Tiles of 128 x 256 and steps of 64 on eight warps load three eighths
+# of what tiles of 64 x 64 load; groups of eight rows keep the panels in L2; and
+# <code>num_stages=3</code> has the loads of the next two steps under way while one is multiplied.
+# That product runs at 699 TFLOP/s for 4096, where cuBLAS has 760, and at 738 for 8192, where it has
+# 766. On a T4 no three such steps fit: what is fast on one GPU is a choice for that GPU. Change
+# yours, the check takes any.</p>
 # </details>
 #
 # ## Before the store
@@ -670,9 +670,9 @@ pictures.saved_by_fusing()
 # the gain is larger than in requested bytes, because operands mostly come from L2 and intermediates
 # from device memory. Your one kernel with tiles of 64 x 64 stands in between, at 317: it moves 1 MN
 # where the compiled layer still moves 5, and its products are slower than cuBLAS's. With tiles of
-# 128 x 64 in groups of rows it reaches 400, and a compiled layer that stores float32, as yours does,
-# 372; at 4096 that one is ahead, 703 to 574. So **fuse where K is small beside what happens around
-# it**, and look for the fat before you write a kernel.
+# 128 x 64 in groups of rows it reaches 400, and a compiled layer that stores float32, as yours
+# does, 372; at 4096 that one is ahead, 703 to 574. So **fuse where K is small beside what happens
+# around it**, and look for the fat before you write a kernel.
 #
 # ### Exercise: `gated_linear` (60 minutes)
 

@@ -13,9 +13,7 @@ _EVERY = (_SMALL, _ONE_MORE, _COLUMN, _STEP)
 #: one row of tiles, and more columns of them than any visible case has
 _WIDE = Draws(M=between(2, 60), N=between(513, 560), K=between(129, 160))
 #: tiles enough to tell one program that has all of them from one that has a few
-_TRAFFIC = Draws(
-    traffic=True, M=choice(576, 640), N=choice(512, 576), K=multiples(64, 64, 192)
-)
+_TRAFFIC = Draws(traffic=True, M=choice(576, 640), N=choice(512, 576), K=multiples(64, 64, 192))
 
 HIDDEN = {
     "triton_matmul": (
