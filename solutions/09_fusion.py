@@ -531,8 +531,9 @@ ex.grouped_order.check(grouped_order)
 # of what tiles of 64 x 64 load; groups of eight rows keep the panels in L2; and
 # <code>num_stages=3</code> has the loads of the next two steps under way while one is multiplied.
 # That product runs at 699 TFLOP/s for 4096, where cuBLAS has 760, and at 738 for 8192, where it has
-# 766. On a T4 no three such steps fit: what is fast on one GPU is a choice for that GPU. Change
-# yours, the check takes any.</p>
+# 766. On a T4 the same tile spills 31 KB a thread: what is fast on one GPU is a choice for that
+# GPU. Change yours, the check takes any, and <code>ex.triton_matmul.gpus(triton_matmul)</code> says
+# what it asks of seven GPUs.</p>
 # </details>
 #
 # ## Before the store
