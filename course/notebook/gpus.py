@@ -47,7 +47,7 @@ class OnGpus:
 def on_gpus(exercise: KernelExercise, verdict: Verdict) -> OnGpus:
     """The case of a verdict on each GPU of `TARGETS`; a GPU that cannot run it says why."""
     run = replace(run_of_verdict(exercise, verdict), binary=True)
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name, gpu in TARGETS.items():
         try:
             traffic = TritonEngine(target=int(name.removeprefix("sm_")))(run).traffic

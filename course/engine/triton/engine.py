@@ -39,7 +39,8 @@ class TritonEngine:
     lets the kernel's prints through. Without `compiles` no launch goes through the compiler: it
     saves seconds where a kernel need not be accepted, and its resources count as nothing.
     `together` is how many programs run at once, as many as memory allows unless told. `target` is
-    the GPU whose counts and resources the launches have. `requests` keeps the first requests of each access.
+    the GPU whose counts and resources the launches have. `requests` keeps the first requests of
+    each access.
     """
 
     def __init__(
