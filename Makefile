@@ -50,7 +50,8 @@ test-all: venv
 	$(PYTEST) --durations=15 -m "(slow or not slow)$(NO_GPU)"
 
 lab: venv
-	$(PY) -m jupyter lab --notebook-dir=notebooks $(AS_ROOT)
+	@$(PY) -m course progress --page notebooks/START.md
+	JUPYTER_CONFIG_PATH=tools/jupyter $(PY) -m jupyter lab --notebook-dir=notebooks $(AS_ROOT)
 
 build: venv
 	$(PY) -m autograder build

@@ -14,7 +14,8 @@ from course.check.answers import check_number_source
 from course.check.check import check_source
 from course.engine.faults import KernelFault, Outcome
 from course.engine.triton.compiling.available import require_triton
-from course.notebook.progress import noted, progress
+from course.notebook.progress import kept, noted, progress
+from course.notebook.start_page import start_page
 from course.spec.exercise import Exercise, KernelExercise, NumberExercise
 from course.words.verdict import Verdict
 
@@ -43,6 +44,13 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print()
         return 130
+    if page := getattr(options, "page", None):
+        try:
+            page.write_text(start_page(kept(), page.parent), encoding="utf-8")
+        except OSError as error:
+            print(f"{page} cannot be written: {error.strerror}.", file=sys.stderr)
+            return 2
+        return 0
     print(progress())
     return 0
 
@@ -50,7 +58,10 @@ def main(argv: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m course", description=__doc__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    commands.add_parser("progress", help="lessons, what is solved of each, what is next (default)")
+    shown = commands.add_parser(
+        "progress", help="lessons, what is solved of each, what is next (default)"
+    )
+    shown.add_argument("--page", metavar="FILE", type=Path, help="write it as a page with links")
     check = commands.add_parser(
         "check",
         help="check a notebook's exercises, without running the notebook",
