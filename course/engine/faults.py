@@ -106,3 +106,8 @@ def rejected(node: ast.AST | int | None, message_id: str, **fields: object) -> K
     """A REJECTED fault at a node of the tree, or on a line."""
     line = node if isinstance(node, int) or node is None else getattr(node, "lineno", None)
     return KernelFault(Outcome.REJECTED, message_id, line, **fields)
+
+
+def rejected_syntax(node: ast.AST | int | None, construct: str, instead: str | None) -> KernelFault:
+    """A REJECTED fault of a construct that a cell may not hold, with what to write for it."""
+    return rejected(node, "rejected_syntax", construct=construct, instead=instead)

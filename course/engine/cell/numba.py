@@ -25,7 +25,7 @@ from numba.core import types
 from numba.core.registry import CPUDispatcher
 
 from course.engine.cell.source import assigned, check_annotations, check_compiles, parse
-from course.engine.faults import KernelFault, Outcome, rejected
+from course.engine.faults import KernelFault, Outcome, rejected, rejected_syntax
 from course.engine.simt.lowering.intrinsics import CALLS, PATHS, VALUES
 from course.engine.simt.lowering.signatures import Function, declared
 from course.engine.simt.lowering.types import Scalar, numba_type, numpy_dtype
@@ -390,11 +390,8 @@ def _from_source(dispatcher: Any) -> Function:
         linecache.checkcache(python.__code__.co_filename)
         raise rejected(None, "no_source", name=python.__name__) from None
     if python.__name__ == "<lambda>":
-        raise rejected(
-            None,
-            "rejected_syntax",
-            construct="a lambda",
-            instead="write `def`, with the decorator on the line above it",
+        raise rejected_syntax(
+            None, "a lambda", "write `def`, with the decorator on the line above it"
         )
     tree = parse(textwrap.dedent("".join(lines)))
     node = tree.body[0]

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from course.engine.faults import KernelFault, Outcome, rejected
+from course.engine.faults import KernelFault, Outcome, rejected, rejected_syntax
 from course.plain.text import odd_character
 
 MAX_SOURCE_CHARACTERS = 200_000
@@ -97,11 +97,10 @@ def check_annotations(statement: ast.stmt) -> None:
         held = (getattr(node, "annotation", None), getattr(node, "returns", None))
         for annotation in filter(None, held):
             if any(not isinstance(n, _ANNOTATION) for n in ast.walk(annotation)):
-                raise rejected(
+                raise rejected_syntax(
                     annotation,
-                    "rejected_syntax",
-                    construct=f"the annotation `{ast.unparse(annotation)[:60]}`",
-                    instead="name a type, or leave it out",
+                    f"the annotation `{ast.unparse(annotation)[:60]}`",
+                    "name a type, or leave it out",
                 )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import types
 
-from course.engine.faults import KernelFault, Outcome, rejected
+from course.engine.faults import KernelFault, Outcome, rejected_syntax
 from course.engine.simt.lowering.branches import common, join
 from course.engine.simt.lowering.expr import (
     UNKNOWN,
@@ -107,11 +107,10 @@ def for_range(low: Lowering, node: ast.For) -> Statement:
         before, by_number = rewritten
         return _in_order(low, [*before, by_number])
     if not isinstance(node.target, ast.Name):
-        raise rejected(
+        raise rejected_syntax(
             node,
-            "rejected_syntax",
-            construct=f"the loop variable `{ast.unparse(node.target)}`",
-            instead="use one name: for i in range(n)",
+            f"the loop variable `{ast.unparse(node.target)}`",
+            "use one name: for i in range(n)",
         )
     name = node.target.id
     if isinstance(node.iter, ast.Tuple):
@@ -248,11 +247,8 @@ def _range(low: Lowering, node: ast.For) -> tuple[list[Expr], Scalar]:
         and call.func.id not in low.assigned
         and low.expression(call.func).const == Ref("range")
     ):
-        raise rejected(
-            node,
-            "rejected_syntax",
-            construct=f"a loop over `{ast.unparse(call)[:40]}`",
-            instead="for i in range(...)",
+        raise rejected_syntax(
+            node, f"a loop over `{ast.unparse(call)[:40]}`", "for i in range(...)"
         )
     if not 1 <= len(call.args) <= 3 or call.keywords:
         raise low.untyped(call, "range takes one to three whole numbers")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from course.engine.faults import KernelFault, Outcome, rejected
+from course.engine.faults import KernelFault, Outcome, rejected, rejected_syntax
 from course.engine.simt.lowering.branches import if_else
 from course.engine.simt.lowering.calls import call_expression
 from course.engine.simt.lowering.elements import subscript
@@ -199,13 +199,10 @@ class Lowering:
             self.work_of[node.lineno] = max(self.work_of[node.lineno], work_of(node))
             lower = _STATEMENTS.get(type(node))
             if lower is None:
-                raise rejected(
+                raise rejected_syntax(
                     node,
-                    "rejected_syntax",
-                    construct=_STATEMENT_WORDS.get(type(node), f"`{type(node).__name__.lower()}`"),
-                    instead=_STATEMENT_INSTEAD.get(
-                        type(node), "use assignments, `if`, `for` and `while`"
-                    ),
+                    _STATEMENT_WORDS.get(type(node), f"`{type(node).__name__.lower()}`"),
+                    _STATEMENT_INSTEAD.get(type(node), "use assignments, `if`, `for` and `while`"),
                 )
             try:
                 statement = lower(self, node)
@@ -243,11 +240,10 @@ class Lowering:
         self.spend()
         method = _EXPRESSIONS.get(type(node))
         if method is None:
-            raise rejected(
+            raise rejected_syntax(
                 node,
-                "rejected_syntax",
-                construct=CONSTRUCTS.get(type(node), type(node).__name__),
-                instead=INSTEAD.get(type(node), "use plain arithmetic, `if` and `for`"),
+                CONSTRUCTS.get(type(node), type(node).__name__),
+                INSTEAD.get(type(node), "use plain arithmetic, `if` and `for`"),
             )
         try:
             return method(self, node)

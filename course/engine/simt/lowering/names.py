@@ -17,7 +17,7 @@ from course.engine.cell.numba import (
     missing_prefix,
     unlisted,
 )
-from course.engine.faults import KernelFault, Outcome, rejected
+from course.engine.faults import KernelFault, Outcome, rejected, rejected_syntax
 from course.engine.simt.lowering.elements import array_attribute, subscript
 from course.engine.simt.lowering.expr import Expr, known, number, partly_assigned
 from course.engine.simt.lowering.intrinsics import VALUES
@@ -104,12 +104,7 @@ def constant(low: Lowering, node: ast.Constant) -> Expr:
             construct=f"the literal {value!r}",
             instead=instead_of("complex"),
         )
-    raise rejected(
-        node,
-        "rejected_syntax",
-        construct=f"the literal {value!r}",
-        instead="use whole numbers, floats or booleans",
-    )
+    raise rejected_syntax(node, f"the literal {value!r}", "use whole numbers, floats or booleans")
 
 
 def tuple_literal(low: Lowering, node: ast.Tuple) -> Expr:

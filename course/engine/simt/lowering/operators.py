@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course.engine.faults import rejected
+from course.engine.faults import rejected_syntax
 from course.engine.simt.lowering.branches import common
 from course.engine.simt.lowering.expr import (
     Expr,
@@ -211,12 +211,7 @@ def compare(low: Lowering, node: ast.Compare) -> Expr:
         if function is None and isinstance(operation, ast.In | ast.NotIn) and last == 0:
             return _within(low, node, left, operation)
         if function is None:
-            raise rejected(
-                node,
-                "rejected_syntax",
-                construct=f"`{ast.unparse(node)}`",
-                instead="use == != < <= > >=",
-            )
+            raise rejected_syntax(node, f"`{ast.unparse(node)}`", "use == != < <= > >=")
         right = again = low.scalar(comparator)
         if number_ == 0:
             held = dict(low.held)

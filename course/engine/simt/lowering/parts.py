@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course.engine.faults import KernelFault, Outcome, rejected
+from course.engine.faults import KernelFault, Outcome, rejected_syntax
 from course.engine.simt.lowering.expr import Expr, Run, converted, joined, number
 from course.engine.simt.lowering.tuples import tuple_items
 from course.engine.simt.lowering.types import (
@@ -65,11 +65,8 @@ def indices(low: Lowering, node: ast.expr) -> list[Expr]:
     result: list[Expr] = []
     for element in node.elts if isinstance(node, ast.Tuple) else [node]:
         if isinstance(element, ast.Slice | ast.Starred):
-            raise rejected(
-                element,
-                "rejected_syntax",
-                construct=f"`{ast.unparse(element)}` as an index",
-                instead="index one element here",
+            raise rejected_syntax(
+                element, f"`{ast.unparse(element)}` as an index", "index one element here"
             )
         result += _index(low, element, floats=True)
     return result
