@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course.engine.faults import KernelFault, Outcome
-from course.engine.simt.lowering.expr import Expr, converted, describe, joined, known, number
+from course.engine.simt.lowering.expr import (
+    Expr,
+    combined,
+    converted,
+    describe,
+    joined,
+    known,
+    number,
+)
 from course.engine.simt.lowering.parts import parts_of, view_of
 from course.engine.simt.lowering.tuples import tuple_items, tuple_of
 from course.engine.simt.lowering.types import (
@@ -83,16 +91,19 @@ def _any_item(base: Expr, place: Expr, node: ast.Subscript) -> Expr:
             found = select(index == number_, other, found)
         return found
 
-    key, since = joined("any item", [base, place])
-    return Expr(base.type.items[0], run, key, since, masked=True, origin=base.origin)
+    type_ = base.type.items[0]
+    return combined("any item", type_, run, [base, place], masked=True, origin=base.origin)
 
 
-def access_of(direction: str, index: list[Expr], node: ast.expr) -> Callable[..., Access]:
+def access_of(
+    direction: str, index: list[Expr], node: ast.expr, aggregated: str = ""
+) -> Callable[..., Access]:
     """What makes the access at `node` of the lanes that are active."""
     runs, place = [part.run for part in index], (node.lineno, node.col_offset)
 
-    def made(lanes: Lanes, **more: Any) -> Access:
-        return Access(direction, tuple([run(lanes) for run in runs]), lanes.mask, place, **more)
+    def made(lanes: Lanes, asking: bool | np.ndarray = True) -> Access:
+        indices = tuple([run(lanes) for run in runs])
+        return Access(direction, indices, lanes.mask, place, asking, aggregated)
 
     return made
 
@@ -111,7 +122,7 @@ def element(low: Lowering, node: ast.Subscript, base: Expr, index: list[Expr]) -
     site, held = low.registers.load(key, since, count)
 
     def run(lanes: Lanes) -> np.ndarray:
-        return view(lanes).load(lanes, made(lanes, asking=site.counts(lanes)))
+        return view(lanes).load(lanes, made(lanes, site.counts(lanes)))
 
     if held is None:
         return Expr(array.dtype, run, masked=True)
@@ -193,7 +204,7 @@ def store(low: Lowering, target: ast.Subscript, value: Expr) -> Statement:
 
     def execute(lanes: Lanes) -> None:
         values = run(lanes)
-        view(lanes).store(lanes, made(lanes, asking=site.counts(lanes)), values)
+        view(lanes).store(lanes, made(lanes, site.counts(lanes)), values)
 
     return execute
 
@@ -210,13 +221,11 @@ def array_attribute(low: Lowering, base: Expr, name: str) -> Expr:
         return number(arith.numpy_dtype(base.type.dtype).itemsize)
 
     def part(compute: Callable[[Any], Extent], what: Hashable) -> Expr:
-        key, since = joined((what,), [base])
-
         def read(lanes: Lanes) -> np.ndarray:
             found = compute(run(lanes))
             return found if isinstance(found, np.ndarray) else arith.constant(int(found), INT)
 
-        return Expr(INT, read, key, since, masked=base.masked)
+        return combined((what,), INT, read, [base])
 
     def of_axis(axis: int, attribute: str, scale: int) -> Expr:
         return part(lambda view: getattr(view, attribute)[axis] * scale, (attribute, axis))

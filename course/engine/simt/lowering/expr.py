@@ -122,6 +122,14 @@ def joined(kind: Hashable, parts: list[Expr]) -> tuple[Hashable, int]:
     return (kind, *keys), max((p.since for p in parts), default=0)
 
 
+def combined(
+    kind: Hashable, type_: Any, run: Run, parts: list[Expr], masked: bool = False, **more: Any
+) -> Expr:
+    """A value of `type_` computed from `parts` alone, which is masked where one of them is."""
+    key, since = joined(kind, parts)
+    return Expr(type_, run, key, since, masked=masked or any(p.masked for p in parts), **more)
+
+
 def _is_large(key: Hashable) -> bool:
     size, stack = 0, [key]
     while stack:

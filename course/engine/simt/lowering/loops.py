@@ -137,9 +137,6 @@ def for_range(low: Lowering, node: ast.For) -> Statement:
         isinstance(part, ast.For | ast.While) for inner in node.body for part in ast.walk(inner)
     )
 
-    def body_of(turn: Turn) -> list[Statement]:
-        return turn.statements if short else [forget_shared, *turn.statements]
-
     loop = _loop(
         low,
         node,
@@ -147,9 +144,8 @@ def for_range(low: Lowering, node: ast.For) -> Statement:
         stored_names(node.body) | {name},
         bool(known_turns),
         "" if known_turns is not None else unroll,
-        lambda turn, names, casts, loop, unroll: turns.for_loop(
-            node.lineno, name, type_, runs, body_of(turn), names, casts, loop, unroll
-        ),
+        lambda _, code: turns.for_loop(code, name, type_, runs),
+        keeps_registers=short,
     )
     if not short or length <= turns.UNROLLED_TURNS:
         return loop
@@ -212,9 +208,8 @@ def _one_by_one(low: Lowering, node: ast.For, name: str, values: list[Expr]) -> 
         stored_names(node.body) | {name},
         bool(values),
         "",
-        lambda turn, names, casts, loop, unroll: turns.for_each(
-            node.lineno, name, runs, turn.statements, names, casts, loop
-        ),
+        lambda _, code: turns.for_each(code, name, runs),
+        keeps_registers=True,
     )
 
 
@@ -303,15 +298,8 @@ def while_loop(low: Lowering, node: ast.While) -> Statement:
         names,
         False,
         unroll,
-        lambda turn, names, casts, loop, unroll: turns.while_loop(
-            node.lineno,
-            turn.test,
-            [forget_shared, *turn.statements],
-            names,
-            casts,
-            loop,
-            unroll,
-            None if counts is None else _counter(low, counts),
+        lambda test, code: turns.while_loop(
+            code, test, None if counts is None else _counter(low, counts)
         ),
     )
     return _waiting(node, loop) if _waits_for_a_lock(node) else loop
@@ -367,12 +355,14 @@ def _loop(
     names: set[str],
     sure: bool,
     unroll: str,
-    make: Callable[..., Statement],
+    make: Callable[[Any, turns.LoopCode], Statement],
+    keeps_registers: bool = False,
 ) -> Statement:
     """Lowers a loop until the types and the held values at its head are stable.
 
     `head` lowers what each turn starts with; `sure` says that there is a first turn;
-    `unroll` how the compiler unrolls the loop.
+    `unroll` how the compiler unrolls the loop; `keeps_registers` that a turn finds in registers
+    what the one before has loaded from shared memory. `make` gets the last turn's test.
     """
     registers = low.registers
     registers.pending.clear()
@@ -401,7 +391,9 @@ def _loop(
     registers.keep_in_register(turn.scope, turn.version)
     low.depth -= not sure
     casts = _after_loop(low, node, names, entry, turn, sure)
-    return make(turn, sorted(names), casts, entry.number, unroll)
+    body = turn.statements if keeps_registers else [forget_shared, *turn.statements]
+    code = turns.LoopCode(node.lineno, entry.number, body, sorted(names), casts, unroll)
+    return make(turn.test, code)
 
 
 def _turn(

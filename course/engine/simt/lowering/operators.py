@@ -15,6 +15,7 @@ from course.engine.simt.lowering.expr import (
     Expr,
     Run,
     apply,
+    combined,
     converted,
     describe,
     joined,
@@ -170,9 +171,8 @@ def unaryop(low: Lowering, node: ast.UnaryOp) -> Expr:
     if isinstance(node.op, ast.Not):
         part = converted(operand, BOOL)
         run = part.run
-        key, since = joined("not", [part])
         low.held_where = {not outcome: held for outcome, held in low.held_where.items()}
-        return Expr(BOOL, lambda lanes: ~run(lanes), key, since, masked=part.masked)
+        return combined("not", BOOL, lambda lanes: ~run(lanes), [part])
     function = UNARY_OPERATORS[type(node.op)]
     if isinstance(operand.const, int | float) and function is not operator.invert:
         if operand.type in (INT, FLOAT):
@@ -248,17 +248,14 @@ def _within(low: Lowering, node: ast.Compare, left: Expr, operation: ast.cmpop) 
 def _and(low: Lowering, left: Expr, right: Expr) -> Expr:
     """Short circuit: `right` is evaluated only by lanes for which `left` holds."""
     first, second = left.run, right.run
-    key, since = joined("and", [left, right])
     if not right.masked:
-        return Expr(
-            BOOL, lambda lanes: first(lanes) & second(lanes), key, since, masked=left.masked
-        )
+        return combined("and", BOOL, lambda lanes: first(lanes) & second(lanes), [left, right])
 
     def run(lanes: Lanes) -> np.ndarray:
         holds = first(lanes)
         return holds & _under(lanes, holds, second, holds)
 
-    return Expr(BOOL, run, key, since, masked=True)
+    return combined("and", BOOL, run, [left, right], masked=True)
 
 
 def boolop(low: Lowering, node: ast.BoolOp) -> Expr:
@@ -301,7 +298,6 @@ def _either(low: Lowering, both: bool, left: Expr, right: Expr, line: int) -> Ex
         return _and(low, left, right)
     type_ = unify(left.type, right.type)
     first, second = converted(left, type_), converted(right, type_)
-    key, since = joined("and" if both else "or", [first, second])
 
     def run(lanes: Lanes) -> np.ndarray:
         value = first.run(lanes)
@@ -312,7 +308,7 @@ def _either(low: Lowering, both: bool, left: Expr, right: Expr, line: int) -> Ex
         other = _under(lanes, needed, second.run, value) if second.masked else second.run(lanes)
         return np.where(needed, other, value)
 
-    return Expr(type_, run, key, since, masked=first.masked or second.masked)
+    return combined("and" if both else "or", type_, run, [first, second])
 
 
 def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
@@ -340,8 +336,6 @@ def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
         type_ = unify(yes.type, no.type)
     first, second = converted(yes, type_), converted(no, type_)
     test = condition.run
-    key, since = joined("if", [condition, first, second])
-    masked = condition.masked or first.masked or second.masked
     line = node.lineno if branches(node.body, node.orelse) else 0
     # Two loads and nothing else: the compiler chooses the address and loads once.
     one_load = isinstance(node.body, ast.Subscript) and isinstance(node.orelse, ast.Subscript)
@@ -364,4 +358,4 @@ def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
         return select(chosen, one, two)
 
     origin = tuple(sorted({*yes.origin, *no.origin}))
-    return Expr(type_, run, key, since, masked=masked, origin=origin)
+    return combined("if", type_, run, [condition, first, second], origin=origin)

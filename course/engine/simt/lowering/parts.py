@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course.engine.faults import KernelFault, Outcome, rejected_syntax
-from course.engine.simt.lowering.expr import Expr, Run, converted, joined, number
+from course.engine.simt.lowering.expr import Expr, Run, combined, converted, number
 from course.engine.simt.lowering.tuples import tuple_items
 from course.engine.simt.lowering.types import (
     BOOL,
@@ -141,7 +141,6 @@ def view_of(base: Expr, parts: list[Part]) -> Expr:
                 for part in parts
             ),
         )
-    key, since = joined(pattern, [base, *given])
     whole = base.run
     cuts: list[Run | Slice] = [part.run if isinstance(part, Expr) else part for part in parts]
 
@@ -155,11 +154,5 @@ def view_of(base: Expr, parts: list[Part]) -> Expr:
             )
         )
 
-    return Expr(
-        replace(array, ndim=array.ndim - indexed),
-        run,
-        key,
-        since,
-        masked=base.masked or any(part.masked for part in given),
-        origin=base.origin,
-    )
+    type_ = replace(array, ndim=array.ndim - indexed)
+    return combined(pattern, type_, run, [base, *given], origin=base.origin)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from course.engine.simt.lowering.expr import UNKNOWN, Expr, joined, nothing
+from course.engine.simt.lowering.expr import UNKNOWN, Expr, combined, nothing
 from course.engine.simt.lowering.types import ArrayType, TupleType, Type
 
 if TYPE_CHECKING:
@@ -18,15 +18,13 @@ def tuple_of(low: Lowering, items: list[Expr]) -> Expr:
     if any(item.type is None for item in items):
         return Expr(None, nothing, None, const=tuple(i.const for i in items), items=tuple(items))
     runs = [item.run for item in items]
-    key, since = joined("tuple", items)
     const = tuple(item.const for item in items)
-    return Expr(
+    return combined(
+        "tuple",
         TupleType(tuple(item.type for item in items)),
         lambda lanes: tuple(run(lanes) for run in runs),
-        key,
-        since,
+        items,
         const=UNKNOWN if any(c is UNKNOWN for c in const) else const,
-        masked=any(item.masked for item in items),
         items=tuple(items),
     )
 

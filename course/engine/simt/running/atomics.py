@@ -90,13 +90,13 @@ def atomic(path: str) -> Callable[[Lowering, ast.Call], Expr]:
         aggregated = ""
         if name == "add" and array.dtype in (types.int32, types.uint32):
             aggregated = "reduction" if unused else "atomic"
-        made = access_of("atomic", index, node)
+        made = access_of("atomic", index, node, aggregated)
 
         def run(lanes: Lanes) -> Any:
             view = base.run(lanes)
             active = lanes.active(lanes.mask)
             values = [active.of(operand.run(lanes)) for operand in operands]
-            memory, cells = view.update(lanes, made(lanes, aggregated=aggregated))
+            memory, cells = view.update(lanes, made(lanes))
             if unused and isinstance(compute, np.ufunc):
                 compute.at(memory, cells, values[0])
                 return None

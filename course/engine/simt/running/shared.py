@@ -126,15 +126,15 @@ class SharedArray(Packed):
         return plan
 
     def load(self, lanes: Lanes, access: Access) -> np.ndarray:
-        plan = self._plan(lanes, access)
+        plan, line = self._plan(lanes, access), access.line
         self._count_load(lanes, plan, access)
         if not (self.complete or plan.written):
-            self._check_written(lanes, plan.cells, plan.threads, access.line)
+            self._check_written(lanes, plan.cells, plan.threads, line)
             plan.written = True
         if self.alike:
-            self.history.read_later(lanes, plan.cells, plan.threads, access.line)
+            self.history.read_later(lanes, plan.cells, plan.threads, line)
         else:
-            self.history.read(lanes, plan.cells, plan.threads, access.line)
+            self.history.read(lanes, plan.cells, plan.threads, line)
         cell = plan.cell
         if cell.shape[1] == 1:
             return self.data.take(cell[:, 0], axis=0)
