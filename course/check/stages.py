@@ -27,12 +27,7 @@ from course.engine.job import Ran, Runner
 from course.engine.traffic import Traffic
 from course.plain.text import lines_of
 from course.spec import shares
-from course.spec.exercise import (
-    RIGHT_SHARE,
-    Case,
-    KernelExercise,
-    Role,
-)
+from course.spec.exercise import RIGHT_SHARE, Case, KernelExercise, Role
 from course.spec.inputs import drawn, poisoned
 from course.words.sentences import next_step, sentence
 from course.words.verdict import Extra, Verdict

@@ -8,15 +8,7 @@ from typing import Any
 import numpy as np
 
 from course.spec.draws import integers, uniform
-from course.spec.exercise import (
-    Array,
-    Budget,
-    KernelExercise,
-    NumberExercise,
-    Question,
-    Role,
-    case,
-)
+from course.spec.exercise import Array, Budget, KernelExercise, NumberExercise, Question, Role, case
 from course.spec.launching import Launcher
 
 #: Relative to |A| @ |B|. Sums in float32 err by about 1e-7 of it, float16 ones by 3e-5 and more.

@@ -13,12 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from course.engine.cell.namespaces import PATHS
-from course.engine.cell.operations import (
-    ATTRIBUTES,
-    BUILTINS,
-    INSTEAD,
-    OPERATIONS,
-)
+from course.engine.cell.operations import ATTRIBUTES, BUILTINS, INSTEAD, OPERATIONS
 from course.engine.faults import rejected, rejected_syntax
 from course.engine.launcher.admission import locals_of
 from course.engine.launcher.names import IMPORTS, MISSING, MODULES, Ref, is_kernel, text

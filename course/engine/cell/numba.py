@@ -59,46 +59,14 @@ class Cell:
         return {n: v for n, v in self.names.items() if isinstance(v, Function)}
 
 
+_NUMBERS = (
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "intp", "uintp"),
+)
 SCALAR_TYPES: dict[str, Scalar] = {
-    name: getattr(types, name)
-    for name in (
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-        "float16",
-        "float32",
-        "float64",
-        "boolean",
-        "intp",
-        "uintp",
-        "intc",
-        "uintc",
-    )
+    name: getattr(types, name) for name in (*_NUMBERS, "boolean", "intc", "uintc")
 }
-NUMPY_TYPES: dict[str, Scalar] = {
-    name: numba_type(np.dtype(name))
-    for name in (
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-        "float16",
-        "float32",
-        "float64",
-        "bool_",
-        "intp",
-        "uintp",
-    )
-}
+NUMPY_TYPES: dict[str, Scalar] = {name: numba_type(np.dtype(name)) for name in (*_NUMBERS, "bool_")}
 MODULES = {"numba": "numba", "numba.cuda": "cuda", "math": "math", "numpy": "np"}
 #: Names that a cell uses and forgets to import, and the line that is missing.
 IMPORTS = {

@@ -10,15 +10,8 @@ from numba.core import types
 
 from course.engine.faults import KernelFault, Outcome
 from course.engine.simt.lowering.arguments import arguments
-from course.engine.simt.lowering.expr import (
-    Expr,
-    describe,
-)
-from course.engine.simt.lowering.types import (
-    ArrayType,
-    Scalar,
-    numpy_dtype,
-)
+from course.engine.simt.lowering.expr import Expr, describe
+from course.engine.simt.lowering.types import ArrayType, Scalar, numpy_dtype
 from course.engine.simt.running.lanes import Lanes
 from course.engine.simt.running.local import LocalArray
 from course.engine.simt.running.shared import SharedArray

@@ -7,22 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from course.engine.faults import KernelFault, Outcome
-from course.engine.simt.lowering.expr import (
-    Expr,
-    nothing,
-    variable,
-)
-from course.engine.simt.lowering.types import (
-    ArrayType,
-    Type,
-    TypingError,
-    unify,
-)
+from course.engine.simt.lowering.expr import Expr, nothing, variable
+from course.engine.simt.lowering.types import ArrayType, Type, TypingError, unify
 from course.engine.simt.nvvm.merging import Arm, Held
-from course.engine.simt.nvvm.unrolling import (
-    leaves_late,
-    stored_names,
-)
+from course.engine.simt.nvvm.unrolling import leaves_late, stored_names
 from course.engine.simt.running import control
 from course.engine.simt.running.control import Casts
 from course.engine.simt.running.lanes import Statement

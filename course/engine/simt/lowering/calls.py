@@ -12,26 +12,13 @@ from numba.core import types
 
 from course.engine.cell.numba import unlisted
 from course.engine.faults import KernelFault, rejected, rejected_syntax
-from course.engine.simt.lowering.expr import (
-    Expr,
-    converted,
-    variable,
-)
+from course.engine.simt.lowering.expr import Expr, converted, variable
 from course.engine.simt.lowering.frames import Frame
 from course.engine.simt.lowering.intrinsics import CALLS
 from course.engine.simt.lowering.signatures import Function, chosen
-from course.engine.simt.lowering.types import (
-    NONE,
-    ArrayType,
-    Type,
-    TypingError,
-    is_scalar,
-    unify,
-)
+from course.engine.simt.lowering.types import NONE, ArrayType, Type, TypingError, is_scalar, unify
 from course.engine.simt.nvvm import contraction
-from course.engine.simt.nvvm.unrolling import (
-    stored_names,
-)
+from course.engine.simt.nvvm.unrolling import stored_names
 from course.engine.simt.running import control
 from course.engine.simt.running.lanes import Lanes, Statement
 from course.plain.evaluator import Ref

@@ -17,14 +17,7 @@ from course.engine.faults import KernelFault, Outcome, rejected, rejected_syntax
 from course.engine.simt.lowering.branches import if_else
 from course.engine.simt.lowering.calls import call_expression
 from course.engine.simt.lowering.elements import subscript
-from course.engine.simt.lowering.expr import (
-    UNKNOWN,
-    Expr,
-    converted,
-    no_number,
-    no_value,
-    variable,
-)
+from course.engine.simt.lowering.expr import UNKNOWN, Expr, converted, no_number, no_value, variable
 from course.engine.simt.lowering.frames import Frame, LoopTargets
 from course.engine.simt.lowering.loops import break_out, continue_on, for_range, while_loop
 from course.engine.simt.lowering.names import constant, member, named, tuple_literal
@@ -49,10 +42,7 @@ from course.engine.simt.lowering.types import (
 )
 from course.engine.simt.nvvm.contraction import Uses
 from course.engine.simt.nvvm.merging import Held, Registers
-from course.engine.simt.nvvm.unrolling import (
-    stored_names,
-    unused_names,
-)
+from course.engine.simt.nvvm.unrolling import stored_names, unused_names
 from course.engine.simt.nvvm.work import work_of
 from course.engine.simt.running.lanes import Lanes, Statement
 from course.engine.simt.running.memory import ConstantArray

@@ -39,42 +39,13 @@ from course.engine.simt.nvvm.merging import Arm, Held
 from course.engine.simt.nvvm.work import branches
 from course.engine.simt.running import arith
 from course.engine.simt.running.lanes import Lanes, select
+from course.plain.arithmetic import BINARY, ORDER, UNARY
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
 
 
-BINARY_OPERATORS: dict[type[ast.operator], Any] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-}
-
-
-COMPARISONS: dict[type[ast.cmpop], Any] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-
-
-UNARY_OPERATORS: dict[type[ast.unaryop], Any] = {
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-    ast.Invert: operator.invert,
-}
+COMPARISONS: dict[type[ast.cmpop], Any] = {ast.Eq: operator.eq, ast.NotEq: operator.ne, **ORDER}
 
 
 def _under(lanes: Lanes, condition: np.ndarray, run: Run, otherwise: Any) -> Any:
@@ -99,7 +70,7 @@ def _torn(lanes: Lanes, line: int, chosen: np.ndarray) -> None:
 
 def binary(low: Lowering, node: ast.expr, operation: ast.operator, left: Expr, right: Expr) -> Expr:
     """`left op right` as Numba types it; `node` is where it stands."""
-    function = BINARY_OPERATORS.get(type(operation))
+    function = BINARY.get(type(operation))
     if function is None:
         raise TypingError("the operator @ has no meaning in a kernel: write the loop")
     if function is operator.add and isinstance(left.type, TupleType):
@@ -173,7 +144,7 @@ def unaryop(low: Lowering, node: ast.UnaryOp) -> Expr:
         run = part.run
         low.held_where = {not outcome: held for outcome, held in low.held_where.items()}
         return combined("not", BOOL, lambda lanes: ~run(lanes), [part])
-    function = UNARY_OPERATORS[type(node.op)]
+    function = UNARY[type(node.op)]
     if isinstance(operand.const, int | float) and function is not operator.invert:
         if operand.type in (INT, FLOAT):
             return number(function(operand.const))
