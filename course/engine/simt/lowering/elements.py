@@ -18,9 +18,10 @@ from course.engine.simt.lowering.expr import (
     joined,
     known,
     number,
+    tuple_items,
+    tuple_of,
 )
 from course.engine.simt.lowering.parts import parts_of, view_of
-from course.engine.simt.lowering.tuples import tuple_items, tuple_of
 from course.engine.simt.lowering.types import INT, ArrayType, TupleType, is_integer, is_scalar
 from course.engine.simt.running import arith
 from course.engine.simt.running.bounds import Access, Extent, check_bounds

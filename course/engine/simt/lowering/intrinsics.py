@@ -29,9 +29,9 @@ from course.engine.simt.lowering.expr import (
     describe,
     nothing,
     number,
+    tuple_of,
 )
 from course.engine.simt.lowering.operators import binary, once
-from course.engine.simt.lowering.tuples import tuple_of
 from course.engine.simt.lowering.types import (
     BOOL,
     FLOAT,

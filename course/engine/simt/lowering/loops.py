@@ -13,10 +13,17 @@ from numba.core import types
 
 from course.engine.faults import KernelFault, Outcome, rejected_syntax
 from course.engine.simt.lowering.branches import common, join
-from course.engine.simt.lowering.expr import UNKNOWN, Expr, converted, nothing, number, variable
+from course.engine.simt.lowering.expr import (
+    UNKNOWN,
+    Expr,
+    converted,
+    nothing,
+    number,
+    tuple_items,
+    variable,
+)
 from course.engine.simt.lowering.frames import LoopTargets
 from course.engine.simt.lowering.iteration import counted, with_else
-from course.engine.simt.lowering.tuples import tuple_items
 from course.engine.simt.lowering.types import (
     INT,
     INT32,

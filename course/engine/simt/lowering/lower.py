@@ -17,7 +17,16 @@ from course.engine.faults import KernelFault, Outcome, rejected, rejected_syntax
 from course.engine.simt.lowering.branches import if_else
 from course.engine.simt.lowering.calls import call_expression
 from course.engine.simt.lowering.elements import subscript
-from course.engine.simt.lowering.expr import UNKNOWN, Expr, converted, no_number, no_value, variable
+from course.engine.simt.lowering.expr import (
+    UNKNOWN,
+    Expr,
+    as_written,
+    converted,
+    no_number,
+    no_value,
+    tuple_items,
+    variable,
+)
 from course.engine.simt.lowering.frames import Frame, LoopTargets
 from course.engine.simt.lowering.loops import break_out, continue_on, for_range, while_loop
 from course.engine.simt.lowering.names import constant, member, named, tuple_literal
@@ -31,7 +40,6 @@ from course.engine.simt.lowering.statements import (
     pass_statement,
     return_from,
 )
-from course.engine.simt.lowering.tuples import as_written, tuple_items
 from course.engine.simt.lowering.types import (
     BOOL,
     ArrayType,

@@ -19,9 +19,8 @@ from course.engine.cell.numba import (
 )
 from course.engine.faults import KernelFault, Outcome, rejected, rejected_syntax
 from course.engine.simt.lowering.elements import array_attribute, subscript
-from course.engine.simt.lowering.expr import Expr, known, number, partly_assigned
+from course.engine.simt.lowering.expr import Expr, known, number, partly_assigned, tuple_of
 from course.engine.simt.lowering.intrinsics import VALUES
-from course.engine.simt.lowering.tuples import tuple_of
 from course.engine.simt.lowering.types import ArrayType
 from course.engine.simt.nvvm import contraction
 from course.engine.simt.running.memory import ConstantArray

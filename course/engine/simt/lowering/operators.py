@@ -20,8 +20,9 @@ from course.engine.simt.lowering.expr import (
     describe,
     joined,
     number,
+    tuple_items,
+    tuple_of,
 )
-from course.engine.simt.lowering.tuples import tuple_items, tuple_of
 from course.engine.simt.lowering.types import (
     BOOL,
     FLOAT,

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course.engine.faults import KernelFault, Outcome, rejected_syntax
-from course.engine.simt.lowering.expr import Expr, Run, combined, converted, number
-from course.engine.simt.lowering.tuples import tuple_items
+from course.engine.simt.lowering.expr import Expr, Run, combined, converted, number, tuple_items
 from course.engine.simt.lowering.types import (
     BOOL,
     INT,

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from course.engine.faults import rejected, rejected_syntax
 from course.engine.simt.lowering.elements import store, subscript
-from course.engine.simt.lowering.expr import Expr, describe, variable
+from course.engine.simt.lowering.expr import Expr, as_written, describe, tuple_items, variable
 from course.engine.simt.lowering.names import field_of, named
 from course.engine.simt.lowering.operators import binary
-from course.engine.simt.lowering.tuples import as_written, tuple_items
 from course.engine.simt.lowering.types import NONE, TupleType, is_scalar
 from course.engine.simt.nvvm import contraction
 from course.engine.simt.running import control
