@@ -13,7 +13,7 @@ AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow test-all lab build check mutate bench stock-nbgrader triton-versions colab new clean
+.PHONY: help venv demo test test-slow test-all lab build check mutate bench bench-gpu stock-nbgrader triton-versions colab new clean
 
 help:
 	@echo "make demo        the whole product on a sample class: notebooks, grades, a report"
@@ -24,6 +24,7 @@ help:
 	@echo "make check       lint, types, stale files, and every exercise against its witnesses"
 	@echo "make mutate      small mistakes in every solution: do the graders see them?"
 	@echo "make bench       the engine beside Numba's simulator, and what grading costs"
+	@echo "make bench-gpu   every solution at full size on this machine's GPU, beside PyTorch"
 	@echo "make stock-nbgrader  the exploits against nbgrader as it comes"
 	@echo "make triton-versions  the Triton half on Triton 3.6, the pinned one, 3.8 and 3.9"
 	@echo "make colab       every notebook on the versions that Colab has"
@@ -66,6 +67,9 @@ mutate: venv
 bench: venv
 	$(PY) -m tools.bench
 	$(PY) -m autograder.proof.bench
+
+bench-gpu: venv
+	$(PY) -m tools.full_size --out docs/full_size.json
 
 stock-nbgrader: venv
 	$(PY) -m autograder.proof.stock

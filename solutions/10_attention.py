@@ -529,7 +529,10 @@ for name, time in times.items():
 # times as fast as the version that writes it down. PyTorch's fused kernel is three times faster
 # still. Part of that is free for you: the solution's tiles were chosen to fit a small GPU in
 # float32. With BC = 64 and `num_warps=4` the same kernel took 0.232 ms in the same run on that
-# H200. `triton.autotune` is there to try such choices out.
+# H200. `triton.autotune` is there to try such choices out. More is to be had by arithmetic: 128
+# queries on eight warps, no mask for the tiles of keys that are whole, and the scale, log2(e) and
+# the maximum in one multiply-add before `exp2`. On 32 heads of 8,192 positions that kernel reaches
+# 441 TFLOP/s, PyTorch's FlashAttention-2 305 and cuDNN's kernel 487.
 #
 # And the arithmetic? The fused kernel computes every score once, as before; it adds a factor and a
 # maximum for each tile. A few more operations for a fraction of the bytes: on a chip that does

@@ -18,7 +18,7 @@ class Run:
         kernel: an exercise's name, or `EXERCISE/WITNESS` for one of its witnesses.
         sizes: as in a case of the exercise.
         replaces: kernels that its lesson calls worse, which run at the same sizes.
-        replaces_torch: whether it is to be at least as fast as PyTorch.
+        of_torch: it is to be at least this many times as fast as PyTorch.
         operations: a formula; without one the bytes that have to move are counted.
         constants: instead of what the cell chose.
         grid: instead of the one that the check launches.
@@ -28,7 +28,7 @@ class Run:
     kernel: str
     sizes: Mapping[str, int]
     replaces: tuple[str, ...] = ()
-    replaces_torch: bool = False
+    of_torch: float = 0.0
     operations: str = ""
     dtypes: Mapping[str, str] = field(default_factory=dict)
     draws: Mapping[str, Draw] = field(default_factory=dict)
@@ -66,6 +66,61 @@ PRODUCT = "2 * M * N * K"
 SCORES = "4 * H * N * N * D / (1 + causal)"
 _NORM = _half("x", "w", "b", "y")
 HEADS = {"H": 16, "N": 4096, "D": 64}
+_MANY_HEADS = {"H": 32, "N": 8192}
+_ATTENDED = _half("q", "k", "v", "out")
+_GRADIENTS = _half("q", "k", "v", "dout", "dk", "dv", "dq")
+#: Honest variants made for an H200, and how fast they are to be beside a library's own.
+TUNED: tuple[Run, ...] = (
+    *(
+        Run("triton_matmul/tuned", dict.fromkeys("MNK", n), operations=PRODUCT, of_torch=0.9)
+        for n in (4096, 8192)
+    ),
+    Run(
+        "matmul_epilogue/tuned",
+        {"M": 4096, "N": 4096, "K": 4096},
+        operations=PRODUCT,
+        of_torch=1.0,
+    ),
+    *(
+        Run(
+            "gated_linear/tuned",
+            {"M": m, "N": n, "K": k},
+            operations="4 * M * N * K",
+            beside="torch.compile",
+            of_torch=1.0,
+        )
+        for m, n, k in ((65_536, 512, 512), (16_384, 1024, 1024), (4096, 4096, 4096))
+    ),
+    Run("flash_decode/tuned", {"H": 8, "N": 131_072, "D": 64, "GAP": 0}, dtypes=_ATTENDED),
+    *(
+        Run(
+            f"{kernel}/tuned",
+            _MANY_HEADS | {"D": width, "GAP": 0},
+            operations=f"{products} * H * N * N * D",
+            dtypes=_ATTENDED,
+            beside=peer + rule,
+            of_torch=least,
+        )
+        for kernel, products, rule in (("flash_forward", 4, ""), ("flash_causal", 2, ", causal"))
+        for width, of_cudnn in ((64, 0.9), (128, 0.8))
+        for peer, least in (("FlashAttention", 1.4), ("cuDNN", of_cudnn))
+    ),
+    *(
+        Run(
+            f"{kernel}/tuned",
+            _MANY_HEADS | {"D": width, "causal": causal},
+            operations=f"{products} * {SCORES}",
+            dtypes=_GRADIENTS,
+            beside=peer,
+        )
+        for width in (64, 128)
+        for causal, rule in ((0, ""), (1, ", causal"))
+        for kernel, products, peer in (
+            ("flash_dkdv", "2", f"FlashAttention{rule}, all gradients"),
+            ("flash_dq", "1.5", ""),
+        )
+    ),
+)
 
 RUNS: tuple[Run, ...] = (
     Run("double", LONG),
@@ -112,7 +167,7 @@ RUNS: tuple[Run, ...] = (
         "softmax_three_pass softmax_online", {"M": 16_384, "N": 32_768}, dtypes=_half("x", "out")
     ),
     *_runs("softmax_three_pass softmax_online", {"M": 2048, "N": 131_072}),
-    Run("rmsnorm", {"M": 32_768, "D": 8192}, dtypes=_half("x", "w", "y"), replaces_torch=True),
+    Run("rmsnorm", {"M": 32_768, "D": 8192}, dtypes=_half("x", "w", "y"), of_torch=1.0),
     *(
         run
         for width in (1024, 4096, 8192)
@@ -138,13 +193,13 @@ RUNS: tuple[Run, ...] = (
         {"M": 8192, "V": 32_768, "PAD": 0},
         dtypes=_half("logits"),
         draws={"targets": integers(0, 32_768)},
-        replaces_torch=True,
+        of_torch=1.0,
     ),
     Run(
         "rmsnorm_backward",
         {"M": 32_768, "D": 4096},
         dtypes=_half("x", "w", "dy", "dx"),
-        replaces_torch=True,
+        of_torch=1.0,
     ),
     Run("triton_matmul", {"M": 4096, "N": 4096, "K": 4096}, operations=PRODUCT),
     *_runs("triton_matmul grouped_order", {"M": 8192, "N": 8192, "K": 8192}, operations=PRODUCT),
@@ -156,7 +211,7 @@ RUNS: tuple[Run, ...] = (
         for run in _runs(
             "quantised_matmul/one_part quantised_matmul",
             {"M": 16, "N": size, "K": size},
-            replaces_torch=True,
+            of_torch=1.0,
         )
     ),
     *_runs("quantised_matmul/one_part quantised_matmul", {"M": 64, "N": 8192, "K": 8192}),
@@ -223,7 +278,12 @@ RUNS: tuple[Run, ...] = (
         )
     ),
     Run("flash_delta", {"H": 64, "N": 8192, "D": 64}, dtypes=_half("out", "dout")),
+    *TUNED,
 )
+
+
+#: from torch and a launch's arguments to a call
+_Maker = Callable[[Any, Mapping[str, Any]], Callable[[], Any]]
 
 
 def peer_of(torch: Any, name: str, given: Mapping[str, Any]) -> Callable[[], Any] | None:
@@ -254,6 +314,38 @@ def _attention(torch: Any, given: Mapping[str, Any], causal: bool = False) -> Ca
     return lambda: attend(q, k, v, is_causal=causal)[0]
 
 
+def _by(backend: str, causal: bool, gradients: bool = False) -> _Maker:
+    """Attention, or all its gradients, by a backend that PyTorch would not always take itself."""
+
+    def maker(torch: Any, given: Mapping[str, Any]) -> Callable[[], Any]:
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        given = {n: given[n].detach().requires_grad_(gradients) for n in ("q", "k", "v")} | {
+            "dout": given.get("dout")
+        }
+        attend = _attention(torch, given, causal)
+
+        def forward() -> Any:
+            with sdpa_kernel(getattr(SDPBackend, backend)):
+                return attend()
+
+        if not gradients:
+            return forward
+        out, inputs = forward(), [given[name] for name in ("k", "v", "q")]
+        grad = torch.autograd.grad
+        return lambda: grad(out, inputs, given["dout"], retain_graph=True)[0]
+
+    return maker
+
+
+def _compiled(torch: Any, given: Mapping[str, Any]) -> Callable[[], Any]:
+    """The gated layer, with the output in float32 as the exercise asks for."""
+    torch.compiler.reset()  # after some shapes it would run eager code
+    layer = _gated(torch, given)
+    compiled: Callable[[], Any] = torch.compile(lambda: layer().float())
+    return compiled
+
+
 def _unfused(torch: Any, given: Mapping[str, Any]) -> Callable[[], Any]:
     q, k, v = (given[name] for name in ("q", "k", "v"))
     return lambda: torch.softmax(q @ k.mT * q.shape[2] ** -0.5, -1) @ v
@@ -282,7 +374,7 @@ def _rmsnorm_backward(torch: Any, g: Mapping[str, Any]) -> Callable[[], Any]:
     return lambda: torch.autograd.grad(y, (x, w), g["dy"], retain_graph=True)[0]
 
 
-_PEERS: dict[str, Callable[[Any, Mapping[str, Any]], Callable[[], Any]]] = {
+_PEERS: dict[str, _Maker] = {
     "double": lambda torch, g: lambda: g["x"] * 2,
     "vector_add": lambda torch, g: lambda: g["a"] + g["b"],
     "transpose": lambda torch, g: lambda: g["A"].t().contiguous(),
@@ -331,3 +423,16 @@ _PEERS |= {
         *("matmul_a_stationary", "triton_matmul", "grouped_order", "split_k"),
     )
 }
+_PEERS |= {
+    f"{library}{rule}": _by(backend, bool(rule))
+    for library, backend in (
+        ("FlashAttention", "FLASH_ATTENTION"),
+        ("cuDNN", "CUDNN_ATTENTION"),
+    )
+    for rule in ("", ", causal")
+}
+_PEERS |= {
+    f"FlashAttention{rule}, all gradients": _by("FLASH_ATTENTION", bool(rule), gradients=True)
+    for rule in ("", ", causal")
+}
+_PEERS["torch.compile"] = _compiled

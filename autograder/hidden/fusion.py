@@ -11,11 +11,9 @@ _COLUMN = Draws(M=between(70, 120), N=1, K=leaving(63, 64, 63, 127))
 _STEP = Draws(M=between(2, 60), N=between(70, 100), K=1)
 _EVERY = (_SMALL, _ONE_MORE, _COLUMN, _STEP)
 #: one row of tiles, and more columns of them than any visible case has
-_WIDE = Draws(M=between(2, 60), N=between(257, 300), K=between(97, 130))
+_WIDE = Draws(M=between(2, 60), N=between(513, 560), K=between(129, 160))
 #: tiles enough to tell one program that has all of them from one that has a few
-_TRAFFIC = Draws(
-    traffic=True, M=multiples(64, 128, 192), N=choice(256, 384), K=multiples(64, 64, 192)
-)
+_TRAFFIC = Draws(traffic=True, M=choice(576, 640), N=choice(512, 576), K=multiples(64, 64, 192))
 
 HIDDEN = {
     "triton_matmul": (
@@ -43,7 +41,7 @@ HIDDEN = {
         Draws(M=between(2, 60), N=between(65, 90), K=17, draws={"bias": uniform(-9.0, 9.0)}),
         _WIDE,
         _RAGGED,
-        Draws(traffic=True, M=multiples(64, 128, 192), N=choice(256, 384), K=choice(64, 128)),
+        Draws(traffic=True, M=choice(576, 640), N=choice(512, 576), K=choice(64, 128)),
     ),
     "gated_linear": (
         *_EVERY,
@@ -51,7 +49,7 @@ HIDDEN = {
         Draws(M=between(2, 60), N=between(65, 90), K=17, draws={"b1": uniform(-90.0, 90.0)}),
         _WIDE,
         _RAGGED,
-        Draws(traffic=True, M=multiples(64, 128, 192), N=choice(256, 384), K=choice(64, 128)),
+        Draws(traffic=True, M=choice(576, 640), N=choice(512, 576), K=choice(64, 128)),
     ),
     "quantised_matmul": (
         Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15)),

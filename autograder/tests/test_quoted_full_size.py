@@ -129,7 +129,48 @@ def test_lesson_03_quotes_the_speeds_of_small_grids() -> None:
 
 
 def test_what_loses_at_full_size_is_what_the_lessons_explain() -> None:
-    assert [sentence.split(" ")[0] for sentence in RECORD["flagged"]] == ["layernorm"]
+    flagged = [sentence.split(" ")[0] for sentence in RECORD["flagged"]]
+    assert flagged == ["layernorm", "gated_linear/tuned"]
+
+
+def test_lesson_09_quotes_what_tuned_tiles_bring() -> None:
+    said = prose("09_fusion")
+    small, large = (run("triton_matmul/tuned", f"M={n}") for n in (4096, 8192))
+    assert (
+        f"{small['TFLOP/s']:.0f} TFLOP/s for 4096, where cuBLAS has {small['torch_TFLOP/s']:.0f}, "
+        f"and at {large['TFLOP/s']:.0f} for 8192, where it has {large['torch_TFLOP/s']:.0f}."
+    ) in said
+    epilogue = run("matmul_epilogue/tuned", "M=4096")
+    times = f"takes {epilogue['us']:.0f} us, and eager PyTorch {epilogue['torch_us']:.0f} in"
+    assert times in said
+    tall, square = (run("gated_linear/tuned", f"M={m}") for m in (65536, 4096))
+    assert f"it reaches {tall['TFLOP/s']:.0f}, and a compiled layer" in said
+    assert f"as yours does, {tall['torch_TFLOP/s']:.0f}; at 4096" in said
+    assert f"ahead, {square['torch_TFLOP/s']:.0f} to {square['TFLOP/s']:.0f}." in said
+
+
+def test_lessons_10_and_11_quote_what_tuned_attention_reaches() -> None:
+    heads = "H=32, N=8192, D=64"
+    beside = {
+        peer: next(
+            r
+            for r in RECORD["runs"]
+            if r["kernel"] == "flash_forward/tuned"
+            and r["case"].startswith(heads)
+            and r["case"].endswith(f"beside {peer}")
+        )
+        for peer in ("FlashAttention", "cuDNN")
+    }
+    assert (
+        f"reaches {beside['FlashAttention']['TFLOP/s']:.0f} TFLOP/s, PyTorch's FlashAttention-2 "
+        f"{beside['FlashAttention']['torch_TFLOP/s']:.0f} and cuDNN's kernel "
+        f"{beside['cuDNN']['torch_TFLOP/s']:.0f}."
+    ) in prose("10_attention")
+    keys, queries = (run(f"{k}/tuned", f"{heads}, causal=0") for k in ("flash_dkdv", "flash_dq"))
+    ours, theirs = (us / 1000 for us in (keys["us"] + queries["us"], keys["torch_us"]))
+    said = prose("11_attention_backward")
+    assert f"take {ours:.1f} ms for 32 heads of 64 in float16" in said
+    assert f"FlashAttention-2's backward takes {theirs:.1f} " in said
 
 
 def test_lesson_09_says_what_compiling_the_gated_layer_gives() -> None:

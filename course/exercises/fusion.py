@@ -31,6 +31,9 @@ _WEIGHTS = uniform(-0.1, 0.1)
 #: axis beyond 64 as far as a tile of 128 reaches.
 _TALL = "64 * (cdiv(M, 64) + cdiv(M, 64) % 2 * min(1, M // 65))"
 _WIDE = _TALL.replace("M", "N")
+#: Programs among which a launcher deals the tiles, at least: 3 shares are a tile of 128 x 256, and
+#: no strip of 64 x 512.
+_TILES = "M * N / 96**2"
 _TILES_OF_64 = {
     "load A": "cdiv(N, 64) * tiles(64 * cdiv(M, 64), K, 64, 16)",
     "load B": "cdiv(M, 64) * tiles(K, 64 * cdiv(N, 64), 16, 64)",
@@ -64,9 +67,9 @@ triton_matmul = KernelExercise(
         case(M=33, N=150, K=50),
         case(transposed=("A", "B"), M=70, N=50, K=90),
         case(M=32, N=48, K=1024),
-        case(True, M=128, N=256, K=128),
+        case(True, M=512, N=512, K=128),
     ),
-    shares="M * N / 64**2",
+    shares=_TILES,
     budget=Budget(
         {
             "load A": f"cdiv(N, 64) * tiles({_TALL}, K, 64, 16)",
@@ -273,10 +276,10 @@ matmul_epilogue = KernelExercise(
     cases=(
         case(M=1, N=1, K=1),
         case(M=100, N=70, K=50),
-        case(True, M=128, N=256, K=96),
+        case(True, M=512, N=512, K=96),
     ),
     launch=Launcher(),
-    shares="M * N / 64**2",
+    shares=_TILES,
     budget=Budget(
         {
             "load x": f"cdiv(N, 64) * tiles({_TALL}, K, 64, 16)",
@@ -347,10 +350,10 @@ gated_linear = KernelExercise(
     cases=(
         case(M=1, N=1, K=1),
         case(M=100, N=70, K=50),
-        case(True, M=128, N=256, K=96),
+        case(True, M=512, N=512, K=96),
     ),
     launch=Launcher(),
-    shares="M * N / 64**2",
+    shares=_TILES,
     budget=Budget(
         {
             "load x": f"cdiv(N, 64) * tiles({_TALL}, K, 64, 16)",

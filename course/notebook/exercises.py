@@ -16,6 +16,7 @@ from course.spec.exercise import Exercise, KernelExercise, NumberExercise
 from course.words.statement import Hint, next_hint, statement_html, statement_text
 
 if TYPE_CHECKING:
+    from course.notebook.gpus import OnGpus
     from course.words.verdict import Verdict
 
 
@@ -66,6 +67,18 @@ class _Kernel(_Shown, KernelExercise):
         Pictures show what a warp's first requests touch, for each access.
         """
         return with_all(self, check_function(self, kernel, detailed=True))
+
+    def gpus(self, kernel: object = None) -> OnGpus | Verdict:
+        """What the kernel asks of a T4, an A100 and others: a table; the verdict, if it is wrong.
+
+        Of Numba's kernels all these ask for the same sectors, and the verdict says how many.
+        """
+        verdict = check_function(self, kernel)
+        if self.dialect != "triton" or verdict.credit == 0 or not verdict.case_number:
+            return verdict
+        from course.notebook.gpus import on_gpus  # Triton is not everywhere
+
+        return on_gpus(self, verdict)
 
 
 def _offered(exercise: Exercise, verdict: Verdict) -> Verdict:

@@ -14,6 +14,7 @@ from course.plain.sectors import SECTOR_BYTES
 #: GPUs that a Triton kernel may be compiled for, and one of each kind.
 TARGETS = {
     "sm_75": "T4", "sm_80": "A100", "sm_86": "RTX 3090", "sm_89": "L4", "sm_90": "H100, H200",
+    "sm_100": "B200", "sm_120": "RTX 5090",
 }  # fmt: skip
 #: What a lane takes at once at most (PTX ISA, "ld").
 _WIDEST_BYTES = 16

@@ -15,6 +15,7 @@ import numpy as np
 from course.check.cases import VISIBLE_SEED, case_seed, ordered_cases, run_of
 from course.check.reading import chosen, read_solution
 from course.engine.faults import KernelFault, Outcome
+from course.engine.job import Run
 from course.engine.requests import Request, Requests
 from course.engine.runner import Engine
 from course.engine.simt.running.meter import BANK_BYTES
@@ -89,14 +90,18 @@ def with_all(exercise: KernelExercise, verdict: Verdict) -> Verdict:
 
 def _kept(exercise: KernelExercise, verdict: Verdict, requests: Requests) -> list[list[Request]]:
     """What the case of a verdict asks for, access by access; up to its fault, where it has one."""
+    with contextlib.suppress(KernelFault):  # the verdict tells of it
+        Engine(compiles=False, requests=requests)(run_of_verdict(exercise, verdict))
+    return requests.by_access()
+
+
+def run_of_verdict(exercise: KernelExercise, verdict: Verdict) -> Run:
+    """The launch of the case that a verdict shows, on the inputs that the check drew."""
     case = ordered_cases(exercise, exercise.cases)[verdict.case_number - 1]
     constants = chosen(read_solution(verdict.source, exercise), exercise)
     rng = np.random.default_rng(case_seed(exercise, case, VISIBLE_SEED))
     arguments = drawn(exercise, case, rng, constants)
-    run = run_of(exercise, case, constants, verdict.source, arguments)
-    with contextlib.suppress(KernelFault):  # the verdict tells of it
-        Engine(compiles=False, requests=requests)(run)
-    return requests.by_access()
+    return run_of(exercise, case, constants, verdict.source, arguments)
 
 
 def _drawn(verdict: Verdict, pictures: Sequence[Steps]) -> Verdict:

@@ -39,7 +39,8 @@ class TritonEngine:
     lets the kernel's prints through. Without `compiles` no launch goes through the compiler: it
     saves seconds where a kernel need not be accepted, and its resources count as nothing.
     `together` is how many programs run at once, as many as memory allows unless told. `target` is
-    the GPU whose counts the launches have. `requests` keeps the first requests of each access.
+    the GPU whose counts and resources the launches have. `requests` keeps the first requests of
+    each access.
     """
 
     def __init__(
@@ -185,13 +186,13 @@ class _Launches:
             KernelFault: DOES_NOT_COMPILE, or TOO_MANY_RESOURCES; and so does what it gives.
         """
         if not self.engine.compiles:
-            nothing = gate.Resources(CHECK_TARGET, options["num_warps"], 0, 0, 0)
+            nothing = gate.Resources(self.engine.target, options["num_warps"], 0, 0, 0)
             return lambda: nothing
         binary, source = self.run.binary, source_of(kernel, args, options)
-        key = (key_of(source, CHECK_TARGET), binary)
+        key = (key_of(source, self.engine.target), binary)
         if (found := self.engine.compiled.get(key)) is not None:
             return lambda: found
-        wait = gate.begin(source, CHECK_TARGET, binary=binary)
+        wait = gate.begin(source, self.engine.target, binary=binary)
 
         def compiled() -> gate.Resources:
             self.engine.compiled[key] = resources = wait()

@@ -44,7 +44,7 @@ from course.plain.bounded import Child, DiedError, LateError, Say
 #: shared memory that a block can have, by compute capability
 #: (CUDA C++ Programming Guide, "Technical specifications per compute capability")
 SHARED_LIMITS = {
-    75: 64 << 10, 86: 99 << 10, 89: 99 << 10, 90: 227 << 10,
+    75: 64 << 10, 86: 99 << 10, 89: 99 << 10, 90: 227 << 10, 100: 227 << 10, 120: 99 << 10,
     stated_gpu.TARGET: stated_gpu.SHARED_BYTES_OF_A_BLOCK,
 }  # fmt: skip
 #: What a check compiles for at once, and what besides: the T4 of Colab, and Hopper.

@@ -48,13 +48,27 @@ def taken(value: Any, rows: Array | None) -> Any:
     return value.taken(rows) if isinstance(value, Parted) else value
 
 
+class Differing:
+    """Buffers or descriptors that differ between programs: whoever looks at one is not measured.
+
+    The compiler names buffers that are only waited for, and nobody looks at those.
+    """
+
+    def taken(self, rows: Array) -> Differing:
+        """As some of the programs have it."""
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        raise Unsupported("programs that go on with different buffers or descriptors")
+
+
 def joined(count: int, sides: Sequence[tuple[Array, Any]]) -> Any:
     """One value of what the sides made of it, each for its rows."""
     first = sides[0][1]
     if len(sides) == 1 or all(value is first for _, value in sides):
         return first
     if not isinstance(first, np.ndarray):
-        raise Unsupported("programs that go on with different buffers or descriptors")
+        return Differing()
     shape = np.broadcast_shapes(*(value.shape[1:] for _, value in sides))
     result = np.empty((count, *shape), first.dtype)
     for rows, value in sides:

@@ -17,7 +17,16 @@ import triton.language as tl
 from course.engine.faults import Outcome
 from course.engine.triton.compiling.steps import is_step
 from course.engine.triton.ir import Block, Module, Operation, Type
-from course.engine.triton.running import accesses, bulk, control, folds, hints, products, shared
+from course.engine.triton.running import (
+    accesses,
+    bulk,
+    control,
+    folds,
+    hints,
+    products,
+    shared,
+    tensor_memory,
+)
 from course.engine.triton.running.contraction import fused_of
 from course.engine.triton.running.frames import Array, Frame, Heard, joined, taken
 from course.engine.triton.running.memory import Memory
@@ -41,7 +50,7 @@ _NOTHING = frozenset(
         "ttg.warp_yield", "ttng.init_barrier", "ttng.inval_barrier",
         "ttng.barrier_expect", "ttng.wait_barrier", "ttng.arrive_barrier",
         "ttng.tensormap_fenceproxy_acquire", "ttng.async_tma_store_wait", "ttng.fence",
-        "ttng.fence_mbarrier_init_release_cluster",
+        "ttng.fence_mbarrier_init_release_cluster", "ttng.tc_gen5_commit",
     }
 )  # fmt: skip
 
@@ -358,7 +367,7 @@ def _assert(machine: Machine, frame: Frame, operation: Operation) -> None:
 
 _OWN: dict[str, Callable[[Machine, Frame, Operation], Any]] = {
     **control.OPERATIONS, **folds.OPERATIONS, **accesses.OPERATIONS, **shared.OPERATIONS,
-    **bulk.OPERATIONS, **products.OPERATIONS, **hints.OPERATIONS,
+    **bulk.OPERATIONS, **products.OPERATIONS, **hints.OPERATIONS, **tensor_memory.OPERATIONS,
     "tt.get_program_id": _program_id, "tt.get_num_programs": _num_programs,
     "ub.poison": _poison, "tt.fp_to_fp": _float, "tt.print": _print, "tt.assert": _assert,
 }  # fmt: skip

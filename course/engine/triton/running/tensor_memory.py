@@ -1,0 +1,53 @@
+"""Tensor memory of sm_100 and its products (`tcgen05`): what one brings is there at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from course.engine.triton.ir import Operation
+from course.engine.triton.running import shared
+from course.engine.triton.running.frames import Array, Frame
+from course.engine.triton.running.operations import rounded
+from course.engine.triton.running.shared import Buffer, read
+from course.engine.triton.running.tensor_cores import product_of
+
+if TYPE_CHECKING:
+    from course.engine.triton.running.machine import Machine
+
+
+def _kept(machine: Machine, buffer: Buffer, allowed: Array, value: Array) -> None:
+    """Stores what the programs give that their predicate allows."""
+    before = buffer.at(machine.rows)
+    buffer.put(machine.rows, np.where(allowed.reshape(-1, *[1] * (before.ndim - 1)), value, before))
+
+
+def store(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """`ttng.tmem_store`: a buffer, a value and a predicate."""
+    names = operation.operands
+    _kept(machine, frame[names[0]], frame[names[-1]], frame[names[-2]])
+
+
+def load(machine: Machine, frame: Frame, operation: Operation) -> Array:
+    """`ttng.tmem_load`."""
+    return np.array(read(machine, frame[operation.operands[0]]))
+
+
+def multiply(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """`ttng.tc_gen5_mma`: a, b, d, a token or none, whether d is added to, and a predicate."""
+    a, b, d = operation.operands[:3]
+    tokens = operation.integers("operandSegmentSizes")[3]
+    goes_on, allowed = (frame[name] for name in operation.operands[3 + tokens : 5 + tokens])
+    total = frame[d].at(machine.rows)
+    total = np.where(goes_on.reshape(-1, 1, 1), total, np.zeros((), total.dtype))
+    factors = [read(machine, frame[name]).astype(np.float32, copy=False) for name in (a, b)]
+    precision = "TF32" if operation.operand_types[0].scalar == "f32" else "IEEE"
+    product = product_of(factors[0], factors[1], precision)
+    _kept(machine, frame[d], allowed, rounded(product + total, operation.operand_types[2]))
+
+
+OPERATIONS = {
+    "ttng.tmem_alloc": shared.alloc, "ttng.tmem_subslice": shared.part,
+    "ttng.tmem_store": store, "ttng.tmem_load": load, "ttng.tc_gen5_mma": multiply,
+}  # fmt: skip
