@@ -29,7 +29,7 @@ from course.engine.cell.operations import INSTEAD
 from course.engine.cell.solution import Solution, found, missing
 from course.engine.cell.source import assigned, check_annotations, check_compiles, parse
 from course.engine.cell.tuning import CLEAR, TUNED, Tuned, read_tuning
-from course.engine.faults import KernelFault, Outcome, rejected, rejected_syntax
+from course.engine.faults import KernelFault, rejected, rejected_syntax
 from course.engine.launcher import Constants, admit, admit_expression
 from course.engine.launcher.frames import Closure, Config
 from course.engine.launcher.names import ALLOCATOR, IMPORTS, MISSING, MODULES, Own, Ref, member
@@ -109,7 +109,7 @@ class TileCell:
             return found(self.tree, self.nodes[name], self.constants, worked_out)
         if name in self.nodes:
             words = "tile_not_a_launcher" if launcher else "tile_not_jitted"
-            raise KernelFault(Outcome.REJECTED, words, self.nodes[name].lineno, name=name)
+            raise rejected(self.nodes[name], words, name=name)
         raise missing(name, self.nodes)
 
 

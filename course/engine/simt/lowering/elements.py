@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import does_not_compile
 from course.engine.simt.lowering.expr import (
     Expr,
     combined,
@@ -170,12 +170,7 @@ def store(low: Lowering, target: ast.Subscript, value: Expr) -> Statement:
             target, f"`{ast.unparse(target.value)}` is {describe(base)}: it cannot be changed"
         )
     if array.memory == "constant":
-        raise KernelFault(
-            Outcome.DOES_NOT_COMPILE,
-            "store_to_constant",
-            target.lineno,
-            array=ast.unparse(target.value),
-        )
+        raise does_not_compile(target, "store_to_constant", array=ast.unparse(target.value))
     if not is_scalar(value.type):
         raise low.untyped(target, f"an element cannot hold {describe(value)}")
     parts = parts_of(low, array, target.slice)

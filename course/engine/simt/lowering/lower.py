@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from course.engine.faults import KernelFault, Outcome, rejected, rejected_syntax
+from course.engine.faults import KernelFault, does_not_compile, rejected, rejected_syntax
 from course.engine.simt.lowering.branches import if_else
 from course.engine.simt.lowering.calls import call_expression
 from course.engine.simt.lowering.elements import subscript
@@ -272,9 +272,7 @@ class Lowering:
         return converted(expression, BOOL)
 
     def untyped(self, node: ast.AST, detail: str) -> KernelFault:
-        return KernelFault(
-            Outcome.DOES_NOT_COMPILE, "type_error", getattr(node, "lineno", None), detail=detail
-        )
+        return does_not_compile(node, "type_error", detail=detail)
 
 
 def _arrays_in(name: str, type_: Type) -> tuple[str, ...]:

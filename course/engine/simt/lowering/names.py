@@ -17,7 +17,7 @@ from course.engine.cell.numba import (
     missing_prefix,
     unlisted,
 )
-from course.engine.faults import KernelFault, Outcome, rejected, rejected_syntax
+from course.engine.faults import KernelFault, Outcome, does_not_compile, rejected, rejected_syntax
 from course.engine.simt.lowering.elements import array_attribute, subscript
 from course.engine.simt.lowering.expr import Expr, known, number, partly_assigned, tuple_of
 from course.engine.simt.lowering.intrinsics import VALUES
@@ -45,7 +45,7 @@ def named(low: Lowering, node: ast.Name) -> Expr:
     if name in low.assigned:
         binding = low.env.get(name)
         if binding is None:
-            raise KernelFault(Outcome.DOES_NOT_COMPILE, "unassigned_name", node.lineno, name=name)
+            raise does_not_compile(node, "unassigned_name", name=name)
         if binding.conflict is not None:
             raise binding.conflict
         if binding.partly:

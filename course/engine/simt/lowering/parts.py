@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course.engine.faults import KernelFault, Outcome, rejected_syntax
+from course.engine.faults import rejected, rejected_syntax
 from course.engine.simt.lowering.expr import Expr, Run, combined, converted, number, tuple_items
 from course.engine.simt.lowering.types import (
     BOOL,
@@ -48,9 +48,7 @@ class Slice:
         start, stop, step = (None if part is None else part.run(lanes) for part in self.bounds)
         if step is not None and (zero := lanes.both(lanes.mask, step == 0)).any():
             thread, block = lanes.first_lane(zero)
-            raise KernelFault(
-                Outcome.REJECTED, "zero_step", self.line, **lanes.place(thread, block)
-            )
+            raise rejected(self.line, "zero_step", **lanes.place(thread, block))
         if step is not None:
             step = np.where(step == 0, 1, step)  # of lanes that are not there
         return span(extent, start, stop, step)

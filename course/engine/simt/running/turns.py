@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import rejected
 from course.engine.simt.lowering.types import Scalar, numpy_dtype
 from course.engine.simt.running.control import Loop, LoopCasts, Run, merge, run_late
 from course.engine.simt.running.lanes import Lanes, Statement
@@ -187,7 +187,7 @@ def for_loop(code: LoopCode, name: str, type_: Scalar, bounds: list[Run]) -> Sta
         lanes.step(code.line)
         values = [bound(lanes) for bound in bounds]
         if len(values) == 3 and (values[2] == 0).any():
-            raise KernelFault(Outcome.REJECTED, "zero_step", code.line)
+            raise rejected(code.line, "zero_step")
 
         def alike(loop: Loop) -> bool:
             steps = range(*[int(value[0, 0]) for value in values])
