@@ -215,6 +215,12 @@ def burst_ms(work: Callable[[], object], launches: int = 50) -> float:
     return median_ms(burst) / launches
 
 
+def step_ns(launch: Callable[[int], object], steps: int) -> float:
+    """Nanoseconds a step: the time of twice as many, less that of so many."""
+    few, many = (median_ms(lambda n=n: launch(n), 3) for n in (steps, 2 * steps))
+    return (many - few) * 1e6 / steps
+
+
 def latency_ns(working_set_bytes: int, steps: int) -> float:
     """Nanoseconds a dependent load, over lines of a working set in random order."""
     lines = max(2, working_set_bytes // 4 // LINE_INTS)
@@ -223,9 +229,7 @@ def latency_ns(working_set_bytes: int, steps: int) -> float:
     chain[order * LINE_INTS] = np.roll(order, -1) * LINE_INTS
     on_device, out = cuda.to_device(chain), cuda.device_array(1, np.int32)
     chase[1, 1](on_device, 0, min(steps, 4 * lines), out)  # brings what fits into the caches
-    few = median_ms(lambda: chase[1, 1](on_device, 0, steps, out), 3)
-    many = median_ms(lambda: chase[1, 1](on_device, 0, 2 * steps, out), 3)
-    return (many - few) * 1e6 / steps
+    return step_ns(lambda n: chase[1, 1](on_device, 0, n, out), steps)
 
 
 def shared_latency_ns(steps: int) -> float:
@@ -234,18 +238,14 @@ def shared_latency_ns(steps: int) -> float:
     chain = np.zeros(SHARED_INTS, np.int32)
     chain[order] = np.roll(order, -1)
     on_device, out = cuda.to_device(chain), cuda.device_array(1, np.int32)
-    few = median_ms(lambda: chase_shared[1, 1](on_device, steps, out), 3)
-    many = median_ms(lambda: chase_shared[1, 1](on_device, 2 * steps, out), 3)
-    return (many - few) * 1e6 / steps
+    return step_ns(lambda n: chase_shared[1, 1](on_device, n, out), steps)
 
 
 def arithmetic_latency_ns(steps: int) -> float:
     """Nanoseconds a dependent float32 multiply-add."""
     out = cuda.device_array(1, np.float32)
     a, b = np.float32(0.5), np.float32(1.0)
-    few = median_ms(lambda: dependent_arithmetic[1, 1](steps, a, b, out), 3)
-    many = median_ms(lambda: dependent_arithmetic[1, 1](2 * steps, a, b, out), 3)
-    return (many - few) * 1e6 / steps
+    return step_ns(lambda n: dependent_arithmetic[1, 1](n, a, b, out), steps)
 
 
 def bandwidths(multiprocessors: int) -> dict[str, float]:

@@ -275,17 +275,23 @@ def microseconds(launch: Callable[[], None], repeats: int = 20) -> float:
     return round(statistics.median(times), 3)
 
 
+def at_rate(us: float, done: int, unit: str = "gb_s") -> dict[str, float]:
+    """A time, and the rate of the bytes or the operations that were done in it."""
+    return {"us": us, unit: round(done / us / 1e3, 1)}
+
+
 def timings() -> dict[str, Any]:
     """Times in microseconds and rates in GB/s (1e9 bytes) and GFLOP/s of plain runs."""
     answer: dict[str, Any] = {}
     n = 1 << 28
     x, out = random(n), blank(n)
-    spent = microseconds(lambda: copy[n // 256, 256](x, out))
-    answer["copy_kernel"] = {"elements": n, "us": spent, "gb_s": round(8 * n / spent / 1e3, 1)}
-    spent = microseconds(lambda: copy_four[n // 1024, 256](x, out))
-    answer["copy_four"] = {"elements": n, "us": spent, "gb_s": round(8 * n / spent / 1e3, 1)}
-    spent = microseconds(lambda: out.copy_to_device(x))
-    answer["copy_device"] = {"elements": n, "us": spent, "gb_s": round(8 * n / spent / 1e3, 1)}
+    copies: dict[str, Callable[[], Any]] = {
+        "copy_kernel": lambda: copy[n // 256, 256](x, out),
+        "copy_four": lambda: copy_four[n // 1024, 256](x, out),
+        "copy_device": lambda: out.copy_to_device(x),
+    }
+    for name, work in copies.items():
+        answer[name] = {"elements": n, **at_rate(microseconds(work), 8 * n)}
     n = 1 << 26
     x, out = random(n), blank(n)
     a, b = np.float32(0.999), np.float32(0.001)
@@ -296,15 +302,8 @@ def timings() -> dict[str, Any]:
             spent = microseconds(
                 lambda f=kernel, k=k: f[n // 256, 256](x, out, a, b, k), 5 if power > 7 else 15
             )
-            sweep.append(
-                {
-                    "rounds": k,
-                    "us": spent,
-                    "gb_s": round(8 * n / spent / 1e3, 1),
-                    "gflop_s": round(2 * k * n / spent / 1e3, 1),
-                    "flop_per_byte": k / 4,
-                }
-            )
+            row = {"rounds": k, **at_rate(spent, 8 * n), **at_rate(spent, 2 * k * n, "gflop_s")}
+            sweep.append(row | {"flop_per_byte": k / 4})
         answer[kernel.py_func.__name__] = {"elements": n, "sweep": sweep}
     answer["strided_copy"] = [
         {
@@ -324,23 +323,18 @@ def timings() -> dict[str, Any]:
         spent = microseconds(
             lambda k=kernel: k[(SIDE // T, SIDE // T), (T, T)](left, right, product)
         )
-        answer[kernel.py_func.__name__] = {
-            "side": SIDE,
-            "us": spent,
-            "gflop_s": round(2 * SIDE**3 / spent / 1e3, 1),
-        }
+        counted = at_rate(spent, 2 * SIDE**3, "gflop_s")
+        answer[kernel.py_func.__name__] = {"side": SIDE, **counted}
     points, flat = random(POINTS, 3), random(POINTS * 3)
     total = blank(POINTS)
     grid = (POINTS // 256, 256)
     for kernel, given in ((points_sum_direct, points), (points_sum_staged, flat)):
         spent = microseconds(lambda k=kernel, g=given: k[grid](g, total))
-        name = kernel.py_func.__name__
-        answer[name] = {"us": spent, "gb_s": round(16 * POINTS / spent / 1e3, 1)}
+        answer[kernel.py_func.__name__] = at_rate(spent, 16 * POINTS)
     rows, sums = random(16384, 4096), blank(16384)
     for kernel, blocks in ((row_sum_thread, 128), (row_sum_warp, 4096)):
         spent = microseconds(lambda k=kernel, g=blocks: k[g, 128](rows, sums))
-        name = f"{kernel.py_func.__name__}_large"
-        answer[name] = {"us": spent, "gb_s": round(4 * rows.size / spent / 1e3, 1)}
+        answer[f"{kernel.py_func.__name__}_large"] = at_rate(spent, 4 * rows.size)
     small, result = random(1000), blank(1000)
     cuda.synchronize()
     begin = time.perf_counter()
@@ -354,11 +348,7 @@ def timings() -> dict[str, Any]:
     pinned[:] = 1
     for name, source in (("to_device_pageable", host), ("to_device_pinned", pinned)):
         spent = microseconds(lambda s=source: x.copy_to_device(s), 5)
-        answer[name] = {
-            "bytes": host.nbytes,
-            "us": spent,
-            "gb_s": round(host.nbytes / spent / 1e3, 1),
-        }
+        answer[name] = {"bytes": host.nbytes, **at_rate(spent, host.nbytes)}
     return answer
 
 

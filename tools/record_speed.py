@@ -12,7 +12,6 @@ Times are medians in microseconds by CUDA events with the L2 cleared before each
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import subprocess
@@ -37,11 +36,11 @@ from course.spec.exercise import Case
 from course.spec.formula import evaluate
 from tools import full_size
 from tools.full_size_runs import RUNS, Run
+from tools.record_profiles import commanded
 from tools.speed_kernels import CONFIGURATIONS, SHAPES, product
 
 MODULE = "tools.record_speed"
 _STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
-_L1 = "l1tex__t_{what}_pipe_lsu_mem_{space}_op_{op}.sum"
 
 #: Our names for what a report holds, and Nsight Compute's. Percent are of the GPU's own peak.
 METRICS: dict[str, str] = {
@@ -66,14 +65,13 @@ METRICS: dict[str, str] = {
     "blocks": "launch__grid_size",
     "threads": "launch__block_size",
     "waves": "launch__waves_per_multiprocessor",
-    "dram_read_bytes": "dram__bytes_read.sum",
-    "dram_write_bytes": "dram__bytes_write.sum",
-    "load_requests": _L1.format(what="requests", space="global", op="ld"),
-    "store_requests": _L1.format(what="requests", space="global", op="st"),
-    "load_sectors": _L1.format(what="sectors", space="global", op="ld"),
-    "store_sectors": _L1.format(what="sectors", space="global", op="st"),
-    "local_load_sectors": _L1.format(what="sectors", space="local", op="ld"),
-    "local_store_sectors": _L1.format(what="sectors", space="local", op="st"),
+    **{
+        name: (counters.METRICS | counters.MORE_METRICS)[name]
+        for name in (
+            *("dram_read_bytes", "dram_write_bytes", "load_requests", "store_requests"),
+            *("load_sectors", "store_sectors", "local_load_sectors", "local_store_sectors"),
+        )
+    },
     "shared_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
     "shared_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
     "shared_load_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
@@ -376,20 +374,5 @@ def record(out: Path) -> None:
         say(name)
 
 
-def main() -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, help="the JSON file to write")
-    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.worker:
-        reported()
-    elif options.out:
-        record(options.out)
-    else:
-        parser.error("--out FILE is missing")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(commanded(__doc__, reported, record))

@@ -15,12 +15,11 @@ from course.exercises.norms import (
     WIDE,
     WIDE_LOGITS,
     ascending,
-    halves,
     masked_start,
-    spread,
     targets_around,
 )
-from course.spec.draws import FAR_DOWN, LOWEST_HALF, Draw, described, integers
+from course.spec.draws import FAR_DOWN, LOWEST_HALF, Draw, described, integers, spread
+from course.spec.exercise import halves
 
 #: Between two powers of two, so that no row fills its block.
 #: Beside them, rows that fill their block, and rows of one element more.

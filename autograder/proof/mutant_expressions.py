@@ -10,12 +10,16 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 from autograder.proof.mutant_scope import (
+    ONE,
     Scope,
     is_array,
     is_call,
     is_read,
+    named,
     numpy_type,
     pairs,
+    parsed_expression,
+    range_parts,
     renamed,
 )
 
@@ -124,15 +128,10 @@ def stride(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
     if not is_call(node, "range"):
         return
     assert isinstance(node, ast.Call)
-    one = ast.Constant(1)
-    begin, end, step = {
-        1: lambda a: (ast.Constant(0), a[0], one),
-        2: lambda a: (a[0], a[1], one),
-        3: lambda a: tuple(a),
-    }[len(node.args)](node.args)
-    for begins in (begin, ast.BinOp(begin, ast.Add(), one)):
-        for ends in (end, ast.BinOp(end, ast.Sub(), one), ast.BinOp(end, ast.Add(), one)):
-            for steps in (step, ast.BinOp(step, ast.Mult(), ast.Constant(2)), one):
+    begin, end, step = range_parts(node)
+    for begins in (begin, ast.BinOp(begin, ast.Add(), ONE)):
+        for ends in (end, ast.BinOp(end, ast.Sub(), ONE), ast.BinOp(end, ast.Add(), ONE)):
+            for steps in (step, ast.BinOp(step, ast.Mult(), ast.Constant(2)), ONE):
                 changed = (begins is not begin) + (ends is not end) + (steps is not step)
                 if changed == 1:
                     yield ast.Call(node.func, [begins, ends, steps], [])
@@ -172,7 +171,7 @@ def function(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr
         return
     first, dot, name = ast.unparse(node.func).rpartition(".")
     if name in _FUNCTIONS:
-        other = ast.parse(f"{first}{dot}{_FUNCTIONS[name]}", mode="eval").body
+        other = parsed_expression(f"{first}{dot}{_FUNCTIONS[name]}")
         yield ast.Call(other, node.args, [])
     if name in ("min", "max"):
         yield from node.args
@@ -195,19 +194,7 @@ def _index(axes: Sequence[ast.expr]) -> ast.expr:
     return axes[0] if len(axes) == 1 else ast.Tuple(list(axes), ast.Load())
 
 
-EXPRESSION_RULES: dict[str, ExpressionRule] = {
-    rule.__name__.replace("_", " "): rule
-    for rule in (
-        comparison,
-        drop_condition,
-        operator,
-        constant,
-        shift_name,
-        shift_index,
-        stride,
-        dtype,
-        thread,
-        function,
-        swap_in_test,
-    )
-}
+EXPRESSION_RULES: dict[str, ExpressionRule] = named(
+    *(comparison, drop_condition, operator, constant, shift_name, shift_index, stride, dtype),
+    *(thread, function, swap_in_test),
+)

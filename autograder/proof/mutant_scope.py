@@ -7,8 +7,10 @@ import copy
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
+#: What is added, and the step of a range without one.
+ONE = ast.Constant(1)
 Node = TypeVar("Node", bound=ast.AST)
 
 
@@ -97,6 +99,12 @@ def is_call(node: ast.AST, *names: str) -> bool:
     return isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in names
 
 
+def range_parts(call: ast.Call) -> tuple[ast.expr, ast.expr, ast.expr]:
+    """(begin, end, step) of `range(...)`."""
+    begin, end = call.args[:2] if len(call.args) > 1 else (ast.Constant(0), call.args[0])
+    return begin, end, call.args[2] if len(call.args) > 2 else ONE
+
+
 def is_barrier(node: ast.AST) -> bool:
     """Whether this statement is a barrier of the block or the warp."""
     return isinstance(node, ast.Expr) and is_call(node.value, "syncthreads", "syncwarp")
@@ -128,6 +136,16 @@ def numpy_type(name: str) -> ast.expr:
 def parsed(text: str) -> list[ast.stmt]:
     """Statements from text."""
     return ast.parse(text).body
+
+
+def parsed_expression(text: str) -> ast.expr:
+    """An expression from text."""
+    return ast.parse(text, mode="eval").body
+
+
+def named(*rules: Any) -> dict[str, Any]:
+    """Rules of mutation, each by its function's name in words, in their order."""
+    return {rule.__name__.replace("_", " "): rule for rule in rules}
 
 
 def is_read(node: ast.Name) -> bool:

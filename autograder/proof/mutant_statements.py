@@ -17,9 +17,11 @@ from autograder.proof.mutant_scope import (
     is_array,
     is_barrier,
     is_call,
+    named,
     numpy_type,
     pairs,
     parsed,
+    parsed_expression,
     renamed,
 )
 
@@ -92,7 +94,7 @@ def leave_one_out(node: ast.stmt, scope: Scope) -> Iterator[list[ast.stmt]]:
         for element in LEFT_OUT:
             last = f"{ast.unparse(array)}.shape[{axis}] - 1"
             other = last if element is None else str(element)
-            test = ast.parse(f"{ast.unparse(place)} != {other}", mode="eval").body
+            test = parsed_expression(f"{ast.unparse(place)} != {other}")
             yield [ast.If(test, [node], [])]
 
 
@@ -222,23 +224,10 @@ def barrier_inside(body: Body, scope: Scope) -> Iterator[list[ast.stmt]]:
                 yield [*body[:number], ast.While(loop.test, inside, []), *body[number + 1 :]]
 
 
-STATEMENT_RULES: dict[str, StatementRule] = {
-    rule.__name__.replace("_", " "): rule
-    for rule in (
-        drop_guard,
-        drop_statement,
-        update_to_assignment,
-        half_accumulator,
-        plain_atomic,
-        leave_one_out,
-        store_twice,
-        load_twice,
-        one_turn,
-        swap_names,
-        swap_targets,
-    )
-}
-BODY_RULES: dict[str, BodyRule] = {
-    rule.__name__.replace("_", " "): rule
-    for rule in (second_pass, return_early, store_every_turn, total_in_memory, barrier_inside)
-}
+STATEMENT_RULES: dict[str, StatementRule] = named(
+    *(drop_guard, drop_statement, update_to_assignment, half_accumulator, plain_atomic),
+    *(leave_one_out, store_twice, load_twice, one_turn, swap_names, swap_targets),
+)
+BODY_RULES: dict[str, BodyRule] = named(
+    *(second_pass, return_early, store_every_turn, total_in_memory, barrier_inside)
+)

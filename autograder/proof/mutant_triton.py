@@ -13,7 +13,7 @@ import copy
 from collections.abc import Iterator
 
 from autograder.proof.mutant_expressions import ExpressionRule, drop_condition
-from autograder.proof.mutant_scope import Scope, is_call
+from autograder.proof.mutant_scope import ONE, Scope, is_call, named, parsed_expression, range_parts
 from autograder.proof.mutant_statements import (
     Body,
     BodyRule,
@@ -49,11 +49,6 @@ _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
 }
 _MINUS_INFINITY = ("-float('inf')", "float('-inf')")
-_ONE = ast.Constant(1)
-
-
-def _parsed(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
 
 
 def _access(node: ast.AST, *kinds: str) -> ast.Call | None:
@@ -116,7 +111,7 @@ def other_padding(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast
     other = None if call is None else _argument(call, "other")
     if call is not None and other is not None:
         empty = ast.unparse(other) in _MINUS_INFINITY
-        yield _with(call, "other", _parsed("0.0" if empty else "-float('inf')"))
+        yield _with(call, "other", parsed_expression("0.0" if empty else "-float('inf')"))
 
 
 def leave_program_out(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
@@ -126,7 +121,7 @@ def leave_program_out(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator
         return
     mask = _argument(call, "mask")
     for text in ("tl.program_id(0) > 0", "tl.program_id(0) < tl.num_programs(0) - 1"):
-        test = _parsed(text)
+        test = parsed_expression(text)
         yield _with(call, "mask", test if mask is None else ast.BinOp(mask, ast.BitAnd(), test))
 
 
@@ -156,7 +151,7 @@ def comparison(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.ex
         if kind in _COMPARISONS:
             yield ast.Compare(node.left, [_COMPARISONS[kind]()], node.comparators)
         if kind is ast.Lt:
-            less = ast.BinOp(node.comparators[0], ast.Sub(), _ONE)
+            less = ast.BinOp(node.comparators[0], ast.Sub(), ONE)
             yield ast.Compare(node.left, node.ops, [less])
 
 
@@ -217,13 +212,11 @@ def bounds(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
     if not is_call(node, "range"):
         return
     assert isinstance(node, ast.Call)
-    begin: ast.expr = node.args[0] if len(node.args) > 1 else ast.Constant(0)
-    end = node.args[min(1, len(node.args) - 1)]
-    step: ast.expr = node.args[2] if len(node.args) > 2 else _ONE
+    begin, end, step = range_parts(node)
     later = ast.BinOp(begin, ast.Add(), step)
     for arguments in (
         (later, end, step),
-        (begin, ast.BinOp(end, ast.Sub(), _ONE), step),
+        (begin, ast.BinOp(end, ast.Sub(), ONE), step),
         (begin, later, step),
         (begin, end, ast.BinOp(step, ast.Mult(), ast.Constant(2))),
     ):
@@ -238,7 +231,7 @@ def other_function(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[as
     if isinstance(node, ast.Call):
         other = _FUNCTIONS.get(ast.unparse(node.func))
         if other is not None:
-            yield ast.Call(_parsed(other), node.args, node.keywords)
+            yield ast.Call(parsed_expression(other), node.args, node.keywords)
 
 
 def drop_operand(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
@@ -272,9 +265,9 @@ def conversion(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.ex
             yield node.func.value
     name = ast.unparse(node)
     if name == "tl.float32" and is_call(parent, "zeros", "full"):
-        yield _parsed("tl.float16")
+        yield parsed_expression("tl.float16")
     elif isinstance(parent, ast.keyword) and parent.arg == "dtype":
-        yield _parsed("torch.float16" if name == "torch.float32" else "torch.float32")
+        yield parsed_expression("torch.float16" if name == "torch.float32" else "torch.float32")
 
 
 def product(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
@@ -337,7 +330,7 @@ def grid(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
     """A quotient is rounded down, or there is one program less."""
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "triton.cdiv":
         yield ast.BinOp(node.args[0], ast.FloorDiv(), node.args[1])
-        yield ast.BinOp(node, ast.Sub(), _ONE)
+        yield ast.BinOp(node, ast.Sub(), ONE)
 
 
 def swap_axes(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
@@ -361,44 +354,13 @@ def swap_arguments(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[as
             yield ast.Call(node.func, swapped, node.keywords)
 
 
-TRITON_BODY_RULES: dict[str, BodyRule] = {
-    rule.__name__.replace("_", " "): rule for rule in (second_pass, store_every_turn)
-}
-TRITON_STATEMENT_RULES: dict[str, StatementRule] = {
-    rule.__name__.replace("_", " "): rule
-    for rule in (
-        drop_guard,
-        drop_statement,
-        update_to_assignment,
-        load_twice,
-        store_twice,
-        swap_targets,
-    )
-}
-TRITON_EXPRESSION_RULES: dict[str, ExpressionRule] = {
-    rule.__name__.replace("_", " "): rule
-    for rule in (
-        drop_mask,
-        drop_other,
-        other_padding,
-        leave_program_out,
-        comparison,
-        part_of_mask,
-        drop_choice,
-        drop_condition,
-        program_axis,
-        reduced_axis,
-        turn_block,
-        half_block,
-        bounds,
-        other_function,
-        drop_operand,
-        sign,
-        number,
-        conversion,
-        product,
-        grid,
-        swap_axes,
-        swap_arguments,
-    )
-}
+TRITON_BODY_RULES: dict[str, BodyRule] = named(second_pass, store_every_turn)
+TRITON_STATEMENT_RULES: dict[str, StatementRule] = named(
+    *(drop_guard, drop_statement, update_to_assignment, load_twice, store_twice, swap_targets)
+)
+TRITON_EXPRESSION_RULES: dict[str, ExpressionRule] = named(
+    *(drop_mask, drop_other, other_padding, leave_program_out, comparison, part_of_mask),
+    *(drop_choice, drop_condition, program_axis, reduced_axis, turn_block, half_block, bounds),
+    *(other_function, drop_operand, sign, number, conversion, product, grid, swap_axes),
+    swap_arguments,
+)

@@ -16,12 +16,7 @@ from typing import Any
 
 from autograder.proof.mutant_expressions import EXPRESSION_RULES, ExpressionRule
 from autograder.proof.mutant_scope import Scope, same
-from autograder.proof.mutant_statements import (
-    BODY_RULES,
-    STATEMENT_RULES,
-    BodyRule,
-    StatementRule,
-)
+from autograder.proof.mutant_statements import BODY_RULES, STATEMENT_RULES, BodyRule, StatementRule
 from autograder.proof.mutant_triton import (
     TRITON_BODY_RULES,
     TRITON_EXPRESSION_RULES,

@@ -21,12 +21,7 @@ from typing import BinaryIO
 from autograder.sandbox import seccomp, tiles
 from autograder.sandbox.limits import SLACK_BYTES, Slack, limit, limit_launch
 from autograder.sandbox.walls import Kind
-from autograder.sandbox.wire import (
-    decoded_run,
-    encoded_failure,
-    encoded_fault,
-    encoded_ran,
-)
+from autograder.sandbox.wire import decoded_run, encoded_failure, encoded_fault, encoded_ran
 from course.engine.faults import KernelFault
 from course.engine.job import Runner
 

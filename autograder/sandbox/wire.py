@@ -131,7 +131,6 @@ class _Traffic(Struct, forbid_unknown_fields=True):
     program_bytes: Count
     block_bytes: Count
     busy_turns: Count
-    idle_turns: Count
     idle_turn_sites: Annotated[dict[Count, Count], FEW]
     dram_bytes: Count | None
 

@@ -328,7 +328,6 @@ def test_outputs_are_read_by_what_was_asked_for() -> None:
         longest_program=7,
         block_bytes=96,
         busy_turns=5,
-        idle_turns=3,
         idle_turn_sites={9: 3},
         dram_bytes=64,
     )

@@ -13,7 +13,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from course.check.causes import cause_of, launched_in, mask_cause, serial_cause
-from course.check.compared import Compared
+from course.check.compare import Compared
 from course.check.kernel_text import Cause, Launched, path_of
 from course.check.notes import numba_notes, triton_notes
 from course.check.outputs import axes_of, compared

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any
 
 from course.check.source import assigning_cell, parsed
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, Outcome, rejected
 from course.plain.text import with_plain_ends
 from course.spec.exercise import Case, NumberExercise, Question
 from course.spec.formula import FormulaError, Formulas, Number, evaluate
@@ -121,21 +121,19 @@ def _read(
         else:
             _keep(names, targets, getattr(node, "value", None), formulas, left)
     if found is None:
-        raise KernelFault(Outcome.REJECTED, "no_such_answers")
+        raise rejected(None, "no_such_answers")
     if not isinstance(found, ast.Dict):
         if isinstance(found, ast.Constant) and found.value is ...:
             raise KernelFault(Outcome.NOT_ATTEMPTED, "not_attempted_numbers")
         got = f"`{ast.unparse(found)[:60]}`"
-        raise KernelFault(Outcome.REJECTED, "not_a_dict", found.lineno, got=got)
+        raise rejected(found, "not_a_dict", got=got)
     entries: dict[str, Given] = {}
     for key, value in zip(found.keys, found.values, strict=True):
         if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
             got = "an entry whose name is not a text in quotes"
-            raise KernelFault(Outcome.REJECTED, "not_a_dict", value.lineno, got=got)
+            raise rejected(value, "not_a_dict", got=got)
         if key.value in entries:
-            raise KernelFault(
-                Outcome.REJECTED, "number_duplicate", key.lineno, key=shown(key.value)
-            )
+            raise rejected(key, "number_duplicate", key=shown(key.value))
         entries[key.value] = _from_tree(value, known, formulas)
     return entries
 

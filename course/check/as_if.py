@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from course.check.compared import Compared
+from course.check.compare import Compared
 
 #: What the reference would take after a slip; None where the case has no such thing.
 Change = Callable[[Compared], Mapping[str, Any] | None]

@@ -85,8 +85,7 @@ def serial_cause(
     for condition in text.conditions(loop):
         for one in condition.comparisons():
             counts = text.counts(one.left) | text.counts(one.right)
-            equal = isinstance(one.op, ast.Eq) if one.holds else isinstance(one.op, ast.NotEq)
-            if equal and any(place.startswith("thread") for place in counts):
+            if one.is_equality and any(place.startswith("thread") for place in counts):
                 fields = {"test": shown(condition.test), "loop": loop.lineno}
                 return loop.lineno, ("serial_one_thread", fields)
     return loop.lineno, None

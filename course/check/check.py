@@ -15,7 +15,7 @@ from typing import Any
 from course.check.cases import VISIBLE_SEED
 from course.check.source import definition_line, function_source
 from course.check.stages import Stages
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.job import Runner
 from course.engine.runner import Engine
 from course.engine.triton.compiling.available import require_triton
@@ -146,7 +146,7 @@ def _wrong_kind(exercise: KernelExercise, message_id: str, function: object) -> 
     python = _python(function)
     name, source = python.__name__, function_source(python)
     line = definition_line(source, name)
-    fault = KernelFault(Outcome.REJECTED, message_id, line, name=name)
+    fault = rejected(line, message_id, name=name)
     return Stages(exercise, source, detailed=False).faulted(fault)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import permutations
 from typing import Any
 
@@ -77,19 +78,15 @@ def changed(before: np.ndarray, after: np.ndarray) -> dict[str, object] | None:
     }
 
 
-def mistake(
-    name: str,
-    got: np.ndarray,
-    expected: np.ndarray,
-    magnitude: np.ndarray,
-    limits: tuple[float, float],
-    grid: tuple[int, ...],
-    block: tuple[int, ...],
-    loaded: bool = False,
-) -> Mistake | None:
-    """None where `got` is right.
+@dataclass(frozen=True)
+class Compared:
+    """One output of one case.
 
-    Args:
+    Attributes:
+        number: the case's, from 1, the smallest first.
+        sizes: of the case, by name.
+        lengths: how far tiles, blocks and grids of this launch reach, by what they are called.
+        given: what the reference took: arrays in float64, numbers.
         got: the output after the launch, any shape.
         expected, magnitude: the reference's values, of the same shape.
         limits: relative and absolute tolerance.
@@ -97,17 +94,48 @@ def mistake(
             empty where the cell's launcher launched, and made the output.
         loaded: whether the kernel read this output.
     """
-    right = close(got, expected, magnitude, *limits)
-    if right.all():
+
+    number: int
+    name: str
+    sizes: Mapping[str, int]
+    lengths: Mapping[str, int]
+    given: Mapping[str, Any]
+    got: np.ndarray
+    expected: np.ndarray
+    magnitude: np.ndarray
+    limits: tuple[float, float]
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    loaded: bool = False
+
+    @cached_property
+    def wrong(self) -> np.ndarray:
+        """Element by element."""
+        return ~close(self.got, self.expected, self.magnitude, *self.limits)
+
+    def gave(self, values: Any, sizes: Any = None) -> np.ndarray:
+        """Element by element: whether the kernel gave these values.
+
+        `sizes` is what the tolerance is relative to, where the values do not say it.
+        """
+        candidate = np.broadcast_to(np.asarray(values), self.got.shape)
+        about = self.magnitude if sizes is None else np.broadcast_to(sizes, self.got.shape)
+        size = np.maximum(np.abs(candidate), about)
+        return close(self.got, candidate, size, *self.limits)
+
+
+def mistake_in(one: Compared) -> Mistake | None:
+    """What is wrong with an output, by its case alone; None where it is right."""
+    got, expected, wrong = one.got, one.expected, one.wrong
+    if not wrong.any():
         return None
-    wrong = ~right
     count, total = int(wrong.sum()), int(wrong.size)
     first = np.unravel_index(int(np.argmax(wrong)), got.shape)
     index = tuple(int(axis) for axis in first)
-    fields: dict[str, object] = {"array": name, "index": index, "total": total}
-    pattern, details = _pattern(got, expected, magnitude, wrong, limits, grid, block)
+    fields: dict[str, object] = {"array": one.name, "index": index, "total": total}
+    pattern, details = _pattern(one)
     left = poisoned(got) & wrong
-    if loaded and _grew_from_poison(got, expected, wrong):
+    if one.loaded and _grew_from_poison(got, expected, wrong):
         start = "NaN" if got.dtype.kind == "f" else str(poison(got.dtype))
         return Mistake("output_read", {**fields, "got": _live(got[first]), "poison": start})
     if left[first]:
@@ -140,17 +168,10 @@ def _grew_from_poison(got: np.ndarray, expected: np.ndarray, wrong: np.ndarray) 
     return bool(np.array_equal(grown, expected[wrong].astype(got.dtype)))
 
 
-def _pattern(
-    got: np.ndarray,
-    expected: np.ndarray,
-    magnitude: np.ndarray,
-    wrong: np.ndarray,
-    limits: tuple[float, float],
-    grid: tuple[int, ...],
-    block: tuple[int, ...],
-) -> tuple[str, dict[str, object]]:
+def _pattern(one: Compared) -> tuple[str, dict[str, object]]:
     """(id, fields) of the pattern that explains every wrong element, or ('', {})."""
-    place = _place_pattern(wrong, grid, block)
+    got, expected, magnitude, wrong = one.got, one.expected, one.magnitude, one.wrong
+    place = _place_pattern(wrong, one.grid, one.block)
     if place[0]:
         return place
     if got.size >= SMALLEST_PATTERN and expected.any() and not got.any():
@@ -161,12 +182,12 @@ def _pattern(
         return "infinite", {}
 
     def same(candidate: np.ndarray, of: np.ndarray, size: np.ndarray) -> bool:
-        return candidate.shape == of.shape and bool(close(candidate, of, size, *limits).all())
+        return candidate.shape == of.shape and bool(close(candidate, of, size, *one.limits).all())
 
     flat, want, size = got.ravel(), expected.ravel(), magnitude.ravel()
     if got.ndim == 2 and min(got.shape) > 1 and same(flat, expected.T.ravel(), magnitude.T.ravel()):
         return "transposed", {}
-    made_by_launcher = not grid
+    made_by_launcher = not one.grid
     if made_by_launcher and got.size >= SMALLEST_PATTERN and got.ndim <= MOST_AXES_TURNED:
         if any(same(turned.ravel(), want, size) for turned in _turned(got)):
             return "other_strides", {}

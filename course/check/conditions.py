@@ -45,6 +45,11 @@ class Comparison:
     right: ast.expr
     holds: bool
 
+    @property
+    def is_equality(self) -> bool:
+        """Whether the two are equal where the line runs."""
+        return isinstance(self.op, ast.Eq if self.holds else ast.NotEq)
+
     def bounds(self, name: str) -> tuple[ast.expr, bool] | None:
         """What `name` stays below, and whether it may equal that; None where it bounds nothing."""
         below = (ast.Lt, ast.LtE) if self.holds else (ast.GtE, ast.Gt)

@@ -8,13 +8,38 @@ from typing import Any
 import numpy as np
 
 from course.check import compare
-from course.check.compared import SHORTEST, Compared, lengths_of
+from course.check.compare import Compared
 from course.engine.job import Ran
+from course.plain.sectors import WARP_LANES
 from course.spec.exercise import Case, KernelExercise, Meta, Role
 from course.spec.inputs import given_to_reference
 
 #: What the places along an axis of this length are called.
 _AXES = {"H": "head", "B": "batch entry"}
+
+#: Lengths of a cell that are looked at: no honest one names more.
+MOST_LENGTHS = 8
+#: A number of a cell from this on may be a tile's length.
+SHORTEST, LONGEST = 8, 8192
+
+
+def lengths_of(
+    grid: tuple[int, ...], block: tuple[int, ...], named: Mapping[str, int]
+) -> dict[str, int]:
+    """How far the tiles, blocks and the grid of a launch reach, by what they are called."""
+    found: dict[str, int] = {}
+    if len(block) == 1:
+        everyone = block[0] * grid[0]
+        found |= {"the whole grid": everyone, "one block": block[0]}
+        found["two rounds of the grid"] = 2 * everyone
+    for axis, threads in zip("xyz", block if len(block) > 1 else (), strict=False):
+        found[f"one block along {axis}"] = threads
+    if block:
+        found["one warp"] = WARP_LANES
+    for name, length in list(named.items())[:MOST_LENGTHS]:
+        if length <= LONGEST:
+            found[name] = length
+    return found
 
 
 def compared(

@@ -13,7 +13,7 @@ from itertools import chain
 
 import numpy as np
 
-from course.check.compared import Compared
+from course.check.compare import Compared
 
 #: (length of the axis, length of a tile): which places along it are meant.
 Region = Callable[[np.ndarray, int, int], np.ndarray]

@@ -131,7 +131,8 @@ def busy_loop(access: Access) -> tuple[Loop, Condition | None] | None:
         return None
     for condition in access.text.conditions(access.node):
         for one in condition.comparisons():
-            equal = isinstance(one.op, ast.Eq) if one.holds else isinstance(one.op, ast.NotEq)
-            if equal and (_of_program(access, one.left) or _of_program(access, one.right)):
+            if one.is_equality and (
+                _of_program(access, one.left) or _of_program(access, one.right)
+            ):
                 return moving[-1], condition
     return moving[-1], None

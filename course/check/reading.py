@@ -6,7 +6,7 @@ import ast
 
 from course.engine.cell.numba import read_cell
 from course.engine.cell.solution import Solution, found, missing
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import does_not_compile, rejected
 from course.engine.triton.compiling.available import require_triton
 from course.spec.exercise import KernelExercise, Meta, Parameter
 
@@ -31,7 +31,7 @@ def _numba(source: str, name: str) -> Solution:
     if kernel is None:
         raise missing(name, cell.kernels)
     if kernel.device:
-        raise KernelFault(Outcome.REJECTED, "device_function", kernel.node.lineno, name=name)
+        raise rejected(kernel.node, "device_function", name=name)
     return found(cell.tree, kernel.node, cell.constants)
 
 
@@ -40,10 +40,9 @@ def takes_what_is_passed(cell: Solution, exercise: KernelExercise) -> None:
     expected = tuple(parameter.name for parameter in exercise.passed)
     got = len(cell.parameters)
     if not got - cell.spare <= len(expected) <= got:
-        raise KernelFault(
-            Outcome.DOES_NOT_COMPILE,
-            "parameter_count",
+        raise does_not_compile(
             cell.line,
+            "parameter_count",
             name=exercise.name,
             expected=len(expected),
             got=got,
@@ -65,10 +64,9 @@ def chosen(cell: Solution, exercise: KernelExercise) -> dict[str, int]:
         value = cell.constants.get(constant, missing)
         whole = isinstance(value, int) and not isinstance(value, bool)
         if not whole or value not in choice.choices:
-            raise KernelFault(
-                Outcome.REJECTED,
-                "constant_choice" if whole else "constant_not_whole",
+            raise rejected(
                 line,
+                "constant_choice" if whole else "constant_not_whole",
                 name=constant,
                 got=value,
                 choices=choice.choices,

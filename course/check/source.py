@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, rejected
 from course.plain.text import lines_of, odd_character, with_plain_ends
 
 _COMMANDS = ("%", "!", "?")
@@ -106,9 +106,7 @@ def parsed(source: str) -> ast.Module:
             code = lines[fault.line - 1].strip()
             if code.startswith(_COMMANDS):
                 command = code.split()[0]
-                raise KernelFault(
-                    Outcome.REJECTED, "notebook_command", fault.line, command=command
-                ) from None
+                raise rejected(fault.line, "notebook_command", command=command) from None
         raise
 
 

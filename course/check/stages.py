@@ -17,7 +17,7 @@ from course.check.accounted import uncounted
 from course.check.advice import Advice
 from course.check.annotated import source_lines
 from course.check.cases import case_seed, on_the_case, ordered_cases, run_of
-from course.check.compared import Compared
+from course.check.compare import Compared
 from course.check.outputs import compared
 from course.check.reading import chosen, read_solution, takes_what_is_passed
 from course.check.source import is_starter, parsed
@@ -27,12 +27,7 @@ from course.engine.job import Ran, Runner
 from course.engine.traffic import Traffic
 from course.plain.text import lines_of
 from course.spec import shares
-from course.spec.exercise import (
-    RIGHT_SHARE,
-    Case,
-    KernelExercise,
-    Role,
-)
+from course.spec.exercise import RIGHT_SHARE, Case, KernelExercise, Role
 from course.spec.inputs import drawn, poisoned
 from course.words.sentences import next_step, sentence
 from course.words.verdict import Extra, Verdict
@@ -146,7 +141,7 @@ class Stages:
                 unwritten = self._unwritten(ran)
                 if unwritten is not None and one.wrong.any():
                     return unwritten
-            wrong = one.mistake()
+            wrong = compare.mistake_in(one)
             if wrong is not None:
                 return self._mistaken(wrong, ran.traffic)
         return None

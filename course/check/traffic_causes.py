@@ -89,8 +89,7 @@ def _one_lane(worst: Access) -> Cause | None:
     for condition in worst.text.conditions(worst.node):
         for one in condition.comparisons():
             counts = worst.text.counts(one.left) | worst.text.counts(one.right)
-            equal = isinstance(one.op, ast.Eq) if one.holds else isinstance(one.op, ast.NotEq)
-            if equal and any(place.startswith("thread") for place in counts):
+            if one.is_equality and any(place.startswith("thread") for place in counts):
                 fields = {"test": shown(condition.test), "line": worst.line}
                 return "traffic_one_lane", fields
     return None

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from course.check.as_if import Reference, first_slip
-from course.check.compare import SMALLEST_PATTERN, Mistake
-from course.check.compared import Compared
+from course.check.compare import SMALLEST_PATTERN, Compared, Mistake, mistake_in
 from course.check.places import place_of, sizes_of, slices_of
 
 #: The share of right elements from which on they tell where a kernel goes wrong.
@@ -48,7 +47,7 @@ def told(
         replace(one, lengths={k: n for k, n in one.lengths.items() if k in shared}) for one in cases
     ]
     wrong = [one for one in cases if one.wrong.any()]
-    mistakes = {one.number: one.mistake() for one in wrong}
+    mistakes = {one.number: mistake_in(one) for one in wrong}
     telling = max(wrong, key=_telling)
     mistake = mistakes[telling.number]
     assert mistake is not None

@@ -104,5 +104,18 @@ class KernelFault(Exception):
 
 def rejected(node: ast.AST | int | None, message_id: str, **fields: object) -> KernelFault:
     """A REJECTED fault at a node of the tree, or on a line."""
-    line = node if isinstance(node, int) or node is None else getattr(node, "lineno", None)
-    return KernelFault(Outcome.REJECTED, message_id, line, **fields)
+    return KernelFault(Outcome.REJECTED, message_id, _line(node), **fields)
+
+
+def does_not_compile(node: ast.AST | int | None, message_id: str, **fields: object) -> KernelFault:
+    """A DOES_NOT_COMPILE fault at a node of the tree, or on a line."""
+    return KernelFault(Outcome.DOES_NOT_COMPILE, message_id, _line(node), **fields)
+
+
+def _line(node: ast.AST | int | None) -> int | None:
+    return node if isinstance(node, int) or node is None else getattr(node, "lineno", None)
+
+
+def rejected_syntax(node: ast.AST | int | None, construct: str, instead: str | None) -> KernelFault:
+    """A REJECTED fault of a construct that a cell may not hold, with what to write for it."""
+    return rejected(node, "rejected_syntax", construct=construct, instead=instead)

@@ -119,16 +119,18 @@ class Traffic:
     #: bytes of the blocks that one program asks for, lanes that are masked off too, the most in
     #: any launch (Triton)
     block_bytes: int = 0
-    #: turns of loops, of all programs together, in which a program moves something, and in which
-    #: it moves nothing (Triton)
+    #: turns of loops, of all programs together, in which a program moves something (Triton)
     busy_turns: int = 0
-    idle_turns: int = 0
-    #: the latter by the line of the loop
+    #: those in which it moves nothing, by the line of the loop
     idle_turn_sites: dict[int, int] = field(default_factory=dict)
     #: what DRAM delivers in the model of an L2 cache; None where that was not asked for
     dram_bytes: int | None = None
     #: which sectors the footprints are, where the launch was made in this process
     touched: dict[Pair, Touched] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def idle_turns(self) -> int:
+        return sum(self.idle_turn_sites.values())
 
     def totals(self, direction: str) -> Totals:
         """Sums of one direction ('load', 'store' or 'atomic')."""
@@ -260,7 +262,6 @@ def merged(parts: Iterable[Traffic]) -> Traffic:
         total.program_bytes = max(total.program_bytes, part.program_bytes)
         total.block_bytes = max(total.block_bytes, part.block_bytes)
         total.busy_turns += part.busy_turns
-        total.idle_turns += part.idle_turns
         if part.dram_bytes is not None:
             total.dram_bytes = (total.dram_bytes or 0) + part.dram_bytes
     total.sites = list(sites.values())

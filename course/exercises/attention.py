@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from course.spec.draws import Draw, described, uniform
+from course.spec.draws import Draw, described, spread, uniform
 from course.spec.exercise import (
     Array,
     Budget,
@@ -16,6 +16,7 @@ from course.spec.exercise import (
     Question,
     Role,
     case,
+    halves,
 )
 from course.spec.launching import Launcher
 
@@ -30,16 +31,6 @@ SCORE_SHARE = 0.25
 SHARED_BYTES = "64 * 1024"
 
 
-def spread(width: float, why: str = "") -> Draw:
-    """Normal values of the standard deviation `width`; `why` says what for."""
-
-    @described(f"standard deviation {width:g}{why}")
-    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-        return rng.normal(0.0, width, shape).astype(dtype)
-
-    return draw
-
-
 def alternating(width: float, other: float) -> Draw:
     """Normal values, row after row of the standard deviations `width` and `other`."""
 
@@ -52,19 +43,14 @@ def alternating(width: float, other: float) -> Draw:
 
 
 #: Scores far apart: exp of the greatest overflows float32, and one key gets nearly all weight.
-FAR_APART: dict[str, Draw] = dict.fromkeys(("q", "k"), spread(8.0, ", scores far apart"))
+FAR_APART: dict[str, Draw] = dict.fromkeys(("q", "k"), spread(8.0, why=", scores far apart"))
 #: The same, and the greatest scores of neighbouring queries are hundreds apart.
 UNEVEN: dict[str, Draw] = {"q": alternating(1.0, 20.0), "k": spread(8.0)}
 #: Products of a query and a key far above 65,504, the most that float16 holds.
-HUGE: dict[str, Draw] = dict.fromkeys(("q", "k"), spread(150.0, ", scores beyond float16"))
+HUGE: dict[str, Draw] = dict.fromkeys(("q", "k"), spread(150.0, why=", scores beyond float16"))
 #: Weights nearly equal and values of one sign: before the division, the sum of 16 keys' values
 #: passes 65,504, and so do all that are longer.
 ONE_SIGN: dict[str, Draw] = {"q": uniform(-0.1, 0.1), "v": uniform(4096.0, 8192.0)}
-
-
-def halves(*names: str) -> dict[str, str]:
-    """These parameters in float16."""
-    return dict.fromkeys(names, "float16")
 
 
 HALF = halves("q", "k", "v", "out")
@@ -299,6 +285,21 @@ attention_bytes = NumberExercise(
     },
 )
 
+_OF_ONE_QUERY = (
+    Array("q", "H, D"),
+    Array("k", "H, N, D", pitch="D + GAP"),
+    Array("v", "H, N, D", pitch="D + GAP"),
+    Array("out", "H, D", Role.OUT),
+)
+#: What the exercises with one query a head have in common.
+_ONE_QUERY: dict[str, Any] = {
+    "reference": _of_one_query,
+    "magnitude": _size_of_one_query,
+    "tolerance": TOLERANCE,
+    "slips": _slips(_of_one_query),
+    "launch": Launcher(),
+}
+
 attend_one_query = KernelExercise(
     name="attend_one_query",
     title="One query, one pass",
@@ -323,16 +324,8 @@ attend_one_query = KernelExercise(
         "When the greatest score grows from m to m_new, all that has been summed was measured "
         "against the old m. Which factor repairs total and acc?",
     ),
-    parameters=(
-        Array("q", "H, D"),
-        Array("k", "H, N, D", pitch="D + GAP"),
-        Array("v", "H, N, D", pitch="D + GAP"),
-        Array("out", "H, D", Role.OUT),
-    ),
-    reference=_of_one_query,
-    magnitude=_size_of_one_query,
-    tolerance=TOLERANCE,
-    slips=_slips(_of_one_query),
+    parameters=_OF_ONE_QUERY,
+    **_ONE_QUERY,
     cases=(
         case(H=1, N=1, D=16, GAP=0),
         case(H=2, N=37, D=32, GAP=3),
@@ -342,7 +335,6 @@ attend_one_query = KernelExercise(
         case(H=1, N=1500, D=32, GAP=0, dtypes=HALF, draws=ONE_SIGN),
         case(True, H=3, N=1024, D=64, GAP=0),
     ),
-    launch=Launcher(),
     shares="2 * H",
     budget=Budget(
         {
@@ -503,16 +495,8 @@ flash_decode = KernelExercise(
         "triton.next_power_of_2(chunks) and a mask. Which `other` does each of the three loads "
         "need, so that a chunk that does not exist adds nothing?",
     ),
-    parameters=(
-        Array("q", "H, D"),
-        Array("k", "H, N, D", pitch="D + GAP"),
-        Array("v", "H, N, D", pitch="D + GAP"),
-        Array("out", "H, D", Role.OUT),
-    ),
-    reference=_of_one_query,
-    magnitude=_size_of_one_query,
-    tolerance=TOLERANCE,
-    slips=_slips(_of_one_query),
+    parameters=_OF_ONE_QUERY,
+    **_ONE_QUERY,
     cases=(
         case(H=1, N=1, D=16, GAP=0),
         case(H=2, N=700, D=32, GAP=3),
@@ -521,7 +505,6 @@ flash_decode = KernelExercise(
         case(H=1, N=1500, D=32, GAP=0, dtypes=HALF, draws=ONE_SIGN),
         case(True, H=1, N=16384, D=64, GAP=0, dtypes=HALF),
     ),
-    launch=Launcher(),
     shares="H * N / 512",
     budget=Budget(
         {
@@ -565,10 +548,7 @@ flash_gqa = KernelExercise(
         Array("v", "G, N, D", pitch="D + GAP"),
         Array("out", "G * R, D", Role.OUT),
     ),
-    reference=_of_one_query,
-    magnitude=_size_of_one_query,
-    tolerance=TOLERANCE,
-    slips=_slips(_of_one_query),
+    **_ONE_QUERY,
     cases=(
         case(G=1, R=1, N=1, D=16, GAP=0),
         case(G=2, R=3, N=37, D=32, GAP=3),
@@ -577,7 +557,6 @@ flash_gqa = KernelExercise(
         case(G=1, R=17, N=1100, D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN),
         case(True, G=2, R=8, N=512, D=64, GAP=0, dtypes=HALF),
     ),
-    launch=Launcher(),
     shares="2 * G",
     budget=Budget(
         {

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from course.spec.draws import Draw, described, uniform
-from course.spec.exercise import Array, Budget, KernelExercise, Role, Scalar, case
+from course.spec.draws import Draw, described, spread, uniform
+from course.spec.exercise import Array, Budget, KernelExercise, Role, Scalar, case, halves
 from course.spec.launching import Launcher
 
 #: Relative to the sums of absolute products below. float32: the solutions err by 2.4e-5 where the
@@ -22,16 +22,6 @@ SUM_TOLERANCE = {"float32": (2e-6, 0.0)}
 SHARED_BYTES = "64 * 1024"
 #: Beyond this exp overflows float32 (from 88.8 on), on either side of zero.
 FAR = 105.0
-
-
-def spread(width: float, why: str = "") -> Draw:
-    """Normal values of the standard deviation `width`; `why` says what for."""
-
-    @described(f"standard deviation {width:g}{why}")
-    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-        return rng.normal(0.0, width, shape).astype(dtype)
-
-    return draw
 
 
 def near(root: float, words: str) -> Draw:
@@ -88,7 +78,7 @@ def alternating(low: float, high: float) -> Draw:
 
 
 #: Scores far apart: a few keys of each query get nearly all weight.
-FAR_APART: dict[str, Draw] = dict.fromkeys(("q", "k"), spread(3.0, ", scores far apart"))
+FAR_APART: dict[str, Draw] = dict.fromkeys(("q", "k"), spread(3.0, why=", scores far apart"))
 #: Every score near 105, and every score near -105.
 FAR_ABOVE: dict[str, Draw] = dict.fromkeys(("q", "k"), near(FAR**0.5, "every score near 105"))
 FAR_BELOW: dict[str, Draw] = {
@@ -121,11 +111,6 @@ TURNING_KEYS: dict[str, Draw] = {
     "v": turning(64.0, 72.0),
     "dout": uniform(64.0, 72.0),
 }
-
-
-def halves(*names: str) -> dict[str, str]:
-    """These parameters in float16."""
-    return dict.fromkeys(names, "float16")
 
 
 HALF = halves("q", "k", "v", "out")
@@ -241,6 +226,13 @@ _SHAPES = "H is any number of heads, N anything, D {}; all arrays are contiguous
 #: Of a float32 tile of 64 rows and D = 64, what tl.dot needs is more than `SHARED_BYTES`.
 _TILED_SHAPES = _SHAPES.format("16, 32 or 64 in float16, 16 or 32 in float32")
 
+#: How every exercise of the lesson is launched and held.
+_BY_TILES: dict[str, Any] = {
+    "launch": Launcher(),
+    "shares": "H * N / 64",
+    "shared_bytes": SHARED_BYTES,
+}
+
 flash_lse = KernelExercise(
     name="flash_lse",
     title="One number a query, kept for later",
@@ -292,8 +284,7 @@ flash_lse = KernelExercise(
         case(True, H=2, N=256, D=64, causal=0, dtypes=HALF),
         case(True, H=2, N=256, D=64, causal=1, dtypes=HALF),
     ),
-    launch=Launcher(),
-    shares="H * N / 64",
+    **_BY_TILES,
     budget=Budget(
         {
             "load q": "rows(H * N, D)",
@@ -304,7 +295,6 @@ flash_lse = KernelExercise(
         },
         why=f"Q, out and lse once. {_TILES}",
     ),
-    shared_bytes=SHARED_BYTES,
 )
 
 flash_delta = KernelExercise(
@@ -347,8 +337,7 @@ flash_delta = KernelExercise(
         case(True, H=2, N=256, D=32),
         case(True, H=2, N=512, D=64, dtypes=HALF_ROWS),
     ),
-    launch=Launcher(),
-    shares="H * N / 64",
+    **_BY_TILES,
     budget=Budget(
         {
             "load out": "rows(H * N, D)",
@@ -357,7 +346,6 @@ flash_delta = KernelExercise(
         },
         why="Everything once. 8 neighbours of delta share a sector.",
     ),
-    shared_bytes=SHARED_BYTES,
 )
 
 flash_dkdv = KernelExercise(
@@ -405,8 +393,7 @@ flash_dkdv = KernelExercise(
         case(True, H=2, N=256, D=64, causal=0, dtypes=HALF_KV),
         case(True, H=2, N=256, D=64, causal=1, dtypes=HALF_KV),
     ),
-    launch=Launcher(),
-    shares="H * N / 64",
+    **_BY_TILES,
     budget=Budget(
         {
             "load q": f"{_MET} * rows(H * 64, D)",
@@ -420,7 +407,6 @@ flash_dkdv = KernelExercise(
         },
         why=f"K, V and their gradients once. {_TILES}",
     ),
-    shared_bytes=SHARED_BYTES,
     # two accumulators of 128 keys spill 412
     spill_bytes="1024",
 )
@@ -459,8 +445,7 @@ flash_dq = KernelExercise(
         case(True, H=2, N=256, D=64, causal=0, dtypes=HALF_Q),
         case(True, H=2, N=256, D=64, causal=1, dtypes=HALF_Q),
     ),
-    launch=Launcher(),
-    shares="H * N / 64",
+    **_BY_TILES,
     budget=Budget(
         {
             "load q": "rows(H * N, D)",
@@ -473,5 +458,4 @@ flash_dq = KernelExercise(
         },
         why=f"Q, dout, lse, delta and dq once. {_TILES}",
     ),
-    shared_bytes=SHARED_BYTES,
 )

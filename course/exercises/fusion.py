@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from course.spec.draws import integers, uniform
-from course.spec.exercise import (
-    Array,
-    Budget,
-    KernelExercise,
-    NumberExercise,
-    Question,
-    Role,
-    case,
-)
+from course.spec.exercise import Array, Budget, KernelExercise, NumberExercise, Question, Role, case
 from course.spec.launching import Launcher
 
 #: Relative to |A| @ |B|. Sums in float32 err by about 1e-7 of it, float16 ones by 3e-5 and more.
 TOLERANCE = {"float32": (2e-6, 0.0)}
-_OPERANDS = (Array("A", "M, K", dtype="float16"), Array("B", "K, N", dtype="float16"))
-_PRODUCT = (*_OPERANDS, Array("C", "M, N", Role.OUT))
+#: C = A @ B in float16, C in float32.
+_PRODUCT: dict[str, Any] = {
+    "parameters": (
+        Array("A", "M, K", dtype="float16"),
+        Array("B", "K, N", dtype="float16"),
+        Array("C", "M, N", Role.OUT),
+    ),
+    "reference": lambda A, B: {"C": A @ B},
+    "magnitude": lambda A, B: {"C": np.abs(A) @ np.abs(B)},
+    "tolerance": TOLERANCE,
+    "launch": Launcher(),
+}
 #: Weights that keep sums over a few hundred steps near 1, where an activation bends.
 _WEIGHTS = uniform(-0.1, 0.1)
 #: A tile's places past the end may be wrapped round by modulo, and are loaded again then: in an
@@ -36,14 +39,6 @@ _TILES_OF_64 = {
     "load B": "cdiv(M, 64) * tiles(K, 64 * cdiv(N, 64), 16, 64)",
     "store C": "tiles(M, N, 64, 64)",
 }
-
-
-def _product(A: np.ndarray, B: np.ndarray) -> dict[str, np.ndarray]:
-    return {"C": A @ B}
-
-
-def _size_of_product(A: np.ndarray, B: np.ndarray) -> dict[str, np.ndarray]:
-    return {"C": np.abs(A) @ np.abs(B)}
 
 
 triton_matmul = KernelExercise(
@@ -66,10 +61,7 @@ triton_matmul = KernelExercise(
         "The launcher: torch.empty for C (which dtype? on which device?), a grid of two axes that "
         "rounds up, the launch with all strides, and one more line that is easily forgotten.",
     ),
-    parameters=_PRODUCT,
-    reference=_product,
-    magnitude=_size_of_product,
-    tolerance=TOLERANCE,
+    **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),
         case(M=33, N=150, K=50),
@@ -77,7 +69,6 @@ triton_matmul = KernelExercise(
         case(M=32, N=48, K=1024),
         case(True, M=512, N=512, K=128),
     ),
-    launch=Launcher(),
     shares=_TILES,
     budget=Budget(
         {
@@ -211,16 +202,12 @@ grouped_order = KernelExercise(
         "pid // (GROUP * tiles_n) is the group and pid % (GROUP * tiles_n) the place in it. The "
         "last group may have fewer rows than GROUP: by what must its places be divided?",
     ),
-    parameters=_PRODUCT,
-    reference=_product,
-    magnitude=_size_of_product,
-    tolerance=TOLERANCE,
+    **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),
         case(M=400, N=150, K=20),
         case(True, M=1024, N=1024, K=128),
     ),
-    launch=Launcher(),
     shares="min(16, M * N / 64**2)",
     budget=Budget(
         _TILES_OF_64,
@@ -463,16 +450,12 @@ split_k = KernelExercise(
         "How long is a part if K is cut into 128 and rounded up to whole steps, and how many parts "
         "are there then? Neither may be forgotten where K is small.",
     ),
-    parameters=_PRODUCT,
-    reference=_product,
-    magnitude=_size_of_product,
-    tolerance=TOLERANCE,
+    **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),
         case(M=20, N=70, K=300),
         case(True, M=64, N=64, K=32_768),
     ),
-    launch=Launcher(),
     # three times such a share is allowed: 64 programs at least
     shares="192",
     budget=Budget(

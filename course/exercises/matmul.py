@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from course.spec.exercise import Array, Budget, Constant, KernelExercise, Role, case
@@ -10,15 +12,13 @@ from course.spec.launching import Launch
 #: Relative to |A| @ |B|: a chain of K float32 additions errs by less than K * 6e-8 of it.
 TOLERANCE = {"float32": (1e-5, 0.0)}
 _OPERANDS = (Array("A", "M, K"), Array("B", "K, N"))
-
-
-def _product(A: np.ndarray, B: np.ndarray) -> dict[str, np.ndarray]:
-    return {"C": A @ B}
-
-
-def _size_of_product(A: np.ndarray, B: np.ndarray) -> dict[str, np.ndarray]:
-    return {"C": np.abs(A) @ np.abs(B)}
-
+#: What all but the last of these exercises compute.
+_PRODUCT: dict[str, Any] = {
+    "parameters": (*_OPERANDS, Array("C", "M, N", Role.OUT)),
+    "reference": lambda A, B: {"C": A @ B},
+    "magnitude": lambda A, B: {"C": np.abs(A) @ np.abs(B)},
+    "tolerance": TOLERANCE,
+}
 
 matmul_naive = KernelExercise(
     name="matmul_naive",
@@ -37,10 +37,7 @@ matmul_naive = KernelExercise(
         "The loop runs over K, which is A.shape[1]. In B, one step of it goes down one row: write "
         "the two indices of each operand.",
     ),
-    parameters=(*_OPERANDS, Array("C", "M, N", Role.OUT)),
-    reference=_product,
-    magnitude=_size_of_product,
-    tolerance=TOLERANCE,
+    **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),
         case(M=5, N=70, K=3),
@@ -81,10 +78,7 @@ matmul_tiled = KernelExercise(
         "Two barriers a step: one after the loads, and one before the next step overwrites the "
         "tiles. Where does the second one stand, and which line is guarded for C?",
     ),
-    parameters=(*_OPERANDS, Array("C", "M, N", Role.OUT)),
-    reference=_product,
-    magnitude=_size_of_product,
-    tolerance=TOLERANCE,
+    **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),
         case(M=20, N=37, K=19),
@@ -120,10 +114,7 @@ matmul_coarse_1d = KernelExercise(
         "In the inner loop read the cell of B's tile once into a register and use it for all "
         "four rows. Which index of A's tile changes from one row to the next?",
     ),
-    parameters=(*_OPERANDS, Array("C", "M, N", Role.OUT)),
-    reference=_product,
-    magnitude=_size_of_product,
-    tolerance=TOLERANCE,
+    **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),
         case(M=70, N=37, K=19),
@@ -162,10 +153,7 @@ matmul_coarse = KernelExercise(
         "For each k of the tile: read 4 cells of A's tile and 4 of B's into registers, then do 16 "
         "multiply-adds. Write the loop over i and j, and the guarded store at the end.",
     ),
-    parameters=(*_OPERANDS, Array("C", "M, N", Role.OUT)),
-    reference=_product,
-    magnitude=_size_of_product,
-    tolerance=TOLERANCE,
+    **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),
         case(M=70, N=90, K=19),

@@ -7,25 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from course.spec.draws import Draw, described, integers, uniform
-from course.spec.exercise import Array, Budget, Constant, KernelExercise, Meta, Role, Scalar, case
+from course.spec.draws import Draw, described, integers, spread, uniform
+from course.spec.exercise import (
+    Array,
+    Budget,
+    Constant,
+    KernelExercise,
+    Meta,
+    Role,
+    Scalar,
+    case,
+    halves,
+)
 from course.spec.launching import Programs
 
 EPS = "1e-5"
 #: A float16 result is rounded once, by at most 2**-11 = 4.9e-4 of itself; 1e-6 is for the range
 #: below 6e-5, where float16 has fewer digits. The float32 sums before it err by less than 1e-6.
 RTOL_HALF, ATOL_HALF = 2e-3, 1e-6
-
-
-def spread(width: float, centre: float = 0.0) -> Draw:
-    """Normal values of the standard deviation `width` around `centre`."""
-    around = f" around {centre:g}" if centre else ""
-
-    @described(f"standard deviation {width:g}{around}")
-    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-        return rng.normal(centre, width, shape).astype(dtype)
-
-    return draw
 
 
 @described("-inf in the first three fifths of each row, and here and there")
@@ -56,11 +55,6 @@ def targets_around(tokens: int) -> Draw:
         return values.astype(dtype)
 
     return draw
-
-
-def halves(*names: str) -> dict[str, str]:
-    """The arrays named, in float16."""
-    return dict.fromkeys(names, "float16")
 
 
 #: Inputs whose squares add up to more than float16 holds, and whose squares alone do.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -40,10 +40,6 @@ def _shifted(a: np.ndarray, by: int) -> np.ndarray:
     return np.where((there >= 0) & (there < a.size), a[np.clip(there, 0, a.size - 1)], 0.0)
 
 
-def _host_sum(outputs: Mapping[str, np.ndarray]) -> dict[str, float]:
-    return {"dot": float(outputs["partial"].astype(np.float64).sum())}
-
-
 shared_reverse = KernelExercise(
     name="shared_reverse",
     title="Reverse each block's slice",
@@ -77,6 +73,12 @@ def _turned(tile: str) -> Budget:
     )
 
 
+_TRANSPOSE: dict[str, Any] = {
+    "parameters": (Array("A", "M, N"), Array("B", "N, M", Role.OUT)),
+    "reference": lambda A: {"B": A.T},
+    "cases": (case(M=1, N=1), case(M=33, N=70), case(True, M=64, N=128), case(True, M=160, N=96)),
+}
+
 transpose = KernelExercise(
     name="transpose",
     title="Transpose through a tile",
@@ -96,9 +98,7 @@ transpose = KernelExercise(
         "The store is B[row, column] = tile[tx, ty], with row counted from blockIdx.x * TILE. "
         "Its guard compares row and column with the shape of B: write it.",
     ),
-    parameters=(Array("A", "M, N"), Array("B", "N, M", Role.OUT)),
-    reference=lambda A: {"B": A.T},
-    cases=(case(M=1, N=1), case(M=33, N=70), case(True, M=64, N=128), case(True, M=160, N=96)),
+    **_TRANSPOSE,
     launch=Launch(("cdiv(N, TILE)", "cdiv(M, TILE)"), ("TILE", "TILE")),
     budget=_turned("TILE"),
     constants={"TILE": Constant(32, (8, 16, 32))},
@@ -120,9 +120,7 @@ transpose_padded = KernelExercise(
         "A row of 33 floats puts the cells of a column into 32 different banks.",
         "Only the declaration of the tile changes. The last column is never used: declare it.",
     ),
-    parameters=(Array("A", "M, N"), Array("B", "N, M", Role.OUT)),
-    reference=lambda A: {"B": A.T},
-    cases=(case(M=1, N=1), case(M=33, N=70), case(True, M=64, N=128), case(True, M=160, N=96)),
+    **_TRANSPOSE,
     launch=Launch(("cdiv(N, 32)", "cdiv(M, 32)"), ("32", "32")),
     budget=_turned("32"),
     bank_conflicts="0",
@@ -247,6 +245,15 @@ row_sum = KernelExercise(
     constants={"TPB": Constant(256, (32, 64, 128, 256, 512, 1024))},
 )
 
+#: Each block leaves its part of the sum.
+_DOT: dict[str, Any] = {
+    "reference": lambda a, b, partial: {"dot": float(a @ b)},
+    "magnitude": lambda a, b, partial: {"dot": float(np.abs(a) @ np.abs(b))},
+    "finish": lambda outputs: {"dot": float(outputs["partial"].astype(np.float64).sum())},
+    "finish_words": "the sum of partial, taken on the host",
+    "tolerance": SUM_TOLERANCE,
+}
+
 dot = KernelExercise(
     name="dot",
     title="The dot product",
@@ -273,11 +280,7 @@ dot = KernelExercise(
         Array("b", "N"),
         Array("partial", "BLOCKS", Role.ACCUMULATE),
     ),
-    reference=lambda a, b, partial: {"dot": float(a @ b)},
-    magnitude=lambda a, b, partial: {"dot": float(np.abs(a) @ np.abs(b))},
-    finish=_host_sum,
-    finish_words="the sum of partial, taken on the host",
-    tolerance=SUM_TOLERANCE,
+    **_DOT,
     cases=(case(N=1), case(N=10), case(N=1000), case(N=40_001), case(True, N=32_768)),
     launch=Launch("BLOCKS", "TPB"),
     budget=Budget(
@@ -314,11 +317,7 @@ dot_any_block = KernelExercise(
         "Thread t adds cell t + half only where that cell is one of the n. Write that condition.",
     ),
     parameters=(Array("a", "N"), Array("b", "N"), Array("partial", "8", Role.ACCUMULATE)),
-    reference=lambda a, b, partial: {"dot": float(a @ b)},
-    magnitude=lambda a, b, partial: {"dot": float(np.abs(a) @ np.abs(b))},
-    finish=_host_sum,
-    finish_words="the sum of partial, taken on the host",
-    tolerance=SUM_TOLERANCE,
+    **_DOT,
     cases=(
         case(N=1, THREADS=32),
         case(N=10, THREADS=64),

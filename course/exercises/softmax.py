@@ -89,25 +89,31 @@ _RULES = (
     "row of -inf alone gives zeros. Among the inputs are logits near 1000, rows that ascend or "
     "descend, and rows whose first or last thousand elements are -inf."
 )
-_PARAMETERS = (
-    Array("x", "M, N"),
-    Array("out", "M, N", Role.OUT),
-    Scalar("N", "N", "int32"),
-    Meta("BLOCK", "BLOCK"),
-)
-_BLOCK = {"BLOCK": Constant(512, (256, 512, 1024))}
-_CASES = (
-    case(M=1, N=1),
-    case(M=5, N=300),
-    case(M=3, N=600, draws={"x": empty_rows}),
-    case(M=3, N=700, dtypes=HALF),
-    case(M=4, N=1500, draws={"x": near_1000}),
-    case(M=3, N=2100, draws={"x": masked_runs}),
-    case(M=3, N=2500, draws={"x": in_order}),
-    case(M=1, N=70000, dtypes=HALF, draws={"x": NEARLY_LEVEL}),
-    case(True, M=32, N=2048, dtypes=HALF),
-    case(True, M=64, N=2048),
-)
+_SOFTMAX: dict[str, Any] = {"reference": _softmax, "tolerance": TOLERANCE, "slips": _SLIPS}
+#: A program for each row, which it takes BLOCK elements at a time.
+_IN_TILES: dict[str, Any] = {
+    **_SOFTMAX,
+    "parameters": (
+        Array("x", "M, N"),
+        Array("out", "M, N", Role.OUT),
+        Scalar("N", "N", "int32"),
+        Meta("BLOCK", "BLOCK"),
+    ),
+    "cases": (
+        case(M=1, N=1),
+        case(M=5, N=300),
+        case(M=3, N=600, draws={"x": empty_rows}),
+        case(M=3, N=700, dtypes=HALF),
+        case(M=4, N=1500, draws={"x": near_1000}),
+        case(M=3, N=2100, draws={"x": masked_runs}),
+        case(M=3, N=2500, draws={"x": in_order}),
+        case(M=1, N=70000, dtypes=HALF, draws={"x": NEARLY_LEVEL}),
+        case(True, M=32, N=2048, dtypes=HALF),
+        case(True, M=64, N=2048),
+    ),
+    "launch": Programs("M"),
+    "constants": {"BLOCK": Constant(512, (256, 512, 1024))},
+}
 
 softmax_three_pass = KernelExercise(
     name="softmax_three_pass",
@@ -130,17 +136,11 @@ softmax_three_pass = KernelExercise(
         "tl.where(m == -float('inf'), 0.0, m) is safe to subtract. Then s is 0 for such a row, "
         "and at least 1 for every other: what can you divide by in both cases?",
     ),
-    parameters=_PARAMETERS,
-    reference=_softmax,
-    tolerance=TOLERANCE,
-    slips=_SLIPS,
-    cases=_CASES,
-    launch=Programs("M"),
+    **_IN_TILES,
     budget=Budget(
         {"load x": "3 * rows(M, N)", "store out": "rows(M, N)"},
         why="Each row is read for its maximum, for its sum and for its result, and written once.",
     ),
-    constants=_BLOCK,
 )
 
 softmax_online = KernelExercise(
@@ -166,17 +166,11 @@ softmax_online = KernelExercise(
         "subtract tl.where(new_top == -float('inf'), 0.0, new_top), or start top at the lowest "
         "finite float32, -3.4028234e38. The second pass needs the same care, and a total of 0.",
     ),
-    parameters=_PARAMETERS,
-    reference=_softmax,
-    tolerance=TOLERANCE,
-    slips=_SLIPS,
-    cases=_CASES,
-    launch=Programs("M"),
+    **_IN_TILES,
     budget=Budget(
         {"load x": "2 * rows(M, N)", "store out": "rows(M, N)"},
         why="Each row is read once for its maximum and sum, once for its result, and written once.",
     ),
-    constants=_BLOCK,
 )
 
 softmax_one_pass = KernelExercise(
@@ -209,9 +203,7 @@ softmax_one_pass = KernelExercise(
         Meta("ROWS", "ROWS"),
         Meta("BLOCK", "next_power_of_2(N)"),
     ),
-    reference=_softmax,
-    tolerance=TOLERANCE,
-    slips=_SLIPS,
+    **_SOFTMAX,
     cases=(
         case(M=1, N=1),
         case(M=5, N=300),

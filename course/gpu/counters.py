@@ -17,18 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _L1 = "l1tex__t_{what}_pipe_lsu_mem_{space}_op_{op}.sum"
+_OPERATIONS = {"load": "ld", "store": "st", "atomic": "atom", "reduction": "red"}
 
 #: Our names for the counters, and Nsight Compute's. Requests are one per warp and instruction,
 #: sectors are of 32 bytes, ``dram`` counts are bytes.
 METRICS: dict[str, str] = {
-    "load_requests": _L1.format(what="requests", space="global", op="ld"),
-    "store_requests": _L1.format(what="requests", space="global", op="st"),
-    "atomic_requests": _L1.format(what="requests", space="global", op="atom"),
-    "reduction_requests": _L1.format(what="requests", space="global", op="red"),
-    "load_sectors": _L1.format(what="sectors", space="global", op="ld"),
-    "store_sectors": _L1.format(what="sectors", space="global", op="st"),
-    "atomic_sectors": _L1.format(what="sectors", space="global", op="atom"),
-    "reduction_sectors": _L1.format(what="sectors", space="global", op="red"),
+    **{
+        f"{direction}_{what}": _L1.format(what=what, space="global", op=op)
+        for what in ("requests", "sectors")
+        for direction, op in _OPERATIONS.items()
+    },
     "l2_read_sectors": "lts__t_sectors_srcunit_tex_op_read.sum",
     "l2_write_sectors": "lts__t_sectors_srcunit_tex_op_write.sum",
     "dram_read_bytes": "dram__bytes_read.sum",
@@ -39,14 +37,15 @@ METRICS: dict[str, str] = {
 MORE_METRICS: dict[str, str] = {
     "l2_atomic_sectors": "lts__t_sectors_srcunit_tex_op_atom.sum",
     "l2_reduction_sectors": "lts__t_sectors_srcunit_tex_op_red.sum",
-    "local_load_requests": _L1.format(what="requests", space="local", op="ld"),
-    "local_store_requests": _L1.format(what="requests", space="local", op="st"),
-    "local_load_sectors": _L1.format(what="sectors", space="local", op="ld"),
-    "local_store_sectors": _L1.format(what="sectors", space="local", op="st"),
-    "global_load_instructions": "smsp__inst_executed_op_global_ld.sum",
-    "global_store_instructions": "smsp__inst_executed_op_global_st.sum",
-    "global_atomic_instructions": "smsp__inst_executed_op_global_atom.sum",
-    "global_reduction_instructions": "smsp__inst_executed_op_global_red.sum",
+    **{
+        f"local_{direction}_{what}": _L1.format(what=what, space="local", op=_OPERATIONS[direction])
+        for what in ("requests", "sectors")
+        for direction in ("load", "store")
+    },
+    **{
+        f"global_{direction}_instructions": f"smsp__inst_executed_op_global_{op}.sum"
+        for direction, op in _OPERATIONS.items()
+    },
     "shared_load_instructions": "smsp__inst_executed_op_shared_ld.sum",
     "shared_store_instructions": "smsp__inst_executed_op_shared_st.sum",
     "shared_atomic_instructions": "smsp__inst_executed_op_shared_atom.sum",

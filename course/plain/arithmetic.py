@@ -38,7 +38,8 @@ class NotHere(NoValue):
     """What Python may well work out, and the course does not."""
 
 
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+#: Python's operators by the node of the tree that stands for them.
+BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -52,12 +53,12 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.BitOr: operator.or_,
     ast.BitXor: operator.xor,
 }
-_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
     ast.Invert: operator.invert,
 }
-_ORDER: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+ORDER: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
@@ -181,7 +182,7 @@ def binary(operation: ast.operator, left: Any, right: Any) -> Any:
     Raises:
         NoValue: where there is none, or none of a bearable size.
     """
-    function = _BINARY.get(type(operation))
+    function = BINARY.get(type(operation))
     if function is not None and is_number(left) and is_number(right):
         whole = isinstance(left, int) and isinstance(right, int)
         if isinstance(operation, ast.Pow) and whole and left.bit_length() * abs(right) > MOST_BITS:
@@ -207,7 +208,7 @@ def unary(operation: ast.unaryop, value: Any) -> Any:
     Raises:
         NoValue: for what is no number.
     """
-    function = _UNARY.get(type(operation))
+    function = UNARY.get(type(operation))
     if function is None or not is_number(value):
         raise NoValue(f"this takes a number, not {kind(value)}")
     return tried(function, value)
@@ -243,7 +244,7 @@ def compare(operation: ast.cmpop, left: Any, right: Any, same: Same = operator.i
         return equal(left, right, same) == isinstance(operation, ast.Eq)
     if isinstance(operation, ast.In | ast.NotIn):
         return _within(left, right, same) == isinstance(operation, ast.In)
-    function = _ORDER[type(operation)]
+    function = ORDER[type(operation)]
     numbers = is_number(left) and is_number(right)
     if numbers or (type(left) is type(right) and isinstance(left, tuple | list)):
         if not numbers and not all(map(is_number, (*left, *right))):

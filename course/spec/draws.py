@@ -46,6 +46,17 @@ def uniform(low: float, high: float) -> Draw:
     return draw
 
 
+def spread(width: float, centre: float = 0.0, why: str = "") -> Draw:
+    """Normal values of the standard deviation `width` around `centre`; `why` says what for."""
+    around = f" around {centre:g}" if centre else ""
+
+    @described(f"standard deviation {width:g}{around}{why}")
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        return rng.normal(centre, width, shape).astype(dtype)
+
+    return draw
+
+
 #: Below numbers that might stand for the lowest one, -1e6 say. Not lower: where a compiler takes a
 #: product into a difference with one rounding, `x * c - top` is off by the rounding of `top`.
 FAR_DOWN = uniform(-1e7, -2e6)

@@ -169,6 +169,11 @@ def case(
     return Case(sizes, traffic, dtypes or {}, draws or {}, transposed, scalars or {}, unbilled)
 
 
+def halves(*names: str) -> dict[str, str]:
+    """The arrays named, in float16."""
+    return dict.fromkeys(names, "float16")
+
+
 @dataclass(frozen=True)
 class Constant:
     """A constant that the learner may choose in the cell, from `choices`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -215,6 +215,9 @@ def _cpu() -> str:
 
 # ---------------------------------------------------------------- on the terminal
 
+#: A table's headings, each with what stands below it of one figure.
+Columns = Mapping[str, Callable[[Any], str]]
+
 
 def show(report: Report, console: Console) -> None:
     """A table of each kind of figure."""
@@ -224,100 +227,68 @@ def show(report: Report, console: Console) -> None:
         f"Python {words['python']}, Numba {words['numba']}, NumPy {words['numpy']}; {report.date}"
     )
     title = "The engine, metered and with every check, beside"
-    _print_races(console, f"{title} Numba's simulator", "simulator, ms", report.races)
-    _print_races(console, f"{title} Triton's interpreter", "interpreter, ms", report.tiles)
-    _print(
-        console,
-        "Speed",
-        ["kernel", "seconds", "multiply-adds a second", "of CPU time", "target", "met"],
-        [
-            [
-                speed.name,
-                f"{statistics.median(speed.engine.seconds):.2f}",
-                f"{speed.multiply_adds_a_second:.2e}",
-                f"{speed.multiply_adds_a_processor_second:.2e}",
-                f"{MULTIPLY_ADDS_A_SECOND:.0e}",
-                _word(speed.met),
-            ]
-            for speed in report.speeds
-        ],
-    )
-    _print(
-        console,
-        "Memory of the whole process",
-        ["kernel", "seconds", "peak, MB", "limit, MB", "met"],
-        [
-            [
-                peak.name,
-                f"{peak.engine_s:.2f}",
-                f"{peak.peak_bytes / 1e6:,.0f}",
-                f"{PEAK_BYTES / 1e6:,.0f}",
-                _word(peak.met),
-            ]
-            for peak in report.peaks
-        ],
-    )
-    _print(
-        console,
+    _print(console, f"{title} Numba's simulator", _races("simulator, ms"), report.races)
+    _print(console, f"{title} Triton's interpreter", _races("interpreter, ms"), report.tiles)
+    _print(console, "Speed", _SPEEDS, report.speeds)
+    _print(console, "Memory of the whole process", _PEAKS, report.peaks)
+    checks = (
         f"Checks of the solutions: under {CHECK_S:g} s, all hidden cases under {HIDDEN_S:g} s; in "
-        f"Triton {TRITON_CHECK_S:g} and {TRITON_HIDDEN_S:g} s, and what compiling took besides",
-        [
-            "exercise",
-            "lesson",
-            "check, s",
-            "of CPU",
-            "hidden cases, s",
-            "of CPU",
-            "compiling, s",
-            "met",
-        ],
-        [
-            [
-                times.exercise,
-                times.lesson,
-                f"{times.check_s:.3f}",
-                f"{times.check_processor_s:.3f}",
-                _seconds(times.hidden_s),
-                _seconds(times.hidden_processor_s),
-                "" if times.compile_s is None else _seconds(times.compile_s),
-                _word(met(times)),
-            ]
-            for times in report.slowest_first
-        ],
+        f"Triton {TRITON_CHECK_S:g} and {TRITON_HIDDEN_S:g} s, and what compiling took besides"
     )
-    _print(
-        console,
-        "The first check of a fresh process, beside its imports",
-        ["exercise", "check, s", "import numba.cuda, s", "import course, s", "met"],
-        [
-            [
-                first.exercise,
-                f"{first.check_s:.3f}",
-                f"{first.import_numba_s:.2f}",
-                f"{first.import_course_s:.2f}",
-                _word(first.met),
-            ]
-            for first in report.first_checks
-        ],
-    )
+    _print(console, checks, _CHECKS, report.slowest_first)
+    first = "The first check of a fresh process, beside its imports"
+    _print(console, first, _FIRST_CHECKS, report.first_checks)
 
 
-def _print_races(console: Console, title: str, rival: str, races: Sequence[Race]) -> None:
-    headings = ["kernel", "engine, ms", "first, ms", rival, "ratio", "of CPU time", "target", "met"]
-    rows = [
-        [
-            race.name,
-            f"{race.engine_ms:,.1f}",
-            f"{1e3 * race.engine.seconds[0]:,.1f}",
-            "left out" if race.simulator is None else f"{1e3 * race.simulator.seconds[0]:,.0f}",
-            "" if race.ratio is None else _times(race.ratio),
-            "" if race.processor_ratio is None else _times(race.processor_ratio),
-            f"{race.target_ratio:,.0f}",
-            _word(race.met),
-        ]
-        for race in races
-    ]
-    _print(console, title, headings, rows)
+def _races(rival: str) -> Columns:
+    return {
+        "kernel": lambda race: race.name,
+        "engine, ms": lambda race: f"{race.engine_ms:,.1f}",
+        "first, ms": lambda race: f"{1e3 * race.engine.seconds[0]:,.1f}",
+        rival: lambda race: (
+            "left out" if race.simulator is None else f"{1e3 * race.simulator.seconds[0]:,.0f}"
+        ),
+        "ratio": lambda race: "" if race.ratio is None else _times(race.ratio),
+        "of CPU time": lambda race: (
+            "" if race.processor_ratio is None else _times(race.processor_ratio)
+        ),
+        "target": lambda race: f"{race.target_ratio:,.0f}",
+        "met": lambda race: _word(race.met),
+    }
+
+
+_SPEEDS: Columns = {
+    "kernel": lambda speed: speed.name,
+    "seconds": lambda speed: f"{statistics.median(speed.engine.seconds):.2f}",
+    "multiply-adds a second": lambda speed: f"{speed.multiply_adds_a_second:.2e}",
+    "of CPU time": lambda speed: f"{speed.multiply_adds_a_processor_second:.2e}",
+    "target": lambda speed: f"{MULTIPLY_ADDS_A_SECOND:.0e}",
+    "met": lambda speed: _word(speed.met),
+}
+_PEAKS: Columns = {
+    "kernel": lambda peak: peak.name,
+    "seconds": lambda peak: f"{peak.engine_s:.2f}",
+    "peak, MB": lambda peak: f"{peak.peak_bytes / 1e6:,.0f}",
+    "limit, MB": lambda peak: f"{PEAK_BYTES / 1e6:,.0f}",
+    "met": lambda peak: _word(peak.met),
+}
+_CHECKS: Columns = {
+    "exercise": lambda times: times.exercise,
+    "lesson": lambda times: times.lesson,
+    "check, s": lambda times: f"{times.check_s:.3f}",
+    "of CPU": lambda times: f"{times.check_processor_s:.3f}",
+    "hidden cases, s": lambda times: _seconds(times.hidden_s),
+    "of their CPU": lambda times: _seconds(times.hidden_processor_s),
+    "compiling, s": lambda times: "" if times.compile_s is None else _seconds(times.compile_s),
+    "met": lambda times: _word(met(times)),
+}
+_FIRST_CHECKS: Columns = {
+    "exercise": lambda first: first.exercise,
+    "check, s": lambda first: f"{first.check_s:.3f}",
+    "import numba.cuda, s": lambda first: f"{first.import_numba_s:.2f}",
+    "import course, s": lambda first: f"{first.import_course_s:.2f}",
+    "met": lambda first: _word(first.met),
+}
 
 
 def _times(ratio: float) -> str:
@@ -332,16 +303,14 @@ def _word(met: bool | None) -> str:
     return "?" if met is None else "yes" if met else "NO"
 
 
-def _print(
-    console: Console, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]
-) -> None:
-    if not rows:
+def _print(console: Console, title: str, columns: Columns, figures: Sequence[Any]) -> None:
+    if not figures:
         return
     table = Table(title=title, title_justify="left", title_style="bold", box=None)
-    for number, heading in enumerate(headings):
+    for number, heading in enumerate(columns):
         figure = number > 0 and heading not in ("met", "lesson")
         table.add_column(heading, justify="right" if figure else "left")
-    for row in rows:
-        table.add_row(*row)
+    for one in figures:
+        table.add_row(*[cell(one) for cell in columns.values()])
     console.print()
     console.print(table)

@@ -13,13 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from course.engine.cell.namespaces import PATHS
-from course.engine.cell.operations import (
-    ATTRIBUTES,
-    BUILTINS,
-    INSTEAD,
-    OPERATIONS,
-)
-from course.engine.faults import rejected
+from course.engine.cell.operations import ATTRIBUTES, BUILTINS, INSTEAD, OPERATIONS
+from course.engine.faults import rejected, rejected_syntax
 from course.engine.launcher.admission import locals_of
 from course.engine.launcher.names import IMPORTS, MISSING, MODULES, Ref, is_kernel, text
 
@@ -100,9 +95,9 @@ class _Admission:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return  # a docstring, or the starter's marker
         if isinstance(node, ast.For | ast.While) and node.orelse:
-            raise _syntax(node, "`else` after a loop", "an `if` behind the loop")
+            raise rejected_syntax(node, "`else` after a loop", "an `if` behind the loop")
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.MatMult):
-            raise _syntax(node, f"`{text(node)}`", "tl.dot(a, b, acc)")
+            raise rejected_syntax(node, f"`{text(node)}`", "tl.dot(a, b, acc)")
         if isinstance(node, ast.AnnAssign) and self._is_text(node.value):
             self._expression(node.annotation)
             return
@@ -122,7 +117,7 @@ class _Admission:
             raise _unlisted(node)
         if isinstance(node, ast.Constant):
             if not isinstance(node.value, _CONSTANTS):
-                raise _syntax(node, f"`{text(node)}`", "a number")
+                raise rejected_syntax(node, f"`{text(node)}`", "a number")
         elif isinstance(node, ast.Name):
             self._name(node)
         elif isinstance(node, ast.Attribute):
@@ -130,7 +125,7 @@ class _Admission:
         elif isinstance(node, ast.Call):
             self._call(node)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-            raise _syntax(node, f"`{text(node)}`", "tl.dot(a, b)")
+            raise rejected_syntax(node, f"`{text(node)}`", "tl.dot(a, b)")
         else:
             for child in ast.iter_child_nodes(node):
                 compared = isinstance(node, ast.Compare) and self._is_text(child)
@@ -145,7 +140,7 @@ class _Admission:
         self._expression(node.func)
         for keyword in node.keywords:
             if keyword.arg is None:
-                raise _syntax(keyword.value, "`**` in a call", "each argument by its name")
+                raise rejected_syntax(keyword.value, "`**` in a call", "each argument by its name")
             if keyword.arg.startswith("_"):
                 raise rejected(keyword.value, "rejected_name", name=keyword.arg)
         for value in (*node.args, *(keyword.value for keyword in node.keywords)):
@@ -243,8 +238,4 @@ def _near(name: str, known: frozenset[str]) -> str | None:
 
 def _unlisted(node: ast.AST) -> Exception:
     construct, instead = _WORDS.get(type(node), (f"`{text(node)}`", None))
-    return rejected(node, "rejected_syntax", construct=construct, instead=instead)
-
-
-def _syntax(node: ast.AST, construct: str, instead: str) -> Exception:
-    return rejected(node, "rejected_syntax", construct=construct, instead=instead)
+    return rejected_syntax(node, construct, instead)

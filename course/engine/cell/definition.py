@@ -18,7 +18,7 @@ from typing import Any
 import triton
 from triton.runtime.jit import JITFunction
 
-from course.engine.faults import KernelFault, Outcome, rejected
+from course.engine.faults import does_not_compile, rejected
 from course.engine.triton.compiling.functions import keep_code
 
 #: How a kernel's module is called: not Triton's own (`course.engine.triton.compiling.functions`).
@@ -93,9 +93,7 @@ def from_tree(
     except (SyntaxError, ValueError, RecursionError):
         equal = False
     except Exception as error:
-        raise KernelFault(
-            Outcome.DOES_NOT_COMPILE, "triton_refuses", node.lineno, detail=str(error)[:200]
-        ) from None
+        raise does_not_compile(node, "triton_refuses", detail=str(error)[:200]) from None
     if not equal:
         raise rejected(node, "tile_two_readings", name=node.name)
     made.__dict__["parse"] = lambda: tree

@@ -25,7 +25,7 @@ from numba.core import types
 from numba.core.registry import CPUDispatcher
 
 from course.engine.cell.source import assigned, check_annotations, check_compiles, parse
-from course.engine.faults import KernelFault, Outcome, rejected
+from course.engine.faults import KernelFault, Outcome, rejected, rejected_syntax
 from course.engine.simt.lowering.intrinsics import CALLS, PATHS, VALUES
 from course.engine.simt.lowering.signatures import Function, declared
 from course.engine.simt.lowering.types import Scalar, numba_type, numpy_dtype
@@ -59,46 +59,14 @@ class Cell:
         return {n: v for n, v in self.names.items() if isinstance(v, Function)}
 
 
+_NUMBERS = (
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "intp", "uintp"),
+)
 SCALAR_TYPES: dict[str, Scalar] = {
-    name: getattr(types, name)
-    for name in (
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-        "float16",
-        "float32",
-        "float64",
-        "boolean",
-        "intp",
-        "uintp",
-        "intc",
-        "uintc",
-    )
+    name: getattr(types, name) for name in (*_NUMBERS, "boolean", "intc", "uintc")
 }
-NUMPY_TYPES: dict[str, Scalar] = {
-    name: numba_type(np.dtype(name))
-    for name in (
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-        "float16",
-        "float32",
-        "float64",
-        "bool_",
-        "intp",
-        "uintp",
-    )
-}
+NUMPY_TYPES: dict[str, Scalar] = {name: numba_type(np.dtype(name)) for name in (*_NUMBERS, "bool_")}
 MODULES = {"numba": "numba", "numba.cuda": "cuda", "math": "math", "numpy": "np"}
 #: Names that a cell uses and forgets to import, and the line that is missing.
 IMPORTS = {
@@ -390,11 +358,8 @@ def _from_source(dispatcher: Any) -> Function:
         linecache.checkcache(python.__code__.co_filename)
         raise rejected(None, "no_source", name=python.__name__) from None
     if python.__name__ == "<lambda>":
-        raise rejected(
-            None,
-            "rejected_syntax",
-            construct="a lambda",
-            instead="write `def`, with the decorator on the line above it",
+        raise rejected_syntax(
+            None, "a lambda", "write `def`, with the decorator on the line above it"
         )
     tree = parse(textwrap.dedent("".join(lines)))
     node = tree.body[0]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, rejected
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Solution:
 def missing(name: str, others: Mapping[str, Any]) -> KernelFault:
     """The cell has no function of the exercise's name."""
     listed = tuple(f"`{other}`" for other in others) or None
-    return KernelFault(Outcome.REJECTED, "no_such_kernel", name=name, found=listed)
+    return rejected(None, "no_such_kernel", name=name, found=listed)
 
 
 def found(

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from course.engine.faults import KernelFault, Outcome, rejected
+from course.engine.faults import KernelFault, does_not_compile, rejected, rejected_syntax
 from course.plain.text import odd_character
 
 MAX_SOURCE_CHARACTERS = 200_000
@@ -32,13 +32,8 @@ def parse(source: str) -> ast.Module:
         raise rejected(None, "source_too_long", characters=len(source), limit=MAX_SOURCE_CHARACTERS)
     odd = odd_character(source)
     if odd is not None:
-        raise KernelFault(
-            Outcome.REJECTED,
-            "odd_character",
-            odd.line,
-            character=odd.name,
-            code=odd.code,
-            column=odd.column,
+        raise rejected(
+            odd.line, "odd_character", character=odd.name, code=odd.code, column=odd.column
         )
     try:
         tree = ast.parse(source)
@@ -86,7 +81,7 @@ def _unreadable(error: Exception) -> KernelFault:
     if said.startswith(_DIGITS):
         return rejected(line, "source_not_text", detail="a number is too long")
     if isinstance(error, SyntaxError):
-        return KernelFault(Outcome.DOES_NOT_COMPILE, "syntax_error", line, detail=said.rstrip(".?"))
+        return does_not_compile(line, "syntax_error", detail=said.rstrip(".?"))
     depth = isinstance(error, RecursionError | MemoryError)
     return rejected(line, "source_not_text", detail="nested too deeply" if depth else said)
 
@@ -97,11 +92,10 @@ def check_annotations(statement: ast.stmt) -> None:
         held = (getattr(node, "annotation", None), getattr(node, "returns", None))
         for annotation in filter(None, held):
             if any(not isinstance(n, _ANNOTATION) for n in ast.walk(annotation)):
-                raise rejected(
+                raise rejected_syntax(
                     annotation,
-                    "rejected_syntax",
-                    construct=f"the annotation `{ast.unparse(annotation)[:60]}`",
-                    instead="name a type, or leave it out",
+                    f"the annotation `{ast.unparse(annotation)[:60]}`",
+                    "name a type, or leave it out",
                 )
 
 

@@ -29,7 +29,7 @@ from course.engine.cell.operations import INSTEAD
 from course.engine.cell.solution import Solution, found, missing
 from course.engine.cell.source import assigned, check_annotations, check_compiles, parse
 from course.engine.cell.tuning import CLEAR, TUNED, Tuned, read_tuning
-from course.engine.faults import KernelFault, Outcome, rejected
+from course.engine.faults import KernelFault, rejected, rejected_syntax
 from course.engine.launcher import Constants, admit, admit_expression
 from course.engine.launcher.frames import Closure, Config
 from course.engine.launcher.names import ALLOCATOR, IMPORTS, MISSING, MODULES, Own, Ref, member
@@ -109,7 +109,7 @@ class TileCell:
             return found(self.tree, self.nodes[name], self.constants, worked_out)
         if name in self.nodes:
             words = "tile_not_a_launcher" if launcher else "tile_not_jitted"
-            raise KernelFault(Outcome.REJECTED, words, self.nodes[name].lineno, name=name)
+            raise rejected(self.nodes[name], words, name=name)
         raise missing(name, self.nodes)
 
 
@@ -391,14 +391,9 @@ def _jitted(node: ast.FunctionDef, cell: TileCell) -> Any:
     arguments = node.args
     if getattr(node, "type_params", None):
         construct = "type parameters"
-        raise rejected(node, "rejected_syntax", construct=construct, instead="leave them out")
+        raise rejected_syntax(node, construct, "leave them out")
     if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
-        raise rejected(
-            node,
-            "rejected_syntax",
-            construct="a parameter with `*` or `/`",
-            instead="name each parameter",
-        )
+        raise rejected_syntax(node, "a parameter with `*` or `/`", "name each parameter")
     parameters = {argument.arg: argument for argument in arguments.args}
     annotations = {
         name: known
@@ -453,9 +448,8 @@ def _annotation(argument: ast.arg, cell: TileCell) -> Any:
     value = _referred(argument.annotation, cell)
     if isinstance(value, tl.dtype):
         return value
-    raise rejected(
+    raise rejected_syntax(
         argument.annotation,
-        "rejected_syntax",
-        construct=f"the annotation `{ast.unparse(argument.annotation)[:60]}`",
-        instead="write `tl.constexpr`, or leave it out",
+        f"the annotation `{ast.unparse(argument.annotation)[:60]}`",
+        "write `tl.constexpr`, or leave it out",
     )

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from course.engine.faults import KernelFault, Outcome, rejected
+from course.engine.faults import KernelFault, does_not_compile, rejected
 from course.engine.launcher import applied
 from course.engine.launcher.frames import Closure, Config
 from course.engine.launcher.names import text
@@ -99,10 +99,9 @@ def read_tuning(
     constants = [name for config in tuned.configs for name in config.kwargs]
     for name in (*constants, *tuned.reset, *tuned.restored):
         if name not in parameters:  # any other name could be an option of the compiler's
-            raise KernelFault(
-                Outcome.DOES_NOT_COMPILE,
+            raise does_not_compile(
+                decorator,
                 "tile_no_parameter",
-                decorator.lineno,
                 kernel=kernel.name,
                 name=name,
                 names=", ".join(parameters),
@@ -155,10 +154,9 @@ def with_tuned(kernel: Any, args: Sequence[Any], named: Mapping[str, Any]) -> di
     first = tuned.first(given, named)
     for name in given:
         if name in first:
-            raise KernelFault(
-                Outcome.DOES_NOT_COMPILE,
-                "tile_tuned_twice",
+            raise does_not_compile(
                 None,
+                "tile_tuned_twice",
                 name=name,
                 kernel=kernel.__name__,
                 wrapper="@triton.autotune",
@@ -174,19 +172,13 @@ def _check_runs(kernel: Any, tuned: Tuned, given: Mapping[str, Any]) -> None:
         if isinstance(given.get(name), torch.Tensor)
     }
     if added - {*tuned.reset, *tuned.restored}:
-        raise KernelFault(
-            Outcome.REJECTED,
-            "tile_tuned_atomics",
-            code_of(kernel).first_line,
-            kernel=kernel.__name__,
-        )
+        raise rejected(code_of(kernel).first_line, "tile_tuned_atomics", kernel=kernel.__name__)
     for name in tuned.reset:
         passed = given.get(name)
         if isinstance(passed, torch.Tensor) and bool(torch.count_nonzero(passed)):
-            raise KernelFault(
-                Outcome.REJECTED, "tile_tuned_reset", code_of(kernel).first_line,
-                kernel=kernel.__name__, name=name,
-            )  # fmt: skip
+            raise rejected(
+                code_of(kernel).first_line, "tile_tuned_reset", kernel=kernel.__name__, name=name
+            )
 
 
 def _unreadable(node: ast.AST, construct: str) -> Exception:

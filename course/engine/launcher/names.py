@@ -145,16 +145,8 @@ EXCEPTIONS = frozenset(
 PROPERTIES = frozenset({"T", "device", "dtype", "is_cuda", "ndim", "shape"})
 VIEWS = frozenset(
     {
-        "contiguous",
-        "flatten",
-        "permute",
-        "reshape",
-        "squeeze",
-        "t",
-        "transpose",
-        "unsqueeze",
-        "view",
-        "view_as",
+        *("contiguous", "flatten", "permute", "reshape", "squeeze", "t", "transpose"),
+        *("unsqueeze", "view", "view_as"),
     }
 )
 QUESTIONS = frozenset({"dim", "element_size", "is_contiguous", "numel", "size", "stride"})

@@ -257,22 +257,10 @@ def view(tensor: torch.Tensor, name: str, args: Sequence[Any]) -> torch.Tensor:
         return _flattened(tensor, axes)
     if name == "permute":
         return _tried(tensor.permute, axes)
-    wanted = {
-        "contiguous": (0, 0),
-        "t": (0, 0),
-        "transpose": (2, 2),
-        "unsqueeze": (1, 1),
-        "squeeze": (0, 1),
-    }[name]
-    if not wanted[0] <= len(axes) <= wanted[1]:
-        raise NoValue(f"`.{name}` takes {wanted[1]} arguments, and gets {len(axes)}")
-    method = {
-        "t": tensor.t,
-        "transpose": tensor.transpose,
-        "unsqueeze": tensor.unsqueeze,
-        "squeeze": tensor.squeeze,
-    }[name]
-    return _tried(method, *axes)
+    fewest, most = {"t": (0, 0), "transpose": (2, 2), "unsqueeze": (1, 1), "squeeze": (0, 1)}[name]
+    if not fewest <= len(axes) <= most:
+        raise NoValue(f"`.{name}` takes {most} arguments, and gets {len(axes)}")
+    return _tried(getattr(tensor, name), *axes)
 
 
 def _reshaped(tensor: torch.Tensor, shape: list[int]) -> torch.Tensor:

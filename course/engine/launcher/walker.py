@@ -111,7 +111,7 @@ class Constants:
         )
 
     def _refused(self, kernel: Any, *launch: Any) -> NoReturn:
-        raise KernelFault(Outcome.REJECTED, "launcher_no_launch", None)
+        raise rejected(None, "launcher_no_launch")
 
     def value(self, node: ast.expr) -> Any:
         """What an expression gives.

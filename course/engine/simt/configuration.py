@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, rejected
 
 FORALL_BLOCK_THREADS = 256  # what `kernel.forall(n)` takes where no driver chooses
 
@@ -24,7 +24,7 @@ class Configuration:
 
 def refused(message_id: str, name: str, **fields: object) -> KernelFault:
     """The fault of a launch that never began, of the kernel `name`."""
-    fault = KernelFault(Outcome.REJECTED, message_id, None, name=name, **fields)
+    fault = rejected(None, message_id, name=name, **fields)
     fault.kernel = name
     return fault
 
@@ -55,7 +55,7 @@ def for_all(name: str, tasks: Any, block: Any, shared: Any) -> Configuration | N
         return None
     threads = _extent(block or FORALL_BLOCK_THREADS, "block")
     if not isinstance(threads, int) or threads < 1:
-        raise KernelFault(Outcome.REJECTED, "block_shape", None, block=_written(block))
+        raise rejected(None, "block_shape", block=_written(block))
     return Configuration(-(-int(tasks) // threads), threads, shared_bytes(shared))
 
 
@@ -66,7 +66,7 @@ def shared_bytes(given: Any) -> int:
         KernelFault: REJECTED where it is not a whole number, 0 or more.
     """
     if not _is_whole(given) or given < 0:
-        raise KernelFault(Outcome.REJECTED, "launch_shared_bytes", None, got=repr(given))
+        raise rejected(None, "launch_shared_bytes", got=repr(given))
     return int(given)
 
 
@@ -74,7 +74,7 @@ def _extent(given: Any, what: str) -> int | tuple[int, ...]:
     """A grid's or block's extent: a whole number, or a tuple of up to three; () is 1."""
     parts = given if isinstance(given, tuple) else (given,)
     if len(parts) > 3 or not all(_is_whole(part) for part in parts):
-        raise KernelFault(Outcome.REJECTED, f"{what}_shape", None, **{what: _written(given)})
+        raise rejected(None, f"{what}_shape", **{what: _written(given)})
     return tuple(int(part) for part in parts) or 1 if isinstance(given, tuple) else int(given)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from course.engine.faults import KernelFault, Outcome, rejected
+from course.engine.faults import KernelFault, Outcome, does_not_compile, rejected
 from course.engine.requests import Requests
 from course.engine.simt import numbas_word
 from course.engine.simt.lowering.calls import check_parameters
@@ -108,10 +108,9 @@ def launch(
     _check_shared(program, shared_bytes, function)
     for name in program.stored:
         if not views[name].writeable:
-            raise KernelFault(
-                Outcome.DOES_NOT_COMPILE,
-                "launch_argument",
+            raise does_not_compile(
                 None,
+                "launch_argument",
                 name=name,
                 detail="it is read-only, and the kernel writes it",
             )
@@ -146,7 +145,7 @@ def _extent(value: int | Sequence[int], what: str) -> tuple[int, int, int]:
     shape = tuple(items) if isinstance(items, tuple | list) else ()
     whole = all(isinstance(i, int | np.integer) and not isinstance(i, bool) for i in shape)
     if not 1 <= len(shape) <= 3 or not whole:
-        raise KernelFault(Outcome.REJECTED, f"{what}_shape", None, **{what: value})
+        raise rejected(None, f"{what}_shape", **{what: value})
     x, y, z = (*map(int, shape), 1, 1)[:3]
     return x, y, z
 
@@ -154,9 +153,9 @@ def _extent(value: int | Sequence[int], what: str) -> tuple[int, int, int]:
 def _geometry(grid: int | Sequence[int], block: int | Sequence[int]) -> Geometry:
     geometry = Geometry(_extent(grid, "grid"), _extent(block, "block"))
     if min(geometry.grid) < 1:
-        raise KernelFault(Outcome.REJECTED, "zero_grid", grid=_shown(geometry.grid))
+        raise rejected(None, "zero_grid", grid=_shown(geometry.grid))
     if min(geometry.block) < 1:
-        raise KernelFault(Outcome.REJECTED, "block_shape", block=_shown(geometry.block))
+        raise rejected(None, "block_shape", block=_shown(geometry.block))
     if geometry.threads > MAX_BLOCK_THREADS:
         raise KernelFault(
             Outcome.TOO_MANY_RESOURCES,
@@ -173,7 +172,7 @@ def _geometry(grid: int | Sequence[int], block: int | Sequence[int]) -> Geometry
             limit=MAX_BLOCK_Z,
         )
     if any(n > most for n, most in zip(geometry.grid, MAX_GRID, strict=True)):
-        raise KernelFault(Outcome.REJECTED, "grid_shape", grid=_shown(geometry.grid))
+        raise rejected(None, "grid_shape", grid=_shown(geometry.grid))
     if geometry.blocks * geometry.threads > MAX_LAUNCH_THREADS:
         raise KernelFault(
             Outcome.TIMED_OUT, "too_large_to_run", threads=geometry.blocks * geometry.threads,
@@ -248,10 +247,9 @@ def _arguments(
     check_parameters(function)
     names = function.parameters
     if len(args) != len(names):
-        raise KernelFault(
-            Outcome.DOES_NOT_COMPILE,
+        raise does_not_compile(
+            function.node,
             "argument_count",
-            function.node.lineno,
             expected=len(args),
             got=len(names),
             names=", ".join(names),
@@ -269,9 +267,7 @@ def _arguments(
                 Outcome.NOT_MEASURED, "launch_element", None, name=name, detail=str(error)
             ) from None
         except TypingError as error:
-            raise KernelFault(
-                Outcome.DOES_NOT_COMPILE, "launch_argument", None, name=name, detail=str(error)
-            ) from None
+            raise does_not_compile(None, "launch_argument", name=name, detail=str(error)) from None
     _declare(function, parameters, argument_types)
     return views, parameters, tuple(argument_types)
 
@@ -281,12 +277,8 @@ def _declare(function: Function, parameters: dict[str, Any], argument_types: lis
     try:
         signature = chosen(function.signatures, argument_types, calling=False)
     except TypingError as error:
-        raise KernelFault(
-            Outcome.DOES_NOT_COMPILE,
-            "launch_signature",
-            function.node.lineno,
-            name=function.name,
-            detail=str(error),
+        raise does_not_compile(
+            function.node, "launch_signature", name=function.name, detail=str(error)
         ) from None
     if signature is None:
         return

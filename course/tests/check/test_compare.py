@@ -5,10 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course.check.compare import close, mistake, tolerance
+from course.check.compare import Compared, close, mistake_in, tolerance
 from course.spec.inputs import poison, poisoned
 
 LIMITS = (1e-5, 1e-5)
+
+
+def mistake(name, got, expected, magnitude, limits, grid, block, loaded=False):
+    return mistake_in(
+        Compared(1, name, {}, {}, {}, got, expected, magnitude, limits, grid, block, loaded)
+    )
 
 
 def look(got, expected, block=(32,), grid=None, loaded=False, limits=LIMITS):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from course.check.compared import Compared
+from course.check.compare import Compared
 from course.check.tutor import Told, told
 
 LIMITS = (1e-5, 1e-6)

@@ -5,13 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from course.engine.simt.lowering.expr import (
-    Expr,
-    describe,
-)
-from course.engine.simt.lowering.types import (
-    is_scalar,
-)
+from course.engine.simt.lowering.expr import Expr, describe
+from course.engine.simt.lowering.types import is_scalar
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering

@@ -8,17 +8,10 @@ from typing import TYPE_CHECKING
 
 from numba.core import types
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, Outcome, does_not_compile, rejected
 from course.engine.simt.lowering.arguments import arguments
-from course.engine.simt.lowering.expr import (
-    Expr,
-    describe,
-)
-from course.engine.simt.lowering.types import (
-    ArrayType,
-    Scalar,
-    numpy_dtype,
-)
+from course.engine.simt.lowering.expr import Expr, describe
+from course.engine.simt.lowering.types import ArrayType, Scalar, numpy_dtype
 from course.engine.simt.running.lanes import Lanes
 from course.engine.simt.running.local import LocalArray
 from course.engine.simt.running.shared import SharedArray
@@ -34,10 +27,9 @@ def _constant_shape(low: Lowering, node: ast.Call, shape: Expr, what: str) -> tu
     value = shape.const
     items = value if isinstance(value, tuple) else (value,)
     if not items or not all(isinstance(i, int) and not isinstance(i, bool) for i in items):
-        raise KernelFault(
-            Outcome.DOES_NOT_COMPILE,
+        raise does_not_compile(
+            node,
             f"{what}_shape_not_constant",
-            node.lineno,
             array=low.target or "the array",
             shape=ast.unparse(node.args[0]) if node.args else "shape",
         )
@@ -47,10 +39,9 @@ def _constant_shape(low: Lowering, node: ast.Call, shape: Expr, what: str) -> tu
         if isinstance(written, ast.Tuple):
             written = written.elts[number]
         if not part.literal and not _of_numbers_alone(written):
-            raise KernelFault(
-                Outcome.DOES_NOT_COMPILE,
+            raise does_not_compile(
+                node,
                 "shape_computed",
-                node.lineno,
                 array=low.target or "the array",
                 shape=ast.unparse(written),
                 value=part.const,
@@ -113,10 +104,9 @@ def _dynamic_shared(low: Lowering, name: str, element: Scalar) -> Expr:
             array = SharedArray(name, (extent,), element, lanes, base)
             lanes.shared["dynamic"] = array
         if array.type.dtype != element:
-            raise KernelFault(
-                Outcome.REJECTED,
-                "rejected_dynamic_shared",
+            raise rejected(
                 None,
+                "rejected_dynamic_shared",
                 array=name,
                 dtype=str(element),
                 other=str(array.type.dtype),

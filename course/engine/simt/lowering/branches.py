@@ -6,23 +6,11 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from course.engine.faults import KernelFault, Outcome
-from course.engine.simt.lowering.expr import (
-    Expr,
-    nothing,
-    variable,
-)
-from course.engine.simt.lowering.types import (
-    ArrayType,
-    Type,
-    TypingError,
-    unify,
-)
+from course.engine.faults import KernelFault, Outcome, does_not_compile
+from course.engine.simt.lowering.expr import Expr, nothing, variable
+from course.engine.simt.lowering.types import ArrayType, Type, TypingError, unify
 from course.engine.simt.nvvm.merging import Arm, Held
-from course.engine.simt.nvvm.unrolling import (
-    leaves_late,
-    stored_names,
-)
+from course.engine.simt.nvvm.unrolling import leaves_late, stored_names
 from course.engine.simt.running import control
 from course.engine.simt.running.control import Casts
 from course.engine.simt.running.lanes import Statement
@@ -161,10 +149,9 @@ def common(low: Lowering, node: ast.AST, name: str, bindings: list[Expr]) -> Typ
         try:
             type_ = unify(type_, binding.type)
         except TypingError as error:
-            raise KernelFault(
-                Outcome.DOES_NOT_COMPILE,
+            raise does_not_compile(
+                node,
                 "type_unification",
-                getattr(node, "lineno", None),
                 name=name,
                 detail=str(error),
                 first=str(type_),

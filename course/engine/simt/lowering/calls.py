@@ -11,27 +11,14 @@ from typing import TYPE_CHECKING
 from numba.core import types
 
 from course.engine.cell.numba import unlisted
-from course.engine.faults import KernelFault, rejected
-from course.engine.simt.lowering.expr import (
-    Expr,
-    converted,
-    variable,
-)
+from course.engine.faults import KernelFault, rejected, rejected_syntax
+from course.engine.simt.lowering.expr import Expr, converted, variable
 from course.engine.simt.lowering.frames import Frame
 from course.engine.simt.lowering.intrinsics import CALLS
 from course.engine.simt.lowering.signatures import Function, chosen
-from course.engine.simt.lowering.types import (
-    NONE,
-    ArrayType,
-    Type,
-    TypingError,
-    is_scalar,
-    unify,
-)
+from course.engine.simt.lowering.types import NONE, ArrayType, Type, TypingError, is_scalar, unify
 from course.engine.simt.nvvm import contraction
-from course.engine.simt.nvvm.unrolling import (
-    stored_names,
-)
+from course.engine.simt.nvvm.unrolling import stored_names
 from course.engine.simt.running import control
 from course.engine.simt.running.lanes import Lanes, Statement
 from course.plain.evaluator import Ref
@@ -69,11 +56,10 @@ def call_expression(low: Lowering, node: ast.Call) -> Expr:
     if isinstance(target.const, Function):
         return call_function(low, node, target.const)
     if isinstance(target.type, ArrayType):
-        raise rejected(
+        raise rejected_syntax(
             node,
-            "rejected_syntax",
-            construct=f"the call `{ast.unparse(node)[:60]}` of an array",
-            instead=f"index with square brackets: {ast.unparse(node.func)}[...]",
+            f"the call `{ast.unparse(node)[:60]}` of an array",
+            f"index with square brackets: {ast.unparse(node.func)}[...]",
         )
     if isinstance(target.const, types.Number | types.Boolean):
         if len(node.args) != 1 or node.keywords:
@@ -81,17 +67,15 @@ def call_expression(low: Lowering, node: ast.Call) -> Expr:
         return converted(low.scalar(node.args[0]), target.const)
     if is_scalar(target.type):
         value = ast.unparse(node.func)[:60]
-        raise rejected(
+        raise rejected_syntax(
             node,
-            "rejected_syntax",
-            construct=f"the call `{ast.unparse(node)[:60]}` of a number",
-            instead=f"{value} is the value itself: leave out the brackets",
+            f"the call `{ast.unparse(node)[:60]}` of a number",
+            f"{value} is the value itself: leave out the brackets",
         )
-    raise rejected(
+    raise rejected_syntax(
         node,
-        "rejected_syntax",
-        construct=f"the call `{ast.unparse(node)[:60]}`",
-        instead="call cuda.*, math.* or a @cuda.jit(device=True) function",
+        f"the call `{ast.unparse(node)[:60]}`",
+        "call cuda.*, math.* or a @cuda.jit(device=True) function",
     )
 
 

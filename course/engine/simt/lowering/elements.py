@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course.engine.faults import KernelFault, Outcome
-from course.engine.simt.lowering.expr import Expr, converted, describe, joined, known, number
-from course.engine.simt.lowering.parts import parts_of, view_of
-from course.engine.simt.lowering.tuples import tuple_items, tuple_of
-from course.engine.simt.lowering.types import (
-    INT,
-    ArrayType,
-    TupleType,
-    is_integer,
-    is_scalar,
+from course.engine.faults import does_not_compile
+from course.engine.simt.lowering.expr import (
+    Expr,
+    combined,
+    converted,
+    describe,
+    joined,
+    known,
+    number,
+    tuple_items,
+    tuple_of,
 )
+from course.engine.simt.lowering.parts import parts_of, view_of
+from course.engine.simt.lowering.types import INT, ArrayType, TupleType, is_integer, is_scalar
 from course.engine.simt.running import arith
-from course.engine.simt.running.bounds import Extent, check_bounds
+from course.engine.simt.running.bounds import Access, Extent, check_bounds
 from course.engine.simt.running.lanes import Lanes, Statement, select
 
 if TYPE_CHECKING:
@@ -72,46 +75,49 @@ def _items(low: Lowering, base: Expr, node: ast.Subscript, cut: ast.Slice) -> Ex
 def _any_item(base: Expr, place: Expr, node: ast.Subscript) -> Expr:
     """``t[i]`` of a tuple whose items have one type, where `i` is known at run time alone."""
     items, at = base.run, place.run
-    name, line, count = ast.unparse(node.value), node.lineno, len(base.type.items)
+    name, count = ast.unparse(node.value), len(base.type.items)
+    where = (node.lineno, node.col_offset)
 
     def run(lanes: Lanes) -> Any:
         index = at(lanes)
-        check_bounds(lanes, name, (count,), (index,), lanes.mask, "load", line)
+        check_bounds(lanes, name, (count,), Access("load", (index,), lanes.mask, where))
         found, *others = items(lanes)
         for number_, other in enumerate(others, 1):
             found = select(index == number_, other, found)
         return found
 
-    key, since = joined("any item", [base, place])
-    return Expr(base.type.items[0], run, key, since, masked=True, origin=base.origin)
+    type_ = base.type.items[0]
+    return combined("any item", type_, run, [base, place], masked=True, origin=base.origin)
+
+
+def access_of(
+    direction: str, index: list[Expr], node: ast.expr, aggregated: str = ""
+) -> Callable[..., Access]:
+    """What makes the access at `node` of the lanes that are active."""
+    runs, place = [part.run for part in index], (node.lineno, node.col_offset)
+
+    def made(lanes: Lanes, asking: bool | np.ndarray = True) -> Access:
+        indices = tuple([run(lanes) for run in runs])
+        return Access(direction, indices, lanes.mask, place, asking, aggregated)
+
+    return made
 
 
 def element(low: Lowering, node: ast.Subscript, base: Expr, index: list[Expr]) -> Expr:
     """``A[i, j]``: a load."""
     array: ArrayType = base.type
-    runs, view = [part.run for part in index], base.run
+    view, made = base.run, access_of("load", index, node)
     key, since = joined("element", [base, *index])
-    place = (node.lineno, node.col_offset)
     if array.memory != "global":
-
-        def read(lanes: Lanes) -> np.ndarray:
-            return view(lanes).load(lanes, tuple([part(lanes) for part in runs]), lanes.mask, place)
-
-        return Expr(array.dtype, read, masked=True)
+        return Expr(array.dtype, lambda lanes: view(lanes).load(lanes, made(lanes)), masked=True)
 
     def count(lanes: Lanes) -> None:
-        view(lanes).count_load(lanes, tuple([part(lanes) for part in runs]), place)
+        view(lanes).count_load(lanes, made(lanes))
 
     site, held = low.registers.load(key, since, count)
 
     def run(lanes: Lanes) -> np.ndarray:
-        return view(lanes).load(
-            lanes,
-            tuple([part(lanes) for part in runs]),
-            lanes.mask,
-            place,
-            site.counts(lanes),
-        )
+        return view(lanes).load(lanes, made(lanes, site.counts(lanes)))
 
     if held is None:
         return Expr(array.dtype, run, masked=True)
@@ -164,12 +170,7 @@ def store(low: Lowering, target: ast.Subscript, value: Expr) -> Statement:
             target, f"`{ast.unparse(target.value)}` is {describe(base)}: it cannot be changed"
         )
     if array.memory == "constant":
-        raise KernelFault(
-            Outcome.DOES_NOT_COMPILE,
-            "store_to_constant",
-            target.lineno,
-            array=ast.unparse(target.value),
-        )
+        raise does_not_compile(target, "store_to_constant", array=ast.unparse(target.value))
     if not is_scalar(value.type):
         raise low.untyped(target, f"an element cannot hold {describe(value)}")
     parts = parts_of(low, array, target.slice)
@@ -180,15 +181,12 @@ def store(low: Lowering, target: ast.Subscript, value: Expr) -> Statement:
         return _fill(low, target, view_of(base, parts), value)
     stored = converted(value, array.dtype)
     low.stores_to(base)
-    runs, view, run = [part.run for part in index], base.run, stored.run
-    place = (target.lineno, target.col_offset)
+    view, run, made = base.run, stored.run, access_of("store", index, target)
     if array.memory != "global":
 
         def keep(lanes: Lanes) -> None:
             values = run(lanes)
-            view(lanes).store(
-                lanes, tuple([part(lanes) for part in runs]), values, lanes.mask, place
-            )
+            view(lanes).store(lanes, made(lanes), values)
 
         return keep
     key, since = element_key(low, base, index)
@@ -196,14 +194,7 @@ def store(low: Lowering, target: ast.Subscript, value: Expr) -> Statement:
 
     def execute(lanes: Lanes) -> None:
         values = run(lanes)
-        view(lanes).store(
-            lanes,
-            tuple([part(lanes) for part in runs]),
-            values,
-            lanes.mask,
-            place,
-            site.counts(lanes),
-        )
+        view(lanes).store(lanes, made(lanes, site.counts(lanes)), values)
 
     return execute
 
@@ -220,13 +211,11 @@ def array_attribute(low: Lowering, base: Expr, name: str) -> Expr:
         return number(arith.numpy_dtype(base.type.dtype).itemsize)
 
     def part(compute: Callable[[Any], Extent], what: Hashable) -> Expr:
-        key, since = joined((what,), [base])
-
         def read(lanes: Lanes) -> np.ndarray:
             found = compute(run(lanes))
             return found if isinstance(found, np.ndarray) else arith.constant(int(found), INT)
 
-        return Expr(INT, read, key, since, masked=base.masked)
+        return combined((what,), INT, read, [base])
 
     def of_axis(axis: int, attribute: str, scale: int) -> Expr:
         return part(lambda view: getattr(view, attribute)[axis] * scale, (attribute, axis))

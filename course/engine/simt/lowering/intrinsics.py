@@ -24,14 +24,14 @@ from course.engine.simt.lowering.expr import (
     Expr,
     Run,
     apply,
+    combined,
     converted,
     describe,
-    joined,
     nothing,
     number,
+    tuple_of,
 )
 from course.engine.simt.lowering.operators import binary, once
-from course.engine.simt.lowering.tuples import tuple_of
 from course.engine.simt.lowering.types import (
     BOOL,
     FLOAT,
@@ -325,14 +325,7 @@ def _extremum(smaller: bool) -> Lower:
         for part in parts[1:]:
             type_ = unify(result.type, part.type)
             left, right = converted(result, type_), converted(part, type_)
-            key, since = joined(name, [left, right])
-            result = Expr(
-                type_,
-                of_both(compute, left.run, right.run),
-                key,
-                since,
-                masked=left.masked or right.masked,
-            )
+            result = combined(name, type_, of_both(compute, left.run, right.run), [left, right])
         return result
 
     return lower
@@ -429,14 +422,7 @@ def _selp(low: Lowering, node: ast.Call) -> Expr:
     type_ = unify(yes.type, no.type)
     parts = [converted(test, BOOL), converted(yes, type_), converted(no, type_)]
     runs = [part.run for part in parts]
-    key, since = joined("selp", parts)
-    return Expr(
-        type_,
-        lambda lanes: np.where(*[run(lanes) for run in runs]),
-        key,
-        since,
-        masked=any(part.masked for part in parts),
-    )
+    return combined("selp", type_, lambda lanes: np.where(*[run(lanes) for run in runs]), parts)
 
 
 def _range_outside(low: Lowering, node: ast.Call) -> Expr:

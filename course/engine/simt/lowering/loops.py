@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import types
 
-from course.engine.faults import KernelFault, Outcome, rejected
+from course.engine.faults import KernelFault, Outcome, rejected_syntax
 from course.engine.simt.lowering.branches import common, join
 from course.engine.simt.lowering.expr import (
     UNKNOWN,
@@ -19,11 +19,11 @@ from course.engine.simt.lowering.expr import (
     converted,
     nothing,
     number,
+    tuple_items,
     variable,
 )
 from course.engine.simt.lowering.frames import LoopTargets
 from course.engine.simt.lowering.iteration import counted, with_else
-from course.engine.simt.lowering.tuples import tuple_items
 from course.engine.simt.lowering.types import (
     INT,
     INT32,
@@ -107,11 +107,10 @@ def for_range(low: Lowering, node: ast.For) -> Statement:
         before, by_number = rewritten
         return _in_order(low, [*before, by_number])
     if not isinstance(node.target, ast.Name):
-        raise rejected(
+        raise rejected_syntax(
             node,
-            "rejected_syntax",
-            construct=f"the loop variable `{ast.unparse(node.target)}`",
-            instead="use one name: for i in range(n)",
+            f"the loop variable `{ast.unparse(node.target)}`",
+            "use one name: for i in range(n)",
         )
     name = node.target.id
     if isinstance(node.iter, ast.Tuple):
@@ -138,9 +137,6 @@ def for_range(low: Lowering, node: ast.For) -> Statement:
         isinstance(part, ast.For | ast.While) for inner in node.body for part in ast.walk(inner)
     )
 
-    def body_of(turn: Turn) -> list[Statement]:
-        return turn.statements if short else [forget_shared, *turn.statements]
-
     loop = _loop(
         low,
         node,
@@ -148,9 +144,8 @@ def for_range(low: Lowering, node: ast.For) -> Statement:
         stored_names(node.body) | {name},
         bool(known_turns),
         "" if known_turns is not None else unroll,
-        lambda turn, names, casts, loop, unroll: turns.for_loop(
-            node.lineno, name, type_, runs, body_of(turn), names, casts, loop, unroll
-        ),
+        lambda _, code: turns.for_loop(code, name, type_, runs),
+        keeps_registers=short,
     )
     if not short or length <= turns.UNROLLED_TURNS:
         return loop
@@ -213,9 +208,8 @@ def _one_by_one(low: Lowering, node: ast.For, name: str, values: list[Expr]) -> 
         stored_names(node.body) | {name},
         bool(values),
         "",
-        lambda turn, names, casts, loop, unroll: turns.for_each(
-            node.lineno, name, runs, turn.statements, names, casts, loop
-        ),
+        lambda _, code: turns.for_each(code, name, runs),
+        keeps_registers=True,
     )
 
 
@@ -248,11 +242,8 @@ def _range(low: Lowering, node: ast.For) -> tuple[list[Expr], Scalar]:
         and call.func.id not in low.assigned
         and low.expression(call.func).const == Ref("range")
     ):
-        raise rejected(
-            node,
-            "rejected_syntax",
-            construct=f"a loop over `{ast.unparse(call)[:40]}`",
-            instead="for i in range(...)",
+        raise rejected_syntax(
+            node, f"a loop over `{ast.unparse(call)[:40]}`", "for i in range(...)"
         )
     if not 1 <= len(call.args) <= 3 or call.keywords:
         raise low.untyped(call, "range takes one to three whole numbers")
@@ -307,15 +298,8 @@ def while_loop(low: Lowering, node: ast.While) -> Statement:
         names,
         False,
         unroll,
-        lambda turn, names, casts, loop, unroll: turns.while_loop(
-            node.lineno,
-            turn.test,
-            [forget_shared, *turn.statements],
-            names,
-            casts,
-            loop,
-            unroll,
-            None if counts is None else _counter(low, counts),
+        lambda test, code: turns.while_loop(
+            code, test, None if counts is None else _counter(low, counts)
         ),
     )
     return _waiting(node, loop) if _waits_for_a_lock(node) else loop
@@ -371,12 +355,14 @@ def _loop(
     names: set[str],
     sure: bool,
     unroll: str,
-    make: Callable[..., Statement],
+    make: Callable[[Any, turns.LoopCode], Statement],
+    keeps_registers: bool = False,
 ) -> Statement:
     """Lowers a loop until the types and the held values at its head are stable.
 
     `head` lowers what each turn starts with; `sure` says that there is a first turn;
-    `unroll` how the compiler unrolls the loop.
+    `unroll` how the compiler unrolls the loop; `keeps_registers` that a turn finds in registers
+    what the one before has loaded from shared memory. `make` gets the last turn's test.
     """
     registers = low.registers
     registers.pending.clear()
@@ -405,7 +391,9 @@ def _loop(
     registers.keep_in_register(turn.scope, turn.version)
     low.depth -= not sure
     casts = _after_loop(low, node, names, entry, turn, sure)
-    return make(turn, sorted(names), casts, entry.number, unroll)
+    body = turn.statements if keeps_registers else [forget_shared, *turn.statements]
+    code = turns.LoopCode(node.lineno, entry.number, body, sorted(names), casts, unroll)
+    return make(turn.test, code)
 
 
 def _turn(

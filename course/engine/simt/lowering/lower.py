@@ -13,16 +13,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from course.engine.faults import KernelFault, Outcome, rejected
+from course.engine.faults import KernelFault, does_not_compile, rejected, rejected_syntax
 from course.engine.simt.lowering.branches import if_else
 from course.engine.simt.lowering.calls import call_expression
 from course.engine.simt.lowering.elements import subscript
 from course.engine.simt.lowering.expr import (
     UNKNOWN,
     Expr,
+    as_written,
     converted,
     no_number,
     no_value,
+    tuple_items,
     variable,
 )
 from course.engine.simt.lowering.frames import Frame, LoopTargets
@@ -38,7 +40,6 @@ from course.engine.simt.lowering.statements import (
     pass_statement,
     return_from,
 )
-from course.engine.simt.lowering.tuples import as_written, tuple_items
 from course.engine.simt.lowering.types import (
     BOOL,
     ArrayType,
@@ -49,10 +50,7 @@ from course.engine.simt.lowering.types import (
 )
 from course.engine.simt.nvvm.contraction import Uses
 from course.engine.simt.nvvm.merging import Held, Registers
-from course.engine.simt.nvvm.unrolling import (
-    stored_names,
-    unused_names,
-)
+from course.engine.simt.nvvm.unrolling import stored_names, unused_names
 from course.engine.simt.nvvm.work import work_of
 from course.engine.simt.running.lanes import Lanes, Statement
 from course.engine.simt.running.memory import ConstantArray
@@ -199,13 +197,10 @@ class Lowering:
             self.work_of[node.lineno] = max(self.work_of[node.lineno], work_of(node))
             lower = _STATEMENTS.get(type(node))
             if lower is None:
-                raise rejected(
+                raise rejected_syntax(
                     node,
-                    "rejected_syntax",
-                    construct=_STATEMENT_WORDS.get(type(node), f"`{type(node).__name__.lower()}`"),
-                    instead=_STATEMENT_INSTEAD.get(
-                        type(node), "use assignments, `if`, `for` and `while`"
-                    ),
+                    _STATEMENT_WORDS.get(type(node), f"`{type(node).__name__.lower()}`"),
+                    _STATEMENT_INSTEAD.get(type(node), "use assignments, `if`, `for` and `while`"),
                 )
             try:
                 statement = lower(self, node)
@@ -243,11 +238,10 @@ class Lowering:
         self.spend()
         method = _EXPRESSIONS.get(type(node))
         if method is None:
-            raise rejected(
+            raise rejected_syntax(
                 node,
-                "rejected_syntax",
-                construct=CONSTRUCTS.get(type(node), type(node).__name__),
-                instead=INSTEAD.get(type(node), "use plain arithmetic, `if` and `for`"),
+                CONSTRUCTS.get(type(node), type(node).__name__),
+                INSTEAD.get(type(node), "use plain arithmetic, `if` and `for`"),
             )
         try:
             return method(self, node)
@@ -278,9 +272,7 @@ class Lowering:
         return converted(expression, BOOL)
 
     def untyped(self, node: ast.AST, detail: str) -> KernelFault:
-        return KernelFault(
-            Outcome.DOES_NOT_COMPILE, "type_error", getattr(node, "lineno", None), detail=detail
-        )
+        return does_not_compile(node, "type_error", detail=detail)
 
 
 def _arrays_in(name: str, type_: Type) -> tuple[str, ...]:

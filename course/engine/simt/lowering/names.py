@@ -17,11 +17,10 @@ from course.engine.cell.numba import (
     missing_prefix,
     unlisted,
 )
-from course.engine.faults import KernelFault, Outcome, rejected
+from course.engine.faults import KernelFault, Outcome, does_not_compile, rejected, rejected_syntax
 from course.engine.simt.lowering.elements import array_attribute, subscript
-from course.engine.simt.lowering.expr import Expr, known, number, partly_assigned
+from course.engine.simt.lowering.expr import Expr, known, number, partly_assigned, tuple_of
 from course.engine.simt.lowering.intrinsics import VALUES
-from course.engine.simt.lowering.tuples import tuple_of
 from course.engine.simt.lowering.types import ArrayType
 from course.engine.simt.nvvm import contraction
 from course.engine.simt.running.memory import ConstantArray
@@ -46,7 +45,7 @@ def named(low: Lowering, node: ast.Name) -> Expr:
     if name in low.assigned:
         binding = low.env.get(name)
         if binding is None:
-            raise KernelFault(Outcome.DOES_NOT_COMPILE, "unassigned_name", node.lineno, name=name)
+            raise does_not_compile(node, "unassigned_name", name=name)
         if binding.conflict is not None:
             raise binding.conflict
         if binding.partly:
@@ -104,12 +103,7 @@ def constant(low: Lowering, node: ast.Constant) -> Expr:
             construct=f"the literal {value!r}",
             instead=instead_of("complex"),
         )
-    raise rejected(
-        node,
-        "rejected_syntax",
-        construct=f"the literal {value!r}",
-        instead="use whole numbers, floats or booleans",
-    )
+    raise rejected_syntax(node, f"the literal {value!r}", "use whole numbers, floats or booleans")
 
 
 def tuple_literal(low: Lowering, node: ast.Tuple) -> Expr:

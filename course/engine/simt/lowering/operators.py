@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course.engine.faults import rejected
+from course.engine.faults import rejected_syntax
 from course.engine.simt.lowering.branches import common
 from course.engine.simt.lowering.expr import (
     Expr,
     Run,
     apply,
+    combined,
     converted,
     describe,
     joined,
     number,
+    tuple_items,
+    tuple_of,
 )
-from course.engine.simt.lowering.tuples import tuple_items, tuple_of
 from course.engine.simt.lowering.types import (
     BOOL,
     FLOAT,
@@ -38,42 +40,13 @@ from course.engine.simt.nvvm.merging import Arm, Held
 from course.engine.simt.nvvm.work import branches
 from course.engine.simt.running import arith
 from course.engine.simt.running.lanes import Lanes, select
+from course.plain.arithmetic import BINARY, ORDER, UNARY
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
 
 
-BINARY_OPERATORS: dict[type[ast.operator], Any] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-}
-
-
-COMPARISONS: dict[type[ast.cmpop], Any] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-
-
-UNARY_OPERATORS: dict[type[ast.unaryop], Any] = {
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-    ast.Invert: operator.invert,
-}
+COMPARISONS: dict[type[ast.cmpop], Any] = {ast.Eq: operator.eq, ast.NotEq: operator.ne, **ORDER}
 
 
 def _under(lanes: Lanes, condition: np.ndarray, run: Run, otherwise: Any) -> Any:
@@ -98,7 +71,7 @@ def _torn(lanes: Lanes, line: int, chosen: np.ndarray) -> None:
 
 def binary(low: Lowering, node: ast.expr, operation: ast.operator, left: Expr, right: Expr) -> Expr:
     """`left op right` as Numba types it; `node` is where it stands."""
-    function = BINARY_OPERATORS.get(type(operation))
+    function = BINARY.get(type(operation))
     if function is None:
         raise TypingError("the operator @ has no meaning in a kernel: write the loop")
     if function is operator.add and isinstance(left.type, TupleType):
@@ -170,10 +143,9 @@ def unaryop(low: Lowering, node: ast.UnaryOp) -> Expr:
     if isinstance(node.op, ast.Not):
         part = converted(operand, BOOL)
         run = part.run
-        key, since = joined("not", [part])
         low.held_where = {not outcome: held for outcome, held in low.held_where.items()}
-        return Expr(BOOL, lambda lanes: ~run(lanes), key, since, masked=part.masked)
-    function = UNARY_OPERATORS[type(node.op)]
+        return combined("not", BOOL, lambda lanes: ~run(lanes), [part])
+    function = UNARY[type(node.op)]
     if isinstance(operand.const, int | float) and function is not operator.invert:
         if operand.type in (INT, FLOAT):
             return number(function(operand.const))
@@ -211,12 +183,7 @@ def compare(low: Lowering, node: ast.Compare) -> Expr:
         if function is None and isinstance(operation, ast.In | ast.NotIn) and last == 0:
             return _within(low, node, left, operation)
         if function is None:
-            raise rejected(
-                node,
-                "rejected_syntax",
-                construct=f"`{ast.unparse(node)}`",
-                instead="use == != < <= > >=",
-            )
+            raise rejected_syntax(node, f"`{ast.unparse(node)}`", "use == != < <= > >=")
         right = again = low.scalar(comparator)
         if number_ == 0:
             held = dict(low.held)
@@ -253,17 +220,14 @@ def _within(low: Lowering, node: ast.Compare, left: Expr, operation: ast.cmpop) 
 def _and(low: Lowering, left: Expr, right: Expr) -> Expr:
     """Short circuit: `right` is evaluated only by lanes for which `left` holds."""
     first, second = left.run, right.run
-    key, since = joined("and", [left, right])
     if not right.masked:
-        return Expr(
-            BOOL, lambda lanes: first(lanes) & second(lanes), key, since, masked=left.masked
-        )
+        return combined("and", BOOL, lambda lanes: first(lanes) & second(lanes), [left, right])
 
     def run(lanes: Lanes) -> np.ndarray:
         holds = first(lanes)
         return holds & _under(lanes, holds, second, holds)
 
-    return Expr(BOOL, run, key, since, masked=True)
+    return combined("and", BOOL, run, [left, right], masked=True)
 
 
 def boolop(low: Lowering, node: ast.BoolOp) -> Expr:
@@ -306,7 +270,6 @@ def _either(low: Lowering, both: bool, left: Expr, right: Expr, line: int) -> Ex
         return _and(low, left, right)
     type_ = unify(left.type, right.type)
     first, second = converted(left, type_), converted(right, type_)
-    key, since = joined("and" if both else "or", [first, second])
 
     def run(lanes: Lanes) -> np.ndarray:
         value = first.run(lanes)
@@ -317,7 +280,7 @@ def _either(low: Lowering, both: bool, left: Expr, right: Expr, line: int) -> Ex
         other = _under(lanes, needed, second.run, value) if second.masked else second.run(lanes)
         return np.where(needed, other, value)
 
-    return Expr(type_, run, key, since, masked=first.masked or second.masked)
+    return combined("and" if both else "or", type_, run, [first, second])
 
 
 def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
@@ -345,8 +308,6 @@ def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
         type_ = unify(yes.type, no.type)
     first, second = converted(yes, type_), converted(no, type_)
     test = condition.run
-    key, since = joined("if", [condition, first, second])
-    masked = condition.masked or first.masked or second.masked
     line = node.lineno if branches(node.body, node.orelse) else 0
     # Two loads and nothing else: the compiler chooses the address and loads once.
     one_load = isinstance(node.body, ast.Subscript) and isinstance(node.orelse, ast.Subscript)
@@ -369,4 +330,4 @@ def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
         return select(chosen, one, two)
 
     origin = tuple(sorted({*yes.origin, *no.origin}))
-    return Expr(type_, run, key, since, masked=masked, origin=origin)
+    return combined("if", type_, run, [condition, first, second], origin=origin)

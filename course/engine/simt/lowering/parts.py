@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course.engine.faults import KernelFault, Outcome, rejected
-from course.engine.simt.lowering.expr import Expr, Run, converted, joined, number
-from course.engine.simt.lowering.tuples import tuple_items
+from course.engine.faults import rejected, rejected_syntax
+from course.engine.simt.lowering.expr import Expr, Run, combined, converted, number, tuple_items
 from course.engine.simt.lowering.types import (
     BOOL,
     INT,
@@ -49,9 +48,7 @@ class Slice:
         start, stop, step = (None if part is None else part.run(lanes) for part in self.bounds)
         if step is not None and (zero := lanes.both(lanes.mask, step == 0)).any():
             thread, block = lanes.first_lane(zero)
-            raise KernelFault(
-                Outcome.REJECTED, "zero_step", self.line, **lanes.place(thread, block)
-            )
+            raise rejected(self.line, "zero_step", **lanes.place(thread, block))
         if step is not None:
             step = np.where(step == 0, 1, step)  # of lanes that are not there
         return span(extent, start, stop, step)
@@ -65,11 +62,8 @@ def indices(low: Lowering, node: ast.expr) -> list[Expr]:
     result: list[Expr] = []
     for element in node.elts if isinstance(node, ast.Tuple) else [node]:
         if isinstance(element, ast.Slice | ast.Starred):
-            raise rejected(
-                element,
-                "rejected_syntax",
-                construct=f"`{ast.unparse(element)}` as an index",
-                instead="index one element here",
+            raise rejected_syntax(
+                element, f"`{ast.unparse(element)}` as an index", "index one element here"
             )
         result += _index(low, element, floats=True)
     return result
@@ -144,7 +138,6 @@ def view_of(base: Expr, parts: list[Part]) -> Expr:
                 for part in parts
             ),
         )
-    key, since = joined(pattern, [base, *given])
     whole = base.run
     cuts: list[Run | Slice] = [part.run if isinstance(part, Expr) else part for part in parts]
 
@@ -158,11 +151,5 @@ def view_of(base: Expr, parts: list[Part]) -> Expr:
             )
         )
 
-    return Expr(
-        replace(array, ndim=array.ndim - indexed),
-        run,
-        key,
-        since,
-        masked=base.masked or any(part.masked for part in given),
-        origin=base.origin,
-    )
+    type_ = replace(array, ndim=array.ndim - indexed)
+    return combined(pattern, type_, run, [base, *given], origin=base.origin)

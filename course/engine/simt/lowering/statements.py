@@ -5,21 +5,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from course.engine.faults import rejected
+from course.engine.faults import rejected, rejected_syntax
 from course.engine.simt.lowering.elements import store, subscript
-from course.engine.simt.lowering.expr import (
-    Expr,
-    describe,
-    variable,
-)
+from course.engine.simt.lowering.expr import Expr, as_written, describe, tuple_items, variable
 from course.engine.simt.lowering.names import field_of, named
 from course.engine.simt.lowering.operators import binary
-from course.engine.simt.lowering.tuples import as_written, tuple_items
-from course.engine.simt.lowering.types import (
-    NONE,
-    TupleType,
-    is_scalar,
-)
+from course.engine.simt.lowering.types import NONE, TupleType, is_scalar
 from course.engine.simt.nvvm import contraction
 from course.engine.simt.running import control
 from course.engine.simt.running.control import Casts
@@ -146,11 +137,10 @@ def _store_part(low: Lowering, target: ast.expr, value: Expr, written: Expr) -> 
                 part(lanes)
 
         return assign_each
-    raise rejected(
+    raise rejected_syntax(
         target,
-        "rejected_syntax",
-        construct=f"an assignment to `{ast.unparse(target)}`",
-        instead="assign to a name or to one element of an array",
+        f"an assignment to `{ast.unparse(target)}`",
+        "assign to a name or to one element of an array",
     )
 
 
@@ -174,11 +164,8 @@ def augmented(low: Lowering, node: ast.AugAssign) -> Statement:
     if isinstance(node.target, ast.Attribute):
         node.target = field_of(node.target)
     if not isinstance(node.target, ast.Subscript):
-        raise rejected(
-            node,
-            "rejected_syntax",
-            construct=f"`{ast.unparse(node)}`",
-            instead="assign to a name or to one element of an array",
+        raise rejected_syntax(
+            node, f"`{ast.unparse(node)}`", "assign to a name or to one element of an array"
         )
     place = ast.copy_location(
         ast.Subscript(node.target.value, node.target.slice, ast.Load()), node.target

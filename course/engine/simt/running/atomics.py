@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import types
 
+from course.engine.simt.lowering.elements import access_of
 from course.engine.simt.lowering.expr import Expr, converted
 from course.engine.simt.lowering.parts import indices
 from course.engine.simt.lowering.types import ArrayType, is_scalar
@@ -89,16 +90,13 @@ def atomic(path: str) -> Callable[[Lowering, ast.Call], Expr]:
         aggregated = ""
         if name == "add" and array.dtype in (types.int32, types.uint32):
             aggregated = "reduction" if unused else "atomic"
-        runs = [part.run for part in index]
-        place = (node.lineno, node.col_offset)
+        made = access_of("atomic", index, node, aggregated)
 
         def run(lanes: Lanes) -> Any:
             view = base.run(lanes)
             active = lanes.active(lanes.mask)
             values = [active.of(operand.run(lanes)) for operand in operands]
-            memory, cells = view.update(
-                lanes, tuple(part(lanes) for part in runs), lanes.mask, place, aggregated
-            )
+            memory, cells = view.update(lanes, made(lanes))
             if unused and isinstance(compute, np.ufunc):
                 compute.at(memory, cells, values[0])
                 return None

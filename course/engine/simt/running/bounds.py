@@ -1,10 +1,11 @@
 """Whether an access lies inside of its array.
 
-An index has shape (threads or 1, blocks or 1) and dtype int64. Loads and stores take a tuple
-of indices, one an axis, the active mask, and the (line, column) of the access.
+An index has shape (threads or 1, blocks or 1) and dtype int64.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,21 +19,34 @@ Extent = int | np.ndarray
 VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
-def check_bounds(
-    lanes: Lanes,
-    name: str,
-    shape: tuple[Extent, ...],
-    index: Index,
-    mask: Mask,
-    direction: str,
-    line: int,
-) -> bool:
+class Access(NamedTuple):
+    """One access in the source, as the lanes of `mask` make it now.
+
+    `direction` is one of `course.engine.traffic.DIRECTIONS`, `indices` has one for each axis, and
+    `place` is its line and column. `asking` says whether memory is asked for it now, or which lanes
+    ask. `aggregated` says that the compiler makes one update of a whole warp's atomics on one
+    address: 'reduction' always, 'atomic' where the warp is full.
+    """
+
+    direction: str
+    indices: Index
+    mask: Mask
+    place: Place
+    asking: bool | np.ndarray = True
+    aggregated: str = ""
+
+    @property
+    def line(self) -> int:
+        return self.place[0]
+
+
+def check_bounds(lanes: Lanes, name: str, shape: tuple[Extent, ...], access: Access) -> bool:
     """True where even the inactive lanes' indices lie inside `shape`.
 
     Raises:
         KernelFault: OUT_OF_BOUNDS for the first active lane outside.
     """
-    clean = True
+    clean, index = True, access.indices
     for axis, (numbers, extent) in enumerate(zip(index, shape, strict=True)):
         if numbers.size == 1:
             low = high = int(numbers[0, 0])
@@ -42,7 +56,7 @@ def check_bounds(
         if low >= 0 and high < least:
             continue
         clean = False
-        outside = lanes.both(mask, (numbers < 0) | (numbers >= extent))
+        outside = lanes.both(access.mask, (numbers < 0) | (numbers >= extent))
         if not outside.any():
             continue
         thread, block = lanes.first_lane(outside)
@@ -53,8 +67,8 @@ def check_bounds(
         raise KernelFault(
             Outcome.OUT_OF_BOUNDS,
             "negative_index" if negative else "out_of_bounds",
-            line,
-            access=VERBS[direction],
+            access.line,
+            access=VERBS[access.direction],
             array=name,
             index=written_index(where),
             shape=written_index(there),

@@ -9,8 +9,8 @@ import numpy as np
 from course.engine.faults import KernelFault, Outcome
 
 if TYPE_CHECKING:
-    from course.engine.simt.running.bounds import Extent, Index, Place
-    from course.engine.simt.running.lanes import Lanes, Mask
+    from course.engine.simt.running.bounds import Access, Extent
+    from course.engine.simt.running.lanes import Lanes
     from course.engine.simt.running.views import Span
 
 
@@ -34,67 +34,53 @@ class Choice:
         pairs = zip(getattr(self.first, what), getattr(self.second, what), strict=True)
         return tuple(a if _one_number(a, b) else np.where(self.mask, a, b) for a, b in pairs)
 
-    def _parts(self, lanes: Lanes, mask: Mask) -> list[tuple[Any, np.ndarray]]:
-        """The arrays that active lanes have, each with those lanes."""
-        sides = ((self.first, self.mask), (self.second, ~self.mask))
-        parts = [(array, lanes.both(mask, where)) for array, where in sides]
-        return [(array, where) for array, where in parts if where.any()]
+    def _parts(self, lanes: Lanes, access: Access) -> list[tuple[Any, Access]]:
+        """The arrays that active lanes have, each with the access that those lanes make."""
+        parts = []
+        for array, side in ((self.first, self.mask), (self.second, ~self.mask)):
+            where, asking = lanes.both(access.mask, side), access.asking
+            if where.any():
+                if isinstance(asking, np.ndarray):
+                    asking = asking & where
+                parts.append((array, access._replace(mask=where, asking=asking)))
+        return parts
 
     def part(self, parts: tuple[np.ndarray | Span, ...]) -> Choice:
         """The same choice between parts."""
         return Choice(self.mask, self.first.part(parts), self.second.part(parts))
 
-    def load(
-        self, lanes: Lanes, index: Index, mask: Mask, place: Place, *counted: Any
-    ) -> np.ndarray:
+    def load(self, lanes: Lanes, access: Access) -> np.ndarray:
         """Each lane's element of the array that it has."""
         found: np.ndarray | None = None
-        for array, where in self._parts(lanes, mask):
-            values = array.load(lanes, index, where, place, *_of(counted, where))
-            found = values if found is None else np.where(where, values, found)
+        for array, part in self._parts(lanes, access):
+            values = array.load(lanes, part)
+            found = values if found is None else np.where(lanes.full(part.mask), values, found)
         assert found is not None  # an access has an active lane
         return found
 
-    def store(
-        self,
-        lanes: Lanes,
-        index: Index,
-        values: np.ndarray,
-        mask: Mask,
-        place: Place,
-        *counted: Any,
-    ) -> None:
+    def store(self, lanes: Lanes, access: Access, values: np.ndarray) -> None:
         """Each lane stores to the array that it has."""
-        for array, where in self._parts(lanes, mask):
-            array.store(lanes, index, values, where, place, *_of(counted, where))
+        for array, part in self._parts(lanes, access):
+            array.store(lanes, part, values)
 
-    def count_load(self, lanes: Lanes, index: Index, place: Place) -> None:
+    def count_load(self, lanes: Lanes, access: Access) -> None:
         """Counts a load that the compiler makes here."""
-        outer = lanes.mask
-        for array, where in self._parts(lanes, outer):
-            lanes.mask = where
-            array.count_load(lanes, index, place)
-        lanes.mask = outer
+        for array, part in self._parts(lanes, access):
+            array.count_load(lanes, part)
 
-    def update(
-        self, lanes: Lanes, index: Index, mask: Mask, place: Place, aggregated: str = ""
-    ) -> Any:
+    def update(self, lanes: Lanes, access: Access) -> Any:
         """An atomic on the one array that all active lanes have."""
-        parts = self._parts(lanes, mask)
+        parts = self._parts(lanes, access)
         if len(parts) > 1:
             raise KernelFault(
-                Outcome.NOT_MEASURED, "array_choice", place[0], what="an atomic meets both"
+                Outcome.NOT_MEASURED, "array_choice", access.line, what="an atomic meets both"
             )
-        return parts[0][0].update(lanes, index, mask, place, aggregated)
+        array, part = parts[0]
+        return array.update(lanes, part)
 
 
 def _one_number(a: Extent, b: Extent) -> bool:
     return isinstance(a, int) and isinstance(b, int) and a == b
-
-
-def _of(counted: tuple[Any, ...], where: np.ndarray) -> tuple[Any, ...]:
-    """Which lanes ask memory, of those that have one of the arrays."""
-    return tuple(c & where if isinstance(c, np.ndarray) else c for c in counted)
 
 
 def either(mask: np.ndarray, new: Any, old: Any) -> Any:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
 from course.engine.faults import KernelFault, Outcome
 from course.engine.simt.lowering.types import ArrayType, Scalar, numpy_dtype
-from course.engine.simt.running.bounds import Index, Place, check_bounds, written_index
+from course.engine.simt.running.bounds import Access, check_bounds, written_index
 from course.engine.simt.running.lanes import Lanes, Mask, select
 from course.engine.simt.running.views import Packed
 
@@ -26,27 +26,26 @@ class LocalArray(Packed):
         #: lanes that wrote a cell: None where every lane did
         self.written: list[Mask] = [None] * len(self.cells)
 
-    def _cell(self, index: Index) -> np.ndarray:
-        cell: Any = 0
-        for numbers, extent in zip(index, self.shape, strict=True):
-            cell = cell * extent + numbers
-        return cell
-
-    def load(self, lanes: Lanes, index: Index, mask: Mask, place: Place) -> np.ndarray:
-        check_bounds(lanes, self.name, self.shape, index, mask, "load", place[0])
-        cell = self._cell(index)
+    def _each(self, lanes: Lanes, access: Access) -> Iterator[tuple[int, Mask]]:
+        """Each cell of an access, after every check, and the lanes whose it is."""
+        check_bounds(lanes, self.name, self.shape, access)
+        cell = self.cell(access.indices)
         if cell.size == 1:
-            return self._load_one(lanes, int(cell[0, 0]), mask, place)
-        result: np.ndarray | None = None
+            yield int(cell[0, 0]), access.mask
+            return
         for number in np.unique(cell):
-            here = lanes.both(mask, cell == number)
-            if not here.any():
-                continue
-            value = self._load_one(lanes, int(number), here, place)
-            result = value if result is None else np.where(here, value, result)
+            here = lanes.both(access.mask, cell == number)
+            if here.any():
+                yield int(number), here
+
+    def load(self, lanes: Lanes, access: Access) -> np.ndarray:
+        result: np.ndarray | None = None
+        for number, here in self._each(lanes, access):
+            value = self._load_one(lanes, number, here, access.line)
+            result = value if result is None else np.where(lanes.full(here), value, result)
         return np.zeros((1, 1), self.dtype) if result is None else result
 
-    def _load_one(self, lanes: Lanes, number: int, mask: Mask, place: Place) -> np.ndarray:
+    def _load_one(self, lanes: Lanes, number: int, mask: Mask, line: int) -> np.ndarray:
         value, written = self.cells[number], self.written[number]
         missing: np.ndarray | None = None
         if value is None:
@@ -58,25 +57,16 @@ class LocalArray(Packed):
             raise KernelFault(
                 Outcome.UNINITIALISED,
                 "uninitialised_local",
-                place[0],
+                line,
                 array=self.name,
                 index=written_index(tuple(map(int, np.unravel_index(number, self.shape)))),
                 **lanes.place(thread, block),
             )
         return np.zeros((1, 1), self.dtype) if value is None else value
 
-    def store(
-        self, lanes: Lanes, index: Index, values: np.ndarray, mask: Mask, place: Place
-    ) -> None:
-        check_bounds(lanes, self.name, self.shape, index, mask, "store", place[0])
-        cell = self._cell(index)
-        if cell.size == 1:
-            self._store_one(int(cell[0, 0]), values, mask)
-            return
-        for number in np.unique(cell):
-            here = lanes.both(mask, cell == number)
-            if here.any():
-                self._store_one(int(number), values, here)
+    def store(self, lanes: Lanes, access: Access, values: np.ndarray) -> None:
+        for number, here in self._each(lanes, access):
+            self._store_one(number, values, here)
 
     def _store_one(self, number: int, values: np.ndarray, mask: Mask) -> None:
         old, written = self.cells[number], self.written[number]

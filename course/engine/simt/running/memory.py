@@ -9,8 +9,8 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
 from course.engine.simt.lowering.types import ArrayType, TypingError, numba_type
-from course.engine.simt.running.bounds import Index, Place, check_bounds, written_index
-from course.engine.simt.running.lanes import Lanes, Mask
+from course.engine.simt.running.bounds import Access, Index, check_bounds, written_index
+from course.engine.simt.running.lanes import Lanes
 from course.engine.simt.running.races import History
 from course.engine.simt.running.views import Packed, Sliceable
 from course.engine.traffic import ALLOCATION_ALIGNMENT_BYTES
@@ -116,75 +116,46 @@ class GlobalView(Sliceable):
             total = part if isinstance(total, int) and total == 0 else total + part
         return total if isinstance(total, np.ndarray) else np.full((1, 1), total)
 
-    def load(
-        self,
-        lanes: Lanes,
-        index: Index,
-        mask: Mask,
-        place: Place,
-        counted: bool | np.ndarray = True,
-    ) -> np.ndarray:
-        """`counted` says whether memory is asked now, or by which lanes."""
-        clean = check_bounds(lanes, self.name, self.shape, index, mask, "load", place[0])
-        elements = self.elements(index)
-        inside = elements if clean else np.where(lanes.full(mask), elements, 0)
-        if counted is not False:
-            others = isinstance(counted, np.ndarray)  # lanes ask whose turn comes later
-            self._count(lanes, "load", elements if others else inside, mask, place, counted)
+    def load(self, lanes: Lanes, access: Access) -> np.ndarray:
+        clean = check_bounds(lanes, self.name, self.shape, access)
+        elements = self.elements(access.indices)
+        inside = elements if clean else np.where(lanes.full(access.mask), elements, 0)
+        self._count(lanes, access, inside)
         if self.tracked:
-            active = lanes.active(mask)
-            self._history().read(lanes, active.of(inside), active.threads, place[0])
+            active = lanes.active(access.mask)
+            self._history().read(lanes, active.of(inside), active.threads, access.line)
         return self.flat.take(inside, mode="clip")
 
-    def _count(
-        self,
-        lanes: Lanes,
-        direction: str,
-        elements: np.ndarray,
-        mask: Mask,
-        place: Place,
-        counted: bool | np.ndarray,
-    ) -> None:
-        if isinstance(counted, np.ndarray):
+    def _count(self, lanes: Lanes, access: Access, elements: np.ndarray) -> None:
+        """Counts an access where memory is asked for it now."""
+        if isinstance(access.asking, np.ndarray):
             # Lanes that make their first turn later ask now: their index may not be known yet.
-            mask, last = counted, max(0, len(self.flat) - 1)
-            elements = np.clip(elements, 0, last)
-        lanes.launch.meter.access(lanes, self, direction, elements, mask, place)
+            self.count_load(lanes, access._replace(mask=access.asking))
+        elif access.asking:
+            lanes.launch.meter.access(lanes, self, access, elements)
 
-    def count_load(self, lanes: Lanes, index: Index, place: Place) -> None:
-        """Counts a load that the compiler makes here, by every active lane."""
-        last = max(0, len(self.flat) - 1)
-        elements = np.clip(self.elements(index), 0, last)
-        lanes.launch.meter.access(lanes, self, "load", elements, lanes.mask, place)
+    def count_load(self, lanes: Lanes, access: Access) -> None:
+        """Counts an access that the compiler makes here, whose index may not be known yet."""
+        elements = np.clip(self.elements(access.indices), 0, max(0, len(self.flat) - 1))
+        lanes.launch.meter.access(lanes, self, access, elements)
 
-    def store(
-        self,
-        lanes: Lanes,
-        index: Index,
-        values: np.ndarray,
-        mask: Mask,
-        place: Place,
-        counted: bool | np.ndarray = True,
-    ) -> None:
-        check_bounds(lanes, self.name, self.shape, index, mask, "store", place[0])
-        elements = self.elements(index)
-        if counted is not False:
-            self._count(lanes, "store", elements, mask, place, counted)
-        active = lanes.active(mask)
+    def store(self, lanes: Lanes, access: Access, values: np.ndarray) -> None:
+        check_bounds(lanes, self.name, self.shape, access)
+        elements = self.elements(access.indices)
+        self._count(lanes, access, elements)
+        active = lanes.active(access.mask)
         cells, values = active.of(elements), active.of(values)
-        self._history().write(lanes, cells, active.threads, place[0], values)
+        self._history().write(lanes, cells, active.threads, access.line, values)
         self.flat[cells] = values
 
-    def update(
-        self, lanes: Lanes, index: Index, mask: Mask, place: Place, aggregated: str = ""
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def update(self, lanes: Lanes, access: Access) -> tuple[np.ndarray, np.ndarray]:
         """An atomic's (flat memory, cells of the active lanes), after every check."""
-        check_bounds(lanes, self.name, self.shape, index, mask, "atomic", place[0])
-        elements = self.elements(index)
-        lanes.launch.meter.access(lanes, self, "atomic", elements, mask, place, aggregated)
-        active = lanes.active(mask)
+        check_bounds(lanes, self.name, self.shape, access)
+        elements = self.elements(access.indices)
+        lanes.launch.meter.access(lanes, self, access, elements)
+        active = lanes.active(access.mask)
         cells = active.of(elements)
-        self._history().atomic(lanes, cells, active.threads, place[0])
+        self._history().atomic(lanes, cells, active.threads, access.line)
         return self.flat, cells
 
     def _history(self) -> History:
@@ -217,11 +188,9 @@ class ConstantArray(Packed):
         self.values = np.ascontiguousarray(values)
         self.type = ArrayType(numba_type(values.dtype), values.ndim, "constant")
 
-    def load(self, lanes: Lanes, index: Index, mask: Mask, place: Place) -> np.ndarray:
-        clean = check_bounds(lanes, self.name, self.shape, index, mask, "load", place[0])
-        cell: Any = 0
-        for numbers, extent in zip(index, self.shape, strict=True):
-            cell = cell * extent + numbers
+    def load(self, lanes: Lanes, access: Access) -> np.ndarray:
+        clean = check_bounds(lanes, self.name, self.shape, access)
+        cell = self.cell(access.indices)
         if not clean:
-            cell = np.where(lanes.full(mask), cell, 0)
+            cell = np.where(lanes.full(access.mask), cell, 0)
         return self.values.ravel().take(cell, mode="clip")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from course.engine.requests import Requests
+from course.engine.simt.running.bounds import Access
 from course.engine.simt.running.lanes import Lanes, Mask
 from course.engine.traffic import Site, Touched, Traffic, footprint_of, footprints_of, together
 from course.plain.sectors import SECTOR_BYTES, SECTOR_SHIFT, WARP_LANES
@@ -50,22 +51,10 @@ class Meter:
         self.work: Counter[int] = Counter()
         self.shared_bytes = 0
 
-    def access(
-        self,
-        lanes: Lanes,
-        view: Any,
-        direction: str,
-        elements: np.ndarray,
-        mask: Mask,
-        place: tuple[int, int],
-        aggregated: str = "",
-    ) -> None:
-        """Counts one access: `elements` are element numbers in the view's allocation.
-
-        `aggregated` says that the compiler makes one update of a whole warp's atomics on one
-        address: 'reduction' always, 'atomic' where the warp is full.
-        """
-        key = (view.name, direction, *place)
+    def access(self, lanes: Lanes, view: Any, access: Access, elements: np.ndarray) -> None:
+        """Counts one access: `elements` are element numbers in the view's allocation."""
+        mask = access.mask
+        key = (view.name, access.direction, *access.place)
         site = self.sites.get(key)
         if site is None:
             site = self.sites[key] = SiteCounter()
@@ -84,8 +73,8 @@ class Meter:
             addresses = view.misalignment_bytes + elements * itemsize
             self._requests.saw(key, *_of_the_first_block(lanes, addresses, mask), itemsize)
         requests, sectors = _sectors(lanes, first, last, mask, touched)
-        if direction == "atomic":
-            sectors = _atomic_sectors(lanes, first, elements, mask, aggregated)
+        if access.direction == "atomic":
+            sectors = _atomic_sectors(lanes, first, elements, mask, access.aggregated)
         site.requests += requests
         site.sectors += sectors
         site.lane_bytes += lanes.active(mask).count * itemsize
@@ -106,18 +95,13 @@ class Meter:
             self.conflicts[key] = self.conflicts.get(key, 0) + extra
 
     def shared_access(
-        self,
-        lanes: Lanes,
-        site: tuple[str, str, int, int],
-        cells: np.ndarray,
-        base_bytes: int,
-        itemsize: int,
-        mask: Mask,
+        self, lanes: Lanes, array: Any, access: Access, addresses: np.ndarray
     ) -> None:
         """Keeps what a warp asks of shared memory, where somebody wants to see it."""
         if self._requests is not None and lanes.first == 0:
-            block = _of_the_first_block(lanes, base_bytes + cells * itemsize, mask)
-            self._requests.saw(site, *block, itemsize, shared=True)
+            block = _of_the_first_block(lanes, addresses, access.mask)
+            site = (array.name, access.direction, *access.place)
+            self._requests.saw(site, *block, array.dtype.itemsize, shared=True)
 
     def branch(self, lanes: Lanes, line: int, taken: np.ndarray, passed: np.ndarray) -> None:
         """Counts warps whose active lanes disagree: some in `taken`, some in `passed`."""

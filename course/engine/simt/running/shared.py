@@ -10,7 +10,7 @@ import numpy as np
 
 from course.engine.faults import KernelFault, Outcome
 from course.engine.simt.lowering.types import ArrayType, Scalar, numpy_dtype
-from course.engine.simt.running.bounds import Index, Place, check_bounds, written_index
+from course.engine.simt.running.bounds import Access, check_bounds, written_index
 from course.engine.simt.running.lanes import Lanes, Mask
 from course.engine.simt.running.meter import extra_wavefronts
 from course.engine.simt.running.races import History
@@ -64,15 +64,6 @@ class SharedArray(Packed):
         )
         return history
 
-    def _cell(self, index: Index) -> np.ndarray:
-        cell, stride = None, 1
-        for numbers, extent in zip(reversed(index), reversed(self.shape), strict=True):
-            part = numbers if stride == 1 else numbers * stride
-            cell = part if cell is None else cell + part
-            stride *= extent
-        assert cell is not None
-        return cell
-
     def part_ways(self, lanes: Lanes) -> None:
         """From now on every block's accesses are remembered apart."""
         if not self.alike:
@@ -110,13 +101,14 @@ class SharedArray(Packed):
         active = lanes.active(mask)
         return active.of(cell * lanes.blocks + blocks), active.threads
 
-    def _plan(self, lanes: Lanes, index: Index, mask: Mask, direction: str, place: Place) -> Plan:
+    def _plan(self, lanes: Lanes, access: Access) -> Plan:
         """Checks an access; loops repeat it with the same indices, so it is kept for a while."""
+        index, mask = access.indices, access.mask
         key = _values_of(index if mask is None else (*index, mask)) if self.alike else None
         plan = self._plans.get(key)
         if plan is None:
-            clean = check_bounds(lanes, self.name, self.shape, index, mask, direction, place[0])
-            cell = self._cell(index)
+            clean = check_bounds(lanes, self.name, self.shape, access)
+            cell = self.cell(index)
             if not clean:
                 cell = np.where(lanes.full(mask), cell, 0)
             itemsize = self.dtype.itemsize
@@ -133,23 +125,23 @@ class SharedArray(Packed):
                 self._plans[key] = plan
         return plan
 
-    def load(self, lanes: Lanes, index: Index, mask: Mask, place: Place) -> np.ndarray:
-        plan = self._plan(lanes, index, mask, "load", place)
-        self._count_load(lanes, plan, mask, place)
+    def load(self, lanes: Lanes, access: Access) -> np.ndarray:
+        plan, line = self._plan(lanes, access), access.line
+        self._count_load(lanes, plan, access)
         if not (self.complete or plan.written):
-            self._check_written(lanes, plan.cells, plan.threads, place)
+            self._check_written(lanes, plan.cells, plan.threads, line)
             plan.written = True
         if self.alike:
-            self.history.read_later(lanes, plan.cells, plan.threads, place[0])
+            self.history.read_later(lanes, plan.cells, plan.threads, line)
         else:
-            self.history.read(lanes, plan.cells, plan.threads, place[0])
+            self.history.read(lanes, plan.cells, plan.threads, line)
         cell = plan.cell
         if cell.shape[1] == 1:
             return self.data.take(cell[:, 0], axis=0)
         blocks = np.arange(lanes.blocks)[None, :]
         return self.data.ravel().take(cell * lanes.blocks + blocks)
 
-    def _count_load(self, lanes: Lanes, plan: Plan, mask: Mask, place: Place) -> None:
+    def _count_load(self, lanes: Lanes, plan: Plan, access: Access) -> None:
         """Counts the requests of a load, where no register holds what it asks for.
 
         The compiler loads the same cells once, as long as no barrier, no store to the array and no
@@ -163,50 +155,48 @@ class SharedArray(Packed):
         if self.alike:  # else there is a plan for each access
             self._in_registers.add(id(plan))
         meter = lanes.launch.meter
-        self._count(lanes, plan, mask, "load", place)
-        meter.shared_loads[place[0]] += lanes.count_warps(lanes.warps_with(lanes.full(mask)))
+        self._count(lanes, plan, access)
+        warps = lanes.warps_with(lanes.full(access.mask))
+        meter.shared_loads[access.line] += lanes.count_warps(warps)
 
-    def _count(self, lanes: Lanes, plan: Plan, mask: Mask, direction: str, place: Place) -> None:
-        meter, site = lanes.launch.meter, (self.name, direction, *place)
-        meter.bank_conflicts(self.name, place[0], plan.extra_wavefronts)
-        meter.shared_access(lanes, site, plan.cell, self.base_bytes, self.dtype.itemsize, mask)
+    def _count(self, lanes: Lanes, plan: Plan, access: Access) -> None:
+        meter = lanes.launch.meter
+        meter.bank_conflicts(self.name, access.line, plan.extra_wavefronts)
+        addresses = self.base_bytes + plan.cell * self.dtype.itemsize
+        meter.shared_access(lanes, self, access, addresses)
 
-    def store(
-        self, lanes: Lanes, index: Index, values: np.ndarray, mask: Mask, place: Place
-    ) -> None:
+    def store(self, lanes: Lanes, access: Access, values: np.ndarray) -> None:
         self._in_registers.clear()
-        plan = self._plan(lanes, index, mask, "store", place)
-        self._count(lanes, plan, mask, "store", place)
+        plan = self._plan(lanes, access)
+        self._count(lanes, plan, access)
         cells, threads = plan.cells, plan.threads
         if self.alike:
             rows = lanes.spread(values)
-            if mask is not None:
+            if access.mask is not None:
                 rows = rows[threads - lanes.first * lanes.threads]
             one_value = rows[:, 0] if values.shape[1] == 1 else None
-            self.history.write(lanes, cells, threads, place[0], one_value)
+            self.history.write(lanes, cells, threads, access.line, one_value)
             self.data[cells] = rows
             self.written[cells] = True
         else:
-            flat_values = lanes.active(mask).of(values)
-            self.history.write(lanes, cells, threads, place[0], flat_values)
+            flat_values = lanes.active(access.mask).of(values)
+            self.history.write(lanes, cells, threads, access.line, flat_values)
             self.data.reshape(-1)[cells] = flat_values
             self.written.reshape(-1)[cells] = True
         if not self.complete:
             self.complete = bool(self.written.all())
 
-    def update(
-        self, lanes: Lanes, index: Index, mask: Mask, place: Place, aggregated: str = ""
-    ) -> tuple[np.ndarray, np.ndarray]:
-        check_bounds(lanes, self.name, self.shape, index, mask, "atomic", place[0])
+    def update(self, lanes: Lanes, access: Access) -> tuple[np.ndarray, np.ndarray]:
+        check_bounds(lanes, self.name, self.shape, access)
         self._in_registers.clear()
         self.part_ways(lanes)
-        cells, threads = self._cells(lanes, self._cell(index), mask)
-        self._check_written(lanes, cells, threads, place)
-        self.history.atomic(lanes, cells, threads, place[0])
+        cells, threads = self._cells(lanes, self.cell(access.indices), access.mask)
+        self._check_written(lanes, cells, threads, access.line)
+        self.history.atomic(lanes, cells, threads, access.line)
         return self.data.reshape(-1), cells
 
     def _check_written(
-        self, lanes: Lanes, cells: np.ndarray, threads: np.ndarray, place: Place
+        self, lanes: Lanes, cells: np.ndarray, threads: np.ndarray, line: int
     ) -> None:
         missing = ~self.written.reshape(-1)[cells]
         if not missing.any():
@@ -218,7 +208,7 @@ class SharedArray(Packed):
         raise KernelFault(
             Outcome.UNINITIALISED,
             "uninitialised_shared",
-            place[0],
+            line,
             array=self.name,
             index=written_index(tuple(map(int, np.unravel_index(cell, self.shape)))),
             **lanes.place(thread % lanes.threads, thread // lanes.threads),

@@ -3,28 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import rejected
 from course.engine.simt.lowering.types import Scalar, numpy_dtype
-from course.engine.simt.running.control import Casts, Loop, LoopCasts, Run, merge, run_late
+from course.engine.simt.running.control import Loop, LoopCasts, Run, merge, run_late
 from course.engine.simt.running.lanes import Lanes, Statement
 
 UNROLLED_TURNS = 4  # by which NVVM unrolls an innermost loop
 
 
-def _turn(
-    lanes: Lanes, loop: Loop, line: int, body: list[Statement], names: list[str], end: Casts
-) -> None:
+@dataclass(frozen=True)
+class LoopCode:
+    """A loop as lowering leaves it.
+
+    Attributes:
+        number: under which lanes keep whether a turn is the first one.
+        names: the variables that its body stores.
+        unroll: how the compiler unrolls it, see `_parts`.
+    """
+
+    line: int
+    number: int
+    body: list[Statement]
+    names: list[str]
+    casts: LoopCasts
+    unroll: str
+
+
+def _turn(lanes: Lanes, loop: Loop, code: LoopCode) -> None:
     """One turn of a loop's body; lanes that `continue`d come back."""
     before = lanes.steps
-    lanes.run(body)
+    lanes.run(code.body)
     if lanes.steps == before:
-        lanes.spend(line)  # no statement at all: such a loop must end, too
+        lanes.spend(code.line)  # no statement at all: such a loop must end, too
     if not lanes.dead:
-        end.apply(lanes)
+        code.casts.end.apply(lanes)
     if not loop.continues:
         return
     waiting, loop.continues = loop.continues, []
@@ -32,19 +49,15 @@ def _turn(
         mask, variables = waiting.pop()
         lanes.mask, lanes.vars, lanes.dead = mask, variables, False
     for mask, variables in waiting:
-        merge(lanes.vars, mask, variables, names)
+        merge(lanes.vars, mask, variables, code.names)
         lanes.mask = lanes.full(lanes.mask) | mask
 
 
 def _turns(
     lanes: Lanes,
     loop: Loop,
-    line: int,
-    number: int,
+    code: LoopCode,
     test: Callable[[int], np.ndarray],
-    body: list[Statement],
-    names: list[str],
-    casts: LoopCasts,
     first: bool | np.ndarray = True,
 ) -> bool:
     """Turns until no lane goes on; returns whether a lane left by the head.
@@ -55,8 +68,8 @@ def _turns(
     left_by_head = False
     turn = 0
     while True:
-        lanes.first_turn[number] = first if turn == 0 else False
-        lanes.first_of_part[number] = turn == 0
+        lanes.first_turn[code.number] = first if turn == 0 else False
+        lanes.first_of_part[code.number] = turn == 0
         going = test(turn)
         if going.size == 1:
             if not going[0, 0]:
@@ -67,16 +80,16 @@ def _turns(
             if not on.any():
                 return True
             if off.any():
-                lanes.launch.meter.branch(lanes, line, on, off)
+                lanes.launch.meter.branch(lanes, code.line, on, off)
                 left_by_head = True
                 lanes.mask = on
         running = lanes.mask
         before = dict(lanes.vars) if left_by_head else None
-        _turn(lanes, loop, line, body, names, casts.end)
+        _turn(lanes, loop, code)
         if before is not None:
             # Lanes that left by the head keep what they left with.
             after, lanes.vars = lanes.vars, before
-            merge(before, lanes.full(running), after, names)
+            merge(before, lanes.full(running), after, code.names)
         if lanes.dead:
             return left_by_head
         turn += 1
@@ -100,19 +113,14 @@ def _parts(count: np.ndarray, unroll: str) -> list[tuple[np.ndarray, np.ndarray]
 def _counted_turns(
     lanes: Lanes,
     loop: Loop,
-    line: int,
-    number: int,
+    code: LoopCode,
     count: np.ndarray,
-    begin: Callable[[Lanes, np.ndarray], None] | None,
-    body: list[Statement],
-    names: list[str],
-    casts: LoopCasts,
-    unroll: str,
+    begin: Callable[[Lanes, np.ndarray], None] | None = None,
 ) -> bool:
     """A loop whose turns are known, part by part; `begin` sets the turn's variable."""
     by_head = False
     entry, left_before = lanes.mask, lanes.left
-    parts = _parts(count, unroll)
+    parts = _parts(count, code.unroll)
     first: bool | np.ndarray = True if len(parts) == 1 else lanes.both(entry, count > 0)
     for part, (turns, start) in enumerate(parts):
         if part and lanes.left is left_before:
@@ -129,9 +137,9 @@ def _counted_turns(
             assert begin is not None
             begin(inner, start + position[0])
 
-        whole = [*([set_variable] if begin else []), *body]
+        whole = replace(code, body=[set_variable, *code.body]) if begin else code
         turned = bool(lanes.both(lanes.mask, turns > 0).any())
-        left = _turns(lanes, loop, line, number, test, whole, names, casts, first)
+        left = _turns(lanes, loop, whole, test, first)
         by_head = by_head or left
         first = False if turned else first
         if lanes.dead:
@@ -139,23 +147,23 @@ def _counted_turns(
     return by_head
 
 
-def _finish(
-    lanes: Lanes,
-    loop: Loop,
-    entry: Any,
-    left_before: Any,
-    by_head: bool,
-    names: list[str],
-    casts: LoopCasts,
-) -> None:
-    """Every lane that did not return goes on after the loop."""
+def _run(lanes: Lanes, code: LoopCode, turns: Callable[[Loop], bool]) -> None:
+    """A loop from its head to what is behind it.
+
+    `turns` makes its turns, and says whether a lane left by the head. Every lane that did not
+    return goes on after the loop.
+    """
+    code.casts.entry.apply(lanes)
+    loop, entry, left_before = Loop(), lanes.mask, lanes.left
+    lanes.loops.append(loop)
+    by_head = turns(loop)
     if loop.late:
         run_late(lanes, loop)
     lanes.loops.pop()
     breaks = loop.breaks
     if by_head:
         lanes.dead = False
-        casts.exit.apply(lanes)
+        code.casts.exit.apply(lanes)
     elif breaks:
         _, variables = breaks.pop()
         lanes.vars, lanes.dead = dict(variables), False
@@ -163,7 +171,7 @@ def _finish(
         lanes.dead = True
         return
     for mask, variables in breaks:
-        merge(lanes.vars, mask, variables, names)
+        merge(lanes.vars, mask, variables, code.names)
     if lanes.left is left_before:
         lanes.mask = entry
     else:
@@ -171,77 +179,58 @@ def _finish(
         lanes.dead = not lanes.mask.any()
 
 
-def for_loop(
-    line: int,
-    name: str,
-    type_: Scalar,
-    bounds: list[Run],
-    body: list[Statement],
-    names: list[str],
-    casts: LoopCasts,
-    number: int,
-    unroll: str,
-) -> Statement:
+def for_loop(code: LoopCode, name: str, type_: Scalar, bounds: list[Run]) -> Statement:
     """``for name in range(...)``."""
     dtype = numpy_dtype(type_)
 
     def execute(lanes: Lanes) -> None:
-        lanes.step(line)
+        lanes.step(code.line)
         values = [bound(lanes) for bound in bounds]
         if len(values) == 3 and (values[2] == 0).any():
-            raise KernelFault(Outcome.REJECTED, "zero_step", line)
-        casts.entry.apply(lanes)
-        loop, entry, left_before = Loop(), lanes.mask, lanes.left
-        lanes.loops.append(loop)
-        if all(value.size == 1 for value in values):
-            numbers = [int(value[0, 0]) for value in values]
-            steps = range(*numbers)
-            parts = [int(s[0, 0]) for _, s in _parts(np.full((1, 1), length(steps)), unroll)]
+            raise rejected(code.line, "zero_step")
+
+        def alike(loop: Loop) -> bool:
+            steps = range(*[int(value[0, 0]) for value in values])
+            turns = np.full((1, 1), length(steps))
+            parts = [int(start[0, 0]) for _, start in _parts(turns, code.unroll)]
             for turn, value in enumerate(steps):
-                lanes.first_turn[number] = turn == 0
-                lanes.first_of_part[number] = turn in parts
+                lanes.first_turn[code.number] = turn == 0
+                lanes.first_of_part[code.number] = turn in parts
                 lanes.assign(name, np.full((1, 1), value, dtype))
-                _turn(lanes, loop, line, body, names, casts.end)
+                _turn(lanes, loop, code)
                 if lanes.dead:
                     break
-            by_head = not lanes.dead
-        else:
+            return not lanes.dead
+
+        def apart(loop: Loop) -> bool:
             start, step, count = _counted(values)
 
             def begin(inner: Lanes, position: np.ndarray) -> None:
                 inner.assign(name, (start + step * position).astype(dtype))
 
-            by_head = _counted_turns(
-                lanes, loop, line, number, count, begin, body, names, casts, unroll
-            )
-        _finish(lanes, loop, entry, left_before, by_head, names, casts)
+            return _counted_turns(lanes, loop, code, count, begin)
+
+        _run(lanes, code, alike if all(value.size == 1 for value in values) else apart)
 
     return execute
 
 
-def for_each(
-    line: int,
-    name: str,
-    values: list[Run],
-    body: list[Statement],
-    names: list[str],
-    casts: LoopCasts,
-    number: int,
-) -> Statement:
+def for_each(code: LoopCode, name: str, values: list[Run]) -> Statement:
     """``for name in (a, b, c)``."""
 
     def execute(lanes: Lanes) -> None:
-        lanes.step(line)
-        casts.entry.apply(lanes)
-        loop, entry, left_before = Loop(), lanes.mask, lanes.left
-        lanes.loops.append(loop)
-        for turn, value in enumerate(values):
-            lanes.first_turn[number] = lanes.first_of_part[number] = turn == 0
-            lanes.assign(name, value(lanes))
-            _turn(lanes, loop, line, body, names, casts.end)
-            if lanes.dead:
-                break
-        _finish(lanes, loop, entry, left_before, not lanes.dead, names, casts)
+        lanes.step(code.line)
+
+        def one_by_one(loop: Loop) -> bool:
+            for turn, value in enumerate(values):
+                lanes.first_turn[code.number] = lanes.first_of_part[code.number] = turn == 0
+                lanes.assign(name, value(lanes))
+                _turn(lanes, loop, code)
+                if lanes.dead:
+                    break
+            return not lanes.dead
+
+        _run(lanes, code, one_by_one)
 
     return execute
 
@@ -266,35 +255,24 @@ def _counted(values: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def while_loop(
-    line: int,
-    condition: Run,
-    body: list[Statement],
-    names: list[str],
-    casts: LoopCasts,
-    number: int,
-    unroll: str,
-    counter: Callable[[Lanes], np.ndarray | None] | None,
+    code: LoopCode, condition: Run, counter: Callable[[Lanes], np.ndarray | None] | None
 ) -> Statement:
     """``while condition``; `counter` gives the turns of a loop that counts, where they are."""
 
     def execute(lanes: Lanes) -> None:
-        casts.entry.apply(lanes)
-        loop, entry, left_before = Loop(), lanes.mask, lanes.left
-        lanes.loops.append(loop)
-        count = None if counter is None else counter(lanes)
-        if count is not None and count.size > 1:
-            lanes.step(line)
-            by_head = _counted_turns(
-                lanes, loop, line, number, count, None, body, names, casts, unroll
-            )
-        else:
+        def until_it_fails(loop: Loop) -> bool:
+            count = None if counter is None else counter(lanes)
+            if count is not None and count.size > 1:
+                lanes.step(code.line)
+                return _counted_turns(lanes, loop, code, count)
 
             def test(turn: int) -> np.ndarray:
-                lanes.step(line)
+                lanes.step(code.line)
                 return condition(lanes)
 
-            by_head = _turns(lanes, loop, line, number, test, body, names, casts)
-        _finish(lanes, loop, entry, left_before, by_head, names, casts)
+            return _turns(lanes, loop, code, test)
+
+        _run(lanes, code, until_it_fails)
 
     return execute
 

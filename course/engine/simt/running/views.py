@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from course.engine.simt.running.bounds import Extent, Index, Place, check_bounds
-from course.engine.simt.running.lanes import Lanes, Mask
+from course.engine.simt.running.bounds import Access, Extent, Index, check_bounds
+from course.engine.simt.running.lanes import Lanes
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,13 @@ class Packed(Sliceable):
         """Elements from one index to the next, along each axis."""
         return tuple(math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
 
+    def cell(self, index: Index) -> Any:
+        """The number of an element, row after row."""
+        cell: Any = 0
+        for numbers, extent in zip(index, self.shape, strict=True):
+            cell = numbers if isinstance(cell, int) else cell * extent + numbers
+        return cell
+
 
 class View(Sliceable):
     """A part of an array, or of another view."""
@@ -63,50 +70,36 @@ class View(Sliceable):
         pairs = zip(self.parts, self.array.strides, strict=True)
         return tuple(stride * part.step for part, stride in pairs if isinstance(part, Span))
 
-    def _inside(self, lanes: Lanes, index: Index, mask: Mask, direction: str, line: int) -> Index:
-        """The array's own index; what lies outside of a span is out of bounds, as of an axis."""
+    def _inside(self, lanes: Lanes, access: Access) -> Access:
+        """The array's own access; what lies outside of a span is out of bounds, as of an axis."""
         if not self._whole:  # else the array's own check says the same
-            check_bounds(lanes, self.name, self.shape, index, mask, direction, line)
-        return self._of_array(index)
+            check_bounds(lanes, self.name, self.shape, access)
+        return self._of_array(access)
 
-    def _of_array(self, index: Index) -> Index:
-        here = iter(index)
-        return tuple(
+    def _of_array(self, access: Access) -> Access:
+        here = iter(access.indices)
+        index = tuple(
             part.start + part.step * next(here) if isinstance(part, Span) else part
             for part in self.parts
         )
+        return access._replace(indices=index)
 
-    def load(
-        self, lanes: Lanes, index: Index, mask: Mask, place: Place, *counted: Any
-    ) -> np.ndarray:
+    def load(self, lanes: Lanes, access: Access) -> np.ndarray:
         """An element of the array."""
-        inside = self._inside(lanes, index, mask, "load", place[0])
-        loaded: np.ndarray = self.array.load(lanes, inside, mask, place, *counted)
+        loaded: np.ndarray = self.array.load(lanes, self._inside(lanes, access))
         return loaded
 
-    def count_load(self, lanes: Lanes, index: Index, place: Place) -> None:
+    def count_load(self, lanes: Lanes, access: Access) -> None:
         """Counts a load that the compiler makes here, by every active lane."""
-        self.array.count_load(lanes, self._of_array(index), place)
+        self.array.count_load(lanes, self._of_array(access))
 
-    def store(
-        self,
-        lanes: Lanes,
-        index: Index,
-        values: np.ndarray,
-        mask: Mask,
-        place: Place,
-        *counted: Any,
-    ) -> None:
+    def store(self, lanes: Lanes, access: Access, values: np.ndarray) -> None:
         """Stores to an element of the array."""
-        inside = self._inside(lanes, index, mask, "store", place[0])
-        self.array.store(lanes, inside, values, mask, place, *counted)
+        self.array.store(lanes, self._inside(lanes, access), values)
 
-    def update(
-        self, lanes: Lanes, index: Index, mask: Mask, place: Place, aggregated: str = ""
-    ) -> Any:
+    def update(self, lanes: Lanes, access: Access) -> Any:
         """An atomic on an element of the array."""
-        inside = self._inside(lanes, index, mask, "atomic", place[0])
-        return self.array.update(lanes, inside, mask, place, aggregated)
+        return self.array.update(lanes, self._inside(lanes, access))
 
 
 def span(

@@ -74,7 +74,6 @@ class Run:
         self._blocks = np.zeros(1, np.int64)
         #: turns of loops in which a program moved something, and nothing, over all programs
         self.busy_turns = 0
-        self.idle_turns = 0
         #: the latter by the line of the loop
         self.idle_turn_sites: dict[int, int] = {}
         self._moved = np.zeros(1, np.int64)
@@ -212,8 +211,7 @@ class Run:
         traffic.longest_program = self.longest
         traffic.program_bytes, traffic.busiest_line = self.most_asked, self.busiest_line
         traffic.block_bytes = self.most_of_blocks
-        traffic.busy_turns, traffic.idle_turns = self.busy_turns, self.idle_turns
-        traffic.idle_turn_sites = self.idle_turn_sites
+        traffic.busy_turns, traffic.idle_turn_sites = self.busy_turns, self.idle_turn_sites
         return traffic
 
     def program_id(self, axis: int) -> np.ndarray:
@@ -288,7 +286,6 @@ class Run:
         self.busy_turns += busy
         if idle := len(before) - busy:
             line = self.loops[-1].line
-            self.idle_turns += idle
             self.idle_turn_sites[line] = self.idle_turn_sites.get(line, 0) + idle
 
     def _timed_out(self) -> KernelFault:
