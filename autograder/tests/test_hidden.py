@@ -192,8 +192,6 @@ def test_every_seed_draws_more_of_each_size_than_any_visible_case_has(stem: str)
         assert missed == set(getattr(module, "NOT_BEYOND", {}).get(name, {})), name
 
 
-
-
 _A_WEIGHT = "a weight of a softmax"
 #: Outputs that stay within 16 bits, on both sides or below zero, and why.
 WITHIN_16_BITS = {
@@ -220,7 +218,9 @@ def test_every_seed_asks_for_outputs_beyond_16_bits_on_both_sides(stem: str) -> 
             within: set[str] = set()
             beyond: set[str] = set()
             for case in hidden_cases(name, seed):
-                rng = np.random.default_rng(case_seed(exercise, case, derived(seed, name, "inputs")))
+                rng = np.random.default_rng(
+                    case_seed(exercise, case, derived(seed, name, "inputs"))
+                )
                 given = given_to_reference(exercise, drawn(exercise, case, rng))
                 for output, values in exercise.reference(**given).items():
                     ends = {f"-{output}": -np.min(values), f"+{output}": np.max(values)}
