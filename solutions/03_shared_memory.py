@@ -623,8 +623,9 @@ show(traffic)
 # %% [markdown]
 # 100 lanes with a row, 64 steps, a sector each; the 28 lanes without a row ask for nothing. A warp
 # a row asks for 100 * 8 = 800: each sector once. Lane l takes the elements l, l + 32, l + 64, ...
-# of its row and keeps one sum in a register, so that in each step the warp reads 32 neighbours. At the end each lane has a sum, and 32 sums become one by a tree of 5 steps in a
-# shared array, in which every warp uses its own 32 cells.
+# of its row and keeps one sum in a register, so that in each step the warp reads 32 neighbours. At
+# the end each lane has a sum, and 32 sums become one by a tree of 5 steps in a shared array, in
+# which every warp uses its own 32 cells.
 #
 # Lanes of one warp need a barrier between the steps too (remember Volta). `cuda.syncthreads()`
 # will do, as long as *every* warp of the block passes it, also a warp whose row does not exist.

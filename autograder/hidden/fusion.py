@@ -1,7 +1,9 @@
 """Held-out ranges of lesson 09."""
 
+from collections.abc import Mapping
+
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.spec.draws import LARGE_HALF, integers, uniform
+from course.spec.draws import LARGE_HALF, Draw, integers, uniform
 
 _SMALL = Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15))
 #: one row, column and step more than whole tiles, whatever the tile; a column, a step alone
@@ -9,7 +11,6 @@ _ONE_MORE = Draws(M=leaving(1, 128, 129, 129), N=leaving(1, 64, 65, 129), K=leav
 _COLUMN = Draws(M=between(70, 120), N=1, K=leaving(63, 64, 63, 127))
 _STEP = Draws(M=between(2, 60), N=between(70, 100), K=1)
 _EVERY = (_SMALL, _ONE_MORE, _COLUMN, _STEP)
-_SIZES = {"M": between(65, 120), "N": between(65, 120), "K": between(33, 90)}
 _HALVES, _WIDER = {"A": LARGE_HALF, "B": LARGE_HALF}, uniform(-60.0, 60.0)
 #: one row of tiles, and more columns of them than any visible case has
 _WIDE = Draws(M=between(2, 60), N=between(257, 300), K=between(97, 130))
@@ -18,12 +19,18 @@ _TRAFFIC = Draws(
     traffic=True, M=multiples(64, 128, 192), N=choice(256, 384), K=multiples(64, 64, 192)
 )
 
+
+def _ragged(draws: Mapping[str, Draw]) -> Draws:
+    """Tiles that are not full, along each axis."""
+    return Draws(M=between(65, 120), N=between(65, 120), K=between(33, 90), draws=draws)
+
+
 HIDDEN = {
     "triton_matmul": (
         *_EVERY,
         Draws(transposed=("A", "B"), M=between(65, 90), N=between(2, 60), K=between(33, 90)),
         _WIDE,
-        Draws(**_SIZES, draws=_HALVES),
+        _ragged(_HALVES),
         Draws(transposed=("A",), M=between(2, 90), N=between(2, 90), K=between(33, 90)),
         Draws(transposed=("B",), M=between(2, 90), N=between(2, 90), K=between(33, 90)),
         Draws(M=between(17, 40), N=between(17, 40), K=between(1025, 1500)),
@@ -43,7 +50,7 @@ HIDDEN = {
         # where gelu is 0, and where it is its input
         Draws(M=between(2, 60), N=between(65, 90), K=17, draws={"bias": uniform(-9.0, 9.0)}),
         _WIDE,
-        Draws(**_SIZES, draws={"x": LARGE_HALF, "w": _WIDER}),
+        _ragged({"x": LARGE_HALF, "w": _WIDER}),
         Draws(traffic=True, M=multiples(64, 128, 192), N=choice(256, 384), K=choice(64, 128)),
     ),
     "gated_linear": (
@@ -51,7 +58,7 @@ HIDDEN = {
         # gates that are shut, and open
         Draws(M=between(2, 60), N=between(65, 90), K=17, draws={"b1": uniform(-90.0, 90.0)}),
         _WIDE,
-        Draws(**_SIZES, draws={"x": LARGE_HALF, "w1": uniform(-3e-4, 3e-4), "w2": _WIDER}),
+        _ragged({"x": LARGE_HALF, "w1": uniform(-3e-4, 3e-4), "w2": _WIDER}),
         Draws(traffic=True, M=multiples(64, 128, 192), N=choice(256, 384), K=choice(64, 128)),
     ),
     "quantised_matmul": (
