@@ -591,8 +591,9 @@ ex.block_sum.check(block_sum)
 pictures.rows_and_warps()
 
 # %% [markdown]
-# *Predict:* a matrix of 256 x 200 floats, summed once by a thread a row and once by a warp a row.
-# A row has 800 bytes, 25 sectors. How many load sectors does the *thread a row* ask for?
+# *Predict:* a matrix of 100 x 64 floats, summed once by a thread a row and once by a warp a row. A
+# row has 256 bytes, 8 sectors. How many load sectors does the *thread a row* ask for, all 128
+# threads of its block together?
 
 # %% predict_rows
 prediction = ...
@@ -609,10 +610,10 @@ def thread_a_row(a, out):
         out[row] = total
 
 
-matrix = np.ones((256, 200), np.float32)
-sums = np.zeros(256, np.float32)
+matrix = np.ones((100, 64), np.float32)
+sums = np.zeros(100, np.float32)
 with course.measure() as traffic:
-    thread_a_row[1, 256](matrix, sums)
+    thread_a_row[1, 128](matrix, sums)
 
 compare(prediction, traffic.loads.sectors, "load sectors")
 
@@ -620,10 +621,11 @@ compare(prediction, traffic.loads.sectors, "load sectors")
 show(traffic)
 
 # %% [markdown]
-# A warp a row asks for 256 * 25 = 6,400: each sector once. Lane l takes the elements l, l + 32,
-# l + 64, ... of its row and keeps one sum in a register, so that in each step the warp reads 32
-# neighbours. At the end each lane has a sum, and 32 sums become one by a tree of 5 steps in a
-# shared array, in which every warp uses its own 32 cells.
+# 100 lanes with a row, 64 steps, a sector each; the 28 lanes without a row ask for nothing. A warp
+# a row asks for 100 * 8 = 800: each sector once. Lane l takes the elements l, l + 32, l + 64, ...
+# of its row and keeps one sum in a register, so that in each step the warp reads 32 neighbours. At
+# the end each lane has a sum, and 32 sums become one by a tree of 5 steps in a shared array, in
+# which every warp uses its own 32 cells.
 #
 # Lanes of one warp need a barrier between the steps too (remember Volta). `cuda.syncthreads()`
 # will do, as long as *every* warp of the block passes it, also a warp whose row does not exist.

@@ -2,7 +2,7 @@
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
 from course.exercises.attention import FAR_APART, HALF, HUGE, ONE_SIGN, UNEVEN
-from course.spec.draws import integers, uniform
+from course.spec.draws import LARGE, integers, uniform
 
 #: Every score below -110: exp of each underflows, if the greatest so far begins at 0.
 _FAR_BELOW = {"q": uniform(5.0, 6.0), "k": uniform(-6.0, -5.0)}
@@ -10,9 +10,10 @@ _FAR_BELOW = {"q": uniform(5.0, 6.0), "k": uniform(-6.0, -5.0)}
 _DEEP = {"q": integers(15, 18), "k": integers(-49, -46)}
 #: One key, and a score below -4e6: it has all the weight, whatever the maximum begins with.
 _ABYSS = {"q": uniform(1e3, 2e3), "k": uniform(-2e3, -1e3)}
+_LARGE_ABYSS = {**_ABYSS, "v": LARGE}
 
 _ONE_QUERY = (
-    Draws(H=2, N=1, D=16, GAP=0, draws=_ABYSS),
+    Draws(H=2, N=1, D=16, GAP=0, draws=_LARGE_ABYSS),
     Draws(H=2, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS),
     # a last chunk of one key, of one too few, and none that is not full
     Draws(H=2, N=leaving(1, 512, 513, 1025), D=32, GAP=4),
@@ -28,7 +29,7 @@ _ONE_QUERY = (
 )
 
 _TILED = (
-    Draws(H=2, N=1, D=16, GAP=0, draws=_ABYSS),
+    Draws(H=2, N=1, D=16, GAP=0, draws=_LARGE_ABYSS),
     Draws(H=2, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS),
     # a last tile of one row, of one too few, and none that is not full
     Draws(H=2, N=leaving(1, 128, 129, 129), D=32, GAP=4, dtypes=HALF),
@@ -78,7 +79,7 @@ HIDDEN = {
     ),
     "flash_gqa": (
         Draws(G=3, R=between(1, 4), N=1, D=choice(16, 32), GAP=0),
-        Draws(G=2, R=3, N=1, D=16, GAP=0, draws=_ABYSS),
+        Draws(G=2, R=3, N=1, D=16, GAP=0, draws=_LARGE_ABYSS),
         Draws(G=2, R=3, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS),
         Draws(G=2, R=choice(2, 3), N=129, D=64, GAP=0, dtypes=HALF),
         Draws(G=2, R=1, N=256, D=16, GAP=0),

@@ -18,7 +18,7 @@ from course.exercises.attention_backward import (
     TURNING_QUERIES,
     spread,
 )
-from course.spec.draws import Draw, integers, uniform
+from course.spec.draws import LARGE, Draw, integers, uniform
 
 #: With D = 16 every score is near -3,000: below any number that might stand for the lowest one.
 _DEEP = {"q": integers(15, 18), "k": integers(-49, -46)}
@@ -30,6 +30,7 @@ def _tiled(
     half: Mapping[str, str],
     beyond: Mapping[str, Draw],
     coarse: Mapping[str, Draw] = FAR_ABOVE,
+    large: Mapping[str, Draw] = {"dout": LARGE},
 ) -> tuple[Draws, ...]:
     """Ranges of an exercise whose float16 arrays are `half`.
 
@@ -37,7 +38,7 @@ def _tiled(
     """
     return (
         Draws(H=3, N=1, D=16, causal=0, dtypes=half),
-        Draws(H=2, N=between(33, 47), D=choice(16, 32), causal=0, draws=FAR_BELOW),
+        Draws(H=2, N=between(33, 47), D=choice(16, 32), causal=0, draws={**FAR_BELOW, **large}),
         Draws(H=1, N=between(65, 120), D=16, causal=0, draws=FAR_ABOVE),
         # float16 rounds such a score by up to 1 / 32, and its weight by 3 %
         Draws(H=1, N=between(20, 31), D=64, causal=1, dtypes=half, draws=coarse),
@@ -53,13 +54,14 @@ def _tiled(
 
 HIDDEN = {
     "flash_lse": (
-        *_tiled(HALF, ONE_SIGN),
+        *_tiled(HALF, ONE_SIGN, large={"v": LARGE}),
         Draws(H=1, N=between(20, 150), D=16, causal=0, dtypes=HALF, draws=_DEEP),
         Draws(H=2, N=1, D=16, causal=1, draws=_ABYSS),
+        Draws(H=2, N=1, D=16, causal=0, draws={"q": uniform(1e3, 2e3), "k": uniform(1e3, 2e3)}),
     ),
     "flash_delta": (
         Draws(H=between(1, 3), N=1, D=choice(16, 32)),
-        Draws(H=4, N=between(17, 90), D=choice(16, 32, 64)),
+        Draws(H=4, N=between(17, 90), D=choice(16, 32, 64), draws={"dout": LARGE}),
         Draws(H=2, N=between(65, 150), D=choice(16, 32, 64), dtypes=HALF_ROWS),
         Draws(
             H=1,

@@ -1,26 +1,34 @@
 """Held-out ranges of lesson 09."""
 
+from collections.abc import Mapping
+
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.spec.draws import integers, uniform
+from course.spec.draws import LARGE_HALF, Draw, integers, uniform
 
 _SMALL = Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15))
-_RAGGED = Draws(M=between(65, 120), N=between(65, 120), K=between(33, 90))
 #: one row, column and step more than whole tiles, whatever the tile; a column, a step alone
 _ONE_MORE = Draws(M=leaving(1, 128, 129, 129), N=leaving(1, 64, 65, 129), K=leaving(1, 64, 65, 129))
 _COLUMN = Draws(M=between(70, 120), N=1, K=leaving(63, 64, 63, 127))
 _STEP = Draws(M=between(2, 60), N=between(70, 100), K=1)
 _EVERY = (_SMALL, _ONE_MORE, _COLUMN, _STEP)
+_HALVES, _WIDER = {"A": LARGE_HALF, "B": LARGE_HALF}, uniform(-60.0, 60.0)
 #: one row of tiles, and more columns of them than any visible case has
 _WIDE = Draws(M=between(2, 60), N=between(513, 560), K=between(129, 160))
 #: tiles enough to tell one program that has all of them from one that has a few
 _TRAFFIC = Draws(traffic=True, M=choice(576, 640), N=choice(512, 576), K=multiples(64, 64, 192))
+
+
+def _ragged(draws: Mapping[str, Draw]) -> Draws:
+    """Tiles that are not full, along each axis."""
+    return Draws(M=between(65, 120), N=between(65, 120), K=between(33, 90), draws=draws)
+
 
 HIDDEN = {
     "triton_matmul": (
         *_EVERY,
         Draws(transposed=("A", "B"), M=between(65, 90), N=between(2, 60), K=between(33, 90)),
         _WIDE,
-        _RAGGED,
+        _ragged(_HALVES),
         Draws(transposed=("A",), M=between(2, 90), N=between(2, 90), K=between(33, 90)),
         Draws(transposed=("B",), M=between(2, 90), N=between(2, 90), K=between(33, 90)),
         Draws(M=between(17, 40), N=between(17, 40), K=between(1025, 1500)),
@@ -29,7 +37,7 @@ HIDDEN = {
     "grouped_order": (
         _SMALL,
         # a last group that is lower than 4 tiles, and than 8
-        Draws(M=between(330, 440), N=between(70, 250), K=between(2, 40)),
+        Draws(M=between(330, 440), N=between(70, 250), K=between(2, 40), draws=_HALVES),
         # beyond all that is visible, along each axis
         Draws(M=between(2, 60), N=between(1025, 1100), K=between(129, 160)),
         Draws(M=between(1025, 1100), N=between(2, 60), K=between(2, 40)),
@@ -40,7 +48,7 @@ HIDDEN = {
         # where gelu is 0, and where it is its input
         Draws(M=between(2, 60), N=between(65, 90), K=17, draws={"bias": uniform(-9.0, 9.0)}),
         _WIDE,
-        _RAGGED,
+        _ragged({"x": LARGE_HALF, "w": _WIDER}),
         Draws(traffic=True, M=choice(576, 640), N=choice(512, 576), K=choice(64, 128)),
     ),
     "gated_linear": (
@@ -48,7 +56,7 @@ HIDDEN = {
         # gates that are shut, and open
         Draws(M=between(2, 60), N=between(65, 90), K=17, draws={"b1": uniform(-90.0, 90.0)}),
         _WIDE,
-        _RAGGED,
+        _ragged({"x": LARGE_HALF, "w1": uniform(-3e-4, 3e-4), "w2": _WIDER}),
         Draws(traffic=True, M=choice(576, 640), N=choice(512, 576), K=choice(64, 128)),
     ),
     "quantised_matmul": (
@@ -59,7 +67,9 @@ HIDDEN = {
         Draws(M=16, N=64, K=leaving(511, 512, 511, 1023), draws={"w": integers(-127, -125)}),
         Draws(M=16, N=64, K=512, draws={"w": integers(126, 128)}),
         # parts of any length, the last one shorter, and rows that are no power of two
-        Draws(M=between(33, 63), N=between(65, 150), K=between(1100, 1500)),
+        Draws(
+            M=between(33, 63), N=between(65, 150), K=between(1100, 1500), draws={"x": LARGE_HALF}
+        ),
         # more than one row of tiles
         Draws(M=between(70, 120), N=between(17, 90), K=between(300, 700)),
         Draws(traffic=True, M=16, N=multiples(128, 128, 384), K=multiples(512, 4608, 5120)),
@@ -69,7 +79,7 @@ HIDDEN = {
         _SMALL,
         Draws(M=leaving(1, 64, 65, 65), N=1, K=leaving(1, 64, 129, 449)),
         # more than one row of tiles
-        Draws(M=between(130, 190), N=between(71, 120), K=between(300, 700)),
+        Draws(M=between(130, 190), N=between(71, 120), K=between(300, 700), draws=_HALVES),
         # no part is as long as the others, whatever their number
         Draws(M=between(17, 60), N=between(17, 60), K=choice(8209, 8231, 8243)),
         Draws(traffic=True, M=64, N=choice(64, 128), K=multiples(2048, 34816, 36864)),

@@ -1,7 +1,7 @@
 """Held-out ranges of lesson 06."""
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.spec.draws import integers, uniform
+from course.spec.draws import LARGE, integers, uniform
 
 _SMALL = Draws(N=between(2, 200))
 _BELOW_ALL_BLOCKS = Draws(N=between(201, 255))
@@ -16,13 +16,17 @@ _WIDE = {"x": uniform(-30.0, 30.0)}
 _FAR = {"x": uniform(-100.0, 100.0)}
 
 HIDDEN = {
-    "triton_add": (*_RAGGED, Draws(traffic=True, N=multiples(128, 16512, 24576))),
+    "triton_add": (
+        *_RAGGED,
+        Draws(N=between(4100, 9000), draws={"x": LARGE, "y": LARGE}),
+        Draws(traffic=True, N=multiples(128, 16512, 24576)),
+    ),
     "wave_energy": (*_RAGGED, Draws(N=between(4100, 9000), draws=_WIDE), _GRADED),
     "row_scale": (
         Draws(M=between(2, 7), N=between(9, 31)),
         Draws(M=1, N=leaving(1, 256, 257, 513)),
         Draws(M=leaving(1, 64, 65, 129), N=1, transposed=("x",)),
-        Draws(M=leaving(1, 64, 65, 129), N=leaving(255, 256, 255, 511)),
+        Draws(M=leaving(1, 64, 65, 129), N=leaving(255, 256, 255, 511), draws={"x": LARGE}),
         Draws(M=leaving(63, 64, 63, 127), N=leaving(1, 256, 257, 513), transposed=("x",)),
         Draws(traffic=True, M=multiples(32, 64, 96), N=multiples(32, 256, 384)),
         Draws(
@@ -35,6 +39,7 @@ HIDDEN = {
     "triple_sigmoid_backward": (
         *_RAGGED,
         Draws(N=between(4100, 9000), draws=_FAR),
+        Draws(N=between(201, 255), draws={"x": uniform(-2.0, 2.0), "dout": LARGE}),
         _GRADED,
     ),
     "dequantize": (

@@ -18,7 +18,16 @@ from course.exercises.norms import (
     masked_start,
     targets_around,
 )
-from course.spec.draws import FAR_DOWN, LOWEST_HALF, Draw, described, integers, spread
+from course.spec.draws import (
+    FAR_DOWN,
+    LARGE,
+    LOWEST_HALF,
+    Draw,
+    described,
+    integers,
+    spread,
+    uniform,
+)
 from course.spec.exercise import halves
 
 #: Between two powers of two, so that no row fills its block.
@@ -79,7 +88,7 @@ def _peaks(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any
 HIDDEN = {
     "rmsnorm": (
         Draws(M=between(1, 3), D=between(1, 3)),
-        Draws(M=between(2, 9), D=_SHORT),
+        Draws(M=between(2, 9), D=_SHORT, draws={"w": LARGE}),
         Draws(M=1, D=_FULL),
         Draws(M=between(2, 9), D=_ONE_MORE, draws={"x": _empty}),
         Draws(M=between(2, 5), D=_MIDDLE, draws={"x": TINY}, scalars=_EPS),
@@ -91,7 +100,7 @@ HIDDEN = {
     "layernorm": (
         Draws(M=between(1, 3), D=between(1, 3)),
         # one row more than whole programs of 8, and one less
-        Draws(M=leaving(1, 8, 33, 41), D=_SHORT),
+        Draws(M=leaving(1, 8, 33, 41), D=_SHORT, draws={"w": LARGE}),
         Draws(M=leaving(7, 8, 7, 15), D=_ONE_MORE, draws={"x": _level}),
         Draws(M=1, D=_FULL),
         Draws(M=between(2, 7), D=_FULL, draws={"x": spread(1.0, -1000.0)}),
@@ -145,6 +154,12 @@ HIDDEN = {
             draws={"logits": FAR_DOWN, "targets": integers(0, 2049)},
         ),
         Draws(M=6, V=2048, PAD=0, draws={"logits": _peaks, "targets": _ends(2048)}),
+        Draws(
+            M=between(2, 6),
+            V=between(2, 200),
+            PAD=0,
+            draws={"logits": uniform(2e6, 1e7), "targets": integers(0, 2)},
+        ),
         # exp of every logit is 0, if the greatest so far begins at 0 or another finite number
         Draws(
             M=between(2, 6),
@@ -185,7 +200,7 @@ HIDDEN = {
     ),
     "rmsnorm_backward": (
         Draws(M=between(1, 3), D=between(1, 3)),
-        Draws(M=leaving(1, 16, 65, 81), D=_SHORT),
+        Draws(M=leaving(1, 16, 65, 81), D=_SHORT, draws={"dy": LARGE}),
         Draws(M=leaving(15, 16, 15, 47), D=_ONE_MORE, draws={"x": _empty}),
         Draws(M=leaving(8, 16, 24, 40), D=_FULL),
         Draws(M=between(2, 7), D=_MIDDLE, draws={"x": TINY}, scalars=_EPS),

@@ -1,7 +1,7 @@
 """Ranges of held-out cases for lesson 05."""
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.spec.draws import uniform
+from course.spec.draws import LARGE, uniform
 
 HIDDEN = {
     "repeat_multiply": (
@@ -11,10 +11,10 @@ HIDDEN = {
             k=between(2, 12),
             scalars={"a": choice(-0.8, 0.5, 0.75), "b": choice(-0.3, 0.2, 1.5)},
         ),
-        Draws(N=leaving(255, 256, 257, 3000), k=choice(3, 5, 7)),
+        Draws(N=leaving(255, 256, 257, 3000), k=choice(3, 5, 7), draws={"x": LARGE}),
         # the longest, once
         Draws(N=between(33, 300), k=between(40, 90)),
-        Draws(traffic=True, N=multiples(256, 4352, 8192), k=choice(12, 16, 20, 24)),
+        Draws(traffic=True, N=multiples(256, 16640, 32768), k=choice(12, 16, 20, 24)),
     ),
     "half_the_bytes": (
         Draws(N=between(2, 31)),
@@ -23,6 +23,6 @@ HIDDEN = {
         # small values as well: a kernel must not owe its answer to a narrow range
         Draws(N=between(300, 900), draws={"x": uniform(0.1, 9.0), "w": uniform(1.0, 90.0)}),
         Draws(N=between(300, 900), draws={"x": uniform(-500.0, -100.0)}),
-        Draws(traffic=True, N=multiples(512, 8704, 16384)),
+        Draws(traffic=True, N=multiples(512, 16896, 32768)),
     ),
 }

@@ -9,20 +9,21 @@ from typing import Any
 import numpy as np
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.spec.draws import described, integers, uniform
+from course.spec.draws import LARGE, described, integers, uniform
 
 _TRANSPOSES = (
     Draws(M=between(2, 31), N=between(2, 31)),
     Draws(M=1, N=between(161, 200)),
     Draws(M=between(161, 200), N=1),
     Draws(M=leaving(1, 32, 33, 160), N=leaving(31, 32, 33, 160)),
-    Draws(M=leaving(31, 32, 33, 160), N=leaving(1, 32, 33, 160)),
-    # nine blocks at least, so that one which does the work of all is seen
-    Draws(traffic=True, M=multiples(32, 96, 192), N=multiples(32, 96, 192)),
+    Draws(M=leaving(31, 32, 33, 160), N=leaving(1, 32, 33, 160), draws={"A": LARGE}),
+    # blocks enough to tell a few that do the work of all
+    Draws(traffic=True, M=multiples(32, 288, 384), N=multiples(32, 288, 384)),
 )
 
 #: Products above 65,504, the largest float16: no rounding is right by chance.
 _TOO_LARGE_FOR_HALF = {"a": uniform(300.0, 400.0), "b": uniform(300.0, 400.0)}
+_TOO_FAR_DOWN = {**_TOO_LARGE_FOR_HALF, "b": uniform(-400.0, -300.0)}
 
 
 @described("the largest element of the first row is its first, of the last row its last")
@@ -36,7 +37,7 @@ def _peaks(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any
 
 HIDDEN = {
     "shared_reverse": (
-        Draws(B=between(2, 9)),
+        Draws(B=between(2, 9), draws={"a": LARGE}),
         Draws(traffic=True, B=between(33, 60)),
     ),
     "transpose": _TRANSPOSES,
@@ -47,7 +48,7 @@ HIDDEN = {
         Draws(N=choice(128, 256)),
         # for every TPB a last block of one element, of 3, of one too few, and of all
         Draws(N=leaving(1, 1024, 1025, 4000)),
-        Draws(N=leaving(3, 1024, 1025, 4000)),
+        Draws(N=leaving(3, 1024, 1025, 4000), draws={"a": LARGE}),
         Draws(N=leaving(1023, 1024, 1025, 4000)),
         Draws(traffic=True, N=multiples(1024, 6144, 12288)),
     ),
@@ -56,12 +57,12 @@ HIDDEN = {
         Draws(N=between(33, 255)),
         Draws(N=leaving(1, 256, 257, 3000)),
         Draws(N=leaving(255, 256, 257, 3000)),
-        Draws(traffic=True, N=multiples(256, 8448, 16384)),
+        Draws(traffic=True, N=multiples(256, 8448, 16384), draws={"a": LARGE}),
     ),
     "row_sum": (
         # fewer rows than a block has warps, one more, and one less
         Draws(M=between(2, 9), N=between(1, 31)),
-        Draws(M=leaving(1, 32, 33, 70), N=leaving(1, 32, 33, 300)),
+        Draws(M=leaving(1, 32, 33, 70), N=leaving(1, 32, 33, 300), draws={"a": LARGE}),
         Draws(M=leaving(31, 32, 31, 63), N=leaving(31, 32, 33, 300)),
         Draws(M=1, N=between(900, 1300)),
         # several blocks of 1,024 threads, a warp a row
@@ -73,13 +74,13 @@ HIDDEN = {
         Draws(N=leaving(1, 256, 257, 2000)),
         # more elements than any launch has threads: one product a thread is not enough
         Draws(N=leaving(1, 1024, 40_002, 50_000), draws=_TOO_LARGE_FOR_HALF),
-        Draws(N=leaving(1023, 1024, 33_000, 50_000)),
+        Draws(N=leaving(1023, 1024, 33_000, 50_000), draws=_TOO_FAR_DOWN),
         Draws(traffic=True, N=multiples(1024, 32_768, 40_960)),
     ),
     "dot_any_block": (
         Draws(N=between(2, 400), THREADS=choice(32, 64)),
         Draws(N=leaving(1, 32, 401, 5000), THREADS=96, draws=_TOO_LARGE_FOR_HALF),
-        Draws(N=leaving(31, 32, 401, 5000), THREADS=192),
+        Draws(N=leaving(31, 32, 401, 5000), THREADS=192, draws=_TOO_FAR_DOWN),
         Draws(N=between(401, 5000), THREADS=choice(160, 224)),
         Draws(N=between(401, 5000), THREADS=128),
         Draws(N=between(2048, 5000), THREADS=256),
@@ -92,13 +93,13 @@ HIDDEN = {
         Draws(N=leaving(31, 32, 33, 3000)),
         # whole warps and no whole blocks: the first lane of a warp is the first behind the end
         Draws(N=choice(96, 160, 352, 736, 1120, 2080)),
-        Draws(traffic=True, N=multiples(1024, 9216, 16384)),
+        Draws(traffic=True, N=multiples(1024, 9216, 16384), draws={"a": LARGE}),
     ),
     "prefix_sum": (
         Draws(N=between(2, 31)),
         Draws(N=between(33, 255)),
         Draws(N=leaving(1, 256, 257, 2000)),
-        Draws(N=leaving(255, 256, 257, 2000)),
+        Draws(N=leaving(255, 256, 257, 2000), draws={"a": LARGE}),
         Draws(traffic=True, N=multiples(256, 4352, 8192)),
     ),
     "histogram": (
@@ -107,16 +108,17 @@ HIDDEN = {
         Draws(N=leaving(1, 512, 1025, 5000), draws={"data": integers(0, 1)}),
         Draws(N=leaving(511, 512, 1025, 5000), draws={"data": integers(63, 64)}),
         Draws(N=between(3000, 9000), draws={"data": integers(60, 64)}),
-        Draws(traffic=True, N=multiples(2048, 18432, 32768)),
+        # long enough for half of the 8 blocks to be seen doing the work of all
+        Draws(traffic=True, N=multiples(2048, 229_376, 262_144)),
     ),
     "five_mistakes": (
         Draws(M=between(2, 5), N=between(2, 127)),
         # below zero, far below, and fewer than a block has threads
         Draws(M=between(2, 5), N=between(2, 127), draws={"a": uniform(-9e4, -8e4)}),
-        Draws(M=between(2, 5), N=between(2, 127), draws={"a": uniform(-2e20, -1e20)}),
-        Draws(M=between(2, 5), N=leaving(1, 128, 129, 700), draws={"a": uniform(-2e20, -1e20)}),
+        Draws(M=between(2, 5), N=between(2, 127), draws={"a": uniform(-3e38, -2e38)}),
+        Draws(M=between(2, 5), N=leaving(1, 128, 129, 700), draws={"a": uniform(-3e38, -2e38)}),
         Draws(M=5, N=leaving(127, 128, 129, 700), draws={"a": _peaks}),
-        Draws(M=2, N=between(2100, 3000)),
-        Draws(traffic=True, M=between(9, 12), N=multiples(128, 1024, 2048)),
+        Draws(M=2, N=between(2100, 3000), draws={"a": LARGE}),
+        Draws(traffic=True, M=between(33, 40), N=multiples(128, 1152, 1536)),
     ),
 }

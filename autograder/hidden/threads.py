@@ -5,23 +5,29 @@ fewer elements than a warp, whole blocks, one element more, one less, and whole 
 """
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
+from course.spec.draws import LARGE, integers
 
 HIDDEN = {
     "vector_add": (
         Draws(N=between(2, 31)),
         Draws(N=between(33, 255)),
         Draws(N=leaving(1, 256, 257, 2500)),
-        Draws(N=leaving(255, 256, 257, 2500)),
+        Draws(N=leaving(255, 256, 257, 2500), draws={"a": LARGE, "b": LARGE}),
         Draws(N=leaving(96, 256, 257, 2500)),
         Draws(N=multiples(256, 512, 2500)),
         # beyond all that is visible
         Draws(N=leaving(1, 256, 4353, 9000)),
-        Draws(traffic=True, N=multiples(128, 2048, 4096)),
+        # blocks enough to tell a few that do the work of all
+        Draws(traffic=True, N=multiples(128, 16512, 32768)),
     ),
     "index_2d": (
         Draws(M=1, N=between(129, 190)),
         Draws(M=between(71, 99), N=1),
-        Draws(M=leaving(1, 8, 9, 40), N=leaving(1, 32, 65, 99)),
+        Draws(
+            M=leaving(1, 8, 9, 40),
+            N=leaving(1, 32, 65, 99),
+            draws={"image": integers(-2_000_000_000, 2_000_000_000)},
+        ),
         Draws(M=leaving(1, 32, 65, 99), N=leaving(31, 32, 31, 63)),
         Draws(M=64, N=choice(32, 96)),
         Draws(traffic=True, M=between(20, 60), N=multiples(32, 64, 192)),
@@ -35,9 +41,11 @@ HIDDEN = {
         Draws(N=leaving(1, 768, 1000, 4000), G=choice(2, 3, 6), scalars={"alpha": -0.75}),
         Draws(N=leaving(767, 768, 1000, 4000), G=choice(2, 3, 6), scalars={"alpha": 7.0}),
         Draws(N=multiples(768, 1536, 4000), G=choice(2, 3, 6)),
-        Draws(N=between(300, 900), G=1),
+        Draws(N=between(300, 900), G=1, draws={"x": LARGE, "y": LARGE}),
         Draws(traffic=True, N=multiples(1024, 1024, 2048), G=choice(1, 2)),
         Draws(traffic=True, N=multiples(1024, 3072, 4096), G=8),
+        # a few blocks do not do the work of all
+        Draws(traffic=True, N=multiples(8192, 16384, 32768), G=64),
     ),
     "divergence": (
         Draws(N=between(2, 31)),

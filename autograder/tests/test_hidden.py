@@ -22,9 +22,10 @@ from autograder.hidden import (
 )
 from autograder.lessons.catalogue import stem_of_notebook
 from course import exercises
+from course.check.cases import case_seed
 from course.spec.draws import uniform
 from course.spec.exercise import KernelExercise, Scalar
-from course.spec.inputs import drawn
+from course.spec.inputs import drawn, given_to_reference
 
 RANGES = """
 from autograder.hidden import Draws, between, multiples
@@ -189,3 +190,40 @@ def test_every_seed_draws_more_of_each_size_than_any_visible_case_has(stem: str)
                 if max(case.sizes[size] for case in held_out) <= visible:
                     missed.add(size)
         assert missed == set(getattr(module, "NOT_BEYOND", {}).get(name, {})), name
+
+
+_A_WEIGHT = "a weight of a softmax"
+#: Outputs that stay within 16 bits, on both sides or below zero, and why.
+WITHIN_16_BITS = {
+    "divergence": {"-y": "roots of numbers from 1 to 4", "+y": "those the given functions find"},
+    "histogram": {"-counts": "a count", "+counts": "a case would be as long as that"},
+    "half_the_bytes": {"-y": "float16", "+y": "float16"},
+    "wave_energy": {"-out": "from 0.5", "+out": "to 1"},
+    "dequantize": {"-out": "float16", "+out": "float16"},
+    "softmax_three_pass": {"-out": _A_WEIGHT, "+out": _A_WEIGHT},
+    "softmax_online": {"-out": _A_WEIGHT, "+out": _A_WEIGHT},
+    "softmax_one_pass": {"-out": _A_WEIGHT, "+out": _A_WEIGHT},
+    "cross_entropy": {"-loss": "at least 0"},
+    "matmul_epilogue": {"-out": "gelu is never below -0.17"},
+}
+
+
+@pytest.mark.parametrize("stem", exercises.stems())
+def test_every_seed_asks_for_outputs_beyond_16_bits_on_both_sides(stem: str) -> None:
+    """An answer that is cut to int16, to float16's range or to numbers above zero is wrong."""
+    for name, exercise in exercises.lesson(stem).items():
+        if not isinstance(exercise, KernelExercise):
+            continue
+        for seed in range(5):
+            within: set[str] = set()
+            beyond: set[str] = set()
+            for case in hidden_cases(name, seed):
+                rng = np.random.default_rng(
+                    case_seed(exercise, case, derived(seed, name, "inputs"))
+                )
+                given = given_to_reference(exercise, drawn(exercise, case, rng))
+                for output, values in exercise.reference(**given).items():
+                    ends = {f"-{output}": -np.min(values), f"+{output}": np.max(values)}
+                    within |= set(ends)
+                    beyond |= {end for end, size in ends.items() if 2**16 < size < np.inf}
+            assert within - beyond == set(WITHIN_16_BITS.get(name, {})), (name, seed)

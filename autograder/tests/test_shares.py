@@ -1,4 +1,4 @@
-"""Block 0 does the work of all blocks: each Numba solution made so is TOO_SERIAL."""
+"""Few blocks do the work of all: each Numba solution made so is TOO_SERIAL."""
 
 import ast
 
@@ -20,8 +20,9 @@ _GRIDS = {
     "cuda.grid(2)": f"({_GRID_1}, block_y * cuda.blockDim.y + cuda.threadIdx.y)",
 }
 _LOOP = """
-if cuda.blockIdx.x == 0 and cuda.blockIdx.y == 0:
-    for block in range(cuda.gridDim.x * cuda.gridDim.y):
+own = cuda.blockIdx.x + cuda.blockIdx.y * cuda.gridDim.x
+if own < {few}:
+    for block in range(own, cuda.gridDim.x * cuda.gridDim.y, {few}):
         block_x = block % cuda.gridDim.x
         block_y = block // cuda.gridDim.x
         cuda.syncthreads()
@@ -49,12 +50,12 @@ class _Moved(ast.NodeTransformer):
         return ast.Continue()
 
 
-def by_block_0(source: str, name: str) -> str:
-    """A solution cell whose first block does what all blocks did."""
+def by_few(source: str, name: str, few: int = 1) -> str:
+    """A solution cell whose first blocks do what all blocks did."""
     tree = ast.parse(source)
     kernel = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name)
-    head = ast.parse(_LOOP).body
-    head[0].body[0].body += [_Moved().visit(statement) for statement in kernel.body]
+    head = ast.parse(_LOOP.format(few=few)).body
+    head[1].body[0].body += [_Moved().visit(statement) for statement in kernel.body]
     kernel.body = head
     return ast.unparse(ast.fix_missing_locations(tree))
 
@@ -62,7 +63,7 @@ def by_block_0(source: str, name: str) -> str:
 @pytest.mark.parametrize("name", [n for n in SOLVED if n != "padded_rows"])
 def test_a_block_that_does_the_work_of_all_is_too_serial(name):
     exercise, source = SOLVED[name]
-    bad = by_block_0(source, name)
+    bad = by_few(source, name)
     assert course_check(exercise, source, None, 0).outcome is Outcome.PASS
     verdict = course_check(exercise, bad, None, 0)
     assert verdict.outcome is Outcome.TOO_SERIAL
@@ -72,8 +73,10 @@ def test_a_block_that_does_the_work_of_all_is_too_serial(name):
 @pytest.mark.slow
 @pytest.mark.family
 @pytest.mark.parametrize("seed", SEEDS_OF_FIFTY)
+@pytest.mark.parametrize("few", [1, 4])
 @pytest.mark.parametrize("name", [n for n in SOLVED if n != "padded_rows"])
-def test_and_so_it_is_on_held_out_cases_of_every_seed(name, seed):
+def test_and_so_it_is_on_held_out_cases_of_every_seed(name, few, seed):
     exercise, source = SOLVED[name]
-    verdict = course_check(exercise, by_block_0(source, name), hidden_cases(name, seed), 0)
+    bad = by_few(source, name, few)
+    verdict = course_check(exercise, bad, hidden_cases(name, seed), 0)
     assert verdict.outcome is Outcome.TOO_SERIAL

@@ -189,7 +189,7 @@ grouped_order = KernelExercise(
         "C = A @ B as in triton_matmul, in tiles of 64 x 64. The kernel and the launcher are "
         "there; write tile_of, which says which tile program pid computes, so that programs that "
         "run together share panels of A and B. Beside the loads, what comes from DRAM is graded, "
-        "in a model of a small GPU: 16 multiprocessors, 256 KiB of L2."
+        "in a model of a small GPU: 16 SMs, 256 KiB of L2."
     ),
     points=7,
     minutes=45,
@@ -436,7 +436,7 @@ split_k = KernelExercise(
         "C = A @ B as in triton_matmul (stored by rows), for a long K and a small C: cut K into "
         "parts, with a program for each tile and each part (in steps of 32 or more), and add the "
         "parts up: by atomics, or through memory with a second kernel. A GPU has a hundred "
-        "multiprocessors and more: 64 to 256 programs share the work, and no program may load more "
+        "SMs and more: 64 to 256 programs share the work, and no program may load more "
         "than its share of that. Write kernels and launcher."
     ),
     points=4,

@@ -219,7 +219,7 @@ softmax_one_pass = KernelExercise(
         {"load x": "rows(M, N)", "store out": "rows(M, N)"},
         why=(
             "Each element is loaded once and stored once. With 128 registers a thread, four "
-            "programs of 128 threads share the 65,536 of a multiprocessor."
+            "programs of 128 threads share the 65,536 of an SM."
         ),
     ),
     constants={"ROWS": Constant(1, (1, 2, 4, 8))},

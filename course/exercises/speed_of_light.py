@@ -471,7 +471,8 @@ limiter = NumberExercise(
         "Write the order in which you read a report as one formula: from its numbers to the "
         f"number of its limit ({_LIMITS}, 7 none of these: warps wait). The formula is tried on "
         "reports 1 to 6, which are A to F, and 7, whose warps wait; held-out reports are of other "
-        "kernels."
+        "kernels. Where DRAM and L2 are both full, the limit is DRAM; no two other units are full "
+        "in one report."
     ),
     points=4,
     minutes=25,

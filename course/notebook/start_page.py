@@ -43,7 +43,9 @@ def start_page(entries: Kept, folder: Path) -> str:
         )
         if must := [one for one in still if not one.bonus]:
             first = must[0]
-            following = f"Next: **{link}**, `{first.name}` ({first.title}, {first.minutes} minutes)."
+            following = (
+                f"Next: **{link}**, `{first.name}` ({first.title}, {first.minutes} minutes)."
+            )
     primers = ", ".join(
         f"[{path.stem.partition('primer_')[2].replace('_', ' ')}]({path.name})"
         for path in sorted(folder.glob("*_primer_*.ipynb"))

@@ -64,6 +64,11 @@ FAR_DOWN = uniform(-1e7, -2e6)
 LOWEST_HALF = uniform(-65504.0, -65440.0)
 
 
+#: Beyond what float16 and whole numbers of 16 bits hold, on both sides; and as far as float16 goes.
+LARGE = uniform(-1e7, 1e7)
+LARGE_HALF = uniform(-6e4, 6e4)
+
+
 def integers(low: int, high: int) -> Draw:
     """Whole numbers from `low` to `high` - 1."""
 

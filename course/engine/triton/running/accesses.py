@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import triton.language as tl
 
-from course.engine.triton.ir import Operation, Type
+from course.engine.triton.compiling.lowering import MOST_KEPT
+from course.engine.triton.ir import Module, Operation, Type
 from course.engine.triton.running.addresses import item_bytes, of_one_tensor
 from course.engine.triton.running.counts import mask_of
 from course.engine.triton.running.frames import Array, Frame
@@ -99,13 +100,23 @@ def _policy(operation: Operation) -> tuple[str, str]:
     return _ORDERS[operation.integer("sem")], _SCOPES[operation.integer("scope")]
 
 
+@lru_cache(MOST_KEPT)
+def _read(module: Module) -> frozenset[str]:
+    """The names of all results that an operation of a module takes."""
+    return frozenset(name for one in module.operations() for name in one.operands)
+
+
 def update(machine: Machine, frame: Frame, operation: Operation) -> Array:
     """`tt.atomic_rmw`: gives what was there."""
     there, mask = _asked(machine, frame, operation)
     value = _element(frame, operation, 1, there)
     assert value is not None
     kind = _UPDATES[operation.integer("atomic_rmw_op")]
-    return machine.told(machine.memory.atomic(kind, there, value, mask, policy=_policy(operation)))
+    unread = kind == "XCHG" and operation.results[0] not in _read(machine.module)
+    policy = _policy(operation)
+    return machine.told(
+        machine.memory.atomic(kind, there, value, mask, policy=policy, unread=unread)
+    )
 
 
 def exchange(machine: Machine, frame: Frame, operation: Operation) -> Array:

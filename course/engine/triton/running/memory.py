@@ -188,16 +188,18 @@ class Memory:
         expected: Value | None = None,
         descriptor: bool = False,
         policy: tuple[Any, ...] = (),
+        unread: bool = False,
     ) -> Value:
         """Updates elements in the order of the programs; gives what each found.
 
         Args:
+            unread: what was there goes nowhere: neither into the new element nor to the kernel.
             policy: the rest of the operands: what the atomic orders, and for whom.
         """
         turns = self.run.turns
 
         def make() -> Value:
-            return self._atomic(operation, pointer, value, mask, expected, descriptor)
+            return self._atomic(operation, pointer, value, mask, expected, descriptor, unread)
 
         if turns is None:
             return make()
@@ -218,6 +220,7 @@ class Memory:
         mask: Value | None,
         expected: Value | None,
         descriptor: bool,
+        unread: bool,
     ) -> Value:
         element = pointer.type.scalar.element_ty
         dtype = _stored_type(element)
@@ -230,8 +233,8 @@ class Memory:
         several = self._several(pointer, active)
         if several:
             for part in several:
-                old = self._atomic(operation, pointer, value, part, expected, descriptor).data
-                found = np.where(part.data, old, found)
+                old = self._atomic(operation, pointer, value, part, expected, descriptor, unread)
+                found = np.where(part.data, old.data, found)
             return Value(found, element, pointer.shape)
         access = self._checked(pointer, mask, active, dtype.itemsize, "updates", descriptor)
         self.meter.access(access)
@@ -240,7 +243,7 @@ class Memory:
         keep = np.ones(shape, np.bool_) if active is None else np.broadcast_to(active, shape)
         self._writable(view)
         self._history(view).atomic(
-            self.run, view, places[keep], self._programs(shape)[keep], dtype.itemsize
+            self.run, view, places[keep], self._programs(shape)[keep], dtype.itemsize, unread
         )
         memory = view.allocation.as_type(dtype)
         given = np.broadcast_to(value.data, shape)[keep]

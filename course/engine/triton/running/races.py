@@ -217,8 +217,10 @@ class History:
             if run.count > 1:
                 self._conflict(run, view, cells, who, self.writer, "stores to", "stores to", order)
 
-    def atomic(self, run: Run, view: View, places: np.ndarray, who: np.ndarray, size: int) -> None:
-        """An atomic update by `who`."""
+    def atomic(
+        self, run: Run, view: View, places: np.ndarray, who: np.ndarray, size: int, unread: bool
+    ) -> None:
+        """An atomic update by `who`; `unread`: a store, for memory that nothing has written."""
         order = self._order(run)
         if self.updater is None:
             self.updater = self._new()
@@ -226,7 +228,11 @@ class History:
             self._conflict(run, view, cells, who, self.writer, "updates", "stores to", order)
             if self.reader is not None:
                 self._conflict(run, view, cells, who, self.reader, "updates", "loads", order)
-            self._read(run, view, cells, who, "updates")
+            marks = self._unwritten() if unread else None
+            if marks is None:
+                self._read(run, view, cells, who, "updates")
+            else:
+                marks[cells] = 0
             chain = None if order is None else order.chain
             self.updater.remember(cells, who, run.line, run.count > 1, order, chain)
 

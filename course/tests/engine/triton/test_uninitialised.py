@@ -106,6 +106,30 @@ def test_each_view_of_the_storage_knows_what_the_others_wrote():
 
 
 @triton.jit
+def exchanged(x, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_xchg(out + at, tl.load(x + at, mask=at < n), mask=at < n)
+
+
+@triton.jit
+def found_by_an_exchange(x, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    old = tl.atomic_xchg(out + at, tl.load(x + at, mask=at < n), mask=at < n)
+    tl.store(x + at, old, mask=at < n)
+
+
+def test_an_exchange_whose_result_goes_nowhere_writes_and_does_not_read():
+    x = torch.arange(10.0)
+    out = empty(10)
+    launch(exchanged, [x, out, 8], (3,), {"BLOCK": 4})
+    launch(copied, [out, empty(8), 8], (2,), {"BLOCK": 4})
+    fault = fault_of(copied, lambda: [out, empty(10), 10], (3,), BLOCK=4)
+    assert (fault.outcome, fault.fields["index"]) == (Outcome.UNINITIALISED, 8)
+    fault = fault_of(found_by_an_exchange, lambda: [x, empty(10), 10], (3,), BLOCK=4)
+    assert (fault.outcome, fault.line) == (Outcome.UNINITIALISED, 2)
+
+
+@triton.jit
 def later(x, out, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + at, tl.load(x + at))
