@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -159,14 +159,23 @@ class Access:
     options: dict[str, int] = field(default_factory=dict)
 
 
+def _places(access: Access, at: int) -> int | None:
+    """How many places an array of places names; None where it holds other numbers."""
+    return {
+        ("gathered", 1): access.arrays[0][1],
+        ("picked", 1): access.constants.get("N"),
+        ("counted", 0): access.constants.get("BINS"),
+    }.get((access.kernel, at))
+
+
 def contents(access: Access) -> list[np.ndarray]:
     """What the arrays hold before the launch, with what stands in front of their first element."""
     rng = np.random.default_rng(len(access.name))
     found = []
     for at, (dtype, elements, front) in enumerate(access.arrays):
         size = elements + front
-        if access.kernel == "gathered" and at == 1:
-            found.append(rng.integers(0, access.arrays[0][1], size).astype(dtype))
+        if places := _places(access, at):
+            found.append(rng.integers(0, places, size).astype(dtype))
         elif at == len(access.arrays) - 1:
             found.append(np.zeros(size, dtype))
         else:
@@ -349,7 +358,9 @@ def arguments(access: Access) -> tuple[list[torch.Tensor], tuple[Any, ...]]:
     return tensors, (*tensors, *access.numbers)
 
 
-def compile_all(folder: Path) -> None:
+def compile_all(
+    folder: Path, launches: Mapping[str, Access], kernels: Mapping[str, Any], made_by: str
+) -> None:
     """The machine code of every launch, and what `record.py` needs to make it."""
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -358,9 +369,9 @@ def compile_all(folder: Path) -> None:
     from course.engine.triton.compiling.specialisation import source_of
 
     manifest = []
-    for number, access in enumerate(ACCESSES.values()):
+    for number, access in enumerate(launches.values()):
         _, passed = arguments(access)
-        source = source_of(globals()[access.kernel], passed, {**access.constants, **access.options})
+        source = source_of(kernels[access.kernel], passed, {**access.constants, **access.options})
         written = ASTSource(source.function, source.signature, source.constants, source.attributes)
         made = compiled(written, target=GPUTarget("cuda", TARGET, 32), options=source.options)
         (folder / f"{number}.cubin").write_bytes(made.asm["cubin"])
@@ -376,11 +387,16 @@ def compile_all(folder: Path) -> None:
         }
         np.savez(folder / f"{number}.npz", *contents(access))
         manifest.append(row)
-    about = {"triton": triton.__version__, "target": f"sm_{TARGET}", "launches": manifest}
+    about = {
+        "made_by": made_by,
+        "triton": triton.__version__,
+        "target": f"sm_{TARGET}",
+        "launches": manifest,
+    }
     (folder / "manifest.json").write_text(json.dumps(about))
     shutil.copy(Path(__file__).with_name("record.py"), folder / "record.py")
 
 
 if __name__ == "__main__":
     (target := Path(sys.argv[1])).mkdir(parents=True, exist_ok=True)
-    compile_all(target)
+    compile_all(target, ACCESSES, globals(), "course.tests.engine.triton.accesses")

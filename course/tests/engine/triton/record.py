@@ -54,8 +54,10 @@ def main(counters_file: str, out: str) -> None:
     sys.modules["counters"] = counters
     spec.loader.exec_module(counters)
     manifest = json.loads((HERE / "manifest.json").read_text())
+    shared = {n: c for n, c in counters.MORE_METRICS.items() if n.startswith(("shared", "sass"))}
+    metrics = counters.available(counters.METRICS | shared, counters.find_ncu())
     launches = counters.count_command(
-        [sys.executable, __file__, "--worker"], counters.METRICS, timeout_s=400
+        [sys.executable, __file__, "--worker"], metrics, timeout_s=400
     )
     entries = {row["entry"] for row in manifest["launches"]}
     counted = [launch for launch in launches if launch.name.split("(")[0] in entries]
@@ -70,7 +72,7 @@ def main(counters_file: str, out: str) -> None:
             "gpu": gpu,
             "triton": manifest["triton"],
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-            "command": "python -m course.tests.engine.triton.accesses F; in F: python record.py",
+            "command": f"python -m {manifest['made_by']} F; in F: python record.py",
         },
         "counted": {
             row["name"]: {
