@@ -21,12 +21,14 @@ from course.engine.requests import Requests
 from course.engine.traffic import Traffic
 from course.engine.triton.arguments import arguments_of
 from course.engine.triton.compiling.functions import called_at, code_of, loads_and_loops, own_files
-from course.engine.triton.compiling.gate import lower
+from course.engine.triton.compiling.gate import lower, shared_memory
 from course.engine.triton.compiling.lowering import ACCESSES, Form, Lowered
+from course.engine.triton.compiling.shared import SharedAccess
 from course.engine.triton.compiling.specialisation import Source, source_of
 from course.engine.triton.entry import Grid, begun
 from course.engine.triton.ir import Operation
 from course.engine.triton.passed import Passed
+from course.engine.triton.running.banks import count, reaches
 from course.engine.triton.running.counts import CompiledMeter
 from course.engine.triton.running.machine import Machine
 from course.engine.triton.running.memory import Memory
@@ -49,6 +51,7 @@ def launch(
     listener: Listener | None = None,
     whole: bool = False,
     requests: Requests | None = None,
+    banks: bool = False,
 ) -> Traffic:
     """Runs a kernel on every program of a grid; tensors are changed in place.
 
@@ -67,6 +70,8 @@ def launch(
         listener: hears of every access, in order (see `course.engine.triton.running.cache`).
         whole: whether a kernel may reach all of an allocation of which it is passed a view.
         requests: keeps the first requests of each access.
+        banks: whether what warps ask of shared memory is counted, too: that takes the rest of a
+            compile, which goes on beside the run.
 
     Returns:
         what the launch asks of global memory: requests and sectors as this GPU's L1 counts them.
@@ -83,6 +88,9 @@ def launch(
     source = source_of(kernel, args, named)
     compiled = lower(source, target)
     made = _Launch(run, function, passed, compiled, listener, requests)
+    shared = None
+    if banks and reaches(compiled.module):
+        shared = shared_memory(source, target)
     kept = {one: one.kept() for one in passed.allocations if one.tracked}
 
     def as_written() -> KernelFault | None:
@@ -111,7 +119,7 @@ def launch(
     finally:
         if printing and run.printed:
             print("\n".join(run.printed))
-    return made.traffic()
+    return made.traffic(None if shared is None else shared())
 
 
 def _written(source: Source, target: int) -> Lowered:
@@ -208,9 +216,14 @@ class _Launch:
             raise
         run.end()
 
-    def traffic(self) -> Traffic:
+    def traffic(self, shared: Sequence[SharedAccess] | None = None) -> Traffic:
         """The counts so far; none of the written form."""
-        return self.run.noted(Traffic() if self._meter is None else self._meter.traffic())
+        if self._meter is None:
+            return self.run.noted(Traffic())
+        traffic = self.run.noted(self._meter.traffic())
+        if shared is not None:
+            count(traffic, self._module, shared, self._meter.runs, own_files(self._function))
+        return traffic
 
 
 def _size(operation: Operation) -> int:

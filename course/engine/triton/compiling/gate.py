@@ -37,7 +37,9 @@ from course.engine.triton.compiling.lowering import (
     in_form,
     lowered_of,
     on_its_way,
+    tuples,
 )
+from course.engine.triton.compiling.shared import SharedAccess, shared_accesses
 from course.engine.triton.compiling.specialisation import Source, key_of, source_of
 from course.plain.bounded import Child, DiedError, LateError, Say
 
@@ -52,8 +54,8 @@ TARGET, OTHER_TARGETS = stated_gpu.TARGET, (75, 90)
 #: Processor time for one kernel and target: a large tile takes 7 s, an unrolled loop for ever.
 COMPILE_SECONDS = 30.0
 _KEPT_FILE = "course_gate.json"
-#: Where a compile's answer has the form that it went through.
-_FORM = "form"
+#: Where a compile's answer has the form that it went through, and what it asks of shared memory.
+_FORM, _SHARED = "form", "shared"
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ class Setting:
 _setting = Setting()
 _found: dict[str, Found] = {}
 _forms: OrderedDict[str, Lowered] = OrderedDict()
+_shared: OrderedDict[str, list[SharedAccess]] = OrderedDict()
 #: What was compiled for `TARGET` and may be compiled for the others, later: the last ones.
 _passed: deque[Source] = deque(maxlen=64)
 
@@ -274,6 +277,32 @@ def lower(source: Source, target: int, form: Form = Form.COMPILED) -> Lowered:
     return found
 
 
+def shared_memory(source: Source, target: int) -> Callable[[], list[SharedAccess] | None]:
+    """Begins to compile a kernel up to PTX, for its accesses to shared memory; each once.
+
+    What is given waits for that, and gives None where the compiler has not come so far.
+    """
+    key = key_of(source, target)
+    if (kept := _shared.get(key)) is not None:
+        return lambda: kept
+    answers = _answers(lambda say: say(_reached(source, target)), source, target)
+
+    def found() -> list[SharedAccess] | None:
+        *_, answer = answers
+        if _SHARED not in answer:
+            return None
+        if len(_shared) == MOST_KEPT:
+            _shared.popitem(last=False)
+        _shared[key] = [SharedAccess(*tuples(one)) for one in answer[_SHARED]]
+        return _shared[key]
+
+    return found
+
+
+def _reached(source: Source, target: int) -> dict[str, Any]:
+    return {_SHARED: [astuple(one) for one in shared_accesses(compiler.to_ptx(source, target).ptx)]}
+
+
 def _form_key(source: Source, target: int, form: Form) -> str:
     files = sorted(own_files(source.function))  # they stand in the text
     return f"{form.value} {files} {key_of(source, target)}"
@@ -292,7 +321,8 @@ def _answers(
 ) -> Generator[dict[str, Any], None, None]:
     """What the compiler's `work` says, plain data, in a child with limits or in place.
 
-    The last is a fault where it refuses the kernel, is late or dies.
+    A child begins at once. The last answer is a fault where the compiler refuses the kernel, is
+    late or dies.
     """
 
     def refusing(say: Say) -> None:
@@ -305,11 +335,18 @@ def _answers(
     if _setting.alone:
         with contextlib.suppress(OSError):  # no child can be made here
             child = Child(refusing, COMPILE_SECONDS)
-    if child is None:
-        said: list[dict[str, Any]] = []
-        refusing(said.append)
-        yield from said
-        return
+    return _said_here(refusing) if child is None else _said_by(child, source, target)
+
+
+def _said_here(work: Callable[[Say], None]) -> Generator[dict[str, Any], None, None]:
+    said: list[dict[str, Any]] = []
+    work(said.append)
+    yield from said
+
+
+def _said_by(
+    child: Child, source: Source, target: int
+) -> Generator[dict[str, Any], None, None]:
     answer: dict[str, Any] | None = None
     try:
         for answer in child.lines(wait=True):
