@@ -98,8 +98,7 @@ class Traffic:
     #: requests of warps that load from shared memory, and those of each line
     shared_loads: int = 0
     shared_load_sites: dict[int, int] = field(default_factory=dict)
-    #: requests of warps that store to it, and the lines of requests that are not counted (Triton)
-    shared_stores: int = 0
+    #: lines whose bank conflicts are not counted (Triton)
     shared_uncounted: list[int] = field(default_factory=list)
     divergent_branches: int = 0
     #: divergent branches by line
@@ -252,7 +251,6 @@ def merged(parts: Iterable[Traffic]) -> Traffic:
             for line, count in getattr(part, name).items():
                 sums[line] = sums.get(line, 0) + count
         total.shared_loads += part.shared_loads
-        total.shared_stores += part.shared_stores
         total.shared_uncounted += part.shared_uncounted
         total.bank_conflicts += part.bank_conflicts
         total.divergent_branches += part.divergent_branches

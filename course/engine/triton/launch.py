@@ -23,7 +23,6 @@ from course.engine.triton.arguments import arguments_of
 from course.engine.triton.compiling.functions import called_at, code_of, loads_and_loops, own_files
 from course.engine.triton.compiling.gate import lower, shared_memory
 from course.engine.triton.compiling.lowering import ACCESSES, Form, Lowered
-from course.engine.triton.compiling.shared import SharedAccess
 from course.engine.triton.compiling.specialisation import Source, source_of
 from course.engine.triton.entry import Grid, begun
 from course.engine.triton.ir import Operation
@@ -70,8 +69,8 @@ def launch(
         listener: hears of every access, in order (see `course.engine.triton.running.cache`).
         whole: whether a kernel may reach all of an allocation of which it is passed a view.
         requests: keeps the first requests of each access.
-        banks: whether what warps ask of shared memory is counted, too: that takes the rest of a
-            compile, which goes on beside the run.
+        banks: whether bank conflicts of shared memory are counted, too: that takes the rest of a
+            compile, a few tenths of a second.
 
     Returns:
         what the launch asks of global memory: requests and sectors as this GPU's L1 counts them.
@@ -88,9 +87,6 @@ def launch(
     source = source_of(kernel, args, named)
     compiled = lower(source, target)
     made = _Launch(run, function, passed, compiled, listener, requests)
-    shared = None
-    if banks and reaches(compiled.module):
-        shared = shared_memory(source, target)
     kept = {one: one.kept() for one in passed.allocations if one.tracked}
 
     def as_written() -> KernelFault | None:
@@ -119,7 +115,10 @@ def launch(
     finally:
         if printing and run.printed:
             print("\n".join(run.printed))
-    return made.traffic(None if shared is None else shared())
+    traffic = made.traffic()
+    if banks:
+        made.count_banks(traffic, source, target)
+    return traffic
 
 
 def _written(source: Source, target: int) -> Lowered:
@@ -216,14 +215,19 @@ class _Launch:
             raise
         run.end()
 
-    def traffic(self, shared: Sequence[SharedAccess] | None = None) -> Traffic:
+    def traffic(self) -> Traffic:
         """The counts so far; none of the written form."""
-        if self._meter is None:
-            return self.run.noted(Traffic())
-        traffic = self.run.noted(self._meter.traffic())
-        if shared is not None:
+        return self.run.noted(Traffic() if self._meter is None else self._meter.traffic())
+
+    def count_banks(self, traffic: Traffic, source: Source, target: int) -> None:
+        """Enters the bank conflicts of shared memory."""
+        if self._meter is None or not reaches(self._module):
+            return
+        shared = shared_memory(source, target)
+        if shared is None:
+            traffic.shared_uncounted.append(code_of(self._function).first_line)
+        else:
             count(traffic, self._module, shared, self._meter.runs, own_files(self._function))
-        return traffic
 
 
 def _size(operation: Operation) -> int:

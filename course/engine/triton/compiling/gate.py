@@ -277,25 +277,20 @@ def lower(source: Source, target: int, form: Form = Form.COMPILED) -> Lowered:
     return found
 
 
-def shared_memory(source: Source, target: int) -> Callable[[], list[SharedAccess] | None]:
-    """Begins to compile a kernel up to PTX, for its accesses to shared memory; each once.
+def shared_memory(source: Source, target: int) -> list[SharedAccess] | None:
+    """Compiles a kernel up to PTX for its accesses to shared memory; each combination once.
 
-    What is given waits for that, and gives None where the compiler has not come so far.
+    None where the compiler does not come so far.
     """
     key = key_of(source, target)
-    if (kept := _shared.get(key)) is not None:
-        return lambda: kept
-    answers = _answers(lambda say: say(_reached(source, target)), source, target)
-
-    def found() -> list[SharedAccess] | None:
-        *_, answer = answers
+    found = _shared.get(key)
+    if found is None:
+        *_, answer = _answers(lambda say: say(_reached(source, target)), source, target)
         if _SHARED not in answer:
             return None
-        if len(_shared) == MOST_KEPT:
+        found = _shared[key] = [SharedAccess(*tuples(one)) for one in answer[_SHARED]]
+        if len(_shared) > MOST_KEPT:
             _shared.popitem(last=False)
-        _shared[key] = [SharedAccess(*tuples(one)) for one in answer[_SHARED]]
-        return _shared[key]
-
     return found
 
 
@@ -321,8 +316,7 @@ def _answers(
 ) -> Generator[dict[str, Any], None, None]:
     """What the compiler's `work` says, plain data, in a child with limits or in place.
 
-    A child begins at once. The last answer is a fault where the compiler refuses the kernel, is
-    late or dies.
+    The last is a fault where it refuses the kernel, is late or dies.
     """
 
     def refusing(say: Say) -> None:
@@ -335,18 +329,11 @@ def _answers(
     if _setting.alone:
         with contextlib.suppress(OSError):  # no child can be made here
             child = Child(refusing, COMPILE_SECONDS)
-    return _said_here(refusing) if child is None else _said_by(child, source, target)
-
-
-def _said_here(work: Callable[[Say], None]) -> Generator[dict[str, Any], None, None]:
-    said: list[dict[str, Any]] = []
-    work(said.append)
-    yield from said
-
-
-def _said_by(
-    child: Child, source: Source, target: int
-) -> Generator[dict[str, Any], None, None]:
+    if child is None:
+        said: list[dict[str, Any]] = []
+        refusing(said.append)
+        yield from said
+        return
     answer: dict[str, Any] | None = None
     try:
         for answer in child.lines(wait=True):

@@ -23,16 +23,19 @@ BANKS, BANK_BYTES = 32, 4
 _ROW_BYTES, _ROWS = 16, 8
 _THREADS = re.compile(r"\.reqntid (\d+)")
 _LINE = re.compile(r"\s*(?:@(!?)(%\w+) )?([a-z]\w*(?:[.:]+\w+)*)\s+(.*?);")
-_CHAIN = re.compile(r"([^\s\[\]@]+):(\d+):(\d+)")
 _SHARED = re.compile(
     r"(?P<kind>ld|st|ldmatrix|stmatrix)\.(?:volatile\.)?(?:sync\.aligned\.m8n8\.x(?P<rows>\d)\."
     r"(?:trans\.)?)?shared(?:::cta)?\.(?:v(?P<vector>\d)\.)?[a-z](?P<bits>\d+)"
 )
+_PLACE = re.compile(r"(.*?):(\d+)(?::(\d+))?")
 _ADDRESS = re.compile(r"\[\s*([%\w]+)\s*(?:\+\s*(-?\w+))?\s*\]")
+#: What may change shared memory, or let others.
+_WRITES = re.compile(r"bar\b|barrier|st\b|stmatrix|atom|red\b|cp\b|membar|fence|mbarrier|bra\b")
 _BRANCH = re.compile(r"\s*(?:@!?%\w+ )?bra(?:\.uni)?\s+(\S+?);")
 
 Place = tuple[str, int, int]
 Array = np.ndarray
+_REGISTER = re.compile(r"%\w+")
 
 
 @dataclass(frozen=True)
@@ -43,14 +46,13 @@ class SharedAccess:
         chain: where it comes from: file's name, line and column, innermost first.
         depth: of loops that it stands in.
         direction: 'load' or 'store'.
-        requests: warps that make it.
-        conflicts: turns of theirs beyond the fewest; None where the addresses hang on data.
+        conflicts: turns of its warps' requests beyond the fewest; None where the addresses hang on
+            data.
     """
 
     chain: tuple[Place, ...]
     depth: int
     direction: str
-    requests: int
     conflicts: int | None
 
 
@@ -61,23 +63,92 @@ class _Line:
     guard: tuple[str, bool] | None
     chain: tuple[Place, ...]
     depth: int
+    #: of lines between which nothing writes shared memory
+    stretch: int
 
 
 def shared_accesses(ptx: str) -> list[SharedAccess]:
-    """Every load and store of shared memory in a kernel's PTX, in order."""
+    """Every load and store of shared memory in a kernel's PTX."""
     threads = int(_THREADS.search(ptx)[1])  # type: ignore[index]  # every kernel of Triton's says it
     lines = list(_read(ptx))
     draws = [_Threads(lines, threads, draw) for draw in (0, 1)]
     found = []
+    for line, access in _accesses(lines, draws[0]):
+        one, other = (_asked(line, access, draw) for draw in draws)
+        # what differs with what a program does not know here is not known
+        direction = "load" if line.opcode.startswith("ld") else "store"
+        found.append(
+            SharedAccess(line.chain, line.depth, direction, one if one == other else None)
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """So many bytes a lane at once, or so many rows of matrices, `start` bytes behind a base."""
+
+    base: str
+    start: int
+    bytes: int
+    rows: int = 0
+
+
+def _accesses(lines: Sequence[_Line], threads: _Threads) -> Iterator[tuple[_Line, _Taken]]:
+    """The accesses as the assembler makes them of the PTX.
+
+    Of loads behind one base, with nothing between that writes shared memory, it leaves out words
+    that nothing uses, and takes neighbours at once, as far as they lie aligned.
+    """
+    used = _used(lines)
+    words: dict[tuple[int, str], dict[int, _Line]] = defaultdict(dict)
     for line in lines:
         if (made := _SHARED.fullmatch(line.opcode)) is None:
             continue
-        one, other = (_asked(line, made, draw) for draw in draws)
-        # what differs with what a program does not know here is not known
-        requests, conflicts = one if one == other else (threads // WARP_LANES, None)
-        direction = "load" if made["kind"].startswith("ld") else "store"
-        found.append(SharedAccess(line.chain, line.depth, direction, requests, conflicts))
-    return found
+        text = next(operand for operand in line.operands if operand.startswith("["))
+        if (address := _ADDRESS.fullmatch(text)) is None:
+            yield line, _Taken(text, 0, BANK_BYTES)
+            continue
+        base, start = address[1], int(address[2] or "0", 0)
+        size = int(made["bits"]) // 8
+        whole = size * int(made["vector"] or 1)
+        if made["rows"]:
+            yield line, _Taken(base, start, _ROW_BYTES, int(made["rows"]) * _ROWS)
+        elif made["kind"] == "st" or line.guard is not None or whole < BANK_BYTES:
+            yield line, _Taken(base, start, whole)
+        else:
+            names = [name for name in re.split(r"[{},\s]+", line.operands[0]) if name]
+            for at in range(0, whole, BANK_BYTES):
+                if used.intersection(names[at // size : -(-(at + BANK_BYTES) // size)]):
+                    words[line.stretch, base][start + at] = line
+    for (_, base), held in words.items():
+        aligned = threads.alignment(base)
+        for start in sorted(held):
+            size = _ROW_BYTES
+            while size > BANK_BYTES and (
+                start % size
+                or size > aligned
+                or not held.keys() >= set(range(start, start + size, BANK_BYTES))
+            ):
+                size //= 2
+            if start in held:
+                yield held[start], _Taken(base, start, size)
+            for at in range(start, start + size, BANK_BYTES):
+                held.pop(at, None)
+
+
+def _used(lines: Sequence[_Line]) -> frozenset[str]:
+    """The registers that something is made of."""
+    named = (
+        operand
+        for line in lines
+        for operand in (*line.operands[not _goes_somewhere(line) :], *(line.guard or ())[:1])
+    )
+    return frozenset(name for operand in named for name in _REGISTER.findall(operand))
+
+
+def _goes_somewhere(line: _Line) -> bool:
+    """Whether the first operand is an address, and no result."""
+    return bool(line.operands) and line.operands[0].startswith("[")
 
 
 def _read(ptx: str) -> Iterator[_Line]:
@@ -90,38 +161,39 @@ def _read(ptx: str) -> Iterator[_Line]:
         if branch and labels.get(branch[1], at) < at:
             ends[labels[branch[1]]] = at
     chain: tuple[Place, ...] = ()
+    stretch = 0
     for at, row in enumerate(rows):
+        stretch += row.startswith("$L__BB")
         if row.startswith("\t.loc"):
-            places = _CHAIN.findall(row.partition("//")[2])
-            chain = tuple((name, int(line), int(column)) for name, line, column in places)
+            chain = _chain(row.partition("//")[2])
         elif (found := _LINE.match(row)) is not None:
             negated, guard, opcode, operands = found.groups()
             depth = sum(start < at <= end for start, end in ends.items())
             listed = tuple(re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^\s,|]+", operands))
-            yield _Line(opcode, listed, guard and (guard, not negated), chain, depth)
+            stretch += _WRITES.match(opcode) is not None
+            yield _Line(opcode, listed, guard and (guard, not negated), chain, depth, stretch)
 
 
-def _asked(line: _Line, made: re.Match[str], threads: _Threads) -> tuple[int, int | None]:
-    """(warps that make an access, their turns beyond the fewest)."""
-    text = next(operand for operand in line.operands if operand.startswith("["))
-    address = _ADDRESS.fullmatch(text)
-    base = None if address is None else threads.value(address[1])
+def _chain(text: str) -> tuple[Place, ...]:
+    """A place as the PTX says it: `cell:6:4 @[ cell:12:8 @[ ... ] ]`."""
+    places = (_PLACE.fullmatch(part.strip()) for part in text.rstrip(" ]").split(" @[ "))
+    return tuple((at[1], int(at[2]), int(at[3] or 0)) for at in places if at)
+
+
+def _asked(line: _Line, access: _Taken, threads: _Threads) -> int | None:
+    """Turns of an access beyond the fewest."""
+    base = threads.value(access.base)
     active: Array | None = np.ones(threads.count, np.bool_)
     if line.guard is not None:
         active = threads.value(line.guard[0])
         active = None if active is None else (active != 0) == line.guard[1]
-    if base is None or active is None or address is None:
-        return threads.count // WARP_LANES, None
+    if base is None or active is None:
+        return None
     lanes, on = (
-        np.broadcast_to(one, threads.count).reshape(-1, WARP_LANES)
-        for one in (base + int(address[2] or "0", 0), active)
+        np.broadcast_to(one, threads.count).reshape(-1, WARP_LANES)[:, : access.rows or WARP_LANES]
+        for one in (base + access.start, active)
     )
-    if made["rows"]:  # eight lanes name the rows of a matrix
-        used = int(made["rows"]) * _ROWS
-        lanes, on, size = lanes[:, :used], on[:, :used], _ROW_BYTES
-    else:
-        size = int(made["bits"]) // 8 * int(made["vector"] or 1)
-    return int(on.any(axis=1).sum()), extra_wavefronts(lanes, on, size)
+    return extra_wavefronts(lanes, on, access.bytes)
 
 
 def extra_wavefronts(addresses: Array, active: Array, size: int) -> int:
@@ -159,8 +231,8 @@ class _Threads:
         self.count, self._draw = count, draw
         self._made: dict[str, list[_Line]] = defaultdict(list)
         for line in lines:
-            if line.operands and not line.operands[0].startswith("["):  # where something goes to
-                for name in re.findall(r"%\w+", line.operands[0]):
+            if line.operands and not _goes_somewhere(line):
+                for name in _REGISTER.findall(line.operands[0]):
                     self._made[name].append(line)
         self._known: dict[str, Array | None] = {}
 
@@ -179,6 +251,12 @@ class _Threads:
             return np.array([int(operand, 0)])
         except ValueError:  # a symbol: shared memory begins at it
             return np.zeros(1, np.int64) if operand.isidentifier() else None
+
+    def alignment(self, operand: str) -> int:
+        """The largest power of two that its values are multiples of, 16 at most."""
+        value = self.value(operand)
+        every = _ROW_BYTES if value is None else int(np.bitwise_or.reduce(value)) | _ROW_BYTES
+        return every & -every
 
     def _drawn(self, name: str) -> int:
         return (len(name) + 1) * (5 + 6 * self._draw)

@@ -15,9 +15,10 @@ from course.engine.traffic import Traffic
 from course.engine.triton.compiling.shared import Place, SharedAccess
 from course.engine.triton.ir import Block, Module, Operation
 
+_TILE = "a tile"
 #: What reaches shared memory by loads and stores of warps, as the reader is told of it.
 KINDS = {
-    "ttg.local_load": "a tile", "ttg.local_store": "a tile", "ttg.local_alloc": "a tile",
+    "ttg.local_load": _TILE, "ttg.local_store": _TILE, "ttg.local_alloc": _TILE,
     "ttg.convert_layout": "a change of layout", "tt.reduce": "a reduction", "tt.scan": "a scan",
     "tt.gather": "a gather", "tt.histogram": "a histogram", "tt.atomic_rmw": "an atomic",
     "tt.atomic_cas": "an atomic",
@@ -33,7 +34,12 @@ _Chain = tuple[Place, ...]
 
 def reaches(module: Module) -> bool:
     """Whether a kernel may have loads or stores of shared memory."""
-    return any(operation.name in KINDS for operation in module.operations())
+    return any(map(_reaches, module.operations()))
+
+
+def _reaches(operation: Operation) -> bool:
+    """Whether an operation may: room alone is made by nobody's store."""
+    return operation.name in KINDS and bool(operation.operands)
 
 
 def count(
@@ -50,31 +56,25 @@ def count(
         files: the learner's, as the module calls them.
     """
     found: dict[_Chain, list[_Found]] = defaultdict(list)
+    beside: dict[_Chain, list[_Found]] = defaultdict(list)
     alike = len(module.functions) == 1
     for operation, path in _operations(module.entry, ()):
         alike = alike and operation.name != _APART
-        if operation.name in KINDS:
-            found[_chain(operation)].append((operation, path))
+        (found if _reaches(operation) else beside)[_chain(operation)].append((operation, path))
     depths: dict[_Chain, set[int]] = defaultdict(set)
     for access in accesses:
         depths[access.chain].add(access.depth)
     for access in accesses:
-        there = found.get(access.chain, []) if alike else []
+        # a load that LLVM has moved to what uses it may have that one's place
+        there = (found.get(access.chain) or beside.get(access.chain, [])) if alike else []
         operation = there[0][0] if there else None
         line = _line(operation, files)
         times = _times(access.depth, depths[access.chain], there, ran)
         if operation is None or times is None or access.conflicts is None:
             traffic.shared_uncounted.append(line)
             continue
-        requests, extra = times * access.requests, times * access.conflicts
-        if access.direction == "store":
-            traffic.shared_stores += requests
-        else:
-            traffic.shared_loads += requests
-            sites = traffic.shared_load_sites
-            sites[line] = sites.get(line, 0) + requests
-        if extra:
-            key = KINDS[operation.name], line
+        if extra := times * access.conflicts:
+            key = KINDS.get(operation.name, _TILE), line
             traffic.bank_conflicts += extra
             traffic.bank_conflict_sites[key] = traffic.bank_conflict_sites.get(key, 0) + extra
 

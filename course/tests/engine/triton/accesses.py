@@ -377,12 +377,14 @@ def compile_all(
         (folder / f"{number}.cubin").write_bytes(made.asm["cubin"])
         names = [p.name for p in source.function.params]
         kept = [n for n in range(len(passed)) if (names.index(names[n]),) not in source.constants]
+        kinds = ["array"] * len(access.arrays) + ["int32"] * len(access.numbers)
+        values = [*range(len(access.arrays)), *access.numbers]
         row = asdict(access) | {
             "entry": made.metadata.name,
             "shared": made.metadata.shared,
             "warps": made.metadata.num_warps,
             "scratch": made.asm["ptx"].split(".entry")[1].split(")")[0].count(".param") - len(kept),
-            "kept": kept,
+            "passed": [[kinds[n], values[n]] for n in kept],
             "contents": f"{number}.npz",
         }
         np.savez(folder / f"{number}.npz", *contents(access))
