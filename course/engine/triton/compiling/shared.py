@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from course.plain.banks import BANK_BYTES, extra_wavefronts
 from course.plain.sectors import WARP_LANES
 
-BANKS, BANK_BYTES = 32, 4
 #: Bytes of one row of a matrix that `ldmatrix` and `stmatrix` move, and its rows.
 _ROW_BYTES, _ROWS = 16, 8
 _THREADS = re.compile(r"\.reqntid (\d+)")
@@ -77,9 +77,7 @@ def shared_accesses(ptx: str) -> list[SharedAccess]:
         one, other = (_asked(line, access, draw) for draw in draws)
         # what differs with what a program does not know here is not known
         direction = "load" if line.opcode.startswith("ld") else "store"
-        found.append(
-            SharedAccess(line.chain, line.depth, direction, one if one == other else None)
-        )
+        found.append(SharedAccess(line.chain, line.depth, direction, one if one == other else None))
     return found
 
 
@@ -171,7 +169,8 @@ def _read(ptx: str) -> Iterator[_Line]:
             depth = sum(start < at <= end for start, end in ends.items())
             listed = tuple(re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^\s,|]+", operands))
             stretch += _WRITES.match(opcode) is not None
-            yield _Line(opcode, listed, guard and (guard, not negated), chain, depth, stretch)
+            under = (guard, not negated) if guard else None
+            yield _Line(opcode, listed, under, chain, depth, stretch)
 
 
 def _chain(text: str) -> tuple[Place, ...]:
@@ -194,29 +193,6 @@ def _asked(line: _Line, access: _Taken, threads: _Threads) -> int | None:
         for one in (base + access.start, active)
     )
     return extra_wavefronts(lanes, on, access.bytes)
-
-
-def extra_wavefronts(addresses: Array, active: Array, size: int) -> int:
-    """Turns of the warps' requests beyond the fewest.
-
-    Lanes that ask for one word of 4 bytes share it, and words in one bank take a turn each. Where a
-    lane takes 8 bytes a request goes in two parts, and where it takes 16 in four.
-
-    Args:
-        addresses, active: (warps, lanes).
-        size: bytes of a lane.
-    """
-    together = min(addresses.shape[1], WARP_LANES * BANK_BYTES // max(size, BANK_BYTES))
-    rows, on = addresses.reshape(-1, together), active.reshape(-1, together)
-    rows, on = rows[on.any(axis=1)], on[on.any(axis=1)]
-    words = rows[:, :, None] // BANK_BYTES + np.arange(max(1, size // BANK_BYTES))
-    words = np.where(on[:, :, None], words, -1).reshape(len(rows), -1)
-    words.sort(axis=1)
-    fresh = words >= 0
-    fresh[:, 1:] &= words[:, 1:] != words[:, :-1]
-    bank = np.nonzero(fresh)[0] * BANKS + words[fresh] % BANKS
-    turns = np.bincount(bank, minlength=len(rows) * BANKS).reshape(-1, BANKS).max(axis=1)
-    return int((turns - 1).sum())
 
 
 class _Threads:
@@ -274,7 +250,7 @@ class _Threads:
                 self._known = before
                 return None
         self._known = before
-        return later if self._draw else value  # type: ignore[no-any-return]  # there are others
+        return later if self._draw else value
 
     def _made_by(self, line: _Line) -> Array | None:
         """What an instruction leaves in its first operand."""

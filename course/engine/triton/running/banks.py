@@ -7,9 +7,9 @@ compiler has unrolled leaves several copies, each made as often as what was arou
 
 from __future__ import annotations
 
-import os.path
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from course.engine.traffic import Traffic
 from course.engine.triton.compiling.shared import Place, SharedAccess
@@ -58,9 +58,9 @@ def count(
     found: dict[_Chain, list[_Found]] = defaultdict(list)
     beside: dict[_Chain, list[_Found]] = defaultdict(list)
     alike = len(module.functions) == 1
-    for operation, path in _operations(module.entry, ()):
-        alike = alike and operation.name != _APART
-        (found if _reaches(operation) else beside)[_chain(operation)].append((operation, path))
+    for one, path in _operations(module.entry, ()):
+        alike = alike and one.name != _APART
+        (found if _reaches(one) else beside)[_chain(one)].append((one, path))
     depths: dict[_Chain, set[int]] = defaultdict(set)
     for access in accesses:
         depths[access.chain].add(access.depth)
@@ -102,7 +102,8 @@ def _times(
 
 
 def _chain(operation: Operation) -> _Chain:
-    return tuple((os.path.basename(name), *at) for name, *at in operation.place.files)
+    places = operation.place.files
+    return tuple((Path(name).name, line, column) for name, line, column in places)
 
 
 def _line(operation: Operation | None, files: Mapping[str, str]) -> int:

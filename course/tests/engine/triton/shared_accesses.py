@@ -152,7 +152,12 @@ def chained(q, k, v, out, n, M: tl.constexpr, B: tl.constexpr, D: tl.constexpr):
 
 def _table() -> Iterator[Access]:
     def one(
-        kernel: Any, arrays: Any, constants: dict[str, int], grid: int = 1, numbers: Any = (), **of: int
+        kernel: Any,
+        arrays: Any,
+        constants: dict[str, int],
+        grid: int = 1,
+        numbers: Any = (),
+        **of: int,
     ) -> Access:
         given = [*numbers, *constants.values()]
         label = ", ".join(
@@ -168,7 +173,9 @@ def _table() -> Iterator[Access]:
             yield one(plus_turned, pair, {"N": side}, num_warps=warps)
         for rows, columns, warps in ((16, 128, 4), (128, 16, 4), (32, 64, 2)):
             pair = ((dtype, rows * columns),) * 2
-            yield one(turned, pair, {"BM": rows, "BN": columns}, 1, (rows, columns), num_warps=warps)
+            yield one(
+                turned, pair, {"BM": rows, "BN": columns}, 1, (rows, columns), num_warps=warps
+            )
     for dtype in ("float16", "float32"):
         pair = ((dtype, 64 * 64),) * 2
         yield one(tile, pair, {"BM": 64, "BN": 64}, 1, (64, 64, 1, 64))
@@ -201,7 +208,8 @@ def _table() -> Iterator[Access]:
     for dtype, warps in (("float16", 4), ("float16", 8), ("float32", 4)):
         for m, n, k in ((16, 16, 32), (32, 64, 64), (64, 64, 64)):
             for turned_a, turned_b in ((0, 0), (1, 1)):
-                of = {"M": m, "N": n, "K": k, "TURNED_A": turned_a, "TURNED_B": turned_b, "EXACT": 0}
+                turned_of = {"TURNED_A": turned_a, "TURNED_B": turned_b}
+                of = {"M": m, "N": n, "K": k, **turned_of, "EXACT": 0}
                 yield one(one_product, ((dtype, m * k), (dtype, k * n), (dtype, m * n)), of,
                           num_warps=warps)  # fmt: skip
     for dtype, out in (("float32", "float32"), ("float64", "float64"), ("int8", "int32")):
@@ -214,7 +222,8 @@ def _table() -> Iterator[Access]:
             held = ((dtype, 64 * 256), (dtype, 256 * 32), ("float32", 64 * 32))
             of = {"N": 32, "BM": 32, "BK": 32}
             yield one(product, held, of, 2, (256,), num_stages=stages)
-    for dtype, m, warps in (("float16", 64, 4), ("float16", 32, 4), ("float32", 32, 4), ("float16", 16, 1)):
+    queries = (("float16", 64, 4), ("float16", 32, 4), ("float32", 32, 4), ("float16", 16, 1))
+    for dtype, m, warps in queries:
         held = ((dtype, m * 64), (dtype, 128 * 64), (dtype, 128 * 64), ("float32", m * 64))
         yield one(chained, held, {"M": m, "B": 32, "D": 64}, 1, (128,), num_warps=warps)
 
