@@ -39,7 +39,7 @@ def launch_all() -> None:
         there = [cupy.asarray(content) for content in held]  # a copy: no kernel runs for it
         pointers = [
             np.uint64(array.data.ptr + front * array.itemsize)
-            for array, (_, _, front) in zip(there, row["arrays"], strict=True)
+            for array, front in zip(there, row["fronts"], strict=True)
         ]
         given: list[Any] = [
             pointers[value] if kind == "array" else np.dtype(kind).type(value)
