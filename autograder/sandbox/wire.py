@@ -118,6 +118,7 @@ class _Traffic(Struct, forbid_unknown_fields=True):
     bank_conflict_sites: Annotated[dict[tuple[Text, Count], Count], FEW]
     shared_loads: Count
     shared_load_sites: Annotated[dict[Count, Count], FEW]
+    shared_uncounted: Annotated[list[Count], FEW]
     divergent_branches: Count
     divergent_sites: Annotated[dict[Count, Count], FEW]
     longest_warp: Count

@@ -436,6 +436,7 @@ def _result() -> bytes:
         bank_conflicts=2,
         bank_conflict_sites={("tile", 5): 2},
         shared_loads=4,
+        shared_uncounted=[7],
         shared_load_sites={6: 4},
         divergent_branches=3,
         divergent_sites={8: 3},

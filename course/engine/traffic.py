@@ -91,12 +91,15 @@ class Traffic:
     sites: list[Site] = field(default_factory=list)
     #: distinct sectors x 32
     footprints: dict[Pair, int] = field(default_factory=dict)
+    #: turns of warps' requests to shared memory beyond the fewest
     bank_conflicts: int = 0
-    #: extra wavefronts by (shared array, line)
+    #: the same by (shared array, line); of a Triton kernel by what the line does there
     bank_conflict_sites: dict[tuple[str, int], int] = field(default_factory=dict)
     #: requests of warps that load from shared memory, and those of each line
     shared_loads: int = 0
     shared_load_sites: dict[int, int] = field(default_factory=dict)
+    #: lines whose bank conflicts are not counted (Triton)
+    shared_uncounted: list[int] = field(default_factory=list)
     divergent_branches: int = 0
     #: divergent branches by line
     divergent_sites: dict[int, int] = field(default_factory=dict)
@@ -250,6 +253,7 @@ def merged(parts: Iterable[Traffic]) -> Traffic:
             for line, count in getattr(part, name).items():
                 sums[line] = sums.get(line, 0) + count
         total.shared_loads += part.shared_loads
+        total.shared_uncounted += part.shared_uncounted
         total.bank_conflicts += part.bank_conflicts
         total.divergent_branches += part.divergent_branches
         total.longest_warp = max(total.longest_warp, part.longest_warp)

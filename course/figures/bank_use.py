@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from course.engine.simt.running.meter import BANK_BYTES, BANKS
 from course.figures.drawing import Drawing
 from course.figures.picture import Picture
+from course.plain.banks import BANK_BYTES, BANKS
 from course.plain.sectors import WARP_LANES
 
 #: A bank that is asked for more words has the rest told in words.

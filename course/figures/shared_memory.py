@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from course.figures.drawing import Drawing
 from course.figures.picture import BLUE, FAINT_INK, GREEN, INK, RED, Picture
-
-_BANKS = 32
+from course.plain.banks import BANKS
 
 
 def one_tile_a_block() -> Picture:
@@ -169,12 +168,12 @@ def banks(width: int = 32, rows: int = 8, told: bool = True) -> Picture:
     for row in range(rows):
         drawing.text(left - 10, top + row * 26 + 16, f"row {row}", 11.5, "end")
         for column in range(width):
-            kind = "warn" if column == 0 else "idle" if column >= _BANKS else "plain"
+            kind = "warn" if column == 0 else "idle" if column >= BANKS else "plain"
             x, y = left + column * cell, top + row * 26
-            bank = (row * width + column) % _BANKS
+            bank = (row * width + column) % BANKS
             drawing.box(x, y, cell - 2, 23, str(bank), kind, 11)
-    used = sorted({row * width % _BANKS for row in range(_BANKS)})
-    turns = _BANKS // len(used)
+    used = sorted({row * width % BANKS for row in range(BANKS)})
+    turns = BANKS // len(used)
     words = (
         f"A warp that reads a column of 32 rows uses {len(used)} "
         f"bank{'s' if len(used) > 1 else ''}: {turns} turn{'s' if turns > 1 else ''}, "
@@ -184,9 +183,9 @@ def banks(width: int = 32, rows: int = 8, told: bool = True) -> Picture:
         words = "How many turns does a warp take that reads a column of 32 rows?"
     drawing.text(left, top + rows * 26 + 24, words, 13, bold=True)
     drawing.key(left, top + rows * 26 + 38, {"warn": "cells of column 0"})
-    if width > _BANKS:
+    if width > BANKS:
         drawing.key(left + 190, top + rows * 26 + 38, {"idle": "padding, never used"})
-    firsts = ", ".join(str(row * width % _BANKS) for row in range(rows))
+    firsts = ", ".join(str(row * width % BANKS) for row in range(rows))
     return drawing.picture(
         f"The first {rows} rows of a tile whose rows are {width} floats long, each cell labelled "
         f"with its bank, 0 to 31. The cells of column 0 lie in banks {firsts} and so on. {words}"

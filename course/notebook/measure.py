@@ -10,6 +10,7 @@ from course.engine import stated_gpu
 from course.engine.faults import KernelFault, Outcome
 from course.engine.traffic import Site, Traffic, merged
 from course.plain.sectors import SECTOR_BYTES
+from course.words.banks import shared_memory
 
 #: GPUs that a Triton kernel may be compiled for, and one of each kind.
 TARGETS = {
@@ -70,7 +71,7 @@ class Measured(Traffic):
         """A table with a row for each array and direction; all else has a name of its own.
 
         Of Triton's kernels it says, too, how many sectors each program's block has, how wide the
-        compiler made the accesses, and for which GPU.
+        compiler made the accesses, for which GPU, and where shared memory has bank conflicts.
         """
         if not self.sites:
             return f"{self.launches} launches, which asked nothing of global memory"
@@ -82,6 +83,7 @@ class Measured(Traffic):
             lines.append(f"as Triton's compiler makes it for {named}")
         if any(" of " in row[-1] for row in rows):
             lines.append(_WHY_LESS)
+        lines += shared_memory(self)
         return "\n".join(lines)
 
     def _row(self, array: str, direction: str) -> tuple[str, ...]:

@@ -18,11 +18,11 @@ from course.engine.faults import KernelFault, Outcome
 from course.engine.job import Run
 from course.engine.requests import Request, Requests
 from course.engine.runner import Engine
-from course.engine.simt.running.meter import BANK_BYTES
 from course.figures.access import access_picture
 from course.figures.bank_use import bank_picture, served
 from course.figures.picture import Picture
 from course.figures.steps import Steps
+from course.plain.banks import BANK_BYTES
 from course.plain.sectors import SECTOR_BYTES
 from course.plain.text import lines_of
 from course.spec.exercise import KernelExercise

@@ -73,8 +73,9 @@ def run_on_engine(kernel: Any, args: Sequence[Any], grid: Any, named: dict[str, 
         if _watch is not None:
             found = compiled.follow(kernel, arguments, grid, by_name, _watch)
         traffic = compiled.launch(
-            kernel, arguments, grid, by_name, target=measure.target(), whole=whole_allocations
-        )
+            kernel, arguments, grid, by_name,
+            target=measure.target(), whole=whole_allocations, banks=measure.measuring(),
+        )  # fmt: skip
         if found is not None:  # in what the compiler leaves out
             raise found
     except KernelFault as fault:

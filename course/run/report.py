@@ -10,6 +10,7 @@ from typing import Any
 from course.engine.faults import KernelFault, Outcome
 from course.engine.traffic import Site, Traffic
 from course.words import fault_panel
+from course.words.banks import shared_memory
 from course.words.sentences import next_step, sentence
 
 _HEAD = ("line", "access", "requests", "sectors", "requested bytes", "footprint bytes")
@@ -69,7 +70,8 @@ def table(kernels: dict[tuple[str, str], Traffic], gpu: str) -> str:
             )
             for row in rows
         ]
-        blocks.append("\n".join([head, *(f"  {row}".rstrip() for row in aligned)]))
+        below = [*aligned, *shared_memory(traffic)]
+        blocks.append("\n".join([head, *(f"  {row}".rstrip() for row in below)]))
     blocks.append(f"Triton kernels: as its compiler makes them for {gpu}.")
     return "\n\n".join(blocks)
 
@@ -114,6 +116,11 @@ def as_json(
                 "file": filename,
                 "launches": traffic.launches,
                 "accesses": [asdict(site) for site in traffic.sites],
+                "bank_conflicts": [
+                    {"line": line, "what": what, "turns": extra}
+                    for (what, line), extra in traffic.bank_conflict_sites.items()
+                ],
+                "bank_conflicts_not_counted": sorted(set(traffic.shared_uncounted)),
             }
             for (kernel, filename), traffic in kernels.items()
         ],

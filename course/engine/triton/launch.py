@@ -21,12 +21,13 @@ from course.engine.requests import Requests
 from course.engine.traffic import Traffic
 from course.engine.triton.arguments import arguments_of
 from course.engine.triton.compiling.functions import called_at, code_of, loads_and_loops, own_files
-from course.engine.triton.compiling.gate import lower
+from course.engine.triton.compiling.gate import lower, shared_memory
 from course.engine.triton.compiling.lowering import ACCESSES, Form, Lowered
 from course.engine.triton.compiling.specialisation import Source, source_of
 from course.engine.triton.entry import Grid, begun
 from course.engine.triton.ir import Operation
 from course.engine.triton.passed import Passed
+from course.engine.triton.running.banks import count, reaches
 from course.engine.triton.running.counts import CompiledMeter
 from course.engine.triton.running.machine import Machine
 from course.engine.triton.running.memory import Memory
@@ -49,6 +50,7 @@ def launch(
     listener: Listener | None = None,
     whole: bool = False,
     requests: Requests | None = None,
+    banks: bool = False,
 ) -> Traffic:
     """Runs a kernel on every program of a grid; tensors are changed in place.
 
@@ -67,6 +69,8 @@ def launch(
         listener: hears of every access, in order (see `course.engine.triton.running.cache`).
         whole: whether a kernel may reach all of an allocation of which it is passed a view.
         requests: keeps the first requests of each access.
+        banks: whether bank conflicts of shared memory are counted, too: that takes the rest of a
+            compile, a few tenths of a second.
 
     Returns:
         what the launch asks of global memory: requests and sectors as this GPU's L1 counts them.
@@ -111,7 +115,10 @@ def launch(
     finally:
         if printing and run.printed:
             print("\n".join(run.printed))
-    return made.traffic()
+    traffic = made.traffic()
+    if banks:
+        made.count_banks(traffic, source, target)
+    return traffic
 
 
 def _written(source: Source, target: int) -> Lowered:
@@ -211,6 +218,16 @@ class _Launch:
     def traffic(self) -> Traffic:
         """The counts so far; none of the written form."""
         return self.run.noted(Traffic() if self._meter is None else self._meter.traffic())
+
+    def count_banks(self, traffic: Traffic, source: Source, target: int) -> None:
+        """Enters the bank conflicts of shared memory."""
+        if self._meter is None or not reaches(self._module):
+            return
+        shared = shared_memory(source, target)
+        if shared is None:
+            traffic.shared_uncounted.append(code_of(self._function).first_line)
+        else:
+            count(traffic, self._module, shared, self._meter.runs, own_files(self._function))
 
 
 def _size(operation: Operation) -> int:

@@ -16,10 +16,9 @@ from course.engine.requests import Requests
 from course.engine.simt.running.bounds import Access
 from course.engine.simt.running.lanes import Lanes, Mask
 from course.engine.traffic import Site, Touched, Traffic, footprint_of, footprints_of, together
+from course.plain.banks import BANK_BYTES, BANKS, extra_wavefronts
 from course.plain.sectors import SECTOR_BYTES, SECTOR_SHIFT, WARP_LANES
 
-BANKS = 32
-BANK_BYTES = 4
 _NO_SECTOR = np.iinfo(np.int64).max
 
 
@@ -289,32 +288,15 @@ def _sectors_of_whole_warps(
     return requests, sectors
 
 
-def extra_wavefronts(lanes: Lanes, addresses: np.ndarray, mask: Mask, itemsize: int) -> int:
-    """Wavefronts of a shared access beyond the fewest, summed over warps.
-
-    Lanes that read one 4-byte word share it; different words in one of the 32 banks take a
-    wavefront each. 8-byte elements go in two half-warps.
-    """
+def conflicts_of(lanes: Lanes, addresses: np.ndarray, mask: Mask, itemsize: int) -> int:
+    """Wavefronts of a shared access beyond the fewest, summed over warps."""
     if addresses.shape[0] == 1:
         return 0
-    words = addresses >> 2
     if itemsize <= BANK_BYTES:
         # Words within 32 of each other lie in different banks, whichever lanes are active.
+        words = addresses >> 2
         per_warp = words.reshape(lanes.warps, WARP_LANES, words.shape[1])
         if int((per_warp.max(axis=1) - per_warp.min(axis=1)).max()) < BANKS:
             return 0
-    rows, active, repeats = _rows(lanes, words, mask)
-    if itemsize > BANK_BYTES:
-        rows, active = rows.reshape(-1, WARP_LANES // 2), active.reshape(-1, WARP_LANES // 2)
-        rows = np.concatenate([rows, rows + 1], axis=1)
-        active = np.concatenate([active, active], axis=1)
-    some = active.any(axis=1)
-    rows, active = rows[some], active[some]
-    if not len(rows):
-        return 0
-    ordered = _ordered(rows, active)
-    fresh = ordered != _NO_SECTOR
-    fresh[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
-    numbers = np.nonzero(fresh)[0] * BANKS + ordered[fresh] % BANKS
-    per_bank = np.bincount(numbers, minlength=len(rows) * BANKS).reshape(-1, BANKS)
-    return int((per_bank.max(axis=1) - 1).sum()) * repeats
+    rows, active, repeats = _rows(lanes, addresses, mask)
+    return extra_wavefronts(rows, active, itemsize) * repeats

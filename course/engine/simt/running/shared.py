@@ -12,7 +12,7 @@ from course.engine.faults import KernelFault, Outcome
 from course.engine.simt.lowering.types import ArrayType, Scalar, numpy_dtype
 from course.engine.simt.running.bounds import Access, check_bounds, written_index
 from course.engine.simt.running.lanes import Lanes, Mask
-from course.engine.simt.running.meter import extra_wavefronts
+from course.engine.simt.running.meter import conflicts_of
 from course.engine.simt.running.races import History
 from course.engine.simt.running.views import Packed
 
@@ -116,7 +116,7 @@ class SharedArray(Packed):
             plan = Plan(
                 cell,
                 *self._cells(lanes, cell, mask),
-                extra_wavefronts(lanes, addresses, mask, itemsize),
+                conflicts_of(lanes, addresses, mask, itemsize),
             )
             if key is not None:
                 if len(self._plans) == PLANS_KEPT:

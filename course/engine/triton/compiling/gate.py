@@ -37,7 +37,9 @@ from course.engine.triton.compiling.lowering import (
     in_form,
     lowered_of,
     on_its_way,
+    tuples,
 )
+from course.engine.triton.compiling.shared import SharedAccess, shared_accesses
 from course.engine.triton.compiling.specialisation import Source, key_of, source_of
 from course.plain.bounded import Child, DiedError, LateError, Say
 
@@ -52,8 +54,8 @@ TARGET, OTHER_TARGETS = stated_gpu.TARGET, (75, 90)
 #: Processor time for one kernel and target: a large tile takes 7 s, an unrolled loop for ever.
 COMPILE_SECONDS = 30.0
 _KEPT_FILE = "course_gate.json"
-#: Where a compile's answer has the form that it went through.
-_FORM = "form"
+#: Where a compile's answer has the form that it went through, and what it asks of shared memory.
+_FORM, _SHARED = "form", "shared"
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ class Setting:
 _setting = Setting()
 _found: dict[str, Found] = {}
 _forms: OrderedDict[str, Lowered] = OrderedDict()
+_shared: OrderedDict[str, list[SharedAccess]] = OrderedDict()
 #: What was compiled for `TARGET` and may be compiled for the others, later: the last ones.
 _passed: deque[Source] = deque(maxlen=64)
 
@@ -272,6 +275,27 @@ def lower(source: Source, target: int, form: Form = Form.COMPILED) -> Lowered:
     # what a kernel has the compiler say, it says once
     _keep_form(source, replace(found, printed="") if found.printed else found)
     return found
+
+
+def shared_memory(source: Source, target: int) -> list[SharedAccess] | None:
+    """Compiles a kernel up to PTX for its accesses to shared memory; each combination once.
+
+    None where the compiler does not come so far.
+    """
+    key = key_of(source, target)
+    found = _shared.get(key)
+    if found is None:
+        *_, answer = _answers(lambda say: say(_reached(source, target)), source, target)
+        if _SHARED not in answer:
+            return None
+        found = _shared[key] = [SharedAccess(*tuples(one)) for one in answer[_SHARED]]
+        if len(_shared) > MOST_KEPT:
+            _shared.popitem(last=False)
+    return found
+
+
+def _reached(source: Source, target: int) -> dict[str, Any]:
+    return {_SHARED: [astuple(one) for one in shared_accesses(compiler.to_ptx(source, target).ptx)]}
 
 
 def _form_key(source: Source, target: int, form: Form) -> str:

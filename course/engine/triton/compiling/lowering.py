@@ -114,12 +114,13 @@ class Lowered:
 
 def lowered_of(answer: Mapping[str, Any], form: Form, target: int) -> Lowered:
     """A kernel in a form, of what `in_form` or `on_its_way` has made of it."""
-    layouts = (None if one is None else Layout(*_tuples(one)) for one in answer["layouts"])
+    layouts = (None if one is None else Layout(*tuples(one)) for one in answer["layouts"])
     return Lowered(form, answer["text"], tuple(layouts), target, answer["printed"])
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+def tuples(value: Any) -> Any:
+    """What JSON makes lists of, as it was."""
+    return tuple(map(tuples, value)) if isinstance(value, list) else value
 
 
 def in_form(source: Source, target: int, form: Form) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from course.engine.requests import Requests
 from course.engine.triton.compiling.lowering import MOST_KEPT, Layout
-from course.engine.triton.ir import Module, Operation
+from course.engine.triton.ir import Block, Module, Operation
 from course.engine.triton.running.axes import analysis_of, item_bytes, order_of, width_of
 from course.engine.triton.running.distinct import distinct_sectors
 from course.engine.triton.running.hints import require_aligned
@@ -187,6 +187,12 @@ class CompiledMeter(SiteMeter):
         self._plans: dict[int, Instructions | None] = {}
         #: by the operation, and where in its sector the first element lies
         self._before: dict[tuple[int, int], _Before] = {}
+        #: how many programs have run a block, each time that it was run
+        self.runs: dict[Block, int] = {}
+
+    def ran(self, block: Block, programs: int) -> None:
+        """So many programs run a block."""
+        self.runs[block] = self.runs.get(block, 0) + programs
 
     def asked(self, access: Access, touched: np.ndarray) -> Asked:
         operation = self.operation

@@ -71,6 +71,9 @@ class Counting(Counts, Protocol):
 
     operation: Operation | None
 
+    def ran(self, block: Block, programs: int) -> None:
+        """So many programs run a block."""
+
     def at_once(self, operation: Operation) -> tuple[int, int] | None:
         """Along which axis a lane takes how many elements, where the kernel has told of that."""
 
@@ -162,6 +165,7 @@ class Machine:
         if prepared is None:
             prepared = self._blocks[block] = self._prepared(block)
         self.run.step(prepared.statements)
+        self.meter.ran(block, self.run.count)
         for operation, work, names in prepared.steps:
             try:
                 result = work(frame)

@@ -88,6 +88,9 @@ class Uncounted:
     def access(self, access: Access) -> None:
         """Nothing is counted."""
 
+    def ran(self, block: Any, programs: int) -> None:
+        """Nothing is counted."""
+
     def at_once(self, operation: Any) -> None:
         """Each element is taken by itself."""
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ import triton
 import triton.language as tl
 
 TARGET = 90
+#: A number's type in a kernel, and NumPy's.
+_NUMBERS = {"i32": "int32", "i64": "int64", "fp32": "float32", "fp64": "float64"}
 
 
 @triton.jit
@@ -159,14 +161,23 @@ class Access:
     options: dict[str, int] = field(default_factory=dict)
 
 
+def _places(access: Access, at: int) -> int | None:
+    """How many places an array of places names; None where it holds other numbers."""
+    return {
+        ("gathered", 1): access.arrays[0][1],
+        ("picked", 1): access.constants.get("N"),
+        ("counted", 0): access.constants.get("BINS"),
+    }.get((access.kernel, at))
+
+
 def contents(access: Access) -> list[np.ndarray]:
     """What the arrays hold before the launch, with what stands in front of their first element."""
     rng = np.random.default_rng(len(access.name))
     found = []
     for at, (dtype, elements, front) in enumerate(access.arrays):
         size = elements + front
-        if access.kernel == "gathered" and at == 1:
-            found.append(rng.integers(0, access.arrays[0][1], size).astype(dtype))
+        if places := _places(access, at):
+            found.append(rng.integers(0, places, size).astype(dtype))
         elif at == len(access.arrays) - 1:
             found.append(np.zeros(size, dtype))
         else:
@@ -349,38 +360,79 @@ def arguments(access: Access) -> tuple[list[torch.Tensor], tuple[Any, ...]]:
     return tensors, (*tensors, *access.numbers)
 
 
-def compile_all(folder: Path) -> None:
+def compile_all(
+    folder: Path, launches: Mapping[str, Access], kernels: Mapping[str, Any], made_by: str
+) -> None:
     """The machine code of every launch, and what `record.py` needs to make it."""
+    rows = []
+    for access in launches.values():
+        _, passed = arguments(access)
+        options = {**access.constants, **access.options}
+        kernel = kernels[access.kernel]
+        rows.append(packed(folder, len(rows), access.name, kernel, passed, access.grid, options))
+    write_manifest(folder, rows, made_by)
+
+
+def packed(
+    folder: Path,
+    number: int,
+    name: str,
+    kernel: Any,
+    passed: Sequence[Any],
+    grid: Sequence[int],
+    options: dict[str, Any],
+) -> dict[str, Any]:
+    """Compiles a launch, and keeps its machine code and what its tensors hold now."""
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
     from triton.compiler import compile as compiled
 
     from course.engine.triton.compiling.specialisation import source_of
 
-    manifest = []
-    for number, access in enumerate(ACCESSES.values()):
-        _, passed = arguments(access)
-        source = source_of(globals()[access.kernel], passed, {**access.constants, **access.options})
-        written = ASTSource(source.function, source.signature, source.constants, source.attributes)
-        made = compiled(written, target=GPUTarget("cuda", TARGET, 32), options=source.options)
-        (folder / f"{number}.cubin").write_bytes(made.asm["cubin"])
-        names = [p.name for p in source.function.params]
-        kept = [n for n in range(len(passed)) if (names.index(names[n]),) not in source.constants]
-        row = asdict(access) | {
-            "entry": made.metadata.name,
-            "shared": made.metadata.shared,
-            "warps": made.metadata.num_warps,
-            "scratch": made.asm["ptx"].split(".entry")[1].split(")")[0].count(".param") - len(kept),
-            "kept": kept,
-            "contents": f"{number}.npz",
-        }
-        np.savez(folder / f"{number}.npz", *contents(access))
-        manifest.append(row)
-    about = {"triton": triton.__version__, "target": f"sm_{TARGET}", "launches": manifest}
+    source = source_of(kernel, passed, options)
+    written = ASTSource(source.function, source.signature, source.constants, source.attributes)
+    made = compiled(written, target=GPUTarget("cuda", TARGET, 32), options=source.options)
+    (folder / f"{number}.cubin").write_bytes(made.asm["cubin"])
+    held: list[np.ndarray] = []
+    fronts: list[int] = []
+    given: list[tuple[str, int | float]] = []
+    for place, value in enumerate(passed):
+        if (place,) in source.constants:
+            continue
+        if isinstance(value, torch.Tensor):
+            given.append(("array", len(held)))
+            whole = value.untyped_storage().nbytes() // value.element_size()
+            held.append(torch.as_strided(value, (whole,), (1,), 0).numpy().copy())
+            fronts.append(value.storage_offset())
+        else:
+            given.append((_NUMBERS[source.signature[source.function.params[place].name]], value))
+    np.savez_compressed(folder / f"{number}.npz", *held)
+    parameters = made.asm["ptx"].split(".entry")[1].split(")")[0].count(".param")
+    return {
+        "name": name,
+        "entry": made.metadata.name,
+        "grid": grid,
+        "warps": made.metadata.num_warps,
+        "shared": made.metadata.shared,
+        "scratch": parameters - len(given),
+        "passed": given,
+        "fronts": fronts,
+        "contents": f"{number}.npz",
+    }
+
+
+def write_manifest(folder: Path, rows: list[dict[str, Any]], made_by: str) -> None:
+    """What `record.py` launches, and itself."""
+    about = {
+        "made_by": made_by,
+        "triton": triton.__version__,
+        "target": f"sm_{TARGET}",
+        "launches": rows,
+    }
     (folder / "manifest.json").write_text(json.dumps(about))
     shutil.copy(Path(__file__).with_name("record.py"), folder / "record.py")
 
 
 if __name__ == "__main__":
     (target := Path(sys.argv[1])).mkdir(parents=True, exist_ok=True)
-    compile_all(target)
+    compile_all(target, ACCESSES, globals(), "course.tests.engine.triton.accesses")

@@ -6,17 +6,22 @@ CuPy and Nsight Compute, and neither Triton nor the course.
 
 from __future__ import annotations
 
+import csv
 import datetime
 import hashlib
 import importlib.util
 import json
+import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+#: Nsight Compute's name for wavefronts beyond the fewest
+_EXTRA = "L1 Wavefronts Shared Excessive"
 HERE = Path(__file__).resolve().parent
 
 
@@ -32,17 +37,38 @@ def launch_all() -> None:
             kernel.max_dynamic_shared_size_bytes = row["shared"]
         held = list(np.load(HERE / row["contents"]).values())
         there = [cupy.asarray(content) for content in held]  # a copy: no kernel runs for it
-        passed: list[Any] = [
+        pointers = [
             np.uint64(array.data.ptr + front * array.itemsize)
-            for array, (_, _, front) in zip(there, row["arrays"], strict=True)
+            for array, front in zip(there, row["fronts"], strict=True)
         ]
-        passed += [np.int32(value) for value in row["numbers"]]
-        given = [passed[n] for n in row["kept"]] + [np.uint64(0)] * row["scratch"]
+        given: list[Any] = [
+            pointers[value] if kind == "array" else np.dtype(kind).type(value)
+            for kind, value in row["passed"]
+        ]
+        given += [np.uint64(0)] * row["scratch"]
         grid = (*row["grid"], 1, 1)[:3]
         kernel(grid, (32 * row["warps"], 1, 1), tuple(given), shared_mem=row["shared"])
         cupy.cuda.runtime.deviceSynchronize()
         digests[row["name"]] = hashlib.sha256(there[-1].get().tobytes()).hexdigest()[:16]
     (HERE / "digests.json").write_text(json.dumps(digests))
+
+
+def of_instructions(page: str) -> list[tuple[str, dict[str, int]]]:
+    """(kernel, extra wavefronts of its loads and stores of shared memory) of Nsight's source pages.
+
+    They are counted instruction by instruction; the counters of all L1 take in whom else a bank
+    keeps waiting, copies that arrive from global memory among them.
+    """
+    found = []
+    for part in page.split('"Kernel Name",')[1:]:
+        head, _, table = part.partition("\n")
+        extra = {"shared_load_extra_wavefronts": 0, "shared_store_extra_wavefronts": 0}
+        for row in csv.DictReader(table.splitlines()):
+            if (kind := re.match(r"\s*(?:@!?\w+\s+)?(LD|ST)SM?\b", row["Source"])) is not None:
+                name = "load" if kind[1] == "LD" else "store"
+                extra[f"shared_{name}_extra_wavefronts"] += int(row[_EXTRA])
+        found.append((head.split('"')[1].split("(")[0], extra))
+    return found
 
 
 def main(counters_file: str, out: str) -> None:
@@ -54,11 +80,19 @@ def main(counters_file: str, out: str) -> None:
     sys.modules["counters"] = counters
     spec.loader.exec_module(counters)
     manifest = json.loads((HERE / "manifest.json").read_text())
-    launches = counters.count_command(
-        [sys.executable, __file__, "--worker"], counters.METRICS, timeout_s=400
-    )
+    shared = {n: c for n, c in counters.MORE_METRICS.items() if n.startswith(("shared", "sass"))}
+    metrics = counters.available(counters.METRICS | shared, counters.find_ncu())
+    worker = [sys.executable, __file__, "--worker"]
+    launches = counters.count_command(worker, metrics, timeout_s=400)
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "page.csv"
+        command = [counters.find_ncu(), "--clock-control", "none", "--section", "SourceCounters"]
+        command += ["--page", "source", "--csv", "--print-source", "sass", "--log-file", str(page)]
+        subprocess.run([*command, *worker], check=True, capture_output=True, timeout=400)
+        by_instruction = of_instructions(page.read_text())
     entries = {row["entry"] for row in manifest["launches"]}
     counted = [launch for launch in launches if launch.name.split("(")[0] in entries]
+    more = [counts for name, counts in by_instruction if name in entries]
     digests = json.loads((HERE / "digests.json").read_text())
     gpu = subprocess.run(
         ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
@@ -70,14 +104,15 @@ def main(counters_file: str, out: str) -> None:
             "gpu": gpu,
             "triton": manifest["triton"],
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-            "command": "python -m course.tests.engine.triton.accesses F; in F: python record.py",
+            "command": f"python -m {manifest['made_by']} F; in F: python record.py",
         },
         "counted": {
             row["name"]: {
                 "result": digests[row["name"]],
                 **{key: round(value) for key, value in launch.counts.items()},
+                **instructions,
             }
-            for row, launch in zip(manifest["launches"], counted, strict=True)
+            for row, launch, instructions in zip(manifest["launches"], counted, more, strict=True)
         },
     }
     Path(out).write_text(json.dumps(answer, indent=0) + "\n")
