@@ -20,8 +20,8 @@ _HEAD = """\
 _FOOT = """
 Primers, for whoever wants them: {primers}.
 
-This page is written anew each time that the course is opened. In a notebook, `course.progress()` has
-the points, and `course.glossary()` the words.
+This page is written anew each time that the course is opened. In a notebook, `course.progress()`
+has the points, and `course.glossary()` the words.
 """
 
 
