@@ -115,11 +115,13 @@ def _grouped(q: np.ndarray, k: np.ndarray) -> np.ndarray:
     return q.reshape(len(k), -1, q.shape[-1])
 
 
-def _of_one_query(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+def of_one_query(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+    """`out` (H, D) of one query a head, q (H, D); k and v (G, N, D), each for H / G heads."""
     return {"out": _attention(_grouped(q, k), k, v)["out"].reshape(q.shape)}
 
 
-def _size_of_one_query(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+def size_of_one_query(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+    """What `TOLERANCE` is relative to, for `of_one_query`."""
     return {"out": _size(_grouped(q, k), k, v)["out"].reshape(q.shape)}
 
 
@@ -329,10 +331,10 @@ attend_one_query = KernelExercise(
         Array("v", "H, N, D", pitch="D + GAP"),
         Array("out", "H, D", Role.OUT),
     ),
-    reference=_of_one_query,
-    magnitude=_size_of_one_query,
+    reference=of_one_query,
+    magnitude=size_of_one_query,
     tolerance=TOLERANCE,
-    slips=_slips(_of_one_query),
+    slips=_slips(of_one_query),
     cases=(
         case(H=1, N=1, D=16, GAP=0),
         case(H=2, N=37, D=32, GAP=3),
@@ -509,10 +511,10 @@ flash_decode = KernelExercise(
         Array("v", "H, N, D", pitch="D + GAP"),
         Array("out", "H, D", Role.OUT),
     ),
-    reference=_of_one_query,
-    magnitude=_size_of_one_query,
+    reference=of_one_query,
+    magnitude=size_of_one_query,
     tolerance=TOLERANCE,
-    slips=_slips(_of_one_query),
+    slips=_slips(of_one_query),
     cases=(
         case(H=1, N=1, D=16, GAP=0),
         case(H=2, N=700, D=32, GAP=3),
@@ -565,10 +567,10 @@ flash_gqa = KernelExercise(
         Array("v", "G, N, D", pitch="D + GAP"),
         Array("out", "G * R, D", Role.OUT),
     ),
-    reference=_of_one_query,
-    magnitude=_size_of_one_query,
+    reference=of_one_query,
+    magnitude=size_of_one_query,
     tolerance=TOLERANCE,
-    slips=_slips(_of_one_query),
+    slips=_slips(of_one_query),
     cases=(
         case(G=1, R=1, N=1, D=16, GAP=0),
         case(G=2, R=3, N=37, D=32, GAP=3),
