@@ -576,8 +576,8 @@ linear_cross_entropy = KernelExercise(
         },
         why=(
             "The product's loads and nothing of its result; x and the targets' rows of w once "
-            "more, for whoever works those logits out by themselves. w's row has room for the parts, "
-            "which have no row: a maximum and a sum for each row and each 256 tokens."
+            "more, for whoever works those logits out by themselves. w's row has room for the "
+            "parts, which have no row: a maximum and a sum for each row and each 256 tokens."
         ),
     ),
     shared_bytes=SHARED_BYTES,
