@@ -29,7 +29,6 @@ STEMS = (
     "attention",
     "attention_backward",
     "speed_of_light",
-    "serving",
 )
 
 
