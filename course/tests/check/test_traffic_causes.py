@@ -129,11 +129,14 @@ def matmul_kernel(x, w, out, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl
 
 
 @triton.jit
-def finish(h, bias, out, N, size, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    value = tl.load(h + i, i < size, 0.0) + tl.load(bias + i % N, i < size, 0.0).to(tl.float32)
+def finish(h, bias, out, M, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    columns = tl.arange(0, BLOCK)
+    inside = (rows[:, None] < M) & (columns < N)
+    value = tl.load(h + rows[:, None] * N + columns, inside, 0.0)
+    value += tl.load(bias + columns, columns < N, 0.0).to(tl.float32)
     gelu = 0.5 * value * (1 + tl.erf(value * 0.7071067811865476))
-    tl.store(out + i, gelu, i < size)
+    tl.store(out + rows[:, None] * N + columns, gelu, inside)
 
 
 def matmul_epilogue(x, w, bias):
@@ -143,7 +146,7 @@ def matmul_epilogue(x, w, bias):
     out = torch.empty_like(kept)
     grid = (triton.cdiv(M, 64), triton.cdiv(N, 64))
     matmul_kernel[grid](x, w, kept, M, N, K, 64, 64, 32)
-    finish[(triton.cdiv(M * N, 1024),)](kept, bias, out, N, M * N, 1024)
+    finish[(triton.cdiv(M, 16),)](kept, bias, out, M, N, 16, triton.next_power_of_2(N))
     return out
 """
 
