@@ -138,10 +138,11 @@ def test_what_a_statement_reads_and_where_it_stands_change_its_mark() -> None:
 def test_a_copy_is_shown_side_by_side(tmp_path: Path, capsys, copy: str) -> None:
     code, page = similar(tmp_path, class_of(tmp_path, vega=OWN, rigel=copy))
     assert code == 0
+    answers = len(list(honest())) + 2
     assert (
-        "7 answers to 1 exercise, 1 pair to look at. What they share is evidence, and no verdict."
-        in (capsys.readouterr().out)
-    )
+        f"{answers} answers to 1 exercise, 1 pair to look at. "
+        "What they share is evidence, and no verdict."
+    ) in capsys.readouterr().out
     words = " ".join(Reader(page).words)
     assert "row_sum: rigel / vega" in words
     assert "usual0" not in words
@@ -164,7 +165,7 @@ def test_usual_answers_and_starters_are_not_listed(tmp_path: Path, capsys) -> No
 
 def test_answers_that_the_course_does_not_know_are_told_apart() -> None:
     written = [answer(str(number), source) for number, source in enumerate(honest())]
-    assert len(written) == 5
+    assert len(written) > 4
     assert compare(EXERCISE, written, (), ()).matches == []
     copied = [*written, answer("vega", OWN), answer("rigel", RENAMED)]
     (match,) = compare(EXERCISE, copied, (), ()).matches

@@ -37,7 +37,7 @@ from course.engine.triton.ir import Block, Module
 from course.engine.triton.launch import _Launch, launch
 from course.engine.triton.running.distinct import distinct_sectors
 from course.engine.triton.running.memory import Memory
-from course.engine.triton.running.sites import Access, Asked, SiteMeter
+from course.engine.triton.running.sites import Access, Asked, SiteMeter, Uncounted
 from course.tests.engine.triton.drawn_kernels import Drawn, drawn_kernels
 from course.tests.engine.triton.running import same_bits
 from course.tests.engine.triton.test_drawn_batches import TOGETHER, drawing, ran, said
@@ -109,13 +109,8 @@ def agree(drawn: Drawn, folder: Path, together: int | None) -> None:
             assert asked.get(key) == asked_of.get(key), key
 
 
-class _ByProgram(SiteMeter):
-    """Counts each sector of a program's block once."""
-
-    operation: Any = None
-
-    def at_once(self, operation: Any) -> None:
-        """In this form no lane takes several elements."""
+class _ByProgram(SiteMeter, Uncounted):
+    """Counts each sector of a program's block once, and nothing that a compiler adds."""
 
     def asked(self, access: Access, touched: np.ndarray) -> Asked:
         return Asked(distinct_sectors(access, touched))
