@@ -40,10 +40,14 @@ def pins() -> dict[str, str]:
 
 
 def declared() -> list[Requirement]:
-    """The packages of pyproject.toml, but for those that only a GPU needs."""
+    """The packages of pyproject.toml, but for those that only a GPU or a compiler's test needs."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     groups = [project["dependencies"]]
-    groups += [group for name, group in project["optional-dependencies"].items() if name != "gpu"]
+    groups += [
+        group
+        for name, group in project["optional-dependencies"].items()
+        if name not in ("gpu", "nvvm")
+    ]
     return [Requirement(text) for group in groups for text in group]
 
 

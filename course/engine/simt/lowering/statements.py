@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 
 def expression_statement(low: Lowering, node: ast.Expr) -> Statement | None:
-    """A call on a line of its own."""
+    """A call on a line of its own; what else stands there is not computed."""
     if isinstance(node.value, ast.Constant):
         return None  # a docstring, or the stub's marker
     low.unused = node.value
+    low.registers.unused = not any(isinstance(part, ast.Call) for part in ast.walk(node.value))
     value = low.expression(node.value)
-    low.unused = None
+    low.unused, low.registers.unused = None, False
     if value.type is None:
         raise low.untyped(node, f"`{ast.unparse(node)}` does nothing")
     line, run = node.lineno, value.run

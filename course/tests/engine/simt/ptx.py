@@ -1,0 +1,151 @@
+"""What NVVM makes of a Numba kernel: its PTX, read.
+
+NVVM comes with NVIDIA's toolkit or a wheel (`pip install nvidia-cuda-nvcc-cu12`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import cuda, typeof
+from numba.cuda.cudadrv import nvvm
+from numba.cuda.cudadrv.error import NvvmSupportError
+from numba.cuda.dispatcher import CUDADispatcher
+
+from course.engine.simt import numbas_word
+
+_SPACES = ("global", "shared", "local", "const", "param")
+TYPES = {
+    **{f"{kind}{bits}": np.dtype(f"{sign}{bits // 8}")
+       for kind, sign in (("u", "u"), ("s", "i"), ("b", "u")) for bits in (8, 16, 32, 64)},
+    "f16": np.dtype("f2"), "f32": np.dtype("f4"), "f64": np.dtype("f8"), "pred": np.dtype(bool),
+}  # fmt: skip
+_REGISTER = re.compile(r"\.reg\s+\.(\w+)\s+(.*)")
+_VARIABLE = re.compile(
+    r"\.(shared|local|global|const)\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+"
+    r"([\w$]+)(?:\[(\d*)\])?(?:\s*=\s*(.*))?$"
+)
+_PARAMETER = re.compile(r"\.param\s+\.\w+\s+(?:\.align \d+ )?([\w$]+)")
+_SPACES = ("global", "shared", "local", "const", "param")
+
+
+class NotRun(Exception):
+    """An instruction that this file does not know."""
+
+
+@functools.cache
+def has_nvvm() -> bool:
+    """Whether NVVM is here: the wheel's, or one that Numba finds by itself."""
+    wheels = find_spec("nvidia")
+    for home in (wheels and wheels.submodule_search_locations) or ():
+        folder = Path(home) / "cuda_nvcc" / "nvvm"
+        if (library := folder / "lib64" / "libnvvm.so").exists():
+            libdevice = folder / "libdevice" / "libdevice.10.bc"
+            nvvm.open_cudalib = lambda _, found=str(library): ctypes.CDLL(found)
+            nvvm.get_libdevice = functools.partial(str, libdevice)
+            nvvm.open_libdevice = libdevice.read_bytes
+    try:
+        nvvm.NVVM()
+    except NvvmSupportError:
+        return False
+    return nvvm.get_libdevice() is not None
+
+
+def compiled(kernel: Any, arguments: Sequence[Any], target: tuple[int, int] = (8, 0)) -> str:
+    """The PTX of a kernel for a launch with these arguments."""
+    CUDADispatcher.get_call_template = numbas_word._call_template  # asks no driver which GPU it is
+    signature = tuple(typeof(one) for one in arguments)
+    return str(cuda.compile_ptx(kernel.py_func, signature, cc=target)[0])
+
+
+@dataclass
+class Instruction:
+    """One instruction; `guard` is the predicate in front of it."""
+
+    name: str
+    operands: list[str]
+    guard: str = ""
+    parts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.parts = tuple(self.name.split("."))
+
+    @property
+    def type(self) -> np.dtype[Any]:
+        """The last type in the name."""
+        return TYPES[next(part for part in reversed(self.parts) if part in TYPES)]
+
+    @property
+    def space(self) -> str:
+        return next((part for part in self.parts if part in _SPACES), "generic")
+
+
+@dataclass
+class Code:
+    """An entry function: its instructions, where its labels stand, and what it declares."""
+
+    parameters: list[str] = field(default_factory=list)
+    instructions: list[Instruction] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+    #: by the name without its number
+    registers: dict[str, np.dtype[Any]] = field(default_factory=dict)
+    #: space, name, bytes, alignment, initial bytes
+    variables: list[tuple[str, str, int, int, bytes]] = field(default_factory=list)
+
+
+def split(text: str) -> list[str]:
+    """Operands, by the commas outside of brackets."""
+    return [one.strip() for one in re.split(r",(?![^{\[(]*[}\])])", text)] if text.strip() else []
+
+
+def parsed(text: str) -> Code:
+    """The one entry function of a module; each statement of a compiler's text stands on a line."""
+    code, signature = Code(), ""
+    text = re.sub(r"//[^\n]*", "", text.partition(".section")[0])
+    for part in re.split(r"[;\n]", text):
+        part = part.strip().removeprefix("{ ")
+        if ".entry" in part or (signature and not signature.endswith(")")):
+            signature += part
+            code.parameters += _PARAMETER.findall(part)
+        elif part.startswith((".func", ".visible .func", ".weak .func", "call")):
+            raise NotRun("a function of its own")
+        elif found := _REGISTER.match(part):
+            for name in split(found.group(2)):
+                code.registers[re.sub(r"<.*|\d+$", "", name)] = TYPES[found.group(1)]
+        elif found := _VARIABLE.search(part):
+            space, align, kind, name, count, given = found.groups()
+            item = TYPES[kind]
+            size, initial = item.itemsize * int(count or 1), _initial(given, item)
+            code.variables.append((space, name, size, int(align or item.itemsize), initial))
+        elif part.endswith(":"):
+            code.labels[part[:-1]] = len(code.instructions)
+        elif part and part[0] not in ".(){}":
+            guard, part = part[1:].split(None, 1) if part.startswith("@") else ("", part)
+            name, *rest = part.split(None, 1)
+            code.instructions.append(Instruction(name, split("".join(rest)), guard))
+    return code
+
+
+def _initial(given: str | None, item: np.dtype[Any]) -> bytes:
+    if not given:
+        return b""
+    return np.array([number(one, item) for one in split(given.strip("{} "))], item).tobytes()
+
+
+def number(text: str, item: np.dtype[Any]) -> Any:
+    """A number as PTX writes it."""
+    if text[:2] in ("0f", "0d"):
+        kind = "4" if text[1] == "f" else "8"
+        return np.array(int(text[2:], 16), f"u{kind}").view(f"f{kind}").astype(item)[()]
+    if item == np.bool_:
+        return np.bool_(int(text))
+    bits = int(text.rstrip("U"), 0) & ((1 << 8 * item.itemsize) - 1)
+    return np.array(bits, f"u{item.itemsize}").view(item)[()]
