@@ -76,7 +76,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     address = f"http://127.0.0.1:{port}"
     try:
         _until(lambda: _answers(f"{address}/api/status?token={token}"))
-        yield f"{address}/lab/tree/{{}}?token={token}"
+        # reset: else the notebook of the test before opens again beside it
+        yield f"{address}/lab/tree/{{}}?reset&token={token}"
     finally:
         browser.walls.end(process)
 

@@ -50,7 +50,7 @@ def test_lessons_are_the_students_and_no_page_has_a_solution(pages: Path) -> Non
     }
     for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"):
         assert texts[pages / "notebooks" / path.name] == path.read_text()
-    assert given_away(pages, read_lessons(ROOT), []) == []
+    assert list(given_away(pages, read_lessons(ROOT), [])) == []
 
 
 def test_what_a_page_would_ask_of_another_host_is_found() -> None:
