@@ -13,7 +13,7 @@ AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow test-all lab build check mutate bench bench-gpu stock-nbgrader triton-versions colab new clean
+.PHONY: help venv demo test test-slow test-all lab build check mutate bench bench-gpu stock-nbgrader triton-versions colab site new clean
 
 help:
 	@echo "make demo        the whole product on a sample class: notebooks, grades, a report"
@@ -28,6 +28,7 @@ help:
 	@echo "make stock-nbgrader  the exploits against nbgrader as it comes"
 	@echo "make triton-versions  the Triton half on Triton 3.6, the pinned one, 3.8 and 3.9"
 	@echo "make colab       every notebook on the versions that Colab has"
+	@echo "make site        lessons, glossary, measurements and API as web pages, in .build/site"
 	@echo "make new NAME=row_max LESSON=threads  the files of a new exercise, its gaps marked"
 	@echo "make test-slow   the tests that 'make test' leaves out, a sample of the large families"
 	@echo "make test-all    every test"
@@ -80,6 +81,11 @@ triton-versions: venv
 
 colab: venv
 	$(PY) -m tools.colab
+
+# Sphinx and its kin lie beside .venv, in uv's cache: nothing else wants them.
+site: venv
+	UV_CONSTRAINT=requirements.txt $(PY) -m uv run --no-project --python $(PY) \
+		--with-requirements tools/website/requirements.txt python -m tools.website $(SITE)
 
 new: venv
 	@if [ -z "$(NAME)" ]; then \

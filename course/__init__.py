@@ -20,6 +20,7 @@ if sys.modules.get("course.notebook", True) is not None:
     from course.notebook.measure import measure
     from course.notebook.numba_launches import has_gpu
     from course.notebook.progress import progress
+    from course.notebook.solution import answer
     from course.notebook.trace import trace
 
     install()
@@ -28,6 +29,7 @@ __all__ = [
     "KernelFault",
     "Outcome",
     "allowed",
+    "answer",
     "glossary",
     "has_gpu",
     "measure",

@@ -42,6 +42,8 @@ class Browser:
         self._number = 0
         self.requests: list[str] = []
         self.dialogs: list[str] = []
+        #: what scripts wrote to the console as errors, and what they threw
+        self.errors: list[str] = []
         for domain in ("Page", "Network", "Runtime"):
             self.ask(f"{domain}.enable")
 
@@ -61,6 +63,10 @@ class Browser:
     def _note(self, said: dict[str, Any]) -> None:
         if said.get("method") == "Network.requestWillBeSent":
             self.requests.append(said["params"]["request"]["url"])
+        if said.get("method") == "Runtime.exceptionThrown":
+            self.errors.append(json.dumps(said["params"]["exceptionDetails"])[:2000])
+        if said.get("method") == "Runtime.consoleAPICalled" and said["params"]["type"] == "error":
+            self.errors.append(json.dumps(said["params"]["args"])[:2000])
         if said.get("method") == "Page.javascriptDialogOpening":
             self.dialogs.append(said["params"]["message"])
             self._number += 1
@@ -71,6 +77,7 @@ class Browser:
         """Loads a page, and watches it for a while."""
         self.requests.clear()
         self.dialogs.clear()
+        self.errors.clear()
         self.ask("Network.setExtraHTTPHeaders", headers=headers or {})
         self.ask("Page.navigate", url=address)
         until = time.monotonic() + _START_SECONDS

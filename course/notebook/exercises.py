@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from course import exercises
 from course.check.answers import check_numbers
 from course.check.cases import arguments_of
 from course.check.check import check_function
 from course.gpu.present import present
 from course.notebook.progress import noted
 from course.notebook.seen import with_all, with_worst
-from course.notebook.solution import Solution, available, solution_of
+from course.notebook.solution import Solution, answer_of, available, solution_of
 from course.spec.exercise import Exercise, KernelExercise, NumberExercise
 from course.words.statement import Hint, next_hint, statement_html, statement_text
 
@@ -82,11 +83,16 @@ class _Kernel(_Shown, KernelExercise):
 
 
 def _offered(exercise: Exercise, verdict: Verdict) -> Verdict:
-    """A pass says where the course's own solution is, where there is one."""
+    """A pass says where the course's own solution is, and behind the last one its answer."""
     if not verdict or not available(exercise):
         return verdict
-    said = f"The course's own: `ex.{exercise.name}.solution()`."
-    return replace(verdict, next_steps=(*verdict.next_steps, said))
+    said = [f"The course's own: `ex.{exercise.name}.solution()`."]
+    for stem in exercises.stems():
+        if [*exercises.lesson(stem)][-1] == exercise.name and answer_of(stem):
+            said.append(
+                f'Its answer to the question at the lesson\'s end: `course.answer("{stem}")`.'
+            )
+    return replace(verdict, next_steps=(*verdict.next_steps, *said))
 
 
 def _on_own_gpu(verdict: Verdict) -> Verdict:

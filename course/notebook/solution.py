@@ -1,17 +1,20 @@
-"""The course's own solution of an exercise, for whoever has solved it.
+"""The course's own solution of an exercise, and its answer to a lesson's written question.
 
-It stands in the lesson's source in ``solutions/``, which a checkout has and what students of a
-class get has not: there an instructor shows it, or does not.
+They are for whoever has solved the exercise, or all of the lesson's. They stand in the lesson's
+source in ``solutions/``, which a checkout has and what students of a class get has not: there an
+instructor shows them, or does not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 
 from course import exercises
 from course.notebook.progress import kept
 from course.spec.exercise import Exercise
+from course.words.panel import code_html
 
 _FOLDER = Path(__file__).resolve().parents[2] / "solutions"
 _MARK = "### "
@@ -28,7 +31,7 @@ class Solution:
 
     def _repr_html_(self) -> str:
         if not self.is_code:
-            return f"<p>{escape(self.text)}</p>"
+            return f"<p>{code_html(self.text)}</p>"
         return (
             "<details open><summary>The course's own solution; comments say what it asks of memory"
             f'</summary><pre style="overflow-x:auto">{escape(self.text)}</pre></details>'
@@ -51,13 +54,44 @@ def solution_of(exercise: Exercise) -> Solution:
     return Solution(cell, True)
 
 
+def answer(lesson: str) -> Solution:
+    """The course's own answer to the question at a lesson's end, once its exercises have passed.
+
+    Args:
+        lesson: its name, such as "threads" or "01_threads".
+    """
+    stem = str(lesson).strip().lower().lstrip("0123456789_ ").replace(" ", "_")
+    if stem not in exercises.stems():
+        there = ", ".join(exercises.stems())
+        return Solution(f"There is no lesson named {str(lesson)!r}. There are: {there}.", False)
+    text = answer_of(stem)
+    if text is None:
+        return Solution("The course's own answer is not here: your instructor has it.", False)
+    solved = {name for name, entry in kept().items() if entry["credit"] >= 1.0}
+    for exercise in exercises.lesson(stem).values():
+        if exercise.name not in solved and not exercise.bonus:
+            until = f"Still open: ex.{exercise.name}."
+            return Solution(f"It is shown once the lesson's exercises have passed. {until}", False)
+    return Solution(text, False)
+
+
+def answer_of(stem: str) -> str | None:
+    """The written answer of a lesson, where it is here."""
+    return _text(stem, lambda name: name.startswith("[markdown] explain_"))
+
+
 def _cell(exercise: Exercise) -> str | None:
-    """The lesson's cell of that name, without the marks that cut it out of notebooks."""
     stem = next((one for one in exercises.stems() if exercise.name in exercises.lesson(one)), "")
+    return _text(stem, lambda name: name == exercise.name)
+
+
+def _text(stem: str, is_it: Callable[[str], bool]) -> str | None:
+    """The lesson's cell of such a name, without the marks that cut it out of notebooks."""
     for path in _FOLDER.glob(f"[0-9][0-9]_{stem}.py"):
         cells = path.read_text(encoding="utf-8").split("\n# %% ")
         for name, _, text in (cell.partition("\n") for cell in cells):
-            if name.strip() == exercise.name:
-                lines = [one for one in text.splitlines() if not one.strip().startswith(_MARK)]
-                return "\n".join(lines).strip()
+            if is_it(name.strip()):
+                prose = name.startswith("[markdown]")
+                lines = [one.removeprefix("# ") if prose else one for one in text.splitlines()]
+                return "\n".join(one for one in lines if not one.strip().startswith(_MARK)).strip()
     return None

@@ -10,6 +10,8 @@ import pytest
 
 import course.figures
 from course.figures import FILLS, Drawing, Picture, access_picture, grid_picture, plot
+from course.figures.picture import FAINT_INK, INK, PANEL
+from course.tests.words.test_verdict import luminance
 
 
 def pictures_of_the_lessons() -> list[Callable[[], Picture]]:
@@ -97,3 +99,15 @@ def test_a_chart_is_the_same_svg_twice() -> None:
         return Picture(figure, "a line from 3 to 4")
 
     assert chart().svg == chart().svg
+
+
+@pytest.mark.parametrize("ink", [INK, FAINT_INK])
+@pytest.mark.parametrize("kind", FILLS)
+def test_words_in_a_picture_can_be_read_on_its_own_panel_in_light_and_dark(
+    kind: str, ink: str
+) -> None:
+    """A picture brings its panel, which a dark page leaves light."""
+    behind = FILLS[kind].colour.replace("none", PANEL)
+    assert (luminance(behind) + 0.05) / (luminance(ink) + 0.05) >= 4.5
+    picture = Drawing(40, 20).picture("a small box")
+    assert f'fill="{PANEL}"' in picture.svg

@@ -2,10 +2,12 @@
 
 import pytest
 
+import course
 from course import exercises as ex
 from course.check.answers import check_number_source
 from course.check.check import check_source
 from course.notebook import solution
+from course.notebook.exercises import _offered
 from course.notebook.progress import noted
 from course.tests.notebook.test_progress import RIGHT, verdict
 
@@ -42,3 +44,30 @@ def test_where_it_is_not_an_instructor_has_it(progress_file, tmp_path, monkeypat
 @pytest.mark.parametrize("name", ["vector_add", "grid_math"])
 def test_every_kind_of_exercise_offers_it(name):
     assert callable(getattr(ex, name).solution)
+
+
+def test_a_written_answer_is_shown_when_the_lessons_exercises_have_passed(progress_file):
+    assert repr(course.answer("threads")) == (
+        "It is shown once the lesson's exercises have passed. Still open: ex.vector_add."
+    )
+    for exercise in ex.lesson("threads").values():
+        noted(exercise, verdict(1.0))
+    text = repr(course.answer("01_threads"))
+    assert "250" in text
+    assert "#" not in text
+
+
+def test_every_lesson_has_a_written_answer_and_its_last_exercise_says_so(progress_file):
+    assert [stem for stem in ex.stems() if not solution.answer_of(stem)] == []
+    name = [*ex.lesson("threads")][-1]
+    steps = _offered(getattr(ex, name), verdict(1.0)).next_steps
+    assert 'course.answer("threads")' in steps[-1]
+    assert "course.answer" not in " ".join(_offered(ex.vector_add, verdict(1.0)).next_steps)
+
+
+def test_a_written_answer_of_no_lesson_and_one_that_is_not_here(tmp_path, monkeypatch):
+    assert "There is no lesson named 'bread'. There are: start, threads" in repr(
+        course.answer("bread")
+    )
+    monkeypatch.setattr(solution, "_FOLDER", tmp_path)
+    assert "your instructor has it" in repr(course.answer("threads"))
