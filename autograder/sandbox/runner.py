@@ -68,6 +68,8 @@ def main() -> None:
     close_in(kind)
     kept = scratch.mounted() if kind is Kind.BUBBLEWRAP else None
     seccomp.not_traceable()
+    if kind is not Kind.NONE:
+        seccomp.program()  # so that no fork has to make it
     gc.collect()
     gc.freeze()  # so that a fork's collector leaves the pages that it shares alone
     judge.sendall(b'{"ready": true}\n')
