@@ -141,6 +141,7 @@ def _amount(text: str) -> float:
 
 def main(args: argparse.Namespace) -> int:
     """Grades, and returns 0 (done), 1 (not everything could be), 2 (nothing could) or 130."""
+    from autograder.grading.progress import Progress
     from autograder.grading.table import plain, show
 
     run = Run()
@@ -155,13 +156,12 @@ def main(args: argparse.Namespace) -> int:
         limits = Limits(args.time_limit, int(args.memory_limit * 2**20))
         stopped = False
         try:
-            with Pool(seed, args.jobs, limits, args.check, trust=args.trust) as pool:
-                for _ in grade(args.paths, store, pool, run, asked, args.regrade):
-                    _progress(run)
+            pool = Pool(seed, args.jobs, limits, args.check, trust=args.trust)
+            with pool, Progress() as progress:
+                for graded in grade(args.paths, store, pool, run, asked, args.regrade):
+                    progress.tell(run, graded)
         except KeyboardInterrupt:
             stopped = True
-        finally:
-            _progress(None)
         rows = [] if args.dry_run else summarise(store, seed_id(seed))
     except (StoreError, JudgeError, UsageError, RosterError, PrivateError, OverlayError) as error:
         print(error, file=sys.stderr)
@@ -293,14 +293,6 @@ def _to_gradebook(url: str, rows: Iterable[Graded]) -> list[str]:
     from autograder.grading.gradebook import write_scores
 
     return write_scores(url, [row for row in rows if row.message_id not in HELD])
-
-
-def _progress(run: Run | None) -> None:
-    """One line on a terminal that says how far the run is; nothing in a file."""
-    if not sys.stderr.isatty():
-        return
-    text = "" if run is None else f"{len(run.rows)} of {run.expected} verdicts"
-    print(f"\r\x1b[2K{text}", end="", file=sys.stderr, flush=True)
 
 
 def _say(run: Run, out: Path, total: int) -> None:

@@ -17,6 +17,8 @@ from typing import Any
 from autograder.judge.judge import Graded
 
 CHECK_SUFFIX = "_check"
+#: Tables that a sentence names.
+_NAMED = 5
 
 
 class GradebookError(Exception):
@@ -57,8 +59,8 @@ def _written(url: str, rows: Sequence[Graded]) -> Iterable[str]:
     from nbgrader.api import InvalidEntry
     from sqlalchemy.exc import SQLAlchemyError
 
-    _must_exist(url, rows)
     try:
+        _must_exist(url, rows)
         with _open(url) as book:
             for notebook, of_notebook in groupby(rows, key=lambda row: row.notebook):
                 lesson = [row for row in of_notebook if row.exercise]
@@ -72,6 +74,7 @@ def _written(url: str, rows: Sequence[Graded]) -> Iterable[str]:
 
 
 def _must_exist(url: str, rows: Sequence[Graded]) -> None:
+    from sqlalchemy import create_engine, inspect
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -84,11 +87,19 @@ def _must_exist(url: str, rows: Sequence[Graded]) -> None:
         ) from error
     database = address.database or ""
     is_path = address.get_backend_name() == "sqlite" and not database.startswith("file:")
-    if is_path and not Path(database).is_file():
+    if not is_path:
+        return
+    if not Path(database).is_file():
         lesson = next((row.notebook for row in rows if row.exercise), "01_threads")
         raise GradebookError(
             f"There is no gradebook {database}. "
             f"`nbgrader generate_assignment {lesson} --force` makes it."
+        )
+    tables = inspect(create_engine(address)).get_table_names()
+    if tables and "assignment" not in tables:  # nbgrader would make its own in it
+        raise GradebookError(
+            f"{database} is a database of something else: expected nbgrader's tables, got "
+            f"{', '.join(tables[:_NAMED])}. Nothing is written to it."
         )
 
 

@@ -11,6 +11,7 @@ A lesson of which not all is judged is no grade: its field stays empty, and a se
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import re
 import sys
@@ -119,8 +120,9 @@ def main(args: argparse.Namespace) -> int:
     students = len(roster.students if roster else points.by_student)
     print(f"{to}: {counted(students, 'student')}, {counted(len(points.worth), 'lesson')}.")
     problems = _left_out(points, roster)
-    for problem in problems:
-        print(problem, file=sys.stderr)
+    notes = _canvas_shares(points, roster) if args.format == "canvas" and roster else []
+    for sentence in (*notes, *problems):
+        print(sentence, file=sys.stderr)
     return 1 if problems else 0
 
 
@@ -144,6 +146,8 @@ def _filled(
             "--lesson NAME says which."
         )
     sheet = read_worksheet(args.fill)
+    with contextlib.suppress(RosterError):  # where it is not in English
+        roster = roster or read_roster(args.fill)
     columns = Columns.of(sheet, args.grade_column, args.feedback_column)
     earned = {s: own[lesson].points for s, own in points.by_student.items() if lesson in own}
     own = [row for row in rows if row.notebook == lesson and row.exercise]
@@ -183,14 +187,39 @@ def canvas(points: Points, roster: Roster | None) -> str:
             "Canvas gives under Grades, Export is such a roster."
         )
     columns = {lesson: _in_canvas(lesson, roster.header) for lesson in points.worth}
+    most = {lesson: _canvas_most(points, roster, lesson) for lesson in columns}
     names = ["Student", *_CANVAS.values(), *columns.values()]
-    possible = {columns[lesson]: worth for lesson, worth in points.worth.items()}
+    possible = {columns[lesson]: most[lesson] for lesson in columns}
     rows: list[dict[str, Any]] = [{"Student": "    Points Possible", **possible}]
     for student, ids in zip(roster.students, roster.ids, strict=True):
         row: dict[str, Any] = {"Student": student}
         row |= {column: ids.get(kind) for kind, column in _CANVAS.items()}
-        rows.append(row | {columns[n]: points.of(student, n) for n in columns})
+        for lesson, column in columns.items():
+            earned = points.of(student, lesson)
+            share = most[lesson] / points.worth[lesson]
+            row[column] = None if earned is None else round(earned * share, 2)
+        rows.append(row)
     return spreadsheet.table(names, rows)
+
+
+def _canvas_most(points: Points, roster: Roster, lesson: str) -> float:
+    """What a lesson's assignment is worth in Canvas; as much as here where it has none yet."""
+    said = dict(zip(roster.header, roster.possible, strict=False))
+    try:
+        most = float(said.get(_in_canvas(lesson, roster.header), ""))
+    except ValueError:
+        return points.worth[lesson]
+    return most if math.isfinite(most) and most > 0 else points.worth[lesson]
+
+
+def _canvas_shares(points: Points, roster: Roster) -> list[str]:
+    """Sentences on assignments that are worth something else in Canvas."""
+    return [
+        f"{lesson} is worth {worth:g} points and {most:g} in Canvas: grades are written as a "
+        f"share of {most:g}."
+        for lesson, worth in points.worth.items()
+        if (most := _canvas_most(points, roster, lesson)) != worth
+    ]
 
 
 def _in_canvas(lesson: str, header: Sequence[str]) -> str:

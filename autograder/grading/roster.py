@@ -57,11 +57,13 @@ class Roster:
     Attributes:
         ids: for each of `students`, by a kind of `COLUMNS`, what an LMS calls them.
         header: the columns' names, as they stand in the file.
+        possible: what Canvas says each column is worth, "" where it does not.
     """
 
     students: tuple[str, ...]
     ids: tuple[Mapping[str, str], ...] = ()
     header: tuple[str, ...] = ()
+    possible: tuple[str, ...] = ()
 
     def sorted_out(
         self, submissions: Iterable[Submission]
@@ -179,7 +181,9 @@ def read_roster(path: Path) -> Roster:
         raise RosterError(f"{whose} names no student: expected a row for each below its header.")
     _nothing_twice(found, whose)
     students = _told_apart(found, whose)
-    return Roster(tuple(students), tuple(row.ids for row in found), tuple(rows[0]))
+    possible = next((row for row in rows if _says(row, head.index(column), _NO_STUDENT[0])), ())
+    ids = tuple(row.ids for row in found)
+    return Roster(tuple(students), ids, tuple(rows[0]), tuple(possible))
 
 
 @dataclass(frozen=True)
@@ -246,8 +250,12 @@ def _id(kind: str, field: str) -> str:
 
 def _is_canvas_own(row: Sequence[str], column: int) -> bool:
     fields = {field.strip().casefold() for field in row}
-    student = row[column].strip().casefold()
-    return student == _NO_STUDENT[0] or (not student and _NO_STUDENT[1] in fields)
+    of_nobody = _says(row, column, "") and _NO_STUDENT[1] in fields
+    return _says(row, column, _NO_STUDENT[0]) or of_nobody
+
+
+def _says(row: Sequence[str], column: int, word: str) -> bool:
+    return column < len(row) and row[column].strip().casefold() == word
 
 
 def _no_column(head: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ import fcntl
 import json
 import os
 import secrets
+import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -79,6 +80,12 @@ class Store:
             raise StoreError(str(error)) from error
         except (OSError, SQLAlchemyError) as error:
             detail = error.strerror if isinstance(error, OSError) else _said(error)
+            if _is_damaged(error):
+                raise StoreError(
+                    f"{self.out / LEDGER} is damaged: {detail}. Put your copy of it back. If there "
+                    "is none, move it away: the same command then judges everything again, with "
+                    "the same seed to the same verdicts, and only their history is lost."
+                ) from error
             raise StoreError(
                 f"Cannot write to {self.out}: {detail}. What was written before is kept. "
                 "Make room or choose another --out, and run the same command again."
@@ -207,6 +214,11 @@ def _temporary(path: Path, mode: int = 0o666) -> Iterator[tuple[int, Path]]:
 def _written_at(path: Path) -> str:
     """When a file was written, as the ledger tells times."""
     return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
+
+
+def _is_damaged(error: OSError | SQLAlchemyError) -> bool:
+    code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0)
+    return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def _said(error: SQLAlchemyError) -> str:

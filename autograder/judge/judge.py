@@ -173,8 +173,11 @@ def credited(credit: float, points: float) -> float:
     return round(min(max(share, 0.0), 1.0) * points, 2)
 
 
-def bounded(verdict: Verdict) -> Verdict:
-    """A verdict of a size for a frame and for a class's report, whatever a cell is made of."""
+def bounded(verdict: Verdict) -> tuple[Verdict, str, str]:
+    """A verdict of a size for a frame and for a class's report, whatever a cell is made of.
+
+    With its panel, and its text.
+    """
 
     def cut(text: str) -> str:
         return text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 1]}…"
@@ -185,16 +188,17 @@ def bounded(verdict: Verdict) -> Verdict:
         rows=(*verdict.rows[: MOST_ROWS - 1], *verdict.rows[MOST_ROWS - 1 :][-1:]),
         next_steps=tuple(cut(step) for step in verdict.next_steps),
     )
-    panel = small._repr_html_()
-    if len(panel) <= LARGEST_PANEL and len(str(small)) <= LARGEST_PANEL:
-        return small
-    return replace(small, lines=(), entries=(), extras=(), rows=small.rows[-1:])
+    panel, text = small._repr_html_(), str(small)
+    if len(panel) <= LARGEST_PANEL and len(text) <= LARGEST_PANEL:
+        return small, panel, text
+    least = replace(small, lines=(), entries=(), extras=(), rows=small.rows[-1:])
+    return least, least._repr_html_(), str(least)
 
 
 def result(exercise: Exercise | None, verdict: Verdict) -> dict[str, Any]:
     """A verdict as plain data, for the frame that a worker sends and for `Graded`."""
     points = 0 if exercise is None else exercise.points
-    verdict = bounded(verdict)
+    verdict, panel, text = bounded(verdict)
     return {
         "exercise": "" if exercise is None else exercise.name,
         "outcome": verdict.outcome.value,
@@ -207,8 +211,8 @@ def result(exercise: Exercise | None, verdict: Verdict) -> dict[str, Any]:
         "message_id": verdict.message_id,
         "line": verdict.line,
         "case": verdict.case_text,
-        "panel": verdict._repr_html_(),
-        "text": str(verdict),
+        "panel": panel,
+        "text": text,
     }
 
 

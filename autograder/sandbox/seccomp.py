@@ -10,6 +10,7 @@ import ctypes
 import errno
 import platform
 import struct
+from functools import cache
 
 #: AUDIT_ARCH_* of <linux/audit.h>, by what `uname -m` says
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -106,8 +107,9 @@ def supported() -> bool:
     return platform.machine() in _ARCHITECTURES
 
 
+@cache
 def program(executing: bool = False) -> bytes:
-    """The filter, as the kernel reads it."""
+    """The filter, as the kernel reads it. A runner makes it once, for all of its forks."""
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
         raise SeccompError(errno.ENOSYS, f"no list of system calls for {machine} processors")

@@ -37,7 +37,9 @@ def written(grades: Path, form: str, *words: object) -> tuple[int, list[dict[str
     return status, list(csv.DictReader(to.read_text().splitlines())) if status < 2 else []
 
 
-def test_canvas_gets_its_own_columns_its_numbers_and_its_assignments(grades: Path) -> None:
+def test_canvas_gets_its_own_columns_its_numbers_and_its_assignments(
+    grades: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     roster = put(grades.parent / "canvas.csv", CANVAS.encode())
     status, rows = written(grades, "canvas", "--roster", roster)
     assert status == 0
@@ -45,7 +47,10 @@ def test_canvas_gets_its_own_columns_its_numbers_and_its_assignments(grades: Pat
         *("Student", "ID", "SIS User ID", "SIS Login ID", "Section"),
         "01_threads (4712)",
     ]
-    assert [row["01_threads (4712)"] for row in rows] == ["8.0", "5.25", "2.0", ""]
+    # worth 8 here and 6 there
+    assert [row["01_threads (4712)"] for row in rows] == ["6.0", "3.94", "1.5", ""]
+    said = "01_threads is worth 8 points and 6 in Canvas: grades are written as a share of 6.\n"
+    assert capsys.readouterr().err == said
     assert [row["ID"] for row in rows] == ["", "12345", "222", "333"]
     assert rows[0]["Student"].strip() == "Points Possible"
     assert rows[2]["Student"].startswith("'=")

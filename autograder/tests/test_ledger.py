@@ -121,7 +121,7 @@ def test_a_file_that_is_no_ledger_is_a_sentence(
     put(tmp_path / "in/vega_01_threads.ipynb", solved())
     assert run(tmp_path / "in", "--out", tmp_path / "out") == grade.CANNOT
     said = capsys.readouterr().err
-    assert "file is not a database" in said
+    assert "ledger.db is damaged: file is not a database. Put your copy of it back." in said
     assert "Traceback" not in said
 
 

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import time
@@ -495,6 +496,16 @@ def test_a_file_that_is_no_gradebook_is_said(tmp_path: Path, rows: list[Graded])
     path.write_bytes(b"this is no database, only some text\n" * 50)
     [said] = write_scores(f"sqlite:///{path}", rows)
     assert "cannot be written: file is not a database" in said
+
+
+def test_a_database_of_something_else_is_left_as_it_is(tmp_path: Path, rows: list[Graded]) -> None:
+    path = tmp_path / "other.db"
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE films (title)")
+    before = path.read_bytes()
+    [said] = write_scores(f"sqlite:///{path}", rows)
+    assert "is a database of something else: expected nbgrader's tables, got films." in said
+    assert path.read_bytes() == before
 
 
 def test_a_locked_gradebook_is_said(course: Course, rows: list[Graded]) -> None:

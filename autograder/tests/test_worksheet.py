@@ -131,6 +131,14 @@ def test_who_is_not_on_it_or_not_judged_is_named(
     assert rows(data)[2][4] == "3.00"
 
 
+def test_a_class_graded_with_a_worksheet_as_its_roster_is_found_in_it(grades: Path) -> None:
+    twin = JANE.replace("4711", "4712").replace("jane@", "jane2@")
+    for exercise in (FIRST, SECOND):
+        Store(grades).keep(Graded("Doe, Jane (jane2@uni.edu)", LESSON, exercise, "PASS", 2, 4))
+    _, data = filled(grades, f"{HEADER}\n{twin}\n{JANE}\n")
+    assert [row[4] for row in rows(data)] == ["Grade", "4.00", ""]
+
+
 def test_two_of_one_name_are_told_apart_by_a_roster_alone(grades: Path) -> None:
     twin = JANE.replace("4711", "4712").replace("jane@", "jane2@")
     sheet = f"{HEADER}\n{twin}\n{JANE}\n"

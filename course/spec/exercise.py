@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ class Array:
     pitch: str = ""
     computed: Callable[..., np.ndarray] | None = None
 
-    @property
+    @cached_property
     def axes(self) -> tuple[str, ...]:
         """The formula of each axis; a comma inside a call separates arguments, not axes."""
         tree = ast.parse(self.shape, mode="eval").body

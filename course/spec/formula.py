@@ -110,4 +110,12 @@ def evaluate(
         FormulaError: for anything but arithmetic on numbers by listed functions, or for a result
             that is no finite number.
     """
+    if functions is None and isinstance(text, str):
+        return _known(text, tuple((n, type(value), value) for n, value in (names or {}).items()))
     return Formulas().evaluate(text, names, functions)
+
+
+@lru_cache(1 << 12)
+def _known(text: str, names: tuple[tuple[str, type, Number], ...]) -> Number:
+    """A check asks for a shape and a grid of the same sizes again and again."""
+    return Formulas().evaluate(text, {name: value for name, _, value in names})

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping
+from functools import cache
 
 from course.plain.sectors import SECTOR_BYTES, WARP_LANES
 from course.spec.exercise import Case, KernelExercise
@@ -66,12 +67,13 @@ def shares(exercise: KernelExercise, case: Case, constants: Mapping[str, int]) -
     return math.prod(max(1.0, float(evaluate(_parts(axis), names))) for axis in grid)
 
 
-def _parts(formula: str) -> ast.expr:
+@cache
+def _parts(formula: str) -> str:
     """A grid's axis in blocks and parts of one: its outer `cdiv` does not round up."""
     tree = ast.parse(formula.strip(), mode="eval").body
     if isinstance(tree, ast.Call) and ast.unparse(tree.func) == "cdiv":
-        return ast.BinOp(tree.args[0], ast.Div(), tree.args[1])
-    return tree
+        return ast.unparse(ast.BinOp(tree.args[0], ast.Div(), tree.args[1]))
+    return formula
 
 
 def _share_of_budget(
