@@ -101,11 +101,6 @@ class SeccompError(OSError):
     """The kernel takes no filter. The text says why."""
 
 
-def supported() -> bool:
-    """Whether this processor's system calls are known here."""
-    return platform.machine() in _ARCHITECTURES
-
-
 def program(executing: bool = False) -> bytes:
     """The filter, as the kernel reads it."""
     machine = platform.machine()
