@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+from typing import Any
 
 import pytest
 
@@ -40,11 +41,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             families.setdefault(item.nodeid.partition("[")[0], []).append(item)
     left_out: set[pytest.Item] = set()
     for name, members in families.items():
-        draw = random.Random(f"{config.getoption('--sample-seed')} {name}")
-        left_out.update(draw.sample(members, len(members) - -(-len(members) // one_in)))
+        left_out.update(not_drawn(members, one_in, f"{config.getoption('--sample-seed')} {name}"))
     if left_out:
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]
+
+
+def not_drawn(members: list[Any], one_in: int, seed: str) -> list[Any]:
+    """All but one in so many, rounded up."""
+    return random.Random(seed).sample(members, len(members) - -(-len(members) // one_in))
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

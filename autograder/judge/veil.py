@@ -9,8 +9,6 @@ is taken over from the verdict, so that nothing else can carry a held-out input.
 
 from __future__ import annotations
 
-import math
-
 from autograder.judge.sentences import JUDGED_AGAIN, SENTENCES
 from course.engine.faults import Outcome
 from course.spec.exercise import RIGHT_SHARE, TRAFFIC_BANDS
@@ -97,11 +95,6 @@ def most_verdicts() -> int:
         + (len(COST) + 2) * len(BANDS)
         + (kinds - len(COST)) * (LAST_LINE_TOLD + 1)
     )
-
-
-def most_bits() -> float:
-    """What one verdict can carry of its held-out cases, at most."""
-    return math.log2(most_verdicts())
 
 
 def _band(credit: float) -> float:

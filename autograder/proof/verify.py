@@ -25,7 +25,7 @@ from autograder.lessons.notebook_run import NotebookRun, run_notebook
 from autograder.lessons.percent import SourceError
 from autograder.lessons.release import BuildError, settings
 from autograder.lessons.source import Lesson
-from autograder.proof.exploit import exploits
+from autograder.proof.exploit import read_exploits
 from autograder.proof.processes import processes
 from autograder.proof.trial import SEEDS, Entrant, Trial, entrants, hidden_inputs, try_exercise
 from autograder.proof.witness import Witness, witness_file, witnesses_of
@@ -96,7 +96,7 @@ def unreadable(root: Path) -> Iterator[str]:
     folder = root / "autograder" / "proof" / "exploits"
     for place in (folder, folder / "triton"):
         try:
-            exploits(place, root)
+            read_exploits(place, root)
         except ValueError as error:
             yield from str(error).split("\n")
 

@@ -53,10 +53,6 @@ def add_one(x_ptr, y_ptr, BLOCK: tl.constexpr):
 """
 
 
-#: What a wall may add to a launch.
-MOST_MS = 60.0
-
-
 @dataclass(frozen=True)
 class Cost:
     """What one launch of a dialect takes behind a wall, and in this process."""

@@ -102,11 +102,6 @@ class SeccompError(OSError):
     """The kernel takes no filter. The text says why."""
 
 
-def supported() -> bool:
-    """Whether this processor's system calls are known here."""
-    return platform.machine() in _ARCHITECTURES
-
-
 @cache
 def program(executing: bool = False) -> bytes:
     """The filter, as the kernel reads it. A runner makes it once, for all of its forks."""

@@ -10,6 +10,7 @@ from autograder.proof.on_gpu import digest, triton_solutions
 from course.check.cases import VISIBLE_SEED
 from course.check.stages import Stages
 from course.engine.triton.engine import TritonEngine
+from course.tests.families import family
 
 SOLUTIONS = {exercise.name: (exercise, source) for exercise, source in triton_solutions()}
 #: its compute capability
@@ -17,7 +18,12 @@ H200 = 90
 LAUNCHES = json.loads(RECORD.read_text())["launches"]
 
 
-@pytest.mark.parametrize("row", LAUNCHES, ids=lambda row: f"{row['exercise']} {row['case']}")
+CASES = family(
+    LAUNCHES, lambda row: row["exercise"], lambda row: f"{row['exercise']} {row['case']}"
+)
+
+
+@pytest.mark.parametrize("row", CASES)
 def test_sectors_are_those_of_the_counters(row: dict[str, Any]) -> None:
     exercise, source = SOLUTIONS[row["exercise"]]
     assert row["solution"] == digest(source), "`python -m autograder.proof.gpu_counters` on a GPU"

@@ -1,5 +1,6 @@
 """nbgrader's pages: a policy first, names as text, and no time for code that takes it."""
 
+import itertools
 import time
 
 import nbformat
@@ -8,6 +9,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograder.grading.autograded import LONGEST_SHOWN, as_text
 from autograder.grading.pages import LONGEST_COLOURED, Page
+from course.tests.families import family
 
 MARKUP = "\"><img src=x onerror=alert('reached')>"
 FORMGRADER = {
@@ -42,10 +44,17 @@ def test_small_cells_have_colours_and_large_ones_the_same_text() -> None:
     assert '<span class="k">' not in html
 
 
+TEXTS = (" \n" * 20_000, "a." * 20_000, "%%perl\n" + "m{" * 20_000, '%%R\n"%(' * 9_000)
+
+
 @pytest.mark.parametrize(
-    "text", [" \n" * 20_000, "a." * 20_000, "%%perl\n" + "m{" * 20_000, '%%R\n"%(' * 9_000]
+    ("text", "length"),
+    family(
+        itertools.product(TEXTS, (LONGEST_COLOURED, LONGEST_SHOWN)),
+        lambda member: member[1],
+        lambda member: f"{member[0][:6]!r} {member[1]}",
+    ),
 )
-@pytest.mark.parametrize("length", [LONGEST_COLOURED, LONGEST_SHOWN])
 def test_a_page_of_code_that_is_slow_to_colour_takes_seconds(text: str, length: int) -> None:
     cells = [new_code_cell(text[:length]) for _ in range(400_000 // length)]
     began = time.monotonic()

@@ -4,7 +4,6 @@
 """
 
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from autograder.proof.witness import Witness, witnesses_of
 from course.check.check import check_source
 from course.exercises import lesson
-from course.spec.exercise import KernelExercise
+from course.tests.families import family
 
 TABLE = Path(__file__).parent / "recognised_mistakes.toml"
 #: lesson: exercise and witness: a part of the sentence, of the next step, or of both
@@ -20,13 +19,11 @@ ROWS: dict[str, dict[str, str]] = tomllib.loads(TABLE.read_text(encoding="utf-8"
 FEWEST = 300
 
 
-def rows() -> Iterator[object]:
-    """A parameter a row; those of the Triton half, which compile, are slow."""
-    for stem, named in ROWS.items():
-        kernels = [e for e in lesson(stem).values() if isinstance(e, KernelExercise)]
-        slow = [pytest.mark.slow] if any(e.dialect == "triton" for e in kernels) else []
-        for name, said in named.items():
-            yield pytest.param(stem, name, said, id=name, marks=slow)
+MEMBERS = family(
+    [(stem, name, said) for stem, named in ROWS.items() for name, said in named.items()],
+    lambda row: row[0],
+    lambda row: row[1],
+)
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +32,7 @@ def witnesses() -> dict[tuple[str, str], Witness]:
     return {(stem, f"{w.exercise} {w.name}"): w for stem in ROWS for w in witnesses_of(stem)}
 
 
-@pytest.mark.family
-@pytest.mark.parametrize(("stem", "name", "said"), list(rows()))
+@pytest.mark.parametrize(("stem", "name", "said"), MEMBERS)
 def test_a_mistake_gets_the_sentence_that_is_true_of_it(
     stem: str, name: str, said: str, witnesses: dict[tuple[str, str], Witness]
 ) -> None:

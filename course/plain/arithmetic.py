@@ -26,7 +26,6 @@ MOST_DEPTH = 16  # of tuples in tuples
 #: Of a text that a number is read from, and of what `pow` takes with a modulus.
 MOST_CHARACTERS, MODULUS_BITS = 40, 64
 
-Items = tuple | list | range
 Same = Callable[[Any, Any], bool]
 
 

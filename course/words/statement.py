@@ -90,11 +90,6 @@ def next_hint(exercise: Exercise) -> Hint:
     return Hint(exercise.name, number, count, told + last)
 
 
-def forget_hints() -> None:
-    """Starts every exercise's hints from the first again."""
-    _shown.clear()
-
-
 #: What becomes of the values that a cell gives to these names.
 _ARE_PUT = "The cell gives each of them a value. The check puts other values in their place."
 

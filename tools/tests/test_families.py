@@ -1,8 +1,11 @@
 """A sampled run takes the stated share of each family, another seed others; no test is lost."""
 
+import runpy
 from pathlib import Path
 
 import pytest
+
+from course.tests.families import family
 
 pytest_plugins = ["pytester"]
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,12 +53,24 @@ def test_a_sample_has_its_share_of_each_family_and_all_other_tests(chosen):
 
 
 def test_a_seed_repeats_itself_and_seeds_go_through_all(chosen):
-    samples = [chosen("--sample", "8", "--sample-seed", f"day {day}") for day in range(12)]
-    assert samples[0] == chosen("--sample", "8", "--sample-seed", "day 0")
+    day = ("--sample", "8", "--sample-seed", "day 0")
+    assert chosen(*day) == chosen(*day)
+    not_drawn = runpy.run_path(str(ROOT / "conftest.py"))["not_drawn"]
+    samples = [{*range(20)} - {*not_drawn([*range(20)], 8, f"day {n}")} for n in range(12)]
     assert len({frozenset(sample) for sample in samples}) > 6
-    assert len(set().union(*samples)) > 20
+    assert len(set().union(*samples)) > 14
 
 
 def test_the_run_says_what_it_leaves_out(chosen, pytester):
     found = pytester.runpytest("--sample", "8", "--sample-seed", "today", "-p", "no:xdist")
     found.stdout.fnmatch_lines(["families: one test in 8, --sample-seed 'today'; *make test-all*"])
+
+
+def test_of_each_kind_one_member_runs_in_every_run():
+    members = family([("a", 1), ("b", 2), ("a", 3)], lambda member: member[0], lambda one: one[0])
+    assert [(one.values, one.id) for one in members] == [
+        (("a", 1), "a"),
+        (("b", 2), "b"),
+        (("a", 3), "a"),
+    ]
+    assert [[mark.name for mark in one.marks] for one in members] == [[], [], ["slow", "family"]]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +15,7 @@ from course.engine.cell.namespaces import PATHS
 from course.engine.cell.operations import ATTRIBUTES, BUILTINS, INSTEAD, OPERATIONS
 from course.engine.faults import rejected, rejected_syntax
 from course.engine.launcher.admission import locals_of
-from course.engine.launcher.names import IMPORTS, MISSING, MODULES, Ref, is_kernel, text
+from course.engine.launcher.names import IMPORTS, MISSING, MODULES, Ref, is_kernel, near_name, text
 
 _STATEMENTS = (
     *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.For, ast.While, ast.Assert),
@@ -196,7 +195,7 @@ class _Admission:
                 instead = INSTEAD.get(name)
                 if instead is None and name in OPERATIONS:
                     instead = f"`tl.{name}(...)`"
-                near = None if instead else _near(name, ATTRIBUTES)
+                near = None if instead else near_name(name, ATTRIBUTES)
                 shown = f".{name}"
                 raise rejected(node, "tile_attribute", name=shown, instead=instead, near=near)
 
@@ -227,13 +226,8 @@ def _unlisted_path(node: ast.AST, path: str) -> Exception:
     instead = INSTEAD.get(name)
     if instead is None and not path.startswith("tl.") and name in OPERATIONS:
         instead = f"`tl.{name}`: {module} works on the host"
-    near = None if instead else _near(path, PATHS)
+    near = None if instead else near_name(path, PATHS)
     return rejected(node, "tile_attribute", name=path, instead=instead, near=near)
-
-
-def _near(name: str, known: frozenset[str]) -> str | None:
-    found = difflib.get_close_matches(name, sorted(known), 1, 0.75)
-    return found[0] if found else None
 
 
 def _unlisted(node: ast.AST) -> Exception:

@@ -251,7 +251,7 @@ def refused_member(node: ast.AST, path: str) -> KernelFault:
         return rejected(node, "launcher_computes", construct=path, instead=instead)
     if path.startswith("tl.") and instead is None:
         instead = "call it in a kernel: functions of `tl` run on the GPU"
-    near = None if instead else _near(path, PATHS)
+    near = None if instead else near_name(path, PATHS)
     return rejected(node, "launcher_attribute", name=path, instead=instead, near=near)
 
 
@@ -261,7 +261,7 @@ def refused_attribute(node: ast.AST, name: str) -> KernelFault:
         return rejected(node, "launcher_computes", construct=text(node), instead=_COPIES[name])
     if name in _TENSOR_NAMES and not name.startswith("_"):
         return rejected(node, "launcher_computes", construct=text(node))
-    near = _near(name, ATTRIBUTES)
+    near = near_name(name, ATTRIBUTES)
     return rejected(node, "launcher_attribute", name=f".{name}", near=near)
 
 
@@ -277,7 +277,8 @@ def refused_name(node: ast.AST, name: str) -> KernelFault:
 _PYTHONS_OWN = frozenset(dir(builtins))
 
 
-def _near(name: str, known: frozenset[str]) -> str | None:
+def near_name(name: str, known: frozenset[str]) -> str | None:
+    """The known name that was meant, as it seems."""
     found = difflib.get_close_matches(name, sorted(known), 1, 0.75)
     return found[0] if found else None
 

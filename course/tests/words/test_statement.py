@@ -1,14 +1,17 @@
 """Statements and hints."""
 
+from collections import Counter
+
 import pytest
 
 from course import exercises as ex
-from course.words.statement import forget_hints, next_hint, statement_html, statement_text
+from course.words import statement
+from course.words.statement import next_hint, statement_html, statement_text
 
 
 @pytest.fixture(autouse=True)
-def _from_the_first_hint():
-    forget_hints()
+def _from_the_first_hint(monkeypatch):
+    monkeypatch.setattr(statement, "_shown", Counter())
 
 
 def test_hints_come_one_after_the_other_and_then_say_that_none_is_left():

@@ -52,13 +52,13 @@ _SHAPES = ("tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans
 Places = dict[tuple[str, int], Counter[int]]
 
 
-@drawing(20)
+@drawing(10)
 @given(drawn_kernels(), TOGETHER)
 def test_a_drawn_kernel_is_the_same_as_the_compiler_made_it(tmp_path, drawn, together):
     agree(drawn, tmp_path, together)
 
 
-@drawing(10)
+@drawing(5)
 @given(drawn_kernels(hazards=True), TOGETHER)
 def test_a_drawn_fault_is_the_same_as_the_compiler_made_it(tmp_path, drawn, together):
     agree(drawn, tmp_path, together)
