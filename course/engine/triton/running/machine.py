@@ -24,6 +24,7 @@ from course.engine.triton.running import (
     folds,
     hints,
     products,
+    scaled,
     shared,
     tensor_memory,
 )
@@ -372,6 +373,7 @@ def _assert(machine: Machine, frame: Frame, operation: Operation) -> None:
 _OWN: dict[str, Callable[[Machine, Frame, Operation], Any]] = {
     **control.OPERATIONS, **folds.OPERATIONS, **accesses.OPERATIONS, **shared.OPERATIONS,
     **bulk.OPERATIONS, **products.OPERATIONS, **hints.OPERATIONS, **tensor_memory.OPERATIONS,
+    **scaled.OPERATIONS,
     "tt.get_program_id": _program_id, "tt.get_num_programs": _num_programs,
     "ub.poison": _poison, "tt.fp_to_fp": _float, "tt.print": _print, "tt.assert": _assert,
 }  # fmt: skip
