@@ -27,6 +27,8 @@ _SAME = frozenset(
     }
 )  # fmt: skip
 _CONSTANT = re.compile(r"(?:dense<)?(-?\d+|true|false)>?(?: : .*)?")
+#: Their regions begin with their operands, or see what is around them.
+_SPECIALISED = ("ttg.warp_specialize", "ttg.warp_specialize.partitions")
 _HINTS = ("contiguity", "divisibility", "constancy")
 
 
@@ -307,6 +309,10 @@ class Analysis:
                     self._block(block)
                     if block.operations and operation.results:
                         self._meet(operation.results, block.operations[-1].operands)
+        elif operation.name in _SPECIALISED:
+            for (block,) in operation.regions:
+                self._meet(block.arguments, operation.operands if block.arguments else ())
+                self._block(block)
         else:
             for name, type_ in zip(operation.results, operation.result_types, strict=True):
                 self._set(name, _unknown(type_))
