@@ -229,6 +229,7 @@ class Analysis:
         self._module = module
         self.told = False
         self._made_here: set[int] = set()
+        self._captured: tuple[str, ...] = ()
         entry = module.entry
         block = entry.regions[0][0]
         given = parts(entry.attributes.get("arg_attrs", "[]")[1:-1])
@@ -310,9 +311,12 @@ class Analysis:
                     if block.operations and operation.results:
                         self._meet(operation.results, block.operations[-1].operands)
         elif operation.name in _SPECIALISED:
+            # until Triton 3.6 the outer one has the operands
+            captured = self._captured = operation.operands or self._captured
             for (block,) in operation.regions:
-                self._meet(block.arguments, operation.operands if block.arguments else ())
+                self._meet(block.arguments, captured if block.arguments else ())
                 self._block(block)
+            self._captured = ()
         else:
             for name, type_ in zip(operation.results, operation.result_types, strict=True):
                 self._set(name, _unknown(type_))

@@ -184,7 +184,8 @@ def _told(agents: Agents, barrier: Barrier) -> None:
 
 def commit(machine: Machine, frame: Frame, operation: Operation) -> None:
     """`ttng.tc_gen5_commit`: arrives when the products so far have been made."""
-    predicated = operation.integers("operandSegmentSizes")[1]
+    several = "operandSegmentSizes" in operation.attributes  # from Triton 3.7 on, buffers behind
+    predicated = operation.integers("operandSegmentSizes")[1] if several else True
     if not predicated or _allowed(frame, operation, 1):
         _told(_agents(machine), _barrier(frame, operation))
 

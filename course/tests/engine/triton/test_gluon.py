@@ -9,13 +9,17 @@ import torch
 pytest.importorskip("triton", reason="Triton has no wheel for this system")
 
 import triton
-import triton.language as tl
 
 from course.engine.faults import KernelFault, Outcome
 from course.engine.triton.launch import launch
+from course.words.sentences import sentence
+
+# what is experimental has other names in each version of Triton
+if not triton.__version__.startswith("3.7."):
+    pytest.skip("these kernels are written for Triton 3.7's Gluon", allow_module_level=True)
+
 from course.tests.engine.triton import gluon_kernels as kernels
 from course.tests.engine.triton.gluon_kernels import described, halves, line_of
-from course.words.sentences import sentence
 
 
 def sites(traffic):
@@ -66,33 +70,6 @@ def test_specialised_warps_hand_tiles_over(swap):
     traffic = launch(kernels.specialised, given, (1,), {"N": 7, "SWAP": swap}, target=90)
     torch.testing.assert_close(out, x.float().reshape(64, 7, 64).sum(1))
     assert sites(traffic) == {("source", "load"): (7, 1792), ("out", "store"): (32, 512)}
-
-
-@triton.jit
-def product(a, b, c, M, N, K, SIDE: tl.constexpr, BK: tl.constexpr, SPECIALISED: tl.constexpr):
-    left = tl.make_tensor_descriptor(a, [M, K], [K, 1], [SIDE, BK])
-    right = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, SIDE])
-    made = tl.make_tensor_descriptor(c, [M, N], [N, 1], [SIDE, SIDE])
-    row, column = tl.program_id(0) * SIDE, tl.program_id(1) * SIDE
-    total = tl.zeros((SIDE, SIDE), tl.float32)
-    for k in tl.range(0, K, BK, warp_specialize=SPECIALISED):
-        total = tl.dot(left.load([row, k]), right.load([k, column]), total)
-    made.store([row, column], total.to(tl.float16))
-
-
-@pytest.mark.parametrize("target", [90, 100])
-def test_a_loop_that_triton_specialises_asks_for_the_same(target):
-    a, b = halves(256, 320), halves(320, 256)
-    counts = []
-    for specialised in (False, True):
-        c = torch.zeros(256, 256).half()
-        constants = {"SIDE": 128, "BK": 64, "SPECIALISED": specialised}
-        given = (a, b, c, 256, 256, 320)
-        traffic = launch(product, given, (2, 2), constants, target=target)
-        torch.testing.assert_close(c.double(), a.double() @ b.double(), rtol=1e-3, atol=2e-2)
-        # for sm_90 two groups of warps share a tile, and half of one is a box
-        counts.append({site: sectors for site, (_, sectors) in sites(traffic).items()})
-    assert counts[0] == counts[1]
 
 
 # ---------------------------------------------------------------- wrong ones
