@@ -129,7 +129,7 @@ def _written(source: Source, target: int) -> Lowered:
 
 def _leaves_out(compiled: Lowered, function: Any, source: Source) -> bool:
     """Whether the compiler has left out a load or a loop, whose faults are faults all the same."""
-    if function.is_gluon():
+    if function.is_gluon():  # it is compiled as it is written
         return False
     if loads_and_loops(function) <= {place.files[0][:2] for _, place in compiled.places}:
         return False
