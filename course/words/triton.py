@@ -350,6 +350,20 @@ TILE: dict[str, tuple[str, str]] = {
         "Which program changes that element, and does each one reach its atomic without waiting "
         "for one that waits for it?",
     ),
+    "tile_barrier_waits": (
+        "Program {program} waits here for the end of a phase of parity {parity}, and nothing is "
+        "left that could end it: the barrier|, made on line {made_line},| waits for {missing}.| "
+        "So do the warps on line {others}.|",
+        "Count what arrives at the barrier, and the bytes that are copied, beside what it was told "
+        "to expect. Its first phase has parity 0, the next one 1; a wait for parity 1 before any "
+        "phase has ended goes through at once.",
+    ),
+    "tile_shared_race": (
+        "In program {program} {doing} shared or tensor memory that {other}|, on line "
+        "{other_line}|: nothing has waited for the end of that.",
+        "An asynchronous copy or product has ended when its barrier, or its own wait, says so. "
+        "Which wait belongs between the two lines?",
+    ),
     "tile_many_turns": (
         "The kernel was stopped after {steps} statements: program {program} was in turn {turn} of "
         "the {turns} of this loop.",

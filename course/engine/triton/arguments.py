@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import triton.language as tl
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as GluonDescriptor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from course.engine.triton.ir import Module, Type
@@ -27,7 +28,7 @@ def arguments_of(module: Module, passed: Passed) -> list[Any]:
     types = module.entry.regions[0][0].types
     found: list[Any] = []
     for name, value in passed.values.items():
-        if isinstance(value, TensorDescriptor):
+        if isinstance(value, TensorDescriptor | GluonDescriptor):
             found += _described(types[len(found) :], passed, name, value)
         elif isinstance(value, tl.tensor):
             found.append(value.handle.data)
@@ -50,7 +51,7 @@ def _inside(values: tl.tuple) -> list[Any]:
 
 
 def _described(
-    types: Sequence[Type], passed: Passed, name: str, host: TensorDescriptor
+    types: Sequence[Type], passed: Passed, name: str, host: TensorDescriptor | GluonDescriptor
 ) -> list[Any]:
     view = next(view for view in passed.views if view.name == name)
     base = np.array([address_of(view)], np.int64)

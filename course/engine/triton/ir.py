@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -18,6 +18,8 @@ _HEAD = re.compile(r'\s*(?:(?P<results>%[^=]*?) = )?"(?P<name>[\w.]+)"\((?P<oper
 _LABEL = re.compile(r"\s*(?P<label>\^\w+)")
 _SHAPE = re.compile(r"((?:\d+x)*)(.*)", re.DOTALL)
 _FILE = re.compile(r'"(?P<file>(?:[^"\\]|\\.)*)":(?P<line>\d+):(?P<column>\d+)')
+#: What has regions whose values may be called as others outside are.
+_ISOLATED = "ttg.warp_specialize.partitions"
 _NAMED = re.compile(r'"(?P<name>(?:[^"\\]|\\.)*)"\s*\(')
 
 
@@ -179,6 +181,8 @@ class Module:
 
     def __init__(self, text: str) -> None:
         self._text, self._at, self._count = text, 0, 0
+        #: before each name, where values of another region may have the same
+        self._scope = ""
         #: what a name that begins with # stands for: a layout
         self.aliases = dict(re.findall(r"^(#(?!loc)\w+) = (.*)$", text, re.MULTILINE))
         self._locations = dict(re.findall(r"^(#loc\d*) = loc\((.*)\)$", text, re.MULTILINE))
@@ -209,6 +213,20 @@ class Module:
     @property
     def warps(self) -> int:
         return int(self.attributes["ttg.num-warps"].split()[0])
+
+    def specialised_warps(self) -> dict[int, int]:
+        """How many warps run an operation, by its number, where that is not `warps`."""
+        return {
+            inside.number: warps
+            for one in self.operations()
+            if one.name == "ttg.warp_specialize"
+            for holder in one.regions[1][0].operations[:1]
+            for warps, (block,) in zip(
+                one.integers("partitionNumWarps"), holder.regions, strict=True
+            )
+            for operation in block.operations
+            for inside in (operation, *operation.inside())
+        }
 
     # ------------------------------------------------------------ the grammar
 
@@ -244,10 +262,15 @@ class Module:
         if self._text.startswith(" <{", self._at):
             self._at += 1
             attributes |= _attributes(self._bracketed()[1:-1])
+        scope = self._scope
         if self._skip(" ("):
-            regions.append(self._region())
-            while self._skip(", "):
+            separator = True
+            while separator:
+                if head["name"] == _ISOLATED:
+                    self._scope = f"{scope}{number}.{len(regions)}"
                 regions.append(self._region())
+                separator = self._skip(", ")
+            self._scope = scope
             self._expect(")")
         if self._text.startswith(" {", self._at):
             self._at += 1
@@ -266,8 +289,8 @@ class Module:
         return Operation(
             head["name"],
             number,
-            tuple(operand.strip() for operand in head["operands"].split(",") if operand.strip()),
-            _names(head["results"] or ""),
+            self._scoped(name.strip() for name in head["operands"].split(",") if name.strip()),
+            self._scoped(_names(head["results"] or "")),
             operand_types,
             result_types,
             attributes,
@@ -299,9 +322,12 @@ class Module:
             label, operations = found["label"], []
             listed = parts(self._bracketed()) if self._text[self._at] == "(" else ()
             pairs = [argument.partition(": ") for argument in listed]
-            arguments = tuple(name.strip() for name, _, _ in pairs)
+            arguments = self._scoped(name.strip() for name, _, _ in pairs)
             types = tuple(type_of(rest.split(" loc(")[0]) for _, _, rest in pairs)
             self._expect(":")
+
+    def _scoped(self, names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(self._scope + name for name in names)
 
     def _blanks(self) -> None:
         while self._text[self._at] in " \n":

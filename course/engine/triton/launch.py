@@ -107,7 +107,8 @@ def launch(
         made.all_programs(together)
     except KernelFault as fault:
         first = fault
-        if once_more.memory is None and fault.outcome is not Outcome.NOT_MEASURED:
+        told = fault.outcome is Outcome.NOT_MEASURED or function.is_gluon()
+        if once_more.memory is None and not told:
             put_back()
             first = as_written() or fault
         first.traffic = made.traffic()
@@ -128,6 +129,8 @@ def _written(source: Source, target: int) -> Lowered:
 
 def _leaves_out(compiled: Lowered, function: Any, source: Source) -> bool:
     """Whether the compiler has left out a load or a loop, whose faults are faults all the same."""
+    if function.is_gluon():  # it is compiled as it is written
+        return False
     if loads_and_loops(function) <= {place.files[0][:2] for _, place in compiled.places}:
         return False
     return bool(_written(source, compiled.target).places - compiled.places)
@@ -181,6 +184,10 @@ class _Launch:
         self.run, self._function, self._passed = run, function, passed
         self._module = module = lowered.module
         operations = list(module.operations())
+        #: whether the kernel itself orders the warps of a program
+        self._ordered_within = function.is_gluon() or any(
+            one.name == "ttg.warp_specialize" for one in operations
+        )
         self._largest = max((_size(operation) for operation in operations), default=1)
         self._meter: CompiledMeter | None = None
         if lowered.form is Form.COMPILED:
@@ -200,12 +207,14 @@ class _Launch:
             arguments = arguments_of(module, self._passed)
 
             def begin(one: Run) -> Callable[[], None]:
-                return partial(Machine(module, one, files).start, arguments)
+                machine = Machine(module, one, files, self._ordered_within)
+                return partial(machine.start, arguments)
 
             if takes_turns(self._function, run.size):
                 in_turns(run, begin, self._passed)
             else:
                 several = together or max(1, BATCH_ELEMENTS // self._largest)
+                several = 1 if self._ordered_within else several
                 in_batches(run, begin, several)
         except Unsupported as what:
             raise run.fault(Outcome.NOT_MEASURED, "tile_unsupported", detail=str(what)) from None

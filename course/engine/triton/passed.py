@@ -31,6 +31,8 @@ ELEMENTS: dict[torch.dtype, Any] = {
     torch.uint32: tl.uint32,
     torch.uint64: tl.uint64,
     torch.bool: tl.int1,
+    torch.float8_e4m3fn: tl.float8e4nv,
+    torch.float8_e5m2: tl.float8e5,
 }
 #: What Triton's kernels take on a GPU and this engine does not.
 _ELSEWHERE = "torch.float8_"

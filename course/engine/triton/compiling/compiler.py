@@ -26,6 +26,7 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia import compiler as nvidia
 from triton.compiler import ASTSource, make_backend
 from triton.compiler.errors import CompilationError
+from triton.experimental.gluon._runtime import GluonASTSource
 
 from course.engine.faults import KernelFault, Outcome
 from course.engine.triton.compiling.complaints import NO_REASON, in_full
@@ -155,7 +156,8 @@ def _through(
     source: Source, target: int, names: Sequence[str], seen: Seen | None = None
 ) -> Compiled:
     made_for = GPUTarget("cuda", target, WARP)
-    written = ASTSource(source.function, source.signature, source.constants, source.attributes)
+    made_of = GluonASTSource if source.function.is_gluon() else ASTSource
+    written = made_of(source.function, source.signature, source.constants, source.attributes)
     backend = make_backend(made_for)
     # Triton 3.10 is to change the default of the second, and 3.9 warns of it at each compile.
     defaults = {"ptx_version": ptx_version(target), "enable_fp_fusion": True}
@@ -171,7 +173,7 @@ def _through(
         module = written.make_ir(made_for, options, functions, backend.get_module_map(), context)
     # each line once: the front end reads the body of a loop twice
     printed = "".join(dict.fromkeys(said.getvalue()[:_LONGEST_SAID].splitlines(keepends=True)))
-    for name in names:
+    for name in (name for name in names if name in stages):  # Gluon begins at ttgir
         module = stages[name](module, metadata)
         if seen is not None:
             seen(name, Compiled(module, context, metadata, printed))

@@ -153,7 +153,8 @@ def _type(value: Any, parameter: Any) -> tuple[Any, Any, bool]:
         return f"*{_short(element)}", None, aligned and start % ALIGNMENT == 0
     if type(value).__name__ == "TensorDescriptor":
         element = element_of(parameter.name, value.base)
-        return f"tensordesc<{_short(element)}{list(value.block_shape)}>", None, False
+        layout = f",{value.layout!r}" if hasattr(value, "layout") else ""  # Gluon's has one
+        return f"tensordesc<{_short(element)}{list(value.block_shape)}{layout}>", None, False
     if isinstance(value, bool):
         return "u1", None, False
     if isinstance(value, float):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _TYPES = {
     "i1": tl.int1, "i8": tl.int8, "i16": tl.int16, "i32": tl.int32, "i64": tl.int64,
     "f16": tl.float16, "bf16": tl.bfloat16, "f32": tl.float32, "f64": tl.float64,
+    "f8E4M3FN": tl.float8e4nv, "f8E5M2": tl.float8e5,
 }  # fmt: skip
 #: `atomic_rmw_op`
 _UPDATES = (

@@ -27,6 +27,8 @@ _SAME = frozenset(
     }
 )  # fmt: skip
 _CONSTANT = re.compile(r"(?:dense<)?(-?\d+|true|false)>?(?: : .*)?")
+#: Their regions begin with their operands, or see what is around them.
+_SPECIALISED = ("ttg.warp_specialize", "ttg.warp_specialize.partitions")
 _HINTS = ("contiguity", "divisibility", "constancy")
 
 
@@ -227,6 +229,7 @@ class Analysis:
         self._module = module
         self.told = False
         self._made_here: set[int] = set()
+        self._captured: tuple[str, ...] = ()
         entry = module.entry
         block = entry.regions[0][0]
         given = parts(entry.attributes.get("arg_attrs", "[]")[1:-1])
@@ -307,6 +310,13 @@ class Analysis:
                     self._block(block)
                     if block.operations and operation.results:
                         self._meet(operation.results, block.operations[-1].operands)
+        elif operation.name in _SPECIALISED:
+            # until Triton 3.6 the outer one has the operands
+            captured = self._captured = operation.operands or self._captured
+            for (block,) in operation.regions:
+                self._meet(block.arguments, captured if block.arguments else ())
+                self._block(block)
+            self._captured = ()
         else:
             for name, type_ in zip(operation.results, operation.result_types, strict=True):
                 self._set(name, _unknown(type_))

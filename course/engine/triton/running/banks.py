@@ -68,7 +68,7 @@ def count(
         # a load that LLVM has moved to what uses it may have that one's place
         there = (found.get(access.chain) or beside.get(access.chain, [])) if alike else []
         operation = there[0][0] if there else None
-        line = _line(operation, files)
+        line = _line(operation, files) if operation else _own_line(access.chain, files)
         times = _times(access.depth, depths[access.chain], there, ran)
         if operation is None or times is None or access.conflicts is None:
             traffic.shared_uncounted.append(line)
@@ -106,7 +106,12 @@ def _chain(operation: Operation) -> _Chain:
     return tuple((Path(name).name, line, column) for name, line, column in places)
 
 
-def _line(operation: Operation | None, files: Mapping[str, str]) -> int:
+def _own_line(chain: _Chain, files: Mapping[str, str]) -> int:
+    """The learner's line of an access of which no operation is known."""
+    names = {Path(name).name for name in files}
+    return next((line for name, line, _ in chain if name in names), 0)
+
+
+def _line(operation: Operation, files: Mapping[str, str]) -> int:
     """The learner's line; 0 where that is not known."""
-    places = () if operation is None else operation.place.files
-    return next((line for name, line, _ in places if name in files), 0)
+    return next((line for name, line, _ in operation.place.files if name in files), 0)

@@ -1,7 +1,7 @@
 """Blocks that the hardware copies by a descriptor (TMA), and the barriers that tell of them.
 
-A copy is made where it is issued, so that a barrier has nothing to wait for: the compiler puts one
-before each use.
+A copy is made where it is issued. Where the compiler puts the barriers there is nothing to wait
+for: it puts one before each use. Where the kernel does, `barriers.py` stands before each of these.
 """
 
 from __future__ import annotations

@@ -184,6 +184,7 @@ class CompiledMeter(SiteMeter):
         self.operation: Operation | None = None
         self._analysis, self._layouts = analysis_of(module), layouts
         self._aliases, self._warps, self._target = module.aliases, module.warps, target
+        self._specialised = module.specialised_warps()
         self._plans: dict[int, Instructions | None] = {}
         #: by the operation, and where in its sector the first element lies
         self._before: dict[tuple[int, int], _Before] = {}
@@ -218,7 +219,8 @@ class CompiledMeter(SiteMeter):
             plan = self._plan(operation)
         if plan is None:
             live = np.ones(len(offsets), np.int64) if active is None else active.reshape(-1)
-            copies = self._warps if direction == "load" else 1
+            warps = self._specialised.get(operation.number, self._warps)
+            copies = warps if direction == "load" else 1
             each = live * np.int64(copies)
             return Asked(distinct, each, each, copies=copies)
         if self._analysis.told and not descriptor:

@@ -19,14 +19,17 @@ from course.engine.triton.compiling.steps import is_step
 from course.engine.triton.ir import Block, Module, Operation, Type
 from course.engine.triton.running import (
     accesses,
+    barriers,
     bulk,
     control,
     folds,
     hints,
     products,
+    scaled,
     shared,
     tensor_memory,
 )
+from course.engine.triton.running.agents import Agents
 from course.engine.triton.running.contraction import fused_of
 from course.engine.triton.running.frames import Array, Frame, Heard, joined, taken
 from course.engine.triton.running.memory import Memory
@@ -83,14 +86,19 @@ class Machine:
 
     Attributes:
         files: the learner's, as the module calls them and as `linecache` does.
+        agents: the warps of a program, where they order themselves (one program at a time).
         descriptors: what the kernel has made of tensors for TMA, by the place where it keeps them.
     """
 
-    def __init__(self, module: Module, run: Run, files: Mapping[str, str]) -> None:
+    def __init__(
+        self, module: Module, run: Run, files: Mapping[str, str], ordered_within: bool = False
+    ) -> None:
         self.module, self.run, self.files = module, run, files
         self.memory: Memory = run.memory
         self.meter: Counting = run.memory.meter
         self.descriptors: dict[int, object] = {}
+        self.agents: Agents | None = None
+        self._ordered_within = ordered_within
         self._fused = fused_of(module)
         self._reordered = folds.reordered(module)
         self._blocks: dict[Block, _Prepared] = {}
@@ -106,6 +114,7 @@ class Machine:
                 self.run.fail(Outcome.DOES_NOT_COMPILE, "tile_kernel_returns")
         self._programs = self.run.programs
         self._heard = None if self.run.order is None else Heard()
+        self.agents = Agents(self.run) if self._ordered_within else None
         self.function(Frame(len(self._programs)), self.module.entry, arguments)
 
     # ------------------------------------------------------------ groups of programs
@@ -201,7 +210,10 @@ class Machine:
         name, operands = operation.name, operation.operands
         if (fused := self._fused.get(operation.number)) is not None:
             return fused.result
-        if (own := _OWN.get(name)) is not None:
+        own = _OWN.get(name)
+        if self._ordered_within and (guard := barriers.GUARDS.get(name)) is not None:
+            own = partial(_guarded, guard, own)
+        if own is not None:
             place = self._place(operation)
 
             def work(frame: Frame) -> Any:
@@ -312,6 +324,13 @@ def _refuse(what: Unsupported, frame: Frame) -> None:
     raise what
 
 
+def _guarded(
+    guard: barriers.Guard, own: Any, machine: Machine, frame: Frame, operation: Operation
+) -> Any:
+    made = guard(machine, frame, operation)
+    return made if made is not None or own is None else own(machine, frame, operation)
+
+
 def _program_id(machine: Machine, frame: Frame, operation: Operation) -> Array:
     return machine.run.program_id(operation.integer("axis"))
 
@@ -371,7 +390,8 @@ def _assert(machine: Machine, frame: Frame, operation: Operation) -> None:
 
 _OWN: dict[str, Callable[[Machine, Frame, Operation], Any]] = {
     **control.OPERATIONS, **folds.OPERATIONS, **accesses.OPERATIONS, **shared.OPERATIONS,
-    **bulk.OPERATIONS, **products.OPERATIONS, **hints.OPERATIONS, **tensor_memory.OPERATIONS,
+    **bulk.OPERATIONS, **barriers.OPERATIONS, **products.OPERATIONS, **hints.OPERATIONS,
+    **tensor_memory.OPERATIONS, **scaled.OPERATIONS,
     "tt.get_program_id": _program_id, "tt.get_num_programs": _num_programs,
     "ub.poison": _poison, "tt.fp_to_fp": _float, "tt.print": _print, "tt.assert": _assert,
 }  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 import triton.language as tl
 
 from course.engine.faults import KernelFault, Outcome
+from course.engine.triton.running import narrow
 from course.engine.triton.running.addresses import BYTE, MIDDLE, REGION_BITS
 from course.engine.triton.running.atomics import updated
 from course.engine.triton.running.locks import sem_of
@@ -414,6 +415,8 @@ class Memory:
 def _stored_type(element: Any) -> np.dtype:
     if is_bf16(element):
         return np.dtype(np.int16)
+    if element.scalar.name in narrow.MLIR_NAMES:
+        return np.dtype(np.int8)
     dtype = numpy_type(element)
     return np.dtype(np.int8) if dtype.kind == "b" else dtype
 
@@ -426,8 +429,12 @@ def _places(offsets: np.ndarray, size: int) -> np.ndarray:
 def _decoded(values: np.ndarray, element: Any) -> np.ndarray:
     if is_bf16(element):
         return bf16_from_bits(values)
+    if (name := narrow.MLIR_NAMES.get(element.scalar.name)) is not None:
+        return narrow.from_bits(values, name)
     return values.astype(np.bool_) if numpy_type(element).kind == "b" else values
 
 
 def _encoded(value: Value) -> np.ndarray:
+    if (name := narrow.MLIR_NAMES.get(value.type.scalar.name)) is not None:
+        return narrow.to_bits(value.data, name)
     return bf16_to_bits(value.data) if is_bf16(value.type) else value.data

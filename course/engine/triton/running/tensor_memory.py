@@ -36,15 +36,19 @@ def load(machine: Machine, frame: Frame, operation: Operation) -> Array:
 
 def multiply(machine: Machine, frame: Frame, operation: Operation) -> None:
     """`ttng.tc_gen5_mma`: a, b, d, a token or none, whether d is added to, and a predicate."""
-    a, b, d = operation.operands[:3]
+    a, b = operation.operands[:2]
     tokens = operation.integers("operandSegmentSizes")[3]
-    goes_on, allowed = (frame[name] for name in operation.operands[3 + tokens : 5 + tokens])
-    total = frame[d].at(machine.rows)
-    total = np.where(goes_on.reshape(-1, 1, 1), total, np.zeros((), total.dtype))
     factors = [read(machine, frame[name]).astype(np.float32, copy=False) for name in (a, b)]
     precision = "TF32" if operation.operand_types[0].scalar == "f32" else "IEEE"
-    product = product_of(factors[0], factors[1], precision)
-    _kept(machine, frame[d], allowed, rounded(product + total, operation.operand_types[2]))
+    add_up(machine, frame, operation, product_of(factors[0], factors[1], precision), 3 + tokens)
+
+
+def add_up(machine: Machine, frame: Frame, operation: Operation, product: Array, at: int) -> None:
+    """Stores a product in operand 2: added to it if operand `at` says, at all if the next does."""
+    d, goes_on, allowed = (frame[operation.operands[n]] for n in (2, at, at + 1))
+    total = d.at(machine.rows)
+    total = np.where(goes_on.reshape(-1, 1, 1), total, np.zeros((), total.dtype))
+    _kept(machine, d, allowed, rounded(product + total, operation.operand_types[2]))
 
 
 OPERATIONS = {

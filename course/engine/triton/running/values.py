@@ -4,7 +4,8 @@ Axis 0 of the data counts programs; the others are the block's. Each axis is eit
 of size 1, where the value is the same all along it: work is done on the smallest shape, and
 NumPy broadcasts. Integers carry no sign, as in the compiler's own representation: they are
 stored as signed, and each operation says how it reads them. bfloat16 is kept in float32 arrays
-whose values are all bfloat16, rounded after each operation as the hardware does.
+whose values are all bfloat16, rounded after each operation as the hardware does; so are 8-bit
+floats.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ _NUMPY: dict[str, np.dtype] = {
     "bf16": np.dtype(np.float32),
     "fp32": np.dtype(np.float32),
     "fp64": np.dtype(np.float64),
+    "fp8e4nv": np.dtype(np.float32),
+    "fp8e5": np.dtype(np.float32),
 }
 
 

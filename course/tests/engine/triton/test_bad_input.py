@@ -178,8 +178,8 @@ LAUNCHES = {
         "x_ptr` cannot be passed: a tensor of torch.complex64, which Triton does not take",
     ),
     "numbers of 8 bits with a point": (
-        lambda: add[(1,)](zero_of(torch.float8_e4m3fn), x(), x(), 100, BLOCK=128),
-        Outcome.NOT_MEASURED, "does not run a tensor of torch.float8_e4m3fn",
+        lambda: add[(1,)](zero_of(torch.float8_e4m3fnuz), x(), x(), 100, BLOCK=128),
+        Outcome.NOT_MEASURED, "does not run a tensor of torch.float8_e4m3fnuz",
     ),
     "a NumPy array": (
         lambda: add[(1,)](np.zeros(100), x(), x(), 100, BLOCK=128),

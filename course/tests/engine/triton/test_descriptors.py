@@ -68,13 +68,16 @@ def test_the_hosts_descriptors_say_what_lies_outside(target, padding):
 
 
 @triton.jit
-def product(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def product(
+    a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    APART: tl.constexpr = False,
+):  # fmt: skip
     left = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
     right = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
     made = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
     row = tl.program_id(0) * BM
     total = tl.zeros((BM, BN), tl.float32)
-    for k in range(0, K, BK):
+    for k in tl.range(0, K, BK, warp_specialize=APART):
         total += tl.dot(left.load([row, k]), right.load([k, 0]))
     made.store([row, 0], total.to(tl.float16))
 
@@ -90,6 +93,20 @@ def test_a_pipelined_product_of_descriptors_is_right(target):
         # a row of 200 halves in pieces of 4, 4, 4 and half a sector; two boxes of 64 columns of b
         assert sites(traffic)["a", "load"] == (8, 128 * 13 + 64 * 3, True)
         assert sites(traffic)["b", "load"] == (16, 2 * 200 * 8, True)
+
+
+@pytest.mark.parametrize("target", [90, 100])
+def test_warps_that_triton_specialises_ask_for_the_same_sectors(target):
+    a, b = torch.randn(256, 320).half(), torch.randn(320, 128).half()
+    counts = []
+    for apart in (False, True):
+        c = torch.zeros(256, 128).half()
+        sizes = {"BM": 128, "BN": 128, "BK": 64, "APART": apart}
+        traffic = launch(product, (a, b, c, 256, 128, 320), (2,), sizes, target=target)
+        torch.testing.assert_close(c.double(), a.double() @ b.double(), rtol=1e-3, atol=2e-2)
+        # for sm_90 two groups of warps share a tile: half of it is a box, and a request
+        counts.append({site: sectors for site, (_, sectors, _) in sites(traffic).items()})
+    assert counts[0] == counts[1]
 
 
 @triton.jit

@@ -1,0 +1,349 @@
+"""Warps of one program that go their own ways, and what each of them knows to be done.
+
+Copies and products are made where they are issued. That they may take longer on a GPU shows in
+what is known: whoever touches shared or tensor memory must know each access before it that
+conflicts with its own. An agent knows what it did itself, step by step; of what it only issued
+(TMA, cp.async, wgmma, tcgen05), and of what other agents did, it knows what a barrier or a wait has
+told it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from course.engine.faults import Outcome
+from course.engine.triton.running.frames import Array
+from course.engine.triton.running.run import Loop, Run
+from course.engine.triton.running.values import Unsupported
+
+#: Work that numpy may spend on whether two parts of a buffer meet; beyond it they count as if so.
+_OVERLAP_WORK = 10_000
+
+
+@dataclass(eq=False, frozen=True)
+class Event:
+    """One access to shared or tensor memory.
+
+    Attributes:
+        doing: as a message says it: "a TMA copy writes".
+        time: its agent's; 0 for what was only issued and ends some time later.
+        pipe: products of one pipe take each other's results in their order.
+    """
+
+    agent: int
+    time: int
+    doing: str
+    line: int
+    pipe: bool = False
+
+
+@dataclass
+class Known:
+    """Up to which time each agent's own accesses are known, and which others."""
+
+    times: dict[int, int] = field(default_factory=dict)
+    ended: set[Event] = field(default_factory=set)
+
+    def learn(self, other: Known) -> None:
+        """All that another one knows, too."""
+        for agent, time in other.times.items():
+            self.times[agent] = max(time, self.times.get(agent, 0))
+        self.ended |= other.ended
+
+    def has(self, event: Event) -> bool:
+        """Whether an access is known to have been made."""
+        if event.time:
+            return self.times.get(event.agent, 0) >= event.time
+        return event in self.ended
+
+
+@dataclass(eq=False)
+class Barrier:
+    """An mbarrier: a phase ends when nothing is left to arrive and no byte to be copied.
+
+    Attributes:
+        told: what those who arrived knew; `known` as of the last phase that has ended.
+    """
+
+    count: int = 0
+    left: int = 0
+    bytes: int = 0
+    phase: int = 0
+    line: int = 0
+    told: Known = field(default_factory=Known)
+    known: Known = field(default_factory=Known)
+
+    def arrive(self, count: int, copied: int, known: Known, *events: Event) -> None:
+        """So many arrive, and so many bytes have been copied; or are expected, below 0."""
+        self.told.learn(known)
+        self.told.ended.update(events)
+        self.left -= count
+        self.bytes -= copied
+        if self.count and not self.left and not self.bytes:
+            self.phase += 1
+            self.left = self.count
+            self.known.learn(self.told)
+
+    @property
+    def missing(self) -> str:
+        """What the phase waits for."""
+        arrivals = f"{self.left} more arrival{'' if self.left == 1 else 's'}" if self.left else ""
+        copies = f"{self.bytes} more bytes" if self.bytes else ""
+        return " and ".join(filter(None, (arrivals, copies))) or "the end of another phase"
+
+
+class Agent:
+    """Warps that go together.
+
+    Attributes:
+        open, groups: cp.async since the last commit, and committed together.
+        stores, products, tensor: TMA stores, wgmma and tcgen05 that have been issued.
+        ready: whether it can go on; None where it does not wait.
+        at_barrier: whether it waits for a barrier, and not for other agents to end.
+    """
+
+    def __init__(self, number: int, known: Known) -> None:
+        self.number = number
+        self.known = Known()
+        self.known.learn(known)
+        self.open: list[Event] = []
+        self.groups: list[Event | list[Event]] = []
+        self.stores: list[Event | list[Event]] = []
+        self.products: list[Event | list[Event]] = []
+        self.tensor: list[Event] = []
+        self.ready: Callable[[], bool] | None = None
+        self.at_barrier = False
+        self.ended = False
+        self.place = ("", 0, 0)
+        self.loops: list[Loop] = []
+        self.turn = threading.Semaphore(0)
+
+    def wait_for(self, issued: list[Any], pending: int) -> None:
+        """Of what it issued, all but the last `pending` has been done."""
+        done = issued[: len(issued) - pending] if pending else issued[:]
+        del issued[: len(done)]
+        for one in done:
+            self.known.ended.update(one if isinstance(one, list) else (one,))
+
+
+class _Stopped(BaseException):
+    """Another agent has failed, and this one ends, too."""
+
+
+@dataclass
+class _Part:
+    """A part of a buffer, and who touched it last."""
+
+    content: Array
+    written: Event | None = None
+    read: list[Event] = field(default_factory=list)
+
+
+class Agents:
+    """Those of the program that runs now; one of them runs at a time."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.now = Agent(0, Known())
+        self._all = [self.now]
+        self._count = 1
+        self._failed: BaseException | None = None
+        #: by the identity of a buffer's whole content, which is kept with them
+        self._parts: dict[int, tuple[Array, list[_Part]]] = {}
+
+    # ------------------------------------------------------------ accesses
+
+    def event(self, doing: str, issued: bool = False, pipe: bool = False) -> Event:
+        """An access that the running agent makes, or issues."""
+        me, time = self.now, 0
+        if not issued:
+            time = me.known.times[me.number] = me.known.times.get(me.number, 0) + 1
+        return Event(me.number, time, doing, self.run.line, pipe)
+
+    def touch(self, content: Array, event: Event, writes: bool) -> None:
+        """An access to a part of a buffer.
+
+        Raises:
+            KernelFault: RACE, where one that conflicts with it may still go on.
+        """
+        whole = content if content.base is None else content.base
+        _, parts = self._parts.setdefault(id(whole), (whole, []))
+        mine = None
+        for part in parts:
+            if _same(part.content, content):
+                mine = part
+            elif not _meet(part.content, content):
+                continue
+            for other in (part.written, *(part.read if writes else ())):
+                if other is not None and not self.now.known.has(other):
+                    if not (other.pipe and event.pipe and other.agent == event.agent):
+                        self._race(event, other)
+        if mine is None:
+            parts.append(mine := _Part(content))
+        if writes:
+            mine.written, mine.read = event, []
+        else:
+            # a later access of an agent's own stands for an earlier one
+            mine.read = [one for one in mine.read if not one.time or one.agent != event.agent]
+            mine.read.append(event)
+
+    def _race(self, event: Event, other: Event) -> None:
+        self.run.fail(
+            Outcome.RACE,
+            "tile_shared_race",
+            program=self.run.shown_program(int(self.run.programs[0])),
+            doing=event.doing,
+            other=other.doing,
+            other_line=other.line,
+        )
+
+    # ------------------------------------------------------------ who runs
+
+    def until(self, barrier: Barrier, parity: int) -> None:
+        """The running agent goes on when a barrier's phase of a parity has ended.
+
+        Raises:
+            KernelFault: TIMED_OUT, where nobody is left who could end it.
+        """
+        me = self.now
+
+        def ready() -> bool:
+            return barrier.phase & 1 != parity
+
+        while not ready():
+            me.ready, me.at_barrier = ready, True
+            following = self._following()
+            if following is None:
+                others = [one.place[1] for one in self._all if one is not me and one.at_barrier]
+                self.run.fail(
+                    Outcome.TIMED_OUT,
+                    "tile_barrier_waits",
+                    program=self.run.shown_program(int(self.run.programs[0])),
+                    parity=parity,
+                    made_line=barrier.line,
+                    missing=barrier.missing,
+                    others=", ".join(map(str, others)) or None,
+                )
+            self._pass_on(following)
+        me.ready, me.at_barrier = None, False
+        me.known.learn(barrier.known)
+
+    def _following(self) -> Agent | None:
+        """The next one that can go on."""
+        at = self._all.index(self.now) + 1
+        for one in (*self._all[at:], *self._all[: at - 1]):
+            if not one.ended and (one.ready is None or one.ready()):
+                return one
+        return None
+
+    def _pass_on(self, other: Agent) -> None:
+        """Another agent runs, until it passes on to this one."""
+        me = self.now
+        me.place, me.loops = self.run.place, self.run.loops
+        self._take_up(other)
+        other.turn.release()
+        me.turn.acquire()
+        if self._failed is not None:
+            raise _Stopped
+
+    def _take_up(self, agent: Agent) -> None:
+        self.now, self.run.place, self.run.loops = agent, agent.place, agent.loops
+
+    def specialise(self, own: Callable[[], Any], others: Sequence[Callable[[], None]]) -> Any:
+        """The running agent does its own work, and new ones that of the others; behind it all
+        have ended.
+
+        Raises:
+            KernelFault: what any of them did wrong.
+        """
+        first = self.now
+        first.known.times.setdefault(first.number, 0)
+        team = [Agent(self._count + n, first.known) for n in range(len(others))]
+        self._count += len(team)
+        for one in team:
+            one.place, one.loops = self.run.place, list(self.run.loops)
+        self._all = [first, *team]
+        threads = [
+            threading.Thread(target=self._work, args=(one, work, first), daemon=True)
+            for one, work in zip(team, others, strict=True)
+        ]
+        result = None
+        try:
+            for thread in threads:
+                try:
+                    thread.start()
+                except RuntimeError:
+                    raise Unsupported("warps of their own where it can start no thread") from None
+            result = own()
+            while not all(one.ended for one in team):
+                self._join(team)
+        except _Stopped:
+            assert self._failed is not None
+            raise self._failed from None
+        finally:
+            self._end(first, team, threads)
+        for one in team:
+            first.known.learn(one.known)
+        return result
+
+    def _join(self, team: Sequence[Agent]) -> None:
+        self.now.ready = lambda: all(one.ended for one in team)
+        following = self._following()
+        if following is None:  # one of them waits for ever, and says so
+            following = next(one for one in team if not one.ended)
+        self._pass_on(following)
+        self.now.ready = None
+
+    def _end(
+        self, first: Agent, team: Sequence[Agent], threads: Sequence[threading.Thread]
+    ) -> None:
+        """No thread is left; whoever still waits in one is stopped."""
+        place, loops = self.run.place, self.run.loops
+        self._failed = self._failed or _Stopped()
+        for one, thread in zip(team, threads, strict=True):
+            if thread.is_alive():
+                self._take_up(one)
+                one.turn.release()
+                thread.join()
+        self._failed = None
+        self._all = [first]
+        self._take_up(first)
+        self.run.place, self.run.loops = place, loops
+        first.ready = None
+
+    def _work(self, me: Agent, work: Callable[[], None], first: Agent) -> None:
+        """A thread's: one agent from its beginning to its end."""
+        me.turn.acquire()
+        if self._failed is not None:
+            return
+        try:
+            with np.errstate(all="ignore"):
+                work()
+        except _Stopped:
+            return
+        except BaseException as error:
+            self._failed = error
+            first.place = self.run.place
+        me.ended = True
+        following = first if self._failed is not None else self._following() or first
+        self._take_up(following)
+        following.turn.release()
+
+
+def _same(one: Array, other: Array) -> bool:
+    mine, others = one.__array_interface__, other.__array_interface__
+    return one.shape == other.shape and one.strides == other.strides and (
+        mine["data"] == others["data"]
+    )  # fmt: skip
+
+
+def _meet(one: Array, other: Array) -> bool:
+    try:
+        return np.shares_memory(one, other, max_work=_OVERLAP_WORK)  # type: ignore[arg-type]  # its stubs know 0 and -1
+    except np.exceptions.TooHardError:
+        return True

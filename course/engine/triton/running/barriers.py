@@ -1,0 +1,233 @@
+"""What orders the warps of a program, where the kernel says so itself: in Gluon, or specialised.
+
+Each of these stands before what the operation does anyway. Elsewhere the compiler has put a wait
+before each use, and no operation here is looked at.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from course.engine.triton.ir import Operation, Type
+from course.engine.triton.running.agents import Agents, Barrier, Event
+from course.engine.triton.running.frames import Array, Frame
+from course.engine.triton.running.shared import Buffer
+from course.engine.triton.running.values import Unsupported
+
+if TYPE_CHECKING:
+    from course.engine.triton.running.machine import Machine
+
+Guard = Callable[["Machine", Frame, Operation], Any]
+
+
+def _agents(machine: Machine) -> Agents:
+    assert machine.agents is not None
+    return machine.agents
+
+
+def _touch(machine: Machine, buffer: Any, event: Event, writes: bool = False) -> None:
+    if isinstance(buffer, Buffer):
+        if isinstance(buffer.content.flat[0], Barrier):
+            raise Unsupported("a barrier that is read or written as numbers are")
+        _agents(machine).touch(buffer.same(), event, writes)
+
+
+# ---------------------------------------------------------------- barriers
+
+
+def allocate(machine: Machine, frame: Frame, operation: Operation) -> Buffer | None:
+    """`ttg.local_alloc`: what looks like barriers is some; None for other buffers."""
+    type_ = operation.result_types[0]
+    if type_.scalar != "i64" or type_.shape[-1] != 1 or operation.operands:
+        return None
+    content = np.empty((1, *type_.shape), object)
+    for place in np.ndindex(content.shape):
+        content[place] = Barrier()
+    return Buffer(content, np.zeros((1, 1)))
+
+
+def _barrier(frame: Frame, operation: Operation, at: int = 0) -> Barrier:
+    buffer = frame[operation.operands[at]]
+    found: list[Any] = buffer.same().ravel().tolist() if isinstance(buffer, Buffer) else []
+    if len(found) != 1 or not isinstance(found[0], Barrier):
+        raise Unsupported("a barrier of several blocks")
+    return found[0]
+
+
+def _allowed(frame: Frame, operation: Operation, at: int) -> bool:
+    """A predicate, where there is one."""
+    return len(operation.operands) <= at or bool(frame[operation.operands[at]].all())
+
+
+def begin(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """`ttng.init_barrier`."""
+    barrier = _barrier(frame, operation)
+    barrier.count = barrier.left = operation.integer("count")
+    barrier.bytes = barrier.phase = 0
+    barrier.line = machine.run.line
+
+
+def expect(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """`ttng.barrier_expect`: one arrives, and so many bytes will."""
+    if _allowed(frame, operation, 1):
+        size = operation.integer("size")
+        _barrier(frame, operation).arrive(1, -size, _agents(machine).now.known)
+
+
+def arrive(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """`ttng.arrive_barrier`."""
+    if _allowed(frame, operation, 1):
+        count = operation.integer("count")
+        _barrier(frame, operation).arrive(count, 0, _agents(machine).now.known)
+
+
+def wait(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """`ttng.wait_barrier`: the barrier, a parity, a predicate or none, buffers."""
+    predicated = operation.integers("operandSegmentSizes")[2]
+    if not predicated or _allowed(frame, operation, 2):
+        parity = int(frame[operation.operands[1]].flat[0]) & 1
+        _agents(machine).until(_barrier(frame, operation), parity)
+
+
+# ---------------------------------------------------------------- copies
+
+
+def _bytes(type_: Type) -> int:
+    bits = re.match(r"[a-z]+(\d+)", type_.scalar)
+    assert bits is not None, type_.scalar
+    return math.prod(type_.shape) * int(bits[1]) // 8
+
+
+def brought(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """A TMA load: its last operands are a barrier, the buffer, and whether to copy at all."""
+    if not _allowed(frame, operation, len(operation.operands) - 1):
+        return
+    agents = _agents(machine)
+    event = agents.event("a TMA load writes", issued=True)
+    _touch(machine, frame[operation.operands[-2]], event, writes=True)
+    barrier = _barrier(frame, operation, len(operation.operands) - 3)
+    barrier.arrive(0, _bytes(operation.operand_types[-2]), agents.now.known, event)
+
+
+def taken(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """A TMA store, or an update."""
+    event = _agents(machine).event("a TMA store reads", issued=True)
+    _touch(machine, frame[operation.operands[-1]], event)
+    _agents(machine).now.stores.append(event)
+
+
+def copied(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """`ttg.async_copy_global_to_local`."""
+    event = _agents(machine).event("an asynchronous copy writes", issued=True)
+    _touch(machine, frame[operation.operands[1]], event, writes=True)
+    _agents(machine).now.open.append(event)
+
+
+def committed(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """`ttg.async_commit_group`."""
+    me = _agents(machine).now
+    me.groups.append(me.open)
+    me.open = []
+
+
+def _waits(kind: str, attribute: str, machine: Machine, frame: Frame, operation: Operation) -> None:
+    me = _agents(machine).now
+    me.wait_for(getattr(me, kind), operation.integer(attribute))
+
+
+# ---------------------------------------------------------------- warps' own accesses, products
+
+
+def _plain(at: int, writes: bool, machine: Machine, frame: Frame, operation: Operation) -> None:
+    event = _agents(machine).event(f"a {'store writes' if writes else 'load reads'}")
+    _touch(machine, frame[operation.operands[at]], event, writes)
+
+
+def multiplied(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """`ttng.warp_group_dot`."""
+    agents = _agents(machine)
+    issued = operation.attributes.get("isAsync", "false").startswith("true")
+    event = agents.event("a product (wgmma) reads", issued)
+    for name in operation.operands[:2]:
+        _touch(machine, frame[name], event)
+    if issued:
+        agents.now.products.append(event)
+
+
+def in_tensor_memory(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """`ttng.tc_gen5_mma` and its scaled form, which end with barriers and whether to tell each."""
+    agents, counts = _agents(machine), operation.integers("operandSegmentSizes")
+    first = sum(counts[:-2])
+    if not _allowed(frame, operation, first - 1):
+        return
+    reads = agents.event("a product (tcgen05) reads", issued=True, pipe=True)
+    writes = agents.event("a product (tcgen05) writes", issued=True, pipe=True)
+    scales = operation.operands[3 + counts[3] : first - 2]
+    for name in (*operation.operands[:2], *scales):
+        _touch(machine, frame[name], reads)
+    _touch(machine, frame[operation.operands[2]], writes, writes=True)
+    agents.now.tensor += [reads, writes]
+    for at in range(first, first + counts[-2]):
+        if not counts[-1] or _allowed(frame, operation, at + counts[-2]):
+            _told(agents, _barrier(frame, operation, at))
+
+
+def _told(agents: Agents, barrier: Barrier) -> None:
+    barrier.arrive(1, 0, agents.now.known, *agents.now.tensor)
+
+
+def commit(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """`ttng.tc_gen5_commit`: arrives when the products so far have been made."""
+    several = "operandSegmentSizes" in operation.attributes  # from Triton 3.7 on, buffers behind
+    predicated = operation.integers("operandSegmentSizes")[1] if several else True
+    if not predicated or _allowed(frame, operation, 1):
+        _told(_agents(machine), _barrier(frame, operation))
+
+
+#: what stands before an operation; a buffer of barriers is all that one of them makes
+GUARDS: dict[str, Guard] = {
+    "ttg.local_alloc": allocate,
+    "ttng.init_barrier": begin, "ttng.barrier_expect": expect, "ttng.arrive_barrier": arrive,
+    "ttng.wait_barrier": wait,
+    "ttng.async_tma_copy_global_to_local": brought, "ttng.async_tma_gather": brought,
+    "ttng.async_tma_copy_local_to_global": taken, "ttng.async_tma_scatter": taken,
+    "ttng.async_tma_reduce": taken,
+    "ttng.async_tma_store_wait": partial(_waits, "stores", "pendings"),
+    "ttg.async_copy_global_to_local": copied, "ttg.async_commit_group": committed,
+    "ttg.async_wait": partial(_waits, "groups", "num"),
+    "ttg.local_load": partial(_plain, 0, False), "ttg.local_store": partial(_plain, 1, True),
+    "ttng.tmem_load": partial(_plain, 0, False), "ttng.tmem_store": partial(_plain, 0, True),
+    "ttng.warp_group_dot": multiplied,
+    "ttng.warp_group_dot_wait": partial(_waits, "products", "pendings"),
+    "ttng.tc_gen5_mma": in_tensor_memory, "ttng.tc_gen5_mma_scaled": in_tensor_memory,
+    "ttng.tc_gen5_commit": commit,
+}  # fmt: skip
+
+
+def specialise(machine: Machine, frame: Frame, operation: Operation) -> Any:
+    """`ttg.warp_specialize`: a region goes on as the others begin, with values of their own."""
+    own, holder = operation.regions
+    partitions = holder[0].operations[0]
+    given: list[Array] = [frame[name] for name in partitions.operands or operation.operands]
+    blocks = [region[0] for region in partitions.regions]
+    if any(len(region) > 1 for region in (own, *partitions.regions)):
+        raise Unsupported("specialised warps that leave a loop or a function early")
+
+    def work(n: int) -> None:
+        inside = Frame(frame.count)
+        inside.update(zip(blocks[n].arguments, given, strict=True))
+        machine.yielded(inside, blocks[n])
+
+    values = _agents(machine).specialise(
+        partial(machine.yielded, frame, own[0]), [partial(work, n) for n in range(len(blocks))]
+    )
+    return values[0] if len(values) == 1 else values
+
+
+OPERATIONS = {"ttg.warp_specialize": specialise}

@@ -1,0 +1,171 @@
+"""Gluon kernels for tests: each right as it is, with a switch that leaves one of its waits out."""
+
+import torch
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.ampere import async_copy
+from triton.experimental.gluon.language.nvidia.blackwell import (
+    TensorMemoryLayout,
+    allocate_tensor_memory,
+    get_tmem_reg_layout,
+    tcgen05_commit,
+    tcgen05_mma,
+)
+from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
+    mbarrier,
+    tma,
+    warpgroup_mma,
+    warpgroup_mma_init,
+    warpgroup_mma_wait,
+)
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+
+def described(tensor, block):
+    """A host's descriptor of a tensor of float16."""
+    layout = gl.NVMMASharedLayout.get_default_for(block, gl.float16)
+    return TensorDescriptor.from_tensor(tensor, block, layout)
+
+
+def line_of(kernel, text):
+    """The line of the first statement of a kernel's that has this in it."""
+    lines = enumerate(kernel.raw_src, kernel.starting_line_number)
+    return next(line for line, code in lines if text in code)
+
+
+@gluon.jit
+def copied(x, out, n, BLOCK: gl.constexpr, LEFT: gl.constexpr = 1):
+    """cp.async, two blocks; LEFT of them may be on their way when the first one is read."""
+    layout: gl.constexpr = gl.BlockedLayout([4], [32], [4], [0])
+    smem = gl.allocate_shared_memory(gl.float32, [2, BLOCK], gl.SwizzledSharedLayout(1, 1, 1, [0]))
+    for i in gl.static_range(2):
+        places = i * BLOCK + gl.arange(0, BLOCK, layout=layout)
+        async_copy.async_copy_global_to_shared(smem.index(i), x + places, mask=places < n)
+        async_copy.commit_group()
+    for i in gl.static_range(2):
+        async_copy.wait_group(LEFT - i)
+        places = i * BLOCK + gl.arange(0, BLOCK, layout=layout)
+        gl.store(out + places, smem.index(i).load(layout), mask=places < n)
+
+
+@gluon.jit
+def through(source, target, N: gl.constexpr, WAITS: gl.constexpr = 1, BYTES: gl.constexpr = 0,
+            STORED: gl.constexpr = 0):  # fmt: skip
+    """TMA in and out through one buffer; STORED stores may be on their way at the next load."""
+    smem = gl.allocate_shared_memory(source.dtype, source.block_shape, source.layout)
+    bar = mbarrier.allocate_mbarrier()
+    mbarrier.init(bar, count=1)
+    for i in range(N):
+        mbarrier.expect(bar, source.block_type.nbytes + BYTES)
+        tma.async_copy_global_to_shared(source, [0, i * source.block_shape[1]], bar, smem)
+        if WAITS:
+            mbarrier.wait(bar, i & 1)
+        tma.async_copy_shared_to_global(target, [0, i * source.block_shape[1]], smem)
+        tma.store_wait(STORED)
+    tma.store_wait(0)
+
+
+@gluon.jit
+def hopper_product(a, b, c, K: gl.constexpr, LEFT: gl.constexpr = 0, LATE: gl.constexpr = 0):
+    """wgmma on two buffers; LEFT of the products may be on their way when a buffer is filled."""
+    BK: gl.constexpr = a.block_shape[1]
+    sa = gl.allocate_shared_memory(a.dtype, [2] + a.block_shape, a.layout)
+    sb = gl.allocate_shared_memory(b.dtype, [2] + b.block_shape, b.layout)
+    bar = mbarrier.allocate_mbarrier(batch=2)
+    for i in gl.static_range(2):
+        mbarrier.init(bar.index(i), count=1)
+    mma: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])
+    acc = warpgroup_mma_init(gl.zeros([64, 64], gl.float32, mma))
+    for k in range(K // BK):
+        s = k % 2
+        mbarrier.expect(bar.index(s), a.block_type.nbytes + b.block_type.nbytes)
+        tma.async_copy_global_to_shared(a, [0, k * BK], bar.index(s), sa.index(s))
+        tma.async_copy_global_to_shared(b, [k * BK, 0], bar.index(s), sb.index(s))
+        mbarrier.wait(bar.index(s), (k // 2) & 1)
+        acc = warpgroup_mma_wait(num_outstanding=LEFT, deps=(acc,))
+        acc = warpgroup_mma(sa.index(s), sb.index(s), acc, is_async=True)
+    acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
+    sc = gl.allocate_shared_memory(c.dtype, c.block_shape, c.layout)
+    sc.store(acc.to(c.dtype))
+    fence_async_shared()
+    tma.async_copy_shared_to_global(c, [0, 0], sc)
+    if LATE:
+        sc.store(gl.zeros([64, 64], gl.float16, mma))
+    tma.store_wait(0)
+
+
+@gluon.jit
+def blackwell_product(a, b, c, WAITS: gl.constexpr = 1):
+    """tcgen05 into tensor memory, in two halves along K."""
+    SIDE: gl.constexpr = c.block_shape[0]
+    bar = mbarrier.allocate_mbarrier(batch=2)
+    for i in gl.static_range(2):
+        mbarrier.init(bar.index(i), count=1)
+    layout: gl.constexpr = TensorMemoryLayout([SIDE, SIDE], col_stride=1)
+    acc = allocate_tensor_memory(gl.float32, [SIDE, SIDE], layout)
+    sa = gl.allocate_shared_memory(a.dtype, [2] + a.block_shape, a.layout)
+    sb = gl.allocate_shared_memory(b.dtype, [2] + b.block_shape, b.layout)
+    for i in gl.static_range(2):
+        mbarrier.expect(bar.index(0), a.block_type.nbytes + b.block_type.nbytes)
+        tma.async_copy_global_to_shared(a, [0, i * SIDE], bar.index(0), sa.index(i))
+        tma.async_copy_global_to_shared(b, [i * SIDE, 0], bar.index(0), sb.index(i))
+        mbarrier.wait(bar.index(0), i)
+        tcgen05_mma(sa.index(i), sb.index(i), acc, use_acc=(i == 1))
+    tcgen05_commit(bar.index(1))
+    if WAITS:
+        mbarrier.wait(bar.index(1), 0)
+    made = acc.load(get_tmem_reg_layout(gl.float32, [SIDE, SIDE], layout, 4))
+    sc = gl.allocate_shared_memory(c.dtype, c.block_shape, c.layout)
+    sc.store(made.to(c.dtype))
+    fence_async_shared()
+    tma.async_copy_shared_to_global(c, [0, 0], sc)
+    tma.store_wait(0)
+
+
+@gluon.jit
+def producer(source, ready, empty, smem, N: gl.constexpr, WAITS: gl.constexpr):
+    for k in range(N):
+        s = k % 2
+        if WAITS:
+            mbarrier.wait(empty.index(s), ((k // 2) & 1) ^ 1)
+        mbarrier.expect(ready.index(s), source.block_type.nbytes)
+        tma.async_copy_global_to_shared(source, [0, k * 64], ready.index(s), smem.index(s))
+
+
+@gluon.jit
+def consumer(out, ready, empty, smem, N: gl.constexpr, WAITS: gl.constexpr, ARRIVES: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])
+    total = gl.zeros([64, 64], gl.float32, layout)
+    for k in range(N):
+        s = k % 2
+        if WAITS:
+            mbarrier.wait(ready.index(s), (k // 2) & 1)
+        total += smem.index(s).load(layout).to(gl.float32)
+        if ARRIVES:
+            mbarrier.arrive(empty.index(s), count=1)
+    row = gl.arange(0, 64, gl.SliceLayout(1, layout))
+    column = gl.arange(0, 64, gl.SliceLayout(0, layout))
+    gl.store(out + row[:, None] * 64 + column[None, :], total)
+
+
+@gluon.jit
+def specialised(source, out, N: gl.constexpr, FULL: gl.constexpr = 1, FREE: gl.constexpr = 1,
+                ARRIVES: gl.constexpr = 1, SWAP: gl.constexpr = 0):  # fmt: skip
+    """One warp brings tiles that the others add up."""
+    smem = gl.allocate_shared_memory(source.dtype, [2] + source.block_shape, source.layout)
+    ready, empty = mbarrier.allocate_mbarrier(batch=2), mbarrier.allocate_mbarrier(batch=2)
+    for i in gl.static_range(2):
+        mbarrier.init(ready.index(i), count=1)
+        mbarrier.init(empty.index(i), count=1)
+    brings = (source, ready, empty, smem, N, FREE)
+    adds = (out, ready, empty, smem, N, FULL, ARRIVES)
+    if SWAP:
+        gl.warp_specialize([(producer, brings), (consumer, adds)], [4], [24])
+    else:
+        gl.warp_specialize([(consumer, adds), (producer, brings)], [1], [24])
+
+
+def halves(*shape):
+    """Random float16."""
+    return torch.randn(*shape).half()

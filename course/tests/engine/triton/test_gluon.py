@@ -1,0 +1,188 @@
+"""Gluon kernels: what their copies, products and barriers do, and that a missing wait is a race."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="Triton has no wheel for this system")
+
+import triton
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.triton.launch import launch
+from course.words.sentences import sentence
+
+# what is experimental has other names in each version of Triton
+if not triton.__version__.startswith("3.7."):
+    pytest.skip("these kernels are written for Triton 3.7's Gluon", allow_module_level=True)
+
+from course.tests.engine.triton import gluon_kernels as kernels
+from course.tests.engine.triton.gluon_kernels import described, halves, line_of
+
+
+def sites(traffic):
+    return {(site.array, site.direction): (site.requests, site.sectors) for site in traffic.sites}
+
+
+def refused(kernel, args, constants, target=90, grid=(1,)):
+    with pytest.raises(KernelFault) as caught:
+        launch(kernel, args, grid, constants, target=target)
+    return caught.value
+
+
+# ---------------------------------------------------------------- right ones
+
+
+def test_asynchronous_copies_are_counted_as_the_layout_makes_them():
+    x, out = torch.randn(1024), torch.zeros(1024)
+    traffic = launch(kernels.copied, (x, out, 1024), (1,), {"BLOCK": 512}, target=80)
+    assert torch.equal(out, x)
+    assert sites(traffic) == {("x", "load"): (8, 128), ("out", "store"): (8, 128)}
+
+
+def test_a_tile_goes_through_shared_memory_by_tma():
+    x, out = halves(64, 256), torch.zeros(64, 256).half()
+    traffic = launch(
+        kernels.through, (described(x, [64, 64]), described(out, [64, 64]), 4), (1,), target=90
+    )
+    assert torch.equal(out, x)
+    assert sites(traffic) == {("source", "load"): (4, 1024), ("target", "store"): (4, 1024)}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "target", "side", "depth"),
+    [(kernels.hopper_product, 90, 64, 32), (kernels.blackwell_product, 100, 128, 128)],
+)
+def test_tensor_cores_multiply_what_barriers_have_let_through(kernel, target, side, depth):
+    a, b, c = halves(side, 256), halves(256, side), torch.zeros(side, side).half()
+    given = [described(a, [side, depth]), described(b, [depth, side]), described(c, [side, side])]
+    constants = {"K": 256} if target == 90 else {}
+    launch(kernel, given, (1,), constants, target=target)
+    torch.testing.assert_close(c.double(), a.double() @ b.double(), rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("swap", [0, 1])
+def test_specialised_warps_hand_tiles_over(swap):
+    x, out = halves(64, 448), torch.zeros(64, 64)
+    given = (described(x, [64, 64]), out)
+    traffic = launch(kernels.specialised, given, (1,), {"N": 7, "SWAP": swap}, target=90)
+    torch.testing.assert_close(out, x.float().reshape(64, 7, 64).sum(1))
+    assert sites(traffic) == {("source", "load"): (7, 1792), ("out", "store"): (32, 512)}
+
+
+# ---------------------------------------------------------------- wrong ones
+
+
+def through(**constants):
+    given = (described(halves(64, 256), [64, 64]), described(torch.zeros(64, 256).half(), [64, 64]))
+    return refused(kernels.through, given, {"N": 4, **constants})
+
+
+def specialised(**constants):
+    given = (described(halves(64, 256), [64, 64]), torch.zeros(64, 64))
+    return refused(kernels.specialised, given, {"N": 4, **constants})
+
+
+def products(kernel, target, side, depth, **constants):
+    a, b, c = halves(side, 256), halves(256, side), torch.zeros(side, side).half()
+    given = [described(a, [side, depth]), described(b, [depth, side]), described(c, [side, side])]
+    return refused(kernel, given, constants, target)
+
+
+def hopper(**constants):
+    return products(kernels.hopper_product, 90, 64, 32, K=256, **constants)
+
+
+RACES = {
+    "a copy's end that nobody waits for": (
+        lambda: refused(
+            kernels.copied, (torch.randn(1024), torch.zeros(1024), 1024),
+            {"BLOCK": 512, "LEFT": 2}, 80,
+        ),
+        (kernels.copied, "a load reads", "smem.index(i).load"),
+        (kernels.copied, "an asynchronous copy writes", "async_copy_global_to_shared"),
+    ),
+    "a TMA load that nobody waits for": (
+        lambda: through(WAITS=0),
+        (kernels.through, "a TMA store reads", "async_copy_shared_to_global"),
+        (kernels.through, "a TMA load writes", "async_copy_global_to_shared"),
+    ),
+    "a buffer that a TMA store still reads": (
+        lambda: through(STORED=1),
+        (kernels.through, "a TMA load writes", "async_copy_global_to_shared"),
+        (kernels.through, "a TMA store reads", "async_copy_shared_to_global"),
+    ),
+    "a buffer that a product still reads": (
+        lambda: hopper(LEFT=2),
+        (kernels.hopper_product, "a TMA load writes", "async_copy_global_to_shared(a"),
+        (kernels.hopper_product, "a product (wgmma) reads", "warpgroup_mma(sa"),
+    ),
+    "a store into what a TMA store still reads": (
+        lambda: hopper(LATE=1),
+        (kernels.hopper_product, "a store writes", "sc.store(gl.zeros"),
+        (kernels.hopper_product, "a TMA store reads", "async_copy_shared_to_global"),
+    ),
+    "tensor memory before the product's end": (
+        lambda: products(kernels.blackwell_product, 100, 128, 128, WAITS=0),
+        (kernels.blackwell_product, "a load reads", "acc.load"),
+        (kernels.blackwell_product, "a product (tcgen05) writes", "tcgen05_mma(sa"),
+    ),
+    "a tile that is read before it is there": (
+        lambda: specialised(FULL=0, SWAP=1),
+        (kernels.consumer, "a load reads", ".load(layout)"),
+        (kernels.producer, "a TMA load writes", "async_copy_global_to_shared"),
+    ),
+    "a tile that is replaced before it is read": (
+        lambda: specialised(FREE=0, SWAP=1),
+        (kernels.producer, "a TMA load writes", "async_copy_global_to_shared"),
+        (kernels.producer, "a TMA load writes", "async_copy_global_to_shared"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_a_missing_wait_is_a_race_of_two_lines(name):
+    run, (kernel, doing, text), (other_kernel, other, other_text) = RACES[name]
+    fault = run()
+    assert (fault.outcome, fault.message_id) == (Outcome.RACE, "tile_shared_race")
+    assert (fault.line, fault.fields["doing"]) == (line_of(kernel, text), doing)
+    assert fault.fields["other_line"] == line_of(other_kernel, other_text)
+    assert fault.fields["other"] == other
+
+
+def test_a_buffer_that_is_never_freed_is_a_deadlock_of_two_lines():
+    fault = specialised(ARRIVES=0)
+    assert (fault.outcome, fault.message_id) == (Outcome.TIMED_OUT, "tile_barrier_waits")
+    lines = {fault.line, int(fault.fields["others"])}
+    assert lines == {
+        line_of(kernels.producer, "wait(empty"),
+        line_of(kernels.consumer, "wait(ready"),
+    }
+    assert fault.fields["missing"] == "1 more arrival"
+
+
+def test_bytes_that_never_come_are_a_deadlock():
+    fault = through(BYTES=16)
+    assert fault.line == line_of(kernels.through, "mbarrier.wait")
+    made = line_of(kernels.through, "mbarrier.init")
+    text = sentence(fault.message_id, fault.fields)
+    assert f"the barrier, made on line {made}, waits for 16 more bytes" in text
+
+
+def test_a_program_of_gluon_kernels_runs(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import torch\n"
+        "from course.tests.engine.triton.gluon_kernels import described, through\n"
+        "x = torch.randn(64, 256, device='cuda').half()\n"
+        "out = torch.empty_like(x)\n"
+        "through[(1,)](described(x, [64, 64]), described(out, [64, 64]), 4)\n"
+        "print('equal:', torch.equal(x, out))\n"
+    )
+    command = [sys.executable, "-m", "course.run", "--target", "sm_90", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "equal: True" in done.stdout
+    assert "1,024" in done.stdout
