@@ -297,7 +297,13 @@ def _cat(operation: Operation, *given: Array) -> Array:
 def _gather(operation: Operation, source: Array, picks: Array) -> Array:
     types = operation.operand_types
     values, places = _alike(whole(source, types[0].shape), whole(picks, types[1].shape))
-    return np.take_along_axis(values, places.astype(np.int64), operation.integer("axis") + 1)
+    axis = operation.integer("axis") + 1
+    astray = places[(places < 0) | (places >= values.shape[axis])]
+    if astray.size:
+        raise Unsupported(
+            f"a gather of element {astray[0]} of {values.shape[axis]}, which does not exist"
+        )
+    return np.take_along_axis(values, places.astype(np.int64), axis)
 
 
 def _histogram(operation: Operation, data: Array, *mask: Array) -> Array:
