@@ -9,7 +9,9 @@ _BELOW_ALL_BLOCKS = Draws(N=between(201, 255))
 _ONE_MORE = Draws(N=leaving(1, 2048, 4097, 9000))
 _ONE_LESS = Draws(N=leaving(2047, 2048, 4097, 9000))
 _WHOLE = Draws(N=choice(4096, 8192))
-_RAGGED = (_SMALL, _BELOW_ALL_BLOCKS, _ONE_MORE, _ONE_LESS, _WHOLE)
+#: More elements than 16 bits can number.
+_LONG = Draws(N=between(65600, 70000))
+_RAGGED = (_SMALL, _BELOW_ALL_BLOCKS, _ONE_MORE, _ONE_LESS, _WHOLE, _LONG)
 _GRADED = Draws(traffic=True, N=multiples(128, 8320, 12288))
 _WIDE = {"x": uniform(-30.0, 30.0)}
 #: exp(100) is more than float32 holds.

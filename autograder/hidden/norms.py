@@ -89,7 +89,7 @@ HIDDEN = {
     "rmsnorm": (
         Draws(M=between(1, 3), D=between(1, 3)),
         Draws(M=between(2, 9), D=_SHORT, draws={"w": LARGE}),
-        Draws(M=1, D=_FULL),
+        Draws(M=1, D=_FULL, draws={"x": LARGE}),
         Draws(M=between(2, 9), D=_ONE_MORE, draws={"x": _empty}),
         Draws(M=between(2, 5), D=_MIDDLE, draws={"x": TINY}, scalars=_EPS),
         Draws(M=between(2, 4), D=_LONG, dtypes=_RMSNORM, draws={"x": NEAR_16}),

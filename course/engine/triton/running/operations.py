@@ -297,16 +297,23 @@ def _cat(operation: Operation, *given: Array) -> Array:
 def _gather(operation: Operation, source: Array, picks: Array) -> Array:
     types = operation.operand_types
     values, places = _alike(whole(source, types[0].shape), whole(picks, types[1].shape))
-    return np.take_along_axis(values, places.astype(np.int64), operation.integer("axis") + 1)
+    axis = operation.integer("axis") + 1
+    astray = places[(places < 0) | (places >= values.shape[axis])]
+    if astray.size:
+        raise Unsupported(
+            f"a gather of element {astray[0]} of {values.shape[axis]}, which does not exist"
+        )
+    return np.take_along_axis(values, places.astype(np.int64), axis)
 
 
 def _histogram(operation: Operation, data: Array, *mask: Array) -> Array:
-    if mask:
-        raise Unsupported("a histogram with a mask")
     (bins,) = operation.result_types[0].shape
-    rows = whole(data, operation.operand_types[0].shape)
+    types = operation.operand_types
+    given = [whole(one, type_.shape) for one, type_ in zip((data, *mask), types, strict=True)]
+    rows, *masks = _alike(*given)
+    counted = (rows >= 0) & (rows < bins) & (masks[0] if masks else True)
     return np.stack(
-        [np.bincount(row[(row >= 0) & (row < bins)], minlength=bins) for row in rows]
+        [np.bincount(row[one], minlength=bins) for row, one in zip(rows, counted, strict=True)]
     ).astype(np.int32)
 
 

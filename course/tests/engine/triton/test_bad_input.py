@@ -437,6 +437,10 @@ CELLS = {
         "tl.arange(0, BLOCK)", "tl.arange(0, 0)", DOES_NOT_COMPILE, "has no elements",
     ),
     "brackets": ("tl.load(x_ptr + i, mask=mask)", "x_ptr[i]", DOES_NOT_COMPILE, "Brackets do not"),
+    "a gather past its block": (
+        "tl.load(x_ptr + i, mask=mask)", "tl.gather(tl.load(x_ptr + i, mask=mask), i + 512, 0)",
+        Outcome.NOT_MEASURED, "a gather of element 512 of 512, which does not exist",
+    ),
     "an assigned element": (
         "tl.store(out_ptr + i, x + y, mask=mask)", "out_ptr[i] = x + y",
         DOES_NOT_COMPILE, "An element of a block or of a tensor cannot be assigned",

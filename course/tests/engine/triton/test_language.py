@@ -292,6 +292,21 @@ def counts(x_ptr, out_ptr, N: tl.constexpr, BINS: tl.constexpr):
     tl.store(out_ptr + tl.program_id(0) * BINS + tl.arange(0, BINS), tl.histogram(x, BINS))
 
 
+@triton.jit
+def counts_some(x_ptr, out_ptr, n, N: tl.constexpr, BINS: tl.constexpr):
+    at = tl.program_id(0) * N + tl.arange(0, N)
+    h = tl.histogram(tl.load(x_ptr + at, at < n, other=0), BINS, mask=at < n)
+    tl.atomic_add(out_ptr + tl.arange(0, BINS), h)
+
+
+def test_a_histogram_counts_what_its_mask_lets_through():
+    x = torch.randint(0, 8, (150,), dtype=torch.int32)
+    (_, out, _), _ = both(
+        counts_some, [x, torch.zeros(8, dtype=torch.int32), 150], (3,), N=64, BINS=8
+    )
+    assert torch.equal(out.long(), x.long().bincount(minlength=8))
+
+
 def test_histogram():
     x = torch.randint(0, 8, (3, 64), dtype=torch.int32)
     (_, out), _ = both(counts, [x, torch.zeros(3, 8, dtype=torch.int32)], (3,), N=64, BINS=8)
