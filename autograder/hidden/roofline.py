@@ -14,7 +14,8 @@ HIDDEN = {
         Draws(N=leaving(255, 256, 257, 3000), k=choice(3, 5, 7), draws={"x": LARGE}),
         # the longest, once
         Draws(N=between(33, 300), k=between(40, 90)),
-        Draws(traffic=True, N=multiples(256, 16640, 32768), k=choice(12, 16, 20, 24)),
+        # long enough to tell k turns from k turns for each of k
+        Draws(traffic=True, N=multiples(256, 16640, 32768), k=choice(40, 44, 48)),
     ),
     "half_the_bytes": (
         Draws(N=between(2, 31)),
@@ -23,6 +24,7 @@ HIDDEN = {
         # small values as well: a kernel must not owe its answer to a narrow range
         Draws(N=between(300, 900), draws={"x": uniform(0.1, 9.0), "w": uniform(1.0, 90.0)}),
         Draws(N=between(300, 900), draws={"x": uniform(-500.0, -100.0)}),
+        Draws(N=between(300, 900), draws={"w": uniform(-500.0, -100.0)}, scalars={"scale": -0.03}),
         Draws(traffic=True, N=multiples(512, 16896, 32768)),
     ),
 }

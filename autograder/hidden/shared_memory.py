@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.spec.draws import LARGE, described, integers, uniform
+from course.spec.draws import LARGE, any_size, described, integers, uniform
 
 _TRANSPOSES = (
     Draws(M=between(2, 31), N=between(2, 31)),
     Draws(M=1, N=between(161, 200)),
     Draws(M=between(161, 200), N=1),
     Draws(M=leaving(1, 32, 33, 160), N=leaving(31, 32, 33, 160)),
-    Draws(M=leaving(31, 32, 33, 160), N=leaving(1, 32, 33, 160), draws={"A": LARGE}),
+    Draws(M=leaving(31, 32, 33, 160), N=leaving(1, 32, 33, 160), draws={"A": any_size}),
     # blocks enough to tell a few that do the work of all
     Draws(traffic=True, M=multiples(32, 288, 384), N=multiples(32, 288, 384)),
 )
@@ -37,7 +37,7 @@ def _peaks(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any
 
 HIDDEN = {
     "shared_reverse": (
-        Draws(B=between(2, 9), draws={"a": LARGE}),
+        Draws(B=between(2, 9), draws={"a": any_size}),
         Draws(traffic=True, B=between(33, 60)),
     ),
     "transpose": _TRANSPOSES,
@@ -75,7 +75,8 @@ HIDDEN = {
         # more elements than any launch has threads: one product a thread is not enough
         Draws(N=leaving(1, 1024, 40_002, 50_000), draws=_TOO_LARGE_FOR_HALF),
         Draws(N=leaving(1023, 1024, 33_000, 50_000), draws=_TOO_FAR_DOWN),
-        Draws(traffic=True, N=multiples(1024, 32_768, 40_960)),
+        # long enough for a quarter of the blocks to be seen doing the work of all
+        Draws(traffic=True, N=multiples(1024, 163_840, 172_032)),
     ),
     "dot_any_block": (
         Draws(N=between(2, 400), THREADS=choice(32, 64)),
@@ -105,7 +106,8 @@ HIDDEN = {
     "histogram": (
         Draws(N=between(2, 63)),
         Draws(N=between(65, 300)),
-        Draws(N=leaving(1, 512, 1025, 5000), draws={"data": integers(0, 1)}),
+        # over a thousand of one value for each block
+        Draws(N=leaving(1, 512, 10_241, 15_000), draws={"data": integers(0, 1)}),
         Draws(N=leaving(511, 512, 1025, 5000), draws={"data": integers(63, 64)}),
         Draws(N=between(3000, 9000), draws={"data": integers(60, 64)}),
         # long enough for half of the 8 blocks to be seen doing the work of all

@@ -5,13 +5,13 @@ fewer elements than a warp, whole blocks, one element more, one less, and whole 
 """
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.spec.draws import LARGE, integers
+from course.spec.draws import LARGE, any_size, integers
 
 HIDDEN = {
     "vector_add": (
         Draws(N=between(2, 31)),
         Draws(N=between(33, 255)),
-        Draws(N=leaving(1, 256, 257, 2500)),
+        Draws(N=leaving(1, 256, 257, 2500), draws={"a": any_size, "b": any_size}),
         Draws(N=leaving(255, 256, 257, 2500), draws={"a": LARGE, "b": LARGE}),
         Draws(N=leaving(96, 256, 257, 2500)),
         Draws(N=multiples(256, 512, 2500)),
@@ -21,8 +21,9 @@ HIDDEN = {
         Draws(traffic=True, N=multiples(128, 16512, 32768)),
     ),
     "index_2d": (
-        Draws(M=1, N=between(129, 190)),
-        Draws(M=between(71, 99), N=1),
+        # more rows, and more columns, than 8 bits count
+        Draws(M=1, N=between(257, 290)),
+        Draws(M=between(257, 290), N=1),
         Draws(
             M=leaving(1, 8, 9, 40),
             N=leaving(1, 32, 65, 99),
@@ -37,8 +38,8 @@ HIDDEN = {
         # more threads than elements
         Draws(N=1, G=between(2, 4), scalars={"alpha": choice(-2.5, 0.25, 3.0)}),
         Draws(N=between(2, 90), G=between(9, 20)),
-        # one element more than whole strides, one less, and whole strides
-        Draws(N=leaving(1, 768, 1000, 4000), G=choice(2, 3, 6), scalars={"alpha": -0.75}),
+        # one element more than whole strides, one less, and whole strides; no float16 is -0.7
+        Draws(N=leaving(1, 768, 1000, 4000), G=choice(2, 3, 6), scalars={"alpha": -0.7}),
         Draws(N=leaving(767, 768, 1000, 4000), G=choice(2, 3, 6), scalars={"alpha": 7.0}),
         Draws(N=multiples(768, 1536, 4000), G=choice(2, 3, 6)),
         Draws(N=between(300, 900), G=1, draws={"x": LARGE, "y": LARGE}),

@@ -62,6 +62,7 @@ shared_reverse = KernelExercise(
     cases=(case(B=1), case(B=3), case(True, B=32)),
     launch=Launch("B", "128"),
     budget=Budget({"load a": "sectors(B * 128)", "store a": "sectors(B * 128)"}),
+    most_shares=2.5,  # the three warps that one stands in for still wait at its barrier
 )
 
 
@@ -77,6 +78,7 @@ _TRANSPOSE: dict[str, Any] = {
     "parameters": (Array("A", "M, N"), Array("B", "N, M", Role.OUT)),
     "reference": lambda A: {"B": A.T},
     "cases": (case(M=1, N=1), case(M=33, N=70), case(True, M=64, N=128), case(True, M=160, N=96)),
+    "most_shares": 2.5,  # a block that turns four tiles turns some that do not exist
 }
 
 transpose = KernelExercise(
@@ -211,6 +213,7 @@ block_sum = KernelExercise(
         {"load a": "sectors(N)", "store out": "cdiv(N, 256)"},
         why="One number a block leaves the chip, and a lone number moves a whole sector.",
     ),
+    most_shares=4.5,  # a warp may add up the block's 256 cells, 8 a lane
 )
 
 row_sum = KernelExercise(
@@ -242,6 +245,7 @@ row_sum = KernelExercise(
         {"load a": "rows(M, N) + 2 * M * min(4, N // 32) * min(1, N % 32)", "store out": "M"},
         why="Each warp stores one number by itself, and a lone number moves a whole sector.",
     ),
+    most_shares=4,  # a lane may add up what its warp left in 32 cells
     constants={"TPB": Constant(256, (32, 64, 128, 256, 512, 1024))},
 )
 

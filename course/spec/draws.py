@@ -69,6 +69,12 @@ LARGE = uniform(-1e7, 1e7)
 LARGE_HALF = uniform(-6e4, 6e4)
 
 
+@described("of every size that float32 has, 1e-45 to 1e38")
+def any_size(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Numbers of either sign whose sizes are spread over all of float32's powers of two."""
+    return (rng.choice((-1.0, 1.0), shape) * np.exp2(rng.uniform(-149, 126, shape))).astype(dtype)
+
+
 def integers(low: int, high: int) -> Draw:
     """Whole numbers from `low` to `high` - 1."""
 

@@ -256,6 +256,9 @@ class KernelExercise(Exercise):
     #: operations of the longest warp, where they are not in its sectors (Numba;
     #: `course.spec.shares`)
     work: str | None = None
+    #: how many even shares the longest warp may make: the honest variants make up to 2.6, and more
+    #: where one lane or one warp finishes what its block has left in many cells (Numba)
+    most_shares: float = 3
     #: among how many programs a launcher has to deal the work, at least (`course.spec.shares`)
     shares: str | None = None
     #: bytes that DRAM delivers in the model of an L2 cache (Triton)

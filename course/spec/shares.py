@@ -23,10 +23,8 @@ from course.spec.launching import Launcher
 
 #: The longest warp may make this many times the operations of an even share, and some more for
 #: what one lane or one warp finishes for its block: the honest variants take up to 70 for that.
+#: But never more than `most_shares` of the exercise, where all have little to do.
 WORK_SLACK, WORK_TO_FINISH = 1.5, 100
-#: But never more than this many times: where all have little to do, the honest variants make up to
-#: 3.8 times an even share (one lane adds up what its warp left in 32 cells).
-MOST_SHARES = 4
 #: Operations that are nobody's loop: an index, a guard, a load and a store.
 LEAST_WORK = 24
 #: Operations of a warp that its sectors do not ask for, and those that each sector may: a tree in
@@ -128,7 +126,7 @@ def most_work(exercise: KernelExercise, case: Case, constants: Mapping[str, int]
     that one does what others should.
     """
     even = even_work(exercise, case, constants, done)
-    fair = max(LEAST_WORK, min(WORK_SLACK * even + WORK_TO_FINISH, MOST_SHARES * even))
+    fair = max(LEAST_WORK, min(WORK_SLACK * even + WORK_TO_FINISH, exercise.most_shares * even))
     enough = enough_work(exercise, case, constants)
     return math.floor(fair if enough is None else min(fair, enough))
 
@@ -189,7 +187,7 @@ def words(exercise: KernelExercise) -> list[tuple[str, str]]:
     if exercise.dialect == "numba":
         bound = (
             f"{WORK_SLACK:g} even shares of all that are made, and {WORK_TO_FINISH} more; never "
-            f"more than {MOST_SHARES} even shares"
+            f"more than {exercise.most_shares:g} even shares"
         )
         enough = exercise.work or f"{WORK_OF_A_WARP} + {WORK_A_SECTOR} for each sector of its share"
         return [("operations of the longest warp", f"{bound}, nor than {enough}")]
