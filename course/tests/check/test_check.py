@@ -421,8 +421,8 @@ def test_arrays_are_named_as_in_the_exercise_whatever_the_learner_calls_them():
         ({"bank_conflicts": "0"}, {"bank_conflicts": 1}, Outcome.BANK_CONFLICTS),
         ({"work": "N"}, {"longest_warp": 257, "lane_work": 256**2}, Outcome.TOO_SERIAL),
         ({"work": "N"}, {"longest_warp": 256, "lane_work": 256**2}, Outcome.PASS),
-        ({}, {"longest_warp": 41, "lane_work": 256 * 10}, Outcome.TOO_SERIAL),
-        ({}, {"longest_warp": 40, "lane_work": 256 * 10}, Outcome.PASS),
+        ({}, {"longest_warp": 31, "lane_work": 256 * 10}, Outcome.TOO_SERIAL),
+        ({}, {"longest_warp": 30, "lane_work": 256 * 10}, Outcome.PASS),
     ],
 )
 def test_what_else_is_graded_is_held_to_its_formula(limits, counts, expected):
