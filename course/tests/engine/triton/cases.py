@@ -74,10 +74,11 @@ def matmul(
     names = dict(zip(("BLOCK_M", "BLOCK_N", "BLOCK_K"), tile, strict=True))
     grid = (triton.cdiv(m, tile[0]), triton.cdiv(n, tile[1]))
     expected = (a.double() @ b.double()).to(kind)
+    # TF32 rounds every factor, and such errors add up like a walk: 0.028 at 512 on an H200.
+    tolerance = 2e-2 if dtype != "float32" else 3e-2 * max(1, n / 512) ** 0.5
     return Case(
-        f"matmul_{dtype}", k.matmul, (a, b, out, m, n, n), grid, names, {2: expected},
-        2e-2 if dtype != "float32" else 3e-2,  # TF32: an H200 is off by 0.028 at 512
-    )  # fmt: skip
+        f"matmul_{dtype}", k.matmul, (a, b, out, m, n, n), grid, names, {2: expected}, tolerance
+    )
 
 
 def gated_linear(m: int, n: int, depth: int) -> Case:
