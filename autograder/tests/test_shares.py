@@ -9,7 +9,7 @@ from autograder.judge.judge import course_check
 from autograder.lessons.build import read_lessons
 from autograder.proof.verify import ROOT
 from course.engine.faults import Outcome
-from course.spec.exercise import KernelExercise
+from course.spec.exercise import Case, KernelExercise
 
 SEEDS_OF_FIFTY = [f"share {number}" for number in range(50)]
 LESSONS = ("start", "threads", "coalescing", "roofline", "shared_memory", "matmul")
@@ -80,3 +80,10 @@ def test_and_so_it_is_on_held_out_cases_of_every_seed(name, few, seed):
     bad = by_few(source, name, few)
     verdict = course_check(exercise, bad, hidden_cases(name, seed), 0)
     assert verdict.outcome is Outcome.TOO_SERIAL
+
+
+def test_lanes_with_nothing_to_do_are_no_share_of_the_work():
+    """Five blocks of which one row of 16 has something to do: no fault of the kernel."""
+    exercise, source = SOLVED["matmul_naive"]
+    case = Case({"M": 1, "N": 78, "K": 138})
+    assert course_check(exercise, source, [case], 0).outcome is Outcome.PASS

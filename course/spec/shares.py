@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 
 from course.plain.sectors import SECTOR_BYTES, WARP_LANES
@@ -57,12 +57,19 @@ def shares(exercise: KernelExercise, case: Case, constants: Mapping[str, int]) -
     A launcher decides that itself: for it the exercise says so. A block at the end of an axis
     counts for the part of it that has something to do, so that `cdiv` is a division here.
     """
-    names = exercise.names(case, constants)
-    launch = exercise.launch
-    if isinstance(launch, Launcher):
+    if isinstance(exercise.launch, Launcher):
+        names = exercise.names(case, constants)
         return max(1.0, float(evaluate(exercise.shares or "1", names)))
-    grid = (launch.grid,) if isinstance(launch.grid, str) else launch.grid
-    return math.prod(max(1.0, float(evaluate(_parts(axis), names))) for axis in grid)
+    return math.prod(max(1.0, part) for part in _along(exercise, case, constants))
+
+
+def _along(exercise: KernelExercise, case: Case, constants: Mapping[str, int]) -> Iterator[float]:
+    """Blocks along each axis of a grid, and the part of one that has something to do."""
+    names = exercise.names(case, constants)
+    assert not isinstance(exercise.launch, Launcher)
+    grid = exercise.launch.grid
+    for axis in (grid,) if isinstance(grid, str) else grid:
+        yield float(evaluate(_parts(axis), names))
 
 
 @cache
@@ -92,9 +99,9 @@ def _threads(exercise: KernelExercise, case: Case, constants: Mapping[str, int])
 def even_work(
     exercise: KernelExercise, case: Case, constants: Mapping[str, int], done: int
 ) -> float:
-    """Operations of each lane, if all shared those that were made."""
-    lanes = shares(exercise, case, constants) * _threads(exercise, case, constants)
-    return done / lanes
+    """Operations of each lane that has something to do, if these shared all that were made."""
+    blocks = math.prod(_along(exercise, case, constants))
+    return done / max(1.0, blocks * _threads(exercise, case, constants))
 
 
 def even_share(
