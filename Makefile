@@ -13,7 +13,7 @@ AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow test-all lab build check mutate bench bench-gpu stock-nbgrader triton-versions colab site new clean
+.PHONY: help venv demo test test-slow test-all lab build check mutate seeds bench bench-gpu stock-nbgrader triton-versions colab site new clean
 
 help:
 	@echo "make demo        the whole product on a sample class: notebooks, grades, a report"
@@ -23,6 +23,7 @@ help:
 	@echo "make build       the notebooks from solutions/"
 	@echo "make check       lint, types, stale files, and every exercise against its witnesses"
 	@echo "make mutate      small mistakes in every solution: do the graders see them?"
+	@echo "make seeds       held-out cases of fifty seeds: does a grade hang on luck?"
 	@echo "make bench       the engine beside Numba's simulator, and what grading costs"
 	@echo "make bench-gpu   every solution at full size on this machine's GPU, beside PyTorch"
 	@echo "make stock-nbgrader  the exploits against nbgrader as it comes"
@@ -65,6 +66,9 @@ check: venv
 
 mutate: venv
 	$(PY) -m autograder mutate --out docs/mutation.json
+
+seeds: venv
+	$(PY) -m autograder seeds
 
 bench: venv
 	$(PY) -m tools.bench

@@ -33,6 +33,7 @@ COMMANDS = {
         "autograder.proof.verify",
         "hold every lesson to its witnesses, budgets and notebooks",
     ),
+    "seeds": ("autograder.proof.seeds", "hold every kernel to its verdict under many seeds"),
     "mutate": ("autograder.proof.mutate", "find small mistakes that the graders do not see"),
 }
 

@@ -162,13 +162,13 @@ def try_exercise(
         if verdict.rows:
             costs[cell.name] = _ratios(verdict)
         at_home = replace(cell, outcome=Outcome.PASS, credit=1.0) if cell.held_out else cell
-        wrong = _mismatch(exercise, at_home, verdict, "on the visible cases")
+        wrong = mismatch(exercise, at_home, verdict, "on the visible cases")
         for number, (seed, cases) in enumerate(hidden.items()):
             enough = number >= SEEDS_FOR_WRONG and not cell.is_honest
             if wrong or enough or trial.hidden_seconds.get(cell.name, 0.0) > SLOW_HIDDEN_S:
                 break  # one sentence a cell is enough, and so is one slow try
             verdict = _checked(exercise, cell, check, trial, cases, seed)
-            wrong = _mismatch(exercise, cell, verdict, f"on the hidden cases of {seed!r}")
+            wrong = mismatch(exercise, cell, verdict, f"on the hidden cases of {seed!r}")
         trial.failures += wrong
     if isinstance(exercise, KernelExercise) and exercise.budget is not None:
         trial.failures += _margins(exercise, cells, costs, trial)
@@ -198,7 +198,7 @@ def _checked(
     return verdict
 
 
-def _mismatch(exercise: Exercise, cell: Entrant, verdict: Verdict, on: str) -> list[str]:
+def mismatch(exercise: Exercise, cell: Entrant, verdict: Verdict, on: str) -> list[str]:
     """A sentence if the verdict is not the one that the cell must get."""
     subject = f"{exercise.name}: {cell.name} ({cell.where})"
     if verdict.outcome is not cell.outcome:
