@@ -381,8 +381,12 @@ def packed(
     passed: Sequence[Any],
     grid: Sequence[int],
     options: dict[str, Any],
+    outputs: Sequence[int] = (-1,),
 ) -> dict[str, Any]:
-    """Compiles a launch, and keeps its machine code and what its tensors hold now."""
+    """Compiles a launch, and keeps its machine code and what its tensors hold now.
+
+    `outputs`: which of the tensors hold results.
+    """
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
     from triton.compiler import compile as compiled
@@ -418,15 +422,19 @@ def packed(
         "passed": given,
         "fronts": fronts,
         "contents": f"{number}.npz",
+        "outputs": list(outputs),
     }
 
 
-def write_manifest(folder: Path, rows: list[dict[str, Any]], made_by: str) -> None:
-    """What `record.py` launches, and itself."""
+def write_manifest(
+    folder: Path, rows: list[dict[str, Any]], made_by: str, shared_memory: bool = True
+) -> None:
+    """What `record.py` launches, and itself; `shared_memory`: is that counted, too?"""
     about = {
         "made_by": made_by,
         "triton": triton.__version__,
         "target": f"sm_{TARGET}",
+        "shared_memory": shared_memory,
         "launches": rows,
     }
     (folder / "manifest.json").write_text(json.dumps(about))

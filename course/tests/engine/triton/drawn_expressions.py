@@ -7,11 +7,10 @@ small whole numbers, whose sums are exact in any order.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from hypothesis import strategies as st
-
+Choose = Callable[[Sequence[Any]], Any]
 #: Blocks that may be drawn; `tl.dot` needs the square one, which comes oftener.
 SHAPES = [(1,), (8,), (32,), (4, 8), (16, 2), (8, 8), (16, 16), (16, 16)]
 SQUARE = (16, 16)
@@ -19,22 +18,32 @@ NEEDED_COLUMNS = 4  # a row of a descriptor has 16 bytes at least
 
 
 class Expressions:
-    """Draws values of the five types; a deeper one holds more operations."""
+    """Draws values of the five types; a deeper one holds more operations.
 
-    def __init__(self, draw: Any, shape: tuple[int, ...]) -> None:
-        self.draw = draw
+    Attributes:
+        choose: takes one of several things.
+        exact: nothing that a GPU only approximates, so that results can be compared to the bit.
+    """
+
+    def __init__(self, choose: Choose, shape: tuple[int, ...], exact: bool) -> None:
+        self.choose = choose
         self.shape = shape
+        self.exact = exact
         self.size = math.prod(shape)
         self.counters: list[str] = []
 
     def one_of(self, *options: Any) -> Any:
-        return self.draw(st.sampled_from(options))
+        return self.choose(options)
 
     def number(self, low: int, high: int) -> int:
-        return self.draw(st.integers(low, high))
+        return self.choose(range(low, high + 1))
+
+    def near(self, *options: str) -> tuple[str, ...]:
+        """What a GPU may round in a way of its own, where such is drawn."""
+        return () if self.exact else options
 
     def chance(self) -> bool:
-        return self.draw(st.booleans())
+        return self.choose((False, True))
 
     @property
     def flat(self) -> bool:
@@ -42,7 +51,7 @@ class Expressions:
 
     @property
     def describable(self) -> bool:
-        return not self.flat and self.shape[1] >= NEEDED_COLUMNS
+        return not (self.exact or self.flat) and self.shape[1] >= NEEDED_COLUMNS
 
     @property
     def axis(self) -> int:
@@ -100,13 +109,16 @@ class Expressions:
             return self.one_of("a", "a", "b.to(tl.float32)", "c.to(tl.float32)", "(a + 0.5)")
         one = self.a(depth - 1)
         options = [
-            lambda: f"({one} {self.one_of('+', '-', '*', '/')} {self.a(depth - 1)})",
+            lambda: f"({one} {self.one_of('+', '-', '*', *self.near('/'))} {self.a(depth - 1)})",
             lambda: f"({one} {self.one_of('+', '-', '*')} {self.t(depth - 1)})",
             lambda: self.fused(self.a),
             lambda: f"({one} * {self.t(0)} + {self.a(0)})",
             lambda: f"tl.where({self.mask()}, {one}, {self.a(depth - 1)})",
             lambda: f"tl.{self.one_of('maximum', 'minimum')}({one}, {self.a(0)})",
-            lambda: f"tl.{self.one_of('exp', 'sqrt', 'log', 'sin')}(tl.abs({one}) * 0.25)",
+            lambda: (
+                f"tl.{self.one_of('floor', *self.near('exp', 'sqrt', 'log', 'sin'))}"
+                f"(tl.abs({one}) * 0.25)"
+            ),
             lambda: self.loaded("f_ptr", "2.5"),
             lambda: f"({one} - {self.along(*self.folded(one))})",
             lambda: f"tl.cumsum(small({one}), {self.axis})",
@@ -126,7 +138,8 @@ class Expressions:
     def dot(self, depth: int) -> str:
         left, right = (f"small({self.a(depth - 1)}).to(tl.float16)" for _ in range(2))
         right = f"tl.trans({right})" if self.chance() else right
-        return f"tl.dot({left}, {right}{self.one_of('', ', a')})"
+        start = ", small(a)" if self.exact else ", a"
+        return f"tl.dot({left}, {right}{self.one_of('', start)})"
 
     def described(self) -> str:
         rows, columns = self.shape
@@ -146,7 +159,10 @@ class Expressions:
             lambda: self.fused(self.b),
             lambda: f"({self.a(depth - 1)}).to(tl.float16)",
             lambda: self.loaded("h_ptr", "0.5"),
-            lambda: f"({one} + {self.along(self.one_of('tl.max', 'tl.sum'), one)}).to(tl.float16)",
+            lambda: (
+                f"({one} + {self.along(self.one_of('tl.max', *self.near('tl.sum')), one)})"
+                ".to(tl.float16)"
+            ),
             lambda: self.turned(one),
         )()
 
@@ -197,7 +213,7 @@ class Expressions:
             lambda: self.fused(self.t),
             lambda: "{}({})".format(*self.folded(self.a(depth - 1))),
             lambda: f"tl.load(f_ptr + ({self.s(depth - 1)} & 1023) % n)",
-            lambda: f"tl.sum({self.b(depth - 1)}).to(tl.float32)",
+            lambda: f"tl.{'max' if self.exact else 'sum'}({self.b(depth - 1)}).to(tl.float32)",
         )()
 
     def condition(self, depth: int) -> str:

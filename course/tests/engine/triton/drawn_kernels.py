@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from hypothesis import strategies as st
 
-from course.tests.engine.triton.drawn_expressions import SHAPES, Expressions
+from course.tests.engine.triton.drawn_expressions import SHAPES, Choose, Expressions
 
 SUMS = 8
 MOST_DEPTH = 3
@@ -99,8 +99,8 @@ class Drawn:
 class _Statements(Expressions):
     """Draws statements: of a function, or of the kernel, which may write."""
 
-    def __init__(self, draw: Any, shape: tuple[int, ...], hazard: str) -> None:
-        super().__init__(draw, shape)
+    def __init__(self, choose: Choose, shape: tuple[int, ...], exact: bool, hazard: str) -> None:
+        super().__init__(choose, shape, exact)
         self.hazard = hazard
         self.slots = 1  # where each program ends by storing
         self.helpers: list[str] = []
@@ -267,14 +267,19 @@ def _inside(lines: list[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
+def drawn(choose: Choose, exact: bool = False, hazards: bool = False) -> Drawn:
+    """A kernel of which `choose` takes every part; with `hazards`, it may have one fault."""
+    shape = choose(SHAPES)
+    hazard = choose(HAZARDS) if hazards else ""
+    writer = _Statements(choose, shape, exact, hazard)
+    helpers = [writer.helper() for _ in range(choose(range(3)))]
+    source = HEAD + "".join([*helpers, writer.kernel()])
+    grid = choose([(1, 1), (3, 1), (5, 1), (2, 2), (4, 2), (7, 1)])
+    n = choose(range(1, grid[0] * grid[1] * math.prod(shape) + 6))
+    return Drawn(source, shape, grid, n, choose(range(100)), writer.slots, hazard)
+
+
 @st.composite
 def drawn_kernels(draw: Any, hazards: bool = False) -> Drawn:
-    """Kernels; with `hazards`, such as may have one fault."""
-    shape = draw(st.sampled_from(SHAPES))
-    hazard = draw(st.sampled_from(HAZARDS)) if hazards else ""
-    writer = _Statements(draw, shape, hazard)
-    helpers = [writer.helper() for _ in range(draw(st.integers(0, 2)))]
-    source = HEAD + "".join([*helpers, writer.kernel()])
-    grid = draw(st.sampled_from([(1, 1), (3, 1), (5, 1), (2, 2), (4, 2), (7, 1)]))
-    n = draw(st.integers(1, grid[0] * grid[1] * math.prod(shape) + 5))
-    return Drawn(source, shape, grid, n, draw(st.integers(0, 99)), writer.slots, hazard)
+    """Kernels that hypothesis draws, and makes smaller where one fails."""
+    return drawn(lambda options: draw(st.sampled_from(options)), hazards=hazards)

@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,18 @@ _EXTRA = "L1 Wavefronts Shared Excessive"
 HERE = Path(__file__).resolve().parent
 
 
+def digest(arrays: Iterable[np.ndarray]) -> str:
+    """Of what a launch left in its outputs; NaN is NaN, whatever its bits."""
+    found = hashlib.sha256()
+    for array in arrays:
+        if array.dtype.kind == "f":
+            array = np.where(np.isnan(array), np.array(np.nan, array.dtype), array)
+        found.update(array.tobytes())
+    return found.hexdigest()[:16]
+
+
 def launch_all() -> None:
-    """Makes every launch, and prints a digest of what it left in its last array."""
+    """Makes every launch, and keeps a digest of what it left in its outputs."""
     import cupy
 
     manifest = json.loads((HERE / "manifest.json").read_text())
@@ -49,7 +60,7 @@ def launch_all() -> None:
         grid = (*row["grid"], 1, 1)[:3]
         kernel(grid, (32 * row["warps"], 1, 1), tuple(given), shared_mem=row["shared"])
         cupy.cuda.runtime.deviceSynchronize()
-        digests[row["name"]] = hashlib.sha256(there[-1].get().tobytes()).hexdigest()[:16]
+        digests[row["name"]] = digest(there[at].get() for at in row["outputs"])
     (HERE / "digests.json").write_text(json.dumps(digests))
 
 
@@ -71,6 +82,16 @@ def of_instructions(page: str) -> list[tuple[str, dict[str, int]]]:
     return found
 
 
+def by_instruction(ncu: str, worker: list[str]) -> list[tuple[str, dict[str, int]]]:
+    """What `of_instructions` reads, of every launch that `worker` makes."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "page.csv"
+        command = [ncu, "--clock-control", "none", "--section", "SourceCounters"]
+        command += ["--page", "source", "--csv", "--print-source", "sass", "--log-file", str(page)]
+        subprocess.run([*command, *worker], check=True, capture_output=True, timeout=400)
+        return of_instructions(page.read_text())
+
+
 def main(counters_file: str, out: str) -> None:
     """Counts every launch under Nsight Compute."""
     spec = importlib.util.spec_from_file_location("counters", counters_file)
@@ -80,19 +101,26 @@ def main(counters_file: str, out: str) -> None:
     sys.modules["counters"] = counters
     spec.loader.exec_module(counters)
     manifest = json.loads((HERE / "manifest.json").read_text())
-    shared = {n: c for n, c in counters.MORE_METRICS.items() if n.startswith(("shared", "sass"))}
-    metrics = counters.available(counters.METRICS | shared, counters.find_ncu())
     worker = [sys.executable, __file__, "--worker"]
-    launches = counters.count_command(worker, metrics, timeout_s=400)
-    with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / "page.csv"
-        command = [counters.find_ncu(), "--clock-control", "none", "--section", "SourceCounters"]
-        command += ["--page", "source", "--csv", "--print-source", "sass", "--log-file", str(page)]
-        subprocess.run([*command, *worker], check=True, capture_output=True, timeout=400)
-        by_instruction = of_instructions(page.read_text())
     entries = {row["entry"] for row in manifest["launches"]}
+    more: list[dict[str, int]] = [{} for _ in manifest["launches"]]
+    if manifest["shared_memory"]:
+        shared = ("shared", "sass")
+        wanted = counters.METRICS | {
+            name: metric
+            for name, metric in counters.MORE_METRICS.items()
+            if name.startswith(shared)
+        }
+        more = [
+            counts
+            for name, counts in by_instruction(counters.find_ncu(), worker)
+            if name in entries
+        ]
+    else:
+        wanted = {n: m for n, m in counters.METRICS.items() if "_mem_global_" in m}
+    metrics = counters.available(wanted, counters.find_ncu())
+    launches = counters.count_command(worker, metrics, timeout_s=500)
     counted = [launch for launch in launches if launch.name.split("(")[0] in entries]
-    more = [counts for name, counts in by_instruction if name in entries]
     digests = json.loads((HERE / "digests.json").read_text())
     gpu = subprocess.run(
         ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],

@@ -1,0 +1,59 @@
+"""Thousands of kernels drawn by number: what a GPU counted and computed of each.
+
+``python -m course.tests.engine.triton.drawn_on_gpu FOLDER NUMBER`` compiles so many for sm_90, with
+the Triton that is installed here and without a GPU, and leaves the machine code in FOLDER;
+``record.py`` there runs it under Nsight Compute on a GPU machine. ``h200_drawn.json`` is kept from
+that, a row a kernel.
+
+They are the kernels of `drawn_kernels`, drawn by a random number generator of a fixed seed, so that
+a number names a kernel for ever. What a GPU only approximates is left out, since one rounding
+apart may decide a branch: quotients, roots and exponentials, and sums that are not exact in any
+order. So are descriptors, whose copies no counter of the L1 sees.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from course.tests.engine.triton.accesses import packed, write_manifest
+from course.tests.engine.triton.drawn_kernels import Drawn, drawn
+
+#: Arguments of a drawn kernel that it may write.
+OUTPUTS = range(3, 8)
+
+
+def numbered(number: int) -> Drawn:
+    """The kernel of that number."""
+    return drawn(random.Random(number).choice, exact=True)
+
+
+def compiled(folder: Path, number: int) -> dict[str, Any] | None:
+    """A row for the manifest; None where the compiler refuses the kernel."""
+    one = numbered(number)
+    with tempfile.TemporaryDirectory() as sources:
+        kernel = one.module(Path(sources)).kernel
+        try:
+            return packed(
+                folder, number, str(number), kernel, one.arguments(), one.grid, {}, OUTPUTS
+            )
+        except Exception:  # Triton raises what it likes
+            return None
+
+
+def compile_all(folder: Path, kernels: int) -> None:
+    """The machine code of each kernel that compiles, and what `record.py` needs to run it."""
+    with ProcessPoolExecutor() as pool:
+        rows = list(pool.map(partial(compiled, folder), range(kernels), chunksize=8))
+    made_by = "course.tests.engine.triton.drawn_on_gpu"
+    write_manifest(folder, [row for row in rows if row], made_by, shared_memory=False)
+
+
+if __name__ == "__main__":
+    (target := Path(sys.argv[1])).mkdir(parents=True, exist_ok=True)
+    compile_all(target, int(sys.argv[2]))
