@@ -29,6 +29,8 @@ STEMS = (
     "attention",
     "attention_backward",
     "speed_of_light",
+    "modern",
+    "serving",
 )
 
 
