@@ -3,10 +3,12 @@
 from autograder.hidden import Draws, between, choice, leaving, multiples
 from course.exercises.attention import FAR_APART, HUGE, ONE_SIGN
 from course.exercises.serving import LARGE
-from course.spec.draws import integers, uniform
+from course.spec.draws import integers, spread, uniform
 
 #: Every score below -110: exp of each underflows, if the greatest so far begins at 0.
 _FAR_BELOW = {"q": uniform(5.0, 6.0), "k": uniform(-6.0, -5.0)}
+#: Products far above 65,504, the most that float16 holds.
+_HUGE = {"x": spread(2000.0), "w": spread(100.0)}
 
 HIDDEN = {
     "paged_decode": (
@@ -30,8 +32,13 @@ HIDDEN = {
         # only the lowest numbers, only the highest, x of one sign
         Draws(N=33, K=1152, GROUP=64, draws={"w": integers(0, 2), "x": uniform(0.5, 1.0)}),
         Draws(N=33, K=1152, GROUP=64, draws={"w": integers(254, 256), "x": uniform(0.5, 1.0)}),
-        # scales far apart, from group to group
-        Draws(N=70, K=2304, GROUP=128, draws={"scale": uniform(0.001, 10.0)}),
+        # scales far apart, from group to group, and sums that float16 does not hold
+        Draws(
+            N=70,
+            K=2304,
+            GROUP=128,
+            draws={"x": spread(1000.0), "scale": uniform(0.001, 10.0)},
+        ),
         Draws(traffic=True, N=multiples(64, 320, 448), K=multiples(1024, 4096, 6144), GROUP=64),
         Draws(traffic=True, N=multiples(64, 192, 320), K=5120, GROUP=32),
     ),
@@ -44,6 +51,7 @@ HIDDEN = {
         Draws(M=between(300, 400), N=between(130, 180), K=between(17, 60), E=2),
         Draws(M=between(128, 150), N=64, K=32, E=64),
         Draws(M=60, N=70, K=between(1100, 1500), E=3),
+        Draws(M=between(20, 60), N=between(2, 60), K=between(17, 60), E=3, draws=_HUGE),
         Draws(traffic=True, M=64, N=choice(128, 192), K=multiples(64, 192, 256), E=between(12, 16)),
         Draws(traffic=True, M=multiples(64, 704, 896), N=128, K=128, E=4),
     ),
@@ -53,6 +61,7 @@ HIDDEN = {
         Draws(M=leaving(63, 64, 63, 127), V=leaving(127, 128, 500, 1300), D=128),
         # the greatest logits anywhere, also in the last part
         Draws(M=between(30, 60), V=between(2100, 2500), D=64, draws=LARGE),
+        Draws(M=between(30, 60), V=between(65, 300), D=64, draws=_HUGE),
         # all logits below -120: exp of each underflows, if the greatest so far begins at 0
         Draws(
             M=between(30, 60),
@@ -73,4 +82,10 @@ HIDDEN = {
         Draws(traffic=True, M=between(17, 24), V=multiples(2048, 6144, 10240)),
         Draws(traffic=True, M=between(17, 24), V=12288, dtypes={"logits": "float16"}),
     ),
+}
+
+#: Sizes that the visible cases take as far as the task does, and why.
+NOT_BEYOND = {
+    "paged_decode": {"PAGE": "the task stops at 64"},
+    "int4_matvec": {"GROUP": "the task stops at 128"},
 }

@@ -28,10 +28,12 @@ def pages() -> Picture:
         y = 48.0 + 66 * sequence
         drawing.text(24, y + 22, f"sequence {sequence}: {length} tokens", 12.5)
         drawing.text(212, y + 22, f"table[{sequence}]", 12.5, mono=True)
+        drawing.text(212, y + 48, "its tokens", 11, faint=True)
         for index, page in enumerate(row):
             kind = kinds[sequence] if page >= 0 else "idle"
             drawing.box(300 + 60 * index, y, 54, 34, str(page), kind, 14, mono=True)
-            drawing.text(327 + 60 * index, y + 48, f"page {index}", 11, "middle", faint=True)
+            held = f"{index * PAGE} to {index * PAGE + PAGE - 1}"
+            drawing.text(327 + 60 * index, y + 48, held, 11, "middle", faint=True)
         drawing.text(500, y + 22, f"{-(-length // PAGE)} pages, the last one partly used", 12.5)
     drawing.text(24, 208, "The pool: 6 pages, 4 tokens each", 14, bold=True)
     for page in range(POOL):
@@ -100,8 +102,10 @@ def tiles_of_experts() -> Picture:
             drawing.text(left, 142, f"expert {expert}", 12)
             row += held
             tile += 1
-    drawing.text(24, 178, "offsets = 0, 5, 5, 7, 13        tiles of each expert = 2, 0, 1, 2", 12.5)
-    drawing.text(24, 204, "running count = 2, 2, 3, 5: tile 2 is the first one of expert 2.", 12.5)
+    drawing.text(24, 178, "offsets = 0, 5, 5, 7, 13", 12.5)
+    drawing.text(24, 204, "tiles of each expert = 2, 0, 1, 2", 12.5)
+    counted = "running count of tiles = 2, 2, 3, 5: tile 2 is the first one of expert 2"
+    drawing.text(300, 204, counted, 12.5)
     return drawing.picture(
         "Thirteen rows of x: 0 to 4 belong to expert 0, none to expert 1, 5 and 6 to expert 2, 7 "
         "to 12 to expert 3. Tiles of four rows begin anew with each expert: tile 0 has rows 0 to 3 "
