@@ -1,11 +1,11 @@
 # %% [markdown]
 # # 14 Serving and training
 #
-# A model answers one question at a time, and the GPU's tensor cores sleep: each new word asks for
-# **all weights, and all that was said so far**, and does hardly anything with them. So whoever
-# serves a model packs many sequences together. Then their keys no longer fit side by side, experts
-# get rows in any number, and weights are cut to four bits. Whoever trains one meets a matrix that
-# is larger than the model. **What do these five kernels have in common?**
+# While a model answers one question, the GPU's tensor cores sleep: each new word asks for **all
+# weights, and all that was said so far**, and does hardly anything with them. So whoever serves a
+# model answers many questions together. Then the keys of all of them no longer fit side by side,
+# and weights are cut to four bits. Whoever trains a model meets a result that is larger than any
+# matrix of the model. **What do the five kernels of this lesson have in common?**
 #
 # That their arithmetic is old. You wrote it in lessons 08 to 10. What is new is where the bytes
 # lie, and which of them must not be moved. Plan three sittings:
@@ -41,9 +41,11 @@ from course.notebook.predict import compare
 # Serving has two parts. **Prefill** reads the question: thousands of tokens at once, matrix
 # products, lesson 09. **Decoding** writes the answer: a step for each token, and in each step one
 # new token for each sequence of the batch. A step reads every weight once, whatever the batch. And
-# it reads the whole KV cache of every sequence, which nobody else needs.
+# it reads the **KV cache** of every sequence (lesson 10), K and V of all its tokens so far, which
+# no other sequence needs.
 #
-# Take a model like Llama 3 8B: 32 layers, 32 query heads in 8 groups, D = 128, 8 billion weights.
+# Take a model like Llama 3 8B: 32 layers, 8 billion weights, and in each layer 32 query heads of
+# D = 128, four of which share a head of K and V.
 #
 # *Predict:* how many bytes does the cache grow by with each token, in float16?
 
@@ -252,8 +254,8 @@ ex.paged_decode.check(paged_decode)
 # size. Half the bytes are half the time, as long as unpacking keeps up.
 #
 # Four bits hold 16 values. One scale for a whole row would have to fit its largest weight, and most
-# others would become 0 or 1 steps. So a row is cut into **groups** of 32 to 128 weights with a
-# scale each. The weight is (number - 8) * scale, with numbers from 0 to 15.
+# others would be rounded to 0 or to a single step. So a row is cut into **groups** of 32 to 128
+# weights with a scale each. The weight is (number - 8) * scale, with numbers from 0 to 15.
 #
 # *Predict:* groups of 64, a float16 scale each. How many bits does a weight take in all?
 
@@ -366,10 +368,10 @@ compare(prediction, (16 * 32 + 16 * 32) / (16 * 32 + 32), "times", tolerance=0.0
 # %% [markdown]
 # ## 4. A product for each expert
 #
-# A layer of **experts** has E matrices where others have one. A router sends each token to a few of
-# them. The rows of x are sorted by expert, so that each expert's rows lie together, and `offsets`
-# says where: expert e has rows `offsets[e]` to `offsets[e + 1] - 1`. Some experts get hundreds,
-# some get none.
+# A layer of **experts** has E matrices where others have one. A *router*, a small layer before it,
+# sends each token to a few of them. The rows of x are sorted by expert, so that each expert's rows
+# lie together, and `offsets` says where: expert e has rows `offsets[e]` to `offsets[e + 1] - 1`.
+# Some experts get hundreds, some get none.
 #
 # A launch for each expert: E launches, most of them too small to fill a GPU. One batched product
 # wants the same number of rows for each: padding, which is loaded, multiplied and dropped. A
@@ -390,16 +392,16 @@ pictures.tiles_of_experts()
 prediction = ...
 
 # %%
-fewest = [1] * 7  # seven experts with a single row, and one with all the others
-compare(prediction, 7 + -(-(1024 - 7) // 64), "tiles")
+rows = [1] * 7 + [1024 - 7]  # seven experts with a single row, and one with all the others
+compare(prediction, sum(-(-count // 64) for count in rows), "tiles")
 
 # %% [markdown]
 # M // 64 + E is never too few, and costs the programs that return at once a few loads.
 #
 # Where bytes are lost: a tile's 64 rows may reach beyond its expert's. Those rows exist. They are
 # the next expert's, no load of them is out of bounds, and dropping them at the store gives a right
-# answer. But with five rows an expert the kernel loads thirteen times what it needs. Masks end
-# where the expert ends.
+# answer. But with five rows an expert the kernel loads thirteen times the rows that it needs. Masks
+# end where the expert ends.
 #
 # ### Exercise: `grouped_gemm` (75 minutes)
 
