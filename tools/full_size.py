@@ -93,6 +93,8 @@ def tensors(
             arguments[parameter.name] = arguments[parameter.array].stride(parameter.axis)
         elif isinstance(parameter, Scalar):
             arguments[parameter.name] = exercise.number(parameter, case, names).item()
+        elif parameter.computed is not None and "dout" not in arguments:
+            arguments[parameter.name] = _computed(torch, exercise, parameter, case, arguments)
         else:
             arguments[parameter.name] = _array(torch, exercise, parameter, case, names, rng)
     if "delta" in arguments and arguments["delta"].isnan().all():  # what a forward pass has left
@@ -126,6 +128,15 @@ def _array(
     if array.name in case.transposed:
         values = values.t().contiguous().t()
     return values
+
+
+def _computed(
+    torch: Any, exercise: KernelExercise, array: Array, case: Case, given: Mapping[str, Any]
+) -> Any:
+    """An input that is made of those before it, as a check makes it."""
+    assert array.computed is not None
+    known = {n: v.float().cpu().numpy() for n, v in given.items() if torch.is_tensor(v)}
+    return torch.from_numpy(array.computed(**known).astype(exercise.dtype(array, case))).cuda()
 
 
 def launcher(

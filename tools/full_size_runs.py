@@ -278,6 +278,27 @@ RUNS: tuple[Run, ...] = (
         )
     ),
     Run("flash_delta", {"H": 64, "N": 8192, "D": 64}, dtypes=_half("out", "dout")),
+    *_runs(
+        "paged_decode/cache_gathered_first paged_decode",
+        {"S": 64, "P": 128, "PAGE": 64, "G": 8, "R": 4, "D": 128},
+    ),
+    *_runs(
+        "int4_matvec/weights_written_out_first int4_matvec",
+        {"N": 16_384, "K": 8192, "GROUP": 128},
+        of_torch=1.0,
+    ),
+    Run("grouped_gemm", {"M": 256, "N": 1024, "K": 4096, "E": 64}),
+    Run("grouped_gemm", {"M": 16_384, "N": 2048, "K": 2048, "E": 16}, operations=PRODUCT),
+    *_runs(
+        "linear_cross_entropy/logits_through_memory linear_cross_entropy",
+        {"M": 4096, "V": 32_768, "D": 2048},
+        operations="2 * M * V * D",
+    ),
+    *_runs(
+        "loss_gradient/probabilities_stored_first loss_gradient",
+        {"M": 8192, "V": 32_768},
+        dtypes=_half("logits"),
+    ),
     *TUNED,
 )
 
@@ -364,6 +385,26 @@ def _quantised(torch: Any, given: Mapping[str, Any]) -> Callable[[], Any]:
     return lambda: given["x"] @ wide
 
 
+def _from_int4(torch: Any, g: Mapping[str, Any]) -> Callable[[], Any]:
+    """The same product with weights that were stored in float16."""
+    packed = g["w"].view(*g["scale"].shape, -1)
+    numbers = torch.cat([packed & 15, packed >> 4], 2).half() - 8
+    wide = (numbers * g["scale"][:, :, None]).flatten(1)
+    return lambda: wide @ g["x"]
+
+
+def _by_expert(torch: Any, g: Mapping[str, Any]) -> Callable[[], Any]:
+    """A product for each expert that has rows, whose number the host knows beforehand."""
+    ends = g["offsets"].tolist()
+    busy = [(e, slice(*ends[e : e + 2])) for e in range(len(g["w"])) if ends[e] < ends[e + 1]]
+    return lambda: torch.cat([g["x"][rows] @ g["w"][e] for e, rows in busy])
+
+
+def _loss(torch: Any, g: Mapping[str, Any]) -> Callable[[], Any]:
+    loss = torch.nn.functional.cross_entropy
+    return lambda: loss((g["x"] @ g["w"].T).float(), g["targets"], reduction="none")
+
+
 def _gated(torch: Any, g: Mapping[str, Any]) -> Callable[[], Any]:
     return lambda: torch.sigmoid(g["x"] @ g["w1"] + g["b1"]) * (g["x"] @ g["w2"] + g["b2"])
 
@@ -404,6 +445,9 @@ _PEERS: dict[str, _Maker] = {
     ),
     "gated_linear": _gated,
     "quantised_matmul": _quantised,
+    "int4_matvec": _from_int4,
+    "grouped_gemm": _by_expert,
+    "linear_cross_entropy": _loss,
     "attend_one_query": _one_query,
     "flash_decode": _one_query,
     "flash_gqa": _one_query,

@@ -205,6 +205,9 @@ WITHIN_16_BITS = {
     "softmax_one_pass": {"-out": _A_WEIGHT, "+out": _A_WEIGHT},
     "cross_entropy": {"-loss": "at least 0"},
     "matmul_epilogue": {"-out": "gelu is never below -0.17"},
+    "paged_decode": {"-out": "float16", "+out": "float16"},
+    "linear_cross_entropy": {"-loss": "at least 0"},
+    "loss_gradient": {"-logits": _A_WEIGHT, "+logits": _A_WEIGHT},
 }
 
 

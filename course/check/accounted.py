@@ -25,7 +25,10 @@ READING = ("load", "atomic")
 
 
 def uncounted(
-    exercise: KernelExercise, before: Mapping[str, Any], ran: Ran
+    exercise: KernelExercise,
+    least: Mapping[tuple[str, str], int],
+    before: Mapping[str, Any],
+    ran: Ran,
 ) -> dict[str, object] | None:
     """The first array of which fewer bytes are counted than a right result takes, or None.
 
@@ -34,15 +37,18 @@ def uncounted(
     too little written is nothing that a kernel can do.
 
     Args:
+        least: the compulsory sectors of each (array, direction), by the spec: all of an input,
+            unless its budget says that a result depends on less (pages of a pool, say).
         before: the arguments as they were drawn, by the exercise's names.
         ran: what the launch left, and its counts.
     """
     for array in exercise.arrays:
         written = _changed(array, before.get(array.name), ran.arrays[array.name])
-        read = {Role.IN: ran.arrays[array.name].size, Role.INOUT: written}.get(array.role, 0)
-        itemsize = ran.arrays[array.name].itemsize
-        for done, count, directions in (("read", read, READING), ("written", written, WRITING)):
-            needed = sectors_of(count, itemsize) * SECTOR_BYTES
+        writing = sectors_of(written, ran.arrays[array.name].itemsize)
+        reading = {Role.IN: least.get((array.name, "load"), 0), Role.INOUT: writing}
+        read = reading.get(array.role, 0)
+        for done, sectors, directions in (("read", read, READING), ("written", writing, WRITING)):
+            needed = sectors * SECTOR_BYTES
             counted = _counted(ran.traffic, array.name, directions)
             if counted < needed:
                 return {

@@ -15,7 +15,7 @@ from course.spec.exercise import Case, KernelExercise, Meta, Role
 from course.spec.inputs import given_to_reference
 
 #: What the places along an axis of this length are called.
-_AXES = {"H": "head", "B": "batch entry"}
+_AXES = {"H": "head", "B": "batch entry", "S": "sequence"}
 
 #: Lengths of a cell that are looked at: no honest one names more.
 MOST_LENGTHS = 8

@@ -78,7 +78,7 @@ class Stages:
             if wrong is not None:
                 return self._told(wrong, ordered, results)
         for self.number, self.case in enumerate(ordered, start=1):
-            miscounted = self._uncounted(*results[self.number - 1])
+            miscounted = self._uncounted(self.case, *results[self.number - 1])
             if miscounted is not None:
                 return miscounted
         for _, ran in results:
@@ -197,9 +197,10 @@ class Stages:
                 return self._wrong_verdict("never_written", fields, ran.traffic)
         return None
 
-    def _uncounted(self, before: Mapping[str, Any], ran: Ran) -> Verdict | None:
+    def _uncounted(self, case: Case, before: Mapping[str, Any], ran: Ran) -> Verdict | None:
         """A right result that the counts cannot have led to, or that is right by chance."""
-        fields = uncounted(self.exercise, before, ran)
+        least = self.exercise.least_sectors(case, self.constants)
+        fields = uncounted(self.exercise, least, before, ran)
         if fields is None:
             return None
         if fields["done"] == "read":

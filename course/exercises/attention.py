@@ -101,11 +101,13 @@ def _grouped(q: np.ndarray, k: np.ndarray) -> np.ndarray:
     return q.reshape(len(k), -1, q.shape[-1])
 
 
-def _of_one_query(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+def of_one_query(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+    """`out` (H, D) of one query a head, q (H, D); k and v (G, N, D), each for H / G heads."""
     return {"out": _attention(_grouped(q, k), k, v)["out"].reshape(q.shape)}
 
 
-def _size_of_one_query(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+def size_of_one_query(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+    """What `TOLERANCE` is relative to, for `of_one_query`."""
     return {"out": _size(_grouped(q, k), k, v)["out"].reshape(q.shape)}
 
 
@@ -293,10 +295,10 @@ _OF_ONE_QUERY = (
 )
 #: What the exercises with one query a head have in common.
 _ONE_QUERY: dict[str, Any] = {
-    "reference": _of_one_query,
-    "magnitude": _size_of_one_query,
+    "reference": of_one_query,
+    "magnitude": size_of_one_query,
     "tolerance": TOLERANCE,
-    "slips": _slips(_of_one_query),
+    "slips": _slips(of_one_query),
     "launch": Launcher(),
 }
 

@@ -2,12 +2,14 @@
 
 import importlib
 
+import numpy as np
 import pytest
 
 import course.exercises
 from course import exercises as ex
 from course.notebook.exercises import shown
 from course.spec.exercise import Exercise, KernelExercise, NumberExercise
+from course.spec.inputs import drawn, given_to_reference
 from course.words.statement import statement_html, statement_text
 
 
@@ -78,3 +80,17 @@ def test_every_exercise_has_one_to_three_hints_and_points(name):
     assert 1 <= len(exercise.hints) <= 3
     assert all(exercise.hints)
     assert exercise.points > 0
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, one in ex.all_exercises().items() if isinstance(one, KernelExercise)]
+)
+def test_a_slip_takes_what_the_reference_takes_and_gives_some_of_what_it_gives(name):
+    """Advice leaves a slip aside that raises: one that always does would never be told."""
+    exercise = ex.all_exercises()[name]
+    case = exercise.cases[min(1, len(exercise.cases) - 1)]
+    given = given_to_reference(exercise, drawn(exercise, case, np.random.default_rng(0)))
+    with np.errstate(all="ignore"):
+        expected = exercise.reference(**given)
+        for said, slip in exercise.slips.items():
+            assert slip(**given).keys() <= expected.keys(), said

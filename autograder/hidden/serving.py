@@ -1,0 +1,91 @@
+"""Held-out ranges of the lesson "Serving and training"."""
+
+from autograder.hidden import Draws, between, choice, leaving, multiples
+from course.exercises.attention import FAR_APART, HUGE, ONE_SIGN
+from course.exercises.serving import LARGE
+from course.spec.draws import integers, spread, uniform
+
+#: Every score below -110: exp of each underflows, if the greatest so far begins at 0.
+_FAR_BELOW = {"q": uniform(5.0, 6.0), "k": uniform(-6.0, -5.0)}
+#: Products far above 65,504, the most that float16 holds.
+_HUGE = {"x": spread(2000.0), "w": spread(100.0)}
+
+HIDDEN = {
+    "paged_decode": (
+        Draws(S=2, P=1, PAGE=choice(16, 32), G=between(1, 3), R=1, D=16),
+        Draws(S=5, P=between(3, 7), PAGE=16, G=2, R=between(2, 7), D=choice(16, 32)),
+        Draws(S=4, P=between(2, 5), PAGE=choice(32, 64), G=3, R=between(2, 5), D=32),
+        Draws(S=2, P=between(3, 6), PAGE=64, G=1, R=choice(12, 16), D=128),
+        Draws(S=4, P=between(3, 6), PAGE=16, G=2, R=3, D=32, draws=_FAR_BELOW),
+        Draws(S=4, P=between(3, 6), PAGE=32, G=2, R=3, D=32, draws=FAR_APART),
+        Draws(S=2, P=4, PAGE=32, G=2, R=3, D=64, draws=HUGE),
+        Draws(S=2, P=between(16, 20), PAGE=64, G=1, R=3, D=16, draws=ONE_SIGN),
+        Draws(traffic=True, S=4, P=between(17, 24), PAGE=16, G=2, R=choice(4, 8), D=64),
+        Draws(traffic=True, S=2, P=between(13, 16), PAGE=64, G=2, R=choice(4, 8), D=64),
+    ),
+    "int4_matvec": (
+        Draws(N=1, K=multiples(64, 64, 512), GROUP=choice(32, 64)),
+        # a row more, and one less, than whole programs have
+        Draws(N=leaving(1, 64, 65, 193), K=leaving(128, 2048, 128, 4300), GROUP=128),
+        Draws(N=leaving(63, 64, 63, 191), K=leaving(64, 1024, 64, 2200), GROUP=64),
+        Draws(N=between(40, 60), K=multiples(32, 544, 1000), GROUP=32),
+        # only the lowest numbers, only the highest, x of one sign
+        Draws(N=33, K=1152, GROUP=64, draws={"w": integers(0, 2), "x": uniform(0.5, 1.0)}),
+        Draws(N=33, K=1152, GROUP=64, draws={"w": integers(254, 256), "x": uniform(0.5, 1.0)}),
+        # scales far apart, from group to group, and sums that float16 does not hold
+        Draws(
+            N=70,
+            K=2304,
+            GROUP=128,
+            draws={"x": spread(1000.0), "scale": uniform(0.001, 10.0)},
+        ),
+        Draws(traffic=True, N=multiples(64, 320, 448), K=multiples(1024, 4096, 6144), GROUP=64),
+        Draws(traffic=True, N=multiples(64, 192, 320), K=5120, GROUP=32),
+    ),
+    "grouped_gemm": (
+        Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15), E=1),
+        Draws(M=between(20, 60), N=between(65, 90), K=between(33, 90), E=between(5, 8)),
+        Draws(M=between(130, 190), N=between(2, 60), K=leaving(1, 64, 65, 129), E=between(17, 40)),
+        # several tiles an expert, the last one ragged
+        Draws(M=between(641, 900), N=leaving(1, 64, 65, 129), K=between(17, 60), E=3),
+        Draws(M=between(300, 400), N=between(130, 180), K=between(17, 60), E=2),
+        Draws(M=between(128, 150), N=64, K=32, E=64),
+        Draws(M=60, N=70, K=between(1100, 1500), E=3),
+        Draws(M=between(20, 60), N=between(2, 60), K=between(17, 60), E=3, draws=_HUGE),
+        Draws(traffic=True, M=64, N=choice(128, 192), K=multiples(64, 192, 256), E=between(12, 16)),
+        Draws(traffic=True, M=multiples(64, 704, 896), N=128, K=128, E=4),
+    ),
+    "linear_cross_entropy": (
+        Draws(M=between(3, 20), V=between(2, 60), D=64),
+        Draws(M=leaving(1, 64, 65, 129), V=leaving(1, 1024, 1025, 2049), D=64),
+        Draws(M=leaving(63, 64, 63, 127), V=leaving(127, 128, 500, 1300), D=128),
+        # the greatest logits anywhere, also in the last part
+        Draws(M=between(30, 60), V=between(2100, 2500), D=64, draws=LARGE),
+        Draws(M=between(30, 60), V=between(65, 300), D=64, draws=_HUGE),
+        # all logits below -120: exp of each underflows, if the greatest so far begins at 0
+        Draws(
+            M=between(30, 60),
+            V=leaving(33, 64, 1057, 1500),
+            D=64,
+            draws={"x": uniform(1.0, 2.0), "w": uniform(-3.0, -2.0)},
+        ),
+        Draws(M=between(70, 100), V=between(600, 900), D=320),
+        Draws(traffic=True, M=128, V=multiples(1024, 7168, 8192), D=64),
+        Draws(traffic=True, M=multiples(64, 192, 256), V=5120, D=64),
+    ),
+    "loss_gradient": (
+        Draws(M=between(3, 9), V=between(2, 200)),
+        Draws(M=between(4, 9), V=leaving(1, 2048, 2049, 8193)),
+        Draws(M=between(4, 9), V=leaving(2047, 2048, 6143, 8191), dtypes={"logits": "float16"}),
+        Draws(M=between(4, 9), V=between(5100, 6000), draws={"logits": uniform(200.0, 300.0)}),
+        Draws(M=between(4, 9), V=between(5100, 6000), draws={"logits": uniform(-300.0, -200.0)}),
+        Draws(traffic=True, M=between(17, 24), V=multiples(2048, 6144, 10240)),
+        Draws(traffic=True, M=between(17, 24), V=12288, dtypes={"logits": "float16"}),
+    ),
+}
+
+#: Sizes that the visible cases take as far as the task does, and why.
+NOT_BEYOND = {
+    "paged_decode": {"PAGE": "the task stops at 64"},
+    "int4_matvec": {"GROUP": "the task stops at 128"},
+}
