@@ -20,6 +20,10 @@ COMMANDS = {
         "make what students get: notebooks, course, instructions",
     ),
     "grade": ("autograder.grading.grade", "grade notebooks"),
+    "cluster": (
+        "autograder.grading.cluster_command",
+        "start workers on other machines, for `grade --scheduler`",
+    ),
     "grades": ("autograder.grading.grades", "write the points as Canvas or Moodle imports them"),
     "history": ("autograder.grading.history", "show every verdict on a student's exercise"),
     "similar": (

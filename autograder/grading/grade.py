@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autograder.grading.collect import find, without_collisions
 from autograder.grading.dry_run import DryStore, changes, told
@@ -39,10 +40,13 @@ from autograder.grading.submissions import Submission
 from autograder.judge import overlay
 from autograder.judge.judge import CHECK, Graded, seed_id
 from autograder.judge.overlay import OverlayError
-from autograder.judge.pool import JudgeError, Limits, Pool
+from autograder.judge.pool import JudgeError, Judges, Limits, Pool
 from autograder.judge.private import PrivateError
 from autograder.judge.sentences import HELD
 from autograder.lessons.catalogue import lesson_name, stem_of_notebook
+
+if TYPE_CHECKING:
+    from autograder.grading.cluster import Cluster
 
 DEFAULT_OUT = Path("grades")
 #: Below the folder of the grades: what zips held.
@@ -120,6 +124,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="grade although this machine can put no wall around the files (see `doctor`): you "
         "trust them as you trust your own",
     )
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="judge on the workers of a Dask scheduler: tls://HOST:8786 (see `cluster --help`)",
+    )
+    parser.add_argument(
+        "--tls", type=Path, metavar="DIR", help="what `cluster certificates DIR` has made"
+    )
     parser.set_defaults(check=CHECK)
 
 
@@ -156,8 +168,7 @@ def main(args: argparse.Namespace) -> int:
         limits = Limits(args.time_limit, int(args.memory_limit * 2**20))
         stopped = False
         try:
-            pool = Pool(seed, args.jobs, limits, args.check, trust=args.trust)
-            with pool, Progress() as progress:
+            with _judges(args, seed, limits) as pool, Progress() as progress:
                 for graded in grade(args.paths, store, pool, run, asked, args.regrade):
                     progress.tell(run, graded)
         except KeyboardInterrupt:
@@ -182,6 +193,15 @@ def main(args: argparse.Namespace) -> int:
         run.problems += _to_gradebook(args.gradebook, run.rows)
     _say(run, args.out, len(rows))
     return NOT_ALL if run.problems else DONE
+
+
+def _judges(args: argparse.Namespace, seed: bytes, limits: Limits) -> Pool | Cluster:
+    """Processes here, or workers elsewhere."""
+    if not args.scheduler:
+        return Pool(seed, args.jobs, limits, args.check, trust=args.trust)
+    from autograder.grading.cluster import Cluster
+
+    return Cluster(seed, limits, args.check, args.scheduler, args.tls, trust=args.trust)
 
 
 def _store(args: argparse.Namespace) -> Store:
@@ -231,7 +251,7 @@ def _stem(lesson: str | None) -> str | None:
 def grade(
     paths: Iterable[Path],
     store: Store,
-    pool: Pool,
+    pool: Judges,
     run: Run,
     asked: Asked | None = None,
     regrade: bool = False,

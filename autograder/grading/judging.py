@@ -10,7 +10,7 @@ from autograder.grading.names import few
 from autograder.grading.store import Store, as_csv, as_json, as_json_lines
 from autograder.grading.submissions import Submission, read_bytes
 from autograder.judge.judge import Graded, verdict_key
-from autograder.judge.pool import Pool, Task, not_judged
+from autograder.judge.pool import Judges, Task, not_judged
 from autograder.judge.sentences import HELD, JUDGED_AGAIN, Fault
 from autograder.lessons.catalogue import lesson_exercises, lesson_name
 
@@ -33,7 +33,7 @@ class Run:
 
 
 def judge_all(
-    submissions: Sequence[Submission], store: Store, pool: Pool, run: Run, regrade: bool = False
+    submissions: Sequence[Submission], store: Store, pool: Judges, run: Run, regrade: bool = False
 ) -> Iterator[Graded]:
     """A verdict on every exercise of these submissions, kept in `store` as it comes."""
     run.expected += sum(len(exercises_of(submission)) or 1 for submission in submissions)
@@ -74,7 +74,7 @@ def exercises_of(submission: Submission) -> list[str]:
     return [exercise.name for exercise in lesson_exercises(submission.stem)]
 
 
-def with_lessons(submissions: Iterable[Submission], pool: Pool) -> Iterator[Submission]:
+def with_lessons(submissions: Iterable[Submission], pool: Judges) -> Iterator[Submission]:
     """The submissions, with the lesson of those whose names do not tell, read from their cells."""
     unreadable: list[Submission] = []
     unknown: list[Submission] = []
@@ -103,7 +103,7 @@ def with_lessons(submissions: Iterable[Submission], pool: Pool) -> Iterator[Subm
 def _tasks(
     submissions: Iterable[Submission],
     store: Store,
-    pool: Pool,
+    pool: Judges,
     regrade: bool,
     ready: list[Graded],
     elsewhere: list[Submission],
@@ -141,7 +141,7 @@ def _looked_up(
     names: Sequence[str],
     data: bytes,
     store: Store,
-    pool: Pool,
+    pool: Judges,
     regrade: bool,
 ) -> tuple[list[Graded], list[str]]:
     """(the verdicts that are there for just this work, the exercises that have none)"""
@@ -150,7 +150,7 @@ def _looked_up(
     for name in names:
         key = verdict_key(data, name, pool.seed, pool.check)
         whose = submission.student, submission.notebook, name
-        found = None if regrade else store.known(*whose, key)
+        found = store.known(*whose, key, regrade)
         if found is None:
             left.append(name)
         else:

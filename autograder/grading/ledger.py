@@ -128,6 +128,9 @@ class Ledger:
                         "BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END"
                     )
                 connection.exec_driver_sql(f"PRAGMA user_version = {VERSION}")
+            newest = connection.execute(sql.select(sql.func.max(_VERDICTS.c.id))).scalar()
+        #: The newest row as this was opened: those after it are of this run and its companions.
+        self.begun: int = newest or 0
 
     def append(self, graded: Graded, course: str, lesson: str) -> None:
         """Adds a verdict: after this returns, no crash loses it."""
@@ -192,11 +195,11 @@ class Ledger:
                 with self._engine.begin() as connection:
                     self._insert(connection, graded, _WITHDRAWN, _now())
 
-    def last(self, student: str, notebook: str, exercise: str) -> Graded | None:
-        """The verdict that holds, or None."""
+    def last(self, student: str, notebook: str, exercise: str) -> Entry | None:
+        """The newest row on an exercise, or None."""
         query = sql.select(_VERDICTS).where(*_is(student, notebook, exercise))
         newest = list(self._entries(query.order_by(_VERDICTS.c.id.desc()).limit(1)))
-        return newest[0].graded if newest else None
+        return newest[0] if newest else None
 
     def latest(self, panels: bool = True, **whose: str) -> Iterator[Entry]:
         """The verdicts that hold, of this student, notebook, exercise where these are given.

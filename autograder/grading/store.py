@@ -113,17 +113,27 @@ class Store:
         with self._explained():
             self.ledger.append(graded, judge.course_version(), judge.lesson_version(stem))
 
-    def known(self, student: str, notebook: str, exercise: str, key: str) -> Graded | None:
-        """The verdict that is already there for just this work, or None."""
-        graded = self.last(student, notebook, exercise)
-        if graded is None or graded.key != key or graded.message_id in JUDGED_AGAIN:
+    def known(
+        self, student: str, notebook: str, exercise: str, key: str, regrade: bool = False
+    ) -> Graded | None:
+        """The verdict that is already there for just this work, or None.
+
+        Args:
+            regrade: whether only those count that came since this folder was opened. These count
+                always, also where the judge failed: two runs would ask each other without end.
+        """
+        with self._explained():
+            entry = self.ledger.last(student, notebook, exercise)
+        if entry is None or entry.graded is None or entry.graded.key != key:
             return None
-        return graded
+        again = regrade or entry.graded.message_id in JUDGED_AGAIN
+        return None if again and entry.id <= self.ledger.begun else entry.graded
 
     def last(self, student: str, notebook: str, exercise: str) -> Graded | None:
         """The verdict that is there, on whatever work of this student's, or None."""
         with self._explained():
-            return self.ledger.last(student, notebook, exercise)
+            entry = self.ledger.last(student, notebook, exercise)
+        return None if entry is None else entry.graded
 
     def failed(self, student: str, notebook: str) -> bool:
         """Whether a verdict on this notebook says something of the judge and not of an answer."""

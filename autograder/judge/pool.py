@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from autograder.grading.submissions import Submission
 from autograder.hidden import Seed
@@ -77,6 +77,15 @@ class Answer:
 
 class JudgeError(Exception):
     """The judge cannot start at all. The text says why."""
+
+
+class Judges(Protocol):
+    """Who answers tasks: a `Pool` here, or a cluster's workers."""
+
+    seed: bytes
+    check: str
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[Answer]: ...
 
 
 class Worker:
@@ -358,7 +367,7 @@ def not_judged(
     submission: Submission,
     names: Sequence[str],
     fault: Fault,
-    pool: Pool,
+    pool: Judges,
     data: bytes | None = None,
 ) -> list[Graded]:
     """A verdict without points on each of a notebook's exercises, for one reason.

@@ -238,8 +238,8 @@ def test_a_second_run_judges_only_what_changed(
 @pytest.mark.parametrize("message_id", ["judge_died", "no_triton", "tile_canary"])
 def test_what_could_not_be_measured_is_judged_again(tmp_path: Path, message_id: str) -> None:
     graded = Graded("vega", LESSON, FIRST, "NOT_MEASURED", 0, 4, key="k", message_id=message_id)
+    Store(tmp_path).keep(graded)
     kept = Store(tmp_path)
-    kept.keep(graded)
     assert kept.known("vega", LESSON, FIRST, "k") is None
     kept.keep(replace(graded, message_id="out_of_memory"))
     assert kept.known("vega", LESSON, FIRST, "k") is not None
@@ -378,6 +378,21 @@ def test_two_runs_side_by_side_leave_one_verdict_each(tmp_path: Path) -> None:
     judged = [int(re.search(r"(\d+) judged", one)[1]) for one in said]  # type: ignore[index]
     assert sum(judged) == count, "nothing is judged twice"
     assert not list((tmp_path / "out").rglob("*.tmp"))
+
+
+@pytest.mark.parametrize("cell", ["slow 0.15", "raise on purpose"])
+def test_two_runs_judge_again_once_and_end(tmp_path: Path, cell: str) -> None:
+    """Each waited for the other's failures to be judged again, without end."""
+    for number in range(4):
+        put(tmp_path / f"in/s{number}_01_threads.ipynb", solved({FIRST: cell}))
+    command = tmp_path / "in", "--out", tmp_path / "out", "--jobs", 1
+    finished = start(*command)
+    finished.communicate(timeout=60)
+    runs = [start(*command, "--regrade") for _ in range(2)]
+    said = [one.communicate(timeout=60)[0] for one in runs]
+    judged = [int(re.search(r"(\d+) judged", one)[1]) for one in said]  # type: ignore[index]
+    assert min(judged) > 0
+    assert sum(judged) < 6 * len(EXERCISES), "what one has judged again, the other does not"
 
 
 def test_an_output_folder_that_cannot_be_written_is_said_at_once(

@@ -40,13 +40,13 @@ def pins() -> dict[str, str]:
 
 
 def declared() -> list[Requirement]:
-    """The packages of pyproject.toml, but for those that only a GPU or a compiler's test needs."""
+    """The packages of pyproject.toml, but for what a GPU, a cluster or one test needs."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     groups = [project["dependencies"]]
     groups += [
         group
         for name, group in project["optional-dependencies"].items()
-        if name not in ("gpu", "nvvm")
+        if name not in ("gpu", "nvvm", "cluster")
     ]
     return [Requirement(text) for group in groups for text in group]
 

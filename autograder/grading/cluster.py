@@ -1,0 +1,319 @@
+"""Judging on other machines: `grade --scheduler ADDRESS`, through Dask distributed.
+
+A Dask worker does for one notebook what `grade` does here: a pool of one, with its walls, its
+limits and its watcher. It gets no student's name. The grader alone takes notebooks and enters
+verdicts, so that the ledger is one whatever happens elsewhere. A verdict is an answer and is never
+asked for again; a notebook whose worker was lost is, a bounded number of times.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import logging
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from autograder.grading.cluster_worker import Work, judged, versions
+from autograder.judge import overlay
+from autograder.judge.judge import Graded
+from autograder.judge.pool import Answer, JudgeError, Limits, Task, not_judged
+from autograder.judge.sentences import Fault
+
+CERTIFICATE, KEY = "cert.pem", "key.pem"
+INSTALL = ".venv/bin/python -m pip install -c requirements.txt '.[cluster]'"
+#: How often a notebook is given to another worker, after one was lost or failed.
+MOST_TRIES = 3
+_LOOK_SECONDS = 0.5
+_CONNECT_SECONDS = 20
+#: Without any worker.
+_PATIENCE_SECONDS = 60.0
+#: With none but such as refuse, until another one joins.
+_JOINING_SECONDS = 10.0
+
+
+@dataclass
+class _Try:
+    """A notebook on its way: how often it was sent and failed, and to which workers if not any."""
+
+    task: Task
+    number: int = 1
+    failures: int = 0
+    where: frozenset[str] = frozenset()
+
+    def again(self, failures: int = 0) -> _Try:
+        return _Try(self.task, self.number + 1, self.failures + failures)
+
+
+@dataclass
+class Cluster:
+    """Workers elsewhere, asked as a `Pool` is. A context manager: leaving it lets them go.
+
+    Attributes:
+        address: of a Dask scheduler.
+        tls: a folder with cert.pem and key.pem; None on this machine alone.
+    """
+
+    seed: bytes
+    limits: Limits
+    check: str
+    address: str
+    tls: Path | None = None
+    trust: bool = False
+    _refused: dict[str, str] = field(default_factory=dict)
+    _fit: dict[str, int] = field(default_factory=dict)
+    _alone_since: float = field(default_factory=time.monotonic)
+    _looked: float = 0.0
+
+    def __enter__(self) -> Cluster:
+        try:
+            from distributed import Client
+        except ModuleNotFoundError as error:
+            raise JudgeError(f"Grading on a cluster needs {error.name}: {INSTALL}") from error
+        for name in ("distributed", "distributed.client", "tornado.application", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # it is said in sentences, below
+        keys = security(self.tls)
+        place = with_protocol(self.address, self.tls)
+        try:
+            self._client = Client(
+                place, security=keys, timeout=_CONNECT_SECONDS, set_as_default=False
+            )
+        except Exception as error:  # whatever answers there, or does not
+            raise JudgeError(
+                f"No Dask scheduler answers at {place} within {_CONNECT_SECONDS} s "
+                f"({_last_line(error)}). Is it running, is its address right, and has it "
+                f"{'the same certificate' if self.tls else 'no certificate'}?"
+            ) from error
+        self._same_dask()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        with contextlib.suppress(Exception):  # the scheduler may be gone
+            self._client.close(timeout=5)
+
+    def _same_dask(self) -> None:
+        from distributed import __version__ as own
+
+        try:
+            told: Any = self._client.get_versions()
+            theirs = told["scheduler"]["packages"]["distributed"]
+        except Exception as error:  # another version may not even understand the question
+            theirs = f"({_last_line(error)})"
+        if theirs != own:
+            self.__exit__()
+            raise JudgeError(
+                f"The scheduler at {self.address} runs distributed {theirs}, and this grader "
+                f"{own}. Install the same on both: {INSTALL}"
+            )
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[Answer]:
+        """The answers to `tasks`, as they come.
+
+        Raises:
+            JudgeError: where the scheduler is lost, or no worker there can judge.
+        """
+        source = iter(tasks)
+        again: deque[_Try] = deque()
+        under_way: dict[Any, _Try] = {}
+        more = True
+        try:
+            while more or again or under_way:
+                self._look(under_way, again)
+                while len(under_way) < sum(self._fit.values()):
+                    task = None if again else next(source, None)
+                    if not again and task is None:
+                        more = False
+                        break
+                    one = again.popleft() if again else _Try(task)  # type: ignore[arg-type]
+                    under_way[self._sent(one)] = one
+                for future in self._done(under_way):
+                    yield from self._taken(future, under_way.pop(future), again)
+                    future.release()
+        finally:
+            for future in under_way:
+                with contextlib.suppress(Exception):
+                    future.release()
+
+    def _sent(self, one: _Try) -> Any:
+        task = one.task
+        private = tuple(overlay.active().arguments())
+        work = Work(
+            task.data,
+            task.submission.notebook,
+            task.submission.stem,
+            task.exercises,
+            self.seed,
+            self.check,
+            self.limits,
+            self.trust,
+            private,
+            versions(),
+        )
+        if self._refused:
+            one.where = frozenset(self._fit)
+        workers = sorted(one.where) or None
+        return self._client.submit(judged, work, key=work.key(one.number), workers=workers)
+
+    def _look(self, under_way: dict[Any, _Try], again: deque[_Try]) -> None:
+        """Which workers there are now; work that waits for such as are gone is taken back."""
+        now = time.monotonic()
+        if now - self._looked < _LOOK_SECONDS:
+            return
+        self._looked = now
+        try:
+            found = self._client.scheduler_info()["workers"]
+        except Exception as error:
+            raise self._lost() from error
+        self._fit = {w: told["nthreads"] for w, told in found.items() if w not in self._refused}
+        for future, one in list(under_way.items()):
+            if one.where and not one.where & self._fit.keys():
+                del under_way[future]
+                future.release()
+                again.append(one.again())
+        if self._fit:
+            self._alone_since = now
+        elif found and now - self._alone_since > _JOINING_SECONDS:
+            said = "; ".join(f"{w}: {self._refused[w]}" for w in sorted(found)[:3])
+            raise JudgeError(f"No worker at {self.address} can judge. {said}.")
+        elif now - self._alone_since > _PATIENCE_SECONDS:
+            raise JudgeError(
+                f"The scheduler at {self.address} has had no worker for {_PATIENCE_SECONDS:g} s. "
+                "Start some: python -m autograder cluster worker ADDRESS. What was judged is kept, "
+                "and the same command goes on from there."
+            )
+
+    def _done(self, under_way: Mapping[Any, _Try]) -> list[Any]:
+        """Those that have come to an end, or none after a while."""
+        from distributed import wait
+
+        if not under_way:
+            time.sleep(_LOOK_SECONDS)
+            return []
+        with contextlib.suppress(Exception):  # none yet; or cancelled, which each one says itself
+            wait(list(under_way), timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED")
+        return [future for future in under_way if future.done()]
+
+    def _taken(self, future: Any, one: _Try, again: deque[_Try]) -> Iterator[Answer]:
+        from distributed import KilledWorker
+
+        if future.status == "finished":
+            told = future.result()
+            if "answers" in told:
+                yield from _answers(one.task, told["answers"])
+                return
+            if "refused" in told:
+                self._refused[told["worker"]] = told["refused"]
+                self._looked = 0.0
+                again.append(one.again())
+                return
+            failed = told["failed"]
+        elif future.status == "error":
+            error = future.exception()
+            if isinstance(error, ModuleNotFoundError):
+                raise JudgeError(
+                    f"A worker at {self.address} does not find the package {error.name!r}. Start "
+                    "it with `python -m autograder cluster worker`, in a repository with .venv."
+                )
+            failed = _last_line(error)
+            if isinstance(error, KilledWorker):  # the scheduler has tried others already
+                one.failures, failed = MOST_TRIES, "each worker that had it ended"
+        else:  # cancelled, lost
+            failed = future.status
+            if self._client.status != "running":
+                raise self._lost()
+        if one.failures + 1 < MOST_TRIES:
+            again.append(one.again(failures=1))
+        else:
+            yield from self._given_up(one.task, failed)
+
+    def _given_up(self, task: Task, why: str) -> Iterator[Answer]:
+        """A notebook that brings worker after worker down: a verdict that says so, judged again."""
+        for name in task.exercises or ["the notebook"]:
+            fault = Fault("judge_died", exercise=name, detail=why)
+            if task.exercises is None:
+                yield Answer(task, fault=fault)
+            else:
+                [row] = not_judged(task.submission, [name], fault, self, task.data)
+                yield Answer(task, row)
+
+    def _lost(self) -> JudgeError:
+        return JudgeError(
+            f"The scheduler at {self.address} is gone. What was judged is kept: start it again, "
+            "and the same command goes on from there."
+        )
+
+
+def _answers(task: Task, told: Iterable[Mapping[str, Any]]) -> Iterator[Answer]:
+    """A worker's answers, with the student's name put back."""
+    whose = task.submission
+    for one in told:
+        graded = one["graded"] and replace(
+            Graded(**one["graded"]),
+            student=whose.student,
+            notebook=whose.notebook,
+            **whose.marks(),
+        )
+        fault = one["fault"] and Fault(one["fault"][0], **one["fault"][1])
+        yield Answer(task, graded, one["stem"], fault)
+
+
+# ------------------------------------------------------------------ who may listen
+
+
+def with_protocol(address: str, tls: Path | None) -> str:
+    """`tls://HOST:PORT`, or `tcp://` where nothing leaves this machine.
+
+    Raises:
+        JudgeError: for another machine without TLS: the seed would go over the wire as it is, and
+            who reaches a scheduler can have it run anything.
+    """
+    protocol, _, place = address.rpartition("://")
+    if tls is not None and protocol in ("", "tls"):
+        return f"tls://{place}"
+    if tls is None and protocol in ("", "tcp") and _is_here(place.rpartition(":")[0] or place):
+        return f"tcp://{place}"
+    raise JudgeError(
+        f"{address}: expected tls://HOST:PORT and --tls DIR, or a scheduler on this machine "
+        "(tcp://127.0.0.1:PORT). Without TLS everyone on the network could read the seed. "
+        "`python -m autograder cluster certificates DIR` makes what it needs."
+    )
+
+
+def _is_here(host: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    return host == "localhost"
+
+
+def security(tls: Path | None) -> Any:
+    """Dask's settings for a folder of certificates; None for none.
+
+    Raises:
+        JudgeError: where the files are not there.
+    """
+    if tls is None:
+        return None
+    from distributed.security import Security
+
+    for name in (CERTIFICATE, KEY):
+        if not (tls / name).is_file():
+            raise JudgeError(
+                f"There is no {tls / name}. `python -m autograder cluster certificates {tls}` "
+                "makes it; the scheduler and the workers need a copy of the same one."
+            )
+    certificate, key = str((tls / CERTIFICATE).resolve()), str((tls / KEY).resolve())
+    roles = {
+        f"tls_{role}_{part}": path
+        for role in ("client", "scheduler", "worker")
+        for part, path in (("cert", certificate), ("key", key))
+    }
+    return Security(require_encryption=True, tls_ca_file=certificate, **roles)
+
+
+def _last_line(error: object) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[-1][:200]}" if lines else type(error).__name__
