@@ -50,6 +50,7 @@ def run_of(
         step_limit(exercise, case, constants),
         dialect=exercise.dialect,
         warps=0 if isinstance(exercise.launch, Launch) else exercise.launch.num_warps,
+        target=exercise.target,
         outputs=tuple(
             Output(a.name, exercise.shape(a, names), exercise.dtype(a, case).name)
             for a in exercise.returned

@@ -46,6 +46,8 @@ class Run:
     dialect: str = "numba"
     #: warps of a program, where the launch does not say
     warps: int = 0
+    #: the compute capability for which it is compiled; 0: the stated GPU's
+    target: int = 0
     outputs: tuple[Output, ...] = ()
     #: arguments that nothing has initialised: a kernel has to write before it reads
     unwritten: tuple[str, ...] = ()

@@ -274,6 +274,11 @@ class KernelExercise(Exercise):
         return "numba" if isinstance(self.launch, Launch) else "triton"
 
     @property
+    def target(self) -> int:
+        """The compute capability for which it is compiled, 90 for 9.0; 0: the stated GPU's."""
+        return self.launch.target if isinstance(self.launch, Launcher) else 0
+
+    @property
     def most_spilled(self) -> str | None:
         """The formula of `spill_bytes`; a cell that launches chooses its tiles, and has one."""
         chosen = SPILLED_BYTES if isinstance(self.launch, Launcher) else None

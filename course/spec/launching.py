@@ -55,6 +55,8 @@ class Launcher:
     """The cell's own function launches: it takes the inputs and returns the outputs."""
 
     num_warps: int = 4  # unless the launch says another number
+    #: the compute capability for which its kernels are compiled, 90 for 9.0; 0: the stated GPU's
+    target: int = 0
 
     def values(self, names: Mapping[str, Number]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         """Nothing: the cell decides."""

@@ -93,6 +93,13 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "Begin with what the loop makes: `0.0` for a float, `tl.zeros((BLOCK,), tl.float32)` for a "
         "block; or reduce or convert in the loop: `tl.sum(block, axis=0)`, `.to(tl.float32)`.",
     ),
+    "tile_product_under_way": (
+        "`{name}` is sums at one end of this loop's turn, and at the other a product that was "
+        "ordered and may not have been made: a variable keeps its kind through a loop.",
+        "Let a turn begin and end alike: before the loop `warpgroup_mma_init(...)`, in it "
+        "first `{name} = warpgroup_mma_wait(0, deps=({name},))`, then "
+        "`{name} = warpgroup_mma(..., is_async=True)`.",
+    ),
     "tile_changes_constant": (
         "`{name}` is a constant before this loop, and a number of the run behind a turn of it: "
         "a number that the launch passes as 1 is a constant, for one.",

@@ -106,6 +106,10 @@ TILE: dict[str, tuple[str, str]] = {
         "`{name}` is not a Triton kernel.",
         "Write `@triton.jit` above its `def`.",
     ),
+    "tile_not_gluon": (
+        "`{name}` is a `@triton.jit` kernel: its compiler places every copy, barrier and wait.",
+        "Here they are yours to place: write the kernel with `@gluon.jit`.",
+    ),
     "tile_interpreter": (
         "Triton's own interpreter is switched on (TRITON_INTERPRET=1), so nothing can be counted.",
         "Unset TRITON_INTERPRET and restart the kernel of the notebook.",

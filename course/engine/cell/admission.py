@@ -14,6 +14,7 @@ from typing import Any
 from course.engine.cell.namespaces import PATHS
 from course.engine.cell.operations import ATTRIBUTES, BUILTINS, INSTEAD, OPERATIONS
 from course.engine.faults import rejected, rejected_syntax
+from course.engine.launcher import gluon
 from course.engine.launcher.admission import locals_of
 from course.engine.launcher.names import IMPORTS, MISSING, MODULES, Ref, is_kernel, near_name, text
 
@@ -191,7 +192,7 @@ class _Admission:
 
     def _of_a_value(self, node: ast.Attribute, names: list[str]) -> None:
         for name in names:
-            if name not in ATTRIBUTES:
+            if name not in ATTRIBUTES | gluon.ATTRIBUTES:
                 instead = INSTEAD.get(name)
                 if instead is None and name in OPERATIONS:
                     instead = f"`tl.{name}(...)`"

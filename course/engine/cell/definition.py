@@ -46,6 +46,7 @@ def jitted(
     defaults: tuple[Any, ...],
     annotations: Mapping[str, Any],
     options: Mapping[str, Any],
+    jit: Callable[..., Any] = triton.jit,
 ) -> JITFunction[Any]:
     """The `@triton.jit` function whose body is this tree.
 
@@ -53,6 +54,7 @@ def jitted(
         node: a definition with plain parameters, at its place in the cell.
         filename: under which `linecache` knows the cell's text.
         scope: what the function's names mean.
+        jit: `triton.jit` or `gluon.jit`.
 
     Raises:
         KernelFault: REJECTED where Triton would read another tree, DOES_NOT_COMPILE where it
@@ -62,7 +64,7 @@ def jitted(
     def making(function: FunctionType) -> JITFunction[Any]:
         function.__defaults__ = defaults or None
         function.__annotations__ = dict(annotations)
-        made: JITFunction[Any] = triton.jit(function, **options)
+        made: JITFunction[Any] = jit(function, **options)
         return made
 
     made: JITFunction[Any] = from_tree(node, filename, scope, making)

@@ -16,6 +16,7 @@ import triton.language as tl
 from triton.language.extra.cuda import libdevice
 
 from course.engine.cell.operations import LIBDEVICE, MATHEMATICS, OPERATIONS
+from course.engine.launcher import gluon
 from course.engine.launcher.names import MISSING, TL_DTYPES
 from course.plain.arithmetic import CONSTANTS
 
@@ -25,11 +26,12 @@ PATHS = frozenset(
     | {f"tl.math.{name}" for name in MATHEMATICS}
     | {f"tl.extra.{space}libdevice.{n}" for n in LIBDEVICE for space in ("", "cuda.")}
     | {"tl.PropagateNan.ALL", "tl.PropagateNan.NONE"}
+    | gluon.PATHS
     | set(CONSTANTS)
     | {"triton.cdiv", "triton.next_power_of_2"}
 )
 #: What Triton calls a module: by these it knows its own, whose attributes it does not hash.
-_NAMES = {"tl": "triton.language", "math": "math", "np": "numpy", "tl.math": "triton.language.math"}
+_NAMES = {"tl": "triton.language", "math": "math", "np": "numpy", "gl": gluon.NAME}
 
 
 def behind(path: str) -> Any:
@@ -58,7 +60,7 @@ def _found(path: str) -> Any:
     if path in CONSTANTS:
         return CONSTANTS[path]
     root, *names = path.split(".")
-    held: Any = {"tl": tl, "triton": triton}[root]
+    held: Any = {"tl": tl, "triton": triton, "gl": gluon.LANGUAGE}[root]
     if "libdevice" in names:  # the target's own, which is what a launch would take
         held, names = libdevice, names[-1:]
     for name in names:
@@ -74,8 +76,10 @@ def _enter(table: dict[str, Any], path: str) -> None:
     if outer not in table:
         table[outer] = _namespace(outer)
         _enter(table, outer)
-    vars(table[outer])[name] = table[path]
+    if isinstance(table[outer], ModuleType):  # a listed function of a class comes with the class
+        vars(table[outer])[name] = table[path]
 
 
 def _namespace(path: str) -> ModuleType:
-    return ModuleType(_NAMES.get(path, path))
+    root, dot, rest = path.partition(".")
+    return ModuleType(_NAMES.get(root, root) + dot + rest)

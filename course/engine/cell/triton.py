@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -17,7 +17,9 @@ from typing import Any, TypeGuard
 
 import numpy as np
 import torch
+import triton
 import triton.language as tl
+from triton.experimental import gluon as gluon_language
 from triton.runtime.jit import JITFunction
 
 from course.engine.cell.admission import admit_kernel
@@ -30,17 +32,19 @@ from course.engine.cell.solution import Solution, found, missing
 from course.engine.cell.source import assigned, check_annotations, check_compiles, parse
 from course.engine.cell.tuning import CLEAR, TUNED, Tuned, read_tuning
 from course.engine.faults import KernelFault, rejected, rejected_syntax
-from course.engine.launcher import Constants, admit, admit_expression
+from course.engine.launcher import Constants, admit, admit_expression, gluon
 from course.engine.launcher.frames import Closure, Config
 from course.engine.launcher.names import ALLOCATOR, IMPORTS, MISSING, MODULES, Own, Ref, member
 from course.plain.arithmetic import Facts, NoValue, bounded, is_number
 from course.plain.text import lines_of
 
 _OPTIONS = ("debug", "noinline", "do_not_specialize", "do_not_specialize_on_alignment")
+_JIT = {"triton.jit": triton.jit, gluon.JIT: gluon_language.jit}
 _WRAPPERS = (
-    *("triton.jit", "triton.autotune", "triton.heuristics", "triton.Config"),
+    *(*_JIT, "triton.autotune", "triton.heuristics", "triton.Config"),
     "triton.constexpr_function",
 )
+_CONSTEXPR = ("tl.constexpr", "gl.constexpr")
 _CELLS = count(1)
 _HOLDS_LIBDEVICE = ("triton.language.extra", "triton.language.extra.cuda")
 #: Modules of which a cell takes names for its annotations, and nothing else.
@@ -269,9 +273,6 @@ def _import_names(statement: ast.ImportFrom, cell: TileCell) -> None:
         raise rejected(statement, "rejected_import", name=module or ".")
     for alias in statement.names:
         name = alias.asname or alias.name
-        if path == "tensor_descriptor" and alias.name == "TensorDescriptor":
-            _define(cell, name, Ref("tensor_descriptor.TensorDescriptor"))
-            continue
         if path == "tl" and alias.name in ("constexpr", "math"):
             _define(cell, name, Ref(f"tl.{alias.name}"))
             continue
@@ -291,7 +292,7 @@ def _read_constant(statement: ast.Assign | ast.AnnAssign, cell: TileCell) -> Non
         return
     value = _constant(statement.value, cell)
     if isinstance(statement, ast.AnnAssign):
-        if _path(statement.annotation, cell) == "tl.constexpr":
+        if _path(statement.annotation, cell) in _CONSTEXPR:
             value = value if isinstance(value, tl.constexpr) else tl.constexpr(value)
         else:
             check_annotations(statement)
@@ -360,7 +361,7 @@ def _referred(node: ast.expr, cell: TileCell) -> Any:
         base = _referred(node.value, cell)
         if isinstance(base, Ref):
             path = f"{base.path}.{node.attr}"
-            if path in ("tl.constexpr", "tl.math", "triton.language", *_WRAPPERS):
+            if path in (*_CONSTEXPR, "tl.math", "triton.language", *_WRAPPERS):
                 return Ref("tl" if path == "triton.language" else path)
             return member(base.path, node.attr)
     return MISSING
@@ -387,7 +388,7 @@ def _jitted(node: ast.FunctionDef, cell: TileCell) -> Any:
     if isinstance(first, ast.Call) and _path(first.func, cell) == "triton.heuristics":
         heuristics = Heuristics.read(node, first, cell.names)
         decorators = decorators[1:] or decorators
-    options = _options(decorators, cell)
+    jit, options = _options(decorators, cell)
     arguments = node.args
     if getattr(node, "type_params", None):
         construct = "type parameters"
@@ -401,7 +402,7 @@ def _jitted(node: ast.FunctionDef, cell: TileCell) -> Any:
         if (known := _annotation(argument, cell)) is not None
     }
     defaults = tuple(_constant(default, cell) for default in arguments.defaults)
-    made = jitted(node, cell.filename, cell.scope, defaults, annotations, options)
+    made = jitted(node, cell.filename, cell.scope, defaults, annotations, options, jit)
     made.__dict__[TUNED] = tuned
     if heuristics is not None:
         heuristics.keep(made)
@@ -415,19 +416,22 @@ def _worked_out(kernel: Any) -> set[str]:
     return {*(heuristics.values if heuristics else ()), *(n for c in configs for n in c.kwargs)}
 
 
-def _options(decorators: list[ast.expr], cell: TileCell) -> dict[str, Any]:
-    """What the one decorator says beside `triton.jit`."""
+def _options(
+    decorators: list[ast.expr], cell: TileCell
+) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """The one decorator, `triton.jit` or `gluon.jit`, and what it says beside that."""
     if len(decorators) == 1:
         decorator = decorators[0]
         call = decorator if isinstance(decorator, ast.Call) else None
         target = decorator if call is None else call.func
-        if _path(target, cell) == "triton.jit" and (call is None or not call.args):
+        if _path(target, cell) in _JIT and (call is None or not call.args):
             keywords: Mapping[str | None, ast.expr] = (
                 {} if call is None else {k.arg: k.value for k in call.keywords}
             )
             if all(name in _OPTIONS for name in keywords):
                 try:
-                    return {str(n): ast.literal_eval(value) for n, value in keywords.items()}
+                    options = {str(n): ast.literal_eval(value) for n, value in keywords.items()}
+                    return _JIT[_path(target, cell)], options
                 except ValueError:
                     pass
         root = ast.unparse(target).partition(".")[0]
@@ -441,7 +445,7 @@ def _annotation(argument: ast.arg, cell: TileCell) -> Any:
     """`tl.constexpr`, the name of a type, or None."""
     if argument.annotation is None:
         return None
-    if _path(argument.annotation, cell) == "tl.constexpr":
+    if _path(argument.annotation, cell) in _CONSTEXPR:
         return tl.constexpr
     if isinstance(argument.annotation, ast.Constant) and isinstance(argument.annotation.value, str):
         return argument.annotation.value

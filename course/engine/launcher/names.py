@@ -19,11 +19,12 @@ import numpy as np
 import torch
 import triton
 import triton.language as tl
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as GluonDescriptor
 from triton.runtime.jit import KernelInterface
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from course.engine.faults import KernelFault, rejected
-from course.engine.launcher import gpu
+from course.engine.launcher import gluon, gpu
 from course.plain.arithmetic import CONSTANTS, FUNCTIONS, TOLD_OF_TYPES, Facts
 from course.plain.evaluator import Ref, text
 
@@ -59,6 +60,7 @@ MODULES = {
     "functools": "functools",
     "triton.runtime": "triton.runtime",
     "triton.tools.tensor_descriptor": "tensor_descriptor",
+    **gluon.MODULES,
 }
 #: names that a cell uses and forgets to import, and the line that is missing
 IMPORTS = {
@@ -103,6 +105,10 @@ CONFIG, CONSTEXPR = "triton.Config", "tl.constexpr"
 PARTIAL = "functools.partial"
 FINFO, IINFO = "torch.finfo", "torch.iinfo"
 DESCRIPTOR = "tensor_descriptor.TensorDescriptor"
+#: ... and Gluon's, with the layout that the tile has in shared memory.
+GLUON_DESCRIPTOR = "gluon.nvidia.hopper.TensorDescriptor"
+SHARED_LAYOUT = "gl.NVMMASharedLayout"
+_LANGUAGES = {"triton.language": "tl", "gluon.language": "gl", "triton.experimental.gluon": "gluon"}
 #: Gives Triton's runtime memory on a GPU, where a kernel makes descriptors; here nobody asks.
 ALLOCATOR = "triton.set_allocator"
 PATHS = frozenset(
@@ -116,6 +122,8 @@ PATHS = frozenset(
         *(f"torch.{name}" for name in (*TORCH_DTYPES, *NAMED_DTYPES)),
         *(f"tl.{name}" for name in TL_DTYPES),
         *(ALLOCATOR, DESCRIPTOR, f"{DESCRIPTOR}.from_tensor"),
+        *(GLUON_DESCRIPTOR, f"{GLUON_DESCRIPTOR}.from_tensor"),
+        *(SHARED_LAYOUT, f"{SHARED_LAYOUT}.get_default_for"),
     }
 )
 #: path: what Python holds under it, so that a live value is known again
@@ -129,6 +137,7 @@ _OBJECTS: dict[str, Any] = {
     "triton.next_power_of_2": triton.next_power_of_2,
     ALLOCATOR: triton.set_allocator,
     DESCRIPTOR: TensorDescriptor,
+    GLUON_DESCRIPTOR: GluonDescriptor,
     **{path: getattr(torch, path.partition(".")[2]) for path in ALLOCATIONS},
     **{path: getattr(math, path[5:]) for path in FUNCTIONS if path.startswith("math.")},
 }
@@ -231,12 +240,12 @@ def member(path: str, name: str) -> Any:
     full = f"{path}.{name}"
     if path == "torch" and name in TORCH_DTYPES | NAMED_DTYPES:
         return (TORCH_DTYPES | NAMED_DTYPES)[name]
-    if path == "tl" and name in TL_DTYPES:
+    if path in ("tl", "gl") and name in TL_DTYPES:
         return TL_DTYPES[name]
     if full in CONSTANTS:
         return CONSTANTS[full]
-    if full == "triton.language":
-        return Ref("tl")
+    if full in _LANGUAGES:
+        return Ref(_LANGUAGES[full])
     return Ref(full) if full in PATHS else MISSING
 
 

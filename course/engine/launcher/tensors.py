@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as GluonDescriptor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from course.engine.launcher import gpu
@@ -342,4 +343,4 @@ def descriptor(spelled_out: bool, args: Sequence[Any], named: Mapping[str, Any])
 
 def is_descriptor(value: Any) -> bool:
     """Whether a value is a host tensor descriptor."""
-    return isinstance(value, TensorDescriptor)
+    return isinstance(value, TensorDescriptor | GluonDescriptor)

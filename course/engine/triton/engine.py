@@ -39,8 +39,8 @@ class TritonEngine:
     lets the kernel's prints through. Without `compiles` no launch goes through the compiler: it
     saves seconds where a kernel need not be accepted, and its resources count as nothing.
     `together` is how many programs run at once, as many as memory allows unless told. `target` is
-    the GPU whose counts and resources the launches have. `requests` keeps the first requests of
-    each access.
+    the GPU whose counts and resources the launches have, the run's own unless told. `requests`
+    keeps the first requests of each access.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class TritonEngine:
         printing: bool = False,
         compiles: bool = True,
         together: int | None = None,
-        target: int = CHECK_TARGET,
+        target: int | None = None,
         requests: Requests | None = None,
     ) -> None:
         self.printing = printing
@@ -124,13 +124,17 @@ class _Launches:
             if isinstance(value, torch.Tensor)
         }
         self._alive: list[Any] = []
+        self.target = engine.target or run.target or CHECK_TARGET
 
     def make(self, kernel: Any, args: Sequence[Any], grid: Any, named: Mapping[str, Any]) -> None:
         """One launch: compiled for a GPU, run and measured; it runs while the compiler goes on."""
         tuned = with_tuned(kernel, args, named)
         options = {"num_warps": self.run.warps, **with_computed(kernel, args, tuned)}
-        compiled = self._compiled(kernel, args, options)
         function = base_function(kernel)
+        if self.run.target and not function.is_gluon():
+            line = first_line(kernel)
+            raise KernelFault(Outcome.REJECTED, "tile_not_gluon", line, name=function.__name__)
+        compiled = self._compiled(kernel, args, options)
         given = bound(function, tuple(args), dict(options))
         self._alive.append(given)  # so that no storage is given away twice
         storages = {
@@ -149,7 +153,7 @@ class _Launches:
                 printing=self.engine.printing,
                 together=self.engine.together if cache is None else cache.multiprocessors,
                 listener=None if cache is None else cache.access,
-                target=self.engine.target,
+                target=self.target,
                 requests=self.engine.requests,
             )
         except KernelFault as fault:
@@ -186,17 +190,17 @@ class _Launches:
             KernelFault: DOES_NOT_COMPILE, or TOO_MANY_RESOURCES; and so does what it gives.
         """
         if not self.engine.compiles:
-            nothing = gate.Resources(self.engine.target, options["num_warps"], 0, 0, 0)
+            nothing = gate.Resources(self.target, options["num_warps"], 0, 0, 0)
             return lambda: nothing
         binary, source = self.run.binary, source_of(kernel, args, options)
-        key = (key_of(source, self.engine.target), binary)
+        key = (key_of(source, self.target), binary)
         if (found := self.engine.compiled.get(key)) is not None:
             return lambda: found
-        wait = gate.begin(source, self.engine.target, binary=binary)
+        wait = gate.begin(source, self.target, binary=binary)
 
         def compiled() -> gate.Resources:
             self.engine.compiled[key] = resources = wait()
-            if self.engine.elsewhere is None:
+            if self.engine.elsewhere is None and not self.run.target:
                 self.engine.elsewhere = findings.refused_elsewhere(source)
             return resources
 

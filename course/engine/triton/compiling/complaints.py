@@ -102,6 +102,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"Input shapes should have M >= (?P<rows>\d+), N >= (?P<columns>\d+) and K >= (?P<steps>\d+)",
      "tile_dot_too_small"),
     (r"object of type 'tensor' has no len|^`len\(", "tile_no_length"),
+    (r"Loop carried variable (?P<name>\w+) changed type, was .*warpgroup_mma_accumulator",
+     "tile_product_under_way"),
     (r"Loop carried variable (?P<name>\w+) changed type", "tile_changes_constant"),
     (r"list index out of range", "tile_no_shape"),
     (r"Did you forget to add @triton\.jit", "tile_block_for_a_constant"),

@@ -9,8 +9,7 @@ told it.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +20,8 @@ from course.engine.triton.running.frames import Array
 from course.engine.triton.running.run import Loop, Run
 from course.engine.triton.running.values import Unsupported
 
+#: What an agent does; it yields where it has to wait.
+Work = Generator[None, None, Any]
 #: Work that numpy may spend on whether two parts of a buffer meet; beyond it they count as if so.
 _OVERLAP_WORK = 10_000
 
@@ -103,8 +104,7 @@ class Agent:
     Attributes:
         open, groups: cp.async since the last commit, and committed together.
         stores, products, tensor: TMA stores, wgmma and tcgen05 that have been issued.
-        ready: whether it can go on; None where it does not wait.
-        at_barrier: whether it waits for a barrier, and not for other agents to end.
+        waits: the barrier, and which parity of its phase, that it waits for.
     """
 
     def __init__(self, number: int, known: Known) -> None:
@@ -116,12 +116,14 @@ class Agent:
         self.stores: list[Event | list[Event]] = []
         self.products: list[Event | list[Event]] = []
         self.tensor: list[Event] = []
-        self.ready: Callable[[], bool] | None = None
-        self.at_barrier = False
-        self.ended = False
+        self.waits: tuple[Barrier, int] | None = None
         self.place = ("", 0, 0)
         self.loops: list[Loop] = []
-        self.turn = threading.Semaphore(0)
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can go on."""
+        return self.waits is None or self.waits[0].phase & 1 != self.waits[1]
 
     def wait_for(self, issued: list[Any], pending: int) -> None:
         """Of what it issued, all but the last `pending` has been done."""
@@ -129,10 +131,6 @@ class Agent:
         del issued[: len(done)]
         for one in done:
             self.known.ended.update(one if isinstance(one, list) else (one,))
-
-
-class _Stopped(BaseException):
-    """Another agent has failed, and this one ends, too."""
 
 
 @dataclass
@@ -152,7 +150,6 @@ class Agents:
         self.now = Agent(0, Known())
         self._all = [self.now]
         self._count = 1
-        self._failed: BaseException | None = None
         #: by the identity of a buffer's whole content, which is kept with them
         self._parts: dict[int, tuple[Array, list[_Part]]] = {}
 
@@ -205,134 +202,80 @@ class Agents:
     # ------------------------------------------------------------ who runs
 
     def until(self, barrier: Barrier, parity: int) -> None:
-        """The running agent goes on when a barrier's phase of a parity has ended.
+        """The running agent goes on, as a barrier's phase of a parity has ended.
 
         Raises:
-            KernelFault: TIMED_OUT, where nobody is left who could end it.
+            KernelFault: TIMED_OUT, where nobody is there who could end it.
         """
+        for _ in self.waiting(barrier, parity):
+            if len(self._all) > 1:
+                raise Unsupported("a wait of specialised warps in a function that stays one")
+            self._never()
+
+    def waiting(self, barrier: Barrier, parity: int) -> Iterator[None]:
+        """Yields as long as a barrier's phase of a parity has not ended."""
         me = self.now
-
-        def ready() -> bool:
-            return barrier.phase & 1 != parity
-
-        while not ready():
-            me.ready, me.at_barrier = ready, True
-            following = self._following()
-            if following is None:
-                others = [one.place[1] for one in self._all if one is not me and one.at_barrier]
-                self.run.fail(
-                    Outcome.TIMED_OUT,
-                    "tile_barrier_waits",
-                    program=self.run.shown_program(int(self.run.programs[0])),
-                    parity=parity,
-                    made_line=barrier.line,
-                    missing=barrier.missing,
-                    others=", ".join(map(str, others)) or None,
-                )
-            self._pass_on(following)
-        me.ready, me.at_barrier = None, False
+        me.waits = barrier, parity
+        while not me.ready:
+            yield
+        me.waits = None
         me.known.learn(barrier.known)
 
-    def _following(self) -> Agent | None:
-        """The next one that can go on."""
-        at = self._all.index(self.now) + 1
-        for one in (*self._all[at:], *self._all[: at - 1]):
-            if not one.ended and (one.ready is None or one.ready()):
-                return one
-        return None
-
-    def _pass_on(self, other: Agent) -> None:
-        """Another agent runs, until it passes on to this one."""
+    def _never(self) -> None:
+        """The running agent waits for ever."""
         me = self.now
-        me.place, me.loops = self.run.place, self.run.loops
-        self._take_up(other)
-        other.turn.release()
-        me.turn.acquire()
-        if self._failed is not None:
-            raise _Stopped
+        assert me.waits is not None
+        barrier, parity = me.waits
+        others = [one.place[1] for one in self._all if one is not me and one.waits]
+        self.run.fail(
+            Outcome.TIMED_OUT,
+            "tile_barrier_waits",
+            program=self.run.shown_program(int(self.run.programs[0])),
+            parity=parity,
+            made_line=barrier.line,
+            missing=barrier.missing,
+            others=", ".join(map(str, others)) or None,
+        )
 
-    def _take_up(self, agent: Agent) -> None:
-        self.now, self.run.place, self.run.loops = agent, agent.place, agent.loops
+    def specialise(self, works: Sequence[Work]) -> Any:
+        """The running agent does the first work, new ones the others, each as far as it can; behind
+        it all have ended.
 
-    def specialise(self, own: Callable[[], Any], others: Sequence[Callable[[], None]]) -> Any:
-        """The running agent does its own work, and new ones that of the others; behind it all
-        have ended.
+        Returns:
+            what the first work made.
 
         Raises:
             KernelFault: what any of them did wrong.
         """
-        first = self.now
+        first, run = self.now, self.run
         first.known.times.setdefault(first.number, 0)
-        team = [Agent(self._count + n, first.known) for n in range(len(others))]
+        team = [Agent(self._count + n, first.known) for n in range(len(works) - 1)]
         self._count += len(team)
-        for one in team:
-            one.place, one.loops = self.run.place, list(self.run.loops)
         self._all = [first, *team]
-        threads = [
-            threading.Thread(target=self._work, args=(one, work, first), daemon=True)
-            for one, work in zip(team, others, strict=True)
-        ]
-        result = None
+        for one in self._all:
+            one.place, one.loops = run.place, list(run.loops)
+        loops, going, made = run.loops, dict(zip(self._all, works, strict=True)), None
         try:
-            for thread in threads:
-                try:
-                    thread.start()
-                except RuntimeError:
-                    raise Unsupported("warps of their own where it can start no thread") from None
-            result = own()
-            while not all(one.ended for one in team):
-                self._join(team)
-        except _Stopped:
-            assert self._failed is not None
-            raise self._failed from None
+            while going:
+                able = [one for one in going if one.ready]
+                for one in able or list(going)[:1]:
+                    self.now, run.place, run.loops = one, one.place, one.loops
+                    if not able:
+                        self._never()
+                    try:
+                        next(going[one])
+                    except StopIteration as ended:
+                        del going[one]
+                        made = ended.value if one is first else made
+                    one.place = run.place
         finally:
-            self._end(first, team, threads)
+            for one, work in going.items():
+                run.loops = one.loops
+                work.close()
+            self.now, self._all, run.loops = first, [first], loops
         for one in team:
             first.known.learn(one.known)
-        return result
-
-    def _join(self, team: Sequence[Agent]) -> None:
-        self.now.ready = lambda: all(one.ended for one in team)
-        following = self._following()
-        if following is None:  # one of them waits for ever, and says so
-            following = next(one for one in team if not one.ended)
-        self._pass_on(following)
-        self.now.ready = None
-
-    def _end(
-        self, first: Agent, team: Sequence[Agent], threads: Sequence[threading.Thread]
-    ) -> None:
-        """No thread is left; whoever still waits in one is stopped."""
-        place, loops = self.run.place, self.run.loops
-        self._failed = self._failed or _Stopped()
-        for one, thread in zip(team, threads, strict=True):
-            if thread.is_alive():
-                self._take_up(one)
-                one.turn.release()
-                thread.join()
-        self._failed = None
-        self._all = [first]
-        self._take_up(first)
-        self.run.place, self.run.loops = place, loops
-        first.ready = None
-
-    def _work(self, me: Agent, work: Callable[[], None], first: Agent) -> None:
-        """A thread's: one agent from its beginning to its end."""
-        me.turn.acquire()
-        if self._failed is not None:
-            return
-        try:
-            with np.errstate(all="ignore"):
-                work()
-        except _Stopped:
-            return
-        except BaseException as error:
-            self._failed = error
-            first.place = self.run.place
-        me.ended = True
-        following = first if self._failed is not None else self._following() or first
-        self._take_up(following)
-        following.turn.release()
+        return made
 
 
 def _same(one: Array, other: Array) -> bool:

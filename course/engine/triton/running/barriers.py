@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course.engine.triton.ir import Operation, Type
-from course.engine.triton.running.agents import Agents, Barrier, Event
-from course.engine.triton.running.frames import Array, Frame
+from course.engine.triton.running.agents import Agents, Barrier, Event, Work
+from course.engine.triton.running.frames import Frame
 from course.engine.triton.running.shared import Buffer
 from course.engine.triton.running.values import Unsupported
 
@@ -87,12 +87,25 @@ def arrive(machine: Machine, frame: Frame, operation: Operation) -> None:
         _barrier(frame, operation).arrive(count, 0, _agents(machine).now.known)
 
 
-def wait(machine: Machine, frame: Frame, operation: Operation) -> None:
+def _awaited(frame: Frame, operation: Operation) -> tuple[Barrier, int] | None:
     """`ttng.wait_barrier`: the barrier, a parity, a predicate or none, buffers."""
     predicated = operation.integers("operandSegmentSizes")[2]
-    if not predicated or _allowed(frame, operation, 2):
-        parity = int(frame[operation.operands[1]].flat[0]) & 1
-        _agents(machine).until(_barrier(frame, operation), parity)
+    if predicated and not _allowed(frame, operation, 2):
+        return None
+    return _barrier(frame, operation), int(frame[operation.operands[1]].flat[0]) & 1
+
+
+def wait(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """`ttng.wait_barrier`, where no other warps go on meanwhile."""
+    if (awaited := _awaited(frame, operation)) is not None:
+        _agents(machine).until(*awaited)
+
+
+def waiting(machine: Machine, frame: Frame, operation: Operation) -> Work:
+    """The same, where others do."""
+    machine.here(operation)
+    if (awaited := _awaited(frame, operation)) is not None:
+        yield from _agents(machine).waiting(*awaited)
 
 
 # ---------------------------------------------------------------- copies
@@ -208,26 +221,3 @@ GUARDS: dict[str, Guard] = {
     "ttng.tc_gen5_mma": in_tensor_memory, "ttng.tc_gen5_mma_scaled": in_tensor_memory,
     "ttng.tc_gen5_commit": commit,
 }  # fmt: skip
-
-
-def specialise(machine: Machine, frame: Frame, operation: Operation) -> Any:
-    """`ttg.warp_specialize`: a region goes on as the others begin, with values of their own."""
-    own, holder = operation.regions
-    partitions = holder[0].operations[0]
-    given: list[Array] = [frame[name] for name in partitions.operands or operation.operands]
-    blocks = [region[0] for region in partitions.regions]
-    if any(len(region) > 1 for region in (own, *partitions.regions)):
-        raise Unsupported("specialised warps that leave a loop or a function early")
-
-    def work(n: int) -> None:
-        inside = Frame(frame.count)
-        inside.update(zip(blocks[n].arguments, given, strict=True))
-        machine.yielded(inside, blocks[n])
-
-    values = _agents(machine).specialise(
-        partial(machine.yielded, frame, own[0]), [partial(work, n) for n in range(len(blocks))]
-    )
-    return values[0] if len(values) == 1 else values
-
-
-OPERATIONS = {"ttg.warp_specialize": specialise}

@@ -76,9 +76,7 @@ def for_(machine: Machine, frame: Frame, operation: Operation) -> Any:
     low, high, step = bounds = [frame[name] for name in operation.operands[:3]]
     machine.look(*bounds)
     body = operation.regions[0][0]
-    if not step.all():
-        machine.run.fail(Outcome.TIMED_OUT, "zero_step", **_step_of(machine.run.code))
-    turns = np.maximum(-(-(high.astype(np.int64) - low) // step.astype(np.int64)), 0)
+    turns = turns_of(machine, low, high, step)
     carried = [frame[name] for name in operation.operands[3:]]
     most = int(turns.max())
     with machine.run.loop(most) as place:
@@ -98,6 +96,18 @@ def for_(machine: Machine, frame: Frame, operation: Operation) -> Any:
                 at = (taken(low, loop.rows) + taken(step, loop.rows) * turn).astype(low.dtype)
                 carried = _turn(machine, loop.frame, body, [at, *carried])
         return loop.end(operation)
+
+
+def turns_of(machine: Machine, low: Array, high: Array, step: Array) -> Array:
+    """How many turns a loop makes, of each program.
+
+    Raises:
+        KernelFault: TIMED_OUT, where its step is 0.
+    """
+    if not step.all():
+        machine.run.fail(Outcome.TIMED_OUT, "zero_step", **_step_of(machine.run.code))
+    turns: Array = np.maximum(-(-(high.astype(np.int64) - low) // step.astype(np.int64)), 0)
+    return turns
 
 
 def _step_of(line: str) -> dict[str, object]:

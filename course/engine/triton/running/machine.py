@@ -28,6 +28,7 @@ from course.engine.triton.running import (
     scaled,
     shared,
     tensor_memory,
+    warps,
 )
 from course.engine.triton.running.agents import Agents
 from course.engine.triton.running.contraction import fused_of
@@ -59,14 +60,14 @@ _NOTHING = frozenset(
 
 
 #: an operation, what it does, and the names of its results (one alone as it is)
-_Step = tuple[Operation, Callable[[Frame], Any], str | tuple[str, ...]]
+Step = tuple[Operation, Callable[[Frame], Any], str | tuple[str, ...]]
 
 
 class _Prepared(NamedTuple):
     """A block, ready to be run again and again."""
 
     statements: int
-    steps: list[_Step]
+    steps: list[Step]
 
 
 class Counting(Counts, Protocol):
@@ -110,7 +111,7 @@ class Machine:
         for block in self.module.entry.regions[0]:
             last = block.operations[-1]
             if last.name == "tt.return" and last.operands:
-                self._here(last)
+                self.here(last)
                 self.run.fail(Outcome.DOES_NOT_COMPILE, "tile_kernel_returns")
         self._programs = self.run.programs
         self._heard = None if self.run.order is None else Heard()
@@ -170,17 +171,12 @@ class Machine:
 
     def _block(self, frame: Frame, block: Block) -> Operation:
         """Runs a block; gives its last operation, which says how to go on."""
-        prepared = self._blocks.get(block)
-        if prepared is None:
-            prepared = self._blocks[block] = self._prepared(block)
-        self.run.step(prepared.statements)
-        self.meter.ran(block, self.run.count)
-        for operation, work, names in prepared.steps:
+        for operation, work, names in self.entered(block):
             try:
                 result = work(frame)
             except Unsupported:
                 if operation.name not in _OWN:  # inside it another one may be what is meant
-                    self._here(operation)
+                    self.here(operation)
                 raise
             if type(names) is str:
                 frame[names] = result
@@ -191,6 +187,15 @@ class Machine:
                 self._heard.pass_on([frame[operand] for operand in operation.operands], made)
         return block.operations[-1]
 
+    def entered(self, block: Block) -> list[Step]:
+        """The group's programs begin with a block; what they do in it."""
+        prepared = self._blocks.get(block)
+        if prepared is None:
+            prepared = self._blocks[block] = self._prepared(block)
+        self.run.step(prepared.statements)
+        self.meter.ran(block, self.run.count)
+        return prepared.steps
+
     def yielded(self, frame: Frame, block: Block) -> list[Any]:
         """Runs a block; gives what its last operation hands on."""
         last = self._block(frame, block)
@@ -198,7 +203,7 @@ class Machine:
 
     def _prepared(self, block: Block) -> _Prepared:
         """What is done for each operation of a block but the last; looked up once."""
-        steps: list[_Step] = []
+        steps: list[Step] = []
         for operation in block.operations[:-1]:
             results = operation.results
             names = results[0] if len(results) == 1 else results
@@ -255,7 +260,7 @@ class Machine:
                 return self.files[filename], line, column
         return None
 
-    def _here(self, operation: Operation) -> None:
+    def here(self, operation: Operation) -> None:
         """The operation is what is being executed."""
         if (place := self._place(operation)) is not None:
             self.run.place = place
@@ -390,7 +395,7 @@ def _assert(machine: Machine, frame: Frame, operation: Operation) -> None:
 
 _OWN: dict[str, Callable[[Machine, Frame, Operation], Any]] = {
     **control.OPERATIONS, **folds.OPERATIONS, **accesses.OPERATIONS, **shared.OPERATIONS,
-    **bulk.OPERATIONS, **barriers.OPERATIONS, **products.OPERATIONS, **hints.OPERATIONS,
+    **bulk.OPERATIONS, **warps.OPERATIONS, **products.OPERATIONS, **hints.OPERATIONS,
     **tensor_memory.OPERATIONS, **scaled.OPERATIONS,
     "tt.get_program_id": _program_id, "tt.get_num_programs": _num_programs,
     "ub.poison": _poison, "tt.fp_to_fp": _float, "tt.print": _print, "tt.assert": _assert,

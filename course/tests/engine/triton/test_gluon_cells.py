@@ -1,0 +1,148 @@
+"""Gluon in a solution cell: what is admitted, for which GPU it is compiled, and what is refused."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("triton", reason="Triton has no wheel for this system")
+
+from course.engine.faults import KernelFault, Outcome
+from course.engine.job import Output, Run
+from course.engine.triton.engine import TritonEngine
+
+SCALES = """\
+import torch
+import triton
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+
+@gluon.jit
+def copy_in(source, bar, buffer, row, tiles):
+    for i in range(tiles):
+        mbarrier.wait(bar.index(1), i & 1 ^ 1)
+        mbarrier.expect(bar.index(0), source.block_type.nbytes)
+        tma.async_copy_global_to_shared(source, [row, i * 64], bar.index(0), buffer)
+
+
+@gluon.jit
+def scale(target, bar, buffer, row, factor, tiles):
+    layout: gl.constexpr = gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0])
+    for i in range(tiles):
+        mbarrier.wait(bar.index(0), i & 1)
+        buffer.store((buffer.load(layout).to(gl.float32) * factor).to(gl.float16))
+        tma.async_copy_shared_to_global(target, [row, i * 64], buffer)
+        tma.store_wait(0)
+        mbarrier.arrive(bar.index(1), count=1)
+
+
+@gluon.jit
+def scale_rows(source, target, factor, tiles):
+    buffer = gl.allocate_shared_memory(source.dtype, source.block_shape, source.layout)
+    bar = gl.allocate_shared_memory(gl.int64, [2, 1], mbarrier.MBarrierLayout())
+    for s in gl.static_range(2):
+        mbarrier.init(bar.index(s), count=1)
+    row = gl.program_id(0) * 64
+    scales = (target, bar, buffer, row, factor, tiles)
+    gl.warp_specialize([(scale, scales), (copy_in, (source, bar, buffer, row, tiles))], [1], [24])
+
+
+def scaled(X, factor):
+    Y = torch.empty_like(X)
+    layout = gl.NVMMASharedLayout.get_default_for([64, 64], gl.float16)
+    source = TensorDescriptor.from_tensor(X, [64, 64], layout)
+    target = TensorDescriptor.from_tensor(Y, [64, 64], layout)
+    tiles = triton.cdiv(X.shape[1], 64)
+    scale_rows[(triton.cdiv(X.shape[0], 64),)](source, target, factor, tiles)
+    return Y
+"""
+TRITONS = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_rows(x, y, factor, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, at < n) * factor, at < n)
+
+
+def scaled(X, factor):
+    Y = torch.empty_like(X)
+    scale_rows[(triton.cdiv(X.numel(), 1024),)](X, Y, factor, X.numel(), 1024)
+    return Y
+"""
+
+
+def ran(source, target=90, shape=(70, 136)):
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float16)
+    run = Run(
+        source, "scaled", {"X": x, "factor": 3.0}, (), (), 0, 10**6, dialect="triton", warps=4,
+        target=target, outputs=(Output("Y", shape, "float16"),),
+    )  # fmt: skip
+    return x, TritonEngine()(run)
+
+
+def refused(source):
+    with pytest.raises(KernelFault) as caught:
+        ran(source)
+    return caught.value
+
+
+def test_a_cell_of_gluon_is_compiled_for_the_gpu_that_its_run_names():
+    x, left = ran(SCALES)
+    assert np.array_equal(left.arrays["Y"], (x.astype(np.float32) * 3).astype(np.float16))
+    assert {(s.array, s.direction): s.requests for s in left.traffic.sites} == {
+        ("X", "load"): 6,
+        ("Y", "store"): 6,
+    }
+
+
+def test_specialised_warps_need_no_thread_of_the_systems(monkeypatch):
+    # behind the grader's wall none can be started
+    monkeypatch.setattr("threading.Thread.start", lambda self: pytest.fail("a thread"))
+    x, left = ran(SCALES)
+    assert np.array_equal(left.arrays["Y"], (x.astype(np.float32) * 3).astype(np.float16))
+
+
+@pytest.mark.parametrize(
+    ("line", "outcome", "message"),
+    [
+        (
+            "        mbarrier.arrive(bar.index(1), count=1)\n",
+            Outcome.TIMED_OUT,
+            "tile_barrier_waits",
+        ),
+        ("        tma.store_wait(0)\n", Outcome.RACE, "tile_shared_race"),
+    ],
+)
+def test_a_line_that_is_missing_in_a_cell_has_its_verdict(line, outcome, message):
+    fault = refused(SCALES.replace(line, ""))
+    assert (fault.outcome, fault.message_id) == (outcome, message)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["gl.inline_asm_elementwise", "gl.nvidia", "mbarrier.sync_cluster_init", "buffer._reinterpret"],
+)
+def test_a_name_of_gluons_that_is_not_listed_is_refused(name):
+    fault = refused(SCALES.replace("bar = gl.", f"{name}(1)\n    bar = gl.", 1))
+    assert fault.outcome is Outcome.REJECTED, fault.message_id
+
+
+def test_where_gluon_is_asked_for_tritons_own_kernel_is_refused():
+    fault = refused(TRITONS)
+    assert (fault.outcome, fault.message_id) == (Outcome.REJECTED, "tile_not_gluon")
+    assert fault.fields["name"] == "scale_rows"
+
+
+def test_sums_and_a_product_under_way_are_two_kinds_of_value():
+    from course.engine.triton.compiling.complaints import refusal
+
+    said = (
+        "Loop carried variable total changed type, was <class 'tensor'> but "
+        "is now <class 'gluon.language.nvidia.hopper.warpgroup_mma_accumulator'>"
+    )
+    assert refusal(said) == ("tile_product_under_way", {"name": "total"})
