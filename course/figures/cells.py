@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from textwrap import wrap
 
 from course.figures.drawing import Drawing
 from course.figures.picture import BLUE, Picture
@@ -15,6 +16,8 @@ MOST_CELLS, MOST_COLUMNS = 64, 16
 _SIDE, _LEFT, _GAP = 30.0, 56.0, 3.0
 _WIDTH = _LEFT + MOST_COLUMNS * _SIDE + 16
 _LABEL = 11.0
+#: Characters of a line of words.
+_LINE = 72
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,7 @@ def cells_picture(
         alt: the same for who sees no picture.
     """
     rows = cells.shown()
+    words = [part for line in words for part in wrap(line, _LINE)]
     height = _SIDE + (14 if cells.writers else 0)
     step = height + (8 if cells.itemsize else 2)
     top = _tiles_height(tiles)
@@ -107,6 +111,8 @@ def cells_picture(
         x = 16.0
         for said in cells.outside:
             width = 14 + 6.9 * len(said)
+            if x + width > _WIDTH:
+                break  # the words below have it, too
             drawing.box(x, below, width, 22, said, "warn", 11)
             x += width + 8
         below += 30

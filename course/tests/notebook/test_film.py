@@ -1,6 +1,7 @@
 """A learner's kernel on a small case: who touches which element, what a loop carries, who works."""
 
 import math
+import re
 
 import pytest
 
@@ -178,3 +179,15 @@ def test_small_cases_have_four_to_64_elements_in_each_array_at_most():
         names = exercise.names(exercise.small)
         largest = max(math.prod(exercise.shape(array, names)) for array in exercise.arrays)
         assert 4 <= largest <= 64, exercise.name
+
+
+def test_words_and_boxes_of_a_picture_end_before_its_edge():
+    *_, last = steps_of(ex.vector_add, UNGUARDED).pictures
+    lines = re.findall(r'<text x="16"[^>]*font-size="12"[^>]*>([^<]*)<', last.svg)
+    assert "outside of a" in " ".join(lines)
+    assert max(map(len, lines)) <= 72
+    edges = [
+        float(x) + float(w)
+        for x, w in re.findall(r'<rect x="(\S+)" y="\S+" width="(\S+)"', last.svg)
+    ]
+    assert max(edges) <= 552
