@@ -1,13 +1,21 @@
-"""Requests of one warp, lane by lane: what pictures of a kernel are made of."""
+"""What pictures of a kernel are made of: a warp's requests, lane by lane, and whole accesses."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 
 import numpy as np
 
 #: Of each access in the source the first requests are kept.
 MOST_KEPT = 3
+#: Of a launch so many accesses are kept: the first ones, and the last.
+MOST_MOMENTS = 12
+#: So many blocks or programs are kept of each.
+MOST_MAKERS = 8
+MOST_OUTSIDE = 4
+#: A lane that is switched off has no cell.
+OFF = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,41 @@ class Request:
     lane_bytes: int
 
 
+@dataclass(frozen=True)
+class Moment:
+    """One access, as the first blocks or programs make it.
+
+    Attributes:
+        array, direction, line, column: the access in the source, as a `Site` has them.
+        cells: (blocks or programs, lanes): the element that each lane touches, counted through the
+            array's memory; `OFF` where it is switched off.
+        tile: how the lanes lie: threads of a block (z, y, x), or the shape of a program's block.
+        shape, strides: of the array, in elements of `itemsize` bytes.
+        grid, warps: of the launch: blocks or programs, and warps in each.
+        since: when the block last passed a barrier.
+        outside: threads whose index lies outside of the array: (block, thread, index). Cells of
+            programs may lie outside, too.
+        programs: whether programs make it, and not blocks of threads.
+    """
+
+    array: str
+    direction: str
+    line: int
+    column: int
+    cells: np.ndarray = field(repr=False)
+    tile: tuple[int, ...]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    grid: tuple[int, int, int]
+    warps: int
+    itemsize: int
+    since: int = 0
+    shared: bool = False
+    outside: tuple[tuple[int, int, str], ...] = ()
+    others_outside: int = 0
+    programs: bool = False
+
+
 class Requests:
     """Keeps the first requests of each access: of the first block or program, and of one warp.
 
@@ -41,6 +84,8 @@ class Requests:
     def __init__(self, shared: bool = False) -> None:
         self.shared = shared
         self._kept: dict[tuple[str, str, int, int], list[Request]] = {}
+        #: the last access as a whole: it knows the launch
+        self.last: Moment | None = None
 
     def saw(
         self,
@@ -72,6 +117,38 @@ class Requests:
                 taken = tuple(place if on else None for place, on in lanes)
                 kept.append(Request(*site, warp, taken, lane_bytes))
 
+    def made(self, moment: Moment) -> None:
+        """The first blocks or programs have made an access."""
+        self.last = moment
+
     def by_access(self) -> list[list[Request]]:
         """What was kept of each access: line by line, and of a line as the work goes."""
         return sorted(filter(None, self._kept.values()), key=lambda kept: kept[0].line)
+
+
+class Moments(Requests):
+    """Keeps whole accesses, in the order in which they are made: the first ones and the last.
+
+    Attributes:
+        left_out: how many came between.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._first: list[Moment] = []
+        self._last: deque[Moment] = deque(maxlen=2)
+        self.left_out = 0
+
+    def saw(self, *_: object, **__: object) -> None:
+        """Single requests are not kept."""
+
+    def made(self, moment: Moment) -> None:
+        if len(self._first) < MOST_MOMENTS - 2:
+            self._first.append(moment)
+            return
+        self.left_out += len(self._last) == self._last.maxlen
+        self._last.append(moment)
+
+    def in_order(self) -> list[Moment]:
+        """What was kept."""
+        return [*self._first, *self._last]

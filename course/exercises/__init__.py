@@ -29,6 +29,7 @@ STEMS = (
     "attention",
     "attention_backward",
     "speed_of_light",
+    "modern",
     "serving",
 )
 

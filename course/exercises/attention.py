@@ -326,6 +326,7 @@ attend_one_query = KernelExercise(
         "When the greatest score grows from m to m_new, all that has been summed was measured "
         "against the old m. Which factor repairs total and acc?",
     ),
+    small=case(H=1, N=4, D=16, GAP=0),
     parameters=_OF_ONE_QUERY,
     **_ONE_QUERY,
     cases=(
@@ -385,6 +386,7 @@ flash_forward = KernelExercise(
         "is the order in the loop: which of m, total and acc must still be old when rescale is "
         "computed?",
     ),
+    small=case(H=1, N=4, D=16, GAP=0),
     parameters=_TILED,
     reference=_attention,
     magnitude=_size,
@@ -437,6 +439,7 @@ flash_causal = KernelExercise(
         "In the tiles on the diagonal row i keeps the columns j with j <= i. Is the comparison "
         "between numbers within the tile, or between positions?",
     ),
+    small=case(H=1, N=4, D=16, GAP=0),
     parameters=_TILED,
     reference=_causal,
     magnitude=_causal_size,
@@ -497,6 +500,7 @@ flash_decode = KernelExercise(
         "triton.next_power_of_2(chunks) and a mask. Which `other` does each of the three loads "
         "need, so that a chunk that does not exist adds nothing?",
     ),
+    small=case(H=1, N=4, D=16, GAP=0),
     parameters=_OF_ONE_QUERY,
     **_ONE_QUERY,
     cases=(
@@ -544,6 +548,7 @@ flash_gqa = KernelExercise(
         "BR = max(16, triton.next_power_of_2(R)) rows, with a mask for those from R on.",
         "Row r of the tile is row g * R + r of q and out. What would an unmasked row R read?",
     ),
+    small=case(G=1, R=2, N=4, D=16, GAP=0),
     parameters=(
         Array("q", "G * R, D"),
         Array("k", "G, N, D", pitch="D + GAP"),

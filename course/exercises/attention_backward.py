@@ -256,6 +256,7 @@ flash_lse = KernelExercise(
         "lse is a row of N numbers a head: program (t, h) stores BR of them from h * N + t * BR "
         "on. Which mask?",
     ),
+    small=case(H=1, N=4, D=16, causal=0),
     parameters=(
         *_INPUTS,
         Array("out", "H, N, D", Role.OUT),
@@ -317,6 +318,7 @@ flash_delta = KernelExercise(
         "tl.sum(product, axis=...) leaves one number a row. Which axis goes, and what does the "
         "store's mask look like?",
     ),
+    small=case(H=1, N=4, D=16),
     parameters=(
         Array("out", "H, N, D"),
         Array("dout", "H, N, D"),
@@ -373,6 +375,7 @@ flash_dkdv = KernelExercise(
         "tl.where, after the exp. scale belongs into s once and into dk once. With the causal "
         "rule, which is the first tile of queries that has seen key t * BC?",
     ),
+    small=case(H=1, N=4, D=16, causal=0),
     parameters=(
         *_LEFT_BY_FORWARD,
         Array("dk", "H, N, D", Role.OUT),
@@ -431,6 +434,7 @@ flash_dq = KernelExercise(
         "What lies past N reads as 0, and its weight would be exp(0 - lse), which may be inf: the "
         "mask goes on p. Where does the scale go, and how often?",
     ),
+    small=case(H=1, N=4, D=16, causal=0),
     parameters=(*_LEFT_BY_FORWARD, Array("dq", "H, N, D", Role.OUT), _CAUSAL),
     reference=_only(("dq",), gradients),
     magnitude=_only(("dq",), gradient_sizes),

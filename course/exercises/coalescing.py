@@ -187,6 +187,7 @@ column_or_row = KernelExercise(
         "neighbouring columns of one strip. The loop over the rows, its end and the guard are "
         "left for you.",
     ),
+    small=case(M=20, N=3),
     parameters=(
         Array("a", "M, N"),
         Array("out", f"cdiv(M, {STRIP_ROWS}), N", Role.OUT),
@@ -247,6 +248,7 @@ padded_rows = KernelExercise(
         "`col, row = cuda.grid(2)` gives the entry, `row * LD + col` its place. Guard the "
         "columns with N and not with LD; the rows have M.",
     ),
+    small=case(M=5, N=8),
     parameters=(
         Array("x", "M * cdiv(N, ALIGN) * ALIGN", Role.INOUT),
         Scalar("scale", "1.5", "float32"),

@@ -61,6 +61,7 @@ triton_matmul = KernelExercise(
         "The launcher: torch.empty for C (which dtype? on which device?), a grid of two axes that "
         "rounds up, the launch with all strides, and one more line that is easily forgotten.",
     ),
+    small=case(M=5, N=7, K=6),
     **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),
@@ -202,6 +203,7 @@ grouped_order = KernelExercise(
         "pid // (GROUP * tiles_n) is the group and pid % (GROUP * tiles_n) the place in it. The "
         "last group may have fewer rows than GROUP: by what must its places be divided?",
     ),
+    small=case(M=5, N=7, K=6),
     **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),
@@ -256,6 +258,7 @@ matmul_epilogue = KernelExercise(
         "float16 + float32 is float32 in Triton, so add to `total` before anything is made "
         "small. Which of gelu and bias comes first, and how often does each happen?",
     ),
+    small=case(M=5, N=7, K=6),
     parameters=(
         Array("x", "M, K", dtype="float16"),
         Array("w", "K, N", dtype="float16", draw=_WEIGHTS),
@@ -324,6 +327,7 @@ gated_linear = KernelExercise(
         "After the loop: each bias to its own accumulator, then tl.sigmoid(gate) * value. Which "
         "of all this may stand inside the loop?",
     ),
+    small=case(M=5, N=7, K=6),
     parameters=(
         Array("x", "M, K", dtype="float16"),
         Array("w1", "K, N", dtype="float16", draw=_WEIGHTS),
@@ -394,6 +398,7 @@ quantised_matmul = KernelExercise(
         "A second axis of the grid counts parts. Where does the loop of part p begin and end, and "
         "what does the last argument of tl.load have to be for int8?",
     ),
+    small=case(M=5, N=7, K=6),
     parameters=(
         Array("x", "M, K", dtype="float16"),
         Array("w", "K, N", dtype="int8", draw=integers(-127, 128)),
@@ -450,6 +455,7 @@ split_k = KernelExercise(
         "How long is a part if K is cut into 128 and rounded up to whole steps, and how many parts "
         "are there then? Neither may be forgotten where K is small.",
     ),
+    small=case(M=5, N=7, K=6),
     **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),

@@ -61,6 +61,7 @@ triton_add = KernelExercise(
         "tl.load(x_ptr + offsets, mask=offsets < N) loads what exists. The store has the same "
         "form, with the block of sums as its second argument: what is its mask?",
     ),
+    small=case(N=40, BLOCK=16),
     parameters=(
         Array("x", "N"),
         Array("y", "N"),
@@ -97,6 +98,7 @@ wave_energy = KernelExercise(
         "name and multiply it by itself.",
         "Only the cosine's square is halved. How many tl.load and tl.store stand in your kernel?",
     ),
+    small=case(N=40, BLOCK=16),
     parameters=(
         Array("x", "N"),
         Array("out", "N", Role.OUT),
@@ -144,6 +146,7 @@ row_scale = KernelExercise(
         "place of a matrix whose rows are N apart. The scales are BM values, loaded once with a "
         "mask of their own. Which shape must they have to multiply the tile?",
     ),
+    small=case(M=6, N=10, BM=4, BN=8),
     parameters=(
         Array("x", "M, N"),
         Array("scale", "M"),
@@ -198,6 +201,7 @@ triple_sigmoid_backward = KernelExercise(
         "dx = dout * (s3's factor) * (s2's factor) * (s1's factor). Write the three factors; "
         "there are two loads and one store.",
     ),
+    small=case(N=40, BLOCK=16),
     parameters=(
         Array("x", "N"),
         Array("dout", "N"),
@@ -251,6 +255,7 @@ dequantize = KernelExercise(
         "A block of int8 times a float32 number is a block of float32, and a store turns it into "
         "the type that the output has. Write the load, the product and the store of one round.",
     ),
+    small=case(M=4, K=14, BLOCK=4),
     parameters=(
         Array("q", "M, K", dtype="int8", draw=integers(-128, 128)),
         Array("scale", "M", draw=uniform(2e-6, 2e-5)),

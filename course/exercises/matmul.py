@@ -37,6 +37,7 @@ matmul_naive = KernelExercise(
         "The loop runs over K, which is A.shape[1]. In B, one step of it goes down one row: write "
         "the two indices of each operand.",
     ),
+    small=case(M=5, N=7, K=6),
     **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),
@@ -78,6 +79,7 @@ matmul_tiled = KernelExercise(
         "Two barriers a step: one after the loads, and one before the next step overwrites the "
         "tiles. Where does the second one stand, and which line is guarded for C?",
     ),
+    small=case(M=5, N=7, K=6),
     **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),
@@ -114,6 +116,7 @@ matmul_coarse_1d = KernelExercise(
         "In the inner loop read the cell of B's tile once into a register and use it for all "
         "four rows. Which index of A's tile changes from one row to the next?",
     ),
+    small=case(M=5, N=7, K=6),
     **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),
@@ -153,6 +156,7 @@ matmul_coarse = KernelExercise(
         "For each k of the tile: read 4 cells of A's tile and 4 of B's into registers, then do 16 "
         "multiply-adds. Write the loop over i and j, and the guarded store at the end.",
     ),
+    small=case(M=5, N=7, K=6),
     **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),
@@ -194,6 +198,7 @@ matmul_a_stationary = KernelExercise(
         "cuda.atomic.add(C, (row, column), part) adds without a race. Which row and column belong "
         "to this thread in this step, and when do they exist?",
     ),
+    small=case(M=5, N=7, K=6),
     parameters=(*_OPERANDS, Array("C", "M, N", Role.ACCUMULATE)),
     reference=lambda A, B, C: {"C": C + A @ B},
     magnitude=lambda A, B, C: {"C": np.abs(C) + np.abs(A) @ np.abs(B)},

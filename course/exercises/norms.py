@@ -113,6 +113,7 @@ rmsnorm = KernelExercise(
         "x.to(tl.float32) before the square, not after the sum. Then one line for the scale, "
         "tl.rsqrt(... + eps), and one for the store: what stands under the root?",
     ),
+    small=case(M=4, D=14),
     parameters=(
         Array("x", "M, D"),
         Array("w", "D", draw=spread(0.3, 1.0)),
@@ -197,6 +198,7 @@ layernorm = KernelExercise(
         "tl.where(columns < D, x - mean, 0.0) is the centred row. Its squares are added up, and "
         "the sum divided by the number of elements: which number is that?",
     ),
+    small=case(M=4, D=14),
     parameters=(
         Array("x", "M, D"),
         Array("w", "D", draw=spread(0.3, 1.0)),
@@ -316,6 +318,7 @@ cross_entropy = KernelExercise(
         "The target's logit is one masked load. With mask=(target >= 0) & (target < V) and "
         "other=-float('inf'), what does lse minus it give for a target that does not exist?",
     ),
+    small=case(M=4, V=14, PAD=0, BLOCK=4),
     parameters=(
         Array("logits", "M, V", pitch="V + PAD"),
         Array("targets", "M", dtype="int64", draw=integers(0, 2)),
@@ -430,6 +433,7 @@ rmsnorm_backward = KernelExercise(
         "dx, and after the loop one store of the sums: at which address does this program's row "
         "of parts begin?",
     ),
+    small=case(M=4, D=14),
     parameters=(
         Array("x", "M, D"),
         Array("w", "D", draw=spread(0.3, 1.0)),

@@ -387,6 +387,7 @@ repeat_multiply = KernelExercise(
         "Below the guard: `value = x[i]`, then a loop of k turns that replaces `value`, then one "
         "store.",
     ),
+    small=case(N=40, k=3),
     parameters=(
         Array("x", "N"),
         Array("y", "N", Role.OUT),
@@ -436,6 +437,7 @@ half_the_bytes = KernelExercise(
         "Convert before you multiply. Storing a float32 into a float16 array rounds it: nothing "
         "to write for that. One thread an element, with the guard as ever.",
     ),
+    small=case(N=40),
     parameters=(
         Array("x", "N", dtype="float16", draw=uniform(100.0, 500.0)),
         Array("w", "N", dtype="float16", draw=uniform(100.0, 500.0)),

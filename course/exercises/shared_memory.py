@@ -57,6 +57,7 @@ shared_reverse = KernelExercise(
         "After the barrier thread t stores the tile's cell REVERSED - 1 - t to the place that it "
         "loaded from. The barrier is one call: which line does it stand on?",
     ),
+    small=case(B=1),
     parameters=(Array("a", "B * 128", Role.INOUT),),
     reference=lambda a: {"a": _slices(a, REVERSED)[:, ::-1].reshape(-1)},
     cases=(case(B=1), case(B=3), case(True, B=32)),
@@ -100,6 +101,7 @@ transpose = KernelExercise(
         "The store is B[row, column] = tile[tx, ty], with row counted from blockIdx.x * TILE. "
         "Its guard compares row and column with the shape of B: write it.",
     ),
+    small=case(M=6, N=10),
     **_TRANSPOSE,
     launch=Launch(("cdiv(N, TILE)", "cdiv(M, TILE)"), ("TILE", "TILE")),
     budget=_turned("TILE"),
@@ -122,6 +124,7 @@ transpose_padded = KernelExercise(
         "A row of 33 floats puts the cells of a column into 32 different banks.",
         "Only the declaration of the tile changes. The last column is never used: declare it.",
     ),
+    small=case(M=6, N=10),
     **_TRANSPOSE,
     launch=Launch(("cdiv(N, 32)", "cdiv(M, 32)"), ("32", "32")),
     budget=_turned("32"),
@@ -146,6 +149,7 @@ stencil_halo = KernelExercise(
         "A cell whose element does not exist must hold 0 and not stay unwritten. Give each load "
         "of the tile an `else` (or a conditional expression) that stores 0.",
     ),
+    small=case(N=40),
     parameters=(Array("a", "N"), Array("out", "N", Role.OUT)),
     reference=lambda a: {"out": _window_sums(a)},
     magnitude=lambda a: {"out": _window_sums(np.abs(a))},
@@ -195,6 +199,7 @@ block_sum = KernelExercise(
         "The barrier stands inside the loop and outside the `if`. When the loop ends, cell 0 "
         "holds the sum, and one thread stores it: which `if` does that line stand under?",
     ),
+    small=case(N=40),
     parameters=(Array("a", "N"), Array("out", "cdiv(N, 256)", Role.OUT)),
     reference=lambda a: {"out": _slices(a, SLICE).sum(axis=1)},
     magnitude=lambda a: {"out": _slices(np.abs(a), SLICE).sum(axis=1)},
@@ -235,6 +240,7 @@ row_sum = KernelExercise(
         "Then a tree over the warp's 32 cells of a shared array, with s = 16, 8, 4, 2, 1. What "
         "stands between two steps of the tree, even inside one warp?",
     ),
+    small=case(M=4, N=14),
     parameters=(Array("a", "M, N"), Array("out", "M", Role.OUT)),
     reference=lambda a: {"out": a.sum(axis=1)},
     magnitude=lambda a: {"out": np.abs(a).sum(axis=1)},
@@ -279,6 +285,7 @@ dot = KernelExercise(
         "After the tree one thread writes partial[cuda.blockIdx.x]. Where do the two barriers "
         "stand, seen from the lines that read the cache?",
     ),
+    small=case(N=40),
     parameters=(
         Array("a", "N"),
         Array("b", "N"),
@@ -320,6 +327,7 @@ dot_any_block = KernelExercise(
         "With n cells left, half = (n + 1) // 2 cells will be left after this step.",
         "Thread t adds cell t + half only where that cell is one of the n. Write that condition.",
     ),
+    small=case(N=40, THREADS=32),
     parameters=(Array("a", "N"), Array("b", "N"), Array("partial", "8", Role.ACCUMULATE)),
     **_DOT,
     cases=(
@@ -359,6 +367,7 @@ warp_sum = KernelExercise(
         "A lane past the end of a holds 0 and shuffles with the others: only the load and the "
         "store are guarded. Which lane stores?",
     ),
+    small=case(N=40),
     parameters=(Array("a", "N"), Array("out", "cdiv(N, 32)", Role.OUT)),
     reference=lambda a: {"out": _slices(a, WARP).sum(axis=1)},
     magnitude=lambda a: {"out": _slices(np.abs(a), WARP).sum(axis=1)},
@@ -403,6 +412,7 @@ prefix_sum = KernelExercise(
         "Read cell t - d into a register, wait, add it to cell t, wait. Which of these four "
         "stand under `if t >= d`?",
     ),
+    small=case(N=40),
     parameters=(Array("a", "N"), Array("out", "N", Role.OUT)),
     reference=lambda a: {"out": np.cumsum(_slices(a, SLICE), axis=1).reshape(-1)[: a.size]},
     magnitude=lambda a: {"out": np.cumsum(_slices(np.abs(a), SLICE), axis=1).reshape(-1)[: a.size]},
@@ -437,6 +447,7 @@ histogram = KernelExercise(
         "In the third phase thread t carries bin t, so that a warp's 32 atomics touch 4 sectors. "
         "TPB may exceed 64: which threads take part?",
     ),
+    small=case(N=40),
     parameters=(
         Array("data", "N", dtype="int32", draw=integers(0, BINS)),
         Array("counts", "64", Role.ACCUMULATE, dtype="int32"),
@@ -469,6 +480,7 @@ five_mistakes = KernelExercise(
         "The traffic comes from each thread's walk through a run of neighbours. Let the lanes of "
         "a warp walk side by side instead: which start and which step has the loop then?",
     ),
+    small=case(M=4, N=14),
     parameters=(Array("a", "M, N"), Array("out", "M", Role.OUT)),
     reference=lambda a: {"out": a.max(axis=1)},
     slips={

@@ -136,6 +136,7 @@ softmax_three_pass = KernelExercise(
         "tl.where(m == -float('inf'), 0.0, m) is safe to subtract. Then s is 0 for such a row, "
         "and at least 1 for every other: what can you divide by in both cases?",
     ),
+    small=case(M=4, N=14, BLOCK=4),
     **_IN_TILES,
     budget=Budget(
         {"load x": "3 * rows(M, N)", "store out": "rows(M, N)"},
@@ -166,6 +167,7 @@ softmax_online = KernelExercise(
         "subtract tl.where(new_top == -float('inf'), 0.0, new_top), or start top at the lowest "
         "finite float32, -3.4028234e38. The second pass needs the same care, and a total of 0.",
     ),
+    small=case(M=4, N=14, BLOCK=4),
     **_IN_TILES,
     budget=Budget(
         {"load x": "2 * rows(M, N)", "store out": "rows(M, N)"},
@@ -195,6 +197,7 @@ softmax_one_pass = KernelExercise(
         "of them in each thread, and the weights need room as well. How many registers may a "
         "thread take, and which ROWS fits for a BLOCK of 4096?",
     ),
+    small=case(M=4, N=14),
     parameters=(
         Array("x", "M, N"),
         Array("out", "M, N", Role.OUT),

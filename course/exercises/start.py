@@ -23,6 +23,7 @@ double = KernelExercise(
         "of the `=`, y[i] on the left.",
         "The line has the form `y[i] = ...`. What stands on the right is twice x[i].",
     ),
+    small=case(N=40),
     parameters=(Array("x", "N"), Array("y", "N", Role.OUT)),
     reference=lambda x: {"y": 2 * x},
     slips={

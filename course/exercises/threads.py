@@ -36,6 +36,7 @@ vector_add = KernelExercise(
         "The launch starts whole blocks. Which threads must not touch the arrays? c.size is N.",
         "Two lines below the index: `if i < c.size:`, and under it the one that stores.",
     ),
+    small=case(N=40),
     parameters=(Array("a", "N"), Array("b", "N"), Array("c", "N", Role.OUT)),
     reference=lambda a, b: {"c": a + b},
     magnitude=lambda a, b: {"c": np.abs(a) + np.abs(b)},
@@ -211,6 +212,7 @@ index_2d = KernelExercise(
         "a row, `row` or `col`?",
         "`col, row = cuda.grid(2)`. image.shape is (rows, columns): guard each with its own side.",
     ),
+    small=case(M=6, N=10),
     parameters=(
         Array("image", "M, N", dtype="int32", draw=integers(0, 1000)),
         Array("out", "M, N", Role.OUT, dtype="int32"),
@@ -251,6 +253,7 @@ saxpy_grid_stride = KernelExercise(
         "`for i in range(cuda.grid(1), x.size, ...)`: the third number is the step. The body is "
         "one line, and no guard is needed: why not?",
     ),
+    small=case(N=40, G=1),
     parameters=(
         Scalar("alpha", "1.5", "float32"),
         Array("x", "N"),
@@ -306,6 +309,7 @@ divergence = KernelExercise(
         "is (cuda.blockIdx.x // 2) * cuda.blockDim.x. Add the thread, guard with N, branch on "
         "the row.",
     ),
+    small=case(N=32),
     parameters=(Array("x", "2, N", draw=_two_kinds), Array("y", "2, N", Role.OUT)),
     reference=lambda x: {"y": np.stack([np.sqrt(x[0]), np.cbrt(x[1])])},
     slips={

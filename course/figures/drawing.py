@@ -5,6 +5,7 @@ Lengths are SVG units, about a pixel each; x grows to the right and y downwards.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
@@ -69,6 +70,7 @@ class Drawing:
         self.width = width
         self.height = height
         self._parts: list[str] = []
+        self._hatched: set[str] = set()
 
     def box(
         self,
@@ -91,6 +93,7 @@ class Drawing:
         dash = ' stroke-dasharray="5 3"' if kind == "group" else ""
         self._parts.append(f'<rect {common} fill="{fill.colour}" {stroke}{dash}/>')
         if fill.hatch:
+            self._hatched.add(kind)
             self._parts.append(f'<rect {common} fill="url(#{kind})" stroke="none"/>')
         if label:
             lines = label.split("\n")
@@ -107,6 +110,31 @@ class Drawing:
                     mono=mono,
                     halo=fill.colour if fill.hatch else "",
                 )
+
+    def boxes(
+        self, corners: Sequence[tuple[float, float]], width: float, height: float, kind: str
+    ) -> None:
+        """Many rectangles of one kind, without labels: a tenth of the bytes of as many `box`."""
+        fill = FILLS[kind]
+        side = f"h{_n(width)}v{_n(height)}h{_n(-width)}z"
+        path = "".join(f"M{_n(x)} {_n(y)}{side}" for x, y in corners)
+        self._parts.append(f'<path d="{path}" fill="{fill.colour}" stroke="{fill.edge}"/>')
+        if fill.hatch:
+            self._hatched.add(kind)
+            self._parts.append(f'<path d="{path}" fill="url(#{kind})"/>')
+
+    def labels(
+        self, words: Sequence[tuple[float, float, str]], size: float, faint: bool = False
+    ) -> None:
+        """Many short words, each by the middle of its baseline."""
+        inside = "".join(
+            f'<text x="{_n(x)}" y="{_n(y)}">{escape(word)}</text>' for x, y, word in words
+        )
+        self._parts.append(
+            f'<g font-size="{_n(size)}" text-anchor="middle" font-family={quoteattr(FONT)} '
+            f'fill="{FAINT_INK if faint else INK}" stroke="#ffffff" stroke-width="3" '
+            f'paint-order="stroke">{inside}</g>'
+        )
 
     def text(
         self,
@@ -175,7 +203,7 @@ class Drawing:
             f'<pattern id="{kind}" width="8" height="8" patternUnits="userSpaceOnUse">'
             f"{_HATCHES[fill.hatch].format(edge=fill.edge)}</pattern>"
             for kind, fill in FILLS.items()
-            if fill.hatch
+            if kind in self._hatched
         )
         head = (
             '<marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '

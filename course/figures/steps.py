@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from itertools import count
 
 from course.figures.picture import Picture
 
-#: More of them have no rule below, and would never be seen.
-MOST_STEPS = 8
+#: More of them are no longer looked at one by one.
+MOST_STEPS = 12
+#: A picture shrinks to so much of its width, and then is moved in its own frame: on a phone, too,
+#: its words can be read.
+_LEAST = 0.75
 _numbers = count(1)
 
 
@@ -40,7 +44,7 @@ class Steps:
     def _repr_html_(self) -> str:
         title = f'<p style="margin:6px 0;font-weight:600">{html.escape(self.title)}</p>'
         if len(self.pictures) == 1:
-            return title + self.pictures[0]._repr_html_()
+            return title + _framed(self.pictures[0])
         group = f"course-steps-{next(_numbers)}"
         shown = "".join(
             f".{group} > input:nth-of-type({n}):checked ~ div:nth-of-type({n}){{display:block}}"
@@ -48,13 +52,22 @@ class Steps:
         )
         choices = "".join(
             f'<input type="radio" name="{group}" id="{group}-{n}"{" checked" if n == 1 else ""}>'
-            f'<label for="{group}-{n}" style="margin:0 12px 0 4px">'
-            f"{html.escape(self.step)} {n}</label>"
+            f'<label for="{group}-{n}" style="margin:0 12px 0 4px;white-space:nowrap">'
+            f"{html.escape(self.step)} {n}</label> "
             for n in range(1, len(self.pictures) + 1)
         )
-        boxes = "".join(f"<div>{picture._repr_html_()}</div>" for picture in self.pictures)
+        boxes = "".join(_framed(one) for one in self.pictures)
         return (
             f"{title}<style>.{group} > div{{display:none}}{shown}</style>"
             f'<div class="{group}" role="radiogroup" aria-label="{html.escape(self.title)}">'
             f"{choices}{boxes}</div>"
         )
+
+
+def _framed(picture: Picture) -> str:
+    width = re.search(r'<svg[^>]* width="(\d+)', picture.svg)
+    least = f"min-width:{_LEAST * int(width[1]):.0f}px" if width else ""
+    return (
+        f'<div style="overflow-x:auto;max-width:100%"><div style="{least}">'
+        f"{picture._repr_html_()}</div></div>"
+    )

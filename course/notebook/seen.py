@@ -1,7 +1,8 @@
-"""A verdict with pictures of the learner's own kernel: lanes and sectors, request by request.
+"""A verdict with pictures of the learner's own kernel.
 
-The case of the verdict is launched once more, and the first requests of each access are kept.
-They are one warp's, of the first block or program in which that access is made.
+Who touches which element stands on a small case (`course.notebook.film`), and what a loop carries
+(`course.notebook.running`). Lanes and sectors are the verdict's own case: it is launched once more,
+and the first requests of each access are kept, one warp's, of the first block or program.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from itertools import accumulate
 
 import numpy as np
 
@@ -22,10 +24,12 @@ from course.figures.access import access_picture
 from course.figures.bank_use import bank_picture, served
 from course.figures.picture import Picture
 from course.figures.steps import Steps
+from course.notebook.film import FAULTS, dealt, film, small_case
+from course.notebook.running import running
 from course.plain.banks import BANK_BYTES
 from course.plain.sectors import SECTOR_BYTES
 from course.plain.text import lines_of
-from course.spec.exercise import KernelExercise
+from course.spec.exercise import Case, KernelExercise
 from course.spec.inputs import drawn
 from course.words.panel import html_panel
 from course.words.verdict import Verdict, text_panel, wrapped
@@ -33,7 +37,11 @@ from course.words.verdict import Verdict, text_panel, wrapped
 #: Characters of a line of code that a picture's title has room for.
 LONGEST_CODE = 84
 #: In one output: a picture has 25 KB. Few accesses have several requests each.
-MOST_PICTURES = 11
+MOST_PICTURES = 6
+#: Characters of all pictures of one output; the last ones are left out.
+LARGEST = 260_000
+#: Cases on which a loop is followed until one has several turns: each takes Triton's front end.
+_FOLLOWED = 3
 _VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
@@ -55,13 +63,19 @@ class DrawnVerdict(Verdict):
 
 
 def with_worst(exercise: KernelExercise, verdict: Verdict) -> Verdict:
-    """What costs too much, with a picture of the access that does so most."""
+    """What costs too much, with a picture of the access that does so most.
+
+    What is wrong, with every access on a small case, and what a loop carries there.
+    """
     marked = {line.number for line in verdict.lines if line.marked}
     if verdict.outcome is Outcome.TOO_MUCH_TRAFFIC and verdict.line is not None:
         marked = {verdict.line}
         cost, picture, requests = _sectors, _of_sectors, Requests()
     elif verdict.outcome is Outcome.BANK_CONFLICTS:
         cost, picture, requests = _turns, _of_banks, Requests(shared=True)
+    elif verdict.outcome in (*FAULTS, Outcome.WRONG_ANSWER) and verdict.case_number:
+        loop = [] if verdict.outcome in FAULTS else running(exercise, verdict, _first(1, exercise))
+        return _drawn(verdict, [*film(exercise, verdict), *loop])
     else:
         return verdict
     every = _kept(exercise, verdict, requests)
@@ -75,17 +89,28 @@ def with_worst(exercise: KernelExercise, verdict: Verdict) -> Verdict:
 
 
 def with_all(exercise: KernelExercise, verdict: Verdict) -> Verdict:
-    """A verdict with a picture of each access to global memory that the case makes.
+    """A verdict with pictures of all that the kernel does.
 
-    Of more than `MOST_PICTURES` accesses, those whose requests touch most sectors.
+    Its accesses on a small case, what its loop carries, who works, and what a warp's requests touch
+    of global memory: of more than `MOST_PICTURES` accesses, those that touch most sectors.
     """
     if not verdict.case_number:
         return verdict
-    every = _kept(exercise, verdict, Requests())
+    requests = Requests()
+    every = _kept(exercise, verdict, requests)
     most = sorted(every, key=lambda kept: -_sectors(kept[0]))[:MOST_PICTURES]
     each = max(1, MOST_PICTURES // max(1, len(most)))
     shown = [kept[:each] for kept in every if kept in most]
-    return _drawn(verdict, [_steps(kept, verdict, _of_sectors) for kept in shown])
+    lanes = [_steps(kept, verdict, _of_sectors) for kept in shown]
+    own = ordered_cases(exercise, exercise.cases)[verdict.case_number - 1]
+    who = [] if requests.last is None else [dealt(requests.last, own)]
+    loop = running(exercise, verdict, _first(_FOLLOWED, exercise))
+    return _drawn(verdict, [*film(exercise, verdict), *loop, *who, *lanes])
+
+
+def _first(count: int, exercise: KernelExercise) -> list[Case]:
+    """The small case, and the smallest of those that a check makes."""
+    return [small_case(exercise), *ordered_cases(exercise, exercise.cases)][:count]
 
 
 def _kept(exercise: KernelExercise, verdict: Verdict, requests: Requests) -> list[list[Request]]:
@@ -107,6 +132,8 @@ def run_of_verdict(exercise: KernelExercise, verdict: Verdict) -> Run:
 def _drawn(verdict: Verdict, pictures: Sequence[Steps]) -> Verdict:
     if not pictures:
         return verdict
+    sizes = accumulate(len(steps._repr_html_()) for steps in pictures)
+    pictures = [one for one, so_far in zip(pictures, sizes, strict=True) if so_far <= LARGEST]
     same = {field.name: getattr(verdict, field.name) for field in fields(Verdict)}
     return DrawnVerdict(**same, pictures=tuple(pictures))
 

@@ -22,7 +22,7 @@ from course.engine.triton.compiling import findings, gate
 from course.engine.triton.compiling.functions import base_function
 from course.engine.triton.compiling.specialisation import key_of, source_of
 from course.engine.triton.entry import first_line
-from course.engine.triton.launch import launch
+from course.engine.triton.launch import Watch, follow, launch
 from course.engine.triton.passed import bound
 from course.engine.triton.running.cache import CHECK_L2_BYTES, CHECK_MULTIPROCESSORS, Cache
 from course.engine.triton.running.tensors import uninitialised
@@ -40,7 +40,7 @@ class TritonEngine:
     saves seconds where a kernel need not be accepted, and its resources count as nothing.
     `together` is how many programs run at once, as many as memory allows unless told. `target` is
     the GPU whose counts and resources the launches have, the run's own unless told. `requests`
-    keeps the first requests of each access.
+    keeps the first requests of each access; `watch` sees each step of each launch.
     """
 
     def __init__(
@@ -50,7 +50,9 @@ class TritonEngine:
         together: int | None = None,
         target: int | None = None,
         requests: Requests | None = None,
+        watch: Watch | None = None,
     ) -> None:
+        self.watch = watch
         self.printing = printing
         self.requests = requests
         self.compiles = compiles
@@ -143,6 +145,8 @@ class _Launches:
             if _tensor(value) is not None
         }
         cache = Cache(CHECK_L2_BYTES, CHECK_MULTIPROCESSORS) if self.run.cache else None
+        if self.engine.watch is not None:
+            follow(kernel, args, grid, options, self.engine.watch)
         try:
             traffic = launch(
                 kernel,

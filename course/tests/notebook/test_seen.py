@@ -76,6 +76,8 @@ def test_a_triton_kernel_is_drawn_as_it_was_compiled():
 def test_show_draws_every_access_of_a_right_kernel():
     verdict = with_all(ex.transpose, check_source(ex.transpose, TURNED))
     assert [steps.title.partition(":")[0] for steps in verdict.pictures] == [
+        "Your kernel on M=6, N=10, access by access",
+        "Who works, on an NVIDIA A100-SXM4-80GB",
         "Line 7, load of A", "Line 7, store of B",
     ]  # fmt: skip
 

@@ -64,6 +64,7 @@ def check_bounds(lanes: Lanes, name: str, shape: tuple[Extent, ...], access: Acc
         where = tuple(int(lanes.spread(n)[lane]) for n in index)
         there = tuple(int(lanes.spread(np.atleast_2d(n))[lane]) for n in shape)
         negative = where[axis] < 0
+        lanes.launch.meter.outside(lanes, name, shape, access)
         raise KernelFault(
             Outcome.OUT_OF_BOUNDS,
             "negative_index" if negative else "out_of_bounds",

@@ -7,12 +7,14 @@ counters (`l1tex__t_sectors_pipe_lsu_mem_global_op_*`) are held by `course/tests
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from course.engine.requests import Requests
+from course.engine.requests import MOST_MAKERS, MOST_OUTSIDE, OFF, Moment, Requests
 from course.engine.simt.running.bounds import Access
 from course.engine.simt.running.lanes import Lanes, Mask
 from course.engine.traffic import Site, Touched, Traffic, footprint_of, footprints_of, together
@@ -71,6 +73,9 @@ class Meter:
         if self._requests is not None and lanes.first == 0:
             addresses = view.misalignment_bytes + elements * itemsize
             self._requests.saw(key, *_of_the_first_block(lanes, addresses, mask), itemsize)
+            owner = allocation.owner
+            strides = tuple(abs(stride) // owner.itemsize for stride in owner.strides)
+            self._requests.made(_moment(lanes, key, mask, elements, owner.shape, strides, itemsize))
         requests, sectors = _sectors(lanes, first, last, mask, touched)
         if access.direction == "atomic":
             sectors = _atomic_sectors(lanes, first, elements, mask, access.aggregated)
@@ -101,6 +106,36 @@ class Meter:
             block = _of_the_first_block(lanes, addresses, access.mask)
             site = (array.name, access.direction, *access.place)
             self._requests.saw(site, *block, array.dtype.itemsize, shared=True)
+            cells = (addresses - array.base_bytes) // array.dtype.itemsize
+            strides = tuple(math.prod(array.shape[at + 1 :]) for at in range(len(array.shape)))
+            size = array.dtype.itemsize
+            found = _moment(lanes, site, access.mask, cells, array.shape, strides, size)
+            self._requests.made(replace(found, shared=True))
+
+    def outside(self, lanes: Lanes, name: str, shape: tuple[Any, ...], access: Access) -> None:
+        """Keeps an access of which some lanes lie outside, where somebody wants to see it."""
+        if self._requests is None or lanes.first or not all(isinstance(n, int) for n in shape):
+            return
+        strides = tuple(math.prod(shape[at + 1 :]) for at in range(len(shape)))
+        inside = np.ones((1, 1), np.bool_)
+        cells = np.zeros((1, 1), np.int64)
+        for numbers, extent, stride in zip(access.indices, shape, strides, strict=True):
+            inside = inside & (numbers >= 0) & (numbers < extent)
+            cells = cells + numbers * stride
+        site = (name, access.direction, *access.place)
+        mask = lanes.full(access.mask) & inside
+        found = _moment(lanes, site, mask, cells, shape, strides, itemsize=0)
+        beyond = lanes.full(access.mask) & ~inside
+        places = np.argwhere(np.broadcast_to(beyond, (lanes.threads, lanes.blocks)).T)
+        told = tuple(
+            (
+                int(block),
+                int(thread),
+                ", ".join(str(int(lanes.spread(n)[thread, block])) for n in access.indices),
+            )
+            for block, thread in places[:MOST_OUTSIDE]
+        )
+        self._requests.made(replace(found, outside=told, others_outside=len(places) - len(told)))
 
     def branch(self, lanes: Lanes, line: int, taken: np.ndarray, passed: np.ndarray) -> None:
         """Counts warps whose active lanes disagree: some in `taken`, some in `passed`."""
@@ -149,6 +184,33 @@ class Meter:
             shared_bytes=self.shared_bytes,
             launches=1,
         )
+
+
+def _moment(
+    lanes: Lanes,
+    site: tuple[str, str, int, int],
+    mask: Mask,
+    cells: np.ndarray,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    itemsize: int,
+) -> Moment:
+    """An access as the first blocks of the batch make it."""
+    blocks, barrier = min(lanes.blocks, MOST_MAKERS), lanes.barrier_at
+    active = np.broadcast_to(lanes.full(mask), (lanes.threads, lanes.blocks))[:, :blocks]
+    taken = np.where(active, np.broadcast_to(cells, (lanes.threads, lanes.blocks))[:, :blocks], OFF)
+    x, y, z = lanes.geometry.block
+    return Moment(
+        *site,
+        cells=taken.T[:, : x * y * z],
+        tile=(z, y, x) if z > 1 else (y, x) if y > 1 else (x,),
+        shape=shape,
+        strides=strides,
+        grid=lanes.geometry.grid,
+        warps=lanes.warps,
+        itemsize=itemsize,
+        since=barrier if isinstance(barrier, int) else int(barrier[0]),
+    )
 
 
 def _of_the_first_block(

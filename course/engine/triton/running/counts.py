@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from course.engine.requests import Requests
+from course.engine.requests import MOST_MAKERS, OFF, Moment, Requests
 from course.engine.triton.compiling.lowering import MOST_KEPT, Layout
 from course.engine.triton.ir import Block, Module, Operation
 from course.engine.triton.running.axes import analysis_of, item_bytes, order_of, width_of
@@ -200,6 +200,7 @@ class CompiledMeter(SiteMeter):
         assert operation is not None
         if self._requests is not None and access.run.programs[0] == 0:
             self._show(operation, access, self._requests)
+            self._requests.made(_moment(access, self._warps))
         place = operation.number, int(access.offsets.flat[0]) % SECTOR_BYTES
         before = self._before.get(place)
         if before is not None and (by := before.moved_to(access)) is not None:
@@ -208,6 +209,10 @@ class CompiledMeter(SiteMeter):
         asked = self._asked(operation, access, touched)
         self._before[place] = _Before(access, asked)
         return asked
+
+    def outside(self, access: Access) -> None:
+        if self._requests is not None and access.run.programs[0] == 0:
+            self._requests.made(_moment(access, self._warps))
 
     def _asked(self, operation: Operation, access: Access, touched: np.ndarray) -> Asked:
         direction, descriptor = access.direction, access.descriptor
@@ -306,6 +311,28 @@ class CompiledMeter(SiteMeter):
         if self._target >= VECTOR_ATOMICS:
             return 16
         return 2 if scalar == "f16" else 1
+
+
+def _moment(access: Access, warps: int) -> Moment:
+    """An access as the first programs make it."""
+    view, count = access.view, min(access.run.count, MOST_MAKERS)
+    offsets, active = access.spread()
+
+    def spread(one: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(one, (access.run.count, *access.shape))[:count].reshape(count, -1)
+
+    cells = (spread(offsets) - view.offset_bytes) // view.itemsize
+    return Moment(
+        *access.site[:4],
+        cells=cells if active is None else np.where(spread(active), cells, OFF),
+        tile=access.shape,
+        shape=view.shape,
+        strides=view.strides,
+        grid=access.run.grid,
+        warps=warps,
+        itemsize=view.itemsize,
+        programs=True,
+    )
 
 
 def _of_instructions(

@@ -349,7 +349,7 @@ class Memory:
             if gaps is not None:
                 outside = gaps if outside is None else outside | gaps
         if outside is not None:
-            self._outside(view, offsets, outside, mask, active, verb)
+            self._outside(view, offsets, outside, mask, active, verb, pointer.shape)
         return Access(self.run, view, _NOUNS[verb], offsets, active, pointer.shape, descriptor)
 
     def _several(self, pointer: Value, active: np.ndarray | None) -> list[Value]:
@@ -386,9 +386,11 @@ class Memory:
         mask: Value | None,
         active: np.ndarray | None,
         verb: str,
+        shape: tuple[int, ...],
     ) -> None:
         at, program = self._first(outside, active)
         offset = int(offsets[at])
+        self.meter.outside(Access(self.run, view, _NOUNS[verb], offsets, active, shape, False))
         hint = {"unmasked": _WITH_A_MASK[verb]} if mask is None else {"masked": _NOUNS[verb]}
         self.run.fail(
             Outcome.OUT_OF_BOUNDS,

@@ -78,6 +78,9 @@ class Counts(Protocol):
     def access(self, access: Access) -> None:
         """One access of every program of the group."""
 
+    def outside(self, access: Access) -> None:
+        """One that is not made: some lanes lie outside of the tensor."""
+
 
 class Uncounted:
     """The meter of a run that only decides what happens."""
@@ -86,6 +89,9 @@ class Uncounted:
     operation: Any = None
 
     def access(self, access: Access) -> None:
+        """Nothing is counted."""
+
+    def outside(self, access: Access) -> None:
         """Nothing is counted."""
 
     def ran(self, block: Any, programs: int) -> None:
