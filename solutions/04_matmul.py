@@ -284,7 +284,8 @@ ex.matmul_tiled.check(matmul_tiled)
 # <p>No. A warp is 2 rows of 16 columns. <code>tile_b[k, tx]</code> reads 16 neighbours, and both
 # halves of the warp read the same ones: one turn. <code>tile_a[ty, k]</code> reads two different
 # words for the whole warp, 16 words apart: two banks, one turn. Many lanes that read <em>one</em>
-# word cost one turn; that is called a <strong>broadcast</strong>.</p>
+# word cost one turn; that is called a <strong>broadcast</strong>. A tile of B that is kept turned
+# has its rows 16 words apart: 16 lanes meet in two banks, for eight turns. That costs points.</p>
 # </details>
 #
 # ## What limits the tile?

@@ -8,13 +8,14 @@ from course.spec.draws import LARGE, integers, uniform
 _FAR_BELOW = {"q": uniform(5.0, 6.0), "k": uniform(-6.0, -5.0)}
 #: With D = 16 every score is near -3,000: below any number that might stand for the lowest one.
 _DEEP = {"q": integers(15, 18), "k": integers(-49, -46)}
-#: One key, and a score below -4e6: it has all the weight, whatever the maximum begins with.
-_ABYSS = {"q": uniform(1e3, 2e3), "k": uniform(-2e3, -1e3)}
-_LARGE_ABYSS = {**_ABYSS, "v": LARGE}
+#: One key, and a score of -4e12, or of -4e9 in float16: it has all the weight, whatever the maximum
+#: begins with. A power of two times log2(e) is exact: no idiom of base 2 loses a digit.
+ABYSS = {"q": uniform(2.0**20, 2.0**20), "k": uniform(-(2.0**20), -(2.0**20)), "v": LARGE}
+_ABYSS_IN_HALF = {"q": uniform(2.0**15, 2.0**15), "k": uniform(-(2.0**15), -(2.0**15))}
 
 _ONE_QUERY = (
-    Draws(H=2, N=1, D=16, GAP=0, draws=_LARGE_ABYSS),
-    Draws(H=2, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS),
+    Draws(H=2, N=1, D=16, GAP=0, draws=ABYSS),
+    Draws(H=2, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS_IN_HALF),
     # a last chunk of one key, of one too few, and none that is not full
     Draws(H=2, N=leaving(1, 512, 513, 1025), D=32, GAP=4),
     Draws(H=2, N=leaving(511, 512, 511, 1023), D=32, GAP=0, draws=_FAR_BELOW),
@@ -29,8 +30,8 @@ _ONE_QUERY = (
 )
 
 _TILED = (
-    Draws(H=2, N=1, D=16, GAP=0, draws=_LARGE_ABYSS),
-    Draws(H=2, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS),
+    Draws(H=2, N=1, D=16, GAP=0, draws=ABYSS),
+    Draws(H=2, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS_IN_HALF),
     # a last tile of one row, of one too few, and none that is not full
     Draws(H=2, N=leaving(1, 128, 129, 129), D=32, GAP=4, dtypes=HALF),
     Draws(H=2, N=127, D=16, GAP=0),
@@ -79,8 +80,8 @@ HIDDEN = {
     ),
     "flash_gqa": (
         Draws(G=3, R=between(1, 4), N=1, D=choice(16, 32), GAP=0),
-        Draws(G=2, R=3, N=1, D=16, GAP=0, draws=_LARGE_ABYSS),
-        Draws(G=2, R=3, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS),
+        Draws(G=2, R=3, N=1, D=16, GAP=0, draws=ABYSS),
+        Draws(G=2, R=3, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS_IN_HALF),
         Draws(G=2, R=choice(2, 3), N=129, D=64, GAP=0, dtypes=HALF),
         Draws(G=2, R=1, N=256, D=16, GAP=0),
         Draws(G=2, R=between(3, 7), N=between(17, 70), D=choice(16, 32, 64), GAP=between(1, 9)),

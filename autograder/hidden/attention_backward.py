@@ -1,8 +1,12 @@
 """Held-out ranges of lesson 11."""
 
 from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
 
 from autograder.hidden import Draws, between, choice, multiples
+from autograder.hidden.attention import ABYSS
 from course.exercises.attention_backward import (
     CLIMBING,
     FAR_ABOVE,
@@ -18,12 +22,24 @@ from course.exercises.attention_backward import (
     TURNING_QUERIES,
     spread,
 )
-from course.spec.draws import LARGE, Draw, integers, uniform
+from course.spec.draws import LARGE, Draw, described, uniform
 
-#: With D = 16 every score is near -3,000: below any number that might stand for the lowest one.
-_DEEP = {"q": integers(15, 18), "k": integers(-49, -46)}
-#: One key, and a score below -4e6: it has all the weight, whatever the maximum begins with.
-_ABYSS = {"q": uniform(1e3, 2e3), "k": uniform(-2e3, -1e3)}
+
+@described("rows of one sum, below zero in even heads and above in odd ones")
+def _of_one_sum(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    """Every row has the same numbers in another order: keys that differ, and scores that do not."""
+    values = np.empty(shape)
+    values[:] = 18.0 + 4.0 * np.arange(shape[-1])
+    values = rng.permuted(values, axis=-1)
+    values[::2] *= -1
+    return values.astype(dtype)
+
+
+#: With D = 16 every score is -3,072 or 3,072: beyond any number that might stand for the lowest
+#: one, or for those that have no weight.
+_DEEP = {"q": uniform(16.0, 16.0), "k": _of_one_sum}
 
 
 def _tiled(
@@ -47,6 +63,7 @@ def _tiled(
         Draws(H=2, N=between(129, 190), D=choice(16, 32, 64), causal=choice(0, 1), dtypes=half),
         Draws(H=1, N=between(65, 120), D=64, causal=1, dtypes=half, draws=FAR_APART),
         Draws(H=1, N=choice(128, 144), D=64, causal=0, dtypes=half, draws=beyond),
+        Draws(H=2, N=between(20, 150), D=16, causal=choice(0, 1), dtypes=half, draws=_DEEP),
         Draws(traffic=True, H=2, N=multiples(64, 320, 384), D=64, causal=0, dtypes=half),
         Draws(traffic=True, H=2, N=multiples(64, 256, 384), D=64, causal=1, dtypes=half),
     )
@@ -55,9 +72,8 @@ def _tiled(
 HIDDEN = {
     "flash_lse": (
         *_tiled(HALF, ONE_SIGN, large={"v": LARGE}),
-        Draws(H=1, N=between(20, 150), D=16, causal=0, dtypes=HALF, draws=_DEEP),
-        Draws(H=2, N=1, D=16, causal=1, draws=_ABYSS),
-        Draws(H=2, N=1, D=16, causal=0, draws={"q": uniform(1e3, 2e3), "k": uniform(1e3, 2e3)}),
+        Draws(H=2, N=1, D=16, causal=1, draws=ABYSS),
+        Draws(H=2, N=1, D=16, causal=0, draws={**ABYSS, "k": ABYSS["q"]}),
     ),
     "flash_delta": (
         Draws(H=between(1, 3), N=1, D=choice(16, 32)),

@@ -19,11 +19,11 @@ from course.exercises.norms import (
     targets_around,
 )
 from course.spec.draws import (
-    FAR_DOWN,
     LARGE,
     LOWEST_HALF,
     Draw,
     described,
+    far_down,
     integers,
     spread,
     uniform,
@@ -137,7 +137,7 @@ HIDDEN = {
             M=between(2, 6),
             V=between(2, 200),
             PAD=0,
-            draws={"logits": FAR_DOWN, "targets": integers(0, 2)},
+            draws={"logits": far_down, "targets": integers(0, 2)},
         ),
         Draws(
             M=between(2, 6),

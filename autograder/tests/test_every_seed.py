@@ -27,6 +27,7 @@ NAMES = (
     "maximum_starts_at_minus_a_million",
     "maximum_starts_at_minus_a_billion",
     *("eight_steps_at_most", "64_rows_at_most"),
+    *("far_scores_have_no_weight", "large_ones_left_out", "cut_at_a_billion"),
 )
 
 

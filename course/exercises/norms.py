@@ -25,6 +25,8 @@ EPS = "1e-5"
 #: A float16 result is rounded once, by at most 2**-11 = 4.9e-4 of itself; 1e-6 is for the range
 #: below 6e-5, where float16 has fewer digits. The float32 sums before it err by less than 1e-6.
 RTOL_HALF, ATOL_HALF = 2e-3, 1e-6
+#: A row whole, or in two halves of its block.
+_HALVES = "tiles(M, D, 1, max(1, BLOCK // 2))"
 
 
 @described("-inf in the first three fifths of each row, and here and there")
@@ -151,7 +153,7 @@ rmsnorm = KernelExercise(
     ),
     launch=Programs("M"),
     budget=Budget(
-        {"load x": "rows(M, D)", "load w": "M * sectors(D)", "store y": "rows(M, D)"},
+        {"load x": _HALVES, "load w": "M * sectors(D)", "store y": _HALVES},
         why="x once in, y once out, and each of the M programs loads the D weights.",
     ),
 )
@@ -245,10 +247,10 @@ layernorm = KernelExercise(
     launch=Programs("cdiv(M, ROWS)"),
     budget=Budget(
         {
-            "load x": "rows(M, D)",
+            "load x": _HALVES,
             "load w": "M * sectors(D)",
             "load b": "M * sectors(D)",
-            "store y": "rows(M, D)",
+            "store y": _HALVES,
         },
         why=(
             "x once in, y once out, w and b once for each row: a row a program. They are the same "

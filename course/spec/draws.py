@@ -57,15 +57,24 @@ def spread(width: float, centre: float = 0.0, why: str = "") -> Draw:
     return draw
 
 
-#: Below numbers that might stand for the lowest one, -1e6 say. Not lower: where a compiler takes a
-#: product into a difference with one rounding, `x * c - top` is off by the rounding of `top`.
-FAR_DOWN = uniform(-1e7, -2e6)
+@described("powers of two below zero, the largest of a row -2.2e12")
+def far_down(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Below numbers that might stand for the lowest one, -1e9 say.
+
+    A power of two times log2(e) is exact: no idiom of base 2 loses a digit.
+    """
+    values = -(2.0 ** rng.integers(42, 60, shape))
+    values[np.arange(shape[0]), rng.integers(0, shape[1], shape[0])] = -(2.0**41)
+    return values.astype(dtype)
+
+
 #: The lowest numbers that float16 has: -65504 itself is among them.
 LOWEST_HALF = uniform(-65504.0, -65440.0)
 
 
-#: Beyond what float16 and whole numbers of 16 bits hold, on both sides; and as far as float16 goes.
-LARGE = uniform(-1e7, 1e7)
+#: Beyond what float16 and whole numbers of 64 bits hold, on both sides, and products of two of them
+#: are no inf; and as far as float16 goes.
+LARGE = uniform(-1e15, 1e15)
 LARGE_HALF = uniform(-6e4, 6e4)
 
 

@@ -353,6 +353,8 @@ def _round(low: Lowering, node: ast.Call) -> Expr:
 
 def _cast(function: type, kind: Callable[[object], bool], default: Scalar) -> Lower:
     def lower(low: Lowering, node: ast.Call) -> Expr:
+        if function is float and (text := _text(low, node)) is not None:
+            return number(text)
         (value,) = numbers(low, node, ("x",))
         if kind(value.type):
             return value
@@ -361,6 +363,15 @@ def _cast(function: type, kind: Callable[[object], bool], default: Scalar) -> Lo
         return converted(value, result if is_scalar(result) else default)
 
     return lower
+
+
+def _text(low: Lowering, node: ast.Call) -> float | None:
+    """What a text says as a number, as in `float("-inf")`; None for all else."""
+    (value,) = arguments(low, node, ("x",), 1)
+    try:
+        return float(value.const) if isinstance(value.const, str) else None
+    except ValueError:
+        return None
 
 
 def _len(low: Lowering, node: ast.Call) -> Expr:

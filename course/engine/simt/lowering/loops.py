@@ -30,6 +30,7 @@ from course.engine.simt.lowering.types import (
     ArrayType,
     Scalar,
     TupleType,
+    is_float,
     is_integer,
     is_scalar,
     unify,
@@ -249,14 +250,14 @@ def _range(low: Lowering, node: ast.For) -> tuple[list[Expr], Scalar]:
         raise low.untyped(call, "range takes one to three whole numbers")
     bounds = [low.scalar(argument) for argument in call.args]
     for bound, argument in zip(bounds, call.args, strict=True):
-        if not is_integer(bound.type):
+        if not (is_integer(bound.type) or is_float(bound.type)):
             raise low.untyped(
                 argument,
-                f"range needs whole numbers, and `{ast.unparse(argument)}` is "
-                f"{bound.type}: use // or int()",
+                f"range needs whole numbers, and `{ast.unparse(argument)}` is {bound.type}",
             )
     type_: Scalar = INT
-    if all(b.type in (INT32, types.int16, types.int8) for b in bounds):
+    # of the overloads with int32, int64 and uint64 the one that cuts least: the first cuts floats
+    if all(is_float(b.type) or b.type in (INT32, types.int16, types.int8) for b in bounds):
         type_ = INT32
     elif any(b.type == types.uint64 for b in bounds):
         type_ = types.uint64

@@ -267,6 +267,11 @@ class Lanes:
         if self.watch is not None:
             self.watch(self, line)
 
+    def take_turns(self, line: int, turns: np.ndarray, active: np.ndarray) -> None:
+        """Counts turns that a warp takes for its `active` lanes, (warps, blocks) both, as work."""
+        self._work_done[line] = self._work_done.get(line, 0) + turns
+        self.lane_work += int((turns * active).sum())
+
     def _settle_work(self) -> None:
         for mask, lines in self._work.values():
             self.lane_work += sum(lines.values()) * self.count(mask)

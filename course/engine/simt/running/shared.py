@@ -15,6 +15,7 @@ from course.engine.simt.running.lanes import Lanes, Mask
 from course.engine.simt.running.meter import conflicts_of
 from course.engine.simt.running.races import History
 from course.engine.simt.running.views import Packed
+from course.plain.sectors import WARP_LANES
 
 PLANS_KEPT = 256  # of 10 to 30 KB each
 
@@ -193,6 +194,7 @@ class SharedArray(Packed):
         cells, threads = self._cells(lanes, self.cell(access.indices), access.mask)
         self._check_written(lanes, cells, threads, access.line)
         self.history.atomic(lanes, cells, threads, access.line)
+        lanes.take_turns(access.line, *_turns(lanes, cells, threads))
         return self.data.reshape(-1), cells
 
     def _check_written(
@@ -213,6 +215,16 @@ class SharedArray(Packed):
             index=written_index(tuple(map(int, np.unravel_index(cell, self.shape)))),
             **lanes.place(thread % lanes.threads, thread // lanes.threads),
         )
+
+
+def _turns(lanes: Lanes, cells: np.ndarray, threads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(turns beyond the first, lanes) of each warp of an atomic: who meet in a cell take turns."""
+    warps = threads // WARP_LANES - lanes.first * lanes.warps
+    met, counts = np.unique(warps * (int(cells.max()) + 1) + cells, return_counts=True)
+    most = np.zeros(lanes.warps * lanes.blocks, np.int64)
+    np.maximum.at(most, met // (int(cells.max()) + 1), counts - 1)
+    shape = lanes.blocks, lanes.warps
+    return most.reshape(shape).T, np.bincount(warps, minlength=most.size).reshape(shape).T
 
 
 def _values_of(arrays: tuple[np.ndarray, ...]) -> tuple[bytes, ...] | None:

@@ -1,5 +1,7 @@
 """Python that Numba compiles and students write: loops over tuples, `in`, records, overloads."""
 
+import math
+
 import numpy as np
 import pytest
 from numba import cuda, float32, float64, int32, jit, uint64
@@ -41,6 +43,21 @@ def test_loops_over_tuples_and_arrays():
         wanted[i, 1] += 0.5 * (i != 1)
         wanted[i, 2] += 1.5 * (i != 2)
     np.testing.assert_array_equal(out, wanted)
+
+
+@cuda.jit
+def of_floats_and_text(out, x):
+    for k in range(math.ceil(x.size / 2)):
+        out[k] += 1
+    for k in range(x[0], 2 * x[0]):
+        out[k] = k // 2
+    out[5] = float("-inf")
+
+
+def test_a_range_cuts_floats_and_a_text_is_a_number():
+    out = np.zeros(6)
+    of_floats_and_text[1, 1](out, np.array([2.9, 0.0, 0.0]))
+    np.testing.assert_array_equal(out, [1, 1, 1, 1, 2, -np.inf])
 
 
 @cuda.jit
