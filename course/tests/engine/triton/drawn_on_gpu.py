@@ -13,10 +13,11 @@ order. So are descriptors, whose copies no counter of the L1 sees.
 
 from __future__ import annotations
 
+import multiprocessing
 import random
 import sys
 import tempfile
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from course.tests.engine.triton.drawn_kernels import Drawn, drawn
 
 #: Arguments of a drawn kernel that it may write.
 OUTPUTS = range(3, 8)
+#: Seconds for a kernel: over one of a hundred or so, a pass of the compiler does not end.
+COMPILE_S = 20
 
 
 def numbered(number: int) -> Drawn:
@@ -46,10 +49,21 @@ def compiled(folder: Path, number: int) -> dict[str, Any] | None:
             return None
 
 
+def in_time(folder: Path, number: int) -> dict[str, Any] | None:
+    """`compiled` in a process of its own; None, too, where the compiler takes too long."""
+    rows = multiprocessing.SimpleQueue()
+    child = multiprocessing.Process(target=lambda: rows.put(compiled(folder, number)))
+    child.start()
+    child.join(COMPILE_S)
+    child.kill()
+    return None if rows.empty() else rows.get()
+
+
 def compile_all(folder: Path, kernels: int) -> None:
     """The machine code of each kernel that compiles, and what `record.py` needs to run it."""
-    with ProcessPoolExecutor() as pool:
-        rows = list(pool.map(partial(compiled, folder), range(kernels), chunksize=8))
+    compiled(folder, 0)  # what the compiler reads of itself, once for all children
+    with ThreadPoolExecutor(multiprocessing.cpu_count()) as pool:
+        rows = list(pool.map(partial(in_time, folder), range(kernels)))
     made_by = "course.tests.engine.triton.drawn_on_gpu"
     write_manifest(folder, [row for row in rows if row], made_by, shared_memory=False)
 
