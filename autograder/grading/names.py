@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 
 LONGEST_NAME = 80
+_UNSEEN = re.compile("VARIATION SELECTOR|GRAPHEME JOINER|HANGUL .*FILLER")
 
 
 def clean(name: str, longest: int = LONGEST_NAME) -> str:
@@ -21,7 +22,11 @@ def clean(name: str, longest: int = LONGEST_NAME) -> str:
 
 
 def look_alike(name: str) -> str:
-    """The same for names that differ in case, in Unicode's forms or in what parts their words."""
+    """The same for names that differ in case, in Unicode's forms or in what parts their words.
+
+    Marks that choose a form of a letter and are not seen by themselves count as nothing.
+    """
+    name = "".join(c for c in name if not _UNSEEN.search(unicodedata.name(c, "")))
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     words = "".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text)
     return " ".join(words.split()) or text

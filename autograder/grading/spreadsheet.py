@@ -41,9 +41,10 @@ def harmless(text: str) -> str:
     made = [_QUOTE] if text.startswith(_CONTROL) else []
     fresh = True  # nothing but blanks since a field could begin
     for character in text:
-        if fresh and unicodedata.normalize("NFKC", character)[0] in _FORMULA:
+        plain = unicodedata.normalize("NFKC", character)  # a wide letter counts as a narrow one
+        if fresh and plain[0] in _FORMULA:
             made.append(_QUOTE)
         made.append(character)
         blank = character == " " or not character.isprintable()
-        fresh = character in _SEPARATORS or (fresh and blank)
+        fresh = plain in _SEPARATORS or (fresh and blank)
     return "".join(made)

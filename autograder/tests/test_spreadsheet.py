@@ -25,7 +25,7 @@ def test_what_begins_a_formula_has_an_apostrophe_before_it(begin: str, before: s
     assert f"'{begin}1" in field(f"{before}{begin}1")
 
 
-@pytest.mark.parametrize("separator", [*',;|:\t\r\n"', "; ", ";\t ", "\x85", "\u2028"])
+@pytest.mark.parametrize("separator", [*',;|:\t\r\n"', "; ", ";\t ", "\x85", "\u2028", *"；，｜："])
 def test_so_has_what_begins_one_behind_a_separator(separator: str) -> None:
     assert field(f"vega{separator}{FORMULA}") == f"vega{separator}'{FORMULA}"
 

@@ -139,7 +139,9 @@ def test_two_files_with_one_name_are_neither_graded_nor_lost(tmp_path: Path) -> 
     assert "vega_01_threads.ipynb" in str(vega.fault)
 
 
-@pytest.mark.parametrize("other", ["Vega", "VEGA", "ｖｅｇａ", "vega.", "vega_"])
+@pytest.mark.parametrize(
+    "other", ["Vega", "VEGA", "ｖｅｇａ", "vega.", "vega_", "ve\ufe0fga", "veg\u034fa"]
+)
 def test_names_that_look_alike_are_held_each(tmp_path: Path, other: str) -> None:
     put(tmp_path / "01_threads_vega.ipynb", solved())
     put(tmp_path / f"{other}_01_threads (1).ipynb", solved("WRONG_ANSWER"))

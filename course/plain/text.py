@@ -10,12 +10,11 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
-#: What one unit of text may be besides letters: Cc are controls, Cs halves of characters, Zl and
-#: Zp ends of lines that only some readers know.
-_REFUSED = ("Cc", "Cs", "Zl", "Zp")
-_ALLOWED = "\n\t"
-#: They change the order in which a line is shown, or stand for no character at all.
-_INVISIBLE = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"
+#: Cc are controls; Cf change the order in which a line is shown, or stand for no character at all;
+#: Cs are halves of characters, Zl and Zp ends of lines that only some readers know.
+_REFUSED = ("Cc", "Cf", "Cs", "Zl", "Zp")
+#: The joiners, because scripts and symbols are written with them.
+_ALLOWED = "\n\t\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 _NAMES = {
     "\0": "a NUL",
     "\x0b": "a vertical tab",
@@ -71,8 +70,6 @@ def foreign_letters(name: str) -> str:
 
 
 def _is_refused(character: str) -> bool:
-    if character in _INVISIBLE:
-        return True
     return character not in _ALLOWED and unicodedata.category(character) in _REFUSED
 
 

@@ -31,7 +31,9 @@ def test_letters_of_every_script_marks_and_joined_symbols_are_plain() -> None:
 @pytest.mark.parametrize(
     "character",
     [c for c in EVERY[:256] if unicodedata.category(c) == "Cc" and c not in "\n\t"]
-    + [*"\u2028\u2029\u202a\u202e\u2066\u2069\u200e\u200f\u061c\ufeff\ud800\udfff"],
+    + [
+        *"\u2028\u2029\u202a\u202e\u2066\u2069\u200e\u200f\u061c\ufeff\u200b\u2060\u00ad\U000e0041\ud800\udfff"
+    ],
     ids=lambda c: f"{ord(c):04X}",
 )
 def test_an_odd_character_is_named_with_its_place_in_strings_and_outside(character: str) -> None:
