@@ -15,6 +15,7 @@ from course.exercises.attention import (
     size_of_one_query,
 )
 from course.exercises.attention import TOLERANCE as OF_ATTENTION
+from course.exercises.speed_of_light import SMS
 from course.spec.draws import Draw, integers, spread, uniform
 from course.spec.exercise import (
     Array,
@@ -155,6 +156,8 @@ serving_bytes = NumberExercise(
 
 #: Keys of all sequences together: two and two have P * PAGE + 1, and one that is left P * PAGE.
 _TOKENS = "(S // 2 * (P * PAGE + 1) + S % 2 * P * PAGE)"
+#: Parts into which the tokens of a sequence may be split.
+_PARTS = "cdiv(P * PAGE, 256)"
 
 
 def _lengths(q: np.ndarray, k: np.ndarray, **_: Any) -> np.ndarray:
@@ -219,7 +222,8 @@ paged_decode = KernelExercise(
         "page are -1, which is no page. q and out are (S, H, D) with H = G * R: query heads g * R "
         "to g * R + R - 1 attend to head g of k and v. out[s, h] is attention of the query over "
         "the tokens of its sequence, scores divided by sqrt(D). A program takes one sequence and "
-        "one g, with its R queries, and passes once over the keys and values. All of it is "
+        "one g, with its R queries, and passes once over the keys and values; or over 256 or more "
+        "of the tokens, where a second kernel puts the parts together. All of it is "
         "float16, lengths and table are int32; sums are float32. PAGE is 16, 32 or 64, R 1 to 16."
     ),
     points=10,
@@ -280,10 +284,10 @@ paged_decode = KernelExercise(
     shares="S * G",
     budget=Budget(
         {
-            "load q": "rows(S * G * R, D)",
-            "load k": f"rows({_TOKENS} * G, D)",
+            "load q": f"{_PARTS} * rows(S * G * R, D)",
+            "load k": f"rows({_TOKENS} * G, D) + {_PARTS} * S * G * R * (D / 4 + 5)",
             "load v": f"rows({_TOKENS} * G, D)",
-            "load lengths": "S * G",
+            "load lengths": f"S * G * ({_PARTS} + R)",
             "load table": f"G * ({_TOKENS} / 16 + 2 * S)",
             "store out": "rows(S * G * R, D)",
         },
@@ -295,7 +299,8 @@ paged_decode = KernelExercise(
         why=(
             "The keys and values of every sequence once, for all R query heads of a group. Two "
             "sequences have P * PAGE + 1 tokens together, and one that is left has P * PAGE. Each "
-            "g needs the table by itself."
+            "g needs the table by itself. K's row has room for parts of 256 tokens, which have no "
+            "row."
         ),
     ),
     shared_bytes=SHARED_BYTES,
@@ -493,19 +498,24 @@ grouped_gemm = KernelExercise(
         {
             "load x": "cdiv(N, 64) * tiles(M, K, 64, 32)",
             "load w": f"({_BUSY} + M // 64) * tiles(K, N, 32, 64)",
-            "load offsets": "(E + 2) * (E + M // 64 + 1) * cdiv(N, 64)",
+            "load offsets": f"2 * (E + 1) * max({SMS}, (E + M // 64 + 1) * cdiv(N, 64))",
             "store out": "tiles(M, N, 64, 64)",
         },
         least={"load w": f"sectors({_BUSY} * K * N)"},
         why=(
             "Each row of x once for each strip of 64 columns. An expert's weights once for each 64 "
-            "rows that it has begun. A third of the experts have no rows."
+            "rows that it has begun. A third of the experts have no rows. Each program may look at "
+            "both ends of every expert, one after the other; there may be one program for each SM."
         ),
     ),
     shared_bytes=SHARED_BYTES,
 )
 
 # ---------------------------------------------------------------- losses
+
+
+#: Rows that count: of three or more, one does not.
+_COUNTED = "(M - min(1, M // 3))"
 
 
 def _targets(first: np.ndarray, count: int) -> np.ndarray:
@@ -603,6 +613,7 @@ linear_cross_entropy = KernelExercise(
             "load targets": "(2 * cdiv(V, 256) + 1) * sectors(M)",
             "store loss": "sectors(M)",
         },
+        least={"load x": f"sectors({_COUNTED} * D)"},
         why=(
             "The product's loads and nothing of its result; x and the targets' rows of w once "
             "more, for whoever works those logits out by themselves. w's row has room for the "
@@ -688,6 +699,7 @@ loss_gradient = KernelExercise(
             "load lse": "M",
             "store logits": "rows(M, V)",
         },
+        least={"load logits": f"sectors({_COUNTED} * V)", "load lse": f"sectors({_COUNTED})"},
         why="Every logit once, every gradient once. A program's lone numbers cost a sector each.",
     ),
     constants={"BLOCK": Constant(1024, (256, 512, 1024, 2048))},

@@ -13,6 +13,7 @@ order. So are descriptors, whose copies no counter of the L1 sees.
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import random
 import sys
@@ -36,15 +37,19 @@ def numbered(number: int) -> Drawn:
     return drawn(random.Random(number).choice, exact=True)
 
 
+def name_of(number: int, one: Drawn) -> str:
+    """The number, and a digest of the source that it stands for."""
+    return f"{number} {hashlib.sha256(one.source.encode()).hexdigest()[:8]}"
+
+
 def compiled(folder: Path, number: int) -> dict[str, Any] | None:
     """A row for the manifest; None where the compiler refuses the kernel."""
     one = numbered(number)
     with tempfile.TemporaryDirectory() as sources:
         kernel = one.module(Path(sources)).kernel
         try:
-            return packed(
-                folder, number, str(number), kernel, one.arguments(), one.grid, {}, OUTPUTS
-            )
+            name, passed = name_of(number, one), one.arguments()
+            return packed(folder, number, name, kernel, passed, one.grid, {}, OUTPUTS)
         except Exception:  # Triton raises what it likes
             return None
 

@@ -1,0 +1,54 @@
+"""Kernels drawn by number: requests, sectors and results are those of an H200, to the bit."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+triton = pytest.importorskip("triton", reason="Triton has no wheel for this system")
+
+from course.engine.triton.launch import launch  # noqa: E402  # after the wheel that it needs
+from course.tests.engine.triton.accesses import TARGET  # noqa: E402
+from course.tests.engine.triton.drawn_on_gpu import OUTPUTS, name_of, numbered  # noqa: E402
+from course.tests.engine.triton.record import digest  # noqa: E402
+from course.tests.engine.triton.test_recorded_accesses import KINDS  # noqa: E402
+
+RECORD = json.loads(Path(__file__).with_name("h200_drawn.json").read_text(encoding="utf-8"))
+NAMES = tuple(RECORD["counted"])
+#: Every so many in a quick run.
+STRIDE = 40
+
+pytestmark = pytest.mark.skipif(
+    triton.__version__ != RECORD["provenance"]["triton"],
+    reason="another Triton makes other code: the record is of the pinned one",
+)
+
+
+def test_a_number_names_the_kernel_that_was_run():
+    assert len(NAMES) >= 2000
+    for name in NAMES:
+        number = int(name.split()[0])
+        assert name == name_of(number, numbered(number))
+
+
+@pytest.mark.parametrize("name", NAMES[::STRIDE])
+def test_requests_sectors_and_results_are_the_gpus(tmp_path, name):
+    agrees(name, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES[1::4])
+def test_and_so_are_those_of_many_more(tmp_path, name):
+    agrees(name, tmp_path)
+
+
+def agrees(name: str, folder: Path) -> None:
+    """One kernel on the engine, beside what the GPU did."""
+    one, counted = numbered(int(name.split()[0])), RECORD["counted"][name]
+    passed = one.arguments()
+    traffic = launch(one.module(folder).kernel, passed, one.grid, {}, target=TARGET)
+    for direction, kinds in KINDS.items():
+        totals = getattr(traffic, direction)
+        assert totals.requests == sum(counted[f"{kind}_requests"] for kind in kinds), direction
+        assert totals.sectors == sum(counted[f"{kind}_sectors"] for kind in kinds), direction
+    assert digest(passed[at].numpy() for at in OUTPUTS) == counted["result"]
