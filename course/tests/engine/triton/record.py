@@ -42,8 +42,9 @@ def launch_all() -> None:
 
     manifest = json.loads((HERE / "manifest.json").read_text())
     digests = {}
-    for number, row in enumerate(manifest["launches"]):
-        kernel = cupy.RawModule(path=str(HERE / f"{number}.cubin")).get_function(row["entry"])
+    for row in manifest["launches"]:
+        code = (HERE / row["contents"]).with_suffix(".cubin")
+        kernel = cupy.RawModule(path=str(code)).get_function(row["entry"])
         if row["shared"] > 48 << 10:
             kernel.max_dynamic_shared_size_bytes = row["shared"]
         held = list(np.load(HERE / row["contents"]).values())
