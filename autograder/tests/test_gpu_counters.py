@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+import triton
 
 from autograder.proof.gpu_counters import RECORD
 from autograder.proof.on_gpu import digest, triton_solutions
@@ -15,8 +16,10 @@ from course.tests.families import family
 SOLUTIONS = {exercise.name: (exercise, source) for exercise, source in triton_solutions()}
 #: its compute capability
 H200 = 90
-LAUNCHES = json.loads(RECORD.read_text())["launches"]
-
+RECORDED = json.loads(RECORD.read_text())
+LAUNCHES = RECORDED["launches"]
+#: Of these other Tritons than the record's make other loads; `test_gpu_shared` holds theirs.
+OTHER_CODE = ("paged_decode",)
 
 CASES = family(
     LAUNCHES, lambda row: row["exercise"], lambda row: f"{row['exercise']} {row['case']}"
@@ -26,6 +29,8 @@ CASES = family(
 @pytest.mark.parametrize("row", CASES)
 def test_sectors_are_those_of_the_counters(row: dict[str, Any]) -> None:
     exercise, source = SOLUTIONS[row["exercise"]]
+    if exercise.name in OTHER_CODE and triton.__version__ != RECORDED["triton"]:
+        pytest.skip(f"counted of what Triton {RECORDED['triton']} makes")
     assert row["solution"] == digest(source), "`python -m autograder.proof.gpu_counters` on a GPU"
     case = next(case for case in exercise.cases if case.label == row["case"])
     stages = Stages(exercise, source, detailed=False)

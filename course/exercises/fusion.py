@@ -31,6 +31,11 @@ _WEIGHTS = uniform(-0.1, 0.1)
 #: axis beyond 64 as far as a tile of 128 reaches.
 _TALL = "64 * (cdiv(M, 64) + cdiv(M, 64) % 2 * min(1, M // 65))"
 _WIDE = _TALL.replace("M", "N")
+#: Strips of B or w: of 64 rows each, or of 128 where a whole tile of 256 columns wraps round.
+_STRIPS = (
+    f"max(cdiv(M, 64) * tiles(K, {_WIDE}, 16, 64), min(N // 65, 1) * cdiv(M, 128) "
+    "* tiles(K, 256 * cdiv(N, 256), 16, 64))"
+)
 #: Programs among which a launcher deals the tiles, at least: 3 shares are a tile of 128 x 256, and
 #: no strip of 64 x 512.
 _TILES = "M * N / 96**2"
@@ -74,7 +79,7 @@ triton_matmul = KernelExercise(
     budget=Budget(
         {
             "load A": f"cdiv(N, 64) * tiles({_TALL}, K, 64, 16)",
-            "load B": f"cdiv(M, 64) * tiles(K, {_WIDE}, 16, 64)",
+            "load B": _STRIPS,
             "store C": "tiles(M, N, 64, 64)",
         },
         why="All of A for each column of 64-wide tiles of C, all of B for each row of them.",
@@ -286,7 +291,7 @@ matmul_epilogue = KernelExercise(
     budget=Budget(
         {
             "load x": f"cdiv(N, 64) * tiles({_TALL}, K, 64, 16)",
-            "load w": f"cdiv(M, 64) * tiles(K, {_WIDE}, 16, 64)",
+            "load w": _STRIPS,
             "load bias": "cdiv(M, 64) * sectors(N)",
             "store out": "tiles(M, N, 64, 64)",
         },

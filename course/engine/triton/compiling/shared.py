@@ -163,7 +163,9 @@ def _read(ptx: str) -> Iterator[_Line]:
     for at, row in enumerate(rows):
         stretch += row.startswith("$L__BB")
         if row.startswith("\t.loc"):
-            chain = _chain(row.partition("//")[2])
+            said = _chain(row.partition("//")[2])
+            # what LLVM merged has line 0, and no one place: it stays with what is before it
+            chain = said if all(number for _, number, _ in said) else chain
         elif (found := _LINE.match(row)) is not None:
             negated, guard, opcode, operands = found.groups()
             depth = sum(start < at <= end for start, end in ends.items())

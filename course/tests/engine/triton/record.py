@@ -1,7 +1,8 @@
 """On a GPU machine, in the folder that `accesses.py` filled: what the hardware counts.
 
-``python record.py COUNTERS.py OUT.json``, where COUNTERS.py is `course/gpu/counters.py`. It needs
-CuPy and Nsight Compute, and neither Triton nor the course.
+``python record.py COUNTERS.py OUT.json [EVERY]``, where COUNTERS.py is `course/gpu/counters.py`. It
+needs CuPy and Nsight Compute, and neither Triton nor the course. Every launch is made and its
+result kept; each takes Nsight a fifth of a second, so that of many, every so many are counted.
 """
 
 from __future__ import annotations
@@ -36,13 +37,12 @@ def digest(arrays: Iterable[np.ndarray]) -> str:
     return found.hexdigest()[:16]
 
 
-def launch_all() -> None:
-    """Makes every launch, and keeps a digest of what it left in its outputs."""
+def launched(rows: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """Makes these launches: by name a digest of what each left in its outputs."""
     import cupy
 
-    manifest = json.loads((HERE / "manifest.json").read_text())
     digests = {}
-    for row in manifest["launches"]:
+    for row in rows:
         code = (HERE / row["contents"]).with_suffix(".cubin")
         kernel = cupy.RawModule(path=str(code)).get_function(row["entry"])
         if row["shared"] > 48 << 10:
@@ -62,7 +62,7 @@ def launch_all() -> None:
         kernel(grid, (32 * row["warps"], 1, 1), tuple(given), shared_mem=row["shared"])
         cupy.cuda.runtime.deviceSynchronize()
         digests[row["name"]] = digest(there[at].get() for at in row["outputs"])
-    (HERE / "digests.json").write_text(json.dumps(digests))
+    return digests
 
 
 def of_instructions(page: str) -> list[tuple[str, dict[str, int]]]:
@@ -93,8 +93,8 @@ def by_instruction(ncu: str, worker: list[str]) -> list[tuple[str, dict[str, int
         return of_instructions(page.read_text())
 
 
-def main(counters_file: str, out: str) -> None:
-    """Counts every launch under Nsight Compute."""
+def main(counters_file: str, out: str, every: str = "1") -> None:
+    """Makes every launch, and counts every so many under Nsight Compute."""
     spec = importlib.util.spec_from_file_location("counters", counters_file)
     assert spec is not None
     assert spec.loader is not None
@@ -102,9 +102,11 @@ def main(counters_file: str, out: str) -> None:
     sys.modules["counters"] = counters
     spec.loader.exec_module(counters)
     manifest = json.loads((HERE / "manifest.json").read_text())
-    worker = [sys.executable, __file__, "--worker"]
-    entries = {row["entry"] for row in manifest["launches"]}
-    more: list[dict[str, int]] = [{} for _ in manifest["launches"]]
+    rows = manifest["launches"]
+    worker = [sys.executable, __file__, "--worker", every]
+    entries = {row["entry"] for row in rows}
+    chosen = rows[:: int(every)]
+    more: list[dict[str, int]] = [{} for _ in chosen]
     if manifest["shared_memory"]:
         shared = ("shared", "sass")
         wanted = counters.METRICS | {
@@ -120,9 +122,12 @@ def main(counters_file: str, out: str) -> None:
     else:
         wanted = {n: m for n, m in counters.METRICS.items() if "_mem_global_" in m}
     metrics = counters.available(wanted, counters.find_ncu())
-    launches = counters.count_command(worker, metrics, timeout_s=500)
-    counted = [launch for launch in launches if launch.name.split("(")[0] in entries]
-    digests = json.loads((HERE / "digests.json").read_text())
+    counted = counters.count_command(worker, metrics, timeout_s=500)
+    counted = [launch for launch in counted if launch.name.split("(")[0] in entries]
+    found = {
+        row["name"]: {key: round(value) for key, value in launch.counts.items()} | instructions
+        for row, launch, instructions in zip(chosen, counted, more, strict=True)
+    }
     gpu = subprocess.run(
         ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
         capture_output=True, text=True,
@@ -136,24 +141,18 @@ def main(counters_file: str, out: str) -> None:
             "command": f"python -m {manifest['made_by']} F; in F: python record.py",
         },
     }
-    rows = [
-        f"{json.dumps(row['name'])}: "
-        + json.dumps(
-            {
-                "result": digests[row["name"]],
-                **{key: round(value) for key, value in launch.counts.items()},
-                **instructions,
-            }
-        )
-        for row, launch, instructions in zip(manifest["launches"], counted, more, strict=True)
-    ]
-    counts = ",\n".join(rows)
-    Path(out).write_text(f'{json.dumps(head)[:-1]},\n"counted": {{\n{counts}\n}}}}\n')
-    print(len(counted), "launches counted on", gpu)
+    results = launched(rows)
+    lines = ",\n".join(
+        f"{json.dumps(name)}: {json.dumps({'result': result} | found.get(name, {}))}"
+        for name, result in results.items()
+    )
+    Path(out).write_text(f'{json.dumps(head)[:-1]},\n"counted": {{\n{lines}\n}}}}\n')
+    print(len(results), "launches made,", len(counted), "counted on", gpu)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--worker"]:
-        launch_all()
+    if sys.argv[1] == "--worker":
+        launches = json.loads((HERE / "manifest.json").read_text())["launches"]
+        launched(launches[:: int(sys.argv[2])])
     else:
         main(*sys.argv[1:])
