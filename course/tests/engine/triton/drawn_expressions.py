@@ -22,7 +22,9 @@ class Expressions:
 
     Attributes:
         choose: takes one of several things.
-        exact: nothing that a GPU only approximates, so that results can be compared to the bit.
+        exact: nothing that a GPU only approximates, so that results can be compared to the bit:
+            no product that a sum may take in, unrounded, and nothing that hangs on the order in
+            which elements of a block are combined.
     """
 
     def __init__(self, choose: Choose, shape: tuple[int, ...], exact: bool) -> None:
@@ -38,8 +40,8 @@ class Expressions:
     def number(self, low: int, high: int) -> int:
         return self.choose(range(low, high + 1))
 
-    def near(self, *options: str) -> tuple[str, ...]:
-        """What a GPU may round in a way of its own, where such is drawn."""
+    def near(self, *options: Any) -> tuple[Any, ...]:
+        """What a GPU may round, or combine, in a way of its own, where such is drawn."""
         return () if self.exact else options
 
     def chance(self) -> bool:
@@ -109,10 +111,10 @@ class Expressions:
             return self.one_of("a", "a", "b.to(tl.float32)", "c.to(tl.float32)", "(a + 0.5)")
         one = self.a(depth - 1)
         options = [
-            lambda: f"({one} {self.one_of('+', '-', '*', *self.near('/'))} {self.a(depth - 1)})",
-            lambda: f"({one} {self.one_of('+', '-', '*')} {self.t(depth - 1)})",
-            lambda: self.fused(self.a),
-            lambda: f"({one} * {self.t(0)} + {self.a(0)})",
+            lambda: f"({one} {self.one_of('+', '-', *self.near('*', '/'))} {self.a(depth - 1)})",
+            lambda: f"({one} {self.one_of('+', '-', *self.near('*'))} {self.t(depth - 1)})",
+            lambda: f"({one} * {self.one_of('-2.0', '0.25')})",
+            *self.near(lambda: self.fused(self.a), lambda: f"({one} * {self.t(0)} + {self.a(0)})"),
             lambda: f"tl.where({self.mask()}, {one}, {self.a(depth - 1)})",
             lambda: f"tl.{self.one_of('maximum', 'minimum')}({one}, {self.a(0)})",
             lambda: (
@@ -124,7 +126,8 @@ class Expressions:
             lambda: f"tl.cumsum(small({one}), {self.axis})",
             lambda: f"tl.full({list(self.shape)}, {self.number(-9, 9)}.25, tl.float32)",
             lambda: (
-                f"({one}.to(tl.bfloat16) {self.one_of('+', '*')} b.to(tl.bfloat16)).to(a.dtype)"
+                f"({one}.to(tl.bfloat16) {self.one_of('+', *self.near('*'))} b.to(tl.bfloat16))"
+                ".to(a.dtype)"
             ),
             lambda: f"tl.min(tl.join({one}, {self.a(0)}), {len(self.shape)})",
             lambda: self.turned(one),
@@ -139,7 +142,9 @@ class Expressions:
         left, right = (f"small({self.a(depth - 1)}).to(tl.float16)" for _ in range(2))
         right = f"tl.trans({right})" if self.chance() else right
         start = ", small(a)" if self.exact else ", a"
-        return f"tl.dot({left}, {right}{self.one_of('', start)})"
+        product = f"tl.dot({left}, {right}{self.one_of('', start)})"
+        # of an addition behind it the compiler makes the product's own, which rounds otherwise
+        return f"tl.minimum({product}, 50.0)" if self.exact else product
 
     def described(self) -> str:
         rows, columns = self.shape
@@ -155,8 +160,8 @@ class Expressions:
             return self.one_of("b", "(b * 0.5)", "a.to(tl.float16)")
         one = self.b(depth - 1)
         return self.one_of(
-            lambda: f"({one} {self.one_of('+', '-', '*')} {self.b(depth - 1)})",
-            lambda: self.fused(self.b),
+            lambda: f"({one} {self.one_of('+', '-', *self.near('*'))} {self.b(depth - 1)})",
+            *self.near(lambda: self.fused(self.b)),
             lambda: f"({self.a(depth - 1)}).to(tl.float16)",
             lambda: self.loaded("h_ptr", "0.5"),
             lambda: (
@@ -179,8 +184,10 @@ class Expressions:
             lambda: f"small({self.a(depth - 1)}).to(tl.int32)",
             lambda: self.loaded("i_ptr", "7"),
             lambda: f"({one} + {self.along(self.one_of('tl.max', 'tl.sum', 'tl.argmax'), one)})",
-            lambda: f"({one} - {self.along('tl.reduce', one, ', larger')})",
-            lambda: f"tl.associative_scan({one}, {self.axis}, wrapped)",
+            *self.near(
+                lambda: f"({one} - {self.along('tl.reduce', one, ', larger')})",
+                lambda: f"tl.associative_scan({one}, {self.axis}, wrapped)",
+            ),
             lambda: f"tl.sort({one})",
             lambda: self.gathered(one),
             lambda: f"({one}.to(tl.int64) * {self.s(0)} >> 3).to(tl.int32)",
@@ -209,8 +216,8 @@ class Expressions:
             return self.one_of("t", "t", f"{self.number(0, 3)}.5", "s.to(tl.float32)")
         one = self.t(depth - 1)
         return self.one_of(
-            lambda: f"({one} {self.one_of('+', '-', '*')} {self.t(depth - 1)})",
-            lambda: self.fused(self.t),
+            lambda: f"({one} {self.one_of('+', '-', *self.near('*'))} {self.t(depth - 1)})",
+            *self.near(lambda: self.fused(self.t)),
             lambda: "{}({})".format(*self.folded(self.a(depth - 1))),
             lambda: f"tl.load(f_ptr + ({self.s(depth - 1)} & 1023) % n)",
             lambda: f"tl.{'max' if self.exact else 'sum'}({self.b(depth - 1)}).to(tl.float32)",

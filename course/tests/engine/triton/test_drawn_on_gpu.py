@@ -1,4 +1,7 @@
-"""Kernels drawn by number: requests, sectors and results are those of an H200, to the bit."""
+"""Kernels drawn by number: results are those of an H200 to the bit, requests and sectors too.
+
+Of all of them the record has the results, of one in eight what was counted.
+"""
 
 import json
 from pathlib import Path
@@ -15,8 +18,7 @@ from course.tests.engine.triton.test_recorded_accesses import KINDS  # noqa: E40
 
 RECORD = json.loads(Path(__file__).with_name("h200_drawn.json").read_text(encoding="utf-8"))
 NAMES = tuple(RECORD["counted"])
-#: Every so many in a quick run.
-STRIDE = 40
+COUNTED = tuple(name for name in NAMES if len(RECORD["counted"][name]) > 1)
 
 pytestmark = pytest.mark.skipif(
     triton.__version__ != RECORD["provenance"]["triton"],
@@ -26,18 +28,19 @@ pytestmark = pytest.mark.skipif(
 
 def test_a_number_names_the_kernel_that_was_run():
     assert len(NAMES) >= 2000
+    assert len(COUNTED) >= 300
     for name in NAMES:
         number = int(name.split()[0])
         assert name == name_of(number, numbered(number))
 
 
-@pytest.mark.parametrize("name", NAMES[::STRIDE])
+@pytest.mark.parametrize("name", COUNTED[::5])
 def test_requests_sectors_and_results_are_the_gpus(tmp_path, name):
     agrees(name, tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES[1::4])
+@pytest.mark.parametrize("name", [*COUNTED, *NAMES[1::8]])
 def test_and_so_are_those_of_many_more(tmp_path, name):
     agrees(name, tmp_path)
 
@@ -47,7 +50,7 @@ def agrees(name: str, folder: Path) -> None:
     one, counted = numbered(int(name.split()[0])), RECORD["counted"][name]
     passed = one.arguments()
     traffic = launch(one.module(folder).kernel, passed, one.grid, {}, target=TARGET)
-    for direction, kinds in KINDS.items():
+    for direction, kinds in KINDS.items() if name in COUNTED else ():
         totals = getattr(traffic, direction)
         assert totals.requests == sum(counted[f"{kind}_requests"] for kind in kinds), direction
         assert totals.sectors == sum(counted[f"{kind}_sectors"] for kind in kinds), direction
