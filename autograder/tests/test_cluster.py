@@ -37,7 +37,9 @@ BREAKS = (
     "import os\nimport autograder.grading.cluster_worker as w\n"
     "before = w.before = getattr(w, 'before', w._pool)\n"  # Dask may load this twice
     "def _pool(work):\n"
-    "    b'poison' in work.data and os._exit(1)\n"
+    "    if b'poison' in work.data:\n"
+    "        print('one', file=open('DEATHS', 'a'), flush=True)\n"
+    "        os._exit(1)\n"
     "    return before(work)\n"
     "w._pool = _pool\n"
 )
@@ -317,15 +319,21 @@ def test_a_grader_that_is_killed_goes_on(
 
 
 @pytest.mark.slow
-def test_a_notebook_that_takes_worker_after_worker_down_gets_a_verdict_that_says_so(
-    machines: Machines, tmp_path: Path
+@pytest.mark.parametrize("beside", ["", OTHER_COURSE], ids=["alone", "beside one that refuses"])
+def test_a_notebook_that_kills_each_worker_gets_one_verdict_and_costs_no_other_its_own(
+    machines: Machines, tmp_path: Path, beside: str
 ) -> None:
-    machines.worker(preload=BREAKS)
+    """Met first of all, on one worker: as many of these end as it has tries, and no more."""
+    deaths = tmp_path / "deaths"
+    if beside:
+        machines.worker(jobs=1, preload=beside)
+    machines.worker(jobs=1, preload=BREAKS.replace("DEATHS", str(deaths)))
+    put(tmp_path / "in/ada_01_threads.ipynb", solved(cells("poison")))
     count = a_class(tmp_path / "in", 4)
-    put(tmp_path / "in/zeta_01_threads.ipynb", solved(cells("poison")))
     words = tmp_path / "in", "--out", tmp_path / "out", "--seed", "value:x"
     said = finished(start(*words, "--scheduler", machines.address), grade.NOT_ALL)
-    assert "each worker that had it ended" in said
+    assert re.search("each worker that had it ended|no worker that had it is there", said)
+    assert len(deaths.read_text().split()) == cluster.MOST_TRIES
     outcomes = one_each(tmp_path / "out", count + len(EXERCISES))
     assert outcomes == {"PASS": count, "NOT_MEASURED": len(EXERCISES)}
 
