@@ -21,7 +21,7 @@ from autograder import __main__ as command_line
 from autograder.grading import cluster, grade
 from autograder.judge.pool import JudgeError
 from autograder.sandbox.limits import children
-from autograder.tests import fakes
+from autograder.tests.graders import a_class, cells, finished, start
 from autograder.tests.notebooks import EXERCISES, put, solved
 from autograder.tests.test_grade import REPOSITORY, entered, wait_for
 
@@ -99,40 +99,6 @@ def machines(tmp_path: Path) -> Iterator[Machines]:
     found = Machines(tmp_path)
     yield found
     found.end()
-
-
-def start(*words: object) -> "subprocess.Popen[str]":
-    """A grader in a process of its own, with the fake check."""
-    program = (
-        "import argparse, sys\nfrom autograder.grading import grade\n"
-        "parser = argparse.ArgumentParser(); grade.add_arguments(parser)\n"
-        f"args = parser.parse_args(sys.argv[1:]); args.check = {fakes.CHECK!r}\n"
-        "sys.exit(grade.main(args))"
-    )
-    return subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, words)],
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def a_class(root: Path, students: int, cell: str = "slow 0.05") -> int:
-    for number in range(students):
-        put(root / f"s{number}_01_threads.ipynb", solved({FIRST: f"{cell}\n# {number}"}))
-    return students * len(EXERCISES)
-
-
-def cells(first: str) -> dict[str, str]:
-    return {FIRST: first}
-
-
-def finished(one: "subprocess.Popen[str]", status: int = grade.DONE) -> str:
-    said, _ = one.communicate(timeout=90)
-    assert one.returncode == status, said
-    assert "Traceback" not in said
-    return said
 
 
 def one_each(out: Path, count: int) -> Counter[str]:
