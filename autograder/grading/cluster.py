@@ -212,7 +212,12 @@ class Cluster:
         from distributed import KilledWorker
 
         if future.status == "finished":
-            told = future.result()
+            try:
+                told = future.result()
+            except OSError as lost:  # the scheduler is gone since
+                raise self._lost() from lost
+            except Exception as lost:  # who had the verdict is
+                told = {"failed": _last_line(lost)}
             if "answers" in told:
                 yield from _answers(one.task, told["answers"])
                 return

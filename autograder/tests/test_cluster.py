@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,8 +19,10 @@ import pytest
 
 from autograder import __main__ as command_line
 from autograder.grading import cluster, grade
-from autograder.judge.pool import JudgeError
+from autograder.grading.submissions import Submission
+from autograder.judge.pool import JudgeError, Limits, Task
 from autograder.sandbox.limits import children
+from autograder.tests import fakes
 from autograder.tests.graders import a_class, cells, finished, start
 from autograder.tests.notebooks import EXERCISES, put, solved
 from autograder.tests.test_grade import REPOSITORY, entered, wait_for
@@ -165,6 +167,21 @@ def test_certificates_are_made_once_and_are_their_owners(
     assert command_line.main(["cluster", "certificates", str(folder)]) == 2
     assert "they are left" in capsys.readouterr().err
     assert (folder / "key.pem").read_bytes() == key
+
+
+def test_a_scheduler_that_goes_as_it_hands_over_a_verdict_is_a_sentence() -> None:
+    from distributed.comm import CommClosedError
+
+    class Verdict:
+        status = "finished"
+
+        def result(self) -> None:
+            raise CommClosedError("in ConnectionPool.gather")
+
+    judges = cluster.Cluster(b"", Limits(), fakes.CHECK, "tcp://127.0.0.1:1")
+    task = Task(Submission("vega", "01_threads", "threads", Path()), b"", None)
+    with pytest.raises(JudgeError, match="is gone"):
+        list(judges._taken(Verdict(), cluster._Try(task), deque()))
 
 
 # ------------------------------------------------------------------ one verdict each
