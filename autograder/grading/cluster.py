@@ -3,7 +3,8 @@
 A Dask worker does for one notebook what `grade` does here: a pool of one, with its walls, its
 limits and its watcher. It gets no student's name. The grader alone takes notebooks and enters
 verdicts, so that the ledger is one whatever happens elsewhere. A verdict is an answer and is never
-asked for again; a notebook whose worker was lost is, a bounded number of times.
+asked for again. A notebook whose worker was lost is a suspect: it may have brought that down. It is
+asked for again, `MOST_TRIES` times in all, behind all others and alone: no other is lost with it.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from autograder.judge.sentences import Fault
 
 CERTIFICATE, KEY = "cert.pem", "key.pem"
 INSTALL = ".venv/bin/python -m pip install -c requirements.txt '.[cluster]'"
-#: How often a notebook is given to another worker, after one was lost or failed.
-MOST_TRIES = 3
+#: How often a notebook is given to a worker that is then lost or fails.
+MOST_TRIES = 4
 _LOOK_SECONDS = 0.5
 _CONNECT_SECONDS = 20
 #: Without any worker.
@@ -44,6 +45,10 @@ class _Try:
     number: int = 1
     failures: int = 0
     where: frozenset[str] = frozenset()
+
+    @property
+    def suspect(self) -> bool:
+        return self.failures > 0
 
     def again(self, failures: int = 0) -> _Try:
         return _Try(self.task, self.number + 1, self.failures + failures)
@@ -119,17 +124,23 @@ class Cluster:
         source = iter(tasks)
         again: deque[_Try] = deque()
         under_way: dict[Any, _Try] = {}
-        more = True
+
+        def waiting() -> _Try | None:
+            """The next to send: suspects last, and one alone."""
+            if again and not again[0].suspect:
+                return again.popleft()
+            if task := next(source, None):
+                return _Try(task)
+            return again.popleft() if again and not under_way else None
+
         try:
-            while more or again or under_way:
-                self._look(under_way, again)
-                while len(under_way) < sum(self._fit.values()):
-                    task = None if again else next(source, None)
-                    if not again and task is None:
-                        more = False
-                        break
-                    one = again.popleft() if again else _Try(task)  # type: ignore[arg-type]
+            while True:
+                for lost in self._look(under_way):
+                    yield from self._failed(lost, "no worker that had it is there", again)
+                while len(under_way) < sum(self._fit.values()) and (one := waiting()):
                     under_way[self._sent(one)] = one
+                if self._fit and not under_way:
+                    break
                 for future in self._done(under_way):
                     yield from self._taken(future, under_way.pop(future), again)
                     future.release()
@@ -158,22 +169,21 @@ class Cluster:
         workers = sorted(one.where) or None
         return self._client.submit(judged, work, key=work.key(one.number), workers=workers)
 
-    def _look(self, under_way: dict[Any, _Try], again: deque[_Try]) -> None:
-        """Which workers there are now; work that waits for such as are gone is taken back."""
+    def _look(self, under_way: dict[Any, _Try]) -> list[_Try]:
+        """Sees which workers there are now, and takes back what waits for such as are gone."""
         now = time.monotonic()
         if now - self._looked < _LOOK_SECONDS:
-            return
+            return []
         self._looked = now
         try:
             found = self._client.scheduler_info()["workers"]
         except Exception as error:
             raise self._lost() from error
         self._fit = {w: told["nthreads"] for w, told in found.items() if w not in self._refused}
-        for future, one in list(under_way.items()):
-            if one.where and not one.where & self._fit.keys():
-                del under_way[future]
-                future.release()
-                again.append(one.again())
+        gone = [f for f, one in under_way.items() if one.where and not one.where & self._fit.keys()]
+        lost = [under_way.pop(future) for future in gone]
+        for future in gone:
+            future.release()
         if self._fit:
             self._alone_since = now
         elif found and now - self._alone_since > _JOINING_SECONDS:
@@ -185,6 +195,7 @@ class Cluster:
                 "Start some: python -m autograder cluster worker ADDRESS. What was judged is kept, "
                 "and the same command goes on from there."
             )
+        return lost
 
     def _done(self, under_way: Mapping[Any, _Try]) -> list[Any]:
         """Those that have come to an end, or none after a while."""
@@ -201,14 +212,19 @@ class Cluster:
         from distributed import KilledWorker
 
         if future.status == "finished":
-            told = future.result()
+            try:
+                told = future.result()
+            except OSError as lost:  # the scheduler is gone since
+                raise self._lost() from lost
+            except Exception as lost:  # who had the verdict is
+                told = {"failed": _last_line(lost)}
             if "answers" in told:
                 yield from _answers(one.task, told["answers"])
                 return
             if "refused" in told:
                 self._refused[told["worker"]] = told["refused"]
                 self._looked = 0.0
-                again.append(one.again())
+                (again.append if one.suspect else again.appendleft)(one.again())
                 return
             failed = told["failed"]
         elif future.status == "error":
@@ -218,20 +234,24 @@ class Cluster:
                     f"A worker at {self.address} does not find the package {error.name!r}. Start "
                     "it with `python -m autograder cluster worker`, in a repository with .venv."
                 )
-            failed = _last_line(error)
-            if isinstance(error, KilledWorker):  # the scheduler has tried others already
-                one.failures, failed = MOST_TRIES, "each worker that had it ended"
+            killed = isinstance(error, KilledWorker)
+            failed = "each worker that had it ended" if killed else _last_line(error)
         else:  # cancelled, lost
             failed = future.status
             if self._client.status != "running":
                 raise self._lost()
+        yield from self._failed(one, failed, again)
+
+    def _failed(self, one: _Try, why: str, again: deque[_Try]) -> Iterator[Answer]:
+        """Puts a suspect behind all others; in the end, a verdict that says why there is no other.
+
+        The next run of the same command judges it again.
+        """
+        self._looked = 0.0  # its worker may be gone: none is to be sent there
         if one.failures + 1 < MOST_TRIES:
             again.append(one.again(failures=1))
-        else:
-            yield from self._given_up(one.task, failed)
-
-    def _given_up(self, task: Task, why: str) -> Iterator[Answer]:
-        """A notebook that brings worker after worker down: a verdict that says so, judged again."""
+            return
+        task = one.task
         for name in task.exercises or ["the notebook"]:
             fault = Fault("judge_died", exercise=name, detail=why)
             if task.exercises is None:

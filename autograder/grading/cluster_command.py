@@ -23,8 +23,6 @@ from autograder.sandbox import walls
 PORT = 8786
 #: A worker that does not say for so long that it lives is taken for lost.
 _WORKER_TTL = "60s"
-#: So many workers may end at a notebook before it gets a verdict that says so.
-_MOST_DEATHS = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +82,8 @@ def _become(words: list[str], tls: Path | None) -> int:
     os.environ["DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL"] = _WORKER_TTL
     # none waits at a worker for another one, which may bring that down
     os.environ["DASK_DISTRIBUTED__SCHEDULER__WORKER_SATURATION"] = "1.0"
-    os.environ["DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES"] = str(_MOST_DEATHS)
+    # the grader decides what is tried again, and beside what
+    os.environ["DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES"] = "0"
     os.environ["PYTHONPATH"] = str(ROOT)  # a worker finds the grader, wherever it was started
     os.execv(sys.executable, command)
 

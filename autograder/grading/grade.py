@@ -66,6 +66,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, default=DEFAULT_OUT, metavar="DIR", help=f"default: {DEFAULT_OUT}"
     )
     parser.add_argument(
+        "--ledger",
+        metavar="URL",
+        help="postgresql://USER@HOST/NAME, the first time: keep the verdicts there, and not in DIR",
+    )
+    parser.add_argument(
         "--gradebook", metavar="URL", help="write the scores there too: sqlite:///gradebook.db"
     )
     parser.add_argument(
@@ -207,7 +212,7 @@ def _judges(args: argparse.Namespace, seed: bytes, limits: Limits) -> Pool | Clu
 def _store(args: argparse.Namespace) -> Store:
     """The folder that the command names; without --dry-run it is made."""
     if not args.dry_run:
-        return Store(args.out)
+        return Store(args.out, args.ledger)
     if not args.regrade:
         raise UsageError("--dry-run says what --regrade would change: give both.")
     if not args.out.is_dir():

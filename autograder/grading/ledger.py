@@ -1,37 +1,28 @@
 """Every verdict that was ever given, in one table that only grows: who, when, where, on what.
 
-`OUT/ledger.db` is SQLite in WAL mode, each verdict a transaction of its own that is on the disk
-before it counts. A verdict that takes an earlier one's place names it; the database itself refuses
-to change or remove a row. Beside the verdicts stand claims: which run is at work on whose notebook.
+It lies in `OUT/ledger.db`, or on a PostgreSQL server (`database`); each verdict is a transaction of
+its own that is on the disk before it counts. A verdict that takes an earlier one's place names it;
+the database itself refuses to change or remove a row. Beside the verdicts stand claims: which run
+is at work on whose notebook.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import secrets
 import socket
-import sqlite3
-import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sql
-from sqlalchemy import event
 
+from autograder.grading.database import LedgerError, database
 from autograder.judge.judge import Graded
 
-NAME = "ledger.db"
 #: Of the tables below. A ledger of a later one is not touched.
 VERSION = 1
-#: Another run's transaction is one verdict, and writes some KB.
-_PATIENCE_SECONDS = 60
-_LOOK_SECONDS = 0.05
-_RUNS = ".runs"
 _GRADED_FIELDS = {field.name for field in fields(Graded)}
 
 _METADATA = sql.MetaData()
@@ -69,10 +60,6 @@ _LONG = ("panel", "text")
 _SHORT_COLUMNS = [column for column in _VERDICTS.c if column.name not in _LONG]
 
 
-class LedgerError(Exception):
-    """A ledger that cannot be used, in a sentence."""
-
-
 @dataclass(frozen=True)
 class Entry:
     """One row: a verdict, or that an earlier one was withdrawn (`graded` is None).
@@ -99,43 +86,44 @@ class Ledger:
     Every method raises SQLAlchemyError where the database cannot be read or written.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, url: str | None = None) -> None:
         """Opens it, and makes it where there is none.
 
+        Args:
+            url: of a server, for a folder whose ledger is to be there.
+
         Raises:
-            LedgerError: where it was made by a later version.
+            LedgerError: where it was made by a later version, or is none.
         """
-        self._folder = folder
         self._run = ""
-        self._lock = -1
-        url = sql.URL.create("sqlite", database=str(folder / NAME))
-        self._engine = sql.create_engine(url, connect_args={"timeout": _PATIENCE_SECONDS})
-        event.listen(self._engine, "connect", _prepared)
-        event.listen(self._engine, "begin", _begun)
+        self._database = database(folder, url)
+        self.name = self._database.name
+        self._engine = self._database.engine
         self._reading = self._engine.execution_options(reading=True)
         with self._engine.begin() as connection:
-            found = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+            found = self._database.version(connection)
             if found > VERSION:
                 raise LedgerError(
-                    f"{folder / NAME} is a ledger of version {found}, and this grader knows "
+                    f"{self.name} is a ledger of version {found}, and this grader knows "
                     f"{VERSION}. Grade with the version that made it, or into another folder."
                 )
             if found < VERSION:
                 _METADATA.create_all(connection)
-                for change in ("UPDATE", "DELETE"):
-                    connection.exec_driver_sql(
-                        f"CREATE TRIGGER no_{change.lower()} BEFORE {change} ON verdicts "
-                        "BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END"
-                    )
-                connection.exec_driver_sql(f"PRAGMA user_version = {VERSION}")
+                self._database.made(connection, VERSION)
             newest = connection.execute(sql.select(sql.func.max(_VERDICTS.c.id))).scalar()
+        self._database.opened()
         #: The newest row as this was opened: those after it are of this run and its companions.
         self.begun: int = newest or 0
 
     def append(self, graded: Graded, course: str, lesson: str) -> None:
         """Adds a verdict: after this returns, no crash loses it."""
-        with self._engine.begin() as connection:
-            self._append(connection, graded, course, lesson, _now())
+        when = _now()
+
+        def work(again: bool) -> None:
+            with self._engine.begin() as connection:
+                self._append(connection, graded, course, lesson, when, again)
+
+        self._database.during(work)
 
     def append_all(self, rows: Iterable[tuple[Graded, str]]) -> int:
         """Adds verdicts of another time and of unknown versions, all or none; gives their number.
@@ -152,9 +140,20 @@ class Ledger:
             return count
 
     def _append(
-        self, connection: sql.Connection, graded: Graded, course: str, lesson: str, when: str
+        self,
+        connection: sql.Connection,
+        graded: Graded,
+        course: str,
+        lesson: str,
+        when: str,
+        again: bool = False,
     ) -> None:
         verdict = json.dumps({k: v for k, v in asdict(graded).items() if k not in _LONG})
+        if again:  # it may be there: only the answer to the commit was lost
+            place = _is(graded.student, graded.notebook, graded.exercise)
+            same = _VERDICTS.c.verdict == verdict, _VERDICTS.c.time == when
+            if connection.execute(sql.select(_VERDICTS.c.id).where(*place, *same)).first():
+                return
         self._insert(connection, graded, verdict, when, course, lesson, graded.content)
 
     def _insert(
@@ -181,8 +180,8 @@ class Ledger:
                 exercise=whose.exercise,
                 replaces=replaces.scalar_one(),
                 verdict=verdict,
-                panel=whose.panel if verdict else "",
-                text=whose.text if verdict else "",
+                panel=_kept(whose.panel) if verdict else "",
+                text=_kept(whose.text) if verdict else "",
             )
         )
 
@@ -198,7 +197,7 @@ class Ledger:
     def last(self, student: str, notebook: str, exercise: str) -> Entry | None:
         """The newest row on an exercise, or None."""
         query = sql.select(_VERDICTS).where(*_is(student, notebook, exercise))
-        newest = list(self._entries(query.order_by(_VERDICTS.c.id.desc()).limit(1)))
+        newest = self._listed(query.order_by(_VERDICTS.c.id.desc()).limit(1))
         return newest[0] if newest else None
 
     def latest(self, panels: bool = True, **whose: str) -> Iterator[Entry]:
@@ -209,27 +208,38 @@ class Ledger:
         """
         columns = _VERDICTS.c if panels else _SHORT_COLUMNS
         query = sql.select(*columns).where(_VERDICTS.c.id.in_(_newest(whose)))
-        return (entry for entry in self._entries(query) if entry.graded is not None)
+        found = self._listed(query) if whose else self._entries(query)  # a class is too many
+        return (entry for entry in found if entry.graded is not None)
 
     def panel_characters(self) -> int:
         """What the panels of all verdicts that hold have together."""
         lengths = sql.func.sum(sql.func.length(_VERDICTS.c.panel))
         query = sql.select(lengths).where(_VERDICTS.c.id.in_(_newest({})))
-        with self._reading.begin() as connection:
-            return int(connection.execute(query).scalar_one() or 0)
+        return int(self._read(query)[0] or 0)
 
     def history(self, student: str, exercise: str) -> list[Entry]:
         """Every verdict on a student's exercise, the earliest first."""
         query = sql.select(_VERDICTS).where(
             _VERDICTS.c.student == student, _VERDICTS.c.exercise == exercise
         )
-        return list(self._entries(query.order_by(_VERDICTS.c.id)))
+        return self._listed(query.order_by(_VERDICTS.c.id))
 
     def students(self) -> list[str]:
         """Whoever has a verdict, or had one."""
         query = sql.select(_VERDICTS.c.student).distinct()
-        with self._reading.begin() as connection:
-            return list(connection.execute(query).scalars())
+        return list(self._read(query))
+
+    def _read(self, query: sql.Select[Any]) -> Sequence[Any]:
+        """Its first column, whole."""
+
+        def work(_: bool) -> Sequence[Any]:
+            with self._reading.begin() as connection:
+                return connection.execute(query).scalars().all()
+
+        return self._database.during(work)
+
+    def _listed(self, query: sql.Select[Any]) -> list[Entry]:
+        return self._database.during(lambda _: list(self._entries(query)))
 
     def _entries(self, query: sql.Select[Any]) -> Iterator[Entry]:
         with self._reading.begin() as connection:
@@ -247,71 +257,34 @@ class Ledger:
 
     def claim(self, student: str, notebook: str) -> bool:
         """Takes a notebook for this run; False while another run that is alive has it."""
-        self._be_a_run()
-        mine = {"student": student, "notebook": notebook, "run": self._run}
         where = _CLAIMS.c.student == student, _CLAIMS.c.notebook == notebook
-        with self._engine.begin() as connection:
-            held = connection.execute(sql.select(_CLAIMS.c.run).where(*where)).scalar()
-            if held is not None and held != self._run and self._lives(held):
-                return False
-            connection.execute(sql.delete(_CLAIMS).where(*where))
-            connection.execute(sql.insert(_CLAIMS).values(**mine))
-        return True
+
+        def work(_: bool) -> bool:
+            self._run = self._database.be_run(self._run)
+            mine = {"student": student, "notebook": notebook, "run": self._run}
+            with self._engine.begin() as connection:
+                held = connection.execute(sql.select(_CLAIMS.c.run).where(*where)).scalar()
+                other = held is not None and held != self._run
+                if other and self._database.lives(connection, str(held)):
+                    return False
+                connection.execute(sql.delete(_CLAIMS).where(*where))
+                connection.execute(sql.insert(_CLAIMS).values(**mine))
+            return True
+
+        return self._database.during(work)
 
     def release(self) -> None:
         """Gives back what this run has claimed."""
-        if self._run:
+        if not self._run:
+            return
+
+        def work(_: bool) -> None:
             with self._engine.begin() as connection:
                 connection.execute(sql.delete(_CLAIMS).where(_CLAIMS.c.run == self._run))
-            os.close(self._lock)
-            (self._folder / _RUNS / self._run).unlink(missing_ok=True)
-            self._run = ""
 
-    def _be_a_run(self) -> None:
-        """A file that is locked as long as this process lives: the system sees to that."""
-        if not self._run:
-            place = self._folder / _RUNS
-            place.mkdir(exist_ok=True)
-            run = secrets.token_hex(8)
-            self._lock = os.open(place / run, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
-            self._run = run
-
-    def _lives(self, run: str) -> bool:
-        try:
-            handle = os.open(self._folder / _RUNS / run, os.O_RDWR)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        else:
-            (self._folder / _RUNS / run).unlink(missing_ok=True)
-            return False
-        finally:
-            os.close(handle)
-
-
-def _prepared(connection: Any, _: object) -> None:
-    """SQLite as this ledger needs it: transactions of ours, durable at each commit."""
-    connection.isolation_level = None
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            break
-        except sqlite3.OperationalError as error:  # two runs make the file: SQLite does not wait
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(_LOOK_SECONDS)
-    connection.execute("PRAGMA synchronous = FULL")
-
-
-def _begun(connection: sql.Connection) -> None:
-    """A transaction that writes waits for its turn at once: it cannot fail in the middle."""
-    reading = connection.get_execution_options().get("reading", False)
-    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+        self._database.during(work)
+        self._database.end_run(self._run)
+        self._run = ""
 
 
 def _is(*whose: str) -> list[sql.ColumnElement[bool]]:
@@ -332,6 +305,11 @@ def _graded(row: Mapping[Any, Any]) -> Graded | None:
     content = json.loads(row["verdict"])
     known = {name: content[name] for name in _GRADED_FIELDS & content.keys()}
     return Graded(**known, **{name: row[name] for name in _LONG if name in row})
+
+
+def _kept(text: str) -> str:
+    """A student's text as every database takes it: PostgreSQL refuses the character 0."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _now() -> str:

@@ -23,12 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from autograder.grading.children import in_children
+from autograder.grading.database import has_ledger
 from autograder.grading.grade import DEFAULT_OUT, Asked, collected
 from autograder.grading.judging import Run
 from autograder.grading.kernel_shape import statements_of
 from autograder.grading.names import counted, few
 from autograder.grading.roster import RosterError, read_roster
-from autograder.grading.store import LEDGER, Store, StoreError, write
+from autograder.grading.store import Store, StoreError, write
 from autograder.grading.submissions import Submission, parse, read_bytes
 from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import lesson_exercises, lesson_name
@@ -123,7 +124,7 @@ def main(args: argparse.Namespace) -> int:
         compared = [one for stem in exercises.stems() for one in _lesson(stem, submissions, run)]
         matches = ranked(match for one in compared for match in one.matches)
         if any(one.answers for one in compared):
-            store = Store(args.out) if (args.out / LEDGER).exists() else None
+            store = Store(args.out) if has_ledger(args.out) else None
             made = page(compared, matches, args.anonymous, store)
             write(place, made.encode("utf-8", "replace"))
     except (RosterError, StoreError) as error:

@@ -1,6 +1,7 @@
 """Verdicts on disk, entered as they come, each whole or not at all.
 
-    OUT/ledger.db                     every verdict with its panel, and those before it
+    OUT/ledger.db                     every verdict with its panel, and those before it; with
+                                      --ledger they are on a server, and OUT/ledger.url names it
     OUT/verdicts.json, .jsonl, .csv   those that hold, a row each
     OUT/.seed                         where no other seed was given
 
@@ -23,8 +24,8 @@ from pathlib import Path
 from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.grading import spreadsheet
-from autograder.grading.ledger import NAME as LEDGER
-from autograder.grading.ledger import Ledger, LedgerError
+from autograder.grading.database import NAME, URL_FILE, LedgerError
+from autograder.grading.ledger import Ledger
 from autograder.grading.submissions import Submission
 from autograder.judge import judge
 from autograder.judge.judge import Graded
@@ -48,15 +49,17 @@ class Store:
         notes: sentences on what was done to the folder when it was opened.
     """
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Path, ledger: str | None = None) -> None:
+        """Opens the folder, and makes it; `ledger` is a server's URL, where that is to hold it."""
         self.out = out
+        self._on_server = bool(ledger) or (out / URL_FILE).exists()
         self.notes: list[str] = []
         with self._explained():
             out.mkdir(parents=True, exist_ok=True)
             with _temporary(out / "probe") as (handle, name):
                 os.write(handle, b"?")
                 name.unlink()
-            self.ledger = Ledger(out)
+            self.ledger = Ledger(out, ledger)
             self._read_in()
 
     def _read_in(self) -> None:
@@ -69,7 +72,7 @@ class Store:
         if count:
             self.notes.append(
                 f"{count} verdicts that an earlier version kept as files in {files} are read into "
-                f"{self.out / LEDGER}. They are kept there from here on, and the files not read."
+                f"{self.ledger.name}. They are kept there from here on, and the files not read."
             )
 
     @contextlib.contextmanager
@@ -82,9 +85,15 @@ class Store:
             detail = error.strerror if isinstance(error, OSError) else _said(error)
             if _is_damaged(error):
                 raise StoreError(
-                    f"{self.out / LEDGER} is damaged: {detail}. Put your copy of it back. If there "
+                    f"{self.out / NAME} is damaged: {detail}. Put your copy of it back. If there "
                     "is none, move it away: the same command then judges everything again, with "
                     "the same seed to the same verdicts, and only their history is lost."
+                ) from error
+            if self._on_server and isinstance(error, SQLAlchemyError):
+                raise StoreError(
+                    f"The ledger of {self.out} is on a database server, which says: {detail}. "
+                    "What was written before is kept. Is the server there, and its address right? "
+                    "Then run the same command again."
                 ) from error
             raise StoreError(
                 f"Cannot write to {self.out}: {detail}. What was written before is kept. "

@@ -25,7 +25,8 @@ from autograder.sandbox.wire import decoded_run, encoded_failure, encoded_fault,
 from course.engine.faults import KernelFault
 from course.engine.job import Runner
 
-_CHUNK_BYTES = 1 << 20
+#: What a socket holds at once.
+_CHUNK_BYTES = 1 << 18
 _REQUEST = struct.Struct(">Q")
 #: How long the answer is, and whether another launch may follow: see `limits.Slack`.
 ANSWER = struct.Struct(">Q?")
@@ -52,6 +53,8 @@ class Fork:
         if self._process == 0:
             _live(theirs, engine, own_bytes, memory_bytes, seconds, kind, self._desk)
         theirs.close()
+        #: made for this fork alone: one for each part would cost the system more than the copying
+        self._chunk = memoryview(bytearray(_CHUNK_BYTES))
         self._socket.setblocking(False)
         if self._desk is not None:
             self._desk.launched()
@@ -63,7 +66,7 @@ class Fork:
 
         It ended with 0, or as the runner's docstring says.
         """
-        unsent = memoryview(_REQUEST.pack(len(data)) + data)
+        unsent = memoryview(b"".join((_REQUEST.pack(len(data)), data)))
         answer, whole = bytearray(), ANSWER.size
         deadline = time.monotonic() + seconds
         watched: list[int | socket.socket] = [self._socket, judge]
@@ -98,13 +101,14 @@ class Fork:
                     return b"", "over", False
                 whole += length
             if len(answer) == whole > ANSWER.size:
-                return bytes(answer[ANSWER.size :]), 0, more
+                return bytes(memoryview(answer)[ANSWER.size :]), 0, more
 
-    def _received(self, most: int) -> bytes:
+    def _received(self, most: int) -> memoryview:
+        part = self._chunk[: min(most, _CHUNK_BYTES)]
         try:
-            return self._socket.recv(min(most, _CHUNK_BYTES))
+            return part[: self._socket.recv_into(part)]
         except ConnectionResetError:  # it ended before it had read all
-            return b""
+            return part[:0]
 
     def _status(self) -> int:
         """Its exit status, once it has closed its socket, which it does as it ends."""

@@ -93,7 +93,8 @@ class Connection:
                 "dialect": dialect,
                 "fresh": fresh,
             }
-            self._socket.sendall(json.dumps(request).encode() + b"\n" + data)
+            self._socket.sendall(json.dumps(request).encode() + b"\n")
+            self._socket.sendall(data)
             head = self._line()
             if head["id"] != number or not 0 <= head["bytes"] <= most_bytes:
                 raise ValueError("another answer")

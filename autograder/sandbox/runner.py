@@ -113,7 +113,8 @@ def main() -> None:
                 _end(fork, kept)
                 fork = None
             head = {"id": request["id"], "bytes": len(answer), "end": end, "more": more}
-            judge.sendall(json.dumps(head).encode() + b"\n" + answer)
+            judge.sendall(json.dumps(head).encode() + b"\n")
+            judge.sendall(answer)
 
 
 def _loaded(name: str) -> Callable[[], Runner]:

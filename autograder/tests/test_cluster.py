@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,9 +19,11 @@ import pytest
 
 from autograder import __main__ as command_line
 from autograder.grading import cluster, grade
-from autograder.judge.pool import JudgeError
+from autograder.grading.submissions import Submission
+from autograder.judge.pool import JudgeError, Limits, Task
 from autograder.sandbox.limits import children
 from autograder.tests import fakes
+from autograder.tests.graders import a_class, cells, finished, start
 from autograder.tests.notebooks import EXERCISES, put, solved
 from autograder.tests.test_grade import REPOSITORY, entered, wait_for
 
@@ -37,7 +39,9 @@ BREAKS = (
     "import os\nimport autograder.grading.cluster_worker as w\n"
     "before = w.before = getattr(w, 'before', w._pool)\n"  # Dask may load this twice
     "def _pool(work):\n"
-    "    b'poison' in work.data and os._exit(1)\n"
+    "    if b'poison' in work.data:\n"
+    "        print('one', file=open('DEATHS', 'a'), flush=True)\n"
+    "        os._exit(1)\n"
     "    return before(work)\n"
     "w._pool = _pool\n"
 )
@@ -97,40 +101,6 @@ def machines(tmp_path: Path) -> Iterator[Machines]:
     found = Machines(tmp_path)
     yield found
     found.end()
-
-
-def start(*words: object) -> "subprocess.Popen[str]":
-    """A grader in a process of its own, with the fake check."""
-    program = (
-        "import argparse, sys\nfrom autograder.grading import grade\n"
-        "parser = argparse.ArgumentParser(); grade.add_arguments(parser)\n"
-        f"args = parser.parse_args(sys.argv[1:]); args.check = {fakes.CHECK!r}\n"
-        "sys.exit(grade.main(args))"
-    )
-    return subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, words)],
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def a_class(root: Path, students: int, cell: str = "slow 0.05") -> int:
-    for number in range(students):
-        put(root / f"s{number}_01_threads.ipynb", solved({FIRST: f"{cell}\n# {number}"}))
-    return students * len(EXERCISES)
-
-
-def cells(first: str) -> dict[str, str]:
-    return {FIRST: first}
-
-
-def finished(one: "subprocess.Popen[str]", status: int = grade.DONE) -> str:
-    said, _ = one.communicate(timeout=90)
-    assert one.returncode == status, said
-    assert "Traceback" not in said
-    return said
 
 
 def one_each(out: Path, count: int) -> Counter[str]:
@@ -197,6 +167,21 @@ def test_certificates_are_made_once_and_are_their_owners(
     assert command_line.main(["cluster", "certificates", str(folder)]) == 2
     assert "they are left" in capsys.readouterr().err
     assert (folder / "key.pem").read_bytes() == key
+
+
+def test_a_scheduler_that_goes_as_it_hands_over_a_verdict_is_a_sentence() -> None:
+    from distributed.comm import CommClosedError
+
+    class Verdict:
+        status = "finished"
+
+        def result(self) -> None:
+            raise CommClosedError("in ConnectionPool.gather")
+
+    judges = cluster.Cluster(b"", Limits(), fakes.CHECK, "tcp://127.0.0.1:1")
+    task = Task(Submission("vega", "01_threads", "threads", Path()), b"", None)
+    with pytest.raises(JudgeError, match="is gone"):
+        list(judges._taken(Verdict(), cluster._Try(task), deque()))
 
 
 # ------------------------------------------------------------------ one verdict each
@@ -317,15 +302,21 @@ def test_a_grader_that_is_killed_goes_on(
 
 
 @pytest.mark.slow
-def test_a_notebook_that_takes_worker_after_worker_down_gets_a_verdict_that_says_so(
-    machines: Machines, tmp_path: Path
+@pytest.mark.parametrize("beside", ["", OTHER_COURSE], ids=["alone", "beside one that refuses"])
+def test_a_notebook_that_kills_each_worker_gets_one_verdict_and_costs_no_other_its_own(
+    machines: Machines, tmp_path: Path, beside: str
 ) -> None:
-    machines.worker(preload=BREAKS)
+    """Met first of all, on one worker: as many of these end as it has tries, and no more."""
+    deaths = tmp_path / "deaths"
+    if beside:
+        machines.worker(jobs=1, preload=beside)
+    machines.worker(jobs=1, preload=BREAKS.replace("DEATHS", str(deaths)))
+    put(tmp_path / "in/ada_01_threads.ipynb", solved(cells("poison")))
     count = a_class(tmp_path / "in", 4)
-    put(tmp_path / "in/zeta_01_threads.ipynb", solved(cells("poison")))
     words = tmp_path / "in", "--out", tmp_path / "out", "--seed", "value:x"
     said = finished(start(*words, "--scheduler", machines.address), grade.NOT_ALL)
-    assert "each worker that had it ended" in said
+    assert re.search("each worker that had it ended|no worker that had it is there", said)
+    assert len(deaths.read_text().split()) == cluster.MOST_TRIES
     outcomes = one_each(tmp_path / "out", count + len(EXERCISES))
     assert outcomes == {"PASS": count, "NOT_MEASURED": len(EXERCISES)}
 

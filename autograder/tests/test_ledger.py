@@ -17,7 +17,8 @@ import sqlalchemy as sql
 
 from autograder import __main__ as command_line
 from autograder.grading import grade
-from autograder.grading.ledger import NAME, Ledger
+from autograder.grading.database import NAME
+from autograder.grading.ledger import Ledger
 from autograder.grading.store import Store, StoreError
 from autograder.grading.submissions import Submission
 from autograder.judge import judge, overlay

@@ -189,6 +189,7 @@ def test_no_environment(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None
     assert known <= {
         *("PATH", "PYTHONPATH", "PYTHONSAFEPATH", "PYTHONDONTWRITEBYTECODE", "PYTHONNOUSERSITE"),
         *("HOME", "LC_ALL", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "PWD"),
+        *("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"),
     }
 
 

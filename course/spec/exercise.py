@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from course.plain.sectors import WARP_LANES, sectors_of, sectors_of_rows, sectors_of_runs
+from course.plain.sectors import sectors_of
+from course.spec.counting import Functions, Laid, asked, counted, once
 from course.spec.draws import Described, Draw, normal
 from course.spec.formula import Number, evaluate
 from course.spec.launching import Launch, Launcher, Programs
@@ -32,9 +33,6 @@ FEW_SECTORS = 8
 RIGHT_SHARE = 0.6
 #: (times the budget, share of the points) for a right answer with too much traffic.
 TRAFFIC_BANDS = ((1.0, 1.0), (1.25, 0.85), (2.0, 0.7))
-
-
-_Functions = Mapping[str, Callable[..., Number]]
 
 
 #: What a thread may spill where an exercise says nothing else: the honest designs that were tried
@@ -330,7 +328,7 @@ class KernelExercise(Exercise):
         names = self.names(case, constants)
         return {
             key: BUDGET_SLACK * value
-            for key, value in self._rows(self.budget.rows, names, case, self._asked).items()
+            for key, value in self._rows(self.budget.rows, names, case, asked).items()
         }
 
     def least_sectors(
@@ -348,7 +346,7 @@ class KernelExercise(Exercise):
                 direction = "atomic" if array.role is Role.ACCUMULATE else "store"
                 least[array.name, direction] = sectors
         if self.budget is not None:
-            rows = self._rows(self.budget.least, names, case, self._once)
+            rows = self._rows(self.budget.least, names, case, once)
             least.update({key: int(value) for key, value in rows.items()})
         return least
 
@@ -357,44 +355,18 @@ class KernelExercise(Exercise):
         rows: Mapping[str, str],
         names: Mapping[str, Number],
         case: Case,
-        functions: Callable[[Array, Mapping[str, Number], Case], _Functions],
+        functions: Callable[[Laid], Functions],
     ) -> dict[tuple[str, str], Number]:
         arrays = {array.name: array for array in self.arrays}
         values: dict[tuple[str, str], Number] = {}
+        known = tuple((name, type(value), value) for name, value in names.items())
         for row, formula in rows.items():
-            direction, array = row.split()
-            values[array, direction] = evaluate(
-                formula, names, functions(arrays[array], names, case)
-            )
+            direction, name = row.split()
+            itemsize = self.dtype(arrays[name], case).itemsize
+            shape = self.shape(arrays[name], names)
+            laid = Laid(itemsize, shape, name in case.transposed, self.dialect)
+            values[name, direction] = counted(formula, known, laid, functions)
         return values
-
-    def _once(self, array: Array, names: Mapping[str, Number], case: Case) -> _Functions:
-        """What a formula may count sectors of `array` with: each touched once."""
-        size = self.dtype(array, case).itemsize
-        return {
-            "sectors": lambda n: sectors_of(int(n), size),
-            "rows": lambda m, n, pitch=None: sectors_of_rows(
-                int(m), int(n), size, None if pitch is None else int(pitch)
-            ),
-        }
-
-    def _asked(self, array: Array, names: Mapping[str, Number], case: Case) -> _Functions:
-        """The same as warps and tiles ask for them: what straddles counts in both."""
-        size = self.dtype(array, case).itemsize
-
-        def runs(m: Number, n: Number, pitch: Number | None = None) -> int:
-            step = None if pitch is None else int(pitch)
-            return sectors_of_runs(int(m), int(n), size, WARP_LANES, step)
-
-        def tiles(m: Number, n: Number, i: Number, j: Number) -> int:
-            height, *_, width = self.shape(array, names)
-            if array.name in case.transposed:
-                return sectors_of_runs(int(n), int(m), size, int(i), height)
-            return sectors_of_runs(int(m), int(n), size, int(j), width)
-
-        if self.dialect == "triton":
-            return {**self._once(array, names, case), "tiles": tiles}
-        return {"sectors": lambda n: runs(1, n), "rows": runs, "tiles": tiles}
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ _ANNOTATION = (
     *(ast.BitOr, ast.expr_context),
 )
 
+_ANNOTATED = (ast.AnnAssign, ast.arg, ast.FunctionDef, ast.AsyncFunctionDef)
+
 
 def parse(source: str) -> ast.Module:
     """The syntax tree of a cell.
@@ -49,9 +51,11 @@ def _check_size(tree: ast.AST) -> None:
     stack: list[tuple[ast.AST, int]] = [(tree, 1)]
     while stack:
         node, level = stack.pop()
-        nodes += not isinstance(node, ast.expr_context)
         if level > MAX_TREE_DEPTH:
             raise rejected(None, "source_not_text", detail="nested too deeply")
+        if isinstance(node, ast.expr_context):
+            continue  # every second node; nothing is in it
+        nodes += 1
         if nodes > MAX_TREE_NODES:
             raise rejected(None, "too_much_code", limit=MAX_TREE_NODES)
         value = getattr(node, "value", None)
@@ -89,6 +93,8 @@ def _unreadable(error: Exception) -> KernelFault:
 def check_annotations(statement: ast.stmt) -> None:
     """Annotations name types. They are not used, and Python would run what stands in them."""
     for node in ast.walk(statement):
+        if not isinstance(node, _ANNOTATED):
+            continue
         held = (getattr(node, "annotation", None), getattr(node, "returns", None))
         for annotation in filter(None, held):
             if any(not isinstance(n, _ANNOTATION) for n in ast.walk(annotation)):

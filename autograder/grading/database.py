@@ -1,0 +1,313 @@
+"""Where a ledger's rows lie: SQLite in its own folder, or on a PostgreSQL server by URL.
+
+What differs between the two is here: how a transaction begins, how the table is kept from
+changing, what tells a run that lives from one that died, and when to try again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import sqlalchemy as sql
+from sqlalchemy import event
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+NAME = "ledger.db"
+#: In a folder whose ledger is elsewhere: the server's URL, for every later command.
+URL_FILE = "ledger.url"
+INSTALL = ".venv/bin/python -m pip install -c requirements.txt '.[postgresql]'"
+#: Another run's transaction is one verdict, and writes some KB.
+_PATIENCE_SECONDS = 60
+#: For a server that is stopped and started in mid-run.
+_SERVER_SECONDS = 300.0
+_LOOK_SECONDS = 0.05
+_RETRY_SECONDS = 0.5
+#: A server that was started knows of no run. A run is heard of at each verdict: an exercise's
+#: default limit is a minute.
+_HEARD_OF_SECONDS = 120
+#: So that a server notices within a minute that a grader's machine is gone, and its run with it.
+_KEEPALIVE = " ".join(
+    f"-c tcp_keepalives_{name}={value}"
+    for name, value in {"idle": 30, "interval": 10, "count": 3}.items()
+)
+_RUNS = ".runs"
+#: PostgreSQL's numbers for locks of ours: the ledger's writers, and each run.
+_WRITERS = 0x6C6564676572
+_T = TypeVar("_T")
+
+
+class LedgerError(Exception):
+    """A ledger that cannot be used, in a sentence."""
+
+
+class Database(Protocol):
+    """One ledger's database: all that the two kinds do not have in common."""
+
+    engine: sql.Engine
+    #: for sentences, without a password
+    name: str
+
+    def version(self, connection: sql.Connection) -> int:
+        """Of the tables there; 0 for none."""
+        ...
+
+    def made(self, connection: sql.Connection, version: int) -> None:
+        """The tables are made: from here on the database itself keeps verdicts from changing."""
+        ...
+
+    def opened(self) -> None:
+        """It can be used: later commands are to find it."""
+        ...
+
+    def during(self, work: Callable[[bool], _T]) -> _T:
+        """What `work` gives, which is told whether it may have been done before."""
+        ...
+
+    def be_run(self, run: str) -> str:
+        """A sign that lasts as long as this process lives; of `run` again, or of a new one."""
+        ...
+
+    def lives(self, connection: sql.Connection, run: str) -> bool:
+        """Whether a run's sign is there."""
+        ...
+
+    def end_run(self, run: str) -> None:
+        """Takes the sign away."""
+        ...
+
+
+def database(folder: Path, url: str | None) -> Database:
+    """The one of this folder.
+
+    Args:
+        url: of a server; None is as the folder has it from before.
+
+    Raises:
+        LedgerError: for another URL, without a driver, or beside a ledger that is there.
+    """
+    file = folder / URL_FILE
+    known = file.read_text(encoding="utf-8").strip() if file.exists() else ""
+    if not url and not known:
+        return _Sqlite(folder)
+    if known and url and known != url:
+        raise LedgerError(
+            f"The verdicts of {folder} are in {_shown(known)}, and not in {_shown(url)}. Leave "
+            "--ledger away, or grade into another folder."
+        )
+    if not known and (folder / NAME).exists():
+        raise LedgerError(
+            f"{folder} has verdicts in {folder / NAME}, and --ledger would begin anew elsewhere. "
+            "Grade into another folder."
+        )
+    return _Postgresql(folder, url or known)
+
+
+def has_ledger(folder: Path) -> bool:
+    """Whether a run has graded into this folder."""
+    return any((folder / name).exists() for name in (NAME, URL_FILE))
+
+
+def _shown(url: str) -> str:
+    return sql.make_url(url).render_as_string(hide_password=True)
+
+
+class _Sqlite:
+    """A file, transactions of which wait for one another; a run is a file that it locks."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = -1
+        self.name = str(folder / NAME)
+        url = sql.URL.create("sqlite", database=self.name)
+        self.engine = sql.create_engine(url, connect_args={"timeout": _PATIENCE_SECONDS})
+        event.listen(self.engine, "connect", _prepared)
+        event.listen(self.engine, "begin", _immediately)
+
+    def version(self, connection: sql.Connection) -> int:
+        return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+
+    def made(self, connection: sql.Connection, version: int) -> None:
+        for change in ("UPDATE", "DELETE"):
+            connection.exec_driver_sql(
+                f"CREATE TRIGGER no_{change.lower()} BEFORE {change} ON verdicts "
+                "BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END"
+            )
+        connection.exec_driver_sql(f"PRAGMA user_version = {version}")
+
+    def opened(self) -> None:
+        """The file is found by its name."""
+
+    def during(self, work: Callable[[bool], _T]) -> _T:
+        return work(False)
+
+    def be_run(self, run: str) -> str:
+        """A file that is locked as long as this process lives: the system sees to that."""
+        if not run:
+            place = self._folder / _RUNS
+            place.mkdir(exist_ok=True)
+            run = secrets.token_hex(8)
+            self._lock = os.open(place / run, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+        return run
+
+    def lives(self, connection: sql.Connection, run: str) -> bool:
+        try:
+            handle = os.open(self._folder / _RUNS / run, os.O_RDWR)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        else:
+            (self._folder / _RUNS / run).unlink(missing_ok=True)
+            return False
+        finally:
+            os.close(handle)
+
+    def end_run(self, run: str) -> None:
+        os.close(self._lock)
+        (self._folder / _RUNS / run).unlink(missing_ok=True)
+
+
+class _Postgresql:
+    """A server, which may be stopped and started; a run is a lock that its connection holds."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self._file, self._url = folder / URL_FILE, url
+        try:
+            address = sql.make_url(url)
+        except ArgumentError:
+            address = sql.URL.create("none")
+        if address.get_backend_name() != "postgresql" or not address.database:
+            raise LedgerError(
+                f"--ledger {url!r}: expected postgresql://USER:PASSWORD@HOST/NAME. Without it the "
+                f"ledger is {NAME} in the folder of the grades."
+            )
+        self.name = address.render_as_string(hide_password=True)
+        if address.drivername == "postgresql":  # SQLAlchemy's own choice differs by its version
+            address = address.set(drivername="postgresql+psycopg")
+        try:
+            known = {"options": _KEEPALIVE}
+            self.engine = sql.create_engine(address, pool_pre_ping=True, connect_args=known)
+        except ModuleNotFoundError as error:
+            raise LedgerError(f"A ledger on a server needs {error.name}: {INSTALL}") from error
+        event.listen(self.engine, "begin", _one_writer)
+        self._sign: sql.Connection | None = None
+        self._run = ""
+
+    def version(self, connection: sql.Connection) -> int:
+        if not sql.inspect(connection).has_table("ledger_version"):
+            return 0
+        return int(connection.exec_driver_sql("SELECT version FROM ledger_version").scalar_one())
+
+    def made(self, connection: sql.Connection, version: int) -> None:
+        for statement in (
+            "CREATE FUNCTION ledger_only_grows() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE EXCEPTION 'the ledger only grows'; END $$",
+            "CREATE TRIGGER only_grows BEFORE UPDATE OR DELETE OR TRUNCATE ON verdicts "
+            "FOR EACH STATEMENT EXECUTE FUNCTION ledger_only_grows()",
+            f"CREATE TABLE ledger_version AS SELECT {version} AS version",
+        ):
+            connection.exec_driver_sql(statement)
+
+    def opened(self) -> None:
+        if not self._file.exists():
+            self._file.touch(mode=0o600)  # a password may be in it
+            self._file.write_text(f"{self._url}\n", encoding="utf-8")
+
+    def during(self, work: Callable[[bool], _T]) -> _T:
+        """Waits for a server that is stopped. A commit whose answer was lost may have been made."""
+        deadline = time.monotonic() + _SERVER_SECONDS
+        again = False
+        while True:
+            try:
+                if self._run:
+                    self.be_run(self._run)
+                return work(again)
+            except DBAPIError as error:
+                if not _is_away(error) or time.monotonic() > deadline:
+                    raise
+            again = True
+            time.sleep(_RETRY_SECONDS)
+
+    def be_run(self, run: str) -> str:
+        """The lock is gone where the server was stopped, and taken again."""
+        if self._sign is not None:
+            try:
+                self._sign.exec_driver_sql("SELECT 1")
+                return run
+            except DBAPIError:
+                self._forget()
+        run = run or secrets.token_hex(8)
+        own = self.engine.execution_options(reading=True, isolation_level="AUTOCOMMIT")
+        sign = own.connect()
+        sign.execute(sql.select(sql.func.pg_advisory_lock(_number(run))))
+        self._sign, self._run = sign, run
+        return run
+
+    def lives(self, connection: sql.Connection, run: str) -> bool:
+        free = sql.select(sql.func.pg_try_advisory_xact_lock(_number(run)))
+        if not connection.execute(free).scalar_one():
+            return True
+        up = sql.text("SELECT extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())")
+        return float(connection.execute(up).scalar_one()) < _HEARD_OF_SECONDS
+
+    def end_run(self, run: str) -> None:
+        self._run = ""
+        self._forget()
+
+    def _forget(self) -> None:
+        sign, self._sign = self._sign, None
+        if sign is not None:
+            with contextlib.suppress(DBAPIError):
+                sign.invalidate()  # closed, and not kept for another use: the lock goes with it
+            with contextlib.suppress(DBAPIError):
+                sign.close()
+
+
+def _number(run: str) -> int:
+    """A run's lock, as PostgreSQL numbers them: 63 bits."""
+    return int(run, 16) >> 1
+
+
+def _is_away(error: DBAPIError) -> bool:
+    """Whether the server is not to be reached, or stops or starts (SQLSTATE 08... and 57P...)."""
+    state = getattr(error.orig, "sqlstate", None) or ""
+    gone = error.connection_invalidated or state.startswith(("08", "57P"))
+    return gone or (isinstance(error, sql.exc.OperationalError) and not state)
+
+
+def _one_writer(connection: sql.Connection) -> None:
+    """Writers take turns, as SQLite's do: what a row replaces is the newest until it is in."""
+    if not connection.get_execution_options().get("reading", False):
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITERS})")
+
+
+def _prepared(connection: Any, _: object) -> None:
+    """SQLite as this ledger needs it: transactions of ours, durable at each commit."""
+    connection.isolation_level = None
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError as error:  # two runs make the file: SQLite does not wait
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(_LOOK_SECONDS)
+    connection.execute("PRAGMA synchronous = FULL")
+
+
+def _immediately(connection: sql.Connection) -> None:
+    """A transaction that writes waits for its turn at once: it cannot fail in the middle."""
+    reading = connection.get_execution_options().get("reading", False)
+    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")

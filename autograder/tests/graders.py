@@ -1,0 +1,46 @@
+"""Graders as processes of their own, and a class for them to grade with the fake check."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from autograder.grading import grade
+from autograder.lessons.catalogue import ROOT
+from autograder.tests import fakes
+from autograder.tests.notebooks import EXERCISES, put, solved
+
+FIRST = EXERCISES[0]
+
+
+def start(*words: object) -> "subprocess.Popen[str]":
+    """A grader in a process of its own, with the fake check."""
+    program = (
+        "import argparse, sys\nfrom autograder.grading import grade\n"
+        "parser = argparse.ArgumentParser(); grade.add_arguments(parser)\n"
+        f"args = parser.parse_args(sys.argv[1:]); args.check = {fakes.CHECK!r}\n"
+        "sys.exit(grade.main(args))"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, words)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def a_class(root: Path, students: int, cell: str = "slow 0.05") -> int:
+    for number in range(students):
+        put(root / f"s{number}_01_threads.ipynb", solved({FIRST: f"{cell}\n# {number}"}))
+    return students * len(EXERCISES)
+
+
+def cells(first: str) -> dict[str, str]:
+    return {FIRST: first}
+
+
+def finished(one: "subprocess.Popen[str]", status: int = grade.DONE) -> str:
+    said, _ = one.communicate(timeout=90)
+    assert one.returncode == status, said
+    assert "Traceback" not in said
+    return said

@@ -1,0 +1,261 @@
+"""The ledger on a PostgreSQL server that the test starts, stops and starts again."""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sql
+from sqlalchemy.exc import DBAPIError
+
+from autograder.grading import database, grade
+from autograder.grading.gradebook import prepare, write_scores
+from autograder.grading.ledger import Ledger
+from autograder.grading.store import Store, StoreError
+from autograder.tests.graders import a_class, finished, start
+from autograder.tests.notebooks import EXERCISES, LESSON
+from autograder.tests.test_ledger import BASE, FIRST, SECOND
+
+pytest.importorskip("psycopg", reason="no psycopg here: pip install '.[postgresql]'")
+_BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+_INITDB = shutil.which("initdb") or (str(_BINARIES[-1]) if _BINARIES else None)
+if _INITDB is None:
+    pytest.skip("no PostgreSQL server here: apt-get install postgresql", allow_module_level=True)
+
+
+class Server:
+    """One of its own, on this machine alone."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="ledger-"))
+        self.user = "postgres" if os.geteuid() == 0 else None  # it refuses to be root's
+        if self.user:
+            shutil.chown(self.folder, self.user)
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            self.port = int(one.getsockname()[1])
+        self.url = f"postgresql://ada:secret@127.0.0.1:{self.port}/postgres"
+        self._do("initdb", "--username", "ada", "--auth", "trust", "--no-sync", self.data)
+        self.start()
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    def _do(self, command: str, *words: object) -> None:
+        assert _INITDB is not None
+        binary = Path(_INITDB).resolve().with_name(command)
+        subprocess.run(
+            [binary, *map(str, words)],
+            user=self.user,
+            cwd=self.folder,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def start(self) -> None:
+        options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1"
+        log = self.folder / "log"
+        self._do("pg_ctl", "-D", self.data, "-l", log, "-o", options, "-w", "start")
+
+    def stop(self, how: str = "fast") -> None:
+        self._do("pg_ctl", "-D", self.data, "-m", how, "-w", "stop")
+
+    def empty(self) -> None:
+        with sql.create_engine(self.url).begin() as connection:
+            connection.exec_driver_sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.stop("immediate")
+    shutil.rmtree(server.folder)
+
+
+@pytest.fixture
+def server(running: Server) -> Server:
+    running.empty()
+    return running
+
+
+def rows_of(server: Server) -> list[tuple[str, ...]]:
+    with sql.create_engine(server.url).connect() as connection:
+        found = connection.exec_driver_sql("SELECT student, exercise FROM verdicts")
+        return [tuple(row) for row in found]
+
+
+def test_later_commands_find_it_and_no_other_reads_the_password(
+    server: Server, tmp_path: Path
+) -> None:
+    Store(tmp_path, server.url).keep(BASE)
+    again = Store(tmp_path)
+    again.keep(replace(BASE, exercise=SECOND))
+    again.keep(replace(BASE, outcome="PASS", points=4, content="cd34"))
+    first, second = Ledger(tmp_path).history("vega", FIRST)
+    assert (first.replaces, second.replaces) == (None, first.id)
+    assert first.graded == BASE
+    assert [row.outcome for row in Store(tmp_path).all()] == ["PASS", "RACE"]
+    assert (tmp_path / database.URL_FILE).stat().st_mode & 0o077 == 0
+    assert not (tmp_path / database.NAME).exists()
+    assert "secret" not in again.ledger.name
+
+
+@pytest.mark.parametrize(
+    "change", ["DELETE FROM verdicts", "UPDATE verdicts SET time = 'x'", "TRUNCATE verdicts"]
+)
+def test_the_database_itself_refuses_to_change_a_row(
+    server: Server, tmp_path: Path, change: str
+) -> None:
+    kept = Store(tmp_path, server.url)
+    kept.keep(BASE)
+    with (
+        sql.create_engine(server.url).begin() as other,
+        pytest.raises(DBAPIError, match="the ledger only grows"),
+    ):
+        other.exec_driver_sql(change)
+    assert kept.all() == [BASE]
+
+
+def test_a_panel_with_the_character_0_stops_no_class(server: Server, tmp_path: Path) -> None:
+    kept = Store(tmp_path, server.url)
+    kept.keep(replace(BASE, panel="a\0b", message="c\0d"))
+    [row] = kept.all()
+    assert (row.panel, row.message) == ("a\N{REPLACEMENT CHARACTER}b", "c\0d")
+
+
+def test_a_notebook_is_one_runs_as_long_as_that_lives(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = Ledger(tmp_path, server.url), Ledger(tmp_path)
+    with one._engine.connect() as connection:  # as seen where the machine's cable is pulled
+        assert connection.exec_driver_sql("SHOW tcp_keepalives_idle").scalar_one() == "30"
+    assert one.claim("vega", "01_threads")
+    assert one.claim("vega", "01_threads")
+    assert not other.claim("vega", "01_threads")
+    server.stop()
+    server.start()
+    assert not other.claim("vega", "01_threads")  # its run may yet be heard of
+    monkeypatch.setattr(database, "_HEARD_OF_SECONDS", 0)
+    assert one.last("vega", "01_threads", FIRST) is None  # and is: by whatever it does
+    assert not other.claim("vega", "01_threads")
+    one._database._forget()  # type: ignore[attr-defined]  # as its connection ends with a process
+    assert other.claim("vega", "01_threads")
+
+
+def test_a_commit_whose_answer_is_lost_is_not_made_twice(server: Server, tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path, server.url)
+    before = ledger._append
+    broken = []
+
+    def made_and_lost(*words: object) -> None:
+        before(*words)  # type: ignore[arg-type]
+        if not broken:
+            broken.append(True)
+            connection = words[0]
+            assert isinstance(connection, sql.Connection)
+            connection.commit()
+            raise DBAPIError("COMMIT", None, Exception("gone"), connection_invalidated=True)
+
+    ledger._append = made_and_lost  # type: ignore[method-assign]
+    ledger.append(BASE, "", "")
+    assert broken
+    assert rows_of(server) == [("vega", FIRST)]
+
+
+def test_a_grader_needs_no_right_to_change_what_is_there(server: Server, tmp_path: Path) -> None:
+    Store(tmp_path, server.url)
+    with sql.create_engine(server.url).begin() as owner:
+        owner.exec_driver_sql(
+            "DROP ROLE IF EXISTS grader; CREATE ROLE grader LOGIN;"
+            "GRANT SELECT, INSERT ON verdicts TO grader; GRANT ALL ON claims TO grader;"
+            "GRANT SELECT ON ledger_version TO grader;"
+            "GRANT USAGE ON SEQUENCE verdicts_id_seq TO grader;"
+            "GRANT USAGE ON SCHEMA public TO grader"
+        )
+    url = server.url.replace("ada:secret", "grader")
+    kept = Store(tmp_path / "other", url)
+    kept.keep(BASE)
+    assert kept.ledger.claim("vega", "01_threads")
+    kept.release()
+    with (
+        sql.create_engine(url).begin() as grader,
+        pytest.raises(DBAPIError, match="permission denied"),
+    ):
+        grader.exec_driver_sql("DELETE FROM verdicts")
+    assert Store(tmp_path).all() == [BASE]
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql://ada:secret@127.0.0.1:1/class", "Is the server there"),
+        ("mysql://ada@127.0.0.1/class", "expected postgresql://"),
+        ("here", "expected postgresql://"),
+    ],
+)
+def test_what_is_no_server_is_a_sentence_and_not_remembered(
+    tmp_path: Path, url: str, said: str
+) -> None:
+    with pytest.raises(StoreError, match=said) as told:
+        Store(tmp_path, url)
+    assert "secret" not in str(told.value)
+    Store(tmp_path).keep(BASE)
+    with pytest.raises(StoreError, match="would begin anew elsewhere"):
+        Store(tmp_path, "postgresql://ada@127.0.0.1:1/class")
+
+
+def test_another_server_than_before_is_a_sentence(server: Server, tmp_path: Path) -> None:
+    Store(tmp_path, server.url)
+    with pytest.raises(StoreError, match="Leave --ledger away"):
+        Store(tmp_path, "postgresql://ada@127.0.0.1:1/class")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["fast", "immediate"])
+def test_a_server_that_is_stopped_and_started_in_mid_run_loses_nothing(
+    server: Server, tmp_path: Path, how: str
+) -> None:
+    Store(tmp_path / "out", server.url)
+    count = a_class(tmp_path / "in", 12, "slow 0.2")
+    words = tmp_path / "in", "--out", tmp_path / "out", "--seed", "value:x"
+    graders = [start(*words) for _ in range(2)]
+    for most in (5, 20):
+        deadline = time.monotonic() + 60
+        while len(rows_of(server)) < most and time.monotonic() < deadline:
+            time.sleep(0.05)
+        server.stop(how)
+        time.sleep(1.5)
+        server.start()
+    for one in graders:
+        finished(one, grade.DONE)
+    assert Counter(rows_of(server)) == {
+        (f"s{number}", exercise): 1 for number in range(12) for exercise in EXERCISES
+    }
+    assert count == 12 * len(EXERCISES)
+
+
+def test_nbgraders_gradebook_may_be_in_the_same_database(server: Server, tmp_path: Path) -> None:
+    from nbgrader.api import Gradebook
+
+    prepare()
+    with Gradebook(server.url) as book:
+        book.add_assignment(LESSON)
+        book.add_notebook(LESSON, LESSON)
+        for name in EXERCISES:
+            book.add_grade_cell(f"{name}_check", LESSON, LESSON, max_score=4, cell_type="code")
+    kept = Store(tmp_path, server.url)
+    kept.keep(replace(BASE, outcome="PASS", points=3))
+    assert write_scores(server.url, kept.all()) == []
+    with Gradebook(server.url) as book:
+        assert book.find_submission(LESSON, "vega").score == 3
+    assert len(Store(tmp_path).all()) == 1
