@@ -5,24 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from course.check.cases import VISIBLE_SEED, case_seed, ordered_cases, run_of
-from course.check.reading import chosen, read_solution
+from course.check.cases import ordered_cases
 from course.engine.faults import KernelFault, Outcome
-from course.engine.requests import OFF, Moment, Moments
-from course.engine.runner import Engine
+from course.engine.requests import OFF, Moment
 from course.engine.stated_gpu import NAME
 from course.figures.cells import MOST_COLUMNS, Cells, Tile, cells_picture
 from course.figures.picture import Picture
 from course.figures.running import programs_picture
 from course.figures.steps import Steps
+from course.notebook.launched import MOST_STEPS, Launched, launched
 from course.plain.text import lines_of
-from course.spec.case_size import case_size
 from course.spec.exercise import Case, KernelExercise
-from course.spec.inputs import drawn
 from course.words.verdict import Verdict
 
 #: What a picture's width has room for.
@@ -31,7 +27,6 @@ LONGEST_CODE = 56
 _TILES, _TILE_ROWS = 4, 8
 #: Who touches what, told one by one in a text alternative.
 _TOLD = 8
-_FEWEST_ELEMENTS = 4
 _KINDS = {"load": "used", "store": "store", "atomic": "third"}
 _VERBS = {"load": "read", "store": "write", "atomic": "update"}
 #: What ends a launch in the middle.
@@ -41,48 +36,18 @@ FAULTS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Launched:
-    """One case, launched on the engine, and what was seen of it."""
-
-    case: Case
-    moments: Moments
-    fault: KernelFault | None
-
-
-def small_case(exercise: KernelExercise) -> Case:
-    """The case that pictures are made on."""
-    if exercise.small is not None:
-        return exercise.small
-    cases = ordered_cases(exercise, exercise.cases)
-    large = (case for case in cases if case_size(exercise, case) >= _FEWEST_ELEMENTS)
-    return next(large, cases[-1])
-
-
-def launched(exercise: KernelExercise, case: Case, source: str) -> Launched:
-    """Launches a cell on a case."""
-    constants = chosen(read_solution(source, exercise), exercise)
-    rng = np.random.default_rng(case_seed(exercise, case, VISIBLE_SEED))
-    arguments = drawn(exercise, case, rng, constants)
-    moments, fault = Moments(), None
-    try:
-        run = run_of(exercise, case, constants, source, arguments)
-        Engine(compiles=False, requests=moments)(run)
-    except KernelFault as found:
-        fault = found
-    return Launched(case, moments, fault)
-
-
-def film(exercise: KernelExercise, verdict: Verdict) -> list[Steps]:
+def film(exercise: KernelExercise, verdict: Verdict, seen: Launched) -> list[Steps]:
     """Every access of a kernel on its small case, up to its fault; nothing where it makes none.
 
-    A fault that does not come there is shown on the verdict's own case.
+    A fault that does not come there is shown on the verdict's own case; a loop without end by its
+    beginning.
     """
-    seen = launched(exercise, small_case(exercise), verdict.source)
     if verdict.outcome in FAULTS and verdict.case_number:
         if seen.fault is None or seen.fault.outcome is not verdict.outcome:
             own = ordered_cases(exercise, exercise.cases)[verdict.case_number - 1]
-            seen = launched(exercise, own, verdict.source)
+            endless = verdict.outcome is Outcome.TIMED_OUT
+            steps = MOST_STEPS if endless else None
+            seen = launched(exercise, own, verdict.source, steps)
     moments = [m for m in seen.moments.in_order() if m.outside or (m.cells != OFF).any()]
     if not moments:
         return []

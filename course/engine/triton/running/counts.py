@@ -23,7 +23,7 @@ from course.engine.triton.ir import Block, Module, Operation
 from course.engine.triton.running.axes import analysis_of, item_bytes, order_of, width_of
 from course.engine.triton.running.distinct import distinct_sectors
 from course.engine.triton.running.hints import require_aligned
-from course.engine.triton.running.sites import Access, Asked, Listener, SiteMeter
+from course.engine.triton.running.sites import Access, Asked, Listener, SiteMeter, Uncounted
 from course.plain.sectors import SECTOR_BYTES, SECTOR_SHIFT
 
 #: Above the number of a sector.
@@ -311,6 +311,19 @@ class CompiledMeter(SiteMeter):
         if self._target >= VECTOR_ATOMICS:
             return 16
         return 2 if scalar == "f16" else 1
+
+
+class Shown(Uncounted):
+    """Has the first programs' accesses kept, of a kernel as it is written."""
+
+    def __init__(self, requests: Requests, warps: int) -> None:
+        self._requests, self._warps = requests, warps
+
+    def access(self, access: Access) -> None:
+        if access.run.programs[0] == 0:
+            self._requests.made(_moment(access, self._warps))
+
+    outside = access
 
 
 def _moment(access: Access, warps: int) -> Moment:
