@@ -10,7 +10,7 @@ import numpy as np
 
 from course.check.cases import ordered_cases
 from course.engine.faults import KernelFault, Outcome
-from course.engine.requests import OFF, Moment
+from course.engine.requests import MOST_MAKERS, OFF, Moment
 from course.engine.stated_gpu import NAME
 from course.figures.cells import MOST_COLUMNS, Cells, Tile, cells_picture
 from course.figures.picture import Picture
@@ -63,7 +63,7 @@ def film(exercise: KernelExercise, verdict: Verdict, seen: Launched) -> list[Ste
 def dealt(moment: Moment, case: Case) -> Steps:
     """The programs or blocks of a launch, dealt to multiprocessors."""
     title = f"Who works, on an {NAME}: {case.told}"
-    picture = programs_picture(math.prod(moment.grid), moment.warps, moment.programs)
+    picture = programs_picture(math.prod(moment.grid), moment.warps, bool(moment.programs))
     return Steps(title, [picture], "launch")
 
 
@@ -117,7 +117,7 @@ class _Pictures:
         words = [said + "."]
         if off:
             words.append(f"{_count(off, 'lane' if moment.programs else 'thread')} switched off.")
-        if makers > kept:
+        if makers > kept == MOST_MAKERS:  # of fewer, the others do not come here
             what = "programs" if moment.programs else "blocks"
             words.append(f"The first {kept} of {makers} {what} are shown.")
         shown = sum(map(len, cells.shown()))
@@ -172,7 +172,7 @@ def _row(moment: Moment) -> int:
 def _label(moment: Moment, maker: int, lane: int) -> str:
     """Who touches an element: a program, or a thread as the kernel counts it."""
     if moment.programs:
-        return f"p{maker}"
+        return f"p{moment.programs[maker]}"
     place = ",".join(str(n) for n in _place(lane, moment.tile)[::-1])
     return place if math.prod(moment.grid) == 1 or moment.shared else f"{maker}:{place}"
 
@@ -212,7 +212,7 @@ def _outside(moment: Moment) -> list[str]:
             f"{_who(moment, block, thread)}: [{index}]" for block, thread, index in moment.outside
         ]
     found = []
-    for program, row in enumerate(moment.cells):
+    for program, row in zip(moment.programs, moment.cells, strict=True):
         beyond = row[(row != OFF) & ((row < 0) | (row >= _span(moment)))]
         if len(beyond):
             more = ", ..." if len(beyond) > 1 else ""
@@ -230,7 +230,7 @@ def _tiles(moment: Moment) -> tuple[Tile, ...]:
     """What lies in the lanes of each program's block, as far as there is room."""
     height, width = (1, *moment.tile)[-2:] if len(moment.tile) < 3 else moment.tile[-2:]
     tiles = []
-    for program, row in enumerate(moment.cells[:_TILES]):
+    for program, row in zip(moment.programs, moment.cells[:_TILES], strict=False):
         lanes = row.reshape(-1, height, width)[0, :_TILE_ROWS, :MOST_COLUMNS]
         rows = tuple(tuple(None if n == OFF else str(n) for n in line) for line in lanes.tolist())
         shape = " x ".join(map(str, moment.tile))

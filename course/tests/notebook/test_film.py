@@ -120,6 +120,17 @@ def test_a_tile_without_its_mask_reaches_beyond_the_array():
     assert "program 2: [40, ...]: outside of out_ptr." in last.alt
 
 
+def test_programs_that_part_are_shown_by_their_own_numbers():
+    pytest.importorskip("triton", reason="Triton has no wheel for this system")
+    parting = ADD.replace("MASK", ", mask=i < N").replace(
+        "    x = tl", "    if tl.program_id(0) == 1:\n        return\n    x = tl"
+    )
+    first, *_ = steps_of(ex.triton_add, parting).pictures
+    assert "p0: elements 0 to 15; p2: elements 32 to 39." in first.alt
+    assert "program 2: a tile of 16" in first.svg
+    assert "of 3 programs are shown" not in first.alt
+
+
 def test_a_cell_that_is_checked_once_more_is_not_compiled_again(monkeypatch):
     gate = pytest.importorskip("course.engine.triton.compiling.gate")
     source = ADD.replace("MASK", "")

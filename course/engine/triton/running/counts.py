@@ -320,7 +320,7 @@ class Shown(Uncounted):
         self._requests, self._warps = requests, warps
 
     def access(self, access: Access) -> None:
-        if access.run.programs[0] == 0:
+        if access.run.at_first:
             self._requests.made(_moment(access, self._warps))
 
     outside = access
@@ -344,7 +344,7 @@ def _moment(access: Access, warps: int) -> Moment:
         grid=access.run.grid,
         warps=warps,
         itemsize=view.itemsize,
-        programs=True,
+        programs=tuple(access.run.programs[:count].tolist()),
     )
 
 
