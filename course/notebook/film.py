@@ -17,7 +17,7 @@ from course.figures.picture import Picture
 from course.figures.running import programs_picture
 from course.figures.steps import Steps
 from course.notebook.launched import MOST_STEPS, Launched, launched
-from course.plain.text import lines_of
+from course.plain.text import code_at
 from course.spec.exercise import Case, KernelExercise
 from course.words.verdict import Verdict
 
@@ -34,6 +34,8 @@ FAULTS = (
     Outcome.OUT_OF_BOUNDS, Outcome.RACE, Outcome.UNINITIALISED, Outcome.BARRIER_DIVERGENCE,
     Outcome.TIMED_OUT,
 )  # fmt: skip
+#: What ends it in an access, which is the last one drawn.
+_AT_AN_ACCESS = (Outcome.OUT_OF_BOUNDS, Outcome.RACE, Outcome.UNINITIALISED)
 
 
 def film(exercise: KernelExercise, verdict: Verdict, seen: Launched) -> list[Steps]:
@@ -51,13 +53,14 @@ def film(exercise: KernelExercise, verdict: Verdict, seen: Launched) -> list[Ste
     moments = [m for m in seen.moments.in_order() if m.outside or (m.cells != OFF).any()]
     if not moments:
         return []
-    pictures = _Pictures(lines_of(verdict.source), seen.fault)
+    pictures = _Pictures(verdict.source, seen.fault)
     drawn_ones = [pictures.of(moment, moments[at + 1 :]) for at, moment in enumerate(moments)]
     between = seen.moments.left_out
     title = f"Your kernel on {seen.case.told}, access by access"
     if between:
         title += f"; {between} accesses before the last two are left out"
-    return [Steps(title, drawn_ones, "step")]
+    ends_there = seen.fault is not None and seen.fault.outcome in _AT_AN_ACCESS
+    return [Steps(title, drawn_ones, "step", len(drawn_ones) if ends_there else 1)]
 
 
 def dealt(moment: Moment, case: Case) -> Steps:
@@ -70,13 +73,13 @@ def dealt(moment: Moment, case: Case) -> Steps:
 class _Pictures:
     """Draws moments in their order; knows who has written shared memory."""
 
-    def __init__(self, source: Sequence[str], fault: KernelFault | None) -> None:
+    def __init__(self, source: str, fault: KernelFault | None) -> None:
         self._source, self._fault = source, fault
         self._writers: dict[str, dict[int, str]] = {}
         self._since = 0
 
     def of(self, moment: Moment, later: Sequence[Moment]) -> Picture:
-        code = self._source[moment.line - 1].partition("#")[0].strip()[:LONGEST_CODE]
+        code = code_at(self._source, moment.line, LONGEST_CODE)
         now, off = _touched(moment)
         writers = self._writers.setdefault(moment.array, {}) if moment.shared else {}
         marked = self._marked(moment, later)

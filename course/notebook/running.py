@@ -11,7 +11,7 @@ from course.figures.running import running_picture
 from course.figures.steps import Steps
 from course.notebook.film import LONGEST_CODE
 from course.notebook.launched import Launched, Numbers
-from course.plain.text import lines_of
+from course.plain.text import code_at
 from course.spec.exercise import KernelExercise
 from course.words.verdict import Verdict
 
@@ -34,7 +34,7 @@ def running(
             continue
         line, values = found
         shown = {name: row[: MOST_TURNS + 1] for name, row in [*values.items()][:MOST_VARIABLES]}
-        code = lines_of(verdict.source)[line - 1].partition("#")[0].strip()[:LONGEST_CODE]
+        code = code_at(verdict.source, line, LONGEST_CODE)
         whose = "program 0" if exercise.dialect == "triton" else "thread 0 of block 0"
         picture = running_picture(f"line {line}  {code}", shown, whose)
         return [Steps(f"What the loop carries, on {seen.case.told}", [picture], "loop")]

@@ -29,7 +29,7 @@ from course.notebook.launched import launched, on_small_case
 from course.notebook.running import running
 from course.plain.banks import BANK_BYTES
 from course.plain.sectors import SECTOR_BYTES
-from course.plain.text import lines_of
+from course.plain.text import code_at
 from course.spec.exercise import KernelExercise
 from course.spec.inputs import drawn
 from course.words.panel import html_panel
@@ -143,11 +143,11 @@ def _steps(
 ) -> Steps:
     """The first requests of one access."""
     first = kept[0]
-    code = lines_of(verdict.source)[first.line - 1].partition("#")[0].strip()
+    code = code_at(verdict.source, first.line, LONGEST_CODE)
     title = (
         f"Line {first.line}, {first.direction} of {first.array}: what warp {first.warp} asks for"
     )
-    return Steps(title, [picture(one, code[:LONGEST_CODE]) for one in kept], "request")
+    return Steps(title, [picture(one, code) for one in kept], "request")
 
 
 def _of_sectors(request: Request, title: str) -> Picture:

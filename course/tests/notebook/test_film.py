@@ -92,7 +92,10 @@ def test_a_failing_panel_shows_who_reaches_beyond_the_array():
 def test_a_race_is_marked_where_reader_and_writer_meet():
     verdict = check_source(ex.shared_reverse, NO_BARRIER)
     assert verdict.outcome is Outcome.RACE
-    *_, last = steps_of(ex.shared_reverse, NO_BARRIER).pictures
+    steps = steps_of(ex.shared_reverse, NO_BARRIER)
+    *_, last = steps.pictures
+    assert steps.first == len(steps.pictures)
+    assert last.alt in repr(steps)
     assert "Two race for it: tile[127]." in last.alt
     assert "thread 127: element 0, which thread 0 wrote" in last.alt
     assert "two race for it" in last.svg
