@@ -182,6 +182,26 @@ def _no_errors(page: Browser, notebook: Notebook) -> None:
     assert "error" not in kinds
 
 
+def _steps_are_chosen(page: Browser) -> None:
+    """The pictures of the active cell, by a click and by the arrow keys."""
+    output = "jupyterapp.shell.currentWidget.content.activeCell.node.querySelector"
+    group = f"{output}('[role=radiogroup]')"
+    first = f"{group}.querySelector('input')"
+    shown = f"[...{group}.querySelectorAll(':scope > div')].map(d => d.offsetParent !== null)"
+    page.value(f"{first}.scrollIntoView({{block: 'center'}})")
+    at = page.value(
+        f"(r => [r.x + r.width / 2, r.y + r.height / 2])({first}.getBoundingClientRect())"
+    )
+    for kind in ("mousePressed", "mouseReleased"):
+        place = {"x": at[0], "y": at[1], "button": "left", "clickCount": 1}
+        page.ask("Input.dispatchMouseEvent", type=kind, **place)
+    _until(lambda: page.value(shown)[0])
+    for key, code, number in (("ArrowRight", 39, 1), ("ArrowLeft", 37, 0), ("ArrowDown", 40, 1)):
+        for kind in ("keyDown", "keyUp"):
+            page.ask("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code)
+        _until(lambda number=number: page.value(shown).index(True) == number)
+
+
 @pytest.mark.parametrize("name", WORKED)
 def test_a_learner_runs_all_passes_makes_a_mistake_and_takes_a_hint(
     lab: str, tmp_path: Path, name: str
@@ -199,6 +219,7 @@ def test_a_learner_runs_all_passes_makes_a_mistake_and_takes_a_hint(
             notebook.run_cell(check)
             _until(lambda verdict=verdict: notebook.sees(verdict))
             (tmp_path / f"{verdict}.png").write_bytes(base64.b64decode(page.picture()))
+        _steps_are_chosen(page)
         notebook.run("insert-cell-below")
         notebook.write(check + 1, f"ex.{name}.hint()")
         _until(lambda: notebook.sees("hint 1 of") or notebook.sees("hint 2 of"))

@@ -8,7 +8,7 @@ import pytest
 from autograder.lessons.percent import blocks
 
 SOLUTIONS = Path(__file__).resolve().parents[2] / "solutions"
-LESSONS = sorted(path.stem for path in SOLUTIONS.glob("[01]*.py"))
+LESSONS = sorted(path.stem for path in SOLUTIONS.glob("[0-9]*.py"))
 MOST_WORDS = 700
 MOST_WORDS_BEFORE_A_KERNEL = 300
 

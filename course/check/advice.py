@@ -119,7 +119,8 @@ class Advice:
             fields = {"line": call.lineno, "call": path_of(call.func)}
             found = replace(found, message_id="any_order", fields=fields)
         dot = "tl.dot" if _multiplies_blocks(self.cell.tree) else None
-        return replace(found, fields={"dot": dot, **found.fields})
+        exp = _free_exponential(self.cell.tree)
+        return replace(found, fields={"dot": dot, "exp": exp, **found.fields})
 
     @_optional
     def of_pass(self) -> list[Cause]:
@@ -150,6 +151,16 @@ def _multiplies_blocks(tree: ast.Module) -> bool:
         )
         for node in ast.walk(tree)
     )
+
+
+def _free_exponential(tree: ast.Module) -> int | None:
+    """The line of the first exponential, where no line looks for a largest number."""
+    called = {
+        path_of(node.func).rpartition(".")[2]: node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+    }
+    return None if {"max", "maximum"} & called.keys() else called.get("exp")
 
 
 def _reordering(tree: ast.Module) -> ast.Call | None:

@@ -46,7 +46,17 @@ class OutOfBounds:
             "size": self.size,
             "value": self.value,
             "have": self._have(),
+            "cell": self._filled(),
         }
+
+    def _filled(self) -> str | None:
+        """The cell of a block's own array that the line fills."""
+        statement = self.text.statement()
+        for target in statement.targets if isinstance(statement, ast.Assign) else ():
+            if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+                if target.value.id not in self.text.launched.shapes:
+                    return shown(target)
+        return None
 
     def _have(self) -> str:
         """`5 rows`, `1 element`: how many places the axis has."""

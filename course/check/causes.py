@@ -10,6 +10,7 @@ import ast
 import math
 from collections.abc import Mapping
 
+from course.check.block_cells import missed_barrier, unwritten_cause
 from course.check.bounds import OutOfBounds
 from course.check.kernel_text import Cause, KernelText, Launched, path_of, shown
 from course.check.races import GlobalRace, shared_race
@@ -38,6 +39,10 @@ def cause_of(
         return GlobalRace(fault, text, roles).cause()
     if fault.message_id.startswith("race_shared"):
         return shared_race(fault, text)
+    if fault.message_id == "uninitialised_shared":
+        return unwritten_cause(fault, text)
+    if fault.message_id == "barrier_divergence":
+        return missed_barrier(fault.fields, text)
     return None
 
 

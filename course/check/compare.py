@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from itertools import permutations
 from typing import Any
@@ -27,6 +28,8 @@ MOST_AXES_TURNED = 4
 LOWER_PRECISION = {"float32": 1e-2, "float64": 1e-5}
 #: What rounding may leave wrong of all values together, where large numbers cancel before them.
 MOST_CANCELLED = 0.05
+#: Of a factor such as 3/2, above and below: a longer one is near any number.
+_LARGEST_PART = 10
 
 
 @dataclass(frozen=True)
@@ -244,7 +247,7 @@ def _place_pattern(
 
 
 def _factor(got: np.ndarray, expected: np.ndarray) -> int | float | None:
-    """A whole number, or one over a whole number, that every element is off by; or None."""
+    """A whole number, or one over one, or a short fraction, that every element is off by."""
     largest = int(np.argmax(np.abs(np.nan_to_num(expected.astype(np.float64)))))
     want, have = float(expected[largest]), float(got[largest])
     if not np.isfinite([want, have]).all() or want == 0 or have == 0:
@@ -253,7 +256,9 @@ def _factor(got: np.ndarray, expected: np.ndarray) -> int | float | None:
         whole = round(factor)
         if whole not in (0, 1) and abs(factor - whole) <= 1e-3 * abs(whole):
             return whole if factor == have / want else 1 / whole
-    return None
+    short = Fraction(have / want).limit_denominator(_LARGEST_PART)
+    near = abs(have / want - short) <= 1e-3 * abs(short)
+    return float(short) if near and abs(short.numerator) <= _LARGEST_PART else None
 
 
 def _rounded(got: np.ndarray, expected: np.ndarray) -> bool:

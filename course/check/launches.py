@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from course.check.accesses import Access
 from course.check.bindings import function_at
@@ -40,6 +40,23 @@ def launches_cause(worst: Access, traffic: Traffic, tree: ast.Module) -> Cause |
         others = [name for name in loaders if name != kernel.name]
         if others:
             return "traffic_second_launch", {**fields, "two": others[0]}
+    return _worked_on(worst, traffic, tree, used)
+
+
+def _worked_on(
+    worst: Access, traffic: Traffic, tree: ast.Module, used: Mapping[tuple[str, str], list[str]]
+) -> Cause | None:
+    """The kernel loads no less of what another one has stored: it works on the other's result."""
+    kernel = worst.bindings.function
+    for site in traffic.sites:
+        no_less = site.direction == "load" and site.sectors >= worst.site.sectors
+        if not no_less or function_at(tree, site.line) is not kernel:
+            continue
+        for tensor in _passed(tree, kernel, site.array):
+            for one in used.get((tensor, "store"), []):
+                if one != kernel.name:
+                    fields: dict[str, object] = {"array": tensor, "one": one, "two": kernel.name}
+                    return "traffic_between_launches", fields
     return None
 
 

@@ -192,7 +192,26 @@ def _on_one_line(
         return "race_shared_cell", {**known, "written": shown(written[0])}
     if together and not _waits(together[0], "syncthreads"):
         return "race_no_barrier_in_loop", known
-    return None
+    return _sometimes(text, together[0], known) if together else None
+
+
+def _sometimes(
+    text: KernelText, loop: ast.For | ast.While, known: dict[str, object]
+) -> Cause | None:
+    """All barriers of a loop stand under a test inside of it."""
+    waits = [
+        one
+        for one in ast.walk(loop)
+        if isinstance(one, ast.Call) and path_of(one.func) == "syncthreads"
+    ]
+    tests = [
+        [one.test for one in text.conditions(call) if one.test.lineno > loop.lineno]
+        for call in waits
+    ]
+    if not all(tests):
+        return None
+    found = {"waits": waits[0].lineno, "test": shown(tests[0][0])}
+    return "race_barrier_sometimes", {**known, **found}
 
 
 def _waits(node: ast.AST, by: str) -> list[int]:
@@ -223,4 +242,17 @@ def _only_the_warp_waits(
         warps.append(number // WARP_LANES)
     if waits and warps[0] != warps[1]:
         return "race_only_a_warp", {**known, "waits": waits[0]}
+    if not waits and warps[0] == warps[1] and _by_warps(text.function):
+        return "race_in_a_warp", known
     return None
+
+
+def _by_warps(function: ast.FunctionDef) -> bool:
+    """Whether a kernel counts its warps or its lanes."""
+    return any(
+        isinstance(one, ast.BinOp)
+        and isinstance(one.op, ast.FloorDiv | ast.Mod)
+        and isinstance(one.right, ast.Constant)
+        and one.right.value == WARP_LANES
+        for one in ast.walk(function)
+    )

@@ -53,7 +53,7 @@ class Moment:
         since: when the block last passed a barrier.
         outside: threads whose index lies outside of the array: (block, thread, index). Cells of
             programs may lie outside, too.
-        programs: whether programs make it, and not blocks of threads.
+        programs: whose the rows of `cells` are; none where blocks of threads make it.
     """
 
     array: str
@@ -71,7 +71,7 @@ class Moment:
     shared: bool = False
     outside: tuple[tuple[int, int, str], ...] = ()
     others_outside: int = 0
-    programs: bool = False
+    programs: tuple[int, ...] = ()
 
 
 class Requests:

@@ -273,6 +273,7 @@ paged_decode = KernelExercise(
             **of,
         ),
     },
+    small=case(S=1, P=2, PAGE=2, G=1, R=1, D=16),
     cases=(
         case(S=1, P=1, PAGE=16, G=1, R=1, D=16),
         case(S=3, P=5, PAGE=16, G=2, R=3, D=32),
@@ -387,6 +388,7 @@ int4_matvec = KernelExercise(
             x, w, np.broadcast_to(scale[:, :1], scale.shape)
         ),
     },
+    small=case(N=4, K=32, GROUP=32),
     cases=(
         case(N=1, K=32, GROUP=32),
         case(N=37, K=192, GROUP=64),
@@ -485,6 +487,7 @@ grouped_gemm = KernelExercise(
             x, np.roll(w, -1, axis=0), offsets
         ),
     },
+    small=case(M=5, N=4, K=4, E=3),
     cases=(
         case(M=1, N=1, K=1, E=1),
         case(M=40, N=70, K=50, E=5),
@@ -598,6 +601,7 @@ linear_cross_entropy = KernelExercise(
             )
         },
     },
+    small=case(M=2, V=3, D=64),
     cases=(
         case(M=1, V=1, D=64),
         case(M=70, V=100, D=64),
@@ -684,6 +688,7 @@ loss_gradient = KernelExercise(
             logits, targets, lse, 1.0
         ),
     },
+    small=case(M=4, V=14, BLOCK=4),
     cases=(
         case(M=1, V=1),
         case(M=5, V=300),

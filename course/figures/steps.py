@@ -14,6 +14,8 @@ MOST_STEPS = 12
 #: A picture shrinks to so much of its width, and then is moved in its own frame: on a phone, too,
 #: its words can be read.
 _LEAST = 0.75
+#: JupyterLab leaves the arrow keys to what has this, and does not go to another cell.
+_OWN_KEYS = 'data-lm-suppress-shortcuts="true"'
 _numbers = count(1)
 
 
@@ -25,21 +27,22 @@ class Steps:
     Args:
         pictures: at least one, at most `MOST_STEPS`.
         step: what one is called, with which its number goes: "request".
+        first: the number of the one that is shown at first, from 1.
 
     Raises:
         ValueError: for none, or for too many.
     """
 
-    def __init__(self, title: str, pictures: Sequence[Picture], step: str) -> None:
+    def __init__(self, title: str, pictures: Sequence[Picture], step: str, first: int = 1) -> None:
         if not 1 <= len(pictures) <= MOST_STEPS:
             raise ValueError(f"steps are 1 to {MOST_STEPS} pictures, not {len(pictures)}")
-        self.title, self.pictures, self.step = title, tuple(pictures), step
+        self.title, self.pictures, self.step, self.first = title, tuple(pictures), step, first
 
     def __repr__(self) -> str:
-        """The first in words; a page shows the others."""
+        """The one shown at first, in words; a page shows the others."""
         others = len(self.pictures) - 1
         more = f" (and {others} more)" if others else ""
-        return f"[picture] {self.title}. {self.pictures[0].alt}{more}"
+        return f"[picture] {self.title}. {self.pictures[self.first - 1].alt}{more}"
 
     def _repr_html_(self) -> str:
         title = f'<p style="margin:6px 0;font-weight:600">{html.escape(self.title)}</p>'
@@ -51,7 +54,8 @@ class Steps:
             for n in range(1, len(self.pictures) + 1)
         )
         choices = "".join(
-            f'<input type="radio" name="{group}" id="{group}-{n}"{" checked" if n == 1 else ""}>'
+            f'<input type="radio" name="{group}" id="{group}-{n}" {_OWN_KEYS}'
+            f"{' checked' if n == self.first else ''}>&#8288;"  # a line does not end behind it
             f'<label for="{group}-{n}" style="margin:0 12px 0 4px;white-space:nowrap">'
             f"{html.escape(self.step)} {n}</label> "
             for n in range(1, len(self.pictures) + 1)

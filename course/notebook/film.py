@@ -5,24 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from course.check.cases import VISIBLE_SEED, case_seed, ordered_cases, run_of
-from course.check.reading import chosen, read_solution
+from course.check.cases import ordered_cases
 from course.engine.faults import KernelFault, Outcome
-from course.engine.requests import OFF, Moment, Moments
-from course.engine.runner import Engine
+from course.engine.requests import MOST_MAKERS, OFF, Moment
 from course.engine.stated_gpu import NAME
 from course.figures.cells import MOST_COLUMNS, Cells, Tile, cells_picture
 from course.figures.picture import Picture
 from course.figures.running import programs_picture
 from course.figures.steps import Steps
-from course.plain.text import lines_of
-from course.spec.case_size import case_size
+from course.notebook.launched import MOST_STEPS, Launched, launched
+from course.plain.text import code_at
 from course.spec.exercise import Case, KernelExercise
-from course.spec.inputs import drawn
 from course.words.verdict import Verdict
 
 #: What a picture's width has room for.
@@ -31,7 +27,6 @@ LONGEST_CODE = 56
 _TILES, _TILE_ROWS = 4, 8
 #: Who touches what, told one by one in a text alternative.
 _TOLD = 8
-_FEWEST_ELEMENTS = 4
 _KINDS = {"load": "used", "store": "store", "atomic": "third"}
 _VERBS = {"load": "read", "store": "write", "atomic": "update"}
 #: What ends a launch in the middle.
@@ -39,79 +34,52 @@ FAULTS = (
     Outcome.OUT_OF_BOUNDS, Outcome.RACE, Outcome.UNINITIALISED, Outcome.BARRIER_DIVERGENCE,
     Outcome.TIMED_OUT,
 )  # fmt: skip
+#: What ends it in an access, which is the last one drawn.
+_AT_AN_ACCESS = (Outcome.OUT_OF_BOUNDS, Outcome.RACE, Outcome.UNINITIALISED)
 
 
-@dataclass(frozen=True)
-class Launched:
-    """One case, launched on the engine, and what was seen of it."""
-
-    case: Case
-    moments: Moments
-    fault: KernelFault | None
-
-
-def small_case(exercise: KernelExercise) -> Case:
-    """The case that pictures are made on."""
-    if exercise.small is not None:
-        return exercise.small
-    cases = ordered_cases(exercise, exercise.cases)
-    large = (case for case in cases if case_size(exercise, case) >= _FEWEST_ELEMENTS)
-    return next(large, cases[-1])
-
-
-def launched(exercise: KernelExercise, case: Case, source: str) -> Launched:
-    """Launches a cell on a case."""
-    constants = chosen(read_solution(source, exercise), exercise)
-    rng = np.random.default_rng(case_seed(exercise, case, VISIBLE_SEED))
-    arguments = drawn(exercise, case, rng, constants)
-    moments, fault = Moments(), None
-    try:
-        run = run_of(exercise, case, constants, source, arguments)
-        Engine(compiles=False, requests=moments)(run)
-    except KernelFault as found:
-        fault = found
-    return Launched(case, moments, fault)
-
-
-def film(exercise: KernelExercise, verdict: Verdict) -> list[Steps]:
+def film(exercise: KernelExercise, verdict: Verdict, seen: Launched) -> list[Steps]:
     """Every access of a kernel on its small case, up to its fault; nothing where it makes none.
 
-    A fault that does not come there is shown on the verdict's own case.
+    A fault that does not come there is shown on the verdict's own case; a loop without end by its
+    beginning.
     """
-    seen = launched(exercise, small_case(exercise), verdict.source)
     if verdict.outcome in FAULTS and verdict.case_number:
         if seen.fault is None or seen.fault.outcome is not verdict.outcome:
             own = ordered_cases(exercise, exercise.cases)[verdict.case_number - 1]
-            seen = launched(exercise, own, verdict.source)
+            endless = verdict.outcome is Outcome.TIMED_OUT
+            steps = MOST_STEPS if endless else None
+            seen = launched(exercise, own, verdict.source, steps)
     moments = [m for m in seen.moments.in_order() if m.outside or (m.cells != OFF).any()]
     if not moments:
         return []
-    pictures = _Pictures(lines_of(verdict.source), seen.fault)
+    pictures = _Pictures(verdict.source, seen.fault)
     drawn_ones = [pictures.of(moment, moments[at + 1 :]) for at, moment in enumerate(moments)]
     between = seen.moments.left_out
     title = f"Your kernel on {seen.case.told}, access by access"
     if between:
         title += f"; {between} accesses before the last two are left out"
-    return [Steps(title, drawn_ones, "step")]
+    ends_there = seen.fault is not None and seen.fault.outcome in _AT_AN_ACCESS
+    return [Steps(title, drawn_ones, "step", len(drawn_ones) if ends_there else 1)]
 
 
 def dealt(moment: Moment, case: Case) -> Steps:
     """The programs or blocks of a launch, dealt to multiprocessors."""
     title = f"Who works, on an {NAME}: {case.told}"
-    picture = programs_picture(math.prod(moment.grid), moment.warps, moment.programs)
+    picture = programs_picture(math.prod(moment.grid), moment.warps, bool(moment.programs))
     return Steps(title, [picture], "launch")
 
 
 class _Pictures:
     """Draws moments in their order; knows who has written shared memory."""
 
-    def __init__(self, source: Sequence[str], fault: KernelFault | None) -> None:
+    def __init__(self, source: str, fault: KernelFault | None) -> None:
         self._source, self._fault = source, fault
         self._writers: dict[str, dict[int, str]] = {}
         self._since = 0
 
     def of(self, moment: Moment, later: Sequence[Moment]) -> Picture:
-        code = self._source[moment.line - 1].partition("#")[0].strip()[:LONGEST_CODE]
+        code = code_at(self._source, moment.line, LONGEST_CODE)
         now, off = _touched(moment)
         writers = self._writers.setdefault(moment.array, {}) if moment.shared else {}
         marked = self._marked(moment, later)
@@ -152,7 +120,7 @@ class _Pictures:
         words = [said + "."]
         if off:
             words.append(f"{_count(off, 'lane' if moment.programs else 'thread')} switched off.")
-        if makers > kept:
+        if makers > kept == MOST_MAKERS:  # of fewer, the others do not come here
             what = "programs" if moment.programs else "blocks"
             words.append(f"The first {kept} of {makers} {what} are shown.")
         shown = sum(map(len, cells.shown()))
@@ -207,7 +175,7 @@ def _row(moment: Moment) -> int:
 def _label(moment: Moment, maker: int, lane: int) -> str:
     """Who touches an element: a program, or a thread as the kernel counts it."""
     if moment.programs:
-        return f"p{maker}"
+        return f"p{moment.programs[maker]}"
     place = ",".join(str(n) for n in _place(lane, moment.tile)[::-1])
     return place if math.prod(moment.grid) == 1 or moment.shared else f"{maker}:{place}"
 
@@ -247,7 +215,7 @@ def _outside(moment: Moment) -> list[str]:
             f"{_who(moment, block, thread)}: [{index}]" for block, thread, index in moment.outside
         ]
     found = []
-    for program, row in enumerate(moment.cells):
+    for program, row in zip(moment.programs, moment.cells, strict=True):
         beyond = row[(row != OFF) & ((row < 0) | (row >= _span(moment)))]
         if len(beyond):
             more = ", ..." if len(beyond) > 1 else ""
@@ -265,7 +233,7 @@ def _tiles(moment: Moment) -> tuple[Tile, ...]:
     """What lies in the lanes of each program's block, as far as there is room."""
     height, width = (1, *moment.tile)[-2:] if len(moment.tile) < 3 else moment.tile[-2:]
     tiles = []
-    for program, row in enumerate(moment.cells[:_TILES]):
+    for program, row in zip(moment.programs, moment.cells[:_TILES], strict=False):
         lanes = row.reshape(-1, height, width)[0, :_TILE_ROWS, :MOST_COLUMNS]
         rows = tuple(tuple(None if n == OFF else str(n) for n in line) for line in lanes.tolist())
         shape = " x ".join(map(str, moment.tile))

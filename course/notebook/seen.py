@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from itertools import accumulate
+from itertools import accumulate, chain
 
 import numpy as np
 
@@ -24,12 +24,13 @@ from course.figures.access import access_picture
 from course.figures.bank_use import bank_picture, served
 from course.figures.picture import Picture
 from course.figures.steps import Steps
-from course.notebook.film import FAULTS, dealt, film, small_case
+from course.notebook.film import FAULTS, dealt, film
+from course.notebook.launched import launched, on_small_case
 from course.notebook.running import running
 from course.plain.banks import BANK_BYTES
 from course.plain.sectors import SECTOR_BYTES
-from course.plain.text import lines_of
-from course.spec.exercise import Case, KernelExercise
+from course.plain.text import code_at
+from course.spec.exercise import KernelExercise
 from course.spec.inputs import drawn
 from course.words.panel import html_panel
 from course.words.verdict import Verdict, text_panel, wrapped
@@ -40,7 +41,7 @@ LONGEST_CODE = 84
 MOST_PICTURES = 6
 #: Characters of all pictures of one output; the last ones are left out.
 LARGEST = 260_000
-#: Cases on which a loop is followed until one has several turns: each takes Triton's front end.
+#: Launches in which a loop is followed until one has several turns.
 _FOLLOWED = 3
 _VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
@@ -74,8 +75,9 @@ def with_worst(exercise: KernelExercise, verdict: Verdict) -> Verdict:
     elif verdict.outcome is Outcome.BANK_CONFLICTS:
         cost, picture, requests = _turns, _of_banks, Requests(shared=True)
     elif verdict.outcome in (*FAULTS, Outcome.WRONG_ANSWER) and verdict.case_number:
-        loop = [] if verdict.outcome in FAULTS else running(exercise, verdict, _first(1, exercise))
-        return _drawn(verdict, [*film(exercise, verdict), *loop])
+        small = on_small_case(exercise, verdict.source)
+        loop = [] if verdict.outcome in FAULTS else running(exercise, verdict, [small])
+        return _drawn(verdict, [*film(exercise, verdict, small), *loop])
     else:
         return verdict
     every = _kept(exercise, verdict, requests)
@@ -104,13 +106,11 @@ def with_all(exercise: KernelExercise, verdict: Verdict) -> Verdict:
     lanes = [_steps(kept, verdict, _of_sectors) for kept in shown]
     own = ordered_cases(exercise, exercise.cases)[verdict.case_number - 1]
     who = [] if requests.last is None else [dealt(requests.last, own)]
-    loop = running(exercise, verdict, _first(_FOLLOWED, exercise))
-    return _drawn(verdict, [*film(exercise, verdict), *loop, *who, *lanes])
-
-
-def _first(count: int, exercise: KernelExercise) -> list[Case]:
-    """The small case, and the smallest of those that a check makes."""
-    return [small_case(exercise), *ordered_cases(exercise, exercise.cases)][:count]
+    small = on_small_case(exercise, verdict.source)
+    larger = ordered_cases(exercise, exercise.cases)[: _FOLLOWED - 1]
+    others = (launched(exercise, case, verdict.source) for case in larger)
+    loop = running(exercise, verdict, chain([small], others))
+    return _drawn(verdict, [*film(exercise, verdict, small), *loop, *who, *lanes])
 
 
 def _kept(exercise: KernelExercise, verdict: Verdict, requests: Requests) -> list[list[Request]]:
@@ -143,11 +143,11 @@ def _steps(
 ) -> Steps:
     """The first requests of one access."""
     first = kept[0]
-    code = lines_of(verdict.source)[first.line - 1].partition("#")[0].strip()
+    code = code_at(verdict.source, first.line, LONGEST_CODE)
     title = (
         f"Line {first.line}, {first.direction} of {first.array}: what warp {first.warp} asks for"
     )
-    return Steps(title, [picture(one, code[:LONGEST_CODE]) for one in kept], "request")
+    return Steps(title, [picture(one, code) for one in kept], "request")
 
 
 def _of_sectors(request: Request, title: str) -> Picture:

@@ -69,15 +69,18 @@ def run_on_engine(kernel: Any, args: Sequence[Any], grid: Any, named: dict[str, 
     name = str(getattr(function, "__name__", "kernel"))
     filename = str(getattr(code, "co_filename", ""))
     try:
-        found = None
+        fault = None
         if _watch is not None:
-            found = compiled.follow(kernel, arguments, grid, by_name, _watch)
+            try:
+                compiled.follow(kernel, arguments, grid, by_name, _watch)()
+            except KernelFault as found:  # it may be in what the compiler leaves out
+                fault = found
         traffic = compiled.launch(
             kernel, arguments, grid, by_name,
             target=measure.target(), whole=whole_allocations, banks=measure.measuring(),
         )  # fmt: skip
-        if found is not None:  # in what the compiler leaves out
-            raise found
+        if fault is not None:
+            raise fault
     except KernelFault as fault:
         fault.happened_in(name, filename, kernel=name)
         fault.dialect = "triton"

@@ -38,6 +38,12 @@ def lines_of(source: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
+def code_at(source: str, line: int, longest: int) -> str:
+    """A line without its comment; three dots where it is longer."""
+    code = lines_of(source)[line - 1].partition("#")[0].strip()
+    return code if len(code) <= longest else f"{code[: longest - 3]}..."
+
+
 @dataclass(frozen=True)
 class OddCharacter:
     """A character that an editor does not show as what it is; `line` and `column` from 1."""

@@ -66,12 +66,14 @@ CAUSES: dict[str, tuple[str, str]] = {
     "bounds_no_guard": (
         "The launch has {threads} threads along {axis}, {array} has {have}, and nothing keeps the "
         "other threads from this line.",
-        "Which threads have an element to work on? Put the line under an `if` on `{written}`.",
+        "Which threads have an element to work on? Put the line under an `if` on `{written}`|, and "
+        "give `{cell}` a value for the others, too|.",
     ),
     "bounds_no_test": (
         "The index is `{written}`, {array} has {have}, and no `if` keeps larger numbers from this "
         "line.",
-        "Which numbers exist? Put the line under an `if` on `{written}`.",
+        "Which numbers exist? Put the line under an `if` on `{written}`|, and give `{cell}` a "
+        "value for the others, too|.",
     ),
     "bounds_test": (
         "The test `{test}` lets this thread through with `{written}` = {value}, and {array} has "
@@ -205,6 +207,45 @@ CAUSES: dict[str, tuple[str, str]] = {
         "`cuda.syncwarp()` on line {waits} orders the lanes of one warp, and these two threads are "
         "in two warps.",
         "What makes all warps of the block wait?",
+    ),
+    "race_in_a_warp": (
+        "The two threads are lanes of one warp, and lanes wait for each other only where they are "
+        "told to.",
+        "For lanes of one warp `cuda.syncwarp()` between the two accesses is enough.",
+    ),
+    "race_barrier_sometimes": (
+        "The barrier on line {waits} stands under `{test}`: not every turn of the loop on line "
+        "{loop} has it.",
+        "In the turns without it a thread reads what another one writes. What makes them wait "
+        "there?",
+    ),
+    # ------------------------------------------------------------ cells that nobody has written
+    "cell_adds_up": (
+        "`+=` on `{written}` reads the cell before it writes it, and shared memory starts with "
+        "whatever it held.",
+        "Add up in a variable that starts at 0, and store it into `{written}` once.",
+    ),
+    "cell_of_no_thread": (
+        "Line {store} alone writes {array}, one cell a thread, and the block has {threads} threads "
+        "here.",
+        "Which cells are there to read with so many threads? Work out the index on this line for "
+        "them.",
+    ),
+    "cell_guarded": (
+        "Line {store} alone writes {array}, and only where `{test}` holds.",
+        "What should stand in the cell of a thread for which it does not hold? That thread has to "
+        "write it.",
+    ),
+    "cell_left": (
+        "Threads for which `{test}` holds do not come to line {store}, which alone writes {array}.",
+        "What should stand in the cell of a thread that has no element? It has to write that, and "
+        "to come to the barriers.",
+    ),
+    "barrier_in_own_loop": (
+        "The loop on line {loop} runs by `{test}`, which is not the same for all threads: some "
+        "make more turns than others.",
+        "Let all threads of the block make the same number of turns, and guard the work inside the "
+        "loop alone.",
     ),
     # ------------------------------------------------------------ work in one warp
     "serial_one_thread": (

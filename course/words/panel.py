@@ -54,7 +54,7 @@ def html_panel(verdict: Verdict) -> str:
     title = f"{verdict.exercise}: {verdict.headline}"
     out = [
         f'<div role="group" aria-label="{escape(title)}" style="border-left:5px solid {color};'
-        'padding:6px 14px;margin:6px 0;max-width:68em;line-height:1.45">',
+        'padding:6px 14px;margin:6px 0;max-width:68em;line-height:1.45;overflow-wrap:break-word">',
         _head(verdict, color),
     ]
     if verdict.message and verdict.message_id not in TOLD_BY_TABLE:

@@ -296,13 +296,14 @@ _PATTERNS = {
     "all_zero": Words("Every element is 0.", "Is the result stored, and not only computed?"),
     "not_a_number": Words(
         "Whatever is wrong is NaN.",
-        "NaN comes of inf - inf, inf / inf, 0 / 0 or 0 * inf, and stays: which line makes the "
-        "first one?",
+        "|In float32 exp of 89 is infinite: can line {exp} get so large a number? |NaN comes of "
+        "inf - inf, inf / inf, 0 / 0 or 0 * inf, and stays: which line makes the first one?",
     ),
     "infinite": Words(
         "Whatever is wrong is infinite, or NaN.",
-        "A number was larger than its type holds (float16 ends at 65,504), or was divided by 0: "
-        "which line makes the first one, and of which type is it there?",
+        "|In float32 exp of 89 is infinite: can line {exp} get so large a number? |A number was "
+        "larger than its type holds (float16 ends at 65,504), or was divided by 0: which line "
+        "makes the first one, and of which type is it there?",
     ),
     "first_block_only": Words(
         "The first {count} elements are right, one block's worth, and all later ones are wrong.",

@@ -2,7 +2,7 @@
 
 `python -m tools.bench.pictures` prints a line of JSON for each exercise: of its solution, what
 `ex.NAME.show` takes; of the first of its wrong kernels that is drawn, what `ex.NAME.check` takes.
-The compiler has seen each kernel before, as it has when a learner checks once more.
+`first_s` is for a kernel that Triton's compiler sees for the first time in this process.
 """
 
 from __future__ import annotations
@@ -25,12 +25,16 @@ DRAWN = (*FAULTS, Outcome.WRONG_ANSWER, Outcome.TOO_MUCH_TRAFFIC, Outcome.BANK_C
 Drawn = Callable[[KernelExercise, Verdict], Verdict]
 
 
-def timed(exercise: KernelExercise, source: str, drawn: Drawn) -> tuple[float, int]:
-    """(seconds from the cell to its panel, the panel's characters), the second time."""
-    check_source(exercise, source)
-    start = time.perf_counter()
-    page = drawn(exercise, check_source(exercise, source))._repr_html_()
-    return round(time.perf_counter() - start, 3), len(page)
+def timed(exercise: KernelExercise, source: str, drawn: Drawn) -> tuple[float, float, int]:
+    """(seconds from the cell to its panel, the first time and once more, its characters)."""
+
+    def panel() -> tuple[float, int]:
+        start = time.perf_counter()
+        page = drawn(exercise, check_source(exercise, source))._repr_html_()
+        return round(time.perf_counter() - start, 3), len(page)
+
+    first, _ = panel()
+    return first, *panel()
 
 
 def main() -> None:
@@ -50,10 +54,12 @@ def main() -> None:
             if exercise.dialect == "triton" and not has_triton():
                 continue
             shown = timed(exercise, lesson.solutions[exercise.name], with_all)
-            told = {"exercise": exercise.name, "show_s": shown[0], "show_characters": shown[1]}
+            told = {"exercise": exercise.name, "show_s": shown[1], "show_characters": shown[2]}
             if (witness := wrong.get(exercise.name)) is not None:
                 check = timed(exercise, witness.source, with_worst)
-                told |= {"mistake": witness.name, "check_s": check[0], "characters": check[1]}
+                first, again, characters = check
+                told |= {"mistake": witness.name, "first_s": first, "check_s": again}
+                told |= {"characters": characters}
             print(json.dumps(told), flush=True)
 
 

@@ -8,11 +8,12 @@ stays a syntax tree, which `course.engine.launcher` walks.
 from __future__ import annotations
 
 import ast
+import hashlib
 import linecache
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import count
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -45,7 +46,9 @@ _WRAPPERS = (
     "triton.constexpr_function",
 )
 _CONSTEXPR = ("tl.constexpr", "gl.constexpr")
-_CELLS = count(1)
+#: How many cells hold a text now, by the file that it stands for. A text has one file, so that
+#: what the compiler made of it is found again (`course.engine.triton.compiling.gate`).
+_HELD: Counter[str] = Counter()
 _HOLDS_LIBDEVICE = ("triton.language.extra", "triton.language.extra.cuda")
 #: Modules of which a cell takes names for its annotations, and nothing else.
 _OF_ANNOTATIONS = ("__future__", "typing", "collections.abc")
@@ -146,7 +149,9 @@ def read_solution(source: str, name: str, launcher: bool) -> Solution:
 def _read(source: str) -> TileCell:
     tree = parse(source)
     check_compiles(tree)
-    filename = f"<solution cell {next(_CELLS)}>"
+    digest = hashlib.sha256(source.encode(errors="surrogatepass")).hexdigest()
+    filename = f"<solution cell {digest[:32]}>"
+    _HELD[filename] += 1
     cell = TileCell(source, tree, filename)
     lines = [f"{line}\n" for line in lines_of(source)]
     linecache.cache[filename] = (len(source), None, lines, filename)
@@ -183,8 +188,11 @@ def _admit(cell: TileCell) -> None:
 
 
 def forget(cell: TileCell) -> None:
-    """Lets go of a cell's text, once nothing of it is launched any more."""
-    linecache.cache.pop(cell.filename, None)
+    """Lets go of a cell's text, once nothing of it is launched any more. Once for each cell."""
+    _HELD[cell.filename] -= 1
+    if not _HELD[cell.filename]:
+        del _HELD[cell.filename]
+        linecache.cache.pop(cell.filename, None)
 
 
 def _define(cell: TileCell, name: str, value: Any) -> None:

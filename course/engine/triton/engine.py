@@ -40,7 +40,8 @@ class TritonEngine:
     saves seconds where a kernel need not be accepted, and its resources count as nothing.
     `together` is how many programs run at once, as many as memory allows unless told. `target` is
     the GPU whose counts and resources the launches have, the run's own unless told. `requests`
-    keeps the first requests of each access; `watch` sees each step of each launch.
+    keeps the first requests of each access. With `watch`, which sees each step, launches run as
+    they are written, and are not counted.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class TritonEngine:
     def _forget(self) -> None:
         if self._cell is not None:
             forget(self._cell)
+            self._cell = None
 
     def __call__(self, run: Run) -> Ran:
         """Makes one run: a launch, or a call of the cell's launcher.
@@ -145,8 +147,11 @@ class _Launches:
             if _tensor(value) is not None
         }
         cache = Cache(CHECK_L2_BYTES, CHECK_MULTIPROCESSORS) if self.run.cache else None
-        if self.engine.watch is not None:
-            follow(kernel, args, grid, options, self.engine.watch)
+        if (watch := self.engine.watch) is not None:
+            limit = self.run.step_limit
+            follow(kernel, args, grid, options, watch, limit, self.engine.requests)
+            self.made.append((Traffic(), storages))
+            return
         try:
             traffic = launch(
                 kernel,

@@ -28,12 +28,12 @@ from course.engine.triton.entry import Grid, begun
 from course.engine.triton.ir import Operation
 from course.engine.triton.passed import Passed
 from course.engine.triton.running.banks import count, reaches
-from course.engine.triton.running.counts import CompiledMeter
+from course.engine.triton.running.counts import CompiledMeter, Shown
 from course.engine.triton.running.machine import Machine
 from course.engine.triton.running.memory import Memory
 from course.engine.triton.running.programs import BATCH_ELEMENTS, in_batches, in_turns, takes_turns
 from course.engine.triton.running.run import Run
-from course.engine.triton.running.sites import Listener, Uncounted
+from course.engine.triton.running.sites import Counts, Listener, Uncounted
 from course.engine.triton.running.values import Unsupported, Value
 
 
@@ -136,28 +136,47 @@ def _leaves_out(compiled: Lowered, function: Any, source: Source) -> bool:
     return bool(_written(source, compiled.target).places - compiled.places)
 
 
+#: Of a program, unless a launch says otherwise.
+_WARPS = 4
 #: Sees each step of a run, with the values that it shows (`course.engine.triton.compiling.steps`).
 Watch = Callable[[Run, Operation, list[Value]], None]
 
 
 def follow(
-    kernel: Any, args: Sequence[Any], grid: Grid, named: dict[str, Any], watch: Watch
-) -> KernelFault | None:
-    """Has `watch` see each step of a launch, which changes no tensor; gives what it came to.
+    kernel: Any,
+    args: Sequence[Any],
+    grid: Grid,
+    named: dict[str, Any],
+    watch: Watch,
+    step_limit: int | None = None,
+    requests: Requests | None = None,
+) -> Callable[[], None]:
+    """Has `watch` see each step of a launch as it is written, and `requests` each access.
+
+    Returns:
+        what undoes the launch in its tensors.
 
     Raises:
-        KernelFault: what is wrong with the launch, or that the kernel does not compile.
+        KernelFault: what is wrong with the launch or the kernel.
     """
-    function, passed, run = begun(kernel, args, grid, named, None)
+    function, passed, run = begun(kernel, args, grid, named, step_limit)
     run.watch = partial(watch, run)
-    source = source_of(kernel, args, named)
-    launch = _Launch(run, function, passed, lower(source, stated_gpu.TARGET, Form.FOLLOWED))
+    source = replace(source_of(kernel, args, named), attributes={})
+    lowered = lower(source, stated_gpu.TARGET, Form.FOLLOWED)
+    warps = int(source.options.get("num_warps", _WARPS))
+    launch = _Launch(run, function, passed, lowered, requests=requests, warps=warps)
     kept = {one: one.kept() for one in passed.allocations if one.tracked}
-    try:
-        return _fault_of(launch, None)
-    finally:
+
+    def undo() -> None:
         for allocation, content in kept.items():
             allocation.put_back(content)
+
+    try:
+        launch.all_programs(None)
+    except KernelFault:
+        undo()
+        raise
+    return undo
 
 
 def _fault_of(launch: _Launch, together: int | None) -> KernelFault | None:
@@ -180,6 +199,7 @@ class _Launch:
         lowered: Lowered,
         listener: Listener | None = None,
         requests: Requests | None = None,
+        warps: int = 0,
     ) -> None:
         self.run, self._function, self._passed = run, function, passed
         self._module = module = lowered.module
@@ -194,7 +214,10 @@ class _Launch:
             accesses = [one.number for one in operations if one.name in ACCESSES]
             layouts = dict(zip(accesses, lowered.layouts, strict=True))
             self._meter = CompiledMeter(module, layouts, lowered.target, listener, requests)
-        run.memory = Memory(run, passed.views, self._meter or Uncounted())
+        meter: Counts = self._meter or Uncounted()
+        if self._meter is None and requests is not None:
+            meter = Shown(requests, warps)
+        run.memory = Memory(run, passed.views, meter)
 
     def all_programs(self, together: int | None) -> None:
         """Runs all programs, as many at once as memory allows unless told.

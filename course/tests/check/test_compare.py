@@ -150,7 +150,7 @@ def test_a_reversed_result_is_named():
     assert look(as_float32(wanted[::-1].copy()), wanted).pattern_id == "reversed"
 
 
-@pytest.mark.parametrize(("factor", "shown"), [(2, 2), (-1, -1), (0.5, 0.5), (32, 32)])
+@pytest.mark.parametrize(("factor", "shown"), [(2, 2), (-1, -1), (0.5, 0.5), (32, 32), (1.5, 1.5)])
 def test_a_result_that_is_a_multiple_is_named(factor, shown):
     wanted = values(50)
     found = look(as_float32(wanted * factor), wanted)

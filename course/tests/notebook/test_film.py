@@ -12,6 +12,7 @@ from course.engine.faults import Outcome
 from course.figures.running import programs_picture
 from course.figures.steps import Steps
 from course.notebook.film import film
+from course.notebook.launched import MOST_STEPS, on_small_case
 from course.notebook.running import running
 from course.notebook.seen import LARGEST, with_all, with_worst
 from course.spec.exercise import KernelExercise
@@ -75,7 +76,7 @@ def softmax_online(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
 
 
 def steps_of(exercise: KernelExercise, source: str) -> Steps:
-    (steps,) = film(exercise, check_source(exercise, source))
+    (steps,) = film(exercise, check_source(exercise, source), on_small_case(exercise, source))
     return steps
 
 
@@ -91,7 +92,10 @@ def test_a_failing_panel_shows_who_reaches_beyond_the_array():
 def test_a_race_is_marked_where_reader_and_writer_meet():
     verdict = check_source(ex.shared_reverse, NO_BARRIER)
     assert verdict.outcome is Outcome.RACE
-    *_, last = steps_of(ex.shared_reverse, NO_BARRIER).pictures
+    steps = steps_of(ex.shared_reverse, NO_BARRIER)
+    *_, last = steps.pictures
+    assert steps.first == len(steps.pictures)
+    assert last.alt in repr(steps)
     assert "Two race for it: tile[127]." in last.alt
     assert "thread 127: element 0, which thread 0 wrote" in last.alt
     assert "two race for it" in last.svg
@@ -119,10 +123,42 @@ def test_a_tile_without_its_mask_reaches_beyond_the_array():
     assert "program 2: [40, ...]: outside of out_ptr." in last.alt
 
 
+def test_programs_that_part_are_shown_by_their_own_numbers():
+    pytest.importorskip("triton", reason="Triton has no wheel for this system")
+    parting = ADD.replace("MASK", ", mask=i < N").replace(
+        "    x = tl", "    if tl.program_id(0) == 1:\n        return\n    x = tl"
+    )
+    first, *_ = steps_of(ex.triton_add, parting).pictures
+    assert "p0: elements 0 to 15; p2: elements 32 to 39." in first.alt
+    assert "program 2: a tile of 16" in first.svg
+    assert "of 3 programs are shown" not in first.alt
+
+
+def test_a_cell_that_is_checked_once_more_is_not_compiled_again(monkeypatch):
+    gate = pytest.importorskip("course.engine.triton.compiling.gate")
+    source = ADD.replace("MASK", "")
+
+    def panel() -> str:
+        return str(with_worst(ex.triton_add, check_source(ex.triton_add, source)))
+
+    first = panel()
+    monkeypatch.setattr(gate, "Child", None)
+    assert panel() == first
+
+
+def test_an_endless_loop_is_drawn_by_its_beginning():
+    endless = NAIVE.replace("for k in range(A.shape[1]):", "k = 0\n        while k < 1:")
+    seen = on_small_case(ex.matmul_naive, endless)
+    assert seen.fault.outcome is Outcome.TIMED_OUT
+    assert 0 < len(seen.steps) <= MOST_STEPS
+    assert film(ex.matmul_naive, check_source(ex.matmul_naive, endless), seen)
+
+
 def test_a_sum_is_followed_from_turn_to_turn():
     verdict = check_source(ex.matmul_naive, NAIVE)
     ((picture,),) = [
-        one.pictures for one in running(ex.matmul_naive, verdict, [ex.matmul_naive.small])
+        one.pictures
+        for one in running(ex.matmul_naive, verdict, [on_small_case(ex.matmul_naive, NAIVE)])
     ]
     assert picture.alt.startswith("line 8 for k in range(A.shape[1]): What thread 0")
     values = picture.alt.partition("total: ")[2].rstrip(".").split(", ")
@@ -134,7 +170,10 @@ def test_the_running_maximum_and_sum_are_followed_in_triton():
     pytest.importorskip("triton", reason="Triton has no wheel for this system")
     exercise = ex.softmax_online
     ((picture,),) = [
-        one.pictures for one in running(exercise, check_source(exercise, ONLINE), [exercise.small])
+        one.pictures
+        for one in running(
+            exercise, check_source(exercise, ONLINE), [on_small_case(exercise, ONLINE)]
+        )
     ]
     said = picture.alt.partition("after each: ")[2].rstrip(".")
     rows = dict(part.split(": ") for part in said.split("; "))
@@ -168,8 +207,8 @@ def kernels() -> list[KernelExercise]:
     return [one for one in every if isinstance(one, KernelExercise)]
 
 
-#: a slice is 128 elements long, whatever the case
-LARGER = {"shared_reverse"}
+#: a slice is 128 elements long, whatever the case; a row of x and w has 64
+LARGER = {"shared_reverse", "linear_cross_entropy"}
 
 
 def test_small_cases_have_four_to_64_elements_in_each_array_at_most():

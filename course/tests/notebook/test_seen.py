@@ -139,6 +139,9 @@ def test_steps_are_chosen_without_a_script_and_read_without_a_picture():
     assert page.count(" checked") == 1
     assert "<script" not in page
     assert repr(steps) == "[picture] A title. alternative 0 (and 2 more)"
+    later = Steps("A title", pictures, "request", first=3)
+    assert repr(later) == "[picture] A title. alternative 2 (and 2 more)"
+    assert later._repr_html_().partition(" checked")[0].count("<input") == 3
     assert 'type="radio"' not in Steps("One", pictures[:1], "request")._repr_html_()
 
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import triton.language as tl
 from triton.runtime.cache import get_cache_manager
@@ -101,6 +102,8 @@ class Setting:
 _setting = Setting()
 _found: dict[str, Found] = {}
 _forms: OrderedDict[str, Lowered] = OrderedDict()
+#: In which forms a kernel has had the compiler say what it has to say: it says it once.
+_said: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 _shared: OrderedDict[str, list[SharedAccess]] = OrderedDict()
 #: What was compiled for `TARGET` and may be compiled for the others, later: the last ones.
 _passed: deque[Source] = deque(maxlen=64)
@@ -264,7 +267,8 @@ def lower(source: Source, target: int, form: Form = Form.COMPILED) -> Lowered:
     Raises:
         KernelFault: DOES_NOT_COMPILE in the compiler's words; TIMED_OUT where it takes too long.
     """
-    found = _forms.get(_form_key(source, target, form))
+    key = _form_key(source, target, form)
+    found = _forms.get(key)
     if found is None:
         *_, answer = _answers(lambda say: say(in_form(source, target, form)), source, target)
         if "fault" in answer:
@@ -272,8 +276,10 @@ def lower(source: Source, target: int, form: Form = Form.COMPILED) -> Lowered:
             assert isinstance(refused, KernelFault)
             raise in_words(refused, source.function)
         found = lowered_of(answer, form, target)
-    # what a kernel has the compiler say, it says once
-    _keep_form(source, replace(found, printed="") if found.printed else found)
+    _keep_form(source, found)
+    said = _said.setdefault(source.function, set())
+    found = replace(found, printed="") if found.printed and key in said else found
+    said.add(key)
     return found
 
 

@@ -23,7 +23,7 @@ from course.engine.triton.ir import Block, Module, Operation
 from course.engine.triton.running.axes import analysis_of, item_bytes, order_of, width_of
 from course.engine.triton.running.distinct import distinct_sectors
 from course.engine.triton.running.hints import require_aligned
-from course.engine.triton.running.sites import Access, Asked, Listener, SiteMeter
+from course.engine.triton.running.sites import Access, Asked, Listener, SiteMeter, Uncounted
 from course.plain.sectors import SECTOR_BYTES, SECTOR_SHIFT
 
 #: Above the number of a sector.
@@ -313,6 +313,19 @@ class CompiledMeter(SiteMeter):
         return 2 if scalar == "f16" else 1
 
 
+class Shown(Uncounted):
+    """Has the first programs' accesses kept, of a kernel as it is written."""
+
+    def __init__(self, requests: Requests, warps: int) -> None:
+        self._requests, self._warps = requests, warps
+
+    def access(self, access: Access) -> None:
+        if access.run.at_first:
+            self._requests.made(_moment(access, self._warps))
+
+    outside = access
+
+
 def _moment(access: Access, warps: int) -> Moment:
     """An access as the first programs make it."""
     view, count = access.view, min(access.run.count, MOST_MAKERS)
@@ -331,7 +344,7 @@ def _moment(access: Access, warps: int) -> Moment:
         grid=access.run.grid,
         warps=warps,
         itemsize=view.itemsize,
-        programs=True,
+        programs=tuple(access.run.programs[:count].tolist()),
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course.engine.triton.compiling.lowering import MOST_KEPT
-from course.engine.triton.ir import Module, Operation
+from course.engine.triton.ir import Block, Module, Operation
 from course.engine.triton.running.frames import Array, Frame
 from course.engine.triton.running.operations import rounded
 
@@ -23,7 +23,7 @@ Combine = Callable[[list[Array], list[Array]], list[Array]]
 def reduce(machine: Machine, frame: Frame, operation: Operation) -> Any:
     """`tt.reduce`."""
     axis, values = operation.integer("axis") + 1, _given(frame, operation)
-    fast = _ufunc(operation)
+    fast = _ufunc(operation, machine.module)
     if fast is not None:
         return rounded(fast.reduce(values[0], axis=axis), operation.result_types[0])
     ends = tree(lambda *pairs: _made(machine, frame, operation, *pairs), values, axis)
@@ -121,20 +121,28 @@ _UFUNCS = {
     "arith.maximumf": np.maximum, "arith.minimumf": np.minimum,
     "arith.xori": np.bitwise_xor, "arith.ori": np.bitwise_or, "arith.andi": np.bitwise_and,
 }  # fmt: skip
+_RETURNS = ("tt.reduce.return", "tt.return")
 
 
 @lru_cache(1 << 10)
-def _ufunc(operation: Operation) -> np.ufunc | None:
+def _ufunc(operation: Operation, module: Module) -> np.ufunc | None:
     """NumPy's own reduction, where one operation combines float32, float64 or integers."""
+    if len(operation.operands) != 1 or operation.operand_types[0].scalar in ("f16", "bf16", "i1"):
+        return None
     (body,) = operation.regions[0]
-    if len(body.operations) != 2 or len(operation.operands) != 1:
+    made = _only(body)
+    if made is not None and made.name == "tt.call":  # as it is written: the language's own function
+        made = _only(module.functions[made.string("callee")].regions[0][0])
+    return None if made is None else _UFUNCS.get(made.name)
+
+
+def _only(body: Block) -> Operation | None:
+    """The one operation that makes what a function of two values returns, of both."""
+    if len(body.operations) != 2 or body.operations[1].name not in _RETURNS:
         return None
     made, returned = body.operations
-    if operation.operand_types[0].scalar in ("f16", "bf16", "i1"):
-        return None
-    if returned.operands != made.results or sorted(made.operands) != sorted(body.arguments):
-        return None
-    return _UFUNCS.get(made.name)
+    same = sorted(made.operands) == sorted(body.arguments) and returned.operands == made.results
+    return made if same else None
 
 
 def tree(combine: Combine, data: list[Array], axis: int) -> list[Array]:

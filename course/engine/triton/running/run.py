@@ -102,6 +102,11 @@ class Run:
         return len(self.programs)
 
     @property
+    def at_first(self) -> bool:
+        """Whether these are of the first programs that run together."""
+        return self._first == 0 if self.turns is None else int(self.programs[0]) == 0
+
+    @property
     def place(self) -> tuple[str, int, int]:
         """File, line and column; set to go back to where a call stands."""
         return self.filename, self.line, self.column

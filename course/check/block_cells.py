@@ -1,0 +1,53 @@
+"""Why a block's shared memory is read before it is written, and why a barrier is passed by."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from course.check.conditions import is_name
+from course.check.kernel_text import Cause, KernelText, range_of, shown
+from course.engine.faults import KernelFault
+
+
+def unwritten_cause(fault: KernelFault, text: KernelText) -> Cause | None:
+    """What keeps the cell of a shared array from being written."""
+    array = str(fault.fields["array"])
+    known: dict[str, object] = dict(fault.fields)
+    assert text.function is not None
+    stores = [
+        target
+        for node in ast.walk(text.function)
+        for target in (node.targets if isinstance(node, ast.Assign) else ())
+        if isinstance(target, ast.Subscript) and is_name(target.value, array)
+    ]
+    statement = text.statement()
+    if not stores and isinstance(statement, ast.AugAssign):
+        if isinstance(statement.target, ast.Subscript) and is_name(statement.target.value, array):
+            return "cell_adds_up", {**known, "written": shown(statement.target)}
+    if len(stores) != 1:
+        return None
+    (store,) = stores
+    known |= {"store": store.lineno, "written": shown(store)}
+    index = str(fault.fields["index"]).strip("(),")
+    once = text.counts(store.slice) == {"thread x"} and not text.loops(store.lineno)
+    if once and index.isdigit() and int(index) >= text.launched.extent("block", "x"):
+        return "cell_of_no_thread", {**known, "threads": text.launched.extent("block", "x")}
+    for condition in text.conditions(store):
+        if any(one.startswith("thread") for one in text.counts(condition.test)):
+            test = shown(condition.test)
+            return "cell_guarded" if condition.holds else "cell_left", {**known, "test": test}
+    return None
+
+
+def missed_barrier(fields: Mapping[str, object], text: KernelText) -> Cause | None:
+    """A barrier in a loop of which the threads of a block make different numbers of turns."""
+    for loop in text.loops():
+        span = range_of(loop) if isinstance(loop, ast.For) else None
+        parts = (loop.test,) if isinstance(loop, ast.While) else span or (loop.iter,)
+        for part in parts:
+            if any(one.startswith("thread") for one in text.counts(part)):
+                whole = loop.test if isinstance(loop, ast.While) else loop.iter
+                known = {**fields, "loop": loop.lineno, "test": shown(whole)}
+                return "barrier_in_own_loop", known
+    return None

@@ -1,0 +1,129 @@
+"""A learner's kernel, launched once more for its pictures: each access, and what a loop carries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from course.check.cases import VISIBLE_SEED, case_seed, ordered_cases, run_of
+from course.check.reading import chosen, read_solution
+from course.engine.faults import KernelFault, Outcome
+from course.engine.job import Run
+from course.engine.requests import Moments
+from course.spec.case_size import case_size
+from course.spec.exercise import Case, KernelExercise
+from course.spec.inputs import drawn
+
+_FEWEST_ELEMENTS = 4
+#: Statements of a launch, and no more: a picture has the first accesses, and an endless loop is
+#: known by then. A small case takes some hundreds.
+MOST_STEPS = 2_000
+
+
+#: (line, variables) of one thread or program, in order.
+Numbers = Sequence[tuple[int, Mapping[str, float]]]
+
+
+@dataclass(frozen=True)
+class Launched:
+    """One case, launched on the engine, and what was seen of it."""
+
+    case: Case
+    moments: Moments
+    steps: Numbers
+    fault: KernelFault | None
+
+
+class _Watched:
+    """What a launch shows as it goes."""
+
+    def __init__(self) -> None:
+        self.moments = Moments()
+        self.steps: list[tuple[int, dict[str, float]]] = []
+
+    def thread(self, lanes: Any, line: int) -> None:
+        """Thread 0 of block 0 comes to a line."""
+        if lanes.first or not lanes.spread(lanes.full(lanes.mask))[0, 0]:
+            return
+        values = {}
+        for name, value in lanes.vars.items():
+            if isinstance(value, np.ndarray) and value.dtype.kind == "f" and "%" not in name:
+                values[name] = float(lanes.spread(value)[0, 0])
+        self.steps.append((line, values))
+
+    def program(self, run: Any, operation: Any, values: list[Any]) -> None:
+        """Program 0 comes to a line; of a block its first number counts."""
+        from course.engine.triton.compiling.steps import step_of
+
+        if run.programs[0]:
+            return
+        step, found = step_of(operation), {}
+        if len(step.frame) > 1:  # a function that the kernel calls
+            return
+        for name, shape in step.variables.items():
+            if not isinstance(shape, int):
+                continue
+            type_ = operation.operand_types[shape]
+            whole = values[shape].whole()
+            if whole.dtype.kind == "f" and not type_.pointers and len(values[shape].shape) < 2:
+                found[name] = float(whole.reshape(len(whole), -1)[0, 0])
+        self.steps.append((run.line, found))
+
+
+def on_small_case(exercise: KernelExercise, source: str) -> Launched:
+    """A cell on the case that pictures are made on.
+
+    A tile that is too small for Triton there has the smallest of the check's own cases.
+    """
+    cases = ordered_cases(exercise, exercise.cases)
+    large = (case for case in cases if case_size(exercise, case) >= _FEWEST_ELEMENTS)
+    own = next(large, cases[-1])
+    seen = launched(exercise, exercise.small or own, source)
+    if seen.fault is not None and seen.fault.outcome is Outcome.DOES_NOT_COMPILE:
+        seen = launched(exercise, own, source)
+    return seen
+
+
+def launched(
+    exercise: KernelExercise, case: Case, source: str, most_steps: int | None = MOST_STEPS
+) -> Launched:
+    """Launches a cell on a case, as it is written: no compiler has moved or left out an access.
+
+    Args:
+        most_steps: statements until it ends; as many as a check allows where None.
+    """
+    constants = chosen(read_solution(source, exercise), exercise)
+    rng = np.random.default_rng(case_seed(exercise, case, VISIBLE_SEED))
+    arguments = drawn(exercise, case, rng, constants)
+    seen, fault = _Watched(), None
+    try:
+        run = run_of(exercise, case, constants, source, arguments)
+        _launch(replace(run, step_limit=most_steps or run.step_limit), seen)
+    except KernelFault as found:
+        fault = found
+    return Launched(case, seen.moments, seen.steps, fault)
+
+
+def _launch(run: Run, seen: _Watched) -> None:
+    if run.dialect == "triton":
+        from course.engine.triton.engine import TritonEngine
+
+        TritonEngine(compiles=False, requests=seen.moments, watch=seen.program)(run)
+        return
+    from course.engine.cell.numba import read_cell
+    from course.engine.simt.launch import launch
+
+    launch(
+        read_cell(run.source).kernels[run.kernel],
+        list(run.arguments.values()),
+        run.grid,
+        run.block,
+        run.shared_bytes,
+        run.step_limit,
+        printing=False,
+        watch=seen.thread,
+        requests=seen.moments,
+    )
