@@ -368,6 +368,12 @@ TILE: dict[str, tuple[str, str]] = {
         "An asynchronous copy or product has ended when its barrier, or its own wait, says so. "
         "Which wait belongs between the two lines?",
     ),
+    "tile_shared_unwritten": (
+        "In program {program} {doing} shared or tensor memory that nothing has written so far: it "
+        "holds whatever the program before has left there.",
+        "Which line brings what is read here, and does a wait stand between the two? A product "
+        "adds to what is in tensor memory, unless it is told `use_acc=False`.",
+    ),
     "tile_many_turns": (
         "The kernel was stopped after {steps} statements: program {program} was in turn {turn} of "
         "the {turns} of this loop.",

@@ -134,6 +134,28 @@ class Agent:
 
 
 @dataclass
+class _Whole:
+    """Shared or tensor memory as it was allocated.
+
+    Attributes:
+        written: of each element; None where it was allocated with its content.
+    """
+
+    content: Array
+    written: Array | None = None
+    parts: list[_Part] = field(default_factory=list)
+
+    def marks(self, part: Array) -> Array | None:
+        """`written` of a part, however that is cut or turned."""
+        if self.written is None:
+            return None
+        size = self.content.itemsize
+        start = part.__array_interface__["data"][0] - self.content.__array_interface__["data"][0]
+        strides = [stride // size for stride in part.strides]
+        return np.ndarray(part.shape, np.bool_, self.written, start // size, strides)
+
+
+@dataclass
 class _Part:
     """A part of a buffer, and who touched it last."""
 
@@ -150,8 +172,8 @@ class Agents:
         self.now = Agent(0, Known())
         self._all = [self.now]
         self._count = 1
-        #: by the identity of a buffer's whole content, which is kept with them
-        self._parts: dict[int, tuple[Array, list[_Part]]] = {}
+        #: by the identity of their content, which is kept with them
+        self._wholes: dict[int, _Whole] = {}
 
     # ------------------------------------------------------------ accesses
 
@@ -162,14 +184,22 @@ class Agents:
             time = me.known.times[me.number] = me.known.times.get(me.number, 0) + 1
         return Event(me.number, time, doing, self.run.line, pipe)
 
+    def empty(self, content: Array) -> None:
+        """Memory is allocated, and nothing stored to it."""
+        self._wholes[id(content)] = _Whole(content, np.zeros(content.size, np.bool_))
+
+    def _whole(self, content: Array) -> _Whole:
+        whole = content if content.base is None else content.base
+        return self._wholes.setdefault(id(whole), _Whole(whole))
+
     def touch(self, content: Array, event: Event, writes: bool) -> None:
         """An access to a part of a buffer.
 
         Raises:
-            KernelFault: RACE, where one that conflicts with it may still go on.
+            KernelFault: RACE, where one that conflicts with it may still go on; UNINITIALISED,
+                where it reads what nothing has written so far.
         """
-        whole = content if content.base is None else content.base
-        _, parts = self._parts.setdefault(id(whole), (whole, []))
+        parts = self._whole(content).parts
         mine = None
         for part in parts:
             if _same(part.content, content):
@@ -184,10 +214,26 @@ class Agents:
             parts.append(mine := _Part(content))
         if writes:
             mine.written, mine.read = event, []
+            if (marks := self._whole(content).marks(content)) is not None:
+                marks[...] = True
         else:
+            self.reads(content, event)
             # a later access of an agent's own stands for an earlier one
             mine.read = [one for one in mine.read if not one.time or one.agent != event.agent]
             mine.read.append(event)
+
+    def reads(self, content: Array, event: Event) -> None:
+        """A part of a buffer has to have been written, or to be on its way.
+
+        Raises:
+            KernelFault: UNINITIALISED.
+        """
+        marks = self._whole(content).marks(content)
+        if marks is not None and not marks.all():
+            program = self.run.shown_program(int(self.run.programs[0]))
+            self.run.fail(
+                Outcome.UNINITIALISED, "tile_shared_unwritten", program=program, doing=event.doing
+            )
 
     def _race(self, event: Event, other: Event) -> None:
         self.run.fail(

@@ -70,6 +70,8 @@ def alloc(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
     buffer = Buffer(content, np.zeros(content.shape[:2], COPY))
     if operation.operands:
         buffer.put(machine.rows, frame[operation.operands[0]])
+    elif machine.agents is not None:
+        machine.agents.empty(content)
     return buffer
 
 

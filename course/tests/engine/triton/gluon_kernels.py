@@ -96,8 +96,8 @@ def hopper_product(a, b, c, K: gl.constexpr, LEFT: gl.constexpr = 0, LATE: gl.co
 
 
 @gluon.jit
-def blackwell_product(a, b, c, WAITS: gl.constexpr = 1):
-    """tcgen05 into tensor memory, in two halves along K."""
+def blackwell_product(a, b, c, WAITS: gl.constexpr = 1, FIRST: gl.constexpr = 1):
+    """tcgen05 into tensor memory, in two halves along K; the product FIRST adds to it, and on."""
     SIDE: gl.constexpr = c.block_shape[0]
     bar = mbarrier.allocate_mbarrier(batch=2)
     for i in gl.static_range(2):
@@ -111,7 +111,7 @@ def blackwell_product(a, b, c, WAITS: gl.constexpr = 1):
         tma.async_copy_global_to_shared(a, [0, i * SIDE], bar.index(0), sa.index(i))
         tma.async_copy_global_to_shared(b, [i * SIDE, 0], bar.index(0), sb.index(i))
         mbarrier.wait(bar.index(0), i)
-        tcgen05_mma(sa.index(i), sb.index(i), acc, use_acc=(i == 1))
+        tcgen05_mma(sa.index(i), sb.index(i), acc, use_acc=(i >= FIRST))
     tcgen05_commit(bar.index(1))
     if WAITS:
         mbarrier.wait(bar.index(1), 0)
@@ -120,6 +120,21 @@ def blackwell_product(a, b, c, WAITS: gl.constexpr = 1):
     sc.store(made.to(c.dtype))
     fence_async_shared()
     tma.async_copy_shared_to_global(c, [0, 0], sc)
+    tma.store_wait(0)
+
+
+@gluon.jit
+def half_written(x, out, READ: gl.constexpr = 0):
+    """Of two buffers the first is stored to; READ is loaded, 2 for both of them by TMA."""
+    layout: gl.constexpr = gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0])
+    smem = gl.allocate_shared_memory(gl.float16, [2, 64, 64], out.layout)
+    rows = gl.arange(0, 64, gl.SliceLayout(1, layout))
+    columns = gl.arange(0, 64, gl.SliceLayout(0, layout))
+    smem.index(0).store(gl.load(x + rows[:, None] * 64 + columns[None, :]))
+    if READ < 2:
+        smem.index(0).store(smem.index(READ).permute([1, 0]).load(layout))
+    fence_async_shared()
+    tma.async_copy_shared_to_global(out, [0, 0], smem.index(READ // 2))
     tma.store_wait(0)
 
 

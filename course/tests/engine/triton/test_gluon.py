@@ -152,6 +152,42 @@ def test_a_missing_wait_is_a_race_of_two_lines(name):
     assert fault.fields["other"] == other
 
 
+def half_written(read):
+    out = described(torch.zeros(64, 64).half(), [64, 64])
+    return refused(kernels.half_written, (halves(64, 64), out), {"READ": read})
+
+
+UNWRITTEN = {
+    "a buffer beside the one that was stored to": (
+        lambda: half_written(1), kernels.half_written, "a load reads", "permute",
+    ),
+    "a buffer that goes to a tensor": (
+        lambda: half_written(2), kernels.half_written, "a TMA store reads", "async_copy_shared",
+    ),
+    "a tile that warps read before those that bring it have begun": (
+        lambda: specialised(FULL=0), kernels.consumer, "a load reads", ".load(layout)",
+    ),
+    "sums that were never begun": (
+        lambda: products(kernels.blackwell_product, 100, 128, 128, FIRST=0),
+        kernels.blackwell_product, "a product (tcgen05) adds to", "tcgen05_mma(sa",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNWRITTEN)
+def test_shared_and_tensor_memory_hold_nothing_at_first(name):
+    run, kernel, doing, text = UNWRITTEN[name]
+    fault = run()
+    assert (fault.outcome, fault.message_id) == (Outcome.UNINITIALISED, "tile_shared_unwritten")
+    assert (fault.line, fault.fields["doing"]) == (line_of(kernel, text), doing)
+
+
+def test_a_turned_buffer_knows_what_was_stored_to_it():
+    x, out = halves(64, 64), torch.zeros(64, 64).half()
+    launch(kernels.half_written, (x, described(out, [64, 64])), (1,), {"READ": 0}, target=90)
+    assert torch.equal(out, x.T)
+
+
 def test_a_buffer_that_is_never_freed_is_a_deadlock_of_two_lines():
     fault = specialised(ARRIVES=0)
     assert (fault.outcome, fault.message_id) == (Outcome.TIMED_OUT, "tile_barrier_waits")
