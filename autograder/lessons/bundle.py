@@ -33,8 +33,8 @@ _FIRST_PRIMER = 90
 _INSTRUCTIONS = """\
 # GPU kernels, byte by byte: for students
 
-You need Python 3.11 to 3.14. No GPU is needed. Lessons 06 to 11 and 14 use Triton, which runs on
-Linux (or Windows' Linux subsystem, a container, or Colab).
+You need Python 3.11 to 3.14. No GPU is needed. Lessons 06 to 11, 13 and 14 use Triton, which runs
+on Linux (or Windows' Linux subsystem, a container, or Colab).
 
 ```
 python3 -m venv .venv

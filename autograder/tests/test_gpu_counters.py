@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 import triton
 
-from autograder.proof.gpu_counters import RECORD
+from autograder.proof.gpu_counters import BY_WARPS, RECORD
 from autograder.proof.on_gpu import digest, triton_solutions
 from course.check.cases import VISIBLE_SEED
 from course.check.stages import Stages
 from course.engine.triton.engine import TritonEngine
 from course.tests.families import family
 
-SOLUTIONS = {exercise.name: (exercise, source) for exercise, source in triton_solutions()}
+SOLUTIONS = {exercise.name: (exercise, source) for exercise, source in triton_solutions(BY_WARPS)}
 #: its compute capability
 H200 = 90
 RECORDED = json.loads(RECORD.read_text())

@@ -19,3 +19,9 @@ def test_the_solution_as_it_stands_was_right_on_a_gpu(name: str) -> None:
     assert {case.label for case in exercise.cases} <= errors.keys()
     assert all(error <= 1 for error in errors.values()), errors
     assert len(cases_of(exercise)) > len(exercise.cases)
+
+
+def test_what_no_gpu_at_hand_can_run_is_known_by_name() -> None:
+    others = {exercise.name for exercise, _ in triton_solutions((100,))}
+    assert others == {"blackwell_matmul"}
+    assert not others & SOLUTIONS.keys()

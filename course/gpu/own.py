@@ -114,6 +114,8 @@ def told(exercise: str, source: str, patience_s: float = PATIENCE_S) -> str:
     if "fault" in answer:
         strayed = _STRAYED.search(answer["fault"])
         return _with_next("gpu_strayed" if strayed else "gpu_fault", detail=answer["fault"])
+    if "other" in answer:
+        return sentence("gpu_other", {"gpu": answer["gpu"], "capability": answer["other"]})
     if "wrong" in answer:
         return _with_next("gpu_wrong", gpu=answer["gpu"], case=answer["wrong"])
     fields: dict[str, object] = {

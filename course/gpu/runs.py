@@ -46,6 +46,10 @@ class _Torch:
         self.name = str(torch.cuda.get_device_name())
         self.wait: Callable[[], None] = torch.cuda.synchronize
 
+    def target(self) -> int:
+        major, minor = self.torch.cuda.get_device_capability()
+        return 10 * int(major) + int(minor)
+
     def put(self, array: np.ndarray) -> Any:
         here = self.torch.from_numpy(array)
         there = self.torch.empty_strided(here.shape, here.stride(), dtype=here.dtype, device="cuda")
@@ -189,10 +193,15 @@ def copy_gb_s(dialect: str) -> float:
 
 
 def answered(request: Mapping[str, str], folder: Path) -> dict[str, Any]:
-    """What came of a cell: `wrong`, the label of a case, or the time of the largest case."""
+    """What came of a cell: `wrong`, the label of a case, or the time of the largest case.
+
+    Or `other`, the compute capability of the one GPU for which it is written.
+    """
     exercise = exercises.all_exercises()[request["exercise"]]
     assert isinstance(exercise, KernelExercise)
     answer: dict[str, Any] = {"gpu": _gpu(exercise.dialect).name}
+    if exercise.target and exercise.target != _gpu(exercise.dialect).target():
+        return answer | {"other": exercise.target / 10}
     module = imported(request["source"], exercise.name, folder)
     cases = ordered_cases(exercise, exercise.cases)
     for case in cases:

@@ -49,8 +49,11 @@ def on_gpus(exercise: KernelExercise, verdict: Verdict) -> OnGpus:
     run = replace(run_of_verdict(exercise, verdict), binary=True)
     rows: list[tuple[str, ...]] = []
     for name, gpu in TARGETS.items():
+        target = int(name.removeprefix("sm_"))
+        if exercise.target not in (0, target):
+            continue  # its instructions are one GPU's alone
         try:
-            traffic = TritonEngine(target=int(name.removeprefix("sm_")))(run).traffic
+            traffic = TritonEngine(target=target)(run).traffic
         except KernelFault as fault:
             rows.append((gpu, text(fault)))
         else:

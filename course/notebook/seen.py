@@ -105,7 +105,8 @@ def with_all(exercise: KernelExercise, verdict: Verdict) -> Verdict:
     shown = [kept[:each] for kept in every if kept in most]
     lanes = [_steps(kept, verdict, _of_sectors) for kept in shown]
     own = ordered_cases(exercise, exercise.cases)[verdict.case_number - 1]
-    who = [] if requests.last is None else [dealt(requests.last, own)]
+    # another GPU than the stated one has other multiprocessors
+    who = [] if requests.last is None or exercise.target else [dealt(requests.last, own)]
     small = on_small_case(exercise, verdict.source)
     larger = ordered_cases(exercise, exercise.cases)[: _FOLLOWED - 1]
     others = (launched(exercise, case, verdict.source) for case in larger)

@@ -395,6 +395,11 @@ _GPU = {
         "it right. That is a defect of the course, not of your kernel.",
         "Please send your cell and this line to whoever gave you the course.",
     ),
+    "gpu_other": Words(
+        "This machine's {gpu} did not run it: the kernel is written for compute capability "
+        "{capability} alone.",
+        "",
+    ),
     "gpu_strayed": Words(
         "This machine's GPU stopped it: {detail}. The engine saw every access inside its array, so "
         "this is a defect of the course, not of your kernel.",

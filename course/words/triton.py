@@ -368,6 +368,22 @@ TILE: dict[str, tuple[str, str]] = {
         "An asynchronous copy or product has ended when its barrier, or its own wait, says so. "
         "Which wait belongs between the two lines?",
     ),
+    "tile_shared_unwritten": (
+        "In program {program} {doing} shared or tensor memory that nothing has written so far: it "
+        "holds whatever the program before has left there.",
+        "Which line brings what is read here, and does a wait stand between the two? A product "
+        "adds to what is in tensor memory, unless it is told `use_acc=False`.",
+    ),
+    "tile_shared_at_the_end": (
+        "Program {program} ends while {doing} shared or tensor memory: nothing has waited for "
+        "that, and another program may have the memory by then.",
+        "Wait for every copy and product before the end; and order none that nobody will use.",
+    ),
+    "tile_shared_index": (
+        "Program {program} takes buffer {index} where there are {count}: they are numbered from 0.",
+        "In a ring step k lies in buffer `k % STAGES`; the remainder of a number below 0 is no "
+        "buffer.",
+    ),
     "tile_many_turns": (
         "The kernel was stopped after {steps} statements: program {program} was in turn {turn} of "
         "the {turns} of this loop.",

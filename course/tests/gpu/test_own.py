@@ -79,6 +79,14 @@ def test_another_answer_on_the_gpu_is_called_a_defect_of_the_course():
     assert "a defect of the course, not of your kernel" in said
 
 
+@pytest.mark.usefixtures("child")
+def test_a_kernel_for_another_gpu_is_no_defect_of_the_course():
+    assert told({"gpu": "a GPU", "other": 9.0}) == (
+        "This machine's a GPU did not run it: the kernel is written for compute capability 9.0 "
+        "alone."
+    )
+
+
 def test_a_process_answers_more_than_one_cell(child):
     first, second = (child.ask({"source": json.dumps(RIGHT)}, 30) for _ in range(2))
     assert first["process"] == second["process"]
@@ -182,6 +190,12 @@ def test_a_wrong_result_names_its_case(fake):
     source = CELL.format(expression="2 * x + (x.size > 100)")
     answer = runs.answered({"exercise": "double", "source": source}, fake)
     assert int(answer["wrong"].removeprefix("N=")) > 100
+
+
+def test_a_kernel_for_another_gpu_is_not_even_imported(fake, monkeypatch):
+    monkeypatch.setattr(Fake, "target", lambda self: 80, raising=False)
+    request = {"exercise": "tma_scale", "source": "no cell"}
+    assert runs.answered(request, fake) == {"gpu": "a fake", "other": 9.0}
 
 
 def test_poison_that_is_left_is_no_result(fake):

@@ -8,6 +8,7 @@ from course.check.check import check_source
 from course.engine.faults import Outcome
 from course.notebook.gpus import on_gpus
 from course.notebook.measure import TARGETS
+from course.notebook.seen import with_all
 
 
 @pytest.mark.slow
@@ -38,3 +39,13 @@ def test_a_gpu_that_has_too_little_room_says_so():
 def test_a_kernel_that_is_wrong_or_numbas_gets_its_verdict():
     assert ex.triton_add.gpus("x = 1").outcome is Outcome.REJECTED
     assert ex.vector_add.gpus(None).outcome is Outcome.REJECTED
+
+
+def test_a_kernel_for_one_gpu_has_its_row_and_no_picture_of_another():
+    pytest.importorskip("triton", reason="Triton has no wheel for this system")
+    verdict = check_source(ex.tma_scale, solutions_of("modern")["tma_scale"])
+    ((gpu, *_),) = on_gpus(ex.tma_scale, verdict).rows
+    assert gpu == TARGETS["sm_90"]
+    titles = [steps.title for steps in with_all(ex.tma_scale, verdict).pictures]
+    assert titles
+    assert not [title for title in titles if "A100" in title]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from course.engine.faults import Outcome
+from course.engine.faults import KernelFault, Outcome
 from course.engine.triton.running.frames import Array
 from course.engine.triton.running.run import Loop, Run
 from course.engine.triton.running.values import Unsupported
@@ -95,6 +95,8 @@ class Barrier:
         """What the phase waits for."""
         arrivals = f"{self.left} more arrival{'' if self.left == 1 else 's'}" if self.left else ""
         copies = f"{self.bytes} more bytes" if self.bytes else ""
+        if self.bytes < 0:
+            copies = f"an expect of {-self.bytes} more bytes"
         return " and ".join(filter(None, (arrivals, copies))) or "the end of another phase"
 
 
@@ -134,6 +136,28 @@ class Agent:
 
 
 @dataclass
+class _Whole:
+    """Shared or tensor memory as it was allocated.
+
+    Attributes:
+        written: of each element; None where it was allocated with its content.
+    """
+
+    content: Array
+    written: Array | None = None
+    parts: list[_Part] = field(default_factory=list)
+
+    def marks(self, part: Array) -> Array | None:
+        """`written` of a part, however that is cut or turned."""
+        if self.written is None:
+            return None
+        size = self.content.itemsize
+        start = part.__array_interface__["data"][0] - self.content.__array_interface__["data"][0]
+        strides = [stride // size for stride in part.strides]
+        return np.ndarray(part.shape, np.bool_, self.written, start // size, strides)
+
+
+@dataclass
 class _Part:
     """A part of a buffer, and who touched it last."""
 
@@ -150,8 +174,9 @@ class Agents:
         self.now = Agent(0, Known())
         self._all = [self.now]
         self._count = 1
-        #: by the identity of a buffer's whole content, which is kept with them
-        self._parts: dict[int, tuple[Array, list[_Part]]] = {}
+        #: by the identity of their content, which is kept with them
+        self._wholes: dict[int, _Whole] = {}
+        self._issued: list[Event] = []
 
     # ------------------------------------------------------------ accesses
 
@@ -160,16 +185,54 @@ class Agents:
         me, time = self.now, 0
         if not issued:
             time = me.known.times[me.number] = me.known.times.get(me.number, 0) + 1
-        return Event(me.number, time, doing, self.run.line, pipe)
+        event = Event(me.number, time, doing, self.run.line, pipe)
+        if issued:
+            self._issued.append(event)
+        return event
+
+    def end(self) -> None:
+        """The program has ended.
+
+        Raises:
+            KernelFault: RACE, where something that it issued may still go on.
+        """
+        for event in self._issued:
+            if not self.now.known.has(event):
+                program = self.run.shown_program(int(self.run.programs[0]))
+                raise KernelFault(
+                    Outcome.RACE, "tile_shared_at_the_end", event.line,
+                    program=program, doing=event.doing,
+                )  # fmt: skip
+
+    def one_of(self, index: int, count: int) -> None:
+        """One of several buffers is taken.
+
+        Raises:
+            KernelFault: OUT_OF_BOUNDS, where there is none of this number.
+        """
+        if not 0 <= index < count:
+            program = self.run.shown_program(int(self.run.programs[0]))
+            self.run.fail(
+                Outcome.OUT_OF_BOUNDS, "tile_shared_index",
+                program=program, index=index, count=count,
+            )  # fmt: skip
+
+    def empty(self, content: Array) -> None:
+        """Memory is allocated, and nothing stored to it."""
+        self._wholes[id(content)] = _Whole(content, np.zeros(content.size, np.bool_))
+
+    def _whole(self, content: Array) -> _Whole:
+        whole = content if content.base is None else content.base
+        return self._wholes.setdefault(id(whole), _Whole(whole))
 
     def touch(self, content: Array, event: Event, writes: bool) -> None:
         """An access to a part of a buffer.
 
         Raises:
-            KernelFault: RACE, where one that conflicts with it may still go on.
+            KernelFault: RACE, where one that conflicts with it may still go on; UNINITIALISED,
+                where it reads what nothing has written so far.
         """
-        whole = content if content.base is None else content.base
-        _, parts = self._parts.setdefault(id(whole), (whole, []))
+        parts = self._whole(content).parts
         mine = None
         for part in parts:
             if _same(part.content, content):
@@ -184,10 +247,26 @@ class Agents:
             parts.append(mine := _Part(content))
         if writes:
             mine.written, mine.read = event, []
+            if (marks := self._whole(content).marks(content)) is not None:
+                marks[...] = True
         else:
+            self.reads(content, event.doing)
             # a later access of an agent's own stands for an earlier one
             mine.read = [one for one in mine.read if not one.time or one.agent != event.agent]
             mine.read.append(event)
+
+    def reads(self, content: Array, doing: str) -> None:
+        """A part of a buffer has to have been written, or to be on its way.
+
+        Raises:
+            KernelFault: UNINITIALISED.
+        """
+        marks = self._whole(content).marks(content)
+        if marks is not None and not marks.all():
+            program = self.run.shown_program(int(self.run.programs[0]))
+            self.run.fail(
+                Outcome.UNINITIALISED, "tile_shared_unwritten", program=program, doing=doing
+            )
 
     def _race(self, event: Event, other: Event) -> None:
         self.run.fail(

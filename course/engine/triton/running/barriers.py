@@ -92,6 +92,7 @@ def _awaited(frame: Frame, operation: Operation) -> tuple[Barrier, int] | None:
     predicated = operation.integers("operandSegmentSizes")[2]
     if predicated and not _allowed(frame, operation, 2):
         return None
+    # the last bit alone counts: Triton's own compiler has -1 for 1 there
     return _barrier(frame, operation), int(frame[operation.operands[1]].flat[0]) & 1
 
 
@@ -184,7 +185,10 @@ def in_tensor_memory(machine: Machine, frame: Frame, operation: Operation) -> No
     scales = operation.operands[3 + counts[3] : first - 2]
     for name in (*operation.operands[:2], *scales):
         _touch(machine, frame[name], reads)
-    _touch(machine, frame[operation.operands[2]], writes, writes=True)
+    sums = frame[operation.operands[2]]
+    if _allowed(frame, operation, first - 2):
+        agents.reads(sums.same(), "a product (tcgen05) adds to")
+    _touch(machine, sums, writes, writes=True)
     agents.now.tensor += [reads, writes]
     for at in range(first, first + counts[-2]):
         if not counts[-1] or _allowed(frame, operation, at + counts[-2]):

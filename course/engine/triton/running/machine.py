@@ -117,6 +117,8 @@ class Machine:
         self._heard = None if self.run.order is None else Heard()
         self.agents = Agents(self.run) if self._ordered_within else None
         self.function(Frame(len(self._programs)), self.module.entry, arguments)
+        if self.agents is not None:
+            self.agents.end()
 
     # ------------------------------------------------------------ groups of programs
 

@@ -70,12 +70,16 @@ def alloc(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
     buffer = Buffer(content, np.zeros(content.shape[:2], COPY))
     if operation.operands:
         buffer.put(machine.rows, frame[operation.operands[0]])
+    elif machine.agents is not None:
+        machine.agents.empty(content)
     return buffer
 
 
 def index(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
     """`ttg.memdesc_index`: one of several buffers."""
     buffer, at = (frame[name] for name in operation.operands)
+    if machine.agents is not None:
+        machine.agents.one_of(int(at.flat[0]), operation.operand_types[0].shape[0])
     if at.shape[0] == 1 or bool((at == at[0]).all()):
         stage = int(at[0])
         return Buffer(buffer.same()[:, stage], buffer.copied[:, stage : stage + 1])

@@ -51,8 +51,9 @@ def copied(x, out, n, BLOCK: gl.constexpr, LEFT: gl.constexpr = 1):
 
 @gluon.jit
 def through(source, target, N: gl.constexpr, WAITS: gl.constexpr = 1, BYTES: gl.constexpr = 0,
-            STORED: gl.constexpr = 0):  # fmt: skip
-    """TMA in and out through one buffer; STORED stores may be on their way at the next load."""
+            STORED: gl.constexpr = 0, LEFT: gl.constexpr = 0,
+            SENDS: gl.constexpr = 1):  # fmt: skip
+    """TMA in and out through one buffer; STORED stores are on their way at a load, LEFT later."""
     smem = gl.allocate_shared_memory(source.dtype, source.block_shape, source.layout)
     bar = mbarrier.allocate_mbarrier()
     mbarrier.init(bar, count=1)
@@ -61,14 +62,16 @@ def through(source, target, N: gl.constexpr, WAITS: gl.constexpr = 1, BYTES: gl.
         tma.async_copy_global_to_shared(source, [0, i * source.block_shape[1]], bar, smem)
         if WAITS:
             mbarrier.wait(bar, i & 1)
-        tma.async_copy_shared_to_global(target, [0, i * source.block_shape[1]], smem)
+        if SENDS:
+            tma.async_copy_shared_to_global(target, [0, i * source.block_shape[1]], smem)
         tma.store_wait(STORED)
-    tma.store_wait(0)
+    tma.store_wait(LEFT)
 
 
 @gluon.jit
-def hopper_product(a, b, c, K: gl.constexpr, LEFT: gl.constexpr = 0, LATE: gl.constexpr = 0):
-    """wgmma on two buffers; LEFT of the products may be on their way when a buffer is filled."""
+def hopper_product(a, b, c, K: gl.constexpr, LEFT: gl.constexpr = 0, LATE: gl.constexpr = 0,
+                   RING: gl.constexpr = 2):  # fmt: skip
+    """wgmma on two buffers, a ring of RING; LEFT products may be on their way at a load."""
     BK: gl.constexpr = a.block_shape[1]
     sa = gl.allocate_shared_memory(a.dtype, [2] + a.block_shape, a.layout)
     sb = gl.allocate_shared_memory(b.dtype, [2] + b.block_shape, b.layout)
@@ -78,7 +81,7 @@ def hopper_product(a, b, c, K: gl.constexpr, LEFT: gl.constexpr = 0, LATE: gl.co
     mma: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])
     acc = warpgroup_mma_init(gl.zeros([64, 64], gl.float32, mma))
     for k in range(K // BK):
-        s = k % 2
+        s = k % RING
         mbarrier.expect(bar.index(s), a.block_type.nbytes + b.block_type.nbytes)
         tma.async_copy_global_to_shared(a, [0, k * BK], bar.index(s), sa.index(s))
         tma.async_copy_global_to_shared(b, [k * BK, 0], bar.index(s), sb.index(s))
@@ -96,8 +99,8 @@ def hopper_product(a, b, c, K: gl.constexpr, LEFT: gl.constexpr = 0, LATE: gl.co
 
 
 @gluon.jit
-def blackwell_product(a, b, c, WAITS: gl.constexpr = 1):
-    """tcgen05 into tensor memory, in two halves along K."""
+def blackwell_product(a, b, c, WAITS: gl.constexpr = 1, FIRST: gl.constexpr = 1):
+    """tcgen05 into tensor memory, in two halves along K; the product FIRST adds to it, and on."""
     SIDE: gl.constexpr = c.block_shape[0]
     bar = mbarrier.allocate_mbarrier(batch=2)
     for i in gl.static_range(2):
@@ -111,7 +114,7 @@ def blackwell_product(a, b, c, WAITS: gl.constexpr = 1):
         tma.async_copy_global_to_shared(a, [0, i * SIDE], bar.index(0), sa.index(i))
         tma.async_copy_global_to_shared(b, [i * SIDE, 0], bar.index(0), sb.index(i))
         mbarrier.wait(bar.index(0), i)
-        tcgen05_mma(sa.index(i), sb.index(i), acc, use_acc=(i == 1))
+        tcgen05_mma(sa.index(i), sb.index(i), acc, use_acc=(i >= FIRST))
     tcgen05_commit(bar.index(1))
     if WAITS:
         mbarrier.wait(bar.index(1), 0)
@@ -120,6 +123,21 @@ def blackwell_product(a, b, c, WAITS: gl.constexpr = 1):
     sc.store(made.to(c.dtype))
     fence_async_shared()
     tma.async_copy_shared_to_global(c, [0, 0], sc)
+    tma.store_wait(0)
+
+
+@gluon.jit
+def half_written(x, out, READ: gl.constexpr = 0):
+    """Of two buffers the first is stored to; READ is loaded, 2 for both of them by TMA."""
+    layout: gl.constexpr = gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0])
+    smem = gl.allocate_shared_memory(gl.float16, [2, 64, 64], out.layout)
+    rows = gl.arange(0, 64, gl.SliceLayout(1, layout))
+    columns = gl.arange(0, 64, gl.SliceLayout(0, layout))
+    smem.index(0).store(gl.load(x + rows[:, None] * 64 + columns[None, :]))
+    if READ < 2:
+        smem.index(0).store(smem.index(READ).permute([1, 0]).load(layout))
+    fence_async_shared()
+    tma.async_copy_shared_to_global(out, [0, 0], smem.index(READ // 2))
     tma.store_wait(0)
 
 

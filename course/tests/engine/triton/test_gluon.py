@@ -152,6 +152,62 @@ def test_a_missing_wait_is_a_race_of_two_lines(name):
     assert fault.fields["other"] == other
 
 
+def half_written(read):
+    out = described(torch.zeros(64, 64).half(), [64, 64])
+    return refused(kernels.half_written, (halves(64, 64), out), {"READ": read})
+
+
+UNWRITTEN = {
+    "a buffer beside the one that was stored to": (
+        lambda: half_written(1), kernels.half_written, "a load reads", "permute",
+    ),
+    "a buffer that goes to a tensor": (
+        lambda: half_written(2), kernels.half_written, "a TMA store reads", "async_copy_shared",
+    ),
+    "a tile that warps read before those that bring it have begun": (
+        lambda: specialised(FULL=0), kernels.consumer, "a load reads", ".load(layout)",
+    ),
+    "sums that were never begun": (
+        lambda: products(kernels.blackwell_product, 100, 128, 128, FIRST=0),
+        kernels.blackwell_product, "a product (tcgen05) adds to", "tcgen05_mma(sa",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNWRITTEN)
+def test_shared_and_tensor_memory_hold_nothing_at_first(name):
+    run, kernel, doing, text = UNWRITTEN[name]
+    fault = run()
+    assert (fault.outcome, fault.message_id) == (Outcome.UNINITIALISED, "tile_shared_unwritten")
+    assert (fault.line, fault.fields["doing"]) == (line_of(kernel, text), doing)
+
+
+def test_a_turned_buffer_knows_what_was_stored_to_it():
+    x, out = halves(64, 64), torch.zeros(64, 64).half()
+    launch(kernels.half_written, (x, described(out, [64, 64])), (1,), {"READ": 0}, target=90)
+    assert torch.equal(out, x.T)
+
+
+@pytest.mark.parametrize(
+    ("constants", "text", "doing"),
+    [
+        ({"STORED": 1, "LEFT": 1}, "async_copy_shared_to_global", "a TMA store reads"),
+        ({"WAITS": 0, "SENDS": 0}, "async_copy_global_to_shared", "a TMA load writes"),
+    ],
+)
+def test_a_program_does_not_end_before_its_copies(constants, text, doing):
+    fault = through(N=1, **constants)
+    assert (fault.outcome, fault.message_id) == (Outcome.RACE, "tile_shared_at_the_end")
+    assert (fault.line, fault.fields["doing"]) == (line_of(kernels.through, text), doing)
+
+
+def test_a_buffer_that_is_not_there_is_out_of_bounds():
+    fault = hopper(RING=3)
+    assert (fault.outcome, fault.message_id) == (Outcome.OUT_OF_BOUNDS, "tile_shared_index")
+    assert fault.line == line_of(kernels.hopper_product, "mbarrier.expect")
+    assert (fault.fields["index"], fault.fields["count"]) == (2, 2)
+
+
 def test_a_buffer_that_is_never_freed_is_a_deadlock_of_two_lines():
     fault = specialised(ARRIVES=0)
     assert (fault.outcome, fault.message_id) == (Outcome.TIMED_OUT, "tile_barrier_waits")
@@ -169,6 +225,11 @@ def test_bytes_that_never_come_are_a_deadlock():
     made = line_of(kernels.through, "mbarrier.init")
     text = sentence(fault.message_id, fault.fields)
     assert f"the barrier, made on line {made}, waits for 16 more bytes" in text
+
+
+def test_bytes_that_nobody_expects_are_a_deadlock():
+    fault = through(BYTES=-16)
+    assert fault.fields["missing"] == "an expect of 16 more bytes"
 
 
 def test_a_program_of_gluon_kernels_runs(tmp_path):

@@ -1,0 +1,57 @@
+"""Held-out ranges of lesson 13. TMA takes rows whose bytes are a multiple of 16."""
+
+from autograder.hidden import Draws, between, choice, multiples
+from course.spec.draws import LARGE_HALF
+
+#: more steps of K than any ring has buffers, not a multiple of them; the last one ragged
+_LONG = multiples(8, 648, 952)
+_PRODUCTS = (
+    Draws(M=between(1, 30), N=multiples(8, 8, 56), K=multiples(8, 8, 56)),
+    # rows and columns of tiles of their own, ragged along each axis; sums beyond float16
+    Draws(
+        M=between(129, 190),
+        N=multiples(8, 136, 184),
+        K=multiples(8, 72, 120),
+        draws={"A": LARGE_HALF, "B": LARGE_HALF},
+    ),
+    Draws(M=between(257, 300), N=multiples(8, 8, 56), K=multiples(8, 136, 184)),
+    Draws(M=between(1, 60), N=multiples(8, 264, 312), K=multiples(8, 136, 184)),
+    Draws(M=between(1, 60), N=multiples(8, 8, 56), K=_LONG),
+    Draws(traffic=True, M=choice(256, 384), N=choice(256, 320), K=choice(320, 384)),
+)
+
+HIDDEN = {
+    "what_dot_became": (
+        Draws(BM=256, BN=choice(64, 128), BK=choice(32, 128), WARPS=4),
+        Draws(BM=choice(128, 256), BN=256, BK=choice(16, 64, 128), WARPS=8),
+        Draws(BM=128, BN=choice(32, 64), BK=choice(32, 64), WARPS=choice(4, 8)),
+    ),
+    "tma_scale": (
+        Draws(M=between(2, 60), N=multiples(8, 16, 56), FACTOR=between(2, 9)),
+        Draws(M=between(65, 120), N=multiples(8, 200, 312), FACTOR=between(-9, -2)),
+        Draws(M=between(257, 300), N=multiples(8, 520, 600), FACTOR=between(2, 9)),
+        Draws(traffic=True, M=choice(320, 384), N=choice(384, 576), FACTOR=between(2, 9)),
+    ),
+    "hopper_matmul": _PRODUCTS,
+    "specialised_matmul": _PRODUCTS,
+    "blackwell_matmul": _PRODUCTS,
+    "persistent": (
+        Draws(
+            TILES=between(600, 900), SMS=choice(108, 132, 148), FILL=between(700, 1500),
+            MAIN=between(9000, 30000), STORE=between(1000, 4000),
+        ),
+        Draws(
+            TILES=between(20, 100), SMS=choice(108, 132), FILL=between(700, 1500),
+            MAIN=between(9000, 30000), STORE=between(1000, 4000),
+        ),
+    ),
+    "flash_clocks": (
+        # the tensor cores are slower
+        Draws(MMA=4096, EXP=16, BM=choice(64, 128, 192), BN=choice(64, 176), D=256),
+        # the exponentials are, forward and backward
+        Draws(MMA=8192, EXP=16, BM=choice(64, 128), BN=choice(96, 176), D=choice(32, 40)),
+        # forward alone
+        Draws(MMA=8192, EXP=choice(16, 17), BM=choice(64, 192), BN=choice(96, 176), D=64),
+        Draws(MMA=8192, EXP=choice(32, 31), BM=choice(64, 192), BN=choice(96, 176), D=128),
+    ),
+}  # fmt: skip

@@ -1,0 +1,412 @@
+"""Lesson 13: this decade's GPUs. Gluon kernels for Hopper and Blackwell, and their arithmetic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from course.spec.exercise import (
+    Array,
+    Budget,
+    KernelExercise,
+    NumberExercise,
+    Question,
+    Role,
+    Scalar,
+    case,
+)
+from course.spec.launching import Launcher
+
+HOPPER, BLACKWELL = 90, 100
+
+what_dot_became = NumberExercise(
+    name="what_dot_became",
+    title="One tl.dot, three machines",
+    task=(
+        "The cells above compile a product of tiles, BM x BN x BK in float16 with float32 sums, "
+        "for three GPUs. Write as formulas how many instructions each one needs, and where the "
+        "sums are. The first case, 128 x 128 x 64 on 4 warps, you can look up; the formulas are "
+        "tried on other tiles. BM is a multiple of 128, and WARPS is 4 or 8."
+    ),
+    points=6,
+    minutes=30,
+    difficulty=3,
+    hints=(
+        "Multiply-adds of the tile over multiply-adds of the instruction. Who executes it: one "
+        "warp, four warps together, or nobody's warp at all?",
+        "The n of wgmma and of tcgen05.mma is as wide as the tile, up to 256. So one instruction "
+        "does 64 x BN x 16, and 128 x BN x 16.",
+        "Tensor memory has 128 rows, one for each row of an instruction, and a column holds 32 "
+        "bits a row. A tile of 256 rows takes two places side by side.",
+    ),
+    questions={
+        "mma_a_warp": Question(
+            "sm_80: mma.sync m16n8k16 of one warp",
+            "BM * BN * BK / (16 * 8 * 16) / WARPS",
+            slips={"BM * BN * BK / (16 * 8 * 16)": "The warps share the tile."},
+        ),
+        "wgmma_a_group": Question(
+            "sm_90: wgmma.mma_async m64nBNk16 of one group of 4 warps",
+            "BM * BK / (64 * 16) / (WARPS / 4)",
+            slips={
+                "BM * BK / (64 * 16)": "With 8 warps there are two groups, and each does its half.",
+                "BM * BK / (64 * 16) / WARPS": "Four warps execute one instruction together.",
+                "BM * BN * BK / (16 * 8 * 16) / WARPS": "That is mma.sync's number.",
+            },
+        ),
+        "tcgen05": Question(
+            "sm_100: tcgen05.mma m128nBNk16 of the whole program",
+            "BM * BK / (128 * 16)",
+            slips={
+                "BM * BK / (128 * 16) / WARPS": "One thread issues them all: no warp has a share.",
+                "BM * BK / (64 * 16)": "Its m is 128 here.",
+            },
+        ),
+        "sums_on_hopper": Question(
+            "sm_90: registers of a thread that hold sums",
+            "BM * BN / (32 * WARPS)",
+            slips={"BM * BN / WARPS": "A warp has 32 threads.", "0": "Not yet: that is sm_100."},
+        ),
+        "sums_on_blackwell": Question(
+            "sm_100: registers of a thread that hold sums while the loop runs",
+            "0",
+            slips={"BM * BN / (32 * WARPS)": "Not in registers: look for tcgen05.alloc."},
+        ),
+        "columns": Question(
+            "sm_100: columns of tensor memory that hold the sums",
+            "BM / 128 * BN",
+            slips={
+                "BN": "A tile of 256 rows needs twice the columns.",
+                "BM * BN / 32": "A column has 128 rows of 32 bits.",
+            },
+        ),
+    },
+    columns={
+        "BM": "rows of the tile",
+        "BN": "columns of the tile",
+        "BK": "steps of K",
+        "WARPS": "warps of the program",
+    },
+    cases=(
+        case(BM=128, BN=128, BK=64, WARPS=4),
+        case(BM=256, BN=128, BK=64, WARPS=8),
+        case(BM=128, BN=256, BK=32, WARPS=8),
+    ),
+)
+
+tma_scale = KernelExercise(
+    name="tma_scale",
+    title="A copy that nobody waits for",
+    task=(
+        "Y = factor * X for X of shape M x N in float16, N a multiple of 8, for sm_90. The "
+        "launcher is there. A program takes 64 rows, and brings them tile by tile into one buffer "
+        "of shared memory by TMA, scales each tile there, and sends it back by TMA. Write the "
+        "loop: say how many bytes will come, copy, wait, compute, copy back, and wait again."
+    ),
+    points=8,
+    minutes=45,
+    difficulty=3,
+    hints=(
+        "mbarrier.expect(bar, source.block_type.nbytes) comes before the copy that will bring the "
+        "bytes; mbarrier.wait(bar, phase) comes before anybody reads them.",
+        "The barrier goes through phases 0, 1, 2, ... and `wait` wants the parity of the one that "
+        "has to end: 0 in the first turn, 1 in the second, 0 in the third.",
+        "Two readers of the buffer are no threads of yours. The copy out reads it after your "
+        "store: fence_async_shared() stands between. And the next copy in writes over it: "
+        "tma.store_wait(0) first.",
+    ),
+    parameters=(
+        Array("X", "M, N", dtype="float16"),
+        Scalar("factor", "FACTOR", "float32"),
+        Array("Y", "M, N", Role.OUT, dtype="float16"),
+    ),
+    reference=lambda X, factor: {"Y": factor * X},
+    tolerance={"float16": (1e-3, 1e-6)},
+    slips={"the tile sent back as it came": lambda X, factor: {"Y": X}},
+    cases=(
+        case(M=1, N=8, FACTOR=3),
+        case(M=70, N=136, FACTOR=-2),
+        case(True, M=256, N=512, FACTOR=3),
+    ),
+    small=case(M=4, N=8, FACTOR=3),
+    launch=Launcher(target=HOPPER),
+    shares="M / 64",
+    budget=Budget(
+        {"load X": "tiles(M, N, 64, 64)", "store Y": "tiles(M, N, 64, 64)"},
+        why="Each tile once in and once out.",
+    ),
+)
+
+_PRODUCT: dict[str, Any] = {
+    "parameters": (
+        Array("A", "M, K", dtype="float16"),
+        Array("B", "K, N", dtype="float16"),
+        Array("C", "M, N", Role.OUT),
+    ),
+    "reference": lambda A, B: {"C": A @ B},
+    "magnitude": lambda A, B: {"C": np.abs(A) @ np.abs(B)},
+    "tolerance": {"float32": (2e-6, 0.0)},
+    "shares": "M * N / 128**2",
+    "small": case(M=4, N=8, K=8),
+}
+
+
+def _budget(rows: int) -> Budget:
+    """Tiles of 64 columns and so many rows; TMA fetches what lies in the matrix and no more."""
+    return Budget(
+        {
+            "load A": "cdiv(N, 64) * tiles(M, K, 64, 64)",
+            "load B": f"cdiv(M, {rows}) * tiles(K, N, 64, 64)",
+            "store C": "tiles(M, N, 64, 64)",
+        },
+        why="All of A for each column of tiles of C, all of B for each row of them.",
+    )
+
+
+_CASES = (
+    case(M=8, N=8, K=8),
+    case(M=72, N=136, K=200),
+    case(M=64, N=64, K=640),
+    case(True, M=256, N=256, K=256),
+)
+
+hopper_matmul = KernelExercise(
+    name="hopper_matmul",
+    title="A ring of buffers",
+    task=(
+        "C = A @ B for sm_90: A of shape M x K and B of shape K x N in float16, C and the sums in "
+        "float32, K and N multiples of 8. The launcher and `fetch` are there; STAGES pairs of "
+        "buffers form a ring, each with its barrier. Write the loop over K, with wgmma: while the "
+        "tensor cores read one pair of buffers, the next pairs are on their way."
+    ),
+    points=12,
+    minutes=75,
+    difficulty=4,
+    hints=(
+        "Step k lies in buffer k % STAGES, which it is the k // STAGES-th to use: wait for the "
+        "parity (k // STAGES) & 1.",
+        "warpgroup_mma(..., is_async=True) only issues the product. When may the next copy write "
+        "over the buffers that it reads? warpgroup_mma_wait(n, deps=(total,)) comes back when all "
+        "but the last n products are done.",
+        "In turn k: the tiles of step k have to have come, and product k - 1 to be made. Then "
+        "issue product k, and order step k - 1 + STAGES into the buffer that product k - 1 has "
+        "read.",
+    ),
+    **_PRODUCT,
+    cases=_CASES,
+    launch=Launcher(target=HOPPER),
+    budget=_budget(64),
+)
+
+specialised_matmul = KernelExercise(
+    name="specialised_matmul",
+    title="Warps with one job each",
+    task=(
+        "The same product, for sm_90, with specialised warps: one warp does nothing but copy, four "
+        "warps do nothing but multiply. A buffer is handed over by two barriers: `ready` says that "
+        "its tiles have come, `empty` that they have been read. The launcher and the kernel that "
+        "starts both are there. Write the producer and the consumer's loop."
+    ),
+    points=12,
+    minutes=60,
+    difficulty=4,
+    hints=(
+        "The producer waits for `empty`, expects bytes on `ready`, copies twice. The consumer "
+        "waits for `ready`, multiplies, arrives at `empty`.",
+        "The consumer's parity is (k // STAGES) & 1. In its first round the producer must not "
+        "wait: no buffer has been used. `wait` with the other parity returns at once on a barrier "
+        "that is new.",
+        "`empty` means that the product has read the buffers. A product that was only issued has "
+        "not: use warpgroup_mma without is_async, or wait before you arrive.",
+    ),
+    **_PRODUCT,
+    cases=_CASES,
+    launch=Launcher(target=HOPPER),
+    budget=_budget(64),
+)
+
+blackwell_matmul = KernelExercise(
+    name="blackwell_matmul",
+    title="Sums that are in no register",
+    task=(
+        "The same product once more, for sm_100, in tiles of 128 x 64: tcgen05 multiplies from "
+        "shared memory into tensor memory, and a barrier says when. The launcher and the "
+        "allocations are there, with one pair of buffers. Write the loop over K, and bring the "
+        "sums from tensor memory to C."
+    ),
+    points=10,
+    minutes=50,
+    difficulty=4,
+    hints=(
+        "tcgen05_mma(sa, sb, total, use_acc=...) adds to tensor memory, which holds anything at "
+        "first: use_acc is False in one turn. Which?",
+        "The product returns at once. tcgen05_commit(done) has the barrier arrive when it has been "
+        "made. Whoever writes over sa and sb, or reads total, waits for that.",
+        "After the loop: total.load(registers), a store to sc, fence_async_shared(), a TMA copy to "
+        "C at [row, column], tma.store_wait(0).",
+    ),
+    **_PRODUCT,
+    cases=_CASES,
+    launch=Launcher(target=BLACKWELL),
+    budget=_budget(128),
+)
+
+persistent = NumberExercise(
+    name="persistent",
+    title="Programs that stay",
+    task=(
+        "A matmul has TILES tiles of C. A program that computes one needs FILL clocks until the "
+        "first tiles of A and B have come, MAIN clocks in its loop, and STORE clocks to send C "
+        "away. An SM holds one program. Write the clocks of a launch as formulas, for three "
+        "designs; MAIN is longer than FILL and STORE together."
+    ),
+    points=5,
+    minutes=30,
+    difficulty=3,
+    hints=(
+        "How many tiles does the busiest SM get? That number is in all three answers.",
+        "A program for each tile: its phases follow each other, and so do the programs of an SM.",
+        "A persistent program with specialised warps fetches the next tile, and stores the last "
+        "one, while it multiplies. What can no other work hide: the first FILL and the last STORE.",
+    ),
+    questions={
+        "most_tiles": Question(
+            "tiles of the busiest SM",
+            "cdiv(TILES, SMS)",
+            slips={"TILES / SMS": "A tile is not shared: round up.", "TILES // SMS": "Round up."},
+        ),
+        "one_each": Question(
+            "clocks of a launch with a program for each tile",
+            "cdiv(TILES, SMS) * (FILL + MAIN + STORE)",
+            slips={
+                "TILES * (FILL + MAIN + STORE)": "SMs work at the same time.",
+                "cdiv(TILES, SMS) * MAIN": "The phases follow each other.",
+            },
+        ),
+        "prefetching": Question(
+            "clocks of persistent programs whose copies of the next tile run under MAIN, but whose "
+            "STORE is in the way of it",
+            "FILL + cdiv(TILES, SMS) * (MAIN + STORE)",
+            slips={"cdiv(TILES, SMS) * (MAIN + STORE)": "Nothing hides the very first FILL."},
+        ),
+        "specialised": Question(
+            "clocks of persistent programs in which STORE, too, runs under the next tile's MAIN",
+            "FILL + cdiv(TILES, SMS) * MAIN + STORE",
+            slips={
+                "cdiv(TILES, SMS) * MAIN": "The first FILL and the last STORE stay.",
+                "FILL + cdiv(TILES, SMS) * (MAIN + STORE)": "Only the last STORE is in sight.",
+            },
+        ),
+        "idle": Question(
+            "the share of its clocks in which the tensor cores of the average SM do nothing, in "
+            "the last design",
+            "1 - TILES / SMS * MAIN / (FILL + cdiv(TILES, SMS) * MAIN + STORE)",
+            "a share, 0 to 1",
+            0.01,
+            slips={
+                "1 - cdiv(TILES, SMS) * MAIN / (FILL + cdiv(TILES, SMS) * MAIN + STORE)": (
+                    "That is the busiest SM. The average one has TILES / SMS tiles."
+                )
+            },
+        ),
+    },
+    columns={
+        "TILES": "tiles of C",
+        "SMS": "SMs of the GPU",
+        "FILL": "clocks until the first tiles have come",
+        "MAIN": "clocks of a tile's loop",
+        "STORE": "clocks to send C away",
+    },
+    cases=(
+        case(TILES=512, SMS=132, FILL=1200, MAIN=16384, STORE=2500),
+        case(TILES=148, SMS=148, FILL=900, MAIN=4096, STORE=1500),
+        case(TILES=133, SMS=132, FILL=1200, MAIN=8192, STORE=2500),
+    ),
+)
+
+#: FLOP of an SM a clock in its tensor cores: float16 on an H100 and a B200, float8 on an H100.
+H100, B200, H100_FLOAT8 = 4096, 8192, 8192
+_MMA, _EXP = "4 * BM * BN * D / MMA", "BM * BN / EXP"
+
+flash_clocks = NumberExercise(
+    name="flash_clocks",
+    title="The exponential's bound",
+    task=(
+        "FlashAttention goes through keys in tiles: BM queries by BN keys, D numbers each. For "
+        "each tile the tensor cores make S = Q K^T and add P V, and the special function units "
+        "take an exponential of each element of S. Write the clocks of an SM as formulas. MMA is "
+        "operations of its tensor cores a clock, EXP its exponentials a clock."
+    ),
+    points=6,
+    minutes=40,
+    difficulty=3,
+    hints=(
+        "Two products of BM x BN x D, and a multiply-add is two operations.",
+        "Without overlap the times add up. With perfect overlap the longer one counts.",
+        "With polynomials on the ordinary multiply-add units for a share s of the exponentials, "
+        "the special function units have (1 - s) of them left: for which s are they as fast as "
+        "the tensor cores?",
+    ),
+    questions={
+        "mma": Question(
+            "clocks of the tensor cores for a tile",
+            _MMA,
+            "clocks",
+            slips={
+                "2 * BM * BN * D / MMA": "There are two products.",
+                "BM * BN * D / MMA": "Two products, and a multiply-add is two operations.",
+            },
+        ),
+        "exp": Question(
+            "clocks of the special function units for a tile",
+            _EXP,
+            "clocks",
+            slips={"BM * BN * D / EXP": "S has BM * BN elements, whatever D is."},
+        ),
+        "in_turn": Question(
+            "the share of the time in which the tensor cores work, if the two take turns",
+            f"({_MMA}) / ({_MMA} + {_EXP})",
+            "a share, 0 to 1",
+            0.01,
+            slips={f"({_EXP}) / ({_MMA} + {_EXP})": "That is the exponentials' share."},
+        ),
+        "at_once": Question(
+            "the same share, if they overlap perfectly",
+            f"({_MMA}) / max({_MMA}, {_EXP})",
+            "a share, 0 to 1",
+            0.01,
+            slips={"1": "Where the exponentials take longer, the tensor cores wait for them."},
+        ),
+        "polynomials": Question(
+            "the least share of the exponentials that must go elsewhere, so that the tensor cores "
+            "need not wait",
+            f"max(0, 1 - ({_MMA}) / ({_EXP}))",
+            "a share, 0 to 1",
+            0.01,
+            slips={
+                f"1 - ({_MMA}) / ({_EXP})": "Not below 0: where nothing waits, nothing must go.",
+                f"({_MMA}) / ({_EXP})": "That share may stay. The rest must go.",
+            },
+        ),
+        "backward": Question(
+            "the perfect overlap's share again, backward: five products and one exponential",
+            f"(2.5 * {_MMA}) / max(2.5 * {_MMA}, {_EXP})",
+            "a share, 0 to 1",
+            0.01,
+            slips={f"(5 * {_MMA}) / max(5 * {_MMA}, {_EXP})": "Five products, where two were."},
+        ),
+    },
+    columns={
+        "MMA": "operations of an SM's tensor cores a clock",
+        "EXP": "exponentials of an SM a clock",
+        "BM": "queries of a tile",
+        "BN": "keys of a tile",
+        "D": "numbers of a query, and of a key",
+    },
+    cases=(
+        case(MMA=H100, EXP=16, BM=128, BN=128, D=128),
+        case(MMA=B200, EXP=16, BM=128, BN=128, D=128),
+        case(MMA=B200, EXP=16, BM=128, BN=64, D=32),
+    ),
+)
