@@ -147,7 +147,8 @@ class _Launches:
             if _tensor(value) is not None
         }
         cache = Cache(CHECK_L2_BYTES, CHECK_MULTIPROCESSORS) if self.run.cache else None
-        if (watch := self.engine.watch) is not None:
+        # Gluon has no other form than the one that the compiler makes
+        if (watch := self.engine.watch) is not None and not function.is_gluon():
             limit = self.run.step_limit
             follow(kernel, args, grid, options, watch, limit, self.engine.requests)
             self.made.append((Traffic(), storages))
