@@ -398,7 +398,7 @@ _GPU = {
     "gpu_other": Words(
         "This machine's {gpu} did not run it: the kernel is written for compute capability "
         "{capability} alone.",
-        "",
+        "The verdict is the engine's, and holds.",
     ),
     "gpu_strayed": Words(
         "This machine's GPU stopped it: {detail}. The engine saw every access inside its array, so "

@@ -40,13 +40,13 @@ def pins() -> dict[str, str]:
 
 
 def declared() -> list[Requirement]:
-    """The packages of pyproject.toml, but for what a GPU, a cluster or one test needs."""
+    """The packages of pyproject.toml, but for what a GPU, a server or one test needs."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     groups = [project["dependencies"]]
     groups += [
         group
         for name, group in project["optional-dependencies"].items()
-        if name not in ("gpu", "nvvm", "cluster")
+        if name not in ("gpu", "nvvm", "cluster", "postgresql")
     ]
     return [Requirement(text) for group in groups for text in group]
 
