@@ -173,7 +173,8 @@ compare(prediction, 64 * 64 * 2, "bytes")
 #
 # One thing more. The TMA reads and writes shared memory by another path than threads do, another
 # **proxy**. What a thread has stored, the TMA sees only behind a **fence**: `fence_async_shared()`.
-# (Triton 3.7's compiler puts one in where it sees that it is missing. CUDA's does not.)
+# (Triton 3.7's compiler puts one in where it sees that it is missing. CUDA's does not, nor does
+# Triton 3.6: an H200's results of `hopper_matmul` were wrong without the line.)
 #
 # A first Gluon kernel has everything of this. `@gluon.jit` stands where `@triton.jit` stood, and
 # `gl` where `tl` did. What is new to you in the cell below:
