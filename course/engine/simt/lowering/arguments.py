@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from course.engine.simt.lowering.expr import Expr, describe
@@ -36,7 +37,14 @@ def arguments(low: Lowering, node: ast.Call, names: tuple[str, ...], least: int)
 def numbers(low: Lowering, node: ast.Call, names: tuple[str, ...]) -> list[Expr]:
     """All of the named arguments, each a number in every thread."""
     values = arguments(low, node, names, len(names))
+    only_numbers(low, node, names, values)
+    return values
+
+
+def only_numbers(
+    low: Lowering, node: ast.Call, names: tuple[str, ...], values: Sequence[Expr]
+) -> None:
+    """Refuses an argument that is no number in every thread, by its name."""
     for value, argument in zip(values, names, strict=True):
         if not is_scalar(value.type):
             raise low.untyped(node, f"{argument} of `{ast.unparse(node)}` is {describe(value)}")
-    return values

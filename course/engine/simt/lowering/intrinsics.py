@@ -17,7 +17,7 @@ from numba import cuda
 from numba.core import types
 from numba.cuda import libdevice
 
-from course.engine.simt.lowering.arguments import arguments, numbers
+from course.engine.simt.lowering.arguments import arguments, numbers, only_numbers
 from course.engine.simt.lowering.arrays import constant_array, local_array, shared_array
 from course.engine.simt.lowering.elements import array_attribute
 from course.engine.simt.lowering.expr import (
@@ -353,9 +353,10 @@ def _round(low: Lowering, node: ast.Call) -> Expr:
 
 def _cast(function: type, kind: Callable[[object], bool], default: Scalar) -> Lower:
     def lower(low: Lowering, node: ast.Call) -> Expr:
-        if function is float and (text := _text(low, node)) is not None:
-            return number(text)
-        (value,) = numbers(low, node, ("x",))
+        (value,) = arguments(low, node, ("x",), 1)
+        if function is float and isinstance(value.const, str):
+            value = _read(value)
+        only_numbers(low, node, ("x",), [value])
         if kind(value.type):
             return value
         assert value.type is not None
@@ -365,13 +366,12 @@ def _cast(function: type, kind: Callable[[object], bool], default: Scalar) -> Lo
     return lower
 
 
-def _text(low: Lowering, node: ast.Call) -> float | None:
-    """What a text says as a number, as in `float("-inf")`; None for all else."""
-    (value,) = arguments(low, node, ("x",), 1)
+def _read(text: Expr) -> Expr:
+    """The number that a text says, as in `float("-inf")`; the text where it says none."""
     try:
-        return float(value.const) if isinstance(value.const, str) else None
+        return number(float(text.const))
     except ValueError:
-        return None
+        return text
 
 
 def _len(low: Lowering, node: ast.Call) -> Expr:

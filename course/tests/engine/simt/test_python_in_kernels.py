@@ -12,7 +12,7 @@ from numba.cuda.random import (
     xoroshiro128p_uniform_float64,
 )
 
-import course  # noqa: F401  # kernels run on the engine
+import course  # kernels run on the engine
 from course.engine.faults import KernelFault, Outcome
 
 
@@ -58,6 +58,20 @@ def test_a_range_cuts_floats_and_a_text_is_a_number():
     out = np.zeros(6)
     of_floats_and_text[1, 1](out, np.array([2.9, 0.0, 0.0]))
     np.testing.assert_array_equal(out, [1, 1, 1, 1, 2, -np.inf])
+
+
+@cuda.jit
+def made_wider(out, x):
+    i = cuda.grid(1)
+    out[i] = float(x[i])
+
+
+def test_what_a_conversion_takes_is_loaded_once():
+    out, x = np.zeros(64), np.arange(64, dtype=np.float32)
+    with course.measure() as traffic:
+        made_wider[1, 64](out, x)
+    assert (out == x).all()
+    assert traffic.sectors("x", "load") == 8
 
 
 @cuda.jit
