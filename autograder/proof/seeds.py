@@ -33,16 +33,15 @@ def cells_of(stem: str, name: str) -> list[Entrant]:
     return entrants(name, solution, "", witnesses_of(stem), ROOT)[1:]
 
 
-def unlucky(stem: str, name: str, cell: str, seeds: Sequence[str]) -> list[str]:
+def unlucky(stem: str, name: str, cell: Entrant, seeds: Sequence[str]) -> list[str]:
     """A sentence for each seed under which a cell gets another verdict than it should."""
     exercise = exercises.lesson(stem)[name]
-    entrant = next(one for one in cells_of(stem, name) if one.name == cell)
     found = []
     for seed in seeds:
         cases = hidden_cases(name, seed)
         inputs = hidden_inputs(name, seed)
-        verdict = course_check(exercise, entrant.source, cases, inputs, Engine(compiles=False))
-        found += mismatch(exercise, entrant, verdict, f"on the hidden cases of {seed!r}")
+        verdict = course_check(exercise, cell.source, cases, inputs, Engine(compiles=False))
+        found += mismatch(exercise, cell, verdict, f"on the hidden cases of {seed!r}")
     return found
 
 
@@ -56,7 +55,7 @@ def every_seed(
         yield from (
             future.result()
             for future in as_completed(
-                pool.submit(unlucky, stem, exercise.name, cell.name, drawn[at : at + _TOGETHER])
+                pool.submit(unlucky, stem, exercise.name, cell, drawn[at : at + _TOGETHER])
                 for stem in stems or known
                 for exercise in known[stem]
                 if isinstance(exercise, KernelExercise)

@@ -12,12 +12,24 @@ from autograder.tests.notebooks import EXERCISES, put, solved
 FIRST = EXERCISES[0]
 
 
-def start(*words: object) -> "subprocess.Popen[str]":
-    """A grader in a process of its own, with the fake check."""
+#: The course's files count as unchanged; and what a shell starts in its background ignores Ctrl-C.
+_STEADY = """\
+import signal
+import autograder.judge.judge as judge
+signal.signal(signal.SIGINT, signal.default_int_handler)
+judge.course_version = lambda: 'steady'
+judge.lesson_version = lambda stem: 'steady'
+"""
+
+
+def start(
+    *words: object, check: str = fakes.CHECK, steady: bool = False
+) -> "subprocess.Popen[str]":
+    """A grader in a process of its own; a steady one can be stopped, and knows what it had done."""
     program = (
-        "import argparse, sys\nfrom autograder.grading import grade\n"
+        f"{_STEADY if steady else ''}import argparse, sys\nfrom autograder.grading import grade\n"
         "parser = argparse.ArgumentParser(); grade.add_arguments(parser)\n"
-        f"args = parser.parse_args(sys.argv[1:]); args.check = {fakes.CHECK!r}\n"
+        f"args = parser.parse_args(sys.argv[1:]); args.check = {check!r}\n"
         "sys.exit(grade.main(args))"
     )
     return subprocess.Popen(
@@ -26,6 +38,7 @@ def start(*words: object) -> "subprocess.Popen[str]":
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        start_new_session=steady,
     )
 
 

@@ -25,7 +25,8 @@ from autograder.sandbox.limits import children
 from autograder.tests import fakes
 from autograder.tests.graders import a_class, cells, finished, start
 from autograder.tests.notebooks import EXERCISES, put, solved
-from autograder.tests.test_grade import REPOSITORY, entered, wait_for
+from autograder.tests.small_course import REPOSITORY
+from autograder.tests.test_grade import entered, wait_for
 
 pytest.importorskip("distributed", reason="no Dask here: pip install '.[cluster]'")
 FIRST = EXERCISES[0]

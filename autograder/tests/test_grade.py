@@ -8,7 +8,6 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 import time
 import zipfile
 from collections import Counter
@@ -36,13 +35,13 @@ from autograder.judge.judge import (
 from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import lesson_exercises
 from autograder.tests import fakes
+from autograder.tests.graders import start
 from autograder.tests.notebooks import EXERCISES, LESSON, cell, notebook, put, solved
 from autograder.tests.test_submissions import deep
 from course.engine.faults import Outcome
 from course.spec.exercise import case
 from course.words.verdict import Entry, Row, SourceLine, Verdict
 
-REPOSITORY = Path(grade.__file__).parents[2]
 FIRST, SECOND, THIRD = EXERCISES[:3]
 
 
@@ -265,29 +264,6 @@ def test_where_the_judge_failed_is_named_and_no_success(
     assert not capsys.readouterr().err
 
 
-def start(*words: object) -> subprocess.Popen[str]:
-    """A run in a process of its own, with the fake check."""
-    program = (
-        "import signal, sys, argparse, autograder.judge.judge as judge\n"
-        # what a shell starts in its background ignores Ctrl-C, and so would this
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "judge.course_version = lambda: 'steady'\n"
-        "judge.lesson_version = lambda stem: 'steady'\n"
-        "from autograder.grading import grade\n"
-        "parser = argparse.ArgumentParser(); grade.add_arguments(parser)\n"
-        f"args = parser.parse_args(sys.argv[1:]); args.check = {fakes.CHECK!r}\n"
-        "sys.exit(grade.main(args))"
-    )
-    return subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, words)],
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-
-
 def slow_class(root: Path, students: int = 6) -> int:
     for number in range(students):
         put(root / f"s{number}_01_threads.ipynb", solved("slow 0.15"))
@@ -321,14 +297,14 @@ def workers() -> set[int]:
 def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     count = slow_class(tmp_path / "in")
     command = tmp_path / "in", "--out", tmp_path / "out", "--jobs", 2
-    killed = start(*command)
+    killed = start(*command, steady=True)
     wait_for(5, tmp_path / "out")
     os.kill(killed.pid, signal.SIGKILL)
     killed.wait()
     half = entered(tmp_path / "out")
     assert 5 <= len(half) < count
     assert all(entry.graded.outcome == "PASS" for entry in half.values() if entry.graded)
-    said, _ = start(*command).communicate(timeout=120)
+    said, _ = start(*command, steady=True).communicate(timeout=120)
     judged = count - len(half)
     assert f"{count} verdicts ({judged} judged, {len(half)} known from before)" in said
     assert len(rows(tmp_path / "out")) == count
@@ -341,7 +317,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_no_judge_outlives_a_killed_run(tmp_path: Path) -> None:
     put(tmp_path / "in/vega_01_threads.ipynb", solved({SECOND: "hang"}))
     others = workers()
-    killed = start(tmp_path / "in", "--out", tmp_path / "out", "--jobs", 1)
+    killed = start(tmp_path / "in", "--out", tmp_path / "out", "--jobs", 1, steady=True)
     wait_for(1, tmp_path / "out")
     assert workers() - others
     os.kill(killed.pid, signal.SIGKILL)
@@ -354,7 +330,7 @@ def test_no_judge_outlives_a_killed_run(tmp_path: Path) -> None:
 
 def test_control_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path) -> None:
     count = slow_class(tmp_path / "in")
-    stopped = start(tmp_path / "in", "--out", tmp_path / "out", "--jobs", 1)
+    stopped = start(tmp_path / "in", "--out", tmp_path / "out", "--jobs", 1, steady=True)
     wait_for(3, tmp_path / "out")
     os.kill(stopped.pid, signal.SIGINT)
     said, _ = stopped.communicate(timeout=60)
@@ -368,7 +344,7 @@ def test_control_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path) -> N
 def test_two_runs_side_by_side_leave_one_verdict_each(tmp_path: Path) -> None:
     count = slow_class(tmp_path / "in", students=3)
     command = tmp_path / "in", "--out", tmp_path / "out", "--jobs", 1
-    runs = [start(*command), start(*command)]
+    runs = [start(*command, steady=True), start(*command, steady=True)]
     said = [one.communicate(timeout=120)[0] for one in runs]
     assert [one.returncode for one in runs] == [grade.DONE, grade.DONE], said
     found = rows(tmp_path / "out")
@@ -386,9 +362,9 @@ def test_two_runs_judge_again_once_and_end(tmp_path: Path, cell: str) -> None:
     for number in range(4):
         put(tmp_path / f"in/s{number}_01_threads.ipynb", solved({FIRST: cell}))
     command = tmp_path / "in", "--out", tmp_path / "out", "--jobs", 1
-    finished = start(*command)
+    finished = start(*command, steady=True)
     finished.communicate(timeout=60)
-    runs = [start(*command, "--regrade") for _ in range(2)]
+    runs = [start(*command, "--regrade", steady=True) for _ in range(2)]
     said = [one.communicate(timeout=60)[0] for one in runs]
     judged = [int(re.search(r"(\d+) judged", one)[1]) for one in said]  # type: ignore[index]
     assert min(judged) > 0

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -19,9 +17,9 @@ from autograder.grading.ledger import Entry, Ledger
 from autograder.lessons.catalogue import lesson_exercises
 from autograder.proof.exploit import FOLDER, exploits
 from autograder.proof.witness import witnesses_of
+from autograder.tests.graders import start
 from autograder.tests.notebooks import cell, notebook, put
 
-REPOSITORY = Path(grade.__file__).parents[2]
 STEM = "hello_triton"
 NAMES = [exercise.name for exercise in lesson_exercises(STEM)]
 HONEST = {w.exercise: w.source for w in reversed(witnesses_of(STEM)) if w.is_honest}
@@ -42,26 +40,6 @@ def handed_in(folder: Path) -> None:
         put(folder / f"{who}_06_hello_triton.ipynb", notebook(cells))
 
 
-def start(*words: object) -> subprocess.Popen[str]:
-    """The grade command in a process of its own, where the course's files count as unchanged."""
-    program = (
-        "import sys, argparse, autograder.judge.judge as judge\n"
-        "judge.course_version = lambda: 'steady'\n"
-        "judge.lesson_version = lambda stem: 'steady'\n"
-        "from autograder.grading import grade\n"
-        "parser = argparse.ArgumentParser(); grade.add_arguments(parser)\n"
-        "sys.exit(grade.main(parser.parse_args(sys.argv[1:])))"
-    )
-    return subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, words)],
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-
-
 def verdicts(out: Path) -> dict[int, Entry]:
     return {e.id: e for e in Ledger(out).latest()} if (out / "ledger.db").exists() else {}
 
@@ -72,7 +50,7 @@ def test_a_killed_run_of_a_triton_lesson_goes_on_where_it_was(
 ) -> None:
     handed_in(tmp_path / "in")
     command = tmp_path / "in", "--out", tmp_path / "out", "--jobs", 2, "--seed", "value:s"
-    killed = start(*command)
+    killed = start(*command, check=grade.CHECK, steady=True)
     deadline = time.monotonic() + LONGEST_SECONDS
     while len(verdicts(tmp_path / "out")) < 4:
         assert killed.poll() is None, killed.communicate()[0]
@@ -82,7 +60,7 @@ def test_a_killed_run_of_a_triton_lesson_goes_on_where_it_was(
     killed.wait()
     half = verdicts(tmp_path / "out")
     assert 4 <= len(half) < len(EXPECTED), "killed in the middle"
-    said, _ = start(*command).communicate(timeout=LONGEST_SECONDS)
+    said, _ = start(*command, check=grade.CHECK, steady=True).communicate(timeout=LONGEST_SECONDS)
     judged = len(EXPECTED) - len(half)
     assert f"{len(EXPECTED)} verdicts ({judged} judged, {len(half)} known from before)" in said
     rows = json.loads((tmp_path / "out" / "verdicts.json").read_text())

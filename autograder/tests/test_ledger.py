@@ -24,7 +24,8 @@ from autograder.grading.submissions import Submission
 from autograder.judge import judge, overlay
 from autograder.judge.judge import Graded
 from autograder.tests.notebooks import EXERCISES, LESSON, put, solved
-from autograder.tests.test_grade import REPOSITORY, run
+from autograder.tests.small_course import REPOSITORY
+from autograder.tests.test_grade import run
 
 FIRST, SECOND = EXERCISES[:2]
 BASE = Graded("vega", LESSON, FIRST, "RACE", 0, 4, message="Two threads.", content="ab12")
