@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from course.engine.faults import KernelFault, rejected
-from course.engine.launcher import gluon, gpu, tensors
+from course.engine.launcher import gpu, tensors
 from course.engine.launcher.admission import is_literal, locals_of
 from course.engine.launcher.expressions import Expressions
 from course.engine.launcher.frames import (
@@ -192,9 +192,9 @@ class Calls(Expressions):
         if path in (DESCRIPTOR, f"{DESCRIPTOR}.from_tensor"):
             return self.tried(node, tensors.descriptor, path == DESCRIPTOR, arguments, named)
         if path == f"{GLUON_DESCRIPTOR}.from_tensor":
-            return self.tried(node, gluon.descriptor, arguments, named)
+            return self.tried(node, tensors.gluon_descriptor, arguments, named)
         if path == f"{SHARED_LAYOUT}.get_default_for":
-            return self.tried(node, gluon.shared_layout, arguments, named)
+            return self.tried(node, tensors.shared_layout, arguments, named)
         if path in gpu.ANSWERS:
             return self.tried(node, gpu.answer, path, arguments, named)
         if path == ALLOCATOR:

@@ -6,15 +6,7 @@ products and groups of warps itself. Here its language is `gl`, as cells call it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import torch
-import triton.language as tl
 from triton.experimental.gluon import language
-from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
-
-from course.plain.arithmetic import NoValue, is_whole, kind
 
 #: importable modules, and how the paths of their members begin
 MODULES = {
@@ -52,9 +44,7 @@ _OF_BOTH = frozenset(
     }
 )
 _TMA = ("async_copy_global_to_shared", "async_copy_shared_to_global", "store_wait")
-_BARRIER = (
-    *("MBarrierLayout", "allocate_mbarrier", "arrive", "expect", "init", "invalidate", "wait"),
-)
+_BARRIER = ("MBarrierLayout", "allocate_mbarrier", "arrive", "expect", "init", "invalidate", "wait")
 _OF_NVIDIA = {
     "ampere.async_copy": ("async_copy_global_to_shared", "commit_group", "wait_group"),
     "hopper": (
@@ -77,48 +67,3 @@ PATHS = frozenset(f"gl.{name}" for name in _OF_BOTH) | {
 ATTRIBUTES = frozenset({"index", "slice", "layout", "nbytes", "rank"})
 LANGUAGE = language
 NAME = "triton.experimental.gluon.language"
-
-
-def shared_layout(args: Sequence[Any], named: Mapping[str, Any]) -> Any:
-    """`gl.NVMMASharedLayout.get_default_for(block, dtype)`, as a launcher calls it."""
-    given = _given(("block_shape", "dtype"), args, named)
-    block, dtype = given["block_shape"], given["dtype"]
-    _check_block(block)
-    if not isinstance(dtype, tl.dtype):
-        raise NoValue(f"the layout needs a dtype of `gl`, not {kind(dtype)}")
-    return language.NVMMASharedLayout.get_default_for(list(block), dtype)
-
-
-def descriptor(args: Sequence[Any], named: Mapping[str, Any]) -> TensorDescriptor:
-    """Gluon's `TensorDescriptor.from_tensor(tensor, block, layout)`."""
-    given = _given(("tensor", "block_shape", "layout"), args, named)
-    tensor, block, layout = given.values()
-    if not isinstance(tensor, torch.Tensor):
-        raise NoValue(f"a descriptor describes a tensor, not {kind(tensor)}")
-    _check_block(block)
-    if not isinstance(layout, language.NVMMASharedLayout):
-        raise NoValue("the descriptor needs the layout that its tile has in shared memory")
-    try:
-        return TensorDescriptor.from_tensor(tensor, list(block), layout)
-    except (AssertionError, ValueError, TypeError) as error:
-        raise NoValue(str(error).partition("\n")[0][:120]) from None
-
-
-def _given(
-    parameters: tuple[str, ...], args: Sequence[Any], named: Mapping[str, Any]
-) -> dict[str, Any]:
-    given = dict(zip(parameters, args, strict=False))
-    if len(args) > len(parameters) or any(k not in parameters or k in given for k in named):
-        raise NoValue(f"it takes {', '.join(parameters)}")
-    given |= named
-    missing = [name for name in parameters if name not in given]
-    if missing:
-        raise NoValue(f"it needs its {missing[0]}")
-    return {name: given[name] for name in parameters}
-
-
-def _check_block(block: Any) -> None:
-    if not isinstance(block, tuple | list) or not all(
-        is_whole(n) and 0 < n < 1 << 20 for n in block
-    ):
-        raise NoValue(f"a block's shape is a list of whole numbers, not {kind(block)}")

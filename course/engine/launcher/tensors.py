@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import torch
+import triton.language as tl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as GluonDescriptor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from course.engine.launcher import gpu
+from course.engine.launcher import gluon, gpu
 from course.engine.launcher.names import MISSING, NAMED_DTYPES
 from course.engine.triton.running.tensors import uninitialised
 from course.plain.arithmetic import MOST_ITEMS, NotHere, NoValue, is_number, is_whole, kind
@@ -317,13 +318,7 @@ def descriptor(spelled_out: bool, args: Sequence[Any], named: Mapping[str, Any])
     """`TensorDescriptor(...)` where `spelled_out`, else `TensorDescriptor.from_tensor(...)`."""
     names = ("base", "shape", "strides", "block_shape", "padding")
     parameters = names if spelled_out else ("tensor", "block_shape", "padding")
-    given = dict(zip(parameters, args, strict=False))
-    if len(args) > len(parameters) or any(k not in parameters or k in given for k in named):
-        raise NoValue(f"a descriptor takes {', '.join(parameters)}")
-    given |= named
-    missing = [p for p in parameters if p not in given and p != "padding"]
-    if missing:
-        raise NoValue(f"the descriptor needs its {missing[0]}")
+    given = _listed("descriptor", parameters, args, named, optional=("padding",))
     base = given["base" if spelled_out else "tensor"]
     if not isinstance(base, torch.Tensor):
         raise NoValue(f"a descriptor describes a tensor, not {kind(base)}")
@@ -335,10 +330,61 @@ def descriptor(spelled_out: bool, args: Sequence[Any], named: Mapping[str, Any])
     padding = given.get("padding", "zero")
     if not isinstance(padding, str) or padding not in ("zero", "nan"):
         raise NoValue("the padding is 'zero' or 'nan'")
+    return _described(TensorDescriptor, base, list(shape), list(strides), list(block), padding)
+
+
+def gluon_descriptor(args: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """Gluon's `TensorDescriptor.from_tensor(tensor, block, layout)`."""
+    given = _listed("descriptor", ("tensor", "block_shape", "layout"), args, named)
+    tensor, block, layout = (given[name] for name in ("tensor", "block_shape", "layout"))
+    if not isinstance(tensor, torch.Tensor):
+        raise NoValue(f"a descriptor describes a tensor, not {kind(tensor)}")
+    _check_block(block)
+    if not isinstance(layout, gluon.LANGUAGE.NVMMASharedLayout):
+        raise NoValue("the descriptor needs the layout that its tile has in shared memory")
+    return _described(GluonDescriptor.from_tensor, tensor, list(block), layout)
+
+
+def shared_layout(args: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """`gl.NVMMASharedLayout.get_default_for(block, dtype)`, as a launcher calls it."""
+    given = _listed("layout", ("block_shape", "dtype"), args, named)
+    block, dtype = given["block_shape"], given["dtype"]
+    _check_block(block)
+    if not isinstance(dtype, tl.dtype):
+        raise NoValue(f"the layout needs a dtype of `gl`, not {kind(dtype)}")
+    return gluon.LANGUAGE.NVMMASharedLayout.get_default_for(list(block), dtype)
+
+
+def _listed(
+    what: str,
+    parameters: tuple[str, ...],
+    args: Sequence[Any],
+    named: Mapping[str, Any],
+    optional: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    """Arguments by name; no others than these parameters."""
+    given = dict(zip(parameters, args, strict=False))
+    if len(args) > len(parameters) or any(k not in parameters or k in given for k in named):
+        raise NoValue(f"a {what} takes {', '.join(parameters)}")
+    given |= named
+    missing = [name for name in parameters if name not in given and name not in optional]
+    if missing:
+        raise NoValue(f"the {what} needs its {missing[0]}")
+    return given
+
+
+def _described(made: Any, *args: Any) -> Any:
     try:
-        return TensorDescriptor(base, list(shape), list(strides), list(block), padding)
+        return made(*args)
     except (AssertionError, ValueError, TypeError) as error:
         raise NoValue(str(error).partition("\n")[0][:120]) from None
+
+
+def _check_block(block: Any) -> None:
+    if not isinstance(block, tuple | list) or not all(
+        is_whole(n) and 0 < n < 1 << 20 for n in block
+    ):
+        raise NoValue(f"a block's shape is a list of whole numbers, not {kind(block)}")
 
 
 def is_descriptor(value: Any) -> bool:
