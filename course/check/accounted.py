@@ -45,9 +45,8 @@ def uncounted(
     for array in exercise.arrays:
         written = _changed(array, before.get(array.name), ran.arrays[array.name])
         writing = sectors_of(written, ran.arrays[array.name].itemsize)
-        reading = {Role.IN: least.get((array.name, "load"), 0)}
-        reading[Role.INOUT] = min(writing, least.get((array.name, "load"), writing))
-        read = reading.get(array.role, 0)
+        asked = least.get((array.name, "load"), 0)
+        read = {Role.IN: asked, Role.INOUT: min(writing, asked)}.get(array.role, 0)
         for done, sectors, directions in (("read", read, READING), ("written", writing, WRITING)):
             needed = sectors * SECTOR_BYTES
             counted = _counted(ran.traffic, array.name, directions)

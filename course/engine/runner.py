@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,15 +19,21 @@ class Engine:
 
     One instance serves one check. `printing` lets the kernel's `print` through; `compiles` takes
     Triton's kernels through the rest of its compiler, for their resources (see
-    `course.engine.triton.engine`). `requests` keeps the first requests of each access.
+    `course.engine.triton.engine`). `requests` keeps the first requests of each access; `watch` sees
+    each step, as the dialect's engine has it.
     """
 
     def __init__(
-        self, printing: bool = False, compiles: bool = True, requests: Requests | None = None
+        self,
+        printing: bool = False,
+        compiles: bool = True,
+        requests: Requests | None = None,
+        watch: Callable[..., None] | None = None,
     ) -> None:
         self.printing = printing
         self.compiles = compiles
         self.requests = requests
+        self.watch = watch
         self._source: str | None = None
         self._kernels: Mapping[str, Function] = {}
         self._triton: Runner | None = None
@@ -55,6 +61,7 @@ class Engine:
             run.shared_bytes,
             run.step_limit,
             printing=self.printing,
+            watch=self.watch,
             requests=self.requests,
         )
         arrays = {n: v for n, v in arguments.items() if isinstance(v, np.ndarray)}
@@ -64,7 +71,9 @@ class Engine:
         if self._triton is None:
             from course.engine.triton.engine import TritonEngine
 
-            self._triton = TritonEngine(self.printing, self.compiles, requests=self.requests)
+            self._triton = TritonEngine(
+                self.printing, self.compiles, requests=self.requests, watch=self.watch
+            )
         return self._triton(run)
 
 

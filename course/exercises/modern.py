@@ -149,6 +149,12 @@ _PRODUCT: dict[str, Any] = {
     "tolerance": {"float32": (2e-6, 0.0)},
     "shares": "M * N / 128**2",
     "small": case(M=4, N=8, K=8),
+    "cases": (
+        case(M=8, N=8, K=8),
+        case(M=72, N=136, K=200),
+        case(M=64, N=64, K=640),
+        case(True, M=256, N=256, K=256),
+    ),
 }
 
 
@@ -163,13 +169,6 @@ def _budget(rows: int) -> Budget:
         why="All of A for each column of tiles of C, all of B for each row of them.",
     )
 
-
-_CASES = (
-    case(M=8, N=8, K=8),
-    case(M=72, N=136, K=200),
-    case(M=64, N=64, K=640),
-    case(True, M=256, N=256, K=256),
-)
 
 hopper_matmul = KernelExercise(
     name="hopper_matmul",
@@ -194,7 +193,6 @@ hopper_matmul = KernelExercise(
         "read.",
     ),
     **_PRODUCT,
-    cases=_CASES,
     launch=Launcher(target=HOPPER),
     budget=_budget(64),
 )
@@ -221,7 +219,6 @@ specialised_matmul = KernelExercise(
         "not: use warpgroup_mma without is_async, or wait before you arrive.",
     ),
     **_PRODUCT,
-    cases=_CASES,
     launch=Launcher(target=HOPPER),
     budget=_budget(64),
 )
@@ -247,7 +244,6 @@ blackwell_matmul = KernelExercise(
         "C at [row, column], tma.store_wait(0).",
     ),
     **_PRODUCT,
-    cases=_CASES,
     launch=Launcher(target=BLACKWELL),
     budget=_budget(128),
 )

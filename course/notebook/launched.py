@@ -11,8 +11,8 @@ import numpy as np
 from course.check.cases import VISIBLE_SEED, case_seed, ordered_cases, run_of
 from course.check.reading import chosen, read_solution
 from course.engine.faults import KernelFault, Outcome
-from course.engine.job import Run
 from course.engine.requests import Moments
+from course.engine.runner import Engine
 from course.spec.case_size import case_size
 from course.spec.exercise import Case, KernelExercise
 from course.spec.inputs import drawn
@@ -101,29 +101,9 @@ def launched(
     seen, fault = _Watched(), None
     try:
         run = run_of(exercise, case, constants, source, arguments)
-        _launch(replace(run, step_limit=most_steps or run.step_limit), seen)
+        watch = seen.program if run.dialect == "triton" else seen.thread
+        run = replace(run, step_limit=most_steps or run.step_limit)
+        Engine(compiles=False, requests=seen.moments, watch=watch)(run)
     except KernelFault as found:
         fault = found
     return Launched(case, seen.moments, seen.steps, fault)
-
-
-def _launch(run: Run, seen: _Watched) -> None:
-    if run.dialect == "triton":
-        from course.engine.triton.engine import TritonEngine
-
-        TritonEngine(compiles=False, requests=seen.moments, watch=seen.program)(run)
-        return
-    from course.engine.cell.numba import read_cell
-    from course.engine.simt.launch import launch
-
-    launch(
-        read_cell(run.source).kernels[run.kernel],
-        list(run.arguments.values()),
-        run.grid,
-        run.block,
-        run.shared_bytes,
-        run.step_limit,
-        printing=False,
-        watch=seen.thread,
-        requests=seen.moments,
-    )

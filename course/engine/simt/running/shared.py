@@ -194,7 +194,7 @@ class SharedArray(Packed):
         cells, threads = self._cells(lanes, self.cell(access.indices), access.mask)
         self._check_written(lanes, cells, threads, access.line)
         self.history.atomic(lanes, cells, threads, access.line)
-        lanes.take_turns(access.line, *_turns(lanes, cells, threads))
+        lanes.take_turns(access.line, *_turns(lanes, cells, threads, self.data.size))
         return self.data.reshape(-1), cells
 
     def _check_written(
@@ -217,12 +217,14 @@ class SharedArray(Packed):
         )
 
 
-def _turns(lanes: Lanes, cells: np.ndarray, threads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _turns(
+    lanes: Lanes, cells: np.ndarray, threads: np.ndarray, size: int
+) -> tuple[np.ndarray, np.ndarray]:
     """(turns beyond the first, lanes) of each warp of an atomic: who meet in a cell take turns."""
     warps = threads // WARP_LANES - lanes.first * lanes.warps
-    met, counts = np.unique(warps * (int(cells.max()) + 1) + cells, return_counts=True)
+    met, counts = np.unique(warps * size + cells, return_counts=True)
     most = np.zeros(lanes.warps * lanes.blocks, np.int64)
-    np.maximum.at(most, met // (int(cells.max()) + 1), counts - 1)
+    np.maximum.at(most, met // size, counts - 1)
     shape = lanes.blocks, lanes.warps
     return most.reshape(shape).T, np.bincount(warps, minlength=most.size).reshape(shape).T
 
