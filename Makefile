@@ -5,15 +5,16 @@ WORKERS ?= auto
 # A GPU's tests run where there is a GPU.
 GPU := $(wildcard /dev/nvidiactl)
 NO_GPU := $(if $(GPU),, and not gpu)
-# Of families of tests `make test-slow` takes one in thirty-two: which ones, the date says.
-SEED ?= $(shell date -u +%F)
+# Of families of tests `make test-slow` takes one in thirty-two. Which ones, the files' contents say:
+# another machine draws the same for the same commit, and each commit draws others.
+SEED ?= $(shell git rev-parse --short 'HEAD^{tree}' 2>/dev/null || date -u +%F)
 # Who is root here is so in a container, as a rule; Jupyter wants to be told.
 AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 # A process a core: more threads than cores wait for each other by spinning.
 PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow test-all lab build check mutate seeds bench bench-gpu stock-nbgrader triton-versions colab site new clean
+.PHONY: help venv demo test test-slow test-all lab build check mutate seeds bench bench-class bench-gpu stock-nbgrader triton-versions colab site new clean
 
 help:
 	@echo "make demo        the whole product on a sample class: notebooks, grades, a report"
@@ -25,13 +26,14 @@ help:
 	@echo "make mutate      small mistakes in every solution: do the graders see them?"
 	@echo "make seeds       held-out cases of fifty seeds: does a grade hang on luck?"
 	@echo "make bench       the engine beside Numba's simulator, and what grading costs"
+	@echo "make bench-class grading classes of 10 to 10,000, and what 1 to 1,000 workers would take"
 	@echo "make bench-gpu   every solution at full size on this machine's GPU, beside PyTorch"
 	@echo "make stock-nbgrader  the exploits against nbgrader as it comes"
 	@echo "make triton-versions  the Triton half on Triton 3.6, the pinned one, 3.8 and 3.9"
 	@echo "make colab       every notebook on the versions that Colab has"
 	@echo "make site        lessons, glossary, measurements and API as web pages, in .build/site"
 	@echo "make new NAME=row_max LESSON=threads  the files of a new exercise, its gaps marked"
-	@echo "make test-slow   the tests that 'make test' leaves out, a sample of the large families"
+	@echo "make test-slow   a sample of the tests that 'make test' leaves out; the commit draws it"
 	@echo "make test-all    every test"
 	@echo "make venv        set-up alone (PYTHON=/path/to/python3.12 chooses the Python)"
 	@echo "make clean       remove what was built, and caches; .venv stays"
@@ -46,7 +48,8 @@ test: venv
 	$(PYTEST) --durations=15 -m "not slow and not network$(NO_GPU)"
 
 test-slow: venv
-	$(PYTEST) --durations=15 -m "(slow or network)$(NO_GPU)" --sample 32 --sample-seed "$(SEED)"
+	$(PYTEST) --durations=15 -m "(slow or network)$(NO_GPU)" \
+		--sample 32 --sample-slow 3 --sample-seed "$(SEED)"
 
 test-all: venv
 	$(PYTEST) --durations=15 -m "(slow or not slow)$(NO_GPU)"
@@ -73,6 +76,9 @@ seeds: venv
 bench: venv
 	$(PY) -m tools.bench
 	$(PY) -m autograder.proof.bench
+
+bench-class: venv
+	$(PY) -m autograder.proof.class_sizes --out docs/class_sizes.json
 
 bench-gpu: venv
 	$(PY) -m tools.full_size --out docs/full_size.json

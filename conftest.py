@@ -1,7 +1,11 @@
-"""Families of tests: hundreds of one shape, of which a run with ``--sample N`` takes one in N.
+"""What a run takes of the slow tests.
 
-Which ones follows from ``--sample-seed`` (CI gives the date), so that runs go through all of them
-in turn and a failure can be repeated. Without ``--sample`` every test runs.
+``--sample N``: one in N of each family, hundreds of one shape. ``--sample-slow N``: of the files
+with others.
+
+Which ones follows from ``--sample-seed``, so that a failure can be repeated. CI gives what names the
+commit's files: every commit draws others, and draws the same on every machine. Without the options
+every test runs.
 """
 
 from __future__ import annotations
@@ -17,8 +21,11 @@ from course.check import advice
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--sample`` and ``--sample-seed``."""
+    """How many, and which."""
     parser.addoption("--sample", type=int, default=1, metavar="N", help="one in N of each family")
+    parser.addoption(
+        "--sample-slow", type=int, default=1, metavar="N", help="and of files with slow tests"
+    )
     parser.addoption("--sample-seed", default="", metavar="TEXT", help="which ones: any text")
 
 
@@ -33,15 +40,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Takes out the tests of each family (a marked function) that this seed does not choose."""
-    one_in = config.getoption("--sample")
+    """Takes out what this seed does not choose."""
     families: dict[str, list[pytest.Item]] = {}
+    files: dict[str, list[pytest.Item]] = {}  # of which a test may need the one before
     for item in items:
-        if one_in > 1 and item.get_closest_marker("family"):
+        if item.get_closest_marker("family"):
             families.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        elif item.get_closest_marker("slow"):
+            files.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    seed, one_in = config.getoption("--sample-seed"), config.getoption("--sample")
     left_out: set[pytest.Item] = set()
     for name, members in families.items():
-        left_out.update(not_drawn(members, one_in, f"{config.getoption('--sample-seed')} {name}"))
+        left_out.update(not_drawn(members, one_in, f"{seed} {name}"))
+    for name in not_drawn(sorted(files), config.getoption("--sample-slow"), seed):
+        left_out.update(files[name])
     if left_out:
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]
@@ -54,7 +66,9 @@ def not_drawn(members: list[Any], one_in: int, seed: str) -> list[Any]:
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """What is left out, and how to run it."""
-    one_in, seed = config.getoption("--sample"), config.getoption("--sample-seed")
-    if one_in <= 1:
+    shares = {"of a family": "--sample", "of the files with other slow ones": "--sample-slow"}
+    told = [f"one in {n} {of}" for of, name in shares.items() if (n := config.getoption(name)) > 1]
+    if not told:
         return []
-    return [f"families: one test in {one_in}, --sample-seed '{seed}'; `make test-all` runs all"]
+    seed = config.getoption("--sample-seed")
+    return [f"tests: {', '.join(told)}, --sample-seed '{seed}'; `make test-all` runs all"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib
+import os
+import select
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -26,6 +28,7 @@ COMMANDS = {
     ),
     "grades": ("autograder.grading.grades", "write the points as Canvas or Moodle imports them"),
     "history": ("autograder.grading.history", "show every verdict on a student's exercise"),
+    "ledger": ("autograder.grading.move", "take the verdicts to a database server, or back"),
     "similar": (
         "autograder.grading.similar",
         "show answers alike where the course and the class are not",
@@ -56,10 +59,21 @@ def parser_for(command: str | None) -> Parser:
     parser = Parser(prog="python -m autograder", description=__doc__)
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     for name, (module, words) in COMMANDS.items():
-        subparser = subparsers.add_parser(name, help=words, description=words.capitalize() + ".")
+        subparser = subparsers.add_parser(
+            name, help=words, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
         if name == command:
-            importlib.import_module(module).add_arguments(subparser)
+            held = importlib.import_module(module)
+            subparser.description = held.__doc__
+            held.add_arguments(subparser)
     return parser
+
+
+def _is_read() -> bool:
+    """Whether somebody still takes what is printed: `... | head` does not."""
+    look = select.poll()
+    look.register(sys.stdout.fileno(), 0)
+    return not any(events & select.POLLERR for _, events in look.poll(0))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -78,7 +92,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         if command is None:
             parser.print_help()
             return 2
-        return int(importlib.import_module(COMMANDS[command][0]).main(args))
+        status = int(importlib.import_module(COMMANDS[command][0]).main(args))
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        if _is_read():
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left of it
+        return 1
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] in ("course", "autograder"):
             raise

@@ -81,7 +81,14 @@ def _check(path: Path, only: list[str], watch: bool) -> int:
     before: dict[str, str] = {}
     right = True
     while True:
-        cells = solutions(path)
+        try:
+            cells = solutions(path)
+        except NotebookError as error:
+            if not before:
+                raise
+            print(error, file=sys.stderr)  # half of it is saved
+            _wait_for_change(path)
+            continue
         if missing := [name for name in only if name not in cells]:
             raise NotebookError(
                 f"{path} has no exercise {missing[0]!r}. It has: {', '.join(cells)}."
@@ -122,7 +129,9 @@ def solutions(path: Path) -> dict[str, str]:
         NotebookError: where it is no notebook of the course.
     """
     try:
-        notebook: Any = json.loads(path.read_text(encoding="utf-8"))
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise NotebookError(f"{path} is a pipe or a device, and no notebook.")
+        notebook: Any = json.loads(path.read_text(encoding="utf-8-sig"))
         cells = notebook["cells"]
         found: dict[str, str] = {}
         for cell in cells:
@@ -132,7 +141,7 @@ def solutions(path: Path) -> dict[str, str]:
                 found[name] = source if isinstance(source, str) else "".join(source)
     except OSError as error:
         raise NotebookError(f"{path} cannot be read: {error.strerror}.") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise NotebookError(f"{path} is no notebook: save it in Jupyter, and try again.") from None
     if not found:
         raise NotebookError(

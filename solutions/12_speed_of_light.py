@@ -566,5 +566,5 @@ pictures.forty_tiles()
 # - Nsight Compute's *GPU Speed Of Light* section is `SM` and `DRAM` of section 3.
 #   `python -m course.gpu.counters FILE` reads counters of your program.
 #
-# This is the last lesson that is written. What `tl.dot` becomes on the newest GPUs, and kernels
-# that use it, are to come.
+# Next: **13 this decade's GPUs**: what `tl.dot` becomes on the newest GPUs, and kernels in which
+# you order its copies and products yourself.

@@ -169,7 +169,12 @@ compare(prediction, 64 * 64 * 2, "bytes")
 
 # %% [markdown]
 # The bytes are those of the whole tile, also where a part of it lies outside of the matrix and is
-# filled with zeros.
+# filled with zeros. (Our sectors are those that lie inside. Nsight Compute's counter of TMA's loads
+# has one more for every 32 bytes that were filled.)
+#
+# A tile may not begin anywhere. Along a row it begins at a multiple of 16 bytes, and one that is
+# *stored* does not begin before the matrix: an H200 ends such a kernel with "an illegal instruction
+# was encountered", the engine with the tile's coordinates.
 #
 # One thing more. The TMA reads and writes shared memory by another path than threads do, another
 # **proxy**. What a thread has stored, the TMA sees only behind a **fence**: `fence_async_shared()`.
@@ -185,6 +190,8 @@ compare(prediction, 64 * 64 * 2, "bytes")
 # - `gl.allocate_shared_memory` makes a buffer; `buffer.load(layout)` and `buffer.store(x)` go
 #   between it and registers.
 # - `source.block_shape`, `source.block_type.nbytes`: what the descriptor knows of its tiles.
+# - `tma.async_copy_global_to_shared` and `tma.async_copy_shared_to_global` order the copies. Triton
+#   3.8 calls them `tma.async_load` and `tma.async_store`, too, and 3.9 knows these names alone.
 # - `NVMMASharedLayout` says how a tile lies in shared memory: rows of up to 128 bytes, whose pieces
 #   of 16 bytes change places from row to row (*swizzled*), so that columns have no bank conflicts
 #   either. TMA writes a tile like that, and the tensor cores read it.
@@ -331,8 +338,8 @@ def multiply(a, b, c, steps, STAGES: gl.constexpr):
     sa = gl.allocate_shared_memory(a.dtype, [STAGES, 64, 64], a.layout)
     sb = gl.allocate_shared_memory(b.dtype, [STAGES, 64, 64], b.layout)
     bars = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    for s in gl.static_range(STAGES):
-        mbarrier.init(bars.index(s), count=1)
+    for stage in gl.static_range(STAGES):
+        mbarrier.init(bars.index(stage), count=1)
     mma: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])
     total = warpgroup_mma_init(gl.zeros([64, 64], gl.float32, mma))
     for k in range(STAGES - 1):
@@ -370,9 +377,10 @@ def hopper_matmul(A, B):  # A: (M, K), B: (K, N), float16
 ex.hopper_matmul.check(hopper_matmul)
 
 # %% [markdown]
-# The check tells a wait too few. A wait too many it cannot see: whoever waits for product k in turn
-# k, right behind its order, is right and asks for the same bytes, and the tensor cores stand still
-# while the next copies are ordered. Only a clock tells.
+# The check tells a wait too few, and waits so many that no copy is under way beside a product. One
+# too many it may not see: whoever waits for product k in turn k, right behind its order, has the
+# tiles of step k + 1 on their way all the same, and the tensor cores stand still while the next
+# copies are ordered. Only a clock tells.
 #
 # Tiles of 64 x 64 are small for a Hopper, too. They are what one group of four warps multiplies,
 # and the engine runs them quickly. Lesson 12's arithmetic says what to take instead.
@@ -676,6 +684,57 @@ for block in (weights.size, 256, 32, 16):
 # With one scale for all, whatever is small is 0. With a scale for each 16, one in four groups still
 # suffers, and the others do not know of it.
 #
+# Somebody has to make these numbers, often the kernel that computed them. In **MXFP8** a number has
+# 8 bits: a sign, 4 of exponent, 3 of fraction (`e4m3`; Triton says `tl.float8e4nv`). Its largest is
+# 448. Each 32 share a power of two, kept as its exponent alone in one byte (`e8m0`). It is chosen
+# so that the largest of the 32 comes to lie between 256 and 512; what is beyond 448 becomes 448.
+#
+# ### Exercise: `mx_quantise`
+
+# %%
+ex.mx_quantise
+
+# %% mx_quantise
+import torch
+import triton
+import triton.language as tl
+
+
+### BEGIN SOLUTION
+@triton.jit
+def quantise(x_ptr, q_ptr, scale_ptr, N, GROUPS: tl.constexpr):
+    group = tl.program_id(0) * GROUPS + tl.arange(0, GROUPS)
+    at = group[:, None] * 32 + tl.arange(0, 32)[None, :]
+    x = tl.load(x_ptr + at, mask=at < N, other=0.0)  # read N
+    largest = tl.max(tl.abs(x), axis=1)
+    byte = tl.maximum((largest.to(tl.int32, bitcast=True) >> 23) - 8, 0)
+    factor = ((254 - byte) << 23).to(tl.float32, bitcast=True)  # 2**-e, exactly
+    q = (x * factor[:, None]).to(tl.float8e4nv)  # the conversion stops at 448 by itself
+    tl.store(q_ptr + at, q.to(tl.uint8, bitcast=True), mask=at < N)  # write N
+    tl.store(scale_ptr + group, byte.to(tl.uint8), mask=group < N // 32)  # write N / 32
+
+
+### END SOLUTION
+def mx_quantise(x):  # x: (N,) float32
+    N = x.shape[0]
+    q = torch.empty((N,), device=x.device, dtype=torch.uint8)
+    scale = torch.empty((N // 32,), device=x.device, dtype=torch.uint8)
+    ### BEGIN SOLUTION
+    GROUPS = 32
+    quantise[(triton.cdiv(N, GROUPS * 32),)](x, q, scale, N, GROUPS)
+    ### END SOLUTION
+    return q, scale
+
+
+# %% mx_quantise_check
+ex.mx_quantise.check(mx_quantise)
+
+# %% [markdown]
+# 5.03 bytes of traffic a number, and whoever reads it afterwards moves 1.03 instead of 4. The scale
+# costs a 32nd, and no multiplication: a power of two only moves exponents, so that nothing is
+# rounded twice. And the exponent is read from the bits, because `tl.log2` rounds: of a number just
+# below 2^30 it is 30, on the GPU as here, and that group's scale is twice what it should be.
+#
 # Triton has `tl.dot_scaled(a, a_scale, "e2m1", b, b_scale, "e2m1")`; on sm_100 it becomes
 # `tcgen05.mma` of kind `mxf4`, whose scales lie in tensor memory, and on older GPUs numbers are
 # widened first. In Gluon the same is `tcgen05_mma_scaled`. The engine runs both.
@@ -741,8 +800,8 @@ ex.flash_clocks.check(flash_clocks)
 # (*ping-pong*); within a group the next tile's Q K^T is ordered before this tile's exponentials. On
 # a B200 the two take equally long, so that perfect overlap is just enough, and D = 64 is bound by
 # exponentials. **FlashAttention 4** therefore computes a part of them as polynomials on the
-# ordinary multiply-add units, and leaves out rescalings that would change nothing. Neither could
-# have been written without a look at these numbers, and they took you ten minutes.
+# ordinary multiply-add units, and leaves out rescalings that would change nothing. Both begin with
+# the numbers that you have just worked out.
 #
 # ## 9. The same loop in CUDA C++ and in CuTe
 #
@@ -840,3 +899,5 @@ ex.flash_clocks.check(flash_clocks)
 # - FlashAttention 3 is CuTe C++, FlashAttention 4 is CuTe DSL.
 # - QuACK reduces rows over clusters: lesson 08's norms, whose row lies in the shared memory of
 #   several SMs.
+#
+# Next: **14 serving and training**, five kernels in which the bytes that do not move decide.

@@ -111,7 +111,8 @@ ex.serving_bytes.check(serving_bytes)
 #   V should be read **once**, and none should lie in memory unused: *pages*.
 # - For a small batch the weights are nearly all of the bytes: fewer bits a weight.
 # - From some hundred sequences on, the products of weights are bound by arithmetic. A model with
-#   **experts** sends each token through a few of its matrices, and makes the batch small again.
+#   experts (section 4) sends each token through a few of its matrices, and makes the batch small
+#   again.
 #
 # ## 2. A cache in pages
 #
@@ -737,3 +738,5 @@ ex.loss_gradient.check(loss_gradient)
 # - Losses without logits: Liger Kernel's fused linear cross entropy goes chunk by chunk, as in
 #   section 6; Apple's *Cut Cross-Entropy* (2024) fuses as in section 5, and computes tiles again on
 #   the way back.
+#
+# This was the last lesson. Your own kernels run under the same meter: `python -m course.run FILE`.

@@ -17,14 +17,19 @@ from nbformat.notebooknode import NotebookNode, from_dict
 from autograder.grading.submissions import Cell, Notebook
 from autograder.judge.judge import Graded
 from course.engine.faults import Outcome
+from course.plain.text import unstacked
 
 _SCHEMA_VERSION = 3
 #: What is shown of one cell: the course's longest has some 4 KB. Pages are made in nbgrader's own
 #: process, whose highlighter may take time by the square of a cell's length.
 LONGEST_SHOWN = 20_000
+MOST_LINES_SHOWN = 1_000
 #: What is shown of all cells that belong to no exercise, and how many of them: a lesson's notebook
 #: has about a hundred cells and 40 KB of text.
 MOST_SHOWN = 400_000
+#: As many characters as these does a line take of a page, and what is not ASCII of a browser's
+#: time: a letter of another script than the one before it is looked up in every font.
+_LINE, _NOT_ASCII = 40, 4
 MOST_CELLS_SHOWN = 400
 _CUT = "\n\n[cut here: the rest is in the submission]"
 _LEFT_OUT = "{count} more cells are in the submission and not shown here."
@@ -68,14 +73,16 @@ def as_text(text: str) -> str:
 
     One element of HTML, which markdown leaves alone up to its end, and no end stands in it.
     """
-    plain = _cut(text).replace("\r\n", "\n").replace("\r", "\n")
-    return _TEXT.format(plain.translate(_ENTITIES))
+    return _TEXT.format(_cut(text).translate(_ENTITIES))
 
 
 def _cut(text: str) -> str:
     """What is shown of a cell, as text that a file can hold: half a character is a `?`."""
-    shown = text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + _CUT
-    return shown.encode("utf-8", "replace").decode()
+    shown = text[:LONGEST_SHOWN].replace("\r\n", "\n").replace("\r", "\n")
+    lines = shown.split("\n")
+    if len(text) > LONGEST_SHOWN or len(lines) > MOST_LINES_SHOWN:
+        shown = "\n".join(lines[:MOST_LINES_SHOWN]) + _CUT
+    return unstacked(shown).encode("utf-8", "replace").decode()
 
 
 def unanswered(known: KnownCell, submitted: Notebook | None) -> bool:
@@ -145,7 +152,10 @@ class _Left:
     def take(self, cell: Cell) -> bool:
         """Whether this one is shown; counts it either way."""
         self.cells -= 1
-        self.characters -= min(len(cell.source or ""), LONGEST_SHOWN)
+        if self.cells >= 0 and self.characters >= 0:
+            text = _cut(cell.source or "")
+            others = len(text) - len(text.encode("ascii", "ignore"))
+            self.characters -= len(text) + _LINE * text.count("\n") + _NOT_ASCII * others
         shown = self.cells >= 0 and self.characters >= 0
         self.out += not shown
         return shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import select
 import signal
 from collections import deque
@@ -19,7 +20,7 @@ Item = TypeVar("Item")
 
 
 def in_children(
-    work: Callable[[Item], Any], items: Sequence[Item], jobs: int
+    work: Callable[[Item], Any], items: Sequence[Item], jobs: int = os.cpu_count() or 1
 ) -> Iterator[tuple[Item, Any]]:
     """(item, what `work` says of it), as they come; None of an item that took all it may take.
 

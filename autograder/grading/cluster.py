@@ -29,6 +29,15 @@ CERTIFICATE, KEY = "cert.pem", "key.pem"
 INSTALL = ".venv/bin/python -m pip install -c requirements.txt '.[cluster]'"
 #: How often a notebook is given to a worker that is then lost or fails.
 MOST_TRIES = 4
+#: Dask's settings of a scheduler.
+SCHEDULER = {
+    # a worker that does not say for so long that it lives is taken for lost
+    "distributed.scheduler.worker-ttl": "60s",
+    # none waits at a worker for another one, which may bring that down
+    "distributed.scheduler.worker-saturation": 1.0,
+    # the grader decides what is tried again, and beside what
+    "distributed.scheduler.allowed-failures": 0,
+}
 _LOOK_SECONDS = 0.5
 _CONNECT_SECONDS = 20
 #: Without any worker.
@@ -189,13 +198,19 @@ class Cluster:
         elif found and now - self._alone_since > _JOINING_SECONDS:
             said = "; ".join(f"{w}: {self._refused[w]}" for w in sorted(found)[:3])
             raise JudgeError(f"No worker at {self.address} can judge. {said}.")
-        elif now - self._alone_since > _PATIENCE_SECONDS:
-            raise JudgeError(
-                f"The scheduler at {self.address} has had no worker for {_PATIENCE_SECONDS:g} s. "
-                "Start some: python -m autograder cluster worker ADDRESS. What was judged is kept, "
-                "and the same command goes on from there."
-            )
+        elif why := self._without_workers(now - self._alone_since):
+            raise JudgeError(why)
         return lost
+
+    def _without_workers(self, seconds: float) -> str | None:
+        """Why not to wait any longer; None to wait on."""
+        if seconds < _PATIENCE_SECONDS:
+            return None
+        return (
+            f"The scheduler at {self.address} has had no worker for {_PATIENCE_SECONDS:g} s. "
+            "Start some: python -m autograder cluster worker ADDRESS. What was judged is kept, "
+            "and the same command goes on from there."
+        )
 
     def _done(self, under_way: Mapping[Any, _Try]) -> list[Any]:
         """Those that have come to an end, or none after a while."""

@@ -15,20 +15,23 @@ import os
 import sys
 from pathlib import Path
 
-from autograder.grading.cluster import CERTIFICATE, INSTALL, KEY, security, with_protocol
+from autograder.grading.cluster import (
+    CERTIFICATE,
+    INSTALL,
+    KEY,
+    SCHEDULER,
+    security,
+    with_protocol,
+)
 from autograder.grading.store import write
 from autograder.judge.pool import ROOT, JudgeError
 from autograder.sandbox import walls
 
 PORT = 8786
-#: A worker that does not say for so long that it lives is taken for lost.
-_WORKER_TTL = "60s"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.description = __doc__
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parts = parser.add_subparsers(dest="part", required=True, metavar="PART")
     certificates = parts.add_parser("certificates", help="make what TLS needs")
     certificates.add_argument("folder", type=Path, metavar="DIR")
@@ -79,11 +82,9 @@ def _become(words: list[str], tls: Path | None) -> int:
         command += ["--protocol", "tls", "--tls-ca-file", certificate, "--tls-cert", certificate]
         command += ["--tls-key", str(tls / KEY)]
         os.environ["DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION"] = "True"
-    os.environ["DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL"] = _WORKER_TTL
-    # none waits at a worker for another one, which may bring that down
-    os.environ["DASK_DISTRIBUTED__SCHEDULER__WORKER_SATURATION"] = "1.0"
-    # the grader decides what is tried again, and beside what
-    os.environ["DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES"] = "0"
+    for setting, value in SCHEDULER.items():
+        name = setting.upper().replace(".", "__").replace("-", "_")
+        os.environ[f"DASK_{name}"] = str(value)
     os.environ["PYTHONPATH"] = str(ROOT)  # a worker finds the grader, wherever it was started
     os.execv(sys.executable, command)
 

@@ -19,12 +19,21 @@ most of the exercises named in its cells.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.grading.archive import METADATA, ArchiveError, is_archive, unpack
-from autograder.grading.folders import DEEPEST, MOST_NOTEBOOKS, SUFFIX, is_hidden, is_notebook, tree
+from autograder.grading.folders import (
+    DEEPEST,
+    MOST_NOTEBOOKS,
+    SUFFIX,
+    beside,
+    is_hidden,
+    is_notebook,
+    tree,
+)
 from autograder.grading.lms import Form, FormError, Named, form_of
 from autograder.grading.names import clean, few, look_alike
 from autograder.grading.submissions import Submission
@@ -40,8 +49,13 @@ _NAMED = 5
 _SUBMITTED = "submitted"
 #: In the place of a folder that holds one of these it is taken: nbgrader's, and its exchange's.
 _CLASS_FOLDERS = (_SUBMITTED, "inbound")
-#: Folders that a zip may have around an LMS's.
+#: Folders that a zip may have around an LMS's, and what LMSs themselves call one.
 _WRAPPED = 4
+_LMS_FOLDER = re.compile(r"assignment_\d+_export|.+-submissions")
+_ONE_STUDENTS = (
+    "{place} is taken for one student's, and no name in it counts. If it is what {lms} gave for a "
+    "class, grade that folder itself."
+)
 
 
 @dataclass
@@ -75,6 +89,12 @@ def find(
         path = next((folder for folder in inner if folder.is_dir()), root)
         if not os.path.lexists(path):
             found.problems.append(f"{path} does not exist. Check the path, then grade again.")
+        elif path is not root and (others := beside(path)):
+            found.problems.append(
+                f"{root} holds a folder `{path.name}` beside {few(others, _NAMED)}. Is it the "
+                "class's, or a student's of that name? Nothing here is graded: grade "
+                f"{path}, or rename it."
+            )
         elif not path.is_dir():
             _single(path, stem, student, found, seen)
         else:
@@ -84,11 +104,12 @@ def find(
                 taken, whose = _of_folder(path, whole, stem, found.problems), _always(whole)
             else:
                 try:
-                    taken, whose = _of_class(path, stem, found.problems, refused)
+                    names = (given.stem if root is not given else "", *_CLASS_FOLDERS)
+                    taken, whose = _of_class(path, stem, found.problems, refused, names)
                 except FormError as error:
                     found.problems.append(str(error))
                     continue
-            _add([*_refused(refused, whose, stem, taken)], found, seen, given)
+            _add(_refused(refused, whose, stem, taken), found, seen, path, given)
     return found
 
 
@@ -138,7 +159,11 @@ def of_student(folder: Path, student: str) -> list[Submission]:
 
 
 def _add(
-    taken: Iterable[Submission], found: Found, seen: set[tuple[Path, str]], path: Path
+    taken: Iterable[Submission],
+    found: Found,
+    seen: set[tuple[Path, str]],
+    root: Path,
+    given: Path,
 ) -> None:
     empty = True
     for submission in taken:
@@ -146,9 +171,9 @@ def _add(
         where = _absolute(submission.path), submission.student
         if where not in seen or submission.fault is not None:
             seen.add(where)
-            found.submissions.append(submission)
+            found.submissions.append(replace(submission, root=root))
     if empty:
-        found.problems.append(f"{path} holds no notebook (*{SUFFIX}).")
+        found.problems.append(f"{given} holds no notebook (*{SUFFIX}).")
 
 
 def _single(
@@ -161,7 +186,7 @@ def _single(
         found.problems.append(f"{path} has no exercises: there is nothing to grade in it.")
     else:
         whose = student or _student_above(path.parent) or _claimed(path)
-        _add([_submission(path, Named(whose), stem)], found, seen, path)
+        _add([_submission(path, Named(whose), stem)], found, seen, path.parent, path)
 
 
 def _always(student: str) -> Callable[[Path], Sequence[Named]]:
@@ -169,24 +194,35 @@ def _always(student: str) -> Callable[[Path], Sequence[Named]]:
 
 
 def _of_class(
-    root: Path, stem: str | None, problems: list[str], refused: Iterable[Path]
+    root: Path,
+    stem: str | None,
+    problems: list[str],
+    refused: Iterable[Path],
+    wrappers: Sequence[str],
 ) -> tuple[Iterable[Submission], Callable[[Path], Sequence[Named]]]:
     """(what a class's folder holds, whose a path below it is).
+
+    A folder alone in another one may be what an LMS gave, or that of the one student who has handed
+    in anything: it is an LMS's where it is named so, or as one of `wrappers`.
 
     Raises:
         FormError: where an LMS made the folder, and does not say whose what is.
     """
-    place = root
+    place, of_an_lms = root, True
     for _ in range(_WRAPPED):
         files, folders = _listed(place, [])
         barred = (p for p in refused if is_notebook(p.name) and place in p.parents)
         names = {p.relative_to(place).parts[0] for p in (*files, *folders, *barred)}
-        form = form_of(place, sorted(names))
-        if form is not None:
+        form = form_of(place, sorted(names), of_an_lms)
+        if form is not None and of_an_lms:
             return _of_form(place, form, stem, problems), _named_by(form, place)
-        if files or len(folders) != 1 or folders[0].is_symlink():
+        if form is not None:
+            problems.append(_ONE_STUDENTS.format(place=place, lms=form.name))
+        if form is not None or files or len(folders) != 1 or folders[0].is_symlink():
             break
         place = folders[0]
+        wrapper = place.name in wrappers or stem_of_notebook(place.name)
+        of_an_lms = of_an_lms and bool(wrapper or _LMS_FOLDER.fullmatch(place.name))
 
     def whose(path: Path) -> Sequence[Named]:
         folders = path.relative_to(root).parts[:-1]

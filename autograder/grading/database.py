@@ -10,15 +10,18 @@ import contextlib
 import fcntl
 import os
 import secrets
+import socket
 import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy as sql
 from sqlalchemy import event
 from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from autograder.grading.waiting import Waiting
 
 NAME = "ledger.db"
 #: In a folder whose ledger is elsewhere: the server's URL, for every later command.
@@ -28,6 +31,10 @@ INSTALL = ".venv/bin/python -m pip install -c requirements.txt '.[postgresql]'"
 _PATIENCE_SECONDS = 60
 #: For a server that is stopped and started in mid-run.
 _SERVER_SECONDS = 300.0
+#: What a run leaves at its end: a folder with it has had a ledger.
+SUMMARY = "verdicts.json"
+#: Of an earlier version: verdicts as a file each, to be read in.
+FILES = "verdicts"
 _LOOK_SECONDS = 0.05
 _RETRY_SECONDS = 0.5
 #: A server that was started knows of no run. A run is heard of at each verdict: an exercise's
@@ -48,43 +55,7 @@ class LedgerError(Exception):
     """A ledger that cannot be used, in a sentence."""
 
 
-class Database(Protocol):
-    """One ledger's database: all that the two kinds do not have in common."""
-
-    engine: sql.Engine
-    #: for sentences, without a password
-    name: str
-
-    def version(self, connection: sql.Connection) -> int:
-        """Of the tables there; 0 for none."""
-        ...
-
-    def made(self, connection: sql.Connection, version: int) -> None:
-        """The tables are made: from here on the database itself keeps verdicts from changing."""
-        ...
-
-    def opened(self) -> None:
-        """It can be used: later commands are to find it."""
-        ...
-
-    def during(self, work: Callable[[bool], _T]) -> _T:
-        """What `work` gives, which is told whether it may have been done before."""
-        ...
-
-    def be_run(self, run: str) -> str:
-        """A sign that lasts as long as this process lives; of `run` again, or of a new one."""
-        ...
-
-    def lives(self, connection: sql.Connection, run: str) -> bool:
-        """Whether a run's sign is there."""
-        ...
-
-    def end_run(self, run: str) -> None:
-        """Takes the sign away."""
-        ...
-
-
-def database(folder: Path, url: str | None) -> Database:
+def database(folder: Path, url: str | None) -> _Sqlite | _Postgresql:
     """The one of this folder.
 
     Args:
@@ -94,7 +65,7 @@ def database(folder: Path, url: str | None) -> Database:
         LedgerError: for another URL, without a driver, or beside a ledger that is there.
     """
     file = folder / URL_FILE
-    known = file.read_text(encoding="utf-8").strip() if file.exists() else ""
+    known = file.read_text(encoding="utf-8", errors="replace").strip() if file.exists() else ""
     if not url and not known:
         return _Sqlite(folder)
     if known and url and known != url:
@@ -105,7 +76,7 @@ def database(folder: Path, url: str | None) -> Database:
     if not known and (folder / NAME).exists():
         raise LedgerError(
             f"{folder} has verdicts in {folder / NAME}, and --ledger would begin anew elsewhere. "
-            "Grade into another folder."
+            f"`python -m autograder ledger URL --from {folder}` takes them there."
         )
     return _Postgresql(folder, url or known)
 
@@ -115,8 +86,23 @@ def has_ledger(folder: Path) -> bool:
     return any((folder / name).exists() for name in (NAME, URL_FILE))
 
 
+def must_not_begin(folder: Path) -> str:
+    """Why an empty ledger is none for this folder, in a sentence; "" where it may begin."""
+    if not (folder / SUMMARY).exists() or (folder / FILES).is_dir():
+        return ""
+    return (
+        f"{folder} has verdicts ({SUMMARY}), and its ledger is gone: there is none in {NAME}. Put "
+        "your copy of it back; where it was on a server, name that: --ledger URL. If there is no "
+        f"copy, move {SUMMARY} away: the same command then judges everything again, with the same "
+        "seed to the same verdicts, and only their history is lost."
+    )
+
+
 def _shown(url: str) -> str:
-    return sql.make_url(url).render_as_string(hide_password=True)
+    try:
+        return sql.make_url(url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return repr(url)
 
 
 class _Sqlite:
@@ -125,6 +111,8 @@ class _Sqlite:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock = -1
+        #: the database, what was committed and is not in it yet, and who looks at that
+        self._files: dict[str, tuple[int, int] | None] = {}
         self.name = str(folder / NAME)
         url = sql.URL.create("sqlite", database=self.name)
         self.engine = sql.create_engine(url, connect_args={"timeout": _PATIENCE_SECONDS})
@@ -132,9 +120,11 @@ class _Sqlite:
         event.listen(self.engine, "begin", _immediately)
 
     def version(self, connection: sql.Connection) -> int:
+        """Of the tables there; 0 for none."""
         return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
 
     def made(self, connection: sql.Connection, version: int) -> None:
+        """The tables are made: from here on the database itself keeps verdicts from changing."""
         for change in ("UPDATE", "DELETE"):
             connection.exec_driver_sql(
                 f"CREATE TRIGGER no_{change.lower()} BEFORE {change} ON verdicts "
@@ -143,22 +133,45 @@ class _Sqlite:
         connection.exec_driver_sql(f"PRAGMA user_version = {version}")
 
     def opened(self) -> None:
-        """The file is found by its name."""
+        """The files are found by their names; from here on they have to stay those files."""
+        names = (self.name, f"{self.name}-wal", f"{self.name}-shm")
+        self._files = {name: _there(name) for name in names}
+
+    def numbered(self, connection: sql.Connection, table: str) -> None:
+        """SQLite sees to that."""
 
     def during(self, work: Callable[[bool], _T]) -> _T:
-        return work(False)
+        """Nothing counts as kept that went to a file which nobody finds any more."""
+        self._has_to_stay()
+        done = work(False)
+        self._has_to_stay()
+        return done
+
+    def _has_to_stay(self) -> None:
+        for name, file in self._files.items():
+            if _there(name) == file:
+                continue
+            again = "Put the right one back, and run"
+            if name != self.name:
+                again = "Run"
+                self.engine.dispose()  # what SQLite still has open of it goes to the database
+            raise LedgerError(
+                f"{name} was removed or replaced while this grader was at work. Nothing more is "
+                f"entered. {again} the same command again: it judges what is missing there."
+            )
 
     def be_run(self, run: str) -> str:
         """A file that is locked as long as this process lives: the system sees to that."""
         if not run:
             place = self._folder / _RUNS
             place.mkdir(exist_ok=True)
-            run = secrets.token_hex(8)
+            run = _new_run()
             self._lock = os.open(place / run, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
         return run
 
     def lives(self, connection: sql.Connection, run: str) -> bool:
+        """Whether a run's sign is there."""
         try:
             handle = os.open(self._folder / _RUNS / run, os.O_RDWR)
         except FileNotFoundError:
@@ -174,6 +187,7 @@ class _Sqlite:
             os.close(handle)
 
     def end_run(self, run: str) -> None:
+        """Takes the sign away."""
         os.close(self._lock)
         (self._folder / _RUNS / run).unlink(missing_ok=True)
 
@@ -224,19 +238,29 @@ class _Postgresql:
             self._file.touch(mode=0o600)  # a password may be in it
             self._file.write_text(f"{self._url}\n", encoding="utf-8")
 
+    def numbered(self, connection: sql.Connection, table: str) -> None:
+        newest = f"SELECT coalesce(max(id), 0) + 1 FROM {table}"
+        sequence = f"pg_get_serial_sequence('{table}', 'id')"
+        connection.exec_driver_sql(f"SELECT setval({sequence}, ({newest}), false)")
+
     def during(self, work: Callable[[bool], _T]) -> _T:
         """Waits for a server that is stopped. A commit whose answer was lost may have been made."""
         deadline = time.monotonic() + _SERVER_SECONDS
         again = False
+        waiting = Waiting()
         while True:
             try:
                 if self._run:
                     self.be_run(self._run)
-                return work(again)
+                done = work(again)
+                waiting.over()
+                return done
             except DBAPIError as error:
                 if not _is_away(error) or time.monotonic() > deadline:
                     raise
             again = True
+            most = f", {_SERVER_SECONDS / 60:g} minutes at most"
+            waiting.on(f"the database server {self.name}, which does not answer", most)
             time.sleep(_RETRY_SECONDS)
 
     def be_run(self, run: str) -> str:
@@ -247,7 +271,7 @@ class _Postgresql:
                 return run
             except DBAPIError:
                 self._forget()
-        run = run or secrets.token_hex(8)
+        run = run or _new_run()
         own = self.engine.execution_options(reading=True, isolation_level="AUTOCOMMIT")
         sign = own.connect()
         sign.execute(sql.select(sql.func.pg_advisory_lock(_number(run))))
@@ -274,9 +298,21 @@ class _Postgresql:
                 sign.close()
 
 
+def _new_run() -> str:
+    """A name that no other run has, and that says where it is."""
+    host = "".join(c for c in socket.gethostname() if c.isalnum() or c in "-.")
+    return f"{secrets.token_hex(8)}@{host}:{os.getpid()}"
+
+
+def whose(run: str) -> str:
+    """What a run's name says to a person."""
+    host, _, process = run.partition("@")[2].rpartition(":")
+    return f"process {process} on {host}" if host else "of an earlier version"
+
+
 def _number(run: str) -> int:
     """A run's lock, as PostgreSQL numbers them: 63 bits."""
-    return int(run, 16) >> 1
+    return int(run.partition("@")[0], 16) >> 1
 
 
 def _is_away(error: DBAPIError) -> bool:
@@ -290,6 +326,14 @@ def _one_writer(connection: sql.Connection) -> None:
     """Writers take turns, as SQLite's do: what a row replaces is the newest until it is in."""
     if not connection.get_execution_options().get("reading", False):
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITERS})")
+
+
+def _there(name: str) -> tuple[int, int] | None:
+    """Which file has this name."""
+    with contextlib.suppress(OSError):
+        status = Path(name).stat()
+        return status.st_dev, status.st_ino
+    return None
 
 
 def _prepared(connection: Any, _: object) -> None:

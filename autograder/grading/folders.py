@@ -20,6 +20,8 @@ DEEPEST = 12
 MOST_ENTRIES = 5000
 #: The course has 12 lessons.
 MOST_NOTEBOOKS = 100
+#: What nbgrader keeps beside what was handed in, and this course's own notebooks.
+_OF_A_COURSE = ("source", "release", "autograded", "feedback", "outbound", "grades", "notebooks")
 IGNORED = ("__pycache__", "node_modules", "__MACOSX")
 
 
@@ -62,6 +64,14 @@ def tree(folder: Path, name: str) -> Tree:
     for paths in (found.notebooks, found.files, found.folders):
         paths.sort()
     return found
+
+
+def beside(folder: Path) -> list[str]:
+    """Other folders of its place that hold notebooks, and are not nbgrader's own."""
+    with os.scandir(folder.parent) as entries:
+        names = [e.name for e in entries if e.is_dir(follow_symlinks=False)]
+    others = (n for n in sorted(names) if n not in _OF_A_COURSE and not is_hidden(n))
+    return [n for n in others if n != folder.name and tree(folder.parent / n, n).notebooks]
 
 
 def is_hidden(name: str) -> bool:

@@ -15,11 +15,12 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from autograder.grading.collect import find, without_collisions
 from autograder.grading.dry_run import DryStore, changes, told
@@ -34,7 +35,7 @@ from autograder.grading.judging import (
 from autograder.grading.lms import latest
 from autograder.grading.names import clean
 from autograder.grading.roster import Roster, RosterError, read_roster
-from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed
+from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed, guessable
 from autograder.grading.store import Store, StoreError, ordered
 from autograder.grading.submissions import Submission
 from autograder.judge import overlay
@@ -57,10 +58,20 @@ INTERRUPTED = 130
 _NAMED = 5
 
 
+def add_from(parser: argparse.ArgumentParser) -> None:
+    """The argument of commands that read what this one wrote: `grades`."""
+    parser.add_argument(
+        "--from",
+        dest="grades",
+        type=Path,
+        default=DEFAULT_OUT,
+        metavar="DIR",
+        help=f"the folder that `grade --out` wrote, default: {DEFAULT_OUT}",
+    )
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.description = __doc__
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="what was handed in")
     parser.add_argument(
         "--out", type=Path, default=DEFAULT_OUT, metavar="DIR", help=f"default: {DEFAULT_OUT}"
@@ -71,7 +82,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="postgresql://USER@HOST/NAME, the first time: keep the verdicts there, and not in DIR",
     )
     parser.add_argument(
-        "--gradebook", metavar="URL", help="write the scores there too: sqlite:///gradebook.db"
+        "--gradebook",
+        metavar="URL",
+        help="do there as `nbgrader autograde` does: sqlite:///gradebook.db",
     )
     parser.add_argument(
         "--seed",
@@ -129,10 +142,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="grade although this machine can put no wall around the files (see `doctor`): you "
         "trust them as you trust your own",
     )
-    parser.add_argument(
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
         "--scheduler",
         metavar="ADDRESS",
         help="judge on the workers of a Dask scheduler: tls://HOST:8786 (see `cluster --help`)",
+    )
+    where.add_argument(
+        "--slurm",
+        type=Path,
+        metavar="FILE",
+        help="judge in jobs of Slurm, with the settings in this file (see docs/instructors.md)",
     )
     parser.add_argument(
         "--tls", type=Path, metavar="DIR", help="what `cluster certificates DIR` has made"
@@ -169,21 +189,27 @@ def main(args: argparse.Namespace) -> int:
         store = _store(args)
         run.notes += store.notes
         seed = chosen_seed(args.seed, store)
+        run.notes += guessable(seed)
         overlay.use(chosen_folder(args.seed), args.unit or "")
         limits = Limits(args.time_limit, int(args.memory_limit * 2**20))
         stopped = False
+        before = signal.signal(signal.SIGTERM, _interrupted)
         try:
             with _judges(args, seed, limits) as pool, Progress() as progress:
                 for graded in grade(args.paths, store, pool, run, asked, args.regrade):
                     progress.tell(run, graded)
         except KeyboardInterrupt:
             stopped = True
+        finally:
+            signal.signal(signal.SIGTERM, before)
         rows = [] if args.dry_run else summarise(store, seed_id(seed))
     except (StoreError, JudgeError, UsageError, RosterError, PrivateError, OverlayError) as error:
         print(error, file=sys.stderr)
         return CANNOT
     if stopped:
-        left = f"{len(run.rows)} of {run.expected} verdicts are" if run.expected else "All is"
+        asked_for = {(one.student, one.notebook) for one in run.submissions}
+        there = sum((row.student, row.notebook) in asked_for for row in rows)
+        left = f"{there} of {run.expected} verdicts are" if run.expected else "All is"
         print(f"Stopped. {left} kept in {args.out}. The same command goes on from there.")
         return INTERRUPTED
     if not run.rows:
@@ -195,18 +221,29 @@ def main(args: argparse.Namespace) -> int:
     show(ordered(run.rows))
     run.problems += judges_failures(run.rows)
     if args.gradebook:
-        run.problems += _to_gradebook(args.gradebook, run.rows)
+        run.problems += _to_gradebook(args.gradebook, run, store)
     _say(run, args.out, len(rows))
     return NOT_ALL if run.problems else DONE
 
 
+def _interrupted(*_: object) -> NoReturn:
+    """Told to end, a grader does so as with Ctrl-C: jobs and notebooks are let go."""
+    raise KeyboardInterrupt
+
+
 def _judges(args: argparse.Namespace, seed: bytes, limits: Limits) -> Pool | Cluster:
     """Processes here, or workers elsewhere."""
-    if not args.scheduler:
-        return Pool(seed, args.jobs, limits, args.check, trust=args.trust)
-    from autograder.grading.cluster import Cluster
+    asked = seed, limits, args.check
+    if args.slurm:
+        from autograder.grading.slurm import Slurm, read_settings
 
-    return Cluster(seed, limits, args.check, args.scheduler, args.tls, trust=args.trust)
+        settings, logs = read_settings(args.slurm), args.out / "slurm"
+        return Slurm(*asked, "", args.tls, trust=args.trust, settings=settings, logs=logs)
+    if args.scheduler:
+        from autograder.grading.cluster import Cluster
+
+        return Cluster(*asked, args.scheduler, args.tls, trust=args.trust)
+    return Pool(seed, args.jobs, limits, args.check, trust=args.trust)
 
 
 def _store(args: argparse.Namespace) -> Store:
@@ -314,10 +351,14 @@ def _held(submissions: Sequence[Submission], out: Path) -> Iterator[str]:
             )
 
 
-def _to_gradebook(url: str, rows: Iterable[Graded]) -> list[str]:
+def _to_gradebook(url: str, run: Run, store: Store) -> list[str]:
     from autograder.grading.gradebook import write_scores
 
-    return write_scores(url, [row for row in rows if row.message_id not in HELD])
+    named = (
+        (row.student, row.notebook, row.exercise) for row in run.rows if row.message_id not in HELD
+    )
+    rows = [kept for whose in named if (kept := store.last(*whose)) is not None]
+    return write_scores(url, rows, run.submissions, run.fresh)
 
 
 def _say(run: Run, out: Path, total: int) -> None:

@@ -9,11 +9,12 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from autograder.grading.submissions import Submission
 from autograder.judge.judge import Graded
 
 CHECK_SUFFIX = "_check"
@@ -44,18 +45,35 @@ def score(points: float, max_score: float) -> float:
     return float(min(max(points, 0.0), max_score))
 
 
-def write_scores(url: str, rows: Iterable[Graded]) -> list[str]:
+def write_scores(
+    url: str,
+    rows: Iterable[Graded],
+    submissions: Sequence[Submission] = (),
+    fresh: Set[tuple[str, str]] = frozenset(),
+) -> list[str]:
     """Writes the scores of `rows`, and says in sentences what could not be written.
 
     Nothing of the verdicts is lost by that: they stand on disk, and the next run writes them.
+
+    Args:
+        submissions: what they are on, for whatever else `nbgrader autograde` leaves.
+        fresh: (student, notebook) of those judged just now.
     """
     try:
-        return list(_written(url, sorted(rows, key=lambda row: (row.notebook, row.student))))
+        listed = sorted(rows, key=lambda row: (row.notebook, row.student))
+        said = list(_written(url, listed, fresh))
+        if submissions:
+            from autograder.grading.nbgrader_given import write_notebooks
+
+            with _open(url) as book:
+                assignments = {row.notebook: _assignment(book, row.notebook) for row in listed}
+            said += write_notebooks(url, listed, submissions, fresh, assignments)
+        return said
     except GradebookError as error:
         return [f"{error} The verdicts are on disk: the same command writes the scores later."]
 
 
-def _written(url: str, rows: Sequence[Graded]) -> Iterable[str]:
+def _written(url: str, rows: Sequence[Graded], fresh: Set[tuple[str, str]]) -> Iterable[str]:
     from nbgrader.api import InvalidEntry
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -67,7 +85,7 @@ def _written(url: str, rows: Sequence[Graded]) -> Iterable[str]:
                 if not lesson:
                     yield f"The gradebook has no score for {notebook or 'a folder'}: no lesson."
                     continue
-                yield from _lesson(book, notebook, lesson)
+                yield from _lesson(book, notebook, lesson, fresh)
     except (SQLAlchemyError, InvalidEntry) as error:
         detail = " ".join(str(getattr(error, "orig", None) or error).split())[:200]
         raise GradebookError(f"The gradebook {url} cannot be written: {detail}.") from error
@@ -113,7 +131,9 @@ def _open(url: str) -> Any:
         raise GradebookError(f"The gradebook {url} cannot be opened: {error}.") from error
 
 
-def _lesson(book: Any, notebook: str, rows: Sequence[Graded]) -> Iterable[str]:
+def _lesson(
+    book: Any, notebook: str, rows: Sequence[Graded], fresh: Set[tuple[str, str]]
+) -> Iterable[str]:
     assignment = _assignment(book, notebook)
     if assignment is None:
         students = len({row.student for row in rows})
@@ -127,7 +147,9 @@ def _lesson(book: Any, notebook: str, rows: Sequence[Graded]) -> Iterable[str]:
         book.update_or_create_student(student)
         book.update_or_create_submission(assignment, student)
         points = {row.exercise: row.points for row in own}
-        unknown |= dict.fromkeys(save_points(book, assignment, notebook, student, points))
+        judged = (student, notebook) in fresh
+        missing = save_points(book, assignment, notebook, student, points, judged)
+        unknown |= dict.fromkeys(missing)
     if unknown:
         yield (
             f"The gradebook's {notebook} does not have the cells {', '.join(unknown)}: it was made "
@@ -144,9 +166,18 @@ def _assignment(book: Any, notebook: str) -> str | None:
 
 
 def save_points(
-    book: Any, assignment: str, notebook: str, student: str, points: Mapping[str, float]
+    book: Any,
+    assignment: str,
+    notebook: str,
+    student: str,
+    points: Mapping[str, float],
+    judged: bool = True,
 ) -> list[str]:
-    """Writes points by exercise for a submission that is there; gives the cells that are not."""
+    """Writes points by exercise for a submission that is there; gives the cells that are not.
+
+    Args:
+        judged: just now, and not known from before.
+    """
     from nbgrader.api import MissingEntry
 
     unknown = []
@@ -157,8 +188,10 @@ def save_points(
         except MissingEntry:
             unknown.append(name)
             continue
-        grade.auto_score = score(earned, float(grade.max_score or 0))
+        earned_here = score(earned, float(grade.max_score or 0))
         # as nbgrader does: a score given by hand stays, and is to be looked at again
-        grade.needs_manual_grade = grade.manual_score is not None
+        look = judged or grade.needs_manual_grade or grade.auto_score != earned_here
+        grade.needs_manual_grade = look and grade.manual_score is not None
+        grade.auto_score = earned_here
     book.db.commit()
     return unknown

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.grading import spreadsheet
+from autograder.grading.grade import add_from
 from autograder.grading.names import counted, few
 from autograder.grading.roster import Roster, RosterError, read_roster
 from autograder.grading.store import Store, StoreError
@@ -29,7 +30,6 @@ from autograder.judge.judge import Graded
 from autograder.judge.sentences import HELD, JUDGED_AGAIN
 from autograder.lessons.catalogue import lesson_in, lesson_name
 
-DEFAULT_FROM = Path("grades")
 _NAMED = 5
 #: By kind of `autograder.grading.roster.COLUMNS`, what each LMS calls it.
 _CANVAS = {"id": "ID", "number": "SIS User ID", "login": "SIS Login ID", "section": "Section"}
@@ -62,17 +62,8 @@ class Points:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.description = __doc__
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("format", choices=tuple(_FORMATS), metavar="FORMAT", help="see above")
-    parser.add_argument(
-        "--from",
-        dest="grades",
-        type=Path,
-        default=DEFAULT_FROM,
-        metavar="DIR",
-        help=f"the folder that `grade --out` wrote, default: {DEFAULT_FROM}",
-    )
+    add_from(parser)
     parser.add_argument("--roster", type=Path, metavar="FILE", help="the class, as for `grade`")
     parser.add_argument(
         "--fill",

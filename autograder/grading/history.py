@@ -10,11 +10,8 @@ import argparse
 import difflib
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from sqlalchemy.exc import SQLAlchemyError
-
-from autograder.grading.grade import DEFAULT_OUT
+from autograder.grading.grade import add_from
 from autograder.grading.ledger import Entry
 from autograder.grading.names import look_alike
 from autograder.grading.store import Store, StoreError, ordered
@@ -29,18 +26,9 @@ _MOST_LINES = 80
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.description = __doc__
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("student", metavar="STUDENT", help="as the report calls them")
     parser.add_argument("exercise", metavar="EXERCISE", nargs="?", help="such as vector_add")
-    parser.add_argument(
-        "--from",
-        dest="grades",
-        type=Path,
-        default=DEFAULT_OUT,
-        metavar="DIR",
-        help=f"the folder that `grade --out` wrote, default: {DEFAULT_OUT}",
-    )
+    add_from(parser)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -49,19 +37,25 @@ def main(args: argparse.Namespace) -> int:
         print(f"There is no folder {args.grades}. --from names the right one.", file=sys.stderr)
         return 2
     try:
-        ledger = Store(args.grades).ledger
-        named = {look_alike(name): name for name in ledger.students()}
-        student = named.get(look_alike(args.student))
-        if student is None:
-            near = difflib.get_close_matches(look_alike(args.student), named, 3)
-            meant = f" Did you mean {', '.join(named[name] for name in near)}?" if near else ""
-            print(plain(f"{args.grades} has no student {args.student}.{meant}"), file=sys.stderr)
-            return 2
-        own = ordered(filter(None, (entry.graded for entry in ledger.latest(student=student))))
-        entries = ledger.history(student, args.exercise) if args.exercise is not None else []
-    except (StoreError, SQLAlchemyError) as error:
+        store = Store(args.grades)
+        with store.explained():
+            names = store.students()
+            named = {look_alike(name): name for name in names}
+            student = args.student if args.student in names else named.get(look_alike(args.student))
+            found, entries = list[Entry](), list[Entry]()
+            if student is not None:
+                found = list(store.ledger.latest(student=student))
+                if args.exercise is not None:
+                    entries = store.ledger.history(student, args.exercise)
+    except StoreError as error:
         print(error, file=sys.stderr)
         return 2
+    if student is None:
+        near = difflib.get_close_matches(look_alike(args.student), named, 3)
+        meant = f" Did you mean {', '.join(named[name] for name in near)}?" if near else ""
+        print(plain(f"{args.grades} has no student {args.student}.{meant}"), file=sys.stderr)
+        return 2
+    own = ordered(filter(None, (entry.graded for entry in found)))
     if args.exercise is not None and not entries:
         names = [row.exercise for row in own]
         near = difflib.get_close_matches(args.exercise, names, 1)

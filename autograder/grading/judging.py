@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from autograder.grading.names import few
+from autograder.grading.names import counted, few
 from autograder.grading.store import Store, as_csv, as_json, as_json_lines
-from autograder.grading.submissions import Submission, read_bytes
+from autograder.grading.submissions import Submission
+from autograder.grading.waiting import Waiting
 from autograder.judge.judge import Graded, verdict_key
 from autograder.judge.pool import Judges, Task, not_judged
 from autograder.judge.sentences import HELD, JUDGED_AGAIN, Fault
@@ -22,9 +23,15 @@ _NAMED = 5
 
 @dataclass
 class Run:
-    """What a run did: its verdicts, new and known, and what it could not do."""
+    """What a run did: its verdicts, new and known, and what it could not do.
 
+    Attributes:
+        fresh: (student, notebook) of those with a new one.
+    """
+
+    submissions: Sequence[Submission] = ()
     rows: list[Graded] = field(default_factory=list)
+    fresh: set[tuple[str, str]] = field(default_factory=set)
     judged: int = 0
     known: int = 0
     expected: int = 0
@@ -36,9 +43,11 @@ def judge_all(
     submissions: Sequence[Submission], store: Store, pool: Judges, run: Run, regrade: bool = False
 ) -> Iterator[Graded]:
     """A verdict on every exercise of these submissions, kept in `store` as it comes."""
+    run.submissions = submissions
     run.expected += sum(len(exercises_of(submission)) or 1 for submission in submissions)
     ready: list[Graded] = []
     left = list(submissions)
+    waiting = Waiting()
     try:
         while left:
             elsewhere: list[Submission] = []
@@ -48,7 +57,11 @@ def judge_all(
                     yield from _kept([answer.graded], store, run, new=True)
             yield from _kept(ready, store, run)
             if len(elsewhere) == len(left):
+                count = counted(len(left), "notebook")
+                waiting.on(f"{count} that another grader is at work on ({store.held_by()})")
                 time.sleep(_LOOK_SECONDS)
+            else:
+                waiting.over()
             left = elsewhere
     finally:
         store.release()
@@ -61,9 +74,10 @@ def _kept(ready: list[Graded], store: Store, run: Run, new: bool = False) -> Ite
         if new or store.known(*whose, graded.key) != graded:
             store.keep(graded)
             run.judged += 1
+            run.fresh.add((graded.student, graded.notebook))
         else:
             run.known += 1
-        run.rows.append(graded)
+        run.rows.append(replace(graded, panel="", text=""))  # nearly all of a class's bytes
         yield graded
 
 
@@ -87,7 +101,7 @@ def with_lessons(submissions: Iterable[Submission], pool: Judges) -> Iterator[Su
     def tasks() -> Iterator[Task]:
         for submission in unknown:
             try:
-                yield Task(submission, read_bytes(submission.path), None)
+                yield Task(submission, submission.data(), None)
             except Fault as fault:
                 unreadable.append(replace(submission, fault=fault))
 
@@ -119,7 +133,7 @@ def _tasks(
                 raise submission.fault
             if not names:
                 raise Fault("no_such_exercises", notebook=submission.notebook)
-            data = read_bytes(submission.path)
+            data = submission.data()
         except Fault as fault:
             rows = not_judged(submission, names, fault, pool)
             ready += [_or_earlier(row, store) for row in rows]

@@ -18,7 +18,13 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from autograder.grading.database import LedgerError, database
+from autograder.grading.database import (
+    LedgerError,
+    database,
+    has_ledger,
+    must_not_begin,
+    whose,
+)
 from autograder.judge.judge import Graded
 
 #: Of the tables below. A ledger of a later one is not touched.
@@ -83,7 +89,8 @@ class Entry:
 class Ledger:
     """The ledger of one folder. Several runs may write to it side by side.
 
-    Every method raises SQLAlchemyError where the database cannot be read or written.
+    Every method raises SQLAlchemyError where the database cannot be read or written, and
+    LedgerError where it is not what it was.
     """
 
     def __init__(self, folder: Path, url: str | None = None) -> None:
@@ -96,6 +103,10 @@ class Ledger:
             LedgerError: where it was made by a later version, or is none.
         """
         self._run = ""
+        #: the last run that had a notebook which was asked for in vain
+        self.held_by = ""
+        if not url and not has_ledger(folder) and (lost := must_not_begin(folder)):
+            raise LedgerError(lost)  # before SQLite makes a file
         self._database = database(folder, url)
         self.name = self._database.name
         self._engine = self._database.engine
@@ -106,6 +117,14 @@ class Ledger:
                 raise LedgerError(
                     f"{self.name} is a ledger of version {found}, and this grader knows "
                     f"{VERSION}. Grade with the version that made it, or into another folder."
+                )
+            lost = must_not_begin(folder) if not found else ""
+            if lost:
+                raise LedgerError(lost)
+            if sql.inspect(connection).has_table(_VERDICTS.name) != bool(found):
+                raise LedgerError(
+                    f"{self.name} is the database of something else, and no ledger. Nothing is "
+                    "entered in it: grade into another folder, or move it away."
                 )
             if found < VERSION:
                 _METADATA.create_all(connection)
@@ -255,6 +274,54 @@ class Ledger:
                     _graded(row._mapping),
                 )
 
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Every row as it is, the earliest first."""
+        query = sql.select(_VERDICTS).order_by(_VERDICTS.c.id)
+        with self._reading.begin() as connection:
+            for row in connection.execute(query).yield_per(100):
+                yield dict(row._mapping)
+
+    def take(self, rows: Iterable[dict[str, Any]]) -> tuple[int, int]:
+        """Makes this a copy of another ledger, whose rows these are, all or none.
+
+        What is there already has to be how those begin. Gives how many came, of how many.
+
+        Raises:
+            LedgerError: where it holds other verdicts.
+        """
+        with self._engine.begin() as connection:
+            mine = connection.execute(sql.select(_VERDICTS).order_by(_VERDICTS.c.id))
+            own = iter(mine.yield_per(100))
+            came = count = 0
+            for row in rows:
+                count += 1
+                there = next(own, None)
+                if there is None:
+                    connection.execute(sql.insert(_VERDICTS).values(row))
+                    came += 1
+                elif dict(there._mapping) != row:
+                    raise self._other()
+            if next(own, None) is not None:
+                raise self._other()
+            self._database.numbered(connection, _VERDICTS.name)
+        return came, count
+
+    def _other(self) -> LedgerError:
+        return LedgerError(
+            f"{self.name} holds verdicts that are not these, of another course or graded there "
+            "since. Nothing is changed in it: take an empty database, one for each class."
+        )
+
+    def at_work(self) -> list[str]:
+        """The runs that live and have claimed something."""
+        with self._engine.begin() as connection:
+            runs = connection.execute(sql.select(_CLAIMS.c.run).distinct()).scalars().all()
+            return [whose(run) for run in runs if self._database.lives(connection, run)]
+
+    def close(self) -> None:
+        """Lets the database go: SQLite then has all of it in one file."""
+        self._engine.dispose()
+
     def claim(self, student: str, notebook: str) -> bool:
         """Takes a notebook for this run; False while another run that is alive has it."""
         where = _CLAIMS.c.student == student, _CLAIMS.c.notebook == notebook
@@ -266,6 +333,7 @@ class Ledger:
                 held = connection.execute(sql.select(_CLAIMS.c.run).where(*where)).scalar()
                 other = held is not None and held != self._run
                 if other and self._database.lives(connection, str(held)):
+                    self.held_by = whose(str(held))
                     return False
                 connection.execute(sql.delete(_CLAIMS).where(*where))
                 connection.execute(sql.insert(_CLAIMS).values(**mine))
@@ -302,9 +370,15 @@ def _graded(row: Mapping[Any, Any]) -> Graded | None:
     """A row's verdict; fields that came later have their defaults."""
     if row["verdict"] == _WITHDRAWN:
         return None
-    content = json.loads(row["verdict"])
-    known = {name: content[name] for name in _GRADED_FIELDS & content.keys()}
-    return Graded(**known, **{name: row[name] for name in _LONG if name in row})
+    try:
+        content = json.loads(row["verdict"])
+        known = {name: content[name] for name in _GRADED_FIELDS & content.keys()}
+        return Graded(**known, **{name: row[name] for name in _LONG if name in row})
+    except (ValueError, TypeError, AttributeError) as error:
+        raise LedgerError(
+            f"Row {row['id']} of the ledger holds no verdict: something else has written it. Put "
+            "your copy of the ledger back."
+        ) from error
 
 
 def _kept(text: str) -> str:

@@ -63,14 +63,17 @@ class Form:
     read: Callable[[str], Sequence[Named]]
 
 
-def form_of(folder: Path, names: Sequence[str]) -> Form | None:
+def form_of(folder: Path, names: Sequence[str], of_an_lms: bool = True) -> Form | None:
     """The form of a folder with these notebooks and folders right in it, or None.
+
+    Args:
+        of_an_lms: whether it may be read for whose work it is, or a student may have made it.
 
     Raises:
         FormError: where it is one, and what says whose work it is cannot be read.
     """
     if (folder / METADATA).is_file():
-        return _gradescope(folder / METADATA)
+        return _gradescope(folder / METADATA) if of_an_lms else Form("Gradescope", lambda _: [])
     classroom = _classroom(folder.name)
     forms = [Form("Canvas", canvas), Form("Moodle", moodle), Form("nbgrader's exchange", exchange)]
     for form in [*forms, *([classroom] if classroom else [])]:

@@ -30,12 +30,18 @@ FORMGRADER_POLICY = (
     "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'"
 )
+#: A file beside a notebook is a picture in a page. Opened alone it is a page of no origin.
+FILE_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 #: Pygments takes time by the square of the length for some texts (6 s for 20,000 characters of
 #: blanks and line ends), and each word in a colour is an element of the page. A cell that is
 #: longer, and what comes after so many characters of a page, is shown without colours.
 LONGEST_COLOURED = 4_000
 MOST_COLOURED = 40_000
 _NO_MATHJAX = jinja2.DictLoader({"mathjax.html.j2": "{% macro mathjax(url='') %}{% endmacro %}"})
+#: The formgrader's script waits for the end of MathJax's work, and sets up its keys after that.
+_NOTHING_TO_TYPESET = (
+    '<script>window.MathJax = {Hub: {Startup: {signal: {Interest: f => f("End")}}}}</script>'
+)
 #: nbgrader's own template, `index.html.j2`, with the summary in its list's place.
 _FEEDBACK = """\
 {%- extends 'index.html.j2' -%}
@@ -83,12 +89,12 @@ class Page(HTMLExporter):
     ) -> tuple[str, dict[str, Any]]:
         """The page, with its policy before all else."""
         self._left = MOST_COLOURED
-        known, policy = dict(resources or {}), FEEDBACK_POLICY
+        known, policy, script = dict(resources or {}), FEEDBACK_POLICY, ""
         if "submission_id" in known:
-            policy = FORMGRADER_POLICY
+            policy, script = FORMGRADER_POLICY, _NOTHING_TO_TYPESET
             known = {k: escape(v) if isinstance(v, str) else v for k, v in known.items()}
         html, made = super().from_notebook_node(nb, known, **more)
-        meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">{script}'
         before, head, after = html.partition("<head>")
         return (f"{before}{head}{meta}{after}" if head else f"{meta}{html}"), made
 
@@ -135,10 +141,18 @@ def _number(points: float) -> str:
     return f"{round(points, 2):g}"
 
 
+def _of_a_file(handler: Any, path: str) -> None:
+    """Headers with which the formgrader serves a file that stands beside a notebook."""
+    handler.set_header("Content-Security-Policy", FILE_POLICY)
+    handler.set_header("X-Content-Type-Options", "nosniff")
+
+
 def install() -> None:
     """Has nbgrader make its pages so: both places name their exporter in the code."""
     import nbgrader.converters.generate_feedback as feedback
     import nbgrader.server_extensions.formgrader.formgrader as formgrader
+    import nbgrader.server_extensions.formgrader.handlers as handlers
 
     feedback.HTMLExporter = formgrader.HTMLExporter = Page
+    handlers.SubmissionFilesHandler.set_extra_headers = _of_a_file
     formgrader.Environment = functools.partial(jinja2.Environment, autoescape=True)

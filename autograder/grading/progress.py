@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from autograder.grading import waiting
 from autograder.grading.judging import Run
 from autograder.grading.table import plain
 from autograder.judge.judge import Graded
@@ -43,6 +44,7 @@ class Progress:
     def __enter__(self) -> Progress:
         if self._live is not None:
             self._live.start()
+        self._before, waiting.say = waiting.say, self._print
         return self
 
     def __exit__(
@@ -53,6 +55,7 @@ class Progress:
     ) -> None:
         if self._live is not None:
             self._live.stop()
+        waiting.say = self._before
 
     def tell(self, run: Run, graded: Graded) -> None:
         """A verdict has come: what could not be judged is said at once, with its reason."""

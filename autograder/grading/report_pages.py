@@ -73,7 +73,7 @@ def rows_of(store: Store) -> tuple[list[Row], bool]:
 def write_pages(store: Store, rows: Sequence[Row], shown_seed: str) -> None:
     """Writes the pages of exercises, those of students that have new verdicts, and the index."""
     templates = environment()
-    links = {row.graded.student: _student_file(row.graded.student) for row in rows}
+    links = {one: f"students/{slug(one)}.html" for one in {row.graded.student for row in rows}}
     by_notebook: dict[str, list[Graded]] = {}
     for row in rows:
         by_notebook.setdefault(row.graded.notebook, []).append(row.graded)
@@ -102,10 +102,6 @@ def write_pages(store: Store, rows: Sequence[Row], shown_seed: str) -> None:
         seed=shown_seed,
     )
     store.write("report.html", index)
-
-
-def _student_file(student: str) -> str:
-    return f"students/{slug(student)}.html"
 
 
 def _outcomes(

@@ -80,14 +80,21 @@ class Roster:
         return known, unknown
 
     def called(self, name: str) -> str | None:
-        """The student whom a folder or a file is named for: by the name, a login or a number."""
-        if (student := self._names.get(look_alike(name))) is not None:
-            return student
-        return next(filter(None, (self._by_id.get(_key(kind, name)) for kind in _NAMES)), None)
+        """The student whom a folder or a file is named for: by the name, a login or a number.
+
+        None, too, where one has it for a name and another for a login: who is meant?
+        """
+        by_kind = (self._by_id.get(_key(kind, name)) for kind in _NAMES)
+        meant = {*by_kind, self._names.get(look_alike(name))} - {None}
+        return meant.pop() if len(meant) == 1 else None
 
     @cached_property
     def _names(self) -> dict[str, str]:
         return {look_alike(student): student for student in self.students}
+
+    @cached_property
+    def _kinds(self) -> set[str]:
+        return {kind for ids in self.ids for kind in ids}
 
     @cached_property
     def _by_id(self) -> dict[tuple[str, str], str]:
@@ -105,8 +112,7 @@ class Roster:
         """By what else an LMS says where the roster has no such number, or by the file's name."""
         if one.account is None:
             return self.called(one.student)
-        kind = one.account.ids[0][0]
-        if any(kind in ids for ids in self.ids):  # and this number is not in it
+        if one.account.ids[0][0] in self._kinds:  # and this number is not in it
             return None
         others = (self._by_id.get(_key(*called)) for called in one.account.ids[1:])
         return next(filter(None, others), self._names.get(look_alike(one.student)))
@@ -117,8 +123,8 @@ class Roster:
         if unknown:
             named = sorted({f"{one.student} ({clean(str(one.path), 120)})" for one in unknown})
             said.append(
-                f"Held, for the roster has no such students: {few(named, _NAMED)}. Nothing of "
-                "theirs is graded. Add them to the roster, or say whose a file is: "
+                f"Held, for the roster has none or several of that name: {few(named, _NAMED)}. "
+                "Nothing of theirs is graded. Add them to the roster, or say whose a file is: "
                 "python -m autograder grade FILE --student NAME"
             )
         missing = set(self.students) - {one.student for one in known}

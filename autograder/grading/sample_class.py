@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.lessons.catalogue import lesson_exercises, lesson_name
+from autograder.proof.exploit import grade_id
 from autograder.proof.witness import Witness, solutions_of, starters_of, witnesses_of
 from course.engine.faults import Outcome
 from course.spec.exercise import KernelExercise
@@ -170,7 +171,7 @@ def _derived(lesson: _Lesson) -> Iterator[tuple[str, _Choice]]:
 def _filled(student: str, lesson: _Lesson, choices: Mapping[str, _Choice], why: str) -> HandedIn:
     notebook = copy.deepcopy(lesson.released)
     for cell in notebook["cells"]:
-        name = _grade_id(cell)
+        name = grade_id(cell)
         if name in choices:
             cell["source"] = choices[name].source
         elif name.startswith("explain_") and student != UNTOUCHED:
@@ -178,10 +179,6 @@ def _filled(student: str, lesson: _Lesson, choices: Mapping[str, _Choice], why: 
     expected = {name: choice.outcome for name, choice in choices.items()}
     content = json.dumps(notebook, indent=1).encode()
     return HandedIn(student, lesson_name(lesson.stem), content, expected, why)
-
-
-def _grade_id(cell: Mapping[str, Any]) -> str:
-    return str(cell.get("metadata", {}).get("nbgrader", {}).get("grade_id", ""))
 
 
 def _accidents(lesson: _Lesson, right: Mapping[str, _Choice]) -> Iterator[HandedIn]:
@@ -199,11 +196,11 @@ def _accidents(lesson: _Lesson, right: Mapping[str, _Choice]) -> Iterator[Handed
         return json.dumps(notebook, indent=1).encode()
 
     def deleted(notebook: dict[str, Any]) -> None:
-        notebook["cells"] = [cell for cell in notebook["cells"] if _grade_id(cell) != first]
+        notebook["cells"] = [cell for cell in notebook["cells"] if grade_id(cell) != first]
 
     def copied(notebook: dict[str, Any]) -> None:
         cells = notebook["cells"]
-        place = next(n for n, cell in enumerate(cells) if _grade_id(cell) == first)
+        place = next(n for n, cell in enumerate(cells) if grade_id(cell) == first)
         cells.insert(place, copy.deepcopy(cells[place]))
 
     def old(notebook: dict[str, Any]) -> None:

@@ -11,6 +11,8 @@ from autograder.judge.private import PrivateError
 
 #: What stands before a seed that is given as it is: a misspelt file is no seed.
 SEED_ITSELF = "value:"
+#: Some seconds try all that has eight letters and stands in a list; nothing tries this many.
+_SHORTEST_BYTES = 16
 
 
 class UsageError(Exception):
@@ -36,6 +38,17 @@ def chosen_seed(text: str | None, store: Store) -> bytes:
             "before, --seed DIR (or FILE, or value:TEXT), or begin anew with another --out."
         )
     return store.seed()
+
+
+def guessable(seed: bytes) -> list[str]:
+    """A sentence on a seed that students can find by trying, which draws all held-out cases."""
+    if len(seed) >= _SHORTEST_BYTES:
+        return []
+    return [
+        f"The seed has {len(seed)} bytes. What a verdict tells of a held-out case suffices to find "
+        "such a seed by trying words, and with it all cases: `python -m autograder init` makes one "
+        "that nobody finds."
+    ]
 
 
 def chosen_folder(text: str | None) -> Path | None:

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import argparse
 import io
-import os
 import sys
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import combinations
+from itertools import combinations, groupby
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +33,9 @@ from autograder.grading.submissions import Submission, parse, read_bytes
 from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import lesson_exercises, lesson_name
 from course import exercises
+from course.check.annotated import LONGEST_LINE, MOST_LINES
 from course.engine.faults import Outcome
-from course.plain.text import lines_of
+from course.plain.text import lines_of, unstacked
 from course.spec.exercise import KernelExercise
 
 PAGE = "similar.html"
@@ -48,7 +48,6 @@ FEWEST_SHARED = 6
 LEAST_SHARE = 0.6
 #: A page of so many with their cells has some 2 MB.
 MOST_ON_PAGE = 200
-_LONGEST_SHOWN = 20_000
 _NAMED = 8
 
 
@@ -98,8 +97,6 @@ class Compared:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.description = __doc__
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="what was handed in")
     parser.add_argument(
         "--out", type=Path, default=DEFAULT_OUT, metavar="DIR", help=f"default: {DEFAULT_OUT}"
@@ -158,16 +155,12 @@ def _with_lessons(submissions: Iterable[Submission]) -> Iterator[Submission]:
             unknown[one.path].append(one)
         else:
             yield one
-    for path, stem in in_children(_stem_of, list(unknown), _jobs()):
+    for path, stem in in_children(_stem_of, list(unknown)):
         for one in unknown[path]:
             if stem:
                 yield replace(one, stem=stem, notebook=lesson_name(stem))
             else:
                 yield replace(one, fault=Fault("no_graded_cells"))
-
-
-def _jobs() -> int:
-    return os.cpu_count() or 1
 
 
 def _stem_of(path: Path) -> str:
@@ -187,7 +180,7 @@ def _lesson(stem: str, submissions: Iterable[Submission], run: Run) -> Iterator[
     if not whose:
         return
     answers: dict[str, list[Answer]] = {name: [] for name in names}
-    for (path, _), said in in_children(_marks, [(path, names) for path in whose], _jobs()):
+    for (path, _), said in in_children(_marks, [(path, names) for path in whose]):
         students = tuple(whose[path])
         if said is None or "fault" in said:
             why = said["fault"] if said else "Reading it took too long or too much memory."
@@ -364,7 +357,7 @@ def page(
 def _cells(matches: Iterable[Match], anonymous: bool) -> Mapping[tuple[Path, str], Any]:
     """By file and exercise, the text of a cell and the lines of its marks."""
     wanted = {(side[0].path, side[0].exercise) for match in matches for side in match.sides}
-    found = in_children(_cell, [(*one, anonymous) for one in sorted(wanted)], _jobs())
+    found = in_children(_cell, [(*one, anonymous) for one in sorted(wanted)])
     return {item[:2]: said or {"source": "", "marks": []} for item, said in found}
 
 
@@ -414,9 +407,20 @@ def _sides(
         for mark, line in cell["marks"]:
             if mark in match.shared:
                 at.setdefault(line, numbered.setdefault(mark, len(numbered) + 1))
-        text = cell["source"][:_LONGEST_SHOWN]
-        lines = [Line(line, at.get(n, 0)) for n, line in enumerate(lines_of(text), start=1)]
+        lines = list(_shown(lines_of(cell["source"]), at))
         names = [called(student) for answer in answers for student in answer.students]
         whose = few(names, _NAMED)
         sides.append(Side(whose, verdict(answers[0]), lines, own))
     return sides
+
+
+def _shown(code: Sequence[str], numbers: Mapping[int, int]) -> Iterator[Line]:
+    """A cell's lines, those with a shared statement first among very many; the others counted."""
+    every = range(1, len(code) + 1)
+    kept = set(sorted(every, key=lambda n: n not in numbers)[:MOST_LINES])
+    for told, group in groupby(every, kept.__contains__):
+        own = list(group)
+        if told:
+            yield from (Line(unstacked(code[n - 1][:LONGEST_LINE]), numbers.get(n, 0)) for n in own)
+        else:
+            yield Line(f"… {counted(len(own), 'more line')}", 0)

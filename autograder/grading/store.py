@@ -54,7 +54,7 @@ class Store:
         self.out = out
         self._on_server = bool(ledger) or (out / URL_FILE).exists()
         self.notes: list[str] = []
-        with self._explained():
+        with self.explained():
             out.mkdir(parents=True, exist_ok=True)
             with _temporary(out / "probe") as (handle, name):
                 os.write(handle, b"?")
@@ -76,7 +76,8 @@ class Store:
             )
 
     @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
+        """What goes wrong with files or the database is a StoreError, with what to do next."""
         try:
             yield
         except LedgerError as error:
@@ -107,19 +108,27 @@ class Store:
     def seed(self) -> bytes:
         """The secret of this folder's runs: made by the first of them, readable by its owner."""
         path = self.out / SEED_FILE
-        with self._explained():
+        with self.explained():
             if not path.exists():
                 with _temporary(path, mode=0o600) as (handle, name):
                     os.write(handle, secrets.token_hex(SEED_BYTES).encode())
+                    os.fsync(handle)
                     with contextlib.suppress(FileExistsError):
                         os.link(name, path)  # the first of two runs wins, whole
                     name.unlink()
-            return path.read_bytes().strip()
+            seed = path.read_bytes().strip()
+        if not seed:
+            raise StoreError(
+                f"{path} is empty, and everybody knows the cases of an empty seed. Put your copy "
+                "of it back; without one, remove it: the whole class is then judged again, on "
+                "other cases."
+            )
+        return seed
 
     def keep(self, graded: Graded) -> None:
         """Enters a verdict, durably: after this returns, no crash loses it."""
         stem = stem_of_notebook(graded.notebook) or ""
-        with self._explained():
+        with self.explained():
             self.ledger.append(graded, judge.course_version(), judge.lesson_version(stem))
 
     def known(
@@ -131,7 +140,7 @@ class Store:
             regrade: whether only those count that came since this folder was opened. These count
                 always, also where the judge failed: two runs would ask each other without end.
         """
-        with self._explained():
+        with self.explained():
             entry = self.ledger.last(student, notebook, exercise)
         if entry is None or entry.graded is None or entry.graded.key != key:
             return None
@@ -140,13 +149,13 @@ class Store:
 
     def last(self, student: str, notebook: str, exercise: str) -> Graded | None:
         """The verdict that is there, on whatever work of this student's, or None."""
-        with self._explained():
+        with self.explained():
             entry = self.ledger.last(student, notebook, exercise)
         return None if entry is None else entry.graded
 
     def failed(self, student: str, notebook: str) -> bool:
         """Whether a verdict on this notebook says something of the judge and not of an answer."""
-        with self._explained():
+        with self.explained():
             found = self.ledger.latest(student=student, notebook=notebook)
             return any(one.graded and one.graded.message_id in JUDGED_AGAIN for one in found)
 
@@ -156,34 +165,38 @@ class Store:
         Args:
             but: notebooks that are there, and their lesson still not known.
         """
-        with self._explained():
+        with self.explained():
             self.ledger.withdraw(student, keep=but)
 
     def claim(self, submission: Submission) -> bool:
         """Takes a notebook for this run; False while another run is at work on it."""
-        with self._explained():
+        with self.explained():
             return self.ledger.claim(submission.student, submission.notebook)
+
+    def held_by(self) -> str:
+        """Which grader had what this one last asked for in vain."""
+        return self.ledger.held_by
 
     def release(self) -> None:
         """Gives back what this run has claimed and not judged."""
-        with self._explained():
+        with self.explained():
             self.ledger.release()
 
     def students(self) -> list[str]:
         """Whoever has a verdict, or had one."""
-        with self._explained():
+        with self.explained():
             return self.ledger.students()
 
     def all(self) -> list[Graded]:
         """Every verdict that holds, by student, lesson and place in the lesson."""
-        with self._explained():
+        with self.explained():
             found = [entry.graded for entry in self.ledger.latest()]
         return ordered(filter(None, found))
 
     @contextlib.contextmanager
     def summarising(self) -> Iterator[None]:
         """While two runs end at once, they write what sums up the folder one after the other."""
-        with self._explained():
+        with self.explained():
             handle = os.open(self.out / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX)
@@ -193,7 +206,7 @@ class Store:
 
     def write(self, name: str, data: str, durable: bool = True) -> Path:
         """Writes a report of the whole folder, or of a part of it."""
-        with self._explained():
+        with self.explained():
             write(self.out / name, data.encode("utf-8", "backslashreplace"), durable)
         return self.out / name
 

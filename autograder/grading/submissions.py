@@ -58,7 +58,8 @@ class Submission:
 
     `stem` is None until the lesson is known. `fault` is what keeps it from being read, and
     `rivals` are the files of which a person has to choose one. `account` is what an LMS says of
-    it: a name that no student chose.
+    it: a name that no student chose. `root` is the folder that a person named, below which no
+    link is followed.
     """
 
     student: str
@@ -68,6 +69,15 @@ class Submission:
     fault: Fault | None = None
     rivals: tuple[Path, ...] = ()
     account: Account | None = None
+    root: Path | None = None
+
+    def data(self) -> bytes:
+        """Its bytes as they are now: a student may have changed them, or a folder, since.
+
+        Raises:
+            Fault: as `read_bytes`.
+        """
+        return read_bytes(self.path, root=self.root)
 
     def marks(self) -> dict[str, Any]:
         """What a verdict on it keeps of what the LMS says."""
@@ -128,15 +138,18 @@ class Notebook:
         return source
 
 
-def read_bytes(path: Path, limit: int = LARGEST_NOTEBOOK_BYTES) -> bytes:
+def read_bytes(path: Path, limit: int = LARGEST_NOTEBOOK_BYTES, root: Path | None = None) -> bytes:
     """A regular file's bytes; a link is not followed, a pipe or device not opened for good.
+
+    Args:
+        root: a folder above it: no folder between the two may be a link either.
 
     Raises:
         Fault: if it is no regular file, cannot be read, or has more than `limit` bytes.
     """
     name = clean(path.name)
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = _opened(path, path.parent if root is None else root)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise Fault("link", file=name) from error
@@ -158,6 +171,21 @@ def read_bytes(path: Path, limit: int = LARGEST_NOTEBOOK_BYTES) -> bytes:
     if size > limit:
         raise Fault("too_large", file=name, size=size_text(size), limit=size_text(limit))
     return data
+
+
+def _opened(path: Path, root: Path) -> int:
+    """A handle to a file, each name below `root` looked up in the folder that was there before."""
+    into = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+    place = os.open(root, into)
+    try:
+        for name in path.relative_to(root).parts[:-1]:
+            inner = os.open(name, into | os.O_NOFOLLOW, dir_fd=place)
+            os.close(place)
+            place = inner
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        return os.open(path.name, flags, dir_fd=place)
+    finally:
+        os.close(place)
 
 
 def parse(data: bytes) -> Notebook:

@@ -6,25 +6,36 @@ no time takes the class's page away. Here it is read like everything else that w
 
 from __future__ import annotations
 
+import glob
 import logging
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
+from nbgrader.exchange.default.release_feedback import ExchangeReleaseFeedback
 from nbgrader.utils import parse_utc
 
 from autograder.grading.submissions import read_bytes
 from autograder.judge.sentences import Fault
 
+TIMESTAMP = "timestamp.txt"
 _LARGEST_BYTES = 1000
+#: What `nbgrader submit` adds to the work, and `release_feedback` finds the student's copy by.
+_OF_THE_EXCHANGE = (TIMESTAMP, "submission_secret.txt")
+_RELEASE = ExchangeReleaseFeedback.copy_files
+_OTHER_WAY = (
+    "%s: handed in another way than by the exchange, and feedback cannot go back by it. "
+    "Send the pages in %s."
+)
 
 
 def timestamp(folder: Path, log: logging.Logger) -> datetime | None:
     """The time in a folder's `timestamp.txt`, or None where none can be read."""
     try:
-        text = read_bytes(folder / "timestamp.txt", limit=_LARGEST_BYTES).decode().strip()
+        text = read_bytes(folder / TIMESTAMP, limit=_LARGEST_BYTES).decode().strip()
         found: datetime | None = parse_utc(text) if text else None
         return found
     except Fault as fault:
@@ -48,3 +59,31 @@ def install() -> None:
 
     CourseDirectory.get_existing_timestamp = existing
     NbGraderAPI.get_submitted_timestamp = submitted
+    ExchangeReleaseFeedback.copy_files = _released
+
+
+def _released(self: Any) -> None:
+    """Gives back what came through the exchange, and names the students whose work did not."""
+    directory, excluded = self.coursedir, self.coursedir.student_id_exclude
+    others = _handed_in_another_way(directory)
+    for student, folder in others.items():
+        self.log.warning(_OTHER_WAY, student, folder)
+    directory.student_id_exclude = ",".join([*filter(None, [excluded]), *others])
+    try:
+        _RELEASE(self)
+    finally:
+        directory.student_id_exclude = excluded
+
+
+def _handed_in_another_way(directory: CourseDirectory) -> dict[str, Path]:
+    """Students whose feedback the exchange cannot give them, each with its folder."""
+    place, assignment = directory.feedback_directory, directory.assignment_id
+    named = re.compile(directory.format_path(place, "(?P<student>.*)", assignment, escape=True))
+    pattern = directory.format_path(place, directory.student_id or "*", assignment)
+    folders = glob.glob(pattern)  # noqa: PTH207 - from the root on, as nbgrader does
+    return {
+        match["student"]: Path(folder)
+        for folder in sorted(folders)
+        if (match := named.fullmatch(folder))
+        and not all(Path(folder, name).is_file() for name in _OF_THE_EXCHANGE)
+    }

@@ -14,6 +14,9 @@ _THIN = Draws(M=between(17, 40), N=between(17, 40), K=1)
 _RAGGED = Draws(
     M=between(17, 90), N=between(17, 90), K=between(17, 70), draws={"A": LARGE, "B": LARGE}
 )
+_WHOLE_TILES = Draws(
+    traffic=True, M=multiples(32, 32, 96), N=multiples(32, 64, 128), K=multiples(32, 64, 128)
+)
 _EVERY = (_SMALL, _ROW, _COLUMN, _ONE_MORE, _ONE_LESS, _THIN, _RAGGED)
 
 HIDDEN = {
@@ -23,15 +26,7 @@ HIDDEN = {
             traffic=True, M=multiples(32, 32, 96), N=multiples(64, 64, 128), K=multiples(32, 32, 96)
         ),
     ),
-    "matmul_tiled": (
-        *_EVERY,
-        Draws(
-            traffic=True,
-            M=multiples(32, 32, 96),
-            N=multiples(32, 64, 128),
-            K=multiples(32, 64, 128),
-        ),
-    ),
+    "matmul_tiled": (*_EVERY, _WHOLE_TILES),
     "matmul_coarse_1d": (
         *_EVERY,
         # the last row is the first, second, third or fourth of a thread's
@@ -48,13 +43,5 @@ HIDDEN = {
         # blocks enough to tell a few that do the work of all
         Draws(traffic=True, M=256, N=multiples(64, 256, 320), K=64),
     ),
-    "matmul_a_stationary": (
-        *_EVERY,
-        Draws(
-            traffic=True,
-            M=multiples(32, 32, 96),
-            N=multiples(32, 64, 128),
-            K=multiples(32, 64, 128),
-        ),
-    ),
+    "matmul_a_stationary": (*_EVERY, _WHOLE_TILES),
 }

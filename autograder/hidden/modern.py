@@ -35,6 +35,12 @@ HIDDEN = {
     "hopper_matmul": _PRODUCTS,
     "specialised_matmul": _PRODUCTS,
     "blackwell_matmul": _PRODUCTS,
+    "mx_quantise": (
+        Draws(N=multiples(32, 64, 480)),
+        Draws(N=multiples(32, 2080, 4064)),
+        Draws(N=multiples(32, 5024, 8160)),
+        Draws(traffic=True, N=multiples(1024, 40960, 81920)),
+    ),
     "persistent": (
         Draws(
             TILES=between(600, 900), SMS=choice(108, 132, 148), FILL=between(700, 1500),

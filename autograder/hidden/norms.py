@@ -1,5 +1,6 @@
 """Held-out ranges of lesson 08."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,8 @@ def _peaks(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any
     return values.astype(dtype)
 
 
+#: Rows of fewer logits than a block has.
+_few_logits = partial(Draws, M=between(2, 6), V=between(2, 200), PAD=0)
 HIDDEN = {
     "rmsnorm": (
         Draws(M=between(1, 3), D=between(1, 3)),
@@ -133,18 +136,9 @@ HIDDEN = {
             draws={"logits": WIDE_LOGITS, "targets": integers(0, 100)},
         ),
         # all below zero, far down, and fewer than a block has
-        Draws(
-            M=between(2, 6),
-            V=between(2, 200),
-            PAD=0,
-            draws={"logits": far_down, "targets": integers(0, 2)},
-        ),
-        Draws(
-            M=between(2, 6),
-            V=between(2, 200),
-            PAD=0,
-            dtypes={"logits": "float16"},
-            draws={"logits": LOWEST_HALF, "targets": integers(0, 2)},
+        _few_logits(draws={"logits": far_down, "targets": integers(0, 2)}),
+        _few_logits(
+            dtypes={"logits": "float16"}, draws={"logits": LOWEST_HALF, "targets": integers(0, 2)}
         ),
         # a last block of one logit, the largest of its row, and none that is not full
         Draws(
@@ -154,19 +148,9 @@ HIDDEN = {
             draws={"logits": ascending, "targets": integers(0, 2049)},
         ),
         Draws(M=6, V=2048, PAD=0, draws={"logits": _peaks, "targets": _ends(2048)}),
-        Draws(
-            M=between(2, 6),
-            V=between(2, 200),
-            PAD=0,
-            draws={"logits": uniform(2e6, 1e7), "targets": integers(0, 2)},
-        ),
+        _few_logits(draws={"logits": uniform(2e6, 1e7), "targets": integers(0, 2)}),
         # exp of every logit is 0, if the greatest so far begins at 0 or another finite number
-        Draws(
-            M=between(2, 6),
-            V=between(2, 200),
-            PAD=0,
-            draws={"logits": spread(20.0, -3e4), "targets": integers(0, 2)},
-        ),
+        _few_logits(draws={"logits": spread(20.0, -3e4), "targets": integers(0, 2)}),
         # tokens past what 16 bits hold, and targets that no mask for -1, -100 and V leaves out
         Draws(M=1, V=between(32900, 34000), PAD=0, draws={"targets": integers(32800, 32900)}),
         Draws(M=between(8, 12), V=1000, PAD=24, draws={"targets": _far_targets}),

@@ -19,7 +19,8 @@ HIDDEN = {
         Draws(S=4, P=between(3, 6), PAGE=16, G=2, R=3, D=32, draws=_FAR_BELOW),
         Draws(S=4, P=between(3, 6), PAGE=32, G=2, R=3, D=32, draws=FAR_APART),
         Draws(S=2, P=4, PAGE=32, G=2, R=3, D=64, draws=HUGE),
-        Draws(S=2, P=between(16, 20), PAGE=64, G=1, R=3, D=16, draws=ONE_SIGN),
+        # of three sequences one has all that its pages hold
+        Draws(S=3, P=between(17, 20), PAGE=64, G=1, R=3, D=16, draws=ONE_SIGN),
         Draws(traffic=True, S=4, P=between(17, 24), PAGE=16, G=2, R=choice(4, 8), D=64),
         Draws(traffic=True, S=2, P=between(13, 16), PAGE=64, G=2, R=choice(4, 8), D=64),
     ),
@@ -70,15 +71,26 @@ HIDDEN = {
             draws={"x": uniform(1.0, 2.0), "w": uniform(-3.0, -2.0)},
         ),
         Draws(M=between(70, 100), V=between(600, 900), D=320),
+        # tokens that 16 bits do not count
+        Draws(M=between(3, 5), V=between(65600, 66000), D=64),
         Draws(traffic=True, M=128, V=multiples(1024, 7168, 8192), D=64),
         Draws(traffic=True, M=multiples(64, 192, 256), V=5120, D=64),
     ),
     "loss_gradient": (
         Draws(M=between(3, 9), V=between(2, 200)),
         Draws(M=between(4, 9), V=leaving(1, 2048, 2049, 8193)),
+        # tokens that 16 bits do not count
+        Draws(M=between(3, 5), V=between(65600, 66000)),
         Draws(M=between(4, 9), V=leaving(2047, 2048, 6143, 8191), dtypes={"logits": "float16"}),
         Draws(M=between(4, 9), V=between(5100, 6000), draws={"logits": uniform(200.0, 300.0)}),
         Draws(M=between(4, 9), V=between(5100, 6000), draws={"logits": uniform(-300.0, -200.0)}),
+        # in float16 the lse of such a row is off by up to 1/8
+        Draws(
+            M=between(4, 9),
+            V=between(130, 200),
+            dtypes={"logits": "float16"},
+            draws={"logits": uniform(200.0, 300.0)},
+        ),
         Draws(traffic=True, M=between(17, 24), V=multiples(2048, 6144, 10240)),
         Draws(traffic=True, M=between(17, 24), V=12288, dtypes={"logits": "float16"}),
     ),

@@ -117,8 +117,8 @@ HIDDEN = {
         Draws(M=between(2, 5), N=between(2, 127)),
         # below zero, far below, and fewer than a block has threads
         Draws(M=between(2, 5), N=between(2, 127), draws={"a": uniform(-9e4, -8e4)}),
-        Draws(M=between(2, 5), N=between(2, 127), draws={"a": uniform(-3e38, -2e38)}),
-        Draws(M=between(2, 5), N=leaving(1, 128, 129, 700), draws={"a": uniform(-3e38, -2e38)}),
+        Draws(M=between(2, 5), N=between(2, 127), draws={"a": uniform(-3.4e38, -3.3e38)}),
+        Draws(M=between(2, 5), N=leaving(1, 128, 129, 700), draws={"a": uniform(-3.4e38, -3.3e38)}),
         Draws(M=5, N=leaving(127, 128, 129, 700), draws={"a": _peaks}),
         Draws(M=2, N=between(2100, 3000), draws={"a": uniform(2e38, 3e38)}),
         Draws(traffic=True, M=between(33, 40), N=multiples(128, 1152, 1536)),

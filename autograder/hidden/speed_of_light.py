@@ -1,7 +1,7 @@
 """Ranges of held-out cases for lesson 12: other reports, configurations, shapes and runs."""
 
 from autograder.hidden import Draws, between, choice
-from course.exercises.speed_of_light import ON_ROOFLINE, REPORTS, SHAPES
+from course.exercises.speed_of_light import ON_ROOFLINE, RAGGED, REPORTS, SHAPES, WHOLE_WAVES
 
 _RUN = {kernel: number for number, kernel in enumerate(ON_ROOFLINE, 1)}
 _SHAPE = {name: number for number, name in enumerate(SHAPES)}
@@ -35,6 +35,10 @@ HIDDEN = {
         Draws(SHAPE=choice(1, 4, 5, 7), CONFIGURATION=choice(15, 16, 17, 18, 19, 20, 21)),
         Draws(SHAPE=choice(2, 3, 6), CONFIGURATION=choice(22, 25, 26, 27, 28, 30, 32)),
         Draws(SHAPE=between(0, 7), CONFIGURATION=choice(33, 36, 37, 38)),
+        # no tile divides M and N
+        Draws(SHAPE=RAGGED, CONFIGURATION=choice(9, 11, 12, 13, 14, 20, 27, 33, 36)),
+        # no wave is begun that is not full
+        Draws(SHAPE=WHOLE_WAVES, CONFIGURATION=choice(9, 11, 12, 13, 14, 20, 27, 33, 36)),
     ),
     "tile_pick": (
         _shapes("deep"),

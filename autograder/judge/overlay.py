@@ -1,6 +1,7 @@
 """What an instructor's private folder changes: the unit, points, held-out ranges, exercises.
 
-    settings.toml        unit = "two-week", and [points] by exercise
+    settings.toml        unit = "two-week", [points] by exercise and written answer, and until when
+                         (`deadlines`)
     hidden/STEM.py       stands in the place of autograder/hidden/STEM.py
     exercises/STEM.py    stands in the place of course/exercises/STEM.py, for students too:
                          `autograder release` packs it
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import re
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -20,6 +22,7 @@ from pathlib import Path
 from types import ModuleType
 
 from autograder import hidden
+from autograder.judge.deadlines import TABLES, Deadlines, deadlines
 from course import exercises
 from course.spec.exercise import Exercise
 
@@ -30,6 +33,9 @@ WHOLE = "course"
 #: unit: how `init` and `release` describe it
 UNITS = {WHOLE: "every exercise", "two-week": "the core, marked with a star"}
 MOST_POINTS = 1000.0
+_SETTINGS = ("unit", "points", *TABLES)
+_EXPLAIN = "explain_"
+_WRITTEN = re.compile(rf"^# %% \[markdown\] ({_EXPLAIN}\w+)", re.MULTILINE)
 
 
 class OverlayError(ValueError):
@@ -41,12 +47,14 @@ class Overlay:
     """What one folder changes; without a folder, nothing.
 
     Attributes:
-        points: by exercise, where they are not the course's own.
+        points: by exercise, where they are not the course's own, and by written answer.
+        deadlines: of which no verdict depends.
     """
 
     folder: Path | None = None
     unit: str = WHOLE
     points: Mapping[str, float] = field(default_factory=dict)
+    deadlines: Deadlines = field(default_factory=Deadlines)
 
     def counts(self, exercise: Exercise) -> bool:
         """Whether an exercise belongs to the class's unit."""
@@ -190,11 +198,10 @@ def _read(folder: Path | None, unit: str) -> Overlay:
         raise OverlayError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
         raise OverlayError(f"{path} cannot be read: {error}.") from error
-    unknown = sorted(settings.keys() - {"unit", "points"})
+    unknown = sorted(settings.keys() - set(_SETTINGS))
     if unknown:
-        raise OverlayError(
-            f"{path}: there is no setting {unknown[0]!r}. There are: unit, [points]."
-        )
+        known = ", ".join(("unit", *(f"[{name}]" for name in _SETTINGS[1:])))
+        raise OverlayError(f"{path}: there is no setting {unknown[0]!r}. There are: {known}.")
     own = settings.get("unit", WHOLE)
     if not isinstance(own, str) or own not in UNITS:
         raise OverlayError(f"{path}: there is no unit {own!r}. There are: {', '.join(UNITS)}.")
@@ -204,7 +211,13 @@ def _read(folder: Path | None, unit: str) -> Overlay:
             f"{path}: [points] should hold a line `EXERCISE = POINTS` each, "
             f"got points = {points!r}."
         )
-    return Overlay(path.parent, unit or own, {n: _points(path, n, v) for n, v in points.items()})
+    try:
+        names = (f"{number:02d}_{stem}" for number, stem in enumerate(exercises.STEMS))
+        until = deadlines(settings, names)
+    except ValueError as error:
+        raise OverlayError(f"{path}: {error}.") from error
+    worth = {name: _points(path, name, value) for name, value in points.items()}
+    return Overlay(path.parent, unit or own, worth, until)
 
 
 def _points(path: Path, name: str, value: object) -> float:
@@ -229,10 +242,20 @@ def _check_stems(chosen: Overlay) -> None:
 
 
 def _check_points(chosen: Overlay) -> None:
-    """Points are for exercises that there are, the folder's own included."""
-    names = exercises.all_exercises() if chosen.points else {}
+    """Points are for exercises that there are, the folder's own included, and written answers."""
+    names = {*exercises.all_exercises(), *_written_answers()} if chosen.points else set()
     for name in chosen.points:
-        if name not in names:
+        if name not in names and not (name.startswith(_EXPLAIN) and not _lessons()):
             raise OverlayError(
-                f"{chosen.folder}/{SETTINGS}: [points] names {name!r}, which is no exercise."
+                f"{chosen.folder}/{SETTINGS}: [points] names {name!r}, which is no exercise and "
+                "no written answer."
             )
+
+
+def _written_answers() -> list[str]:
+    return [name for file in _lessons() for name in _WRITTEN.findall(file.read_text("utf-8"))]
+
+
+def _lessons() -> list[Path]:
+    """The lessons' sources: none for a judge, from whom the walls keep them."""
+    return list((Path(hidden.__file__).parents[2] / "solutions").glob("*.py"))

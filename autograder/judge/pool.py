@@ -21,6 +21,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -273,12 +274,14 @@ class Pool:
         seed = self.seed
         source = iter(tasks)
         again: deque[Task] = deque()
+        ahead: deque[Task] = deque()  # looked up while all workers are busy
         with selectors.DefaultSelector() as selector:
             busy: set[int] = set()
 
             def feed(index: int) -> None:
                 worker = self._workers[index]
-                task = again.popleft() if again else next(source, None)
+                waiting = again or ahead
+                task = waiting.popleft() if waiting else next(source, None)
                 if task is not None:
                     worker.give(task, seed)
                     selector.register(worker.fileno(), selectors.EVENT_READ, index)
@@ -297,8 +300,7 @@ class Pool:
                         frames.append(late)
                     task = worker.task
                     assert task is not None
-                    for frame in frames:
-                        yield from self._taken(task, frame)
+                    answers = [one for frame in frames for one in self._taken(task, frame)]
                     if any("end" in frame for frame in frames):
                         selector.unregister(handle)
                         if any(frame.get("end") for frame in frames):
@@ -307,6 +309,9 @@ class Pool:
                         if not task.done:
                             again.append(replace(task, read=False))
                         feed(index)
+                    yield from answers
+                if busy and not ahead:
+                    ahead.extend(islice(source, 1))
 
     def _taken(self, task: Task, frame: dict[str, Any]) -> list[Answer]:
         """What a frame says about a task; the task then knows what is left of it."""

@@ -40,9 +40,20 @@ _SETTINGS = """\
 # Which part of the course counts: "course" (all of it) or "two-week" (the core).
 unit = "course"
 
-# What an exercise is worth, where that is not what the course says.
+# What an exercise is worth, where that is not what the course says; and a written answer, which is
+# worth nothing unless told here, before `make build`.
 [points]
 # vector_add = 4
+# explain_blocks = 2
+
+# nbgrader's gradebook gets these: until when a lesson may be handed in, who may later, and what a
+# day begun costs (nothing unless told here).
+[due]
+# 01_threads = 2026-10-05T23:59:00+02:00
+# [extensions.vega]
+# 01_threads = 2026-10-12T23:59:00+02:00
+# [late]
+# percent_a_day = 10
 """
 
 
@@ -52,8 +63,6 @@ class PrivateError(Exception):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.description = __doc__
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
         "folder",
         nargs="?",

@@ -46,6 +46,11 @@ SENTENCES: dict[str, tuple[Outcome, str, str]] = {
         "{file} is no notebook.",
         "Hand in the lesson's .ipynb file, not packed or converted.",
     ),
+    "replaced": (
+        Outcome.REJECTED,
+        "{file} is another file now than the one that was judged.",
+        "Grade again: the new one is judged then.",
+    ),
     "empty_file": (
         Outcome.REJECTED,
         "The notebook file is empty.",

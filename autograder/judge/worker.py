@@ -83,6 +83,8 @@ def main() -> None:
             _serve(request, data, answers, check, own_bytes)
         if not _wait(child, requests, answers):
             return
+        if connection is not None:
+            connection.done()
 
 
 def _asks_for_triton(request: dict[str, Any]) -> bool:

@@ -148,8 +148,7 @@ def read_lessons(
 
 def instructor_notebook(lesson: Lesson) -> Any:
     """The lesson as a notebook with solutions and nbgrader's metadata."""
-    of_class = overlay.active()
-    points = {exercise.name: of_class.points_of(exercise) for exercise in lesson.exercises}
+    points = _points_here(lesson)
     seen: Counter[str] = Counter()
     cells = []
     for cell in _with_set_up(lesson.cells):
@@ -163,6 +162,12 @@ def instructor_notebook(lesson: Lesson) -> Any:
         cells=cells,
         metadata={"kernelspec": _KERNELSPEC, "language_info": {"name": "python"}},
     )
+
+
+def _points_here(lesson: Lesson) -> dict[str, float]:
+    """In this class: by exercise and written answer, these 0 where nothing is said of them."""
+    of_class = overlay.active()
+    return {**of_class.points, **{e.name: of_class.points_of(e) for e in lesson.exercises}}
 
 
 def _with_set_up(cells: Sequence[Cell]) -> list[Cell]:
@@ -186,7 +191,7 @@ def _metadata(cell: Cell, points: Mapping[str, float]) -> dict[str, Any]:
             return nbgrader(grade=True, solution=False, points=points[exercise])
         case Kind.EXPLAIN:
             # nbgrader grades a written answer by hand, and wants a grade cell for that
-            return nbgrader(grade=True, solution=True, points=0)
+            return nbgrader(grade=True, solution=True, points=points.get(cell.name, 0))
         case _:
             return {"tags": list(cell.tags)} if cell.tags else {}
 
@@ -195,13 +200,16 @@ def student_bytes(released: Path, points: Mapping[str, float]) -> bytes:
     """The released notebook as a student gets it: its text, and a seal that it is as built.
 
     Args:
-        points: by exercise, as they are to stand in it.
+        points: by exercise and written answer, as they are to stand in it.
     """
+    from nbgrader.utils import compute_checksum
+
     notebook = nbformat.read(released, as_version=4)
     for cell in notebook.cells:
         marks = cell.metadata.get("nbgrader", {})
-        if marks.get("grade") and not marks.get("solution"):
-            marks["points"] = points[marks["grade_id"].removesuffix("_check")]
+        if marks.get("grade"):
+            marks["points"] = points.get(marks["grade_id"].removesuffix("_check"), 0)
+            marks["checksum"] = compute_checksum(cell)  # points are part of it
         if marks.get("solution") and cell.cell_type == "code":
             cell.source = without_spare_stub(cell.source)
     notebook.metadata = {
@@ -262,8 +270,8 @@ def make(lessons: Sequence[Lesson], config: Config, scratch: Path) -> list[Built
         if leaks:
             raise BuildError("\n".join(leaks))
         own = {exercise.name: exercise.points for exercise in lesson.exercises}
-        here = {e.name: overlay.active().points_of(e) for e in lesson.exercises}
-        student, of_class = student_bytes(released, own), student_bytes(released, here)
+        student = student_bytes(released, own)
+        of_class = student_bytes(released, _points_here(lesson))
         built.append(Built(lesson, content, released.read_bytes(), student, of_class))
     return built
 

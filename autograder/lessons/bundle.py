@@ -65,8 +65,6 @@ This class takes a unit of the course. These exercises count: {names}. All other
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.description = __doc__
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder")
     parser.add_argument(
         "--unit",
@@ -190,7 +188,8 @@ def _wheel(scratch: Path, folder: Path) -> Path:
     copy.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
-    shutil.copytree(ROOT / "course", copy / "course", ignore=_left_out)
+    left_out = shutil.ignore_patterns("tests", "__pycache__")
+    shutil.copytree(ROOT / "course", copy / "course", ignore=left_out)
     for path in overlay.active().files(overlay.EXERCISES):
         shutil.copy(path, copy / "course" / "exercises")
     done = subprocess.run(
@@ -204,10 +203,6 @@ def _wheel(scratch: Path, folder: Path) -> Path:
         lines = done.stderr.strip().splitlines() or ["pip gave no reason"]
         raise BuildError(f"The course's wheel cannot be built: {lines[-1]}")
     return wheels[0]
-
-
-def _left_out(folder: str, names: list[str]) -> list[str]:
-    return [name for name in names if name in ("tests", "__pycache__")]
 
 
 def _requirements() -> str:

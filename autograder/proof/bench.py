@@ -1,8 +1,10 @@
-"""`python -m autograder.proof.bench [LESSON...]`: what grading costs on one core of this machine.
+"""`python -m autograder.proof.bench [LESSON...]`: what grading costs on this machine.
 
 Each lesson's notebook is judged with its solutions in it, hidden cases included, as `grade` does
-it with one job, behind the best wall there is. `first` is the first notebook of a process, with
-what is imported once; `another` is what each further one takes. Then what a wall adds to a launch.
+it with one job on one core, behind the best wall there is. `first` is the first notebook of a
+process, with what is imported once; `another` is what each further one takes. nbgrader as it comes
+executes the kernels of two lessons beside that, on Numba's simulator and on Triton's interpreter.
+Then what a wall adds to a launch, and, where no lesson is named, classes on all cores.
 `--into FILE` writes the figures into a file of `python -m tools.bench`.
 """
 
@@ -24,6 +26,8 @@ from autograder.judge.pool import Pool, Task
 from autograder.lessons.build import instructor_notebook, read_lessons
 from autograder.lessons.catalogue import ROOT
 from autograder.lessons.source import Lesson
+from autograder.proof import peer
+from autograder.proof.class_sizes import Taken, grade
 from autograder.sandbox import cost
 from autograder.sandbox.limits import processor_seconds
 
@@ -31,6 +35,11 @@ SEED = b"bench"  # no owner's
 #: The first lesson in Triton, whose kernels are compiled for three GPUs.
 FIRST_TRITON = 6
 MOST_NUMBA_S, MOST_TRITON_S = 10.0, 30.0
+#: Lessons that nbgrader executes, too, and how many times faster than that judging shall be.
+BESIDE_NBGRADER = {"01_threads": 50, "07_softmax": 5}
+#: Lessons of a class of `STUDENTS`, and how many of its notebooks a minute are wanted of two cores.
+CLASSES = {("01_threads", "03_shared_memory"): 250, ("06_hello_triton", "07_softmax"): 100}
+STUDENTS = 30
 
 
 @dataclass(frozen=True)
@@ -44,10 +53,21 @@ class Judging:
     another_s: float
     another_processor_s: float
     target_s: float
+    nbgrader_s: float | None = None
 
     @property
     def met(self) -> bool:
-        return self.first_processor_s < self.target_s
+        return self.first_processor_s < self.target_s and self.is_faster
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times as long nbgrader takes for a notebook."""
+        return None if self.nbgrader_s is None else self.nbgrader_s / self.another_s
+
+    @property
+    def is_faster(self) -> bool:
+        """Whether that is as often as it shall be."""
+        return self.ratio is None or self.ratio >= BESIDE_NBGRADER[self.lesson]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,7 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"there is no lesson {sorted(unknown)[0]}; there are {names}")
     if args.into is not None and not args.into.is_file():
         parser.error(f"--into {args.into}: no such file; `python -m tools.bench --out` makes it")
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
     judged = []
     print("lesson                  exercises   first (processor)   another (processor)   target")
     for found in judging(
@@ -79,20 +100,45 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for one in cost.costs():
         costs.append(one)
         print(cost.line(one), flush=True)
+    os.sched_setaffinity(0, cores)
+    classes: list[tuple[Taken, int]] = []
+    for wanted, target in [] if args.lessons else [*CLASSES.items()]:
+        classes.append((grade([one for one in lessons if one.name in wanted], STUDENTS), target))
+        print(_line_of_class(*classes[-1]), flush=True)
     if args.into is not None:
         figures = json.loads(args.into.read_text(encoding="utf-8"))
-        figures["judging"] = [{**asdict(one), "met": one.met} for one in judged]
+        figures["judging"] = [{**asdict(one), "ratio": one.ratio, "met": one.met} for one in judged]
+        figures["classes"] = [
+            {**asdict(one), "a_minute": one.a_minute, "target": target, "met": _met(one, target)}
+            for one, target in classes
+        ]
         figures["isolation"] = [{**asdict(one), "more_ms": one.more_ms} for one in costs]
         args.into.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    return 0 if all(one.met for one in judged) else 1
+    return 0 if all(one.met for one in judged) and all(_met(*one) for one in classes) else 1
 
 
 def _line(one: Judging) -> str:
+    over = "" if one.first_processor_s < one.target_s else "  OVER"
+    beside = ""
+    if one.ratio is not None:
+        wanted = BESIDE_NBGRADER[one.lesson]
+        beside = f"   nbgrader {one.nbgrader_s:.1f} s: {one.ratio:.0f} times (wanted: {wanted})"
     return (
         f"{one.lesson:26} {one.exercises:6} {one.first_s:7.1f} s ({one.first_processor_s:5.1f} s)"
         f"   {one.another_s:7.1f} s ({one.another_processor_s:5.1f} s)   {one.target_s:4.0f} s"
-        f"{'' if one.met else '  OVER'}"
+        f"{over}{beside}"
     )
+
+
+def _line_of_class(one: Taken, target: int) -> str:
+    return (
+        f"a class, {' and '.join(one.lessons)}: {one.notebooks} notebooks in {one.seconds:.1f} s on"
+        f" {one.cores} cores, {one.a_minute:.0f} a minute (wanted on two: {target})"
+    )
+
+
+def _met(one: Taken, target: int) -> bool:
+    return one.a_minute >= target
 
 
 def judging(lessons: Sequence[Lesson]) -> Iterator[Judging]:
@@ -107,7 +153,10 @@ def judging(lessons: Sequence[Lesson]) -> Iterator[Judging]:
         with Pool(SEED) as pool:
             first = _seconds(pool, lesson, data)
             another = _seconds(pool, lesson, data)
-        yield Judging(lesson.name, len(lesson.exercises), *first, *another, target)
+        beside = None
+        if lesson.name in BESIDE_NBGRADER:
+            beside = peer.seconds(lesson, SEED, 1)
+        yield Judging(lesson.name, len(lesson.exercises), *first, *another, target, beside)
 
 
 def _seconds(pool: Pool, lesson: Lesson, data: bytes) -> tuple[float, float]:

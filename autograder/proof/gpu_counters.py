@@ -1,8 +1,9 @@
 """`python -m autograder.proof.gpu_counters --out FILE`: hardware counters of every Triton solution.
 
-Each solution is launched on a GPU, on the visible cases whose traffic is graded, under Nsight
-Compute. Its sectors are kept with machine, versions and date, and a test holds the engine's
-counts of the same solutions, on the same inputs, to them.
+Each solution is launched on a GPU under Nsight Compute, on the visible cases whose traffic is
+graded, and where the hardware copies boxes (TMA) on all. Its sectors and boxes are kept with
+machine, versions and date, and a test holds the engine's counts of the same solutions, on the same
+inputs, to them.
 """
 
 from __future__ import annotations
@@ -21,11 +22,17 @@ from typing import Any
 from autograder.proof.on_gpu import digest, imported, launched, triton_solutions
 from course.check.cases import VISIBLE_SEED, case_seed
 from course.gpu import counters
+from course.spec.exercise import Case, KernelExercise
 
 RECORD = Path(__file__).parents[1] / "tests" / "gpu_counters.json"
-#: exercises whose warps load and store what they need
-BY_WARPS = (0,)
-KEPT = ("load", "store", "atomic", "reduction")
+#: exercises for every GPU, and for Hopper
+TARGETS = (0, 90)
+KEPT = ("load", "store", "atomic", "reduction", "tma_load", "tma_store")
+
+
+def counted(exercise: KernelExercise) -> list[Case]:
+    """The cases on which an exercise is counted."""
+    return [case for case in exercise.cases if case.traffic or exercise.target]
 
 
 def _noted(module: ModuleType, names: list[str]) -> None:
@@ -48,10 +55,8 @@ def launch_all(log: Path) -> None:
     """Launches each solution on each graded case, and writes down which kernels ran."""
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
-        for exercise, source in triton_solutions(BY_WARPS):
-            for case in exercise.cases:
-                if not case.traffic:
-                    continue
+        for exercise, source in triton_solutions(TARGETS):
+            for case in counted(exercise):
                 module = imported(source, exercise.name, Path(scratch))
                 names: list[str] = []
                 _noted(module, names)
@@ -75,19 +80,22 @@ def record(out: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "launched.json"
         command = [sys.executable, "-m", "autograder.proof.gpu_counters", "--launch", str(log)]
-        found = counters.count_command(command)
+        found = counters.count_command(command, counters.METRICS | counters.TMA_METRICS)
         rows = json.loads(log.read_text())
     known = {name for row in rows for name in row["kernels"]}
     waiting = iter([one for one in found if one.name.split("(")[0] in known])
     for row in rows:
-        counted = [next(waiting) for _ in row["kernels"]]
-        if [one.name.split("(")[0] for one in counted] != row["kernels"]:
+        launches = [next(waiting) for _ in row["kernels"]]
+        if [one.name.split("(")[0] for one in launches] != row["kernels"]:
             raise RuntimeError(f"{row['exercise']}: the counters are of other kernels")
         row["sectors"] = {
-            what: round(sum(one.counts.get(f"{what}_sectors", 0) for one in counted))
+            what: round(sum(one.counts.get(f"{what}_sectors", 0) for one in launches))
             for what in KEPT
         }
-        row["l2_read_sectors"] = round(sum(one.counts["l2_read_sectors"] for one in counted))
+        row["boxes"] = round(
+            sum(one.counts[f"tma_{way}_requests"] for one in launches for way in ("load", "store"))
+        )
+        row["l2_read_sectors"] = round(sum(one.counts["l2_read_sectors"] for one in launches))
     head = {
         "command": "python -m autograder.proof.gpu_counters",
         "gpu": torch.cuda.get_device_name(0),

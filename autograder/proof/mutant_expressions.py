@@ -127,7 +127,6 @@ def stride(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
     """A `range` begins or ends one off, or has another step."""
     if not is_call(node, "range"):
         return
-    assert isinstance(node, ast.Call)
     begin, end, step = range_parts(node)
     for begins in (begin, ast.BinOp(begin, ast.Add(), ONE)):
         for ends in (end, ast.BinOp(end, ast.Sub(), ONE), ast.BinOp(end, ast.Add(), ONE)):
@@ -143,11 +142,9 @@ def dtype(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
     """An array on the chip or a conversion has a type too small, or a conversion is missing."""
     smaller = {"float32": ("float16", "int32"), "int32": ("int8",)}
     if is_array(node):
-        assert isinstance(node, ast.Call)
         for other in smaller.get(ast.unparse(node.args[1]), ()):
             yield ast.Call(node.func, [node.args[0], numpy_type(other)], [])
     elif is_call(node, "float32"):
-        assert isinstance(node, ast.Call)
         if not isinstance(node.args[0], ast.Constant):
             yield node.args[0]
             yield ast.Call(numpy_type("float16"), node.args, [])

@@ -7,7 +7,7 @@ import copy
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 #: What is added, and the step of a range without one.
 ONE = ast.Constant(1)
@@ -87,14 +87,14 @@ class Scope:
         return None
 
 
-def is_array(node: ast.AST) -> bool:
+def is_array(node: ast.AST) -> TypeGuard[ast.Call]:
     """Whether this makes a shared or local array."""
     return isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
         ("shared.array", "local.array")
     )
 
 
-def is_call(node: ast.AST, *names: str) -> bool:
+def is_call(node: ast.AST, *names: str) -> TypeGuard[ast.Call]:
     """Whether this calls one of `names`, the last parts of the function's name."""
     return isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in names
 

@@ -68,7 +68,6 @@ def half_accumulator(node: ast.stmt, scope: Scope) -> Iterator[list[ast.stmt]]:
 def plain_atomic(node: ast.stmt, scope: Scope) -> Iterator[list[ast.stmt]]:
     """An atomic addition becomes `+=`, or a plain store."""
     if isinstance(node, ast.Expr) and is_call(node.value, "add"):
-        assert isinstance(node.value, ast.Call)
         array, index, value = node.value.args
         target = ast.Subscript(array, index, ast.Store())
         yield [ast.AugAssign(target, ast.Add(), value)]
@@ -83,7 +82,6 @@ def leave_one_out(node: ast.stmt, scope: Scope) -> Iterator[list[ast.stmt]]:
     if target is not None:
         array, index = target.value, target.slice
     elif isinstance(node, ast.Expr) and is_call(node.value, "add"):
-        assert isinstance(node.value, ast.Call)
         array, index = node.value.args[:2]
         if ast.unparse(array) not in scope.parameters:
             return

@@ -165,14 +165,12 @@ def part_of_mask(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.
 def drop_choice(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
     """`tl.where(c, a, b)` becomes one of the two."""
     if is_call(node, "where"):
-        assert isinstance(node, ast.Call)
         yield from node.args[1:]
 
 
 def program_axis(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
     """The programs of another axis."""
     if is_call(node, "program_id", "num_programs"):
-        assert isinstance(node, ast.Call)
         yield from _other_axis(node, 0)
 
 
@@ -202,7 +200,6 @@ def turn_block(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.ex
 def half_block(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
     """`tl.arange` covers half of its block."""
     if is_call(node, "arange"):
-        assert isinstance(node, ast.Call)
         begin, end = node.args
         yield ast.Call(node.func, [begin, ast.BinOp(end, ast.FloorDiv(), ast.Constant(2))], [])
 
@@ -211,7 +208,6 @@ def bounds(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
     """A loop leaves out its first block or its last element, ends at once, skips every other."""
     if not is_call(node, "range"):
         return
-    assert isinstance(node, ast.Call)
     begin, end, step = range_parts(node)
     later = ast.BinOp(begin, ast.Add(), step)
     for arguments in (
@@ -273,10 +269,8 @@ def conversion(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.ex
 def product(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
     """`tl.dot` has its operands swapped, forgets the sum so far, or multiplies rounded values."""
     if is_call(node, "trans"):
-        assert isinstance(node, ast.Call)
         yield node.args[0]
     elif is_call(node, "dot"):
-        assert isinstance(node, ast.Call)
         first, second, *others = node.args
         yield ast.Call(node.func, [second, first, *others], node.keywords)
         if others:
@@ -341,7 +335,6 @@ def swap_axes(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.exp
         if not block and not any(isinstance(e, ast.Slice | ast.Constant) for e in node.elts):
             yield ast.Tuple(node.elts[::-1], ast.Load())
     elif is_call(node, "stride"):
-        assert isinstance(node, ast.Call)
         yield from _other_axis(node, 0)
 
 

@@ -18,7 +18,7 @@ import sys
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -48,6 +48,8 @@ _CHUNK = 6
 #: Nobody hands in what does not compile as an answer that might pass: no mutant at all.
 _STILLBORN = frozenset({Outcome.REJECTED, Outcome.DOES_NOT_COMPILE, Outcome.NOT_ATTEMPTED})
 Key = tuple[str, str, str, int]
+FORM = "{:<22}{:>9}{:>9}{:>9}{:>12}{:>11}{:>9}"
+HEAD = FORM.format("exercise", "mutants", "visible", "hidden", "equivalent", "survivors", "s")
 
 
 class ListError(ValueError):
@@ -203,7 +205,7 @@ def read_reasons(path: Path = EQUIVALENT) -> dict[Key, str]:
 
 
 def tallies(
-    stems: Sequence[str], only: str | None = None, jobs: int = JOBS, tick: Tick | None = None
+    stems: Sequence[str], only: str | None, jobs: int, tick: Callable[[Tally], None]
 ) -> list[Tally]:
     """Judges the mutants of every exercise of `stems`, or of one exercise.
 
@@ -248,24 +250,14 @@ def tallies(
             fates = [fate for future in futures for fate in future.result()]
             own = {key: why for key, why in reasons.items() if key[0] == exercise.name}
             done.append(Tally(stem, exercise.name, fates, own))
-            if tick is not None:
-                tick(done[-1])
+            tick(done[-1])
     return done
 
 
-class Tick:
-    """Prints a line for each exercise as soon as it is done."""
-
-    _FORM = "{:<22}{:>9}{:>9}{:>9}{:>12}{:>11}{:>9}"
-
-    def __init__(self, console: Console) -> None:
-        self._print = console.print
-        columns = ("exercise", "mutants", "visible", "hidden", "equivalent", "survivors", "s")
-        self._print(self._FORM.format(*columns), style="bold")
-
-    def __call__(self, tally: Tally) -> None:
-        seconds = f"{sum(fate.seconds for fate in tally.fates):.1f}"
-        self._print(self._FORM.format(tally.exercise, *tally.plain().values(), seconds))
+def line_of(tally: Tally) -> str:
+    """A line for an exercise that is done, below `HEAD`."""
+    seconds = f"{sum(fate.seconds for fate in tally.fates):.1f}"
+    return FORM.format(tally.exercise, *tally.plain().values(), seconds)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -285,7 +277,10 @@ def main(args: argparse.Namespace) -> int:
     console = Console(highlight=False, markup=False, soft_wrap=True)
     started = time.perf_counter()
     try:
-        done = tallies(args.lessons, args.exercise, max(1, args.jobs), Tick(console))
+        console.print(HEAD, style="bold")
+        done = tallies(
+            args.lessons, args.exercise, max(1, args.jobs), lambda t: console.print(line_of(t))
+        )
     except (LookupError, SourceError, ListError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -15,9 +15,10 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,9 +154,9 @@ def verify(
     stems: Sequence[str] = (),
     notebooks: bool = True,
     workers: int | None = None,
-    progress: Progress | None = None,
+    watch: Callable[[Sequence[Future[Any]]], None] = lambda _: None,
 ) -> Findings:
-    """Checks every lesson, or those of `stems`.
+    """Checks every lesson, or those of `stems`; `watch` waits for what is under way.
 
     Raises:
         SourceError, BuildError: where the notebooks cannot be built.
@@ -178,8 +179,7 @@ def verify(
     with processes(workers) as pool:
         tried = _trials(pool, root, lessons, witnesses)
         played = play(pool, root, built) if notebooks else []
-        if progress is not None:
-            progress.watch([*played, *tried])
+        watch([*played, *tried])
         for run in played:
             with _told(findings):
                 findings.runs.append(run.result())
@@ -247,17 +247,11 @@ def play(pool: Executor, root: Path, built: Iterable[Built]) -> list[Future[Note
     return [pool.submit(run_notebook, *job) for job in reversed(jobs)][::-1]
 
 
-class Progress:
-    """A line on the terminal that says how far the check has come."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-
-    def watch(self, futures: Sequence[Future[Trial] | Future[NotebookRun]]) -> None:
-        """Waits for all of them."""
-        with self._console.status("") as status:
-            for done, _ in enumerate(as_completed(futures), 1):
-                status.update(f"{done} of {len(futures)} exercises and notebooks")
+def watch(console: Console, futures: Sequence[Future[Any]]) -> None:
+    """Waits for all of them; a line on the terminal says how far the check has come."""
+    with console.status("") as status:
+        for done, _ in enumerate(as_completed(futures), 1):
+            status.update(f"{done} of {len(futures)} exercises and notebooks")
 
 
 def print_findings(findings: Findings, console: Console) -> None:
@@ -352,7 +346,7 @@ def main(args: argparse.Namespace) -> int:
             args.lessons,
             notebooks=not args.no_notebooks,
             workers=args.workers,
-            progress=Progress(console),
+            watch=partial(watch, console),
         )
     except (SourceError, BuildError) as error:
         print(error, file=sys.stderr)

@@ -1,11 +1,10 @@
 """`python -m autograder.sandbox.cost`: what isolation costs a launch, in milliseconds.
 
 The same small launch is made in this process and behind each wall that this machine has, of a
-Numba kernel and of a Triton kernel. What a wall costs is the difference: sending the arrays, a
-fork, the filter, and cleaning up behind it. Each launch here is the only one of its check: a fork
-and what goes with it are otherwise shared by all cases of a check. Compiling is done before the
-clock starts. Beside the time that passes stands what the processors have
-worked, on both sides of the wall: other work on the machine disturbs it less.
+Numba kernel and of a Triton kernel. What a wall costs is the difference: sending the arrays there
+and back. The fork, of which a notebook has one, and compiling come before the clock starts. Beside
+the time that passes stands what the processors have worked, on both sides of the wall: other work
+on the machine disturbs it less.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from autograder.sandbox.limits import processor_seconds
 from autograder.sandbox.remote import Connection, Remote
 from autograder.sandbox.walls import Kind, Wall
 from course.engine.job import Ran, Run
-from course.engine.runner import run_case
+from course.engine.runner import Engine
 from course.engine.triton.compiling.available import has_triton
 
 LAUNCHES = 100
@@ -94,27 +93,14 @@ def costs(launches: int = LAUNCHES) -> Iterator[Cost]:
         Kind.BUBBLEWRAP: walls.bubblewrap_works().works,
     }
     for dialect in ("numba", "triton") if has_triton() else ("numba",):
-        here = times_ms(run_case, launches, dialect)
+        here = times_ms(Engine(), launches, dialect)
         for kind in (kind for kind, there in works.items() if there):
             process, connection = started(kind)
             try:
-                there = times_ms(behind(connection), launches, dialect)
+                there = times_ms(Remote(connection, "add_one", 60.0, 2 * 2**30), launches, dialect)
             finally:
                 walls.end(process)
             yield Cost(dialect, kind.value, *here, *there)
-
-
-def behind(connection: Connection) -> Callable[[Run], Ran]:
-    """Makes each launch as the first one of a check."""
-    compiled: dict[str, dict[str, str]] = {}
-
-    def launch(run: Run) -> Ran:
-        try:
-            return Remote(connection, "add_one", 60.0, 2 * 2**30, compiled=compiled)(run)
-        finally:
-            connection.done()
-
-    return launch
 
 
 def started(kind: Kind, engine: str = ENGINE) -> tuple[subprocess.Popen[bytes], Connection]:

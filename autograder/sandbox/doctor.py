@@ -38,8 +38,6 @@ _USES = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments: none."""
-    parser.description = __doc__
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
 
 
 def main(_args: argparse.Namespace) -> int:

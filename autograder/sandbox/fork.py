@@ -1,7 +1,7 @@
-"""One process for the launches of one check: a cell's visible cases, or its held-out ones.
+"""One process for the launches of one notebook.
 
-It gets a launch once it has answered the one before, and it ends with the check: no other cell,
-no other student, and no held-out case beside a visible one. Its parent, the runner, bounds what it
+It gets a launch once it has answered the one before, and it ends with the notebook: no other
+student's cell is run there. Its parent, the runner, bounds what it
 answers and how long it takes over each launch, and reads nothing of it but how long it is. On the
 socket between them stand messages behind their lengths (`_REQUEST`, `ANSWER`).
 """
@@ -44,10 +44,9 @@ class Fork:
         memory_bytes: int,
         seconds: float,
         kind: Kind,
-        triton: bool,
     ) -> None:
         self._socket, theirs = socket.socketpair()
-        self._desk = tiles.Desk(own_bytes, memory_bytes, kind) if triton else None
+        self._desk = tiles.Desk(own_bytes, memory_bytes, kind) if tiles.prepared() else None
         self._ended: int | None = None
         self._process = os.fork()
         if self._process == 0:
@@ -101,6 +100,7 @@ class Fork:
                     return b"", "over", False
                 whole += length
             if len(answer) == whole > ANSWER.size:
+                more = more and (self._desk is None or self._desk.is_open)
                 return bytes(memoryview(answer)[ANSWER.size :]), 0, more
 
     def _received(self, most: int) -> memoryview:
@@ -158,30 +158,35 @@ def _live(
         limit_launch()
         if kind is not Kind.NONE:
             seccomp.restrict()
-        _serve(launches, engine(), slack, desk is not None)
+        _serve(launches, engine, slack)
         status = 0
     finally:
         os._exit(status)
 
 
-def _serve(launches: BinaryIO, runner: Runner, slack: Slack, triton: bool) -> None:
-    more = True
+def _serve(launches: BinaryIO, engine: Callable[[], Runner], slack: Slack) -> None:
+    more, runners = True, dict[str, Runner]()
     while more and (head := launches.read(_REQUEST.size)):
-        answer = _answer(launches.read(*_REQUEST.unpack(head)), runner, triton)
+        answer = _answer(launches.read(*_REQUEST.unpack(head)), engine, runners)
         more = slack.left()
         view = memoryview(ANSWER.pack(len(answer), more) + answer)
         while view:
             view = view[os.write(SOCKET, view) :]
 
 
-def _answer(data: bytes, runner: Runner, triton: bool) -> bytes:
-    """What comes of one launch. Its arrays are gone when this returns."""
+def _answer(data: bytes, engine: Callable[[], Runner], runners: dict[str, Runner]) -> bytes:
+    """What comes of one launch. Its arrays are gone when this returns.
+
+    Args:
+        runners: the engine that runs the present cell, by the cell's text: each cell has another.
+    """
     try:
-        run, compiled = decoded_run(data)
-        before = tiles.remembered(compiled) if triton else {}
-        try:
-            return encoded_ran(runner(run), tiles.found(before) if triton else {})
-        except KernelFault as fault:
-            return encoded_fault(fault, tiles.found(before) if triton else {})
+        run = decoded_run(data)
+        if run.source not in runners:
+            runners.clear()
+            runners[run.source] = engine()
+        return encoded_ran(runners[run.source](run))
+    except KernelFault as fault:
+        return encoded_fault(fault)
     except BaseException as error:
         return encoded_failure(error)

@@ -8,20 +8,13 @@ import secrets
 import signal
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from autograder.judge.judge import Check, course_check
 from autograder.judge.sentences import Fault, RunnerLostError, size_text
 from autograder.sandbox.doubt import WireError
-from autograder.sandbox.wire import (
-    MOST_COMPILED,
-    Compiled,
-    decoded_compiled,
-    decoded_result,
-    encoded_run,
-    largest_result,
-)
+from autograder.sandbox.wire import EngineFailed, decoded_result, encoded_run, largest_result
 from course.engine.job import Ran, Run
 from course.spec.exercise import Case, Exercise
 from course.words.verdict import Verdict
@@ -67,16 +60,8 @@ class Connection:
             raise RunnerLostError(f"the runner cannot import {dialect}: {error}") from error
         self._prepared.add(dialect)
 
-    def ask(
-        self,
-        data: bytes,
-        most_bytes: int,
-        seconds: float,
-        memory_bytes: int,
-        dialect: str,
-        fresh: bool,
-    ) -> Any:
-        """(what the fork wrote, how that ended, whether it takes another launch), see `runner`.
+    def ask(self, data: bytes, most_bytes: int, seconds: float, memory_bytes: int) -> Any:
+        """(what the fork wrote, how that ended), see `runner`.
 
         Raises:
             RunnerLostError: where no such answer comes.
@@ -90,8 +75,6 @@ class Connection:
                 "most_bytes": most_bytes,
                 "seconds": seconds,
                 "memory_bytes": memory_bytes,
-                "dialect": dialect,
-                "fresh": fresh,
             }
             self._socket.sendall(json.dumps(request).encode() + b"\n")
             self._socket.sendall(data)
@@ -101,14 +84,14 @@ class Connection:
             answer = self._file.read(head["bytes"])
             if len(answer) != head["bytes"]:
                 raise EOFError("half an answer")
-            return answer, head["end"], head["more"] is True
+            return answer, head["end"]
         except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
             raise RunnerLostError(f"the runner is lost: {error}") from error
 
     def done(self) -> None:
-        """Says that a check is over: the runner ends the process that made its launches."""
+        """Has the runner end the process that makes the launches: what is over, or has failed."""
         with contextlib.suppress(OSError):
             self._socket.sendall(b'{"done": true}\n')
 
@@ -123,7 +106,7 @@ class Connection:
 class Remote:
     """A `course.engine.job.Runner` whose launches are made behind the wall. One for each check.
 
-    One process there makes the launches of a cell, until one of them leaves no result.
+    One process there makes the launches of a notebook, until one of them leaves no result.
     A launch that leaves no result leaves `fault`, which is the verdict, whatever the check
     makes of the exception.
     """
@@ -133,10 +116,6 @@ class Remote:
     seconds: float
     memory_bytes: int
     fault: Exception | None = None
-    #: what the compiler found, by cell: what a launch says of its cell's kernels, no other hears
-    compiled: dict[str, dict[str, str]] = field(default_factory=dict)
-    #: the cell whose launches are under way
-    _cell: str | None = None
 
     def __call__(self, run: Run) -> Ran:
         """Makes one launch.
@@ -147,28 +126,24 @@ class Remote:
             EngineFailed: where the engine itself fails.
         """
         most_bytes = largest_result(run)
-        compiled = self.compiled.setdefault(run.source, {})
-        fresh, self._cell = run.source != self._cell, None
         try:
             self.connection.prepare(run.dialect)
-            data = encoded_run(run, compiled if fresh else {})
             limits = most_bytes, self.seconds, self.memory_bytes
-            answer, end, more = self.connection.ask(data, *limits, run.dialect, fresh)
+            answer, end = self.connection.ask(encoded_run(run), *limits)
         except RunnerLostError as error:
             self.fault = error
             raise
         if end == 0:
-            if run.dialect == "triton":
-                self._note(compiled, decoded_compiled(answer))
             try:
-                ran = decoded_result(answer, run)
+                return decoded_result(answer, run)
             except MemoryError:
                 limit = size_text(self.memory_bytes)
                 raise self._failed("out_of_memory", limit=limit) from None
             except WireError as error:
                 raise self._failed("runner_garbage", detail=str(error)) from error
-            self._cell = run.source if more else None
-            return ran
+            except EngineFailed:
+                self.connection.done()
+                raise
         if end == -signal.SIGKILL:  # the kernel's: memory had run out
             raise self._failed("out_of_memory", limit=size_text(self.memory_bytes))
         if end == "late":
@@ -179,11 +154,8 @@ class Remote:
         detail = f"signal {-status}" if status < 0 else f"status {status}"
         raise self._failed("runner_died", detail=detail)
 
-    def _note(self, compiled: dict[str, str], found: Compiled) -> None:
-        if len(compiled) + len(found) <= MOST_COMPILED:
-            compiled.update(found)
-
     def _failed(self, message_id: str, **fields: object) -> Fault:
+        self.connection.done()  # where that process still is: it makes no other launch
         fault = Fault(message_id, exercise=self.exercise, **fields)
         self.fault = fault
         return fault
@@ -196,14 +168,10 @@ def sandboxed(connection: Connection, seconds: float, memory_bytes: int) -> Chec
         seconds: that one launch may take.
         memory_bytes: that one launch may take.
     """
-    compiled: dict[str, dict[str, str]] = {}
 
     def check(exercise: Exercise, source: str, cases: Sequence[Case] | None, seed: int) -> Verdict:
-        runner = Remote(connection, exercise.name, seconds, memory_bytes, compiled=compiled)
-        try:
-            verdict = course_check(exercise, source, cases, seed, runner)
-        finally:
-            connection.done()
+        runner = Remote(connection, exercise.name, seconds, memory_bytes)
+        verdict = course_check(exercise, source, cases, seed, runner)
         if runner.fault is not None:
             raise runner.fault
         return verdict

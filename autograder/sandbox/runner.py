@@ -1,15 +1,14 @@
 """The untrusted side: `python -m autograder.sandbox.runner`, started and watched by the pool.
 
-It imports the engine once, goes behind its wall, and forks for each check (`fork`). The fork holds
-one launch of that check at a time: the cell's text, its inputs, the grid. Its answer goes over a
-socket to this process, which bounds it and passes it on unread. When the check is over, this
-process ends the fork and whatever the fork started.
+It imports the engine once, goes behind its wall, and forks for each notebook (`fork`). The fork
+holds one launch at a time: a cell's text, its inputs, the grid. Its answer goes over a socket to
+this process, which bounds it and passes it on unread. When the notebook is over, this process ends
+the fork and whatever the fork started.
 
 In, on the socket that is its standard input: a line of JSON (`id`, `bytes`, `most_bytes`,
-`seconds`, `memory_bytes`, `dialect`, `fresh`: whether another check begins), then that many bytes
-(`wire.encoded_run`); or `{"done": true}`, where a check is over; or `{"prepare": "triton"}`, before
-the first Triton launch, which is answered with `{"ready": true}`. Out: a line of JSON (`id`,
-`bytes`, `end`, `more`: whether the fork takes another launch), then the bytes that the fork wrote.
+`seconds`, `memory_bytes`), then that many bytes (`wire.encoded_run`); or `{"done": true}`, where a
+notebook is over; or `{"prepare": "triton"}`, before the first Triton launch, which is answered with
+`{"ready": true}`. Out: a line of JSON (`id`, `bytes`, `end`), then the bytes that the fork wrote.
 `end` is "late", "over" (it wrote more than `most_bytes`), or 0, or the exit status of a fork that
 did not answer.
 """
@@ -94,7 +93,7 @@ def main() -> None:
     with judge.makefile("rb") as requests:
         while line := requests.readline():
             request = json.loads(line)
-            if fork is not None and request.get("fresh", True):
+            if fork is not None and "bytes" not in request:
                 _end(fork, kept)
                 fork = None
             if "done" in request:
@@ -105,14 +104,14 @@ def main() -> None:
                 judge.sendall(b'{"ready": true}\n')
                 continue
             data = requests.read(request["bytes"])
-            seconds, triton = request["seconds"], request["dialect"] == "triton"
+            seconds = request["seconds"]
             if fork is None:
-                fork = Fork(engine, own_bytes, request["memory_bytes"], seconds, kind, triton)
+                fork = Fork(engine, own_bytes, request["memory_bytes"], seconds, kind)
             answer, end, more = fork.launch(data, request["most_bytes"], seconds, judge)
             if not more:
                 _end(fork, kept)
                 fork = None
-            head = {"id": request["id"], "bytes": len(answer), "end": end, "more": more}
+            head = {"id": request["id"], "bytes": len(answer), "end": end}
             judge.sendall(json.dumps(head).encode() + b"\n")
             judge.sendall(answer)
 
@@ -129,7 +128,7 @@ def _loaded(name: str) -> Callable[[], Runner]:
 
 
 def _end(fork: Fork, kept: frozenset[Path] | None) -> None:
-    """Leaves nothing of a check to the next one: no process, no file.
+    """Leaves nothing of a notebook to the next one: no process, no file.
 
     Behind bubblewrap this process is the first of its namespace: no other one is left there but a
     launch's.

@@ -16,7 +16,7 @@ import signal
 import struct
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,7 @@ def prepare() -> None:
 
     Forks of this process then compile in place, and for all targets.
     """
-    if "course.engine.triton.compiling.gate" in sys.modules:
+    if prepared():
         return
     import torch
 
@@ -74,7 +74,9 @@ def prepare() -> None:
     gc.freeze()
 
 
-# ------------------------------------------------------------ what launches of a cell found
+def prepared() -> bool:
+    """Whether that was done."""
+    return "course.engine.triton.compiling.gate" in sys.modules
 
 
 def begin() -> None:
@@ -82,29 +84,6 @@ def begin() -> None:
     from course.engine.triton.compiling import compiler
 
     compiler.hear_itself()
-
-
-def remembered(compiled: Mapping[str, str]) -> dict[str, Any]:
-    """In a launch: takes over what earlier launches of the same cell compiled.
-
-    Returns:
-        All that is known already.
-    """
-    from course.engine.triton.compiling import gate
-
-    gate.remember({key: gate.from_plain(json.loads(text)) for key, text in compiled.items()})
-    return gate.remembered()
-
-
-def found(before: Mapping[str, Any]) -> dict[str, str]:
-    """In a launch: what it compiled beside that."""
-    from course.engine.triton.compiling import gate
-
-    return {
-        key: json.dumps(gate.plain(one))
-        for key, one in gate.remembered().items()
-        if one is not before.get(key)
-    }
 
 
 # ------------------------------------------------------------ the assembler
@@ -144,6 +123,11 @@ class Desk:
         self.handle, self.asking = os.pipe()
         self.hearing, self._answering = os.pipe()
         self._ends: tuple[int, ...] = (self.handle, self._answering)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a question still has an answer."""
+        return bool(self._ends)
 
     def launched(self) -> None:
         """Lets go of the launch's ends, once it has them."""

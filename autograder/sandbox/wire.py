@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, replace
 from typing import Annotated, Any, TypeVar
 
@@ -38,10 +38,6 @@ from course.words.triton import TILE
 #: A result's head: its sites, and a fault's values.
 LARGEST_HEAD_BYTES = 4 * 2**20
 _LENGTH = struct.Struct(">I")
-#: What the compiler found of one cell's kernels: a name, and text that only a runner reads.
-Compiled = Mapping[str, str]
-MOST_COMPILED = 200
-LONGEST_COMPILED = 5_000
 #: What a launch can come to by itself; right or dear is for the judge to say.
 _FAULTS = frozenset(Outcome) - {
     Outcome.PASS,
@@ -88,7 +84,6 @@ class _Launch(Struct):
 
     run: Run
     arguments: list[_Array | _Scalar]
-    compiled: dict[str, str]
 
 
 class _Site(Struct, array_like=True, forbid_unknown_fields=True):
@@ -133,6 +128,10 @@ class _Traffic(Struct, forbid_unknown_fields=True):
     block_bytes: Count
     busy_turns: Count
     idle_turn_sites: Annotated[dict[Count, Count], FEW]
+    idle_programs: Count
+    undivided: Count
+    unoverlapped: Count
+    filled_bytes: Count
     dram_bytes: Count | None
 
 
@@ -150,14 +149,12 @@ class _Ran(Struct, tag="ran", forbid_unknown_fields=True):
 
     traffic: _Traffic
     elsewhere: _Fault | None
-    compiled: dict[str, str]
 
 
 class _Faulted(Struct, tag="fault", forbid_unknown_fields=True):
     """A launch that a fault ended."""
 
     fault: _Fault
-    compiled: dict[str, str]
 
 
 class _Failed(Struct, tag="failed", forbid_unknown_fields=True):
@@ -177,11 +174,8 @@ _RESULTS = msgspec.msgpack.Decoder(_Ran | _Faulted | _Failed | _OutOfMemory)
 # ------------------------------------------------------------ a launch
 
 
-def encoded_run(run: Run, compiled: Compiled | None = None) -> bytes:
-    """A launch with its arguments; each array with the allocation that it is a view of.
-
-    `compiled` is what earlier launches of the same cell found, for this one not to find again.
-    """
+def encoded_run(run: Run) -> bytes:
+    """A launch with its arguments; each array with the allocation that it is a view of."""
     entries: list[_Array | _Scalar] = []
     buffers: list[bytes] = []
     for name, value in run.arguments.items():
@@ -195,14 +189,11 @@ def encoded_run(run: Run, compiled: Compiled | None = None) -> bytes:
         else:
             scalar = np.asarray(value)
             entries.append(_Scalar(name, scalar.dtype.str, scalar.item()))
-    return _message(_Launch(replace(run, arguments={}), entries, dict(compiled or {})), buffers)
+    return _message(_Launch(replace(run, arguments={}), entries), buffers)
 
 
-def decoded_run(data: bytes) -> tuple[Run, Compiled]:
-    """The launch that the judge wrote, and what it brings of the compiler's findings.
-
-    It is trusted by the runner, as its only source.
-    """
+def decoded_run(data: bytes) -> Run:
+    """The launch that the judge wrote. It is trusted by the runner, as its only source."""
     head, rest = _parts(data, len(data), _LAUNCHES)
     arguments: dict[str, Any] = {}
     for entry in head.arguments:
@@ -213,7 +204,7 @@ def decoded_run(data: bytes) -> tuple[Run, Compiled]:
         owner = np.frombuffer(rest[: entry.bytes], np.uint8).copy()
         rest = rest[entry.bytes :]
         arguments[entry.name] = np.ndarray(entry.shape, dtype, owner, entry.offset, entry.strides)
-    return replace(head.run, arguments=arguments), head.compiled
+    return replace(head.run, arguments=arguments)
 
 
 def _owner(array: np.ndarray) -> np.ndarray:
@@ -247,18 +238,19 @@ def _size(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
     return dtype.itemsize * math.prod(shape)
 
 
-def encoded_ran(ran: Ran, compiled: Compiled | None = None) -> bytes:
-    """What a launch left: the elements of each array, the counts, and what it compiled."""
+def encoded_ran(ran: Ran) -> bytes:
+    """What a launch left: the elements of each array, and the counts."""
     counts = {name: getattr(ran.traffic, name) for name in _Traffic.__struct_fields__}
     counts["sites"] = [_Site(*astuple(site)) for site in ran.traffic.sites]
     elsewhere = None if ran.elsewhere is None else _plain(ran.elsewhere)
-    head = _Ran(_Traffic(**counts), elsewhere, dict(compiled or {}))
-    return _message(head, [array.tobytes() for array in ran.arrays.values()])
+    return _message(
+        _Ran(_Traffic(**counts), elsewhere), [array.tobytes() for array in ran.arrays.values()]
+    )
 
 
-def encoded_fault(fault: KernelFault, compiled: Compiled | None = None) -> bytes:
+def encoded_fault(fault: KernelFault) -> bytes:
     """What is wrong with a kernel, without the counts until then."""
-    return _message(_Faulted(_plain(fault), dict(compiled or {})))
+    return _message(_Faulted(_plain(fault)))
 
 
 def _plain(fault: KernelFault) -> _Fault:
@@ -299,20 +291,6 @@ def decoded_result(data: bytes, run: Run) -> Ran:
     if len(rest):
         raise WireError(f"{len(rest)} bytes follow the last array")
     return Ran(arrays, _traffic(head.traffic), _elsewhere(head.elsewhere))
-
-
-def decoded_compiled(data: bytes) -> Compiled:
-    """What a result says of the compiler's findings; nothing where it is no result.
-
-    It comes from the launch of a cell, and goes into later launches of the same cell alone.
-    """
-    try:
-        head, _ = _parts(data, LARGEST_HEAD_BYTES, _RESULTS)
-    except WireError:
-        return {}
-    found = head.compiled if isinstance(head, _Ran | _Faulted) else {}
-    longest = max((len(text) for pair in found.items() for text in pair), default=0)
-    return found if len(found) <= MOST_COMPILED and longest <= LONGEST_COMPILED else {}
 
 
 def _valid(values: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from course.engine.faults import Outcome
 from course.spec.exercise import Case, Exercise
@@ -18,9 +19,12 @@ CHECK = "autograder.tests.fakes:check"
 def check(exercise: Exercise, source: str, cases: Sequence[Case] | None, seed: int) -> Verdict:
     """What the cell's first line says.
 
-    `PASS`, `OUTCOME`, `credit 2.5`, `hang`, `die`, `eat`, `raise`, `chatter 100`.
+    `PASS`, `OUTCOME`, `credit 2.5`, `hang`, `die`, `eat`, `raise`, `chatter 100`; `file PATH`:
+    what that file says.
     """
     word, _, rest = source.partition("\n")[0].partition(" ")
+    if word == "file":
+        word, _, rest = Path(rest).read_text().partition(" ")
     if word == "hang":
         time.sleep(600)
     if word == "die":

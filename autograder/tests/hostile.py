@@ -56,6 +56,11 @@ class Hostile:
 _LEFT: list[bytearray] = []
 
 
+def _count(rest: str) -> int:
+    _LEFT.append(bytearray())
+    return len(_LEFT)
+
+
 def _leave(run: Run, megabytes: float, seconds: float) -> Ran:
     """Takes so long, leaves so much, and tells in `x` how many launches have been here."""
     time.sleep(seconds)
@@ -267,6 +272,7 @@ def _loaded(rest: str) -> str:
 
 _DEEDS: dict[str, Callable[[str], Any]] = {
     "connect": _connect,
+    "count": _count,
     "read": lambda rest: Path(rest).read_text(),
     "write": _write,
     "list": lambda rest: " ".join(sorted(path.name for path in Path(rest).iterdir())),

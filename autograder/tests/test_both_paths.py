@@ -43,6 +43,9 @@ TWO_FAULTS = {
     "softmax_one_pass no_mask": ("tile_out_of_bounds", "tile_race"),
     "flash_forward store_without_mask": ("tile_out_of_bounds", "tile_race"),
     "flash_lse lse_stored_without_mask": ("tile_out_of_bounds", "tile_race"),
+    "loss_gradient columns_not_masked": ("tile_out_of_bounds", "tile_race"),
+    "loss_gradient store_not_masked": ("tile_out_of_bounds", "tile_race"),
+    "paged_decode store_not_masked": ("tile_out_of_bounds", "tile_race"),
     # ... and a tile's row that is cut off goes on in the tile's next row
     "triton_matmul no_mask_on_the_store": ("tile_out_of_bounds", "tile_race_lanes"),
     # the last program strays past x or q, and every one, some lines later, past w or k

@@ -203,9 +203,11 @@ def test_the_formgraders_page_runs_its_own_and_asks_its_own_server(
     found = _look(page, address, listener, HEADERS)
     assert sorted(set(found["handlers"])) == sorted(_HANDLERS)
     assert set(found["elements"]) == {"input"}, "the places for scores"
-    assert page.value("typeof MathJax") == "undefined"
+    assert page.value("typeof MathJax.Hub.Queue") == "undefined", "nothing is typeset"
     _has_all(page)
     assert page.value("typeof FormGrader") != "undefined", "its own scripts have run"
+    assert page.errors == []
+    assert page.value("formgrader.keyboard_manager !== undefined"), "its keys are set up"
     scores = "$('.score').get().map(e => e.value || e.placeholder).join('')"
     assert page.value(scores), "it has asked for the scores"
 

@@ -198,8 +198,11 @@ class _Killed:
     def prepare(self, dialect: str) -> None:
         pass
 
-    def ask(self, *_: Any) -> tuple[bytes, int, bool]:
-        return b"", -signal.SIGKILL, False
+    def ask(self, *_: Any) -> tuple[bytes, int]:
+        return b"", -signal.SIGKILL
+
+    def done(self) -> None:
+        pass
 
 
 def test_a_launch_that_the_kernel_killed_had_run_out_of_memory() -> None:

@@ -1,9 +1,9 @@
-"""One process for the launches of a check: who shares it, what a launch may take, what is left."""
+"""One process for a notebook's launches: who shares it, what a launch may take, what is left."""
 
 from __future__ import annotations
 
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,16 @@ from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import lesson_exercises
 from autograder.proof.witness import solutions_of, witnesses_of
 from autograder.sandbox import walls
+from autograder.sandbox.fork import _answer
 from autograder.sandbox.limits import SLACK_BYTES, Slack
 from autograder.sandbox.remote import Connection, Remote, sandboxed
-from autograder.sandbox.wire import decoded_run
+from autograder.sandbox.wire import decoded_run, encoded_run
 from autograder.tests import hostile
 from autograder.tests.test_sandbox import MEMORY_BYTES, SECONDS, Runner, _kinds
 from course.check.check import check_source
 from course.engine.faults import KernelFault, Outcome
 from course.engine.job import Output, Ran, Run
+from course.engine.traffic import Traffic
 from course.spec.exercise import KernelExercise
 
 
@@ -42,41 +44,49 @@ def engine() -> Iterator[Runner]:
     walls.end(started.process)
 
 
-def left(runner: Runner, deed: str, checks: int = 1, launches: int = 3) -> list[list[float]]:
-    """For each launch of each check: how many launches its process had seen by then."""
+def left(runner: Runner, deed: str, notebooks: int = 1, launches: int = 3) -> list[list[float]]:
+    """For each launch of each notebook: how many launches its process had seen by then."""
     found = []
-    for _ in range(checks):
+    for _ in range(notebooks):
         remote = Remote(runner.connection, "deed", SECONDS, MEMORY_BYTES)
         runs = [runner.run(deed) for _ in range(launches)]
         found.append([float(remote(run).arrays["x"][0]) for run in runs])
+        runner.connection.done()
     return found
 
 
-def test_a_check_has_one_process_and_the_next_check_of_the_same_cell_another(
-    runner: Runner,
-) -> None:
-    assert left(runner, "leave 0 0", checks=2) == [[1, 2, 3], [1, 2, 3]]
+def test_a_notebook_has_one_process_and_the_next_one_another(runner: Runner) -> None:
+    assert left(runner, "leave 0 0", notebooks=2) == [[1, 2, 3], [1, 2, 3]]
 
 
-def test_another_cell_never_shares_a_process(runner: Runner) -> None:
-    remote = Remote(runner.connection, "deed", SECONDS, MEMORY_BYTES)
-    deeds = ["leave 0 0", "leave 0 0", "leave 0 0.0", "leave 0 0"]
-    assert [remote(runner.run(deed)).arrays["x"][0] for deed in deeds] == [1, 2, 1, 1]
+def test_each_cell_has_an_engine_of_its_own() -> None:
+    made: list[list[Run]] = []
+
+    def engine() -> Callable[[Run], Ran]:
+        made.append([])
+        return lambda run: made[-1].append(run) or Ran({}, Traffic())  # type: ignore[func-returns-value]
+
+    runners: dict[str, Any] = {}
+    for deed in ("a", "a", "b", "a"):
+        _answer(encoded_run(Runner.run(deed)), engine, runners)
+    assert [[run.source for run in runs] for runs in made] == [["# a\n"] * 2, ["# b\n"], ["# a\n"]]
 
 
 def test_a_launch_without_a_result_takes_its_process_with_it(runner: Runner) -> None:
     remote = Remote(runner.connection, "deed", 1.0, MEMORY_BYTES)
     assert remote(runner.run("leave 0 0")).arrays["x"][0] == 1
-    for deed in ("spin", "exit 7", "babble 3", "eat", "fork", 'unframed "x"'):
-        with pytest.raises((Fault, KernelFault)):
+    for deed in ("spin", "exit 7", "babble 3", "eat", 'unframed "x"'):
+        with pytest.raises(Fault):
             remote(runner.run(deed))
         assert remote(runner.run("leave 0 0")).arrays["x"][0] == 1
+    runner.connection.done()
 
 
 def test_each_launch_of_a_check_has_its_own_time(runner: Runner) -> None:
     remote = Remote(runner.connection, "deed", 0.5, MEMORY_BYTES)
     seen = [remote(runner.run("leave 0 0.3")).arrays["x"][0] for _ in range(4)]
     assert seen == [1, 2, 3, 4]
+    runner.connection.done()
 
 
 def test_what_launches_leave_takes_nothing_from_the_next_ones_memory(runner: Runner) -> None:
@@ -99,28 +109,26 @@ def test_a_process_that_has_worked_long_takes_no_further_launch(
         assert slack.left() is more
 
 
-def test_visible_cases_and_held_out_ones_never_share_a_process(
+def test_held_out_cases_are_sent_once_the_visible_ones_are_answered(
     engine: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exercise = lesson_exercises("threads")[0]
     held_out = {n for case in hidden_cases(exercise.name, b"seed") for n in case.sizes.values()}
-    asked: list[tuple[bool, set[int]]] = []
+    asked: list[set[int]] = []
     ask = Connection.ask
 
     def noted(self: Connection, data: bytes, *limits: Any) -> Any:
-        sizes = {v.size for v in decoded_run(data)[0].arguments.values() if np.ndim(v)}
-        asked.append((limits[-1], sizes))
+        asked.append({v.size for v in decoded_run(data).arguments.values() if np.ndim(v)})
         return ask(self, data, *limits)
 
     monkeypatch.setattr(Connection, "ask", noted)
     source = solutions_of("threads")[exercise.name]
     check = sandboxed(engine.connection, 20.0, 2 * 2**30)
     assert judge_cell(exercise, source, b"seed", check).outcome is Outcome.PASS
-    begins = [number for number, (fresh, _) in enumerate(asked) if fresh]
-    assert len(begins) == 2
-    assert begins[1] == len(exercise.cases)
-    assert not any(sizes & held_out for _, sizes in asked[: begins[1]])
-    assert all(sizes & held_out for _, sizes in asked[begins[1] :])
+    visible = len(exercise.cases)
+    assert len(asked) > visible
+    assert not any(sizes & held_out for sizes in asked[:visible])
+    assert all(sizes & held_out for sizes in asked[visible:])
 
 
 # ------------------------------------------------------------ what a kernel can leave behind

@@ -16,6 +16,7 @@ from typing import Any
 import nbformat
 import pytest
 
+from autograder.grading.pages import FILE_POLICY
 from autograder.lessons.build import instructor_notebook
 from autograder.lessons.catalogue import lesson_exercises
 from autograder.lessons.source import lesson_files, read_lesson
@@ -212,6 +213,19 @@ def test_feedback_is_made_by_its_button(server: Server) -> None:
     for student, word in (("vega", "PASS"), ("altair", "WRONG ANSWER")):
         page = server.course / "feedback" / student / LESSON / f"{LESSON}.html"
         assert word in page.read_text()
+
+
+def test_a_file_beside_a_notebook_is_of_no_origin(server: Server) -> None:
+    beside = server.course / "autograded" / "vega" / LESSON / "data:,.html"
+    beside.write_text(SCRIPT)
+    place = f"submissions/{server.notebooks()['vega']['id']}/data:,.html"
+    assert server.ask(place) == SCRIPT
+    request = urllib.request.Request(
+        f"{server.address}/formgrader/{place}", headers={"Authorization": f"token {TOKEN}"}
+    )
+    with urllib.request.urlopen(request, timeout=_REQUEST_SECONDS) as answer:
+        assert answer.headers.get_content_type() == "text/html"
+        assert answer.headers.get_all("Content-Security-Policy") == [FILE_POLICY]
 
 
 def test_without_the_token_nobody_is_named(server: Server) -> None:

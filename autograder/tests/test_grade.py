@@ -11,6 +11,7 @@ import subprocess
 import time
 import zipfile
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from autograder.grading.ledger import Entry as LedgerEntry
 from autograder.grading.ledger import Ledger
 from autograder.grading.names import slug
 from autograder.grading.store import Store, as_csv
+from autograder.grading.submissions import Submission
 from autograder.judge import pool
 from autograder.judge.judge import (
     LARGEST_PANEL,
@@ -328,17 +330,29 @@ def test_no_judge_outlives_a_killed_run(tmp_path: Path) -> None:
     assert not workers() - others
 
 
-def test_control_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_control_c_keeps_what_is_done_and_says_how_to_go_on(
+    tmp_path: Path, how: signal.Signals
+) -> None:
     count = slow_class(tmp_path / "in")
     stopped = start(tmp_path / "in", "--out", tmp_path / "out", "--jobs", 1, steady=True)
     wait_for(3, tmp_path / "out")
-    os.kill(stopped.pid, signal.SIGINT)
+    os.kill(stopped.pid, how)
     said, _ = stopped.communicate(timeout=60)
     assert stopped.returncode == grade.INTERRUPTED
     assert f"of {count} verdicts are kept in" in said
     assert "The same command goes on from there." in said
     assert "Traceback" not in said
-    assert 3 <= len(rows(tmp_path / "out")) < count
+    kept = len(rows(tmp_path / "out"))
+    assert 3 <= kept < count
+    put(tmp_path / "in/s0_01_threads.ipynb", solved({FIRST: "hang"}))  # and once more, before any
+    again = start(tmp_path / "in", "--out", tmp_path / "out", "--jobs", 1, steady=True)
+    claimed = tmp_path / "out/.runs"
+    while not (claimed.is_dir() and any(claimed.iterdir())):
+        time.sleep(0.05)
+    time.sleep(1)
+    os.kill(again.pid, how)
+    assert f"Stopped. {kept} of {count} verdicts" in again.communicate(timeout=60)[0]
 
 
 def test_two_runs_side_by_side_leave_one_verdict_each(tmp_path: Path) -> None:
@@ -473,6 +487,16 @@ def test_nobody_is_told_to_change_a_device() -> None:
         seeds.read_seed(os.devnull)
     assert "holds no seed" in str(error.value)
     assert "chmod" not in str(error.value)
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+def test_a_seed_that_can_be_found_by_trying_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], drawn: bool
+) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    seed = [] if drawn else ["--seed", "value:fall2026"]
+    assert run(tmp_path / "in", "--out", tmp_path / "out", *seed) == grade.DONE
+    assert ("find such a seed by trying" in capsys.readouterr().err) is not drawn
 
 
 @pytest.mark.parametrize("text", ["value:", "value: "])
@@ -674,7 +698,8 @@ def test_no_earlier_grade_is_lost_to_a_file_of_anothers(tmp_path: Path) -> None:
 def test_no_gradebook_has_what_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[Graded] = []
     monkeypatch.setattr(
-        "autograder.grading.gradebook.write_scores", lambda url, rows: written.extend(rows) or []
+        "autograder.grading.gradebook.write_scores",
+        lambda _, rows, *more: written.extend(rows) or [],
     )
     claimed_twice(tmp_path / "in")
     run(tmp_path / "in", "--out", tmp_path / "out", "--gradebook", "sqlite:///x.db")
@@ -691,7 +716,7 @@ def test_with_a_roster_others_are_held_and_who_is_missing_is_named(
     assert run(tmp_path / "in", "--out", out, "--roster", roster) == grade.NOT_ALL
     assert {student for student, _ in rows(out)} == {"vega"}
     said = capsys.readouterr().err
-    assert "no such students: mallory" in said
+    assert "none or several of that name: mallory" in said
     assert "without a submission here: deneb" in said
 
 
@@ -799,3 +824,31 @@ def test_a_judge_that_says_too_much_is_a_verdict_that_stays(tmp_path: Path) -> N
     assert rows(tmp_path / "out")["vega", FIRST]["message_id"] == "verdict_too_large"
     assert outcomes(tmp_path / "out", "vega")[1:] == ["PASS"] * (len(EXERCISES) - 1)
     assert outcomes(tmp_path / "out", "rigel") == ["PASS"] * len(EXERCISES)
+
+
+def test_a_judge_has_its_next_notebook_before_the_verdicts_of_the_last_are_kept(
+    tmp_path: Path,
+) -> None:
+    students, asked, seen = ["mira", "rigel", "vega"], list[str](), dict[str, int]()
+
+    def tasks() -> Iterator[pool.Task]:
+        for student in students:
+            asked.append(student)
+            whose = Submission(student, "01_threads", "threads", tmp_path / student, None)
+            yield pool.Task(whose, json.dumps(solved()).encode(), [*EXERCISES])
+
+    with pool.Pool(b"seed", check=fakes.CHECK, jobs=1, trust=True) as workers:
+        for answer in workers.run(tasks()):
+            assert answer.graded is not None
+            seen[answer.graded.student] = len(asked)
+    assert seen == {"mira": 2, "rigel": 3, "vega": 3}
+
+
+def test_what_a_run_remembers_of_a_verdict_is_short(tmp_path: Path) -> None:
+    put(tmp_path / "in/vega/01_threads.ipynb", solved())
+    begun, kept = judging.Run(), Store(tmp_path / "out")
+    with pool.Pool(b"seed", check=fakes.CHECK, trust=True) as workers:
+        given = list(grade.grade([tmp_path / "in"], kept, workers, begun))
+    assert all(one.panel and one.text for one in given)
+    assert [(one.panel, one.text) for one in begun.rows] == [("", "")] * len(EXERCISES)
+    assert {one.panel for one in kept.all()} == {one.panel for one in given}

@@ -206,6 +206,7 @@ WITHIN_16_BITS = {
     "cross_entropy": {"-loss": "at least 0"},
     "matmul_epilogue": {"-out": "gelu is never below -0.17"},
     "paged_decode": {"-out": "float16", "+out": "float16"},
+    "mx_quantise": dict.fromkeys(("-q", "+q", "-scale", "+scale"), "a byte"),
     "tma_scale": {"-Y": "float16", "+Y": "float16"},
     "linear_cross_entropy": {"-loss": "at least 0"},
     "loss_gradient": {"-logits": _A_WEIGHT, "+logits": _A_WEIGHT},

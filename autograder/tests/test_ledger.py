@@ -3,12 +3,14 @@
 import json
 import os
 import random
+import re
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -16,13 +18,14 @@ import pytest
 import sqlalchemy as sql
 
 from autograder import __main__ as command_line
-from autograder.grading import grade
+from autograder.grading import grade, judging
 from autograder.grading.database import NAME
 from autograder.grading.ledger import Ledger
 from autograder.grading.store import Store, StoreError
 from autograder.grading.submissions import Submission
 from autograder.judge import judge, overlay
 from autograder.judge.judge import Graded
+from autograder.tests.graders import finished, start
 from autograder.tests.notebooks import EXERCISES, LESSON, put, solved
 from autograder.tests.small_course import REPOSITORY
 from autograder.tests.test_grade import run
@@ -108,23 +111,132 @@ def test_a_folder_of_files_is_read_in_whole_or_not_at_all(
     assert len(Store(tmp_path).all()) == 2
 
 
-def test_a_ledger_of_a_later_version_is_not_touched(tmp_path: Path) -> None:
-    Store(tmp_path).keep(BASE)
-    with sqlite3.connect(tmp_path / NAME) as other:
-        other.execute("PRAGMA user_version = 2")
-    with pytest.raises(StoreError, match="a ledger of version 2, and this grader knows 1"):
-        Store(tmp_path)
+def later(ledger: bytes) -> bytes:
+    """Of version 2: a header's number."""
+    return ledger[:60] + (2).to_bytes(4, "big") + ledger[64:]
 
 
-def test_a_file_that_is_no_ledger_is_a_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def changed(ledger: bytes, statement: str) -> bytes:
+    """As SQLite leaves it after a statement of something else."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        if ledger:
+            database.deserialize(ledger[:18] + b"\1\1" + ledger[20:])  # in memory there is no log
+        database.execute(statement)
+        database.commit()
+        made = database.serialize()
+        return made[:18] + b"\2\2" + made[20:]
+
+
+@pytest.mark.parametrize("command", ["grade", "grades", "history", "ledger"])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda ledger: b"no database " * 1000,
+            "is damaged: file is not a database. Put your copy",
+        ),
+        (lambda ledger: ledger[: len(ledger) // 2], "is damaged: database disk image is malformed"),
+        (lambda ledger: ledger[:4096] + b"?" * 4096 + ledger[8192:], "is damaged: database disk"),
+        (later, "a ledger of version 2, and this grader knows 1. Grade with the version that"),
+        (lambda ledger: b"", "its ledger is gone: there is none in ledger.db. Put your copy of it"),
+        (None, "its ledger is gone: there is none in ledger.db. Put your copy of it back"),
+        (
+            lambda ledger: changed(b"", "CREATE TABLE verdicts (a)"),
+            "its ledger is gone: there is none in ledger.db. Put your copy of it back",
+        ),
+        (
+            lambda ledger: changed(changed(b"", "CREATE TABLE t (a)"), "PRAGMA user_version = 1"),
+            "is the database of something else, and no ledger",
+        ),
+    ],
+    ids=[
+        *("garbage", "half", "a page of garbage", "later", "empty", "deleted", "foreign"),
+        "foreign of version 1",
+    ],
+)
+def test_a_ledger_that_cannot_be_used_is_a_sentence_and_left_as_it_is(
+    command: str,
+    change: Callable[[bytes], bytes] | None,
+    words: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    put(tmp_path / "out" / NAME, b"no database " * 1000)
     put(tmp_path / "in/vega_01_threads.ipynb", solved())
-    assert run(tmp_path / "in", "--out", tmp_path / "out") == grade.CANNOT
+    kept = Store(tmp_path / "out")
+    kept.seed()
+    kept.keep(BASE)
+    judging.summarise(kept, "seed")
+    kept.ledger.close()
+    file, summary = tmp_path / "out" / NAME, tmp_path / "out/verdicts.json"
+    before = summary.read_bytes()
+    data = None if change is None else change(file.read_bytes())
+    file.unlink() if data is None else file.write_bytes(data)
+    capsys.readouterr()
+    lines = {
+        "grade": ["grade", tmp_path / "in", "--out", tmp_path / "out"],
+        "grades": ["grades", "students", "--from", tmp_path / "out"],
+        "history": ["history", "vega", FIRST, "--from", tmp_path / "out"],
+        "ledger": ["ledger", "folder", "--from", tmp_path / "out"],
+    }
+    assert command_line.main([str(word) for word in lines[command]]) == 2
     said = capsys.readouterr().err
-    assert "ledger.db is damaged: file is not a database. Put your copy of it back." in said
+    if not (command == "ledger" and data is None):
+        assert words in said
     assert "Traceback" not in said
+    assert summary.read_bytes() == before
+    assert file.exists() == (data is not None)
+    if data:
+        assert file.read_bytes() == data
+
+
+def test_a_row_that_something_else_wrote_is_a_sentence(tmp_path: Path) -> None:
+    kept = Store(tmp_path)
+    kept.keep(BASE)
+    kept.ledger.close()
+    with closing(sqlite3.connect(tmp_path / NAME)) as database:
+        columns = "time, host, course, lesson, submission, student, notebook, exercise, replaces"
+        database.execute(f"INSERT INTO verdicts SELECT 9, {columns}, '{{}}', '', '' FROM verdicts")
+        database.commit()
+    with pytest.raises(StoreError, match="Row 9 of the ledger holds no verdict"):
+        Store(tmp_path).all()
+
+
+@pytest.mark.parametrize("other", [False, True], ids=["removed", "replaced"])
+def test_what_goes_to_a_ledger_that_nobody_finds_is_not_said_to_be_kept(
+    tmp_path: Path, other: bool
+) -> None:
+    kept = Store(tmp_path / "out")
+    kept.keep(BASE)
+    (tmp_path / "out" / NAME).unlink()
+    if other:
+        Store(tmp_path / "other").ledger.close()
+        (tmp_path / "other" / NAME).rename(tmp_path / "out" / NAME)
+    for _ in range(2):
+        with pytest.raises(StoreError, match="was removed or replaced while this grader was at"):
+            kept.keep(replace(BASE, exercise=SECOND))
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm"])
+def test_a_log_that_is_removed_while_a_grader_is_at_work_is_told_and_nothing_is_lost(
+    tmp_path: Path, end: str
+) -> None:
+    kept = Store(tmp_path)
+    kept.keep(BASE)
+    (tmp_path / f"{NAME}{end}").unlink()
+    for told in (f"{NAME}{end} was removed .* Run the same command", "Nothing more is entered"):
+        with pytest.raises(StoreError, match=told):
+            kept.keep(replace(BASE, exercise=SECOND))
+    # from the file alone, as whoever comes after a crash finds it
+    copied = tmp_path / "copy"
+    copied.mkdir()
+    (copied / NAME).write_bytes((tmp_path / NAME).read_bytes())
+    assert list(Store(copied).all()) == [BASE]
+
+
+def test_a_seed_that_a_stopped_machine_left_empty_is_no_seed(tmp_path: Path) -> None:
+    (tmp_path / ".seed").write_bytes(b"\n")
+    with pytest.raises(StoreError, match=r"\.seed is empty"):
+        Store(tmp_path).seed()
 
 
 WRITER = """
@@ -190,6 +302,19 @@ def test_what_a_run_has_claimed_is_free_when_it_is_killed_or_done(tmp_path: Path
     assert other.claim(one)
     other.release()
     assert not list((tmp_path / ".runs").iterdir())
+
+
+def test_who_waits_for_another_grader_says_for_whom_and_how_long(tmp_path: Path) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved({FIRST: "slow 8"}))
+    words = tmp_path / "in", "--out", tmp_path / "out", "--seed", "value:x"
+    first = start(*words)
+    claimed = tmp_path / "out/.runs"
+    while not (claimed.is_dir() and any(claimed.iterdir())):
+        time.sleep(0.05)
+    said = finished(start(*words))
+    assert f"1 notebook that another grader is at work on (process {first.pid} on " in said
+    assert re.search(r"Waiting for .*: 5 s so far\.\nWaited \d+ s; going on\.", said)
+    finished(first)
 
 
 # ------------------------------------------------------------------ what a lesson's verdict needs
@@ -297,6 +422,16 @@ def test_history_of_a_student_is_what_holds(
         f"  {LESSON}  {FIRST}: PASS, 4 of 4 points",
         f"  {LESSON}  {SECOND}: RACE, 0 of 4 points",
     ]
+
+
+def test_history_of_two_who_look_alike_is_that_of_the_one_who_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = Store(tmp_path)
+    for name in ("vega", "v\u0435ga"):  # the second with a Cyrillic e
+        kept.keep(replace(BASE, student=name, content=name))
+    assert command_line.main(["history", "vega", FIRST, "--from", str(tmp_path)]) == 0
+    assert "SHA-256 vega" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

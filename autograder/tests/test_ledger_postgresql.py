@@ -1,10 +1,12 @@
 """The ledger on a PostgreSQL server that the test starts, stops and starts again."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -15,10 +17,12 @@ import pytest
 import sqlalchemy as sql
 from sqlalchemy.exc import DBAPIError
 
-from autograder.grading import database, grade
+from autograder.grading import database, grade, waiting
 from autograder.grading.gradebook import prepare, write_scores
-from autograder.grading.ledger import Ledger
+from autograder.grading.ledger import Entry, Ledger
+from autograder.grading.move import moved
 from autograder.grading.store import Store, StoreError
+from autograder.judge.judge import Graded
 from autograder.tests.graders import a_class, finished, start
 from autograder.tests.notebooks import EXERCISES, LESSON
 from autograder.tests.test_ledger import BASE, FIRST, SECOND
@@ -212,6 +216,97 @@ def test_what_is_no_server_is_a_sentence_and_not_remembered(
     Store(tmp_path).keep(BASE)
     with pytest.raises(StoreError, match="would begin anew elsewhere"):
         Store(tmp_path, "postgresql://ada@127.0.0.1:1/class")
+
+
+def test_a_stopped_server_is_waited_for_by_name_and_with_an_end(
+    server: Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    kept = Store(tmp_path, server.url)
+    monkeypatch.setattr(waiting, "_FIRST_SECONDS", 0.5)
+    server.stop()
+    later = threading.Timer(2, server.start)
+    later.start()
+    kept.keep(BASE)
+    later.join()
+    said = capsys.readouterr().err
+    assert "Waiting for the database server postgresql://ada:***@127.0.0.1" in said
+    assert re.search(r"which does not answer: \d s so far, 5 minutes at most\.\nWaited \d", said)
+
+
+# ------------------------------------------------------------------ there and back
+
+
+def history_of(folder: Path) -> list[Entry]:
+    ledger = Ledger(folder)
+    found = ledger.history("vega", FIRST)
+    ledger.close()
+    return found
+
+
+def added(folder: Path, verdict: Graded) -> None:
+    kept = Store(folder)
+    kept.keep(verdict)
+    kept.ledger.close()
+
+
+def test_a_ledger_goes_to_a_server_and_back_with_all_of_its_history(
+    server: Server, tmp_path: Path
+) -> None:
+    kept = Store(tmp_path)
+    kept.keep(BASE)
+    kept.keep(replace(BASE, outcome="PASS", points=4, content="cd34", panel="<b>"))
+    before = history_of(tmp_path)
+    kept.ledger.close()
+    assert "/postgres holds 2 verdicts (2 of them" in moved(tmp_path, server.url)
+    assert not (tmp_path / database.NAME).exists()
+    assert "there already" in moved(tmp_path, server.url)
+    assert history_of(tmp_path) == before
+    added(tmp_path, replace(BASE, content="ef56"))
+    there = history_of(tmp_path)
+    assert there[:2] == before
+    assert "holds 3 verdicts" in moved(tmp_path, "folder")
+    assert "there already" in moved(tmp_path, "folder")
+    assert history_of(tmp_path) == there
+    server.stop()
+    added(tmp_path, replace(BASE, content="gh78"))
+    server.start()
+    assert "holds 4 verdicts" in (said := moved(tmp_path, server.url))
+    assert "(1 of them came now)" in said
+
+
+def test_a_move_that_is_cut_off_goes_on(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added(tmp_path, BASE)
+    for where in (server.url, "folder"):
+        with monkeypatch.context() as cut:
+            cut.setattr(Path, "replace", lambda *_: exec("raise KeyboardInterrupt"))
+            with pytest.raises(KeyboardInterrupt):
+                moved(tmp_path, where)
+        assert [entry.graded for entry in history_of(tmp_path)] == [BASE]
+        assert "holds 1 verdict " in moved(tmp_path, where)
+        assert [entry.graded for entry in history_of(tmp_path)] == [BASE]
+
+
+def test_a_ledger_does_not_go_over_anothers_nor_away_from_under_a_grader(
+    server: Server, tmp_path: Path
+) -> None:
+    Store(tmp_path / "other", server.url).keep(replace(BASE, student="rigel"))
+    kept = Store(tmp_path)
+    kept.keep(BASE)
+    with pytest.raises(StoreError, match="holds verdicts that are not these"):
+        moved(tmp_path, server.url)
+    assert kept.ledger.claim("vega", LESSON)
+    with pytest.raises(StoreError, match=f"A grader is at work .*process {os.getpid()} on "):
+        moved(tmp_path, "postgresql://ada@127.0.0.1:1/class")
+    kept.release()
+    with pytest.raises(StoreError, match="Is the server there"):
+        moved(tmp_path, "postgresql://ada@127.0.0.1:1/class")
+    assert Store(tmp_path).all() == [BASE]
+    assert len(rows_of(server)) == 1
 
 
 def test_another_server_than_before_is_a_sentence(server: Server, tmp_path: Path) -> None:

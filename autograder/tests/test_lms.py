@@ -159,6 +159,29 @@ def test_plain_names_are_no_lms(tmp_path: Path, name: str) -> None:
     assert one.account is None
 
 
+@pytest.mark.parametrize("form", MADE)
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_student_who_is_alone_in_a_class_is_nobody_else(
+    tmp_path: Path, form: str, packed: bool
+) -> None:
+    files = {f"mallory/{name}": text for name, text in MADE[form][0].items()}
+    if packed:
+        found = find([as_zip(tmp_path / "class.zip", files)], unpack_to=tmp_path / "to")
+    else:
+        found = find([as_folder(tmp_path / "class", files)])
+    assert {one.student for one in found.submissions} == {"mallory"}
+    [said] = found.problems
+    assert "is taken for one student's" in said
+
+
+@pytest.mark.parametrize("form", MADE)
+def test_a_zip_of_a_folder_of_its_own_name_is_what_an_lms_gave(tmp_path: Path, form: str) -> None:
+    files = {f"all/{name}": text for name, text in MADE[form][0].items()}
+    found = find([as_zip(tmp_path / "all.zip", files)], unpack_to=tmp_path / "to")
+    assert taken(found) == MADE[form][1]
+    assert not found.problems
+
+
 def test_two_of_one_name_in_moodle_are_held(tmp_path: Path) -> None:
     twins = {f"Jane Doe_{n}_assignsubmission_file_/01_threads.ipynb": str(n) for n in (1, 2)}
     assert taken(find([as_folder(tmp_path, twins)])) == {"Jane Doe": "same_name"}

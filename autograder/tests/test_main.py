@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 
 import pytest
@@ -52,3 +54,18 @@ def test_a_build_of_a_wrong_source_fails_with_its_sentence(tmp_path, capsys):
     root = small_course(tmp_path, LESSON.replace("# %% [markdown]", "# %% predict", 1))
     assert command_line.main(["build", "small", "--root", str(root)]) == 1
     assert "01_small.py:" in capsys.readouterr().err
+
+
+def test_whoever_reads_only_the_beginning_gets_no_traceback() -> None:
+    """As in `python -m autograder doctor | head -1`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "autograder", "doctor"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")

@@ -27,6 +27,7 @@ from nbgrader.api import Gradebook
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
+from nbgrader.utils import find_all_files
 from traitlets.config import Config
 
 from autograder.grading import judging, timestamps
@@ -41,14 +42,16 @@ from autograder.grading.autograded import (
 )
 from autograder.grading.export import Export
 from autograder.grading.gradebook import score, write_scores
-from autograder.grading.nbgrader_glue import JudgedAutograde, _plain_files, configure
+from autograder.grading.nbgrader_glue import JudgedAutograde, configure
+from autograder.grading.nbgrader_writer import _plain_files
 from autograder.grading.store import Store
-from autograder.grading.submissions import Notebook, parse
+from autograder.grading.submissions import Cell, Notebook, parse
 from autograder.judge import overlay, private
 from autograder.judge.judge import Graded
 from autograder.lessons.build import instructor_notebook
 from autograder.lessons.catalogue import lesson_exercises
 from autograder.lessons.source import lesson_files, read_lesson
+from autograder.tests.test_grade import run
 from autograder.tests.test_submissions import deep
 
 ROOT = Path(judging.__file__).parents[2]
@@ -367,6 +370,26 @@ def test_what_is_handed_in_again_is_graded_again(course: Course) -> None:
         course.autograde("altair", force=True)
 
 
+def test_no_page_shows_another_text_than_the_one_that_was_judged(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = course.put("canis", course.released())
+    judge_all = judging.judge_all
+
+    def then_replaced(*args: Any, **more: Any) -> Iterator[Graded]:
+        yield from judge_all(*args, **more)
+        course.put("canis", filled(course.released(), {"vector_add": "# handed in meanwhile"}))
+
+    monkeypatch.setattr(judging, "judge_all", then_replaced)
+    course.autograde("canis")
+    shown = course.autograded("canis")
+    assert f"{path.name} is another file now" in shown.cells[0].source.replace("&#95;", "_")
+    assert "meanwhile" not in json.dumps(shown)
+    course.autograde("canis", force=True)
+    assert "another file now" not in json.dumps(course.autograded("canis"))
+    assert "meanwhile" in json.dumps(course.autograded("canis"))
+
+
 def test_where_the_judge_failed_is_graded_again_without_being_told_to(course: Course) -> None:
     grades = Store(course.root / "grades")
     [row] = [r for r in grades.all() if (r.student, r.exercise) == ("vega", "index_2d")]
@@ -453,6 +476,57 @@ def test_the_grade_command_takes_a_gradebook(course: Course, tmp_path: Path) -> 
     )
     assert done.returncode == 0, done.stderr
     assert judged(course.scores("vega")) == POINTS
+
+
+def test_what_an_lms_gave_has_its_time_in_the_gradebook_and_nobody_elses_files(
+    course: Course, tmp_path: Path
+) -> None:
+    """How everything else is as `nbgrader autograde` leaves it: test_term.py."""
+    handed = tmp_path / "inbound" / f"canopus+{LESSON}+2026-11-02 10:00:00.000000 UTC"
+    handed.mkdir(parents=True)
+    (handed / f"{LESSON}.ipynb").write_text(json.dumps(course.released()))
+    (handed / "of_another.txt").write_text("x")
+    words = tmp_path / "inbound", "--out", tmp_path / "out", "--gradebook", course.db_url
+    assert run(*words, "--seed", SEED) == 0
+    with Gradebook(course.db_url) as book:
+        found = book.find_submission(LESSON, "canopus")
+        assert str(found.timestamp) == "2026-11-02 10:00:00"
+        assert not found.needs_manual_grade
+    folder = course.root / "autograded" / "canopus" / LESSON
+    assert {path.name for path in folder.iterdir()} == {f"{LESSON}.ipynb", "timestamp.txt"}
+    assert course.autograded("canopus")["cells"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("c.CourseDirectory.root = 5", "settings cannot be read: Bad config"),
+        ("this is no python", "settings cannot be read: SyntaxError"),
+        ("c.AssignLatePenalties.plugin_class = 'no.Plugin'", "'no.Plugin' could not be imported"),
+    ],
+)
+def test_settings_of_nbgrader_that_cannot_be_are_said(
+    course: Course,
+    line: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "nbgrader_config.py").write_text(f"c = get_config()\n{line}\n")
+    monkeypatch.chdir(tmp_path)
+    with Gradebook(course.db_url) as book:
+        book.update_or_create_assignment(LESSON, duedate="2026-01-01 00:00:00 UTC")
+        book.update_or_create_submission(LESSON, "vega", timestamp="2026-02-01 00:00:00 UTC")
+    words = course.root / "submitted/vega", "--out", tmp_path, "--gradebook", course.db_url
+    try:
+        assert run(*words, "--seed", SEED) == 1
+    finally:
+        with Gradebook(course.db_url) as book:
+            book.update_or_create_assignment(LESSON, duedate=None)
+    told = capsys.readouterr().err
+    assert said in told
+    assert "Traceback" not in told
 
 
 def test_no_score_leaves_the_range_of_its_cell(course: Course, rows: list[Graded]) -> None:
@@ -585,6 +659,17 @@ def _without_control(text: str) -> str:
 def test_endless_markdown_is_cut() -> None:
     assert len(as_text("x" * 10**6)) < LONGEST_SHOWN + 1000
     assert Shown(as_text("x" * 10**6)).text.rstrip().endswith("in the submission]")
+
+
+@pytest.mark.parametrize(
+    ("text", "letter", "most"), [("\n" * 20_000, "\n", 11_000), ("ঌ😀" * 10_000, "😀", 41_000)]
+)
+def test_no_page_is_all_lines_or_all_letters_that_browsers_look_up(
+    text: str, letter: str, most: int
+) -> None:
+    submitted = Notebook(tuple(Cell(kind, text, None) for kind in ("code", "markdown") * 20))
+    shown = autograded(submitted, [], {})["cells"]
+    assert 0 < sum(cell["source"].count(letter) for cell in shown) < most
 
 
 @pytest.mark.parametrize("kind", ["code", "markdown"])
@@ -740,10 +825,40 @@ def test_a_timestamp_of_a_stranger_stops_nobody(course: Course, kind: str, tmp_p
         assert NbGraderAPI(directory).get_submitted_timestamp(LESSON, "vega").year == 2026
 
 
+def test_folders_named_as_patterns_take_no_time(tmp_path: Path) -> None:
+    configure(Config())
+    for number in range(1200):
+        (tmp_path / f"d{number}").mkdir()
+    for name in ("d*/kept.txt", "d*/left.pyc", "feedback/left.txt", "d1/feedback/left.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    for number in range(600):
+        (tmp_path / "d*" / f"{number}.txt").write_text("x")
+    ignored = CourseDirectory().ignore
+    begun = time.process_time()
+    copied = {str(path) for path in _plain_files(tmp_path, ignored)}
+    by_nbgrader = {os.path.relpath(path, tmp_path) for path in find_all_files(tmp_path, ignored)}
+    assert time.process_time() - begun < 10
+    assert copied == by_nbgrader
+    assert len(copied) == 601
+    assert "d*/kept.txt" in copied
+
+
 def test_pages_of_a_student_are_not_copied_to_where_the_formgrader_serves_them(
     tmp_path: Path,
 ) -> None:
-    names = ["a.html", "a.HTM", "a.svg", "a.xhtml", "a.xml", "a.js", "a.mjs", "a.svgz", "a.xht"]
+    names = [
+        "a.html",
+        "a.HTM",
+        "data:,.html",
+        "a.svg",
+        "a.xhtml",
+        "a.xml",
+        "a.js",
+        "a.mjs",
+        "a.svgz",
+        "a.xht",
+    ]
     for name in (*names, "data.txt", "plot.png", "table.csv", "kernel.cu"):
         (tmp_path / name).write_text("x")
     copied = {str(path) for path in _plain_files(tmp_path, [])}

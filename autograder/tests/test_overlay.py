@@ -112,6 +112,13 @@ def test_an_exercise_of_ones_own_stands_in_the_place_of_the_courses(folder):
         ("[points]\nvector_add = true", "got True"),
         (f"[points]\nvector_add = 1{'0' * 400}", "from 0 to 1000 for vector_add"),
         ("points = 3", "[points] should hold"),
+        ("[points]\nexplain_blocs = 2", "no exercise and no written answer"),
+        ("[due]\n01_thread = 2026-10-05T12:00:00Z", "'01_thread', which is no lesson"),
+        ("[due]\n01_threads = 2026-10-05", "a day and a time for 01_threads, such as"),
+        ("[extensions.vega]\n01_threads = 2026-10-05T12:00:00Z", "which [due] does not have"),
+        ("[extensions]\nvega = 3", "[extensions.vega] should be a table"),
+        ("[late]\npercent_a_day = 101", "a number from 0 to 100"),
+        ("[late]\npercent = 1", "should hold percent_a_day"),
     ],
 )
 def test_settings_that_cannot_be_are_sentences(folder, text, words):
@@ -188,16 +195,19 @@ def test_an_exercise_that_is_gone_from_ones_own_file_needs_ranges_of_ones_own(fo
 
 
 def test_two_overlays_have_two_digests(folder):
-    plain = overlay.use(folder).digest()
+    plain = overlay.use(written(folder, "[due]\n01_threads = 2026-10-05T12:00:00Z")).digest()
+    assert plain == overlay.use(written(folder, "")).digest(), "no verdict depends on it"
     (folder / "hidden" / "start.py").write_text("HIDDEN = {}\n")
     changed = overlay.use(folder).digest()
     assert len({plain, changed, overlay.use(folder, "two-week").digest()}) == 3
 
 
 def test_a_build_gives_the_class_its_points_and_the_repository_the_courses(folder, tmp_path):
-    overlay.use(written(folder, 'unit = "two-week"\n[points]\nvector_add = 42\n'))
+    text = 'unit = "two-week"\n[points]\nvector_add = 42\nexplain_blocks = 2\n'
+    overlay.use(written(folder, text))
     lesson = read_lessons(ROOT, ["threads"])
     [built] = make(lesson, settings(ROOT), tmp_path / "scratch")
+    assert built.student == (ROOT / "notebooks/01_threads.ipynb").read_bytes()
 
     def points(content):
         marks = [c.metadata.get("nbgrader", {}) for c in nbformat.reads(content, 4).cells]
@@ -205,7 +215,9 @@ def test_a_build_gives_the_class_its_points_and_the_repository_the_courses(folde
 
     own = {f"{e.name}_check": e.points for e in exercises.lesson("threads").values()}
     assert points(built.student.decode()).items() >= own.items()
+    assert points(built.student.decode())["explain_blocks"] == 0
     assert points(built.of_class.decode())["vector_add_check"] == 42
+    assert points(built.of_class.decode())["explain_blocks"] == 2
     assert points(built.source.decode())["grid_math_check"] == 0
 
 

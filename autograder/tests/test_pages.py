@@ -1,14 +1,20 @@
 """nbgrader's pages: a policy first, names as text, and no time for code that takes it."""
 
 import itertools
+import re
 import time
+import unicodedata
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from autograder.grading.autograded import LONGEST_SHOWN, as_text
+from autograder.grading.autograded import LONGEST_SHOWN, as_text, autograded
+from autograder.grading.names import clean
 from autograder.grading.pages import LONGEST_COLOURED, Page
+from autograder.grading.submissions import Cell, Notebook
+from autograder.judge.judge import course_check, result
+from autograder.lessons.catalogue import lesson_exercises
 from course.tests.families import family
 
 MARKUP = "\"><img src=x onerror=alert('reached')>"
@@ -67,3 +73,15 @@ def test_a_page_of_markdown_that_is_slow_to_render_takes_seconds() -> None:
     began = time.monotonic()
     page(*(new_markdown_cell(as_text(text)) for text in slow * 4))
     assert time.monotonic() - began < 20
+
+
+def test_no_tower_of_marks_stands_on_a_verdict() -> None:
+    tower = "x" + "\u0301\u0323" * 90
+    cell = f"from numba import cuda\n@cuda.jit\ndef vector_add(a, b, c):\n    c[{tower}] = 1\n"
+    [exercise] = [e for e in lesson_exercises("threads") if e.name == "vector_add"]
+    verdict = result(exercise, course_check(exercise, cell, None, 0))
+    handed_in = Notebook((Cell("markdown", tower, None), Cell("code", f"# {tower}", None)))
+    shown = [one["source"] for one in autograded(handed_in, [], {})["cells"]]
+    texts = [verdict["panel"], clean(tower), *shown]
+    assert all("\u0323" in unicodedata.normalize("NFD", text) for text in texts)
+    assert not [t for t in texts if re.search("[\u0301\u0323]{5}", unicodedata.normalize("NFD", t))]

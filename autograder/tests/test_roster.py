@@ -1,5 +1,6 @@
 """A class by its roster: who is held, who is missing, and what is said of a roster that is none."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,25 @@ def test_names_with_commas_have_semicolons_between_them(tmp_path: Path) -> None:
     there = read_roster(roster(tmp_path, 'student\n"Vega, Ana"\n"Li, Wei"\n'))
     [missing] = there.said([], [])
     assert missing == "On the roster and without a submission here: Li, Wei; Vega, Ana."
+
+
+@pytest.mark.parametrize(("folder", "student"), [("vega", None), ("222", None), ("333", "vega")])
+def test_what_is_ones_login_and_anothers_name_or_number_is_nobodys(
+    tmp_path: Path, folder: str, student: str | None
+) -> None:
+    """A login is what its student chose."""
+    there = "student,login,number\nada,vega,222\nvega,222,333\n"
+    assert read_roster(roster(tmp_path, there)).called(folder) == student
+
+
+def test_a_large_class_without_the_lms_number_is_sorted_out_in_time(tmp_path: Path) -> None:
+    there = "student,email\n" + "".join(f"s{k},{k}@example.org\n" for k in range(20_000))
+    class_ = read_roster(roster(tmp_path, there))
+    handed_in = [
+        Submission(f"s{k}", "01_threads", "threads", Path("x"), account=Account((("id", f"{k}"),)))
+        for k in range(10_000)
+    ]
+    class_.sorted_out(handed_in[:1])  # its tables are made once
+    begun = time.process_time()
+    assert len(class_.sorted_out(handed_in)[0]) == 10_000
+    assert time.process_time() - begun < 2.5

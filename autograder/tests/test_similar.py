@@ -230,6 +230,16 @@ def test_a_hostile_cell_stops_nothing(tmp_path: Path, capsys) -> None:
     assert "<script>" not in page
 
 
+def test_a_page_of_long_cells_is_short_and_shows_what_they_share(tmp_path: Path, capsys) -> None:
+    hidden = "#" * 30_000 + "\n" * 30_000
+    _, page = similar(tmp_path, class_of(tmp_path, vega=hidden + OWN, rigel=RENAMED + hidden))
+    assert "row_sum: rigel / vega" in page
+    assert len(page) < 60_000
+    assert "more lines" in page
+    first, second = page.split("<pre>")[1:]
+    assert first.count("line shared") == second.count("line shared") >= FEWEST_SHARED
+
+
 def test_what_kills_its_process_or_hangs_is_one_item_and_no_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -140,7 +140,11 @@ def test_two_files_with_one_name_are_neither_graded_nor_lost(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "other", ["Vega", "VEGA", "ｖｅｇａ", "vega.", "vega_", "ve\ufe0fga", "veg\u034fa"]
+    "other",
+    [
+        *("Vega", "VEGA", "ｖｅｇａ", "vega.", "vega_", "ve\ufe0fga", "veg\u034fa"),
+        *("v\u0435ga", "veg\u0430", "VEG\u0391", "\u03bdega", "veg\u0251", "vega\u17b4"),
+    ],
 )
 def test_names_that_look_alike_are_held_each(tmp_path: Path, other: str) -> None:
     put(tmp_path / "01_threads_vega.ipynb", solved())
@@ -166,6 +170,24 @@ def test_a_copy_beside_the_lessons_own_name_is_left_out(tmp_path: Path) -> None:
     put(tmp_path / "vega/01_threads (1).ipynb", solved("WRONG_ANSWER"))
     [kept] = without_collisions(find([tmp_path]).submissions)
     assert (kept.path.name, kept.fault) == ("01_threads.ipynb", None)
+
+
+@pytest.mark.parametrize("name", ["submitted", "inbound"])
+def test_a_student_called_as_a_classs_folder_is_not_the_class(tmp_path: Path, name: str) -> None:
+    put(tmp_path / "vega/01_threads.ipynb", solved())
+    put(tmp_path / name / "vega/01_threads.ipynb", solved())
+    found = find([tmp_path])
+    assert not found.submissions
+    [said] = found.problems
+    assert f"holds a folder `{name}` beside vega" in said
+
+
+def test_nbgraders_own_folders_beside_what_was_handed_in_are_no_students(tmp_path: Path) -> None:
+    for place in ("source/01_threads", "release/01_threads", "autograded/vega/01_threads"):
+        put(tmp_path / place / "01_threads.ipynb", solved())
+    put(tmp_path / "submitted/rigel/01_threads/01_threads.ipynb", solved())
+    found = find([tmp_path])
+    assert ([one.student for one in found.submissions], found.problems) == (["rigel"], [])
 
 
 @pytest.mark.parametrize(
@@ -310,6 +332,26 @@ def test_links_are_found_and_not_followed(tmp_path: Path) -> None:
     assert set(found) == {"vega", "rigel", "deneb"}
     assert found["deneb"].fault is not None
     assert reason(read_bytes, found["rigel"].path) == "link"
+
+
+def test_a_folder_that_became_a_link_since_is_not_followed(tmp_path: Path) -> None:
+    """In an exchange a student may put a link in its place while the class is judged."""
+    put(tmp_path / "secret/work/01_threads.ipynb", solved())
+    for student in ("vega", "rigel"):
+        put(tmp_path / f"submitted/{student}/work/01_threads.ipynb", solved("WRONG_ANSWER"))
+    vega, rigel = sorted(find([tmp_path / "submitted"]).submissions, key=lambda s: s.student)[::-1]
+    secret = tmp_path / "secret"
+    for place, to in ((vega.path.parent, secret / "work"), (rigel.path.parent.parent, secret)):
+        place.rename(tmp_path / place.name)
+        place.symlink_to(to)
+    assert [reason(one.data) for one in (vega, rigel)] == ["unreadable", "unreadable"]
+
+
+def test_a_link_that_a_person_named_is_followed(tmp_path: Path) -> None:
+    put(tmp_path / "term/submitted/vega/01_threads.ipynb", solved())
+    (tmp_path / "here").symlink_to(tmp_path / "term")
+    [one] = find([tmp_path / "here"]).submissions
+    assert json.loads(one.data()) == solved()
 
 
 @pytest.mark.parametrize(

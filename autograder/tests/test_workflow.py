@@ -119,7 +119,10 @@ def test_released_fetched_submitted_collected_graded_and_given_back(school: Clas
     school.nbgrader("autograde", LESSON)
     assert school.score() == (0.0, 0.0)
     school.nbgrader("generate_feedback", LESSON)
-    school.nbgrader("release_feedback", LESSON)
+    by_mail = school.root / "course" / "feedback" / "achernar" / LESSON / f"{LESSON}.html"
+    by_mail.parent.mkdir(parents=True)
+    by_mail.write_text("of work that did not come through the exchange")
+    assert "achernar: handed in another way" in school.nbgrader("release_feedback", LESSON)
     school.nbgrader("fetch_feedback", LESSON, "--course", "kernels", home=True)
     [page] = (school.root / "home").rglob("feedback/**/*.html")
     text = page.read_text()

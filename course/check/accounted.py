@@ -18,6 +18,7 @@ from course.engine.traffic import Traffic
 from course.plain.sectors import SECTOR_BYTES, sectors_of
 from course.spec.exercise import Array, KernelExercise, Role
 from course.spec.inputs import poisoned
+from course.spec.launching import Launcher
 from course.words.verdict import bytes_text
 
 WRITING = ("store", "atomic")
@@ -58,6 +59,28 @@ def uncounted(
                     "needed": bytes_text(needed),
                 }
     return None
+
+
+def by_other_means(
+    exercise: KernelExercise, traffic: Traffic
+) -> tuple[str, dict[str, object], int | None]:
+    """(a message's name, its fields, a line) where a right result does without what the exercise
+    is about; "" where it does not.
+    """
+    launch, arrays = exercise.launch, {array.name for array in exercise.arrays}
+    if not isinstance(launch, Launcher):
+        return "", {}, None
+    plain = [
+        (site.line, site.direction, site.array)
+        for site in traffic.sites
+        if site.direction in launch.copied and site.array in arrays and not site.descriptor
+    ]
+    if plain:
+        line, direction, array = min(plain)
+        return "tile_not_copied", {"array": array, "direction": direction, "line": line}, line
+    if 0 < launch.launches < traffic.launches:
+        return "tile_many_launches", {"got": traffic.launches, "limit": launch.launches}, None
+    return "tile_not_divided" if launch.divided and traffic.undivided else "", {}, None
 
 
 def _changed(array: Array, before: np.ndarray | None, after: np.ndarray) -> int:

@@ -23,7 +23,7 @@ from course.engine.cell.solution import Solution
 from course.engine.faults import KernelFault
 from course.engine.job import Ran
 from course.engine.traffic import Traffic
-from course.spec.exercise import Array, Case, KernelExercise
+from course.spec.exercise import Array, Case, KernelExercise, Role, Scalar
 from course.words.verdict import Row
 
 #: Whether an error in the advice is raised: in tests and in trials of the witnesses.
@@ -115,19 +115,37 @@ class Advice:
             self.exercise.slips,
             self.exercise.magnitude,
         )
+        if not found.message_id and (stored := _right_by_rows(ordered, cases)):
+            found = replace(found, message_id="strides_unread", fields={"stored": stored})
+        if not found.message_id and (flag := self._wrong_under(ordered, cases)):
+            found = replace(found, message_id="flag_unread", fields={"flag": flag})
         if not found.message_id and (call := _reordering(self.cell.tree)) is not None:
             fields = {"line": call.lineno, "call": path_of(call.func)}
             found = replace(found, message_id="any_order", fields=fields)
-        dot = "tl.dot" if _multiplies_blocks(self.cell.tree) else None
+        inputs = (array for array in self.exercise.arrays if array.role is not Role.OUT)
+        shown = ordered[found.shown.number - 1]
+        single = any(self.exercise.dtype(one, shown).name == "float32" for one in inputs)
+        dot = "tl.dot" if single and _multiplies_blocks(self.cell.tree) else None
         exp = _free_exponential(self.cell.tree)
         return replace(found, fields={"dot": dot, "exp": exp, **found.fields})
 
+    def _wrong_under(self, ordered: Sequence[Case], cases: Sequence[Compared]) -> str:
+        """The flag that is set in every case that is wrong, and in none that is right."""
+        wrong = [bool(one.wrong.any()) for one in cases]
+        for one in self.exercise.parameters:
+            if isinstance(one, Scalar) and one.dtype == "bool" and not all(wrong):
+                names = [self.exercise.names(case, self.constants) for case in ordered]
+                given = zip(ordered, names, strict=True)
+                if [bool(self.exercise.number(one, *case)) for case in given] == wrong:
+                    return one.name
+        return ""
+
     @_optional
-    def of_pass(self) -> list[Cause]:
-        """What a tutor would mention all the same."""
+    def of_pass(self, graded: Sequence[Traffic]) -> list[Cause]:
+        """What a tutor would mention all the same; `graded` as in `triton_notes`."""
         exercise, cell = self.exercise, self.cell
         if exercise.dialect == "triton":
-            return triton_notes(cell.tree)
+            return triton_notes(cell.tree, graded)
         float32 = [
             name
             for name, one in self.known.items()
@@ -138,6 +156,14 @@ class Advice:
 
     def _launched(self, case: Case) -> Launched:
         return launched_in(self.exercise, case, self.constants, self.known, self.cell.constants)
+
+
+def _right_by_rows(ordered: Sequence[Case], cases: Sequence[Compared]) -> str:
+    """The arrays that lie by columns in every case that is wrong, and in none that is right."""
+    turned = [case.transposed for case, one in zip(ordered, cases, strict=True) if one.wrong.any()]
+    rest = [case for case, one in zip(ordered, cases, strict=True) if not one.wrong.any()]
+    alike = all(turned) and not any(case.transposed for case in rest) and len(rest) > 1
+    return " and ".join(turned[0]) if alike else ""
 
 
 def _multiplies_blocks(tree: ast.Module) -> bool:

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from course.engine.traffic import DIRECTIONS, Site, Traffic
 from course.plain.sectors import SECTOR_BYTES
-from course.plain.text import lines_of
+from course.plain.text import lines_of, visible
 from course.words.verdict import Access, SourceLine, bytes_text, ratio_text
 
 #: What a lane takes at once at most (PTX ISA, "ld").
@@ -52,7 +52,7 @@ def _line(number: int, code: str, sites: list[Site], marked: bool) -> SourceLine
     ordered = sorted(pairs, key=lambda pair: DIRECTIONS.index(pair[1]))
     accesses = [_access([s for s in sites if (s.array, s.direction) == pair]) for pair in ordered]
     shown = code if len(code) <= LONGEST_LINE else f"{code[: LONGEST_LINE - 1]}…"
-    return SourceLine(number, shown, tuple(accesses), marked)
+    return SourceLine(number, visible(shown), tuple(accesses), marked)
 
 
 def _access(sites: list[Site]) -> Access:

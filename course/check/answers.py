@@ -22,6 +22,7 @@ from course.plain.text import with_plain_ends
 from course.spec.exercise import Case, NumberExercise, Question
 from course.spec.formula import FormulaError, Formulas, Number, evaluate
 from course.spec.rows import Row, rows_of, seen_by_learner, told
+from course.words.near import near
 from course.words.phrasing import number, shown
 from course.words.sentences import next_step, sentence
 from course.words.verdict import Entry, Verdict
@@ -44,7 +45,7 @@ class Given:
 class _Tried:
     """A case: each of its rows, with the entries as they are there."""
 
-    told: str
+    case: Case
     rows: Sequence[tuple[Row, Mapping[str, Given]]]
 
 
@@ -67,7 +68,7 @@ def check_numbers(exercise: NumberExercise, answers: object) -> Verdict:
             return _refused(exercise, Outcome.REJECTED, "not_a_dict", got=what)
         given = {str(key): _from_value(value) for key, value in answers.items()}
         first = rows_of(exercise, exercise.cases[0])
-        return _compared(exercise, [_Tried("", [(row, given) for row in first])], "")
+        return _compared(exercise, [_Tried(exercise.cases[0], [(row, given) for row in first])], "")
     except Exception:
         return _failed(exercise, traceback.format_exc())
 
@@ -91,7 +92,7 @@ def check_number_source(
                 (row, _read(exercise, body, seen_by_learner(exercise, row), formulas))
                 for row in rows_of(exercise, case)
             ]
-            tried.append(_Tried(told(exercise, case), rows))
+            tried.append(_Tried(case, rows))
         return _compared(exercise, tried, source)
     except KernelFault as fault:
         return _refused(
@@ -242,10 +243,7 @@ def _on_case(exercise: NumberExercise, key: str, question: Question, case: _Trie
     if question.ranks:
         return _ranked(exercise, key, question, case)
     row, given = case.rows[0]
-    entry, problem, fields = _judged(exercise, key, question, given.get(key), row)
-    if problem == "wrong_number" and case.told:
-        entry = replace(entry, remark=f"With {case.told}. {entry.remark}".rstrip())
-    return entry, problem, fields
+    return _judged(exercise, key, question, given.get(key), row, told(exercise, case.case, row))
 
 
 def _ranked(exercise: NumberExercise, key: str, question: Question, case: _Tried) -> _Judged:
@@ -254,7 +252,8 @@ def _ranked(exercise: NumberExercise, key: str, question: Question, case: _Tried
     for row, given in case.rows:
         answer = given.get(key)
         if answer is None or answer.value is None:
-            return _judged(exercise, key, question, answer, row)
+            here = told(exercise, case.case, row)
+            return _judged(exercise, key, question, answer, row, here)
         values.append(answer.value)
     taken, given = case.rows[values.index(min(values))]
     measured = [evaluate(question.answer, row) for row, _ in case.rows]
@@ -277,28 +276,30 @@ def _judged(
     question: Question,
     answer: Given | None,
     names: Row,
+    here: str,
 ) -> _Judged:
     asked = f"{question.text} ({question.unit})" if question.unit else question.text
     fields: dict[str, object] = {"name": exercise.name, "key": repr(key), "question": asked}
     if answer is None:
         return Entry(key, asked, "", False, "missing"), "number_missing", fields
     if answer.value is None:
-        remark = "not filled in" if answer.problem == "number_unfilled" else "not arithmetic"
+        there = f"With {here}: " if here else ""
+        remark = f"{there}{answer.fields.get('detail', 'not arithmetic')}"
+        if answer.problem == "number_unfilled":
+            remark = "not filled in"
         entry = Entry(key, asked, answer.text, False, remark)
         return entry, answer.problem, {**fields, **answer.fields}
     text = _short(answer.value)
     shown_text = text if answer.text in (text, repr(answer.value)) else f"{answer.text} = {text}"
     if _equal(answer.value, evaluate(question.answer, names), question.rtol):
         return Entry(key, asked, shown_text, True), "", {}
-    slip = next(
-        (
-            words
-            for formula, words in question.slips.items()
-            if _equal(answer.value, evaluate(formula, names), question.rtol)
-        ),
-        "",
-    )
-    entry = Entry(key, asked, shown_text, False, slip)
+    remarks = [f"With {here}."] if here else []
+    remarks += [
+        words
+        for formula, words in question.slips.items()
+        if _equal(answer.value, evaluate(formula, names), question.rtol)
+    ][:1] or [near(question, answer.value, evaluate(question.answer, names), ROUNDING)]
+    entry = Entry(key, asked, shown_text, False, " ".join(remarks).rstrip())
     return entry, "wrong_number", {**fields, "got": text}
 
 

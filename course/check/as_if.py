@@ -7,6 +7,7 @@ are wrong, and in those that are right. Values are computed for it, never guesse
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -49,7 +50,8 @@ class Slip:
             if not same[looked_at].all():
                 return False
             agreed += int((one.wrong & looked_at).sum())
-        return agreed >= _fewest(cases)
+        of_floats = cases[0].got.dtype.kind == "f"
+        return agreed >= (FEWEST_FLOATS if of_floats else FEWEST_WHOLE)
 
     def _same(self, one: Compared) -> np.ndarray | None:
         """Element by element; None where the case cannot have come of it."""
@@ -79,10 +81,6 @@ def first_slip(
     return next((slip for slip in slips if slip.explains(cases)), None)
 
 
-def _fewest(cases: Sequence[Compared]) -> int:
-    return FEWEST_FLOATS if cases[0].got.dtype.kind == "f" else FEWEST_WHOLE
-
-
 def _known(known: Mapping[str, Reference]) -> Iterator[Slip]:
     for said, reference in known.items():
         yield Slip("slip_known", {"said": said}, _after(reference, lambda one: one.given))
@@ -99,6 +97,16 @@ def _after(reference: Reference, change: Change) -> Callable[[Compared], object 
     return gives
 
 
+def _output(reference: Reference, name: str) -> Callable[[Compared], object | None]:
+    """What the reference gives for another output."""
+
+    def gives(one: Compared) -> object | None:
+        values = reference(**one.given)[name]
+        return values if np.shape(values) == one.expected.shape else None
+
+    return gives
+
+
 def _of_inputs(
     cases: Sequence[Compared], reference: Reference, magnitude: Reference
 ) -> Iterator[Slip]:
@@ -110,17 +118,22 @@ def _of_inputs(
     def slip(message_id: str, change: Change, ends: int = 0, **fields: object) -> Slip:
         return Slip(message_id, fields, _after(reference, change), _after(magnitude, change), ends)
 
+    for output in reference(**first):
+        if output != cases[-1].name:
+            yield Slip("slip_output", {"other": output}, _output(reference, output))
     for k, one in enumerate(arrays):
         for other in arrays[k + 1 :]:
             if first[one].shape == first[other].shape:
                 yield slip("slip_swapped", _swapped(one, other), one=one, other=other)
     for name in arrays:
         for value in (1.0, 0.0):
-            yield slip("slip_forgotten", _filled(name, value), name=name, value=int(value))
+            change = _of(name, partial(np.full_like, fill_value=value))
+            yield slip("slip_forgotten", change, name=name, value=int(value))
         yield slip("slip_truncated_input", _of(name, np.trunc), name=name)
         for by in (1, -1):
             there = f"[i {'-' if by > 0 else '+'} 1]"
-            yield slip("slip_shifted", _rolled(name, by), ends=1, name=name, there=there)
+            change = _of(name, partial(np.roll, shift=by, axis=-1))
+            yield slip("slip_shifted", change, ends=1, name=name, there=there)
         for axis in range(first[name].ndim):
             where = _where(first[name].ndim, axis)
             for label in cases[0].lengths:
@@ -131,7 +144,8 @@ def _of_inputs(
                                ("slip_first_left_out", slice(1, None))):  # fmt: skip
                 yield slip(kind, _kept(name, axis, kept), name=name, where=where)
     for name in numbers:
-        for value in (1, 0):
+        usual = Counter(one.given[name] for one in cases).most_common(1)[0][0]
+        for value in (1, 0, usual):
             yield slip("slip_number", _of(name, partial(_always, value)), name=name, value=value)
         yield slip("slip_whole_number", _of(name, int), name=name)
 
@@ -152,19 +166,11 @@ def _swapped(one: str, other: str) -> Change:
     return change
 
 
-def _filled(name: str, value: float) -> Change:
-    return lambda case: {**case.given, name: np.full_like(case.given[name], value)}
-
-
-def _rolled(name: str, by: int) -> Change:
-    return lambda case: {**case.given, name: np.roll(case.given[name], by, -1)}
-
-
 def _of(name: str, of: Callable[[Any], Any]) -> Change:
     return lambda case: {**case.given, name: of(case.given[name])}
 
 
-def _always(value: int, _: Any) -> int:
+def _always(value: float, _: Any) -> float:
     return value
 
 
@@ -217,8 +223,13 @@ def _of_values(cases: Sequence[Compared]) -> Iterator[Slip]:
             def scaled(one: Compared, name: str = name, of: Callable[[int], float] = of) -> object:
                 return one.expected * of(one.sizes[name])
 
+            def as_large(
+                one: Compared, name: str = name, of: Callable[[int], float] = of
+            ) -> object:
+                return one.magnitude * of(one.sizes[name])
+
             if len({one.sizes[name] for one in cases}) > 1:
-                yield Slip("slip_factor", {"factor": said}, scaled)
+                yield Slip("slip_factor", {"factor": said}, scaled, as_large)
     for said, factor in (("ln 2 (0.693)", math.log(2)), ("log2 e (1.443)", 1 / math.log(2))):
         yield slip("slip_base", partial(np.multiply, factor), factor=said)
 

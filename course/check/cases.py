@@ -51,6 +51,7 @@ def run_of(
         dialect=exercise.dialect,
         warps=0 if isinstance(exercise.launch, Launch) else exercise.launch.num_warps,
         target=exercise.target,
+        gluon=exercise.gluon,
         outputs=tuple(
             Output(a.name, exercise.shape(a, names), exercise.dtype(a, case).name)
             for a in exercise.returned
@@ -58,6 +59,7 @@ def run_of(
         unwritten=tuple(a.name for a in exercise.arrays if a.role is Role.OUT),
         graded=not case.unbilled,
         cache=exercise.dram_bytes is not None and case.traffic,
+        elsewhere=case.traffic,
         binary=case.traffic
         and (exercise.registers is not None or exercise.most_spilled is not None),
     )

@@ -28,6 +28,10 @@ MOST_AXES_TURNED = 4
 LOWER_PRECISION = {"float32": 1e-2, "float64": 1e-5}
 #: What rounding may leave wrong of all values together, where large numbers cancel before them.
 MOST_CANCELLED = 0.05
+#: A slip adds up other terms than the answer, so it rounds as other numbers do.
+SLIP_ROUNDS = 2
+#: What no rounding leaves wrong of all values together, not even where large numbers cancel.
+MOST_ROUNDED = 0.25
 #: Of a factor such as 3/2, above and below: a longer one is near any number.
 _LARGEST_PART = 10
 
@@ -124,7 +128,8 @@ class Compared:
         candidate = np.broadcast_to(np.asarray(values), self.got.shape)
         about = self.magnitude if sizes is None else np.broadcast_to(sizes, self.got.shape)
         size = np.maximum(np.abs(candidate), about)
-        return close(self.got, candidate, size, *self.limits)
+        relative, absolute = self.limits
+        return close(self.got, candidate, SLIP_ROUNDS * size, relative, absolute)
 
 
 def mistake_in(one: Compared) -> Mistake | None:
@@ -268,6 +273,14 @@ def _rounded(got: np.ndarray, expected: np.ndarray) -> bool:
     up, down = int((error > 0).sum()), int((error < 0).sum())
     small = float(np.linalg.norm(error)) <= MOST_CANCELLED * whole
     return small and 10 * min(up, down) >= up + down
+
+
+def gross(one: Compared) -> bool:
+    """Whether results are so far off, all together, that no rounding can be the cause."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        error = np.subtract(one.got, one.expected, dtype=np.float64)
+    far = float(np.linalg.norm(error)) > MOST_ROUNDED * float(np.linalg.norm(one.expected))
+    return far and bool(np.isfinite(error).all())
 
 
 def _precision_pattern(

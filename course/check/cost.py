@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from course.check.waste import note, sites_of
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import Outcome, not_measured
 from course.engine.traffic import DIRECTIONS, Traffic
 from course.plain.sectors import SECTOR_BYTES
 from course.spec import shares
@@ -94,6 +94,8 @@ class Graded:
         label: how a verdict calls it.
         count: the field of `Traffic` that holds it.
         limit: the field of `KernelExercise` that limits it, or what follows for every exercise.
+        always: no honest design comes near: it holds on ragged cases, too, and is shown where it is
+            passed alone.
     """
 
     dialect: str
@@ -102,6 +104,7 @@ class Graded:
     limit: str | Limit
     outcome: Outcome
     message_id: str
+    always: bool = False
 
     def most(
         self, exercise: KernelExercise, case: Case, constants: Mapping[str, int], traffic: Traffic
@@ -110,7 +113,9 @@ class Graded:
         if not isinstance(self.limit, str):
             done = traffic.lane_work if self.dialect == "numba" else traffic.busy_turns
             limit = self.limit(exercise, case, constants, done)
-            return limit if case.traffic else shares.ragged(limit, exercise, case, constants)
+            if case.traffic or self.always:
+                return limit
+            return shares.ragged(limit, exercise, case, constants)
         formula = getattr(exercise, self.limit)
         if self.dialect == "triton" and not case.traffic:
             return None  # a tile's resources follow from dtypes and widths that a seed draws
@@ -144,6 +149,12 @@ GRADED = (
            shares.most_statements, Outcome.TOO_SERIAL, "program_too_long"),
     Graded("triton", "turns of loops that move nothing, of all programs", "idle_turns",
            shares.most_idle_turns, Outcome.TOO_SERIAL, "turns_in_vain"),
+    Graded("triton", "programs whose copies and products wait for each other", "unoverlapped",
+           shares.most_unoverlapped, Outcome.TOO_SERIAL, "products_apart", always=True),
+    Graded("triton", "programs that move nothing", "idle_programs",
+           shares.most_idle_programs, Outcome.TOO_MANY_RESOURCES, "programs_in_vain", always=True),
+    Graded("triton", "bytes that the launcher fills", "filled_bytes",
+           shares.most_filled, Outcome.TOO_MUCH_TRAFFIC, "filled_over_limit", always=True),
     Graded("triton", "bytes of shared memory a program", "shared_bytes", "shared_bytes",
            Outcome.TOO_MANY_RESOURCES, "shared_over_limit"),
     Graded("triton", "registers a thread", "registers", "registers",
@@ -168,8 +179,8 @@ def extras(
         limit = graded.most(exercise, case, constants, traffic)
         value = getattr(traffic, graded.count)
         if value is None and limit is not None and case.traffic:
-            raise KernelFault(Outcome.NOT_MEASURED, "extra_unknown", None, what=graded.label)
-        if value is not None:
+            raise not_measured(None, "extra_unknown", what=graded.label)
+        if value is not None and (not graded.always or (limit is not None and value > limit)):
             found.append((graded, Extra(graded.label, value, limit)))
     return tuple(found)
 

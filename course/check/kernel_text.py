@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from course.check.conditions import Condition, is_name
+from course.plain.arithmetic import BINARY
 from course.plain.evaluator import text as short_text
 
 #: Names that are followed to what they were assigned, one within the other.
@@ -27,13 +28,7 @@ RANGES = ("range", "prange", "static_range")
 Place = tuple[int, ...]
 #: The id of a sentence in `course.words.causes`, and its values.
 Cause = tuple[str, dict[str, object]]
-_ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
-    ast.FloorDiv: lambda a, b: a // b,
-    ast.Mod: lambda a, b: a % b,
-}
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 
 
 @dataclass(frozen=True)
@@ -229,13 +224,13 @@ class KernelText:
         if isinstance(node, ast.Constant):
             return node.value if type(node.value) is int else None
         if isinstance(node, ast.BinOp):
-            work = _ARITHMETIC.get(type(node.op))
+            work = BINARY[type(node.op)] if isinstance(node.op, _ARITHMETIC) else None
             left = self.number(node.left, thread, depth + 1)
             right = self.number(node.right, thread, depth + 1)
             if work is None or left is None or right is None:
                 return None
             divides = isinstance(node.op, ast.FloorDiv | ast.Mod)
-            return None if divides and not right else work(left, right)
+            return None if divides and not right else int(work(left, right))
         if isinstance(node, ast.Name):
             return self._named(node.id, thread, depth)
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):

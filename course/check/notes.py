@@ -1,16 +1,19 @@
 """What passes, and a tutor would still mention: precision lost or paid for, work done for nothing.
 
-Only what the text shows for certain. A note costs no points and changes no verdict.
+Only what text and counts show for certain. A note costs no points and changes no verdict.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from course.check.bindings import Bindings, function_at, value_of
 from course.check.kernel_text import Cause, path_of, shown
+from course.engine.traffic import Traffic
 
+#: Turns of a loop that move nothing are worth a word from so many for each that does.
+IDLE_WORTH_A_WORD = 0.5
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 
 
@@ -36,8 +39,17 @@ def numba_notes(
     return [note for note in found if note is not None]
 
 
-def triton_notes(tree: ast.Module) -> list[Cause]:
-    """The notes on a cell of Triton kernels, at most one."""
+def triton_notes(tree: ast.Module, graded: Sequence[Traffic]) -> list[Cause]:
+    """The notes on a cell of Triton kernels, at most one of each kind.
+
+    Args:
+        graded: what was measured on the cases whose traffic is graded.
+    """
+    found = [next(_cut_to_tf32(tree), None), next(_masked_turns(tree, graded), None)]
+    return [note for note in found if note is not None]
+
+
+def _cut_to_tf32(tree: ast.Module) -> Iterator[Cause]:
     for function in tree.body:
         if isinstance(function, ast.FunctionDef):
             names = Bindings(function)
@@ -47,8 +59,26 @@ def triton_notes(tree: ast.Module) -> list[Cause]:
                     if not told & {"input_precision", "allow_tf32"} and any(
                         _as_float32(operand, names) for operand in node.args[:2]
                     ):
-                        return [("note_tf32", {"line": node.lineno})]
-    return []
+                        yield "note_tf32", {"line": node.lineno}
+
+
+def _masked_turns(tree: ast.Module, graded: Sequence[Traffic]) -> Iterator[Cause]:
+    """A loop with loads, many of whose turns load nothing: their masks are false everywhere."""
+    loading = {
+        loop.lineno
+        for loop in ast.walk(tree)
+        if isinstance(loop, ast.For | ast.While)
+        and any(
+            isinstance(node, ast.Call) and path_of(node.func) == "tl.load"
+            for statement in loop.body
+            if not isinstance(statement, ast.If)  # which may skip the rest of a turn, too
+            for node in ast.walk(statement)
+        )
+    }
+    for traffic in graded:
+        for line, idle in traffic.idle_turn_sites.items():
+            if line in loading and idle >= IDLE_WORTH_A_WORD * traffic.busy_turns:
+                yield "note_masked_turns", {"line": line, "idle": idle}
 
 
 def _as_float32(node: ast.expr, names: Bindings) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -23,6 +22,8 @@ MOST = 0.9
 NEAR = 3
 #: Among fewer places every second one is no pattern.
 FEW = 4
+#: The last axes of an output are the rows and columns of a matrix.
+MATRIX_AXES = 2
 #: With more sizes than that, one of them goes with right and wrong by chance.
 MOST_SIZES = 2
 
@@ -39,6 +40,7 @@ class Found:
 _EVERYWHERE: dict[str, Region] = {
     "place_last": lambda i, n, _: i == n - 1,
     "place_first": lambda i, n, _: i == 0,
+    "place_but_first": lambda i, n, _: i > 0,
     "place_ends": lambda i, n, _: (i == 0) | (i == n - 1),
     "place_near_ends": lambda i, n, _: (i < NEAR) | (i >= n - NEAR),
 }
@@ -72,6 +74,8 @@ def _along_axes(cases: Sequence[Compared], axes: Sequence[str]) -> Iterator[Foun
     for regions, by_length in ((_EVERYWHERE, False), (_OF_LENGTHS, True), (_EVERY_SECOND, False)):
         for axis, what in enumerate(axes):
             for message_id, region in regions.items():
+                if message_id == "place_but_first" and axis < len(axes) - MATRIX_AXES:
+                    continue  # of heads and the like `slices_of` says more
                 for label in cases[0].lengths if by_length else ("",):
                     if _holds(cases, axis, label, region):
                         last = max(one.lengths.get(label, 0) for one in cases)
@@ -165,25 +169,26 @@ def _holding(
 ) -> Iterator[tuple[int, str, str]]:
     """(rank, id, of what): what is so of a size in all cases that are right, and in no other."""
 
-    def splits(so: Callable[[int, Compared], bool]) -> bool:
-        return all(so(one.sizes[name], one) for one in right) and not any(
-            so(one.sizes[name], one) for one in wrong
+    def splits(so: Callable[[int, Compared, str], bool], by: str = "") -> bool:
+        return all(so(one.sizes[name], one, by) for one in right) and not any(
+            so(one.sizes[name], one, by) for one in wrong
         )
 
     if set(_values(right, name)) & set(_values(wrong, name)):
         return
     for other in right[0].sizes:
         blocks = all(one.block and one.grid == (one.sizes[other],) for one in (*right, *wrong))
-        if blocks and splits(partial(_multiple, of=lambda one, by: one.sizes[by], by=other)):
+        if blocks and splits(lambda size, one, by: size % one.sizes[by] == 0, other):
             yield 0, "sizes_divided", other
-    if all(one.block == (one.sizes[name],) for one in right) and splits(_power_of_two):
+    by_block = all(one.block == (one.sizes[name],) for one in right)
+    if by_block and splits(lambda size, *_: size & (size - 1) == 0):
         yield 1, "sizes_power", ""
     for label in right[0].lengths:
         if not _about(label, name, right[0].sizes):
             continue
-        if splits(partial(_multiple, of=lambda one, by: one.lengths[by], by=label)):
+        if splits(lambda size, one, by: size % one.lengths[by] == 0, label):
             yield 2, "sizes_whole", label
-        if splits(partial(_fits, label=label)):
+        if splits(lambda size, one, by: size <= one.lengths[by], label):
             yield 2, "sizes_short", label
 
 
@@ -192,18 +197,6 @@ def _about(label: str, name: str, sizes: Mapping[str, int]) -> bool:
     if " along " in label:
         return len(sizes) == 1
     return not any(label.endswith(other) for other in sizes if other != name)
-
-
-def _power_of_two(size: int, _: Compared) -> bool:
-    return size & (size - 1) == 0
-
-
-def _multiple(size: int, one: Compared, of: Callable[[Compared, str], int], by: str) -> bool:
-    return size % of(one, by) == 0
-
-
-def _fits(size: int, one: Compared, label: str) -> bool:
-    return size <= one.lengths[label]
 
 
 def _values(cases: Sequence[Compared], name: str) -> tuple[int, ...]:

@@ -25,7 +25,8 @@ def program_cause(worst: Access) -> Cause | None:
         return None
     future = _future(worst)
     if future is not None:
-        return "traffic_future", {**fields, **future}
+        found, beyond = future
+        return found, {**fields, **beyond, "times": ratio_text(again)}
     loop = worst.same_in
     if loop is not None:
         return f"tile_{site.direction}_in_a_loop", {**fields, "loop": loop.lineno}
@@ -100,22 +101,28 @@ def _program_axes(node: ast.AST) -> list[int]:
     return sorted(axis for axis in axes if isinstance(axis, int))
 
 
-def _future(worst: Access) -> dict[str, object] | None:
-    """A loop over all tiles of which a comparison of places then switches off those beyond."""
+def _future(worst: Access) -> tuple[str, dict[str, object]] | None:
+    """A loop over tiles of which a comparison of places then switches off those beyond."""
     for loop in worst.loops:
         if not isinstance(loop, ast.For) or not worst.bindings.changes(worst.address, loop):
             continue
         span = range_of(loop)
-        if span is None or any(_of_program(worst, end) for end in span[:2]):
+        if span is None:
             return None
+        near = any(_of_program(worst, end) for end in span[:2])
         compared = (node for node in ast.walk(loop) if isinstance(node, ast.Compare))
         for node in islice(compared, MOST_TESTS):
             if len(node.ops) == 1:
                 sides = (node.left, node.comparators[0])
                 moving = [worst.bindings.changes(side, loop) for side in sides]
                 own = [_of_program(worst, side) for side in sides]
-                if moving in ([True, False], [False, True]) and own == [not m for m in moving]:
-                    return {"test": shown(node), "loop": loop.lineno}
+                if moving not in ([True, False], [False, True]) or own != [not m for m in moving]:
+                    continue
+                if not near:
+                    return "traffic_future", {"test": shown(node), "loop": loop.lineno}
+                out = worst.bindings.written_out(sides[own.index(True)], first_turn=True)
+                if out is not None and any(called(one, "arange") for one in ast.walk(out)):
+                    return "traffic_near_diagonal", {"test": shown(node), "loop": loop.lineno}
     return None
 
 

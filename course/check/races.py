@@ -161,6 +161,10 @@ def shared_race(fault: KernelFault, text: KernelText) -> Cause | None:
     """Two threads of a block at one cell of a shared array."""
     fields, line = fault.fields, fault.line or 0
     array, kind, other_line = str(fields["array"]), fields.get("kind"), fields.get("other_line")
+    if kind == "same_value":
+        written = text.indices(array)
+        own = any(c.startswith("thread") for one in written for c in text.counts(one))
+        return ("race_shared_fewer", {**fields, "written": shown(written[0])}) if own else None
     if not isinstance(other_line, int) or kind not in ("write/write", "read/write", "write/read"):
         return None
     known: dict[str, object] = {**fields, "line": line}
@@ -192,7 +196,11 @@ def _on_one_line(
         return "race_shared_cell", {**known, "written": shown(written[0])}
     if together and not _waits(together[0], "syncthreads"):
         return "race_no_barrier_in_loop", known
-    return _sometimes(text, together[0], known) if together else None
+    found = _sometimes(text, together[0], known) if together else None
+    if found is None and isinstance(statement, ast.AugAssign) and kind != "write/write":
+        sides = {"written": shown(statement.target), "read": shown(statement.value)}
+        return "race_read_and_written", {**known, **sides}
+    return found
 
 
 def _sometimes(
@@ -248,11 +256,15 @@ def _only_the_warp_waits(
 
 
 def _by_warps(function: ast.FunctionDef) -> bool:
-    """Whether a kernel counts its warps or its lanes."""
+    """Whether a kernel counts its warps or its lanes: `t // 32`, `t < 32`, `cuda.laneid`."""
     return any(
-        isinstance(one, ast.BinOp)
-        and isinstance(one.op, ast.FloorDiv | ast.Mod)
-        and isinstance(one.right, ast.Constant)
-        and one.right.value == WARP_LANES
+        (isinstance(one, ast.Attribute) and one.attr in ("laneid", "warpsize"))
+        or (
+            isinstance(one, ast.BinOp | ast.Compare)
+            and any(
+                isinstance(side, ast.Constant) and side.value == WARP_LANES
+                for side in ast.iter_child_nodes(one)
+            )
+        )
         for one in ast.walk(function)
     )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from course.check import compare, cost, waste
-from course.check.accounted import uncounted
+from course.check.accounted import by_other_means, uncounted
 from course.check.advice import Advice
 from course.check.annotated import source_lines
 from course.check.cases import case_seed, on_the_case, ordered_cases, run_of
@@ -40,7 +40,7 @@ ON_A_CASE = (
 #: What is too much for one warp or one program: a loop of it could be shared out.
 OF_A_LOOP = ("too_serial", "program_too_busy")
 #: Mistakes of which all cases together say more than one.
-FOR_ALL_CASES = ("wrong_value", "wrong_scalar", "never_written", "output_read")
+FOR_ALL_CASES = ("wrong_value", "wrong_scalar", "never_written", "never_stored", "output_read")
 
 
 class Stages:
@@ -84,7 +84,9 @@ class Stages:
         for _, ran in results:
             if ran.elsewhere is not None:
                 raise ran.elsewhere
-        return self._noted(self._cost(ordered, [ran.traffic for _, ran in results]))
+        measured = [ran.traffic for _, ran in results]
+        graded = [one for case, one in zip(ordered, measured, strict=True) if case.traffic]
+        return self._noted(self._cost(ordered, measured), graded)
 
     def _attempted(self) -> None:
         """The starter's marker still stands, and nothing is stored."""
@@ -198,11 +200,12 @@ class Stages:
         return None
 
     def _uncounted(self, case: Case, before: Mapping[str, Any], ran: Ran) -> Verdict | None:
-        """A right result that the counts cannot have led to, or that is right by chance."""
+        """A right result that the counts cannot have led to, by chance, or by other means."""
         least = self.exercise.least_sectors(case, self.constants)
         fields = uncounted(self.exercise, least, before, ran)
         if fields is None:
-            return None
+            other, fields, line = by_other_means(self.exercise, ran.traffic)
+            return self._made(Outcome.REJECTED, other, fields, line=line) if other else None
         if fields["done"] == "read":
             return self._wrong_verdict("unread", fields, ran.traffic)
         return self._made(Outcome.NOT_MEASURED, "unwritten", fields)
@@ -236,11 +239,11 @@ class Stages:
         budgeted = {} if self.exercise.budget is None else {"budgeted": ""}
         return self._made(Outcome.PASS, "passed", budgeted, credit=1.0, bill=bills[worst])
 
-    def _noted(self, verdict: Verdict) -> Verdict:
+    def _noted(self, verdict: Verdict, graded: Sequence[Traffic]) -> Verdict:
         """A pass with what a tutor would mention all the same."""
         if verdict.outcome is not Outcome.PASS or self.advice is None:
             return verdict
-        notes = self.advice.of_pass() or []
+        notes = self.advice.of_pass(graded) or []
         return replace(verdict, next_steps=tuple(sentence(*note) for note in notes))
 
     def _extra_verdict(self, kind: cost.Graded, extra: Extra, bill: cost.Bill) -> Verdict:

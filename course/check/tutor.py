@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from course.check.as_if import Reference, first_slip
-from course.check.compare import SMALLEST_PATTERN, Compared, Mistake, mistake_in
+from course.check.compare import SMALLEST_PATTERN, Compared, Mistake, gross, mistake_in
 from course.check.places import place_of, sizes_of, slices_of
 
 #: The share of right elements from which on they tell where a kernel goes wrong.
@@ -58,21 +60,27 @@ def told(
     if slip is not None:
         return Told(telling, mistake, slip.message_id, slip.fields)
     pattern = _pattern(wrong, mistakes)
-    doubtful = pattern is not None and _most_are_wrong_elsewhere(wrong, mistakes)
-    if pattern is not None and not doubtful:
+    elsewhere = _mostly_wrong_without_a_pattern(wrong, mistakes)
+    if pattern is not None and not elsewhere:
         return pattern
     place = place_of(cases, axes) or slices_of([telling], axes) or sizes_of(cases)
     if place is not None:
         return Told(telling, mistake, place.message_id, place.fields)
-    return pattern or Told(telling, mistake)
+    if pattern is not None and not any(
+        gross(one) for one in elsewhere if one.wrong.size >= SMALLEST_PATTERN
+    ):
+        return pattern
+    if all(one.gave(one.given.get(one.name, np.nan))[one.wrong].all() for one in wrong):
+        return Told(telling, mistake, "left_as_it_was", mistake.fields)
+    return Told(telling, mistake)
 
 
-def _most_are_wrong_elsewhere(
+def _mostly_wrong_without_a_pattern(
     wrong: Sequence[Compared], mistakes: Mapping[int, Mistake | None]
-) -> bool:
-    """Whether a case that shows no pattern has more wrong elements than right ones."""
+) -> list[Compared]:
+    """The cases that show no pattern and have more wrong elements than right ones."""
     plain = [one for one in wrong if not (m := mistakes[one.number]) or not m.pattern_id]
-    return any(one.wrong.size < 2 * one.wrong.sum() for one in plain)
+    return [one for one in plain if one.wrong.size < 2 * one.wrong.sum()]
 
 
 def _telling(one: Compared) -> tuple[bool, bool, int]:

@@ -34,7 +34,8 @@ def note(row: Row, sites: list[Site]) -> str:
         touched = ratio_text(worst.sectors_a_request)
         plural = "" if touched == "1" else "s"
         uses = used if plural else used.replace("in each", "in it")
-        return f"a {row.direction} request touches {touched} sector{plural} and {uses}"
+        article = "an" if row.direction == "atomic" else "a"
+        return f"{article} {row.direction} request touches {touched} sector{plural} and {uses}"
     footprint = max(site.footprint_bytes for site in sites)
     if footprint and row.requested_bytes >= 1.5 * footprint:
         times = ratio_text(row.requested_bytes / footprint)
@@ -105,9 +106,10 @@ def advice(row: Row, traffic: Traffic) -> str:
             )
         if in_blocks:
             return (
-                f"The programs together {_BARE[worst.direction]} each sector of {worst.array} "
-                f"{times} times. Could one program do more with it at a time, in a larger tile, "
-                f"keep it in a variable, or leave out what no result needs?"
+                f"Each sector of {worst.array} is {_PASSIVE[worst.direction]} {times} times, by "
+                f"several programs or by one in several turns. Could a program do more with it at "
+                f"a time, in a larger tile, keep it in a variable, or leave out what no result "
+                f"needs?"
             )
         return (
             f"The launch {_THIRD_PERSON[worst.direction]} each sector of {worst.array} {times} "

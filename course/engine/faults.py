@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from course.engine.traffic import Traffic
@@ -40,14 +40,6 @@ class Outcome(Enum):
         return self.value.replace("_", " ")
 
 
-class Reader(Protocol):
-    """Puts faults into words."""
-
-    def text(self, fault: KernelFault) -> str: ...
-
-    def panel(self, fault: KernelFault) -> str: ...
-
-
 class KernelFault(Exception):
     """A kernel that cannot go on: what happened, on which line, and the live values.
 
@@ -59,7 +51,7 @@ class KernelFault(Exception):
     """
 
     #: `course.words.fault_panel`, handed in where a learner reads what is raised
-    reader: ClassVar[Reader | None] = None
+    reader: ClassVar[Any] = None
 
     def __init__(
         self, outcome: Outcome, message_id: str, line: int | None = None, **fields: object
@@ -110,6 +102,18 @@ def rejected(node: ast.AST | int | None, message_id: str, **fields: object) -> K
 def does_not_compile(node: ast.AST | int | None, message_id: str, **fields: object) -> KernelFault:
     """A DOES_NOT_COMPILE fault at a node of the tree, or on a line."""
     return KernelFault(Outcome.DOES_NOT_COMPILE, message_id, _line(node), **fields)
+
+
+def not_measured(node: ast.AST | int | None, message_id: str, **fields: object) -> KernelFault:
+    """A NOT_MEASURED fault at a node of the tree, or on a line."""
+    return KernelFault(Outcome.NOT_MEASURED, message_id, _line(node), **fields)
+
+
+def too_many_resources(
+    node: ast.AST | int | None, message_id: str, **fields: object
+) -> KernelFault:
+    """A TOO_MANY_RESOURCES fault at a node of the tree, or on a line."""
+    return KernelFault(Outcome.TOO_MANY_RESOURCES, message_id, _line(node), **fields)
 
 
 def _line(node: ast.AST | int | None) -> int | None:

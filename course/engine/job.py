@@ -48,6 +48,8 @@ class Run:
     warps: int = 0
     #: the compute capability for which it is compiled; 0: the stated GPU's
     target: int = 0
+    #: whether the cell's kernels have to be Gluon's
+    gluon: bool = False
     outputs: tuple[Output, ...] = ()
     #: arguments that nothing has initialised: a kernel has to write before it reads
     unwritten: tuple[str, ...] = ()
@@ -55,6 +57,8 @@ class Run:
     cache: bool = False
     #: whether the cost of this run is graded
     graded: bool = False
+    #: whether a grader asks the compilers for other GPUs, too, what they say against it
+    elsewhere: bool = False
     #: whether registers and spills are asked for: they cost a run of the assembler
     binary: bool = False
 

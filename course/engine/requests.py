@@ -54,6 +54,7 @@ class Moment:
         outside: threads whose index lies outside of the array: (block, thread, index). Cells of
             programs may lie outside, too.
         programs: whose the rows of `cells` are; none where blocks of threads make it.
+        descriptor: whether a descriptor says what of the tile the array has, and no mask.
     """
 
     array: str
@@ -72,6 +73,7 @@ class Moment:
     outside: tuple[tuple[int, int, str], ...] = ()
     others_outside: int = 0
     programs: tuple[int, ...] = ()
+    descriptor: bool = False
 
 
 class Requests:

@@ -35,21 +35,18 @@ def multiply_add_to_odd(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarr
 
 
 def _wide(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """``x * y + z`` in float64, in as few passes over memory as their shapes allow."""
     factor, other = (x, y) if x.size >= y.size else (y, x)
     total = factor.astype(np.float64)
-    if total.size == max(total.size, z.size) and total.ndim == z.ndim and _covers(total, other, z):
-        total *= other
-        total += z
-        return total
-    return total * other + z
+    for join, operand in ((np.multiply, other), (np.add, z)):
+        total = join(total, operand, out=total if _covers(total, operand) else None)
+    return total
 
 
-def _covers(total: np.ndarray, *others: np.ndarray) -> bool:
-    """Whether no other array is longer along any axis."""
-    return all(
-        other.ndim <= total.ndim
-        and all(a >= b for a, b in zip(total.shape[::-1], other.shape[::-1], strict=False))
-        for other in others
+def _covers(total: np.ndarray, other: np.ndarray) -> bool:
+    """Whether the other array is no longer along any axis."""
+    return other.ndim <= total.ndim and all(
+        a >= b for a, b in zip(total.shape[::-1], other.shape[::-1], strict=False)
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,29 +15,23 @@ if TYPE_CHECKING:
     from course.engine.simt.lowering.signatures import Function
 
 
+@dataclass(eq=False)
 class Engine:
     """Runs launches on the engine, in this process; compiles a cell once for all its cases.
 
-    One instance serves one check. `printing` lets the kernel's `print` through; `compiles` takes
+    One instance serves one cell. `printing` lets the kernel's `print` through; `compiles` takes
     Triton's kernels through the rest of its compiler, for their resources (see
     `course.engine.triton.engine`). `requests` keeps the first requests of each access; `watch` sees
     each step, as the dialect's engine has it.
     """
 
-    def __init__(
-        self,
-        printing: bool = False,
-        compiles: bool = True,
-        requests: Requests | None = None,
-        watch: Callable[..., None] | None = None,
-    ) -> None:
-        self.printing = printing
-        self.compiles = compiles
-        self.requests = requests
-        self.watch = watch
-        self._source: str | None = None
-        self._kernels: Mapping[str, Function] = {}
-        self._triton: Runner | None = None
+    printing: bool = False
+    compiles: bool = True
+    requests: Requests | None = None
+    watch: Callable[..., None] | None = None
+    _source: str | None = field(default=None, init=False)
+    _kernels: Mapping[str, Function] = field(default_factory=dict, init=False)
+    _triton: Runner | None = field(default=None, init=False)
 
     def __call__(self, run: Run) -> Ran:
         """Makes one launch.

@@ -126,6 +126,14 @@ class Traffic:
     busy_turns: int = 0
     #: those in which it moves nothing, by the line of the loop
     idle_turn_sites: dict[int, int] = field(default_factory=dict)
+    #: programs that move nothing, of all launches together (Triton)
+    idle_programs: int = 0
+    #: groups of warps that both copy by TMA and multiply, of all programs together (Gluon)
+    undivided: int = 0
+    #: programs beside most of whose products no TMA load is under way (Gluon)
+    unoverlapped: int = 0
+    #: bytes of tensors that a launcher has filled: `torch.zeros` is a kernel, too
+    filled_bytes: int = 0
     #: what DRAM delivers in the model of an L2 cache; None where that was not asked for
     dram_bytes: int | None = None
     #: which sectors the footprints are, where the launch was made in this process
@@ -230,7 +238,17 @@ def footprints_of(touched: Mapping[Pair, Touched]) -> dict[Pair, int]:
 
 
 #: Fields of a traffic that say how much of something each line does.
-_BY_LINE = ("divergent_sites", "shared_load_sites", "idle_turn_sites")
+_BY_LINE = ("divergent_sites", "shared_load_sites", "idle_turn_sites", "bank_conflict_sites")
+#: Fields that launches add up to; programs of one come after those of another.
+_SUMS = (
+    "bank_conflicts", "shared_loads", "divergent_branches", "lane_work", "launches",
+    "longest_program", "busy_turns", "idle_programs", "undivided", "unoverlapped", "filled_bytes",
+    "dram_bytes",
+)  # fmt: skip
+#: Fields of which the launch with most decides.
+_MOST = (
+    "longest_warp", "shared_bytes", "registers", "spill_bytes", "program_bytes", "block_bytes",
+)  # fmt: skip
 
 
 def merged(parts: Iterable[Traffic]) -> Traffic:
@@ -246,51 +264,29 @@ def merged(parts: Iterable[Traffic]) -> Traffic:
             key = (site.array, site.direction, site.line, site.column, site.descriptor)
             old = sites.get(key)
             sites[key] = site if old is None else _added(old, site)
-        for shared, extra in part.bank_conflict_sites.items():
-            total.bank_conflict_sites[shared] = total.bank_conflict_sites.get(shared, 0) + extra
         for name in _BY_LINE:
             sums = getattr(total, name)
             for line, count in getattr(part, name).items():
                 sums[line] = sums.get(line, 0) + count
-        total.shared_loads += part.shared_loads
         total.shared_uncounted += part.shared_uncounted
-        total.bank_conflicts += part.bank_conflicts
-        total.divergent_branches += part.divergent_branches
-        total.longest_warp = max(total.longest_warp, part.longest_warp)
-        total.lane_work += part.lane_work
-        total.shared_bytes = max(total.shared_bytes, part.shared_bytes)
-        total.launches += part.launches
-        total.registers = _most(total.registers, part.registers)
-        total.spill_bytes = _most(total.spill_bytes, part.spill_bytes)
-        total.longest_program += part.longest_program  # one launch comes after the other
-        total.program_bytes = max(total.program_bytes, part.program_bytes)
-        total.block_bytes = max(total.block_bytes, part.block_bytes)
-        total.busy_turns += part.busy_turns
-        if part.dram_bytes is not None:
-            total.dram_bytes = (total.dram_bytes or 0) + part.dram_bytes
+    for combined, names in ((sum, _SUMS), (max, _MOST)):
+        for name in names:
+            counts = [getattr(part, name) for part in parts]
+            if known := [count for count in counts if count is not None]:
+                setattr(total, name, combined(known))
     total.sites = list(sites.values())
     return total
 
 
-def _most(a: int | None, b: int | None) -> int | None:
-    known = [n for n in (a, b) if n is not None]
-    return max(known) if known else None
-
-
 def _added(a: Site, b: Site) -> Site:
-    requests = None if a.requests is None or b.requests is None else a.requests + b.requests
-    return Site(
-        a.array,
-        a.direction,
-        a.line,
-        a.column,
-        requests,
-        a.sectors + b.sectors,
-        a.lane_bytes + b.lane_bytes,
-        max(a.footprint_bytes, b.footprint_bytes),
-        a.descriptor,
-        None if a.ideal_sectors is None else a.ideal_sectors + (b.ideal_sectors or 0),
-        min(a.width_bytes, b.width_bytes),
-        max(a.side_by_side, b.side_by_side),
-        max(a.copies, b.copies),
+    return replace(
+        a,
+        requests=None if a.requests is None or b.requests is None else a.requests + b.requests,
+        sectors=a.sectors + b.sectors,
+        lane_bytes=a.lane_bytes + b.lane_bytes,
+        footprint_bytes=max(a.footprint_bytes, b.footprint_bytes),
+        ideal_sectors=None if a.ideal_sectors is None else a.ideal_sectors + (b.ideal_sectors or 0),
+        width_bytes=min(a.width_bytes, b.width_bytes),
+        side_by_side=max(a.side_by_side, b.side_by_side),
+        copies=max(a.copies, b.copies),
     )

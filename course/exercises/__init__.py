@@ -10,6 +10,8 @@ import difflib
 import importlib
 import pkgutil
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from course.spec.exercise import Exercise
@@ -50,9 +52,16 @@ def hand_out(face: Callable[[Exercise], Exercise]) -> None:
 
 def stems() -> list[str]:
     """Stems of the lessons that have exercises, in order."""
-    found = {module.name for module in pkgutil.iter_modules(__path__)}
+    folders = [Path(path) for path in __path__]
+    found = _modules(tuple((str(one), one.stat().st_mtime_ns) for one in folders if one.is_dir()))
     known = [stem for stem in STEMS if stem in found]
     return known + sorted(found.difference(STEMS))
+
+
+@cache
+def _modules(folders: tuple[tuple[str, int], ...]) -> frozenset[str]:
+    """What is in the folders, as they were changed last: asked for each name of a class's files."""
+    return frozenset(module.name for module in pkgutil.iter_modules([path for path, _ in folders]))
 
 
 def lesson(stem: str) -> dict[str, Exercise]:

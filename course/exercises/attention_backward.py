@@ -183,11 +183,27 @@ def gradient_sizes(
     dweights = np.abs(dout) @ np.abs(v).swapaxes(-1, -2)
     delta = np.sum(weights * dweights, axis=-1, keepdims=True)
     terms = weights * (dweights + delta) / np.sqrt(q.shape[-1])
+    return _products(weights, terms, np.abs(q), np.abs(k), np.abs(dout))
+
+
+def _products(
+    weights: np.ndarray, of_scores: np.ndarray, q: np.ndarray, k: np.ndarray, dout: np.ndarray
+) -> dict[str, np.ndarray]:
+    """What follows from the weights and the gradients of the scaled scores, both (H, N, N)."""
     return {
-        "dq": terms @ np.abs(k),
-        "dk": terms.swapaxes(-1, -2) @ np.abs(q),
-        "dv": weights.swapaxes(-1, -2) @ np.abs(dout),
+        "dq": of_scores @ k,
+        "dk": of_scores.swapaxes(-1, -2) @ q,
+        "dv": weights.swapaxes(-1, -2) @ dout,
     }
+
+
+def _without_delta(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, dout: np.ndarray, causal: bool
+) -> dict[str, np.ndarray]:
+    """What comes of gradients of scores without the part that all keys of a query share."""
+    weights, _ = _softmax(q, k, causal)
+    of_scores = weights * (dout @ v.swapaxes(-1, -2)) / np.sqrt(q.shape[-1])
+    return _products(weights, of_scores, q, k, dout)
 
 
 def _only(names: tuple[str, ...], of: Any) -> Any:
@@ -206,6 +222,41 @@ def _only(names: tuple[str, ...], of: Any) -> Any:
         return {name: found[name] for name in names}
 
     return reference
+
+
+def _with_weights(names: tuple[str, ...], weights: Any) -> Any:
+    """What comes of `weights(scores, lse, causal)` in the place of the softmax."""
+
+    def reference(
+        q: np.ndarray,
+        k: np.ndarray,
+        v: np.ndarray,
+        dout: np.ndarray,
+        lse: np.ndarray,
+        delta: np.ndarray,
+        causal: bool,
+    ) -> dict[str, np.ndarray]:
+        root = np.sqrt(q.shape[-1])
+        p = weights(q @ k.swapaxes(-1, -2) / root, lse[..., None], causal)
+        of_scores = p * (dout @ v.swapaxes(-1, -2) - delta[..., None]) / root
+        found = _products(p, of_scores, q, k, dout)
+        return {name: found[name] for name in names}
+
+    return reference
+
+
+def _by_exp2(scores: np.ndarray, lse: np.ndarray, causal: bool) -> np.ndarray:
+    seen = np.tri(scores.shape[1], dtype=bool) if causal else True
+    result: np.ndarray = np.where(seen, np.exp2(scores - lse), 0.0)
+    return result
+
+
+def _slips(*names: str) -> dict[str, Any]:
+    """Of the two kernels that compute gradients from what the forward pass left."""
+    return {
+        "delta never subtracted": _only(names, _without_delta),
+        "exp2 of a difference that is meant for exp": _with_weights(names, _by_exp2),
+    }
 
 
 _INPUTS = (Array("q", "H, N, D"), Array("k", "H, N, D"), Array("v", "H, N, D"))
@@ -384,6 +435,7 @@ flash_dkdv = KernelExercise(
     ),
     reference=_only(("dk", "dv"), gradients),
     magnitude=_only(("dk", "dv"), gradient_sizes),
+    slips=_slips("dk", "dv"),
     tolerance=TOLERANCE,
     cases=(
         case(H=1, N=1, D=16, causal=0, dtypes=HALF_KV),
@@ -438,6 +490,7 @@ flash_dq = KernelExercise(
     parameters=(*_LEFT_BY_FORWARD, Array("dq", "H, N, D", Role.OUT), _CAUSAL),
     reference=_only(("dq",), gradients),
     magnitude=_only(("dq",), gradient_sizes),
+    slips=_slips("dq"),
     tolerance=TOLERANCE,
     cases=(
         case(H=1, N=1, D=16, causal=0, dtypes=HALF_Q),

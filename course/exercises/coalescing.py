@@ -1,5 +1,6 @@
 """Lesson 02: how the addresses of a warp's lanes become sectors."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,10 @@ _NO_STRADDLE = (
     "and the last ones in another. Count both."
 )
 
+#: A question of how many sectors.
+_sectors = partial(Question, unit="sectors")
+
+
 predict_sectors = NumberExercise(
     name="predict_sectors",
     title="Predict the sectors of a request",
@@ -49,107 +54,88 @@ predict_sectors = NumberExercise(
         "both ask for it.",
     ),
     questions={
-        "aligned": Question("lane i reads a[i]", "4", "sectors", slips={"32": _NO_SHARING}),
-        "shifted_by_1": Question(
-            "lane i reads a[i + 1]", "5", "sectors", slips={"4": _NO_STRADDLE}
-        ),
-        "shifted_by_8": Question(
+        "aligned": _sectors("lane i reads a[i]", "4", slips={"32": _NO_SHARING}),
+        "shifted_by_1": _sectors("lane i reads a[i + 1]", "5", slips={"4": _NO_STRADDLE}),
+        "shifted_by_8": _sectors(
             "lane i reads a[i + 8]",
             "4",
-            "sectors",
             slips={"5": "Eight float32 values are 32 bytes: the shift is one whole sector."},
         ),
-        "every_2nd": Question(
+        "every_2nd": _sectors(
             "lane i reads a[2 * i]",
             "8",
-            "sectors",
             slips={"4": "The lanes' elements are spread over twice as many bytes: 256."},
         ),
-        "every_3rd": Question(
+        "every_3rd": _sectors(
             "lane i reads a[3 * i]",
             "12",
-            "sectors",
             slips={"32": "A sector holds 8 values, so each one still holds 2 or 3 of these."},
         ),
-        "every_8th": Question(
+        "every_8th": _sectors(
             "lane i reads a[8 * i]",
             "32",
-            "sectors",
             slips={
                 "4": "The lanes' elements are spread over 1,024 bytes.",
                 "8": "Lanes are 32 bytes apart. How many of them share a sector?",
             },
         ),
-        "every_32nd": Question(
+        "every_32nd": _sectors(
             "lane i reads a[32 * i]",
             "32",
-            "sectors",
             slips={
                 "128": "A lane that reads 4 bytes inside one sector asks for one sector. What "
                 "lies between the lanes' sectors is not moved."
             },
         ),
-        "reversed": Question(
+        "reversed": _sectors(
             "lane i reads a[31 - i]",
             "4",
-            "sectors",
             slips={"32": "The order of the lanes does not matter, only which sectors they touch."},
         ),
-        "broadcast": Question(
+        "broadcast": _sectors(
             "every lane reads a[0]",
             "1",
-            "sectors",
             slips={"32": "32 lanes, one address, one sector: it is moved once for the request."},
         ),
-        "pairs": Question(
+        "pairs": _sectors(
             "lane i reads a[i // 2]",
             "2",
-            "sectors",
             slips={"4": "Two lanes share an element: 16 different ones are asked for, 64 bytes."},
         ),
-        "first_20_lanes": Question(
+        "first_20_lanes": _sectors(
             "only lanes 0 to 19 are active, and lane i reads a[i]",
             "3",
-            "sectors",
             slips={
                 "4": "Lanes that are switched off ask for nothing.",
                 "2.5": "A sector is moved whole or not at all.",
             },
         ),
-        "doubles": Question(
+        "doubles": _sectors(
             "lane i reads d[i], 8 bytes an element",
             "8",
-            "sectors",
             slips={"4": "An element of d has 8 bytes: 32 of them are 256."},
         ),
-        "doubles_shifted": Question(
+        "doubles_shifted": _sectors(
             "lane i reads d[i + 1]",
             "9",
-            "sectors",
             slips={"8": "Bytes 8 to 263: the last element lies in a sector of its own."},
         ),
-        "bytes": Question(
+        "bytes": _sectors(
             "lane i reads b[i], 1 byte an element",
             "1",
-            "sectors",
             slips={"4": "An element of b has 1 byte: 32 of them are one sector."},
         ),
-        "bytes_shifted": Question(
-            "lane i reads b[i + 1]",
-            "2",
-            "sectors",
-            slips={"1": "Bytes 1 to 32. In which sector is byte 32?"},
+        "bytes_shifted": _sectors(
+            "lane i reads b[i + 1]", "2", slips={"1": "Bytes 1 to 32. In which sector is byte 32?"}
         ),
-        "vector_of_1000": Question(
+        "vector_of_1000": _sectors(
             "a whole launch: thread i of 1024 reads a[i], guarded by i < 1000",
             "cdiv(1000 * 4, 32)",
-            "sectors",
             slips={"128": "The guard switches 24 lanes of the last warp off."},
         ),
-        "vector_of_1000_shifted": Question(
+        "vector_of_1000_shifted": _sectors(
             "a whole launch: thread i of 1024 reads a[i + 1], guarded by i < 1000",
             "31 * 5 + 2",
-            "sectors",
             slips={
                 "126": "That is the footprint: every sector once. Where the lanes of two warps "
                 "meet inside a sector, both warps ask for it.",
@@ -259,6 +245,9 @@ padded_rows = KernelExercise(
     reference=_scaled_in_place,
     slips={
         "the padding scaled, too": lambda x, scale, **_: {"x": x * scale},
+        "rows that begin N elements apart": lambda x, scale, M, N, **_: {
+            "x": np.where(np.arange(x.size) < M * N, x * scale, x)
+        },
         "the padding set to 0": lambda x, scale, N, LD, **_: {
             "x": (x.reshape(-1, LD) * np.where(np.arange(LD) < N, scale, 0.0)).reshape(-1)
         },
@@ -310,26 +299,23 @@ cache_rescue = NumberExercise(
         "THREE_PASS_MB": _THREE_PASS_DRAM_MB,
     },
     questions={
-        "x_of_32_points": Question(
+        "x_of_32_points": _sectors(
             "points: sectors that one warp's load of p[i, 0] touches",
             "cdiv(32 * 12, 32)",
-            "sectors",
             slips={
                 "4": "The x values are 12 bytes apart, not 4.",
                 "32": "12 bytes apart is closer than 32: most sectors hold the x of 2 or 3 points.",
             },
         ),
-        "direct_a_warp": Question(
+        "direct_a_warp": _sectors(
             "points: sectors that a warp's three loads p[i, 0], p[i, 1], p[i, 2] ask for",
             "36",
-            "sectors",
             slips={"12": "Each of the three loads is a request of its own and touches all 12."},
         ),
-        "staged_a_warp": Question(
+        "staged_a_warp": _sectors(
             "points: sectors for the same 32 points when neighbouring lanes read neighbouring "
             "floats, 96 floats in three loads",
             "12",
-            "sectors",
             slips={"4": "That is one load. 96 floats take three."},
         ),
         "direct_requested_bytes": Question(
@@ -353,22 +339,19 @@ cache_rescue = NumberExercise(
             rtol=0.02,
             slips={"L2_SECTORS / (N / 32 * 36)": "That is the share that L1 passed on."},
         ),
-        "thread_a_row_request": Question(
+        "thread_a_row_request": _sectors(
             "row sums, a thread a row: sectors of one request, where lane i reads m[i, j]",
             "32",
-            "sectors",
             slips={"4": "Neighbouring lanes are a whole row apart: 800 bytes."},
         ),
-        "thread_a_row": Question(
+        "thread_a_row": _sectors(
             "row sums, a thread a row: sectors requested for the whole matrix",
             "256 // 32 * 200 * 32",
-            "sectors",
             slips={"256 * 25": "That is the footprint. How many sectors does each request touch?"},
         ),
-        "warp_a_row": Question(
+        "warp_a_row": _sectors(
             "row sums, a warp a row (lane i reads m[r, i], m[r, i + 32], ...): sectors requested",
             "256 * cdiv(200 * 4, 32)",
-            "sectors",
             slips={
                 "256 * 7 * 4": "A row has 200 values: the seventh request of a row has 8 active "
                 "lanes and touches 1 sector."
@@ -397,7 +380,6 @@ cache_rescue = NumberExercise(
             "1056 * 131072 * 4 / 10**6",
             "MB",
             rtol=0.01,
-            slips={"1056 * 131072 * 4 / 2**20": "A megabyte is 10**6 bytes here, not 2**20."},
         ),
         "softmax_passes_from_dram": Question(
             "softmax: the kernel that passes over each row three times read 1,661 MB from the "

@@ -15,6 +15,7 @@ from course.spec.launching import Launcher
 TOLERANCE = {"float32": (2e-6, 0.0)}
 #: C = A @ B in float16, C in float32.
 _PRODUCT: dict[str, Any] = {
+    "small": case(M=5, N=7, K=6),
     "parameters": (
         Array("A", "M, K", dtype="float16"),
         Array("B", "K, N", dtype="float16"),
@@ -31,11 +32,8 @@ _WEIGHTS = uniform(-0.1, 0.1)
 #: axis beyond 64 as far as a tile of 128 reaches.
 _TALL = "64 * (cdiv(M, 64) + cdiv(M, 64) % 2 * min(1, M // 65))"
 _WIDE = _TALL.replace("M", "N")
-#: Strips of B or w: of 64 rows each, or of 128 where a whole tile of 256 columns wraps round.
-_STRIPS = (
-    f"max(cdiv(M, 64) * tiles(K, {_WIDE}, 16, 64), min(N // 65, 1) * cdiv(M, 128) "
-    "* tiles(K, 256 * cdiv(N, 256), 16, 64))"
-)
+#: All of B or w for each strip of 64 rows; beyond 64 columns a tile of 256 may wrap round.
+_STRIPS = "cdiv(M, 64) * tiles(K, max(64, min(1, N // 65) * 256 * cdiv(N, 256)), 16, 64)"
 #: Programs among which a launcher deals the tiles, at least: 3 shares are a tile of 128 x 256, and
 #: no strip of 64 x 512.
 _TILES = "M * N / 96**2"
@@ -66,7 +64,6 @@ triton_matmul = KernelExercise(
         "The launcher: torch.empty for C (which dtype? on which device?), a grid of two axes that "
         "rounds up, the launch with all strides, and one more line that is easily forgotten.",
     ),
-    small=case(M=5, N=7, K=6),
     **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),
@@ -208,7 +205,6 @@ grouped_order = KernelExercise(
         "pid // (GROUP * tiles_n) is the group and pid % (GROUP * tiles_n) the place in it. The "
         "last group may have fewer rows than GROUP: by what must its places be divided?",
     ),
-    small=case(M=5, N=7, K=6),
     **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),
@@ -300,12 +296,6 @@ matmul_epilogue = KernelExercise(
 )
 
 
-def _gated(
-    x: np.ndarray, w1: np.ndarray, w2: np.ndarray, b1: np.ndarray, b2: np.ndarray
-) -> dict[str, np.ndarray]:
-    return {"out": (x @ w2 + b2) / (1 + np.exp(-(x @ w1 + b1)))}
-
-
 def _size_of_gated(
     x: np.ndarray, w1: np.ndarray, w2: np.ndarray, b1: np.ndarray, b2: np.ndarray
 ) -> dict[str, np.ndarray]:
@@ -341,7 +331,7 @@ gated_linear = KernelExercise(
         Array("b2", "N", dtype="float16"),
         Array("out", "M, N", Role.OUT),
     ),
-    reference=_gated,
+    reference=lambda x, w1, w2, b1, b2: {"out": (x @ w2 + b2) / (1 + np.exp(-(x @ w1 + b1)))},
     magnitude=_size_of_gated,
     tolerance=TOLERANCE,
     slips={
@@ -460,7 +450,6 @@ split_k = KernelExercise(
         "How long is a part if K is cut into 128 and rounded up to whole steps, and how many parts "
         "are there then? Neither may be forgotten where K is small.",
     ),
-    small=case(M=5, N=7, K=6),
     **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),

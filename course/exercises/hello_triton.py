@@ -114,6 +114,9 @@ wave_energy = KernelExercise(
             "out": np.sin(x * x) + np.cos(x * x) / 2
         },
         "the half on the sine's square": lambda x, N: {"out": np.sin(x) ** 2 / 2 + np.cos(x) ** 2},
+        "the half taken before the square": lambda x, N: {
+            "out": np.sin(x) ** 2 + (np.cos(x) / 2) ** 2
+        },
         "no squares": lambda x, N: {"out": np.sin(x) + np.cos(x) / 2},
     },
     cases=(case(N=1), case(N=1000), case(N=5000), case(True, N=8192)),
@@ -221,6 +224,10 @@ triple_sigmoid_backward = KernelExercise(
         "the first two factors, without the last sigmoid's": lambda x, dout, N: {
             "dx": dout * _slope(_sigmoid(x)) * _slope(x)
         },
+        "the same factor three times, each at x": lambda x, dout, N: {"dx": dout * _slope(x) ** 3},
+        "dout times out, without a derivative": lambda x, dout, N: {
+            "dx": dout * _sigmoid(_sigmoid(_sigmoid(x)))
+        },
     },
     cases=(
         case(N=1),
@@ -267,6 +274,12 @@ dequantize = KernelExercise(
     tolerance={"float16": _FLOAT16},
     slips={
         "q divided by the scale": lambda q, scale, K: {"out": q / scale[:, None]},
+        "q taken for numbers from 0 to 255": lambda q, scale, K: {
+            "out": np.where(q < 0, q + 256.0, q) * scale[:, None]
+        },
+        "a scale of float16": lambda q, scale, K: {
+            "out": q * scale.astype(np.float16).astype(float)[:, None]
+        },
     },
     cases=(case(M=1, K=1), case(M=3, K=70), case(M=5, K=5000), case(True, M=16, K=8192)),
     launch=Programs("M"),

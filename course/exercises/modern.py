@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from course.spec.draws import described
 from course.spec.exercise import (
     Array,
     Budget,
@@ -19,6 +22,10 @@ from course.spec.exercise import (
 from course.spec.launching import Launcher
 
 HOPPER, BLACKWELL = 90, 100
+
+#: A question of a share.
+_share = partial(Question, unit="a share, 0 to 1", rtol=0.01)
+
 
 what_dot_became = NumberExercise(
     name="what_dot_became",
@@ -130,7 +137,7 @@ tma_scale = KernelExercise(
         case(True, M=256, N=512, FACTOR=3),
     ),
     small=case(M=4, N=8, FACTOR=3),
-    launch=Launcher(target=HOPPER),
+    launch=Launcher(target=HOPPER, copied=("load", "store")),
     shares="M / 64",
     budget=Budget(
         {"load X": "tiles(M, N, 64, 64)", "store Y": "tiles(M, N, 64, 64)"},
@@ -145,6 +152,12 @@ _PRODUCT: dict[str, Any] = {
         Array("C", "M, N", Role.OUT),
     ),
     "reference": lambda A, B: {"C": A @ B},
+    "slips": {
+        "the last 64 steps of K alone": lambda A, B: {
+            "C": A[:, (len(B) - 1) // 64 * 64 :] @ B[(len(B) - 1) // 64 * 64 :]
+        },
+        "all but the first 64 steps of K": lambda A, B: {"C": A[:, 64:] @ B[64:]},
+    },
     "magnitude": lambda A, B: {"C": np.abs(A) @ np.abs(B)},
     "tolerance": {"float32": (2e-6, 0.0)},
     "shares": "M * N / 128**2",
@@ -193,7 +206,7 @@ hopper_matmul = KernelExercise(
         "read.",
     ),
     **_PRODUCT,
-    launch=Launcher(target=HOPPER),
+    launch=Launcher(target=HOPPER, copied=("load",), overlapped=True),
     budget=_budget(64),
 )
 
@@ -204,7 +217,8 @@ specialised_matmul = KernelExercise(
         "The same product, for sm_90, with specialised warps: one warp does nothing but copy, four "
         "warps do nothing but multiply. A buffer is handed over by two barriers: `ready` says that "
         "its tiles have come, `empty` that they have been read. The launcher and the kernel that "
-        "starts both are there. Write the producer and the consumer's loop."
+        "starts both are there. Write the producer and the consumer's loop: copies are under way "
+        "while products are made."
     ),
     points=12,
     minutes=60,
@@ -219,7 +233,7 @@ specialised_matmul = KernelExercise(
         "not: use warpgroup_mma without is_async, or wait before you arrive.",
     ),
     **_PRODUCT,
-    launch=Launcher(target=HOPPER),
+    launch=Launcher(target=HOPPER, copied=("load",), divided=True, overlapped=True),
     budget=_budget(64),
 )
 
@@ -244,7 +258,7 @@ blackwell_matmul = KernelExercise(
         "C at [row, column], tma.store_wait(0).",
     ),
     **_PRODUCT,
-    launch=Launcher(target=BLACKWELL),
+    launch=Launcher(target=BLACKWELL, copied=("load",)),
     budget=_budget(128),
 )
 
@@ -294,12 +308,10 @@ persistent = NumberExercise(
                 "FILL + cdiv(TILES, SMS) * (MAIN + STORE)": "Only the last STORE is in sight.",
             },
         ),
-        "idle": Question(
+        "idle": _share(
             "the share of its clocks in which the tensor cores of the average SM do nothing, in "
             "the last design",
             "1 - TILES / SMS * MAIN / (FILL + cdiv(TILES, SMS) * MAIN + STORE)",
-            "a share, 0 to 1",
-            0.01,
             slips={
                 "1 - cdiv(TILES, SMS) * MAIN / (FILL + cdiv(TILES, SMS) * MAIN + STORE)": (
                     "That is the busiest SM. The average one has TILES / SMS tiles."
@@ -318,6 +330,100 @@ persistent = NumberExercise(
         case(TILES=512, SMS=132, FILL=1200, MAIN=16384, STORE=2500),
         case(TILES=148, SMS=148, FILL=900, MAIN=4096, STORE=1500),
         case(TILES=133, SMS=132, FILL=1200, MAIN=8192, STORE=2500),
+    ),
+)
+
+
+@described("groups of 32 of sizes from 2**-40 to 2**40, one just below 2**30, the last one zeros")
+def in_groups(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Normal values, each 32 neighbours times a power of two of their own."""
+    groups = rng.standard_normal((shape[0] // 32, 32))
+    groups *= np.exp2(rng.integers(-40, 41, (len(groups), 1)))
+    if len(groups) > 1:
+        groups[-1] = 0
+    if len(groups) > 2:
+        groups[1] = np.clip(groups[1], -1, 1)
+        groups[1, rng.integers(32)] = -np.nextafter(dtype.type(2**30), dtype.type(0))
+    return groups.reshape(shape).astype(dtype)
+
+
+def _exponent(size: np.ndarray) -> np.ndarray:
+    """The exponent of the largest power of two that is no larger; -127 for 0."""
+    return np.where(size > 0, np.frexp(size)[1] - 1, -127)
+
+
+def _by_log2(size: np.ndarray) -> np.ndarray:
+    """The same from a logarithm in float32."""
+    found = np.full(size.shape, -127)
+    found[size > 0] = np.floor(np.log2(size[size > 0].astype(np.float32)))
+    return found
+
+
+def _bits_of_e4m3(values: np.ndarray) -> np.ndarray:
+    """The nearest 8-bit floats' bits: a sign, 4 bits of exponent and 3 of fraction (OCP's FP8)."""
+    size = np.minimum(np.abs(values), 448)
+    exponent = np.maximum(_exponent(size), -6)
+    eighths = np.rint(np.ldexp(size, 3 - exponent)).astype(int)  # 8 and more, but below 2**-6
+    return (((exponent + 6) << 3) + eighths + 128 * np.signbit(values)).astype(np.uint8)
+
+
+def _in_mx(
+    x: np.ndarray, below: int = 8, exponent: Callable[[np.ndarray], np.ndarray] = _exponent
+) -> dict[str, np.ndarray]:
+    """OCP's MXFP8: bits of x, and of a scale for each 32, 2**`below` below the largest's own."""
+    groups = x.reshape(-1, 32)
+    byte = np.clip(exponent(np.abs(groups).max(axis=1)) + 127 - below, 0, 254)
+    q = _bits_of_e4m3(np.ldexp(groups, 127 - byte[:, None]))
+    return {"q": q.reshape(x.shape), "scale": byte.astype(np.uint8)}
+
+
+mx_quantise = KernelExercise(
+    name="mx_quantise",
+    title="A scale for each 32",
+    task=(
+        "Turn x, N numbers in float32, into MXFP8, for sm_90; N is a multiple of 32. Each 32 "
+        "neighbours share a scale, the power of two 2**e: e is 8 below the exponent of the "
+        "largest of them, floor(log2(max |x|)) - 8. scale holds e + 127 as a uint8, and 0 for a "
+        "group of zeros. q holds the bits of x / 2**e as tl.float8e4nv, whose largest number is "
+        "448: what is beyond becomes 448. Write kernel and launcher; x is read once."
+    ),
+    points=8,
+    minutes=40,
+    difficulty=3,
+    hints=(
+        "A block of two axes, (groups, 32): the largest of each row by tl.max(tl.abs(x), axis=1).",
+        "The exponent stands in the bits of a float32: amax.to(tl.int32, bitcast=True) >> 23 is "
+        "floor(log2(amax)) + 127, and 0 for zero. Subtract 8, not below 0.",
+        "Dividing by 2**e is multiplying by 2**-e, whose bits are (254 - byte) << 23. Then "
+        ".to(tl.float8e4nv).to(tl.uint8, bitcast=True).",
+    ),
+    parameters=(
+        Array("x", "N", draw=in_groups),
+        Array("q", "N", Role.OUT, dtype="uint8"),
+        Array("scale", "N // 32", Role.OUT, dtype="uint8"),
+    ),
+    reference=lambda x: _in_mx(x),
+    slips={
+        "e as large as the largest number's own exponent": lambda x: _in_mx(x, 0),
+        "e 7 below it": lambda x: _in_mx(x, 7),
+        "e 9 below it": lambda x: _in_mx(x, 9),
+        "the exponent by tl.log2, which rounds a number just below a power of two up to it": (
+            lambda x: _in_mx(x, exponent=_by_log2)
+        ),
+    },
+    small=case(N=64),
+    cases=(
+        case(N=32),
+        case(N=1056),
+        case(N=4000),
+        case(True, N=32768),
+    ),
+    launch=Launcher(target=HOPPER),
+    shares="N / 4096",
+    budget=Budget(
+        {"load x": "sectors(N)", "store q": "cdiv(N, 32)", "store scale": "cdiv(N, 256)"},
+        why="Each number once in, a byte of each out, and a byte of each 32; a program takes 8 "
+        "groups or more.",
     ),
 )
 
@@ -360,36 +466,28 @@ flash_clocks = NumberExercise(
             "clocks",
             slips={"BM * BN * D / EXP": "S has BM * BN elements, whatever D is."},
         ),
-        "in_turn": Question(
+        "in_turn": _share(
             "the share of the time in which the tensor cores work, if the two take turns",
             f"({_MMA}) / ({_MMA} + {_EXP})",
-            "a share, 0 to 1",
-            0.01,
             slips={f"({_EXP}) / ({_MMA} + {_EXP})": "That is the exponentials' share."},
         ),
-        "at_once": Question(
+        "at_once": _share(
             "the same share, if they overlap perfectly",
             f"({_MMA}) / max({_MMA}, {_EXP})",
-            "a share, 0 to 1",
-            0.01,
             slips={"1": "Where the exponentials take longer, the tensor cores wait for them."},
         ),
-        "polynomials": Question(
+        "polynomials": _share(
             "the least share of the exponentials that must go elsewhere, so that the tensor cores "
             "need not wait",
             f"max(0, 1 - ({_MMA}) / ({_EXP}))",
-            "a share, 0 to 1",
-            0.01,
             slips={
                 f"1 - ({_MMA}) / ({_EXP})": "Not below 0: where nothing waits, nothing must go.",
                 f"({_MMA}) / ({_EXP})": "That share may stay. The rest must go.",
             },
         ),
-        "backward": Question(
+        "backward": _share(
             "the perfect overlap's share again, backward: five products and one exponential",
             f"(2.5 * {_MMA}) / max(2.5 * {_MMA}, {_EXP})",
-            "a share, 0 to 1",
-            0.01,
             slips={f"(5 * {_MMA}) / max(5 * {_MMA}, {_EXP})": "Five products, where two were."},
         ),
     },

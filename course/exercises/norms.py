@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,14 @@ from course.spec.exercise import (
 from course.spec.launching import Programs
 
 EPS = "1e-5"
+#: What a kernel of several rows a program gets beside its arrays.
+_ROWS_AT_ONCE = (
+    Scalar("M", "M"),
+    Scalar("D", "D"),
+    Scalar("eps", EPS, "float32"),
+    Meta("ROWS", "ROWS"),
+    Meta("BLOCK", "next_power_of_2(D)"),
+)
 #: A float16 result is rounded once, by at most 2**-11 = 4.9e-4 of itself; 1e-6 is for the range
 #: below 6e-5, where float16 has fewer digits. The float32 sums before it err by less than 1e-6.
 RTOL_HALF, ATOL_HALF = 2e-3, 1e-6
@@ -92,10 +99,6 @@ def _block(length: int) -> int:
     return 1 << (int(length) - 1).bit_length()
 
 
-def _rmsnorm(x: np.ndarray, w: np.ndarray, eps: float, **_: Any) -> dict[str, np.ndarray]:
-    return {"y": x / np.sqrt(np.mean(x * x, axis=1, keepdims=True) + eps) * w}
-
-
 rmsnorm = KernelExercise(
     name="rmsnorm",
     title="RMSNorm: a row, its mean square, once through memory",
@@ -124,7 +127,9 @@ rmsnorm = KernelExercise(
         Scalar("eps", EPS, "float32"),
         Meta("BLOCK", "next_power_of_2(D)"),
     ),
-    reference=_rmsnorm,
+    reference=lambda x, w, eps, **_: {
+        "y": x / np.sqrt(np.mean(x * x, axis=1, keepdims=True) + eps) * w
+    },
     tolerance={"float32": (1e-5, 1e-9), "float16": (RTOL_HALF, ATOL_HALF)},
     slips={
         "eps added outside of the root": lambda x, w, eps, **_: {
@@ -207,11 +212,7 @@ layernorm = KernelExercise(
         Array("w", "D", draw=spread(0.3, 1.0)),
         Array("b", "D"),
         Array("y", "M, D", Role.OUT),
-        Scalar("M", "M"),
-        Scalar("D", "D"),
-        Scalar("eps", EPS, "float32"),
-        Meta("ROWS", "ROWS"),
-        Meta("BLOCK", "next_power_of_2(D)"),
+        *_ROWS_AT_ONCE,
     ),
     reference=_layernorm,
     magnitude=_size_of_layernorm,
@@ -347,6 +348,13 @@ cross_entropy = KernelExercise(
             "loss": _log_2_sum(logits) - _own_logits(logits, targets),
             "lse": _log_2_sum(logits),
         },
+        "a target that is no token taken for one whose logit is 0": lambda logits, targets, **_: {
+            "loss": _log_sum_exp(logits)
+            - np.where(
+                (targets < 0) | (targets >= logits.shape[1]), 0.0, _own_logits(logits, targets)
+            ),
+            "lse": _log_sum_exp(logits),
+        },
     },
     cases=(
         case(draws={"targets": integers(0, 1)}, M=1, V=1, PAD=0),
@@ -407,10 +415,6 @@ def _size_of_backward(
     return {"dx": dx, "dw": (np.abs(dy) * n).sum(axis=0)}
 
 
-def _summed(outputs: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    return {"dx": outputs["dx"], "dw": outputs["parts"].astype(np.float64).sum(axis=0)}
-
-
 rmsnorm_backward = KernelExercise(
     name="rmsnorm_backward",
     title="RMSNorm, backward",
@@ -443,15 +447,11 @@ rmsnorm_backward = KernelExercise(
         Array("dy", "M, D"),
         Array("dx", "M, D", Role.OUT),
         Array("parts", "cdiv(M, ROWS), D", Role.OUT),
-        Scalar("M", "M"),
-        Scalar("D", "D"),
-        Scalar("eps", EPS, "float32"),
-        Meta("ROWS", "ROWS"),
-        Meta("BLOCK", "next_power_of_2(D)"),
+        *_ROWS_AT_ONCE,
     ),
     reference=_rmsnorm_backward,
     magnitude=_size_of_backward,
-    finish=_summed,
+    finish=lambda left: {"dx": left["dx"], "dw": left["parts"].astype(np.float64).sum(axis=0)},
     finish_words="dx, and dw as the sum of the rows of parts, taken on the host",
     tolerance={
         "float32": (1e-5, 1e-9),
@@ -466,6 +466,18 @@ rmsnorm_backward = KernelExercise(
         "dw of x itself, not of the normalised row": lambda x, w, dy, eps, **_: {
             "dx": _rmsnorm_backward(x, w, dy, eps)["dx"],
             "dw": (dy * x).sum(axis=0),
+        },
+        "dw with the weights in it": lambda x, w, dy, eps, **_: {
+            "dx": _rmsnorm_backward(x, w, dy, eps)["dx"],
+            "dw": (dy * w * _parts(x, w, dy, eps)[1]).sum(axis=0),
+        },
+        "the sum of dy * w * n, not its mean": lambda x, w, dy, eps, **_: {
+            "dx": _parts(x, w, dy, eps)[0]
+            * (
+                dy * w
+                - _parts(x, w, dy, eps)[1] * (dy * w * _parts(x, w, dy, eps)[1]).sum(1)[:, None]
+            ),
+            "dw": (dy * _parts(x, w, dy, eps)[1]).sum(axis=0),
         },
         "a mean of dy * n, without the weights": lambda x, w, dy, eps, **_: {
             "dx": _parts(x, w, dy, eps)[0]

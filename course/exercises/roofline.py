@@ -1,5 +1,6 @@
 """Lesson 05: what a kernel waits for, and how far from the roof it is."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,17 @@ from course.spec.launching import Launch
 #: NVIDIA's data sheet of the H200 (SXM): peaks without sparsity, per second.
 H200 = {"FP32_FLOP_S": 67e12, "TENSOR_FLOP_S": 989e12, "BYTES_S": 4.8e12}
 
-#: Unit of every share, and what a learner who answers in percent is told.
+#: Unit of every share.
 SHARE = "a share, 0 to 1"
-_PERCENT = "That is in percent: a share lies between 0 and 1."
 
 
 def _share(text: str, answer: str, rtol: float = 0.01) -> Question:
     """A question whose answer lies between 0 and 1."""
-    return Question(text, answer, SHARE, rtol, slips={f"100 * ({answer})": _PERCENT})
+    return Question(text, answer, SHARE, rtol)
+
+
+#: A question of FLOP per byte.
+_intensity = partial(Question, unit="FLOP/byte", rtol=0.01)
 
 
 intensity = NumberExercise(
@@ -54,92 +58,74 @@ intensity = NumberExercise(
     ),
     given=H200,
     questions={
-        "add": Question(
+        "add": _intensity(
             "float32: c = a + b",
             "1 / 12",
-            "FLOP/byte",
-            0.01,
             slips={
                 "1 / 8": "c is written too: three arrays move.",
                 "1 / 3": "An element of float32 has 4 bytes.",
                 "12": "That is bytes per FLOP: turn it over.",
             },
         ),
-        "relu_float32": Question(
+        "relu_float32": _intensity(
             "float32: y = max(x, 0)",
             "1 / 8",
-            "FLOP/byte",
-            0.01,
             slips={"1 / 4": "y is written too: 4 bytes in and 4 bytes out."},
         ),
-        "relu_float16": Question(
+        "relu_float16": _intensity(
             "float16: y = max(x, 0)",
             "1 / 4",
-            "FLOP/byte",
-            0.01,
             slips={
                 "1 / 2": "y is written too: 2 bytes in and 2 bytes out.",
                 "1 / 8": "An element of float16 has 2 bytes.",
             },
         ),
-        "dot": Question(
+        "dot": _intensity(
             "float32: the dot product of two long vectors",
             "2 / 8",
-            "FLOP/byte",
-            0.01,
             slips={"1 / 8": "A product and an addition for each pair: two operations."},
         ),
-        "matmul_1024": Question(
+        "matmul_1024": _intensity(
             "float32: C = A @ B with 1024 x 1024 matrices, each moved once",
             "2 * 1024**3 / (3 * 4 * 1024**2)",
-            "FLOP/byte",
-            0.01,
             slips={
                 "1024**3 / (3 * 4 * 1024**2)": "A multiply-add is two operations.",
                 "2 * 1024**3 / (2 * 4 * 1024**2)": "C is written too: three matrices move.",
                 "2 * 1024**3 / (3 * 1024**2)": "An element of float32 has 4 bytes.",
             },
         ),
-        "matmul_naive": Question(
+        "matmul_naive": _intensity(
             "float32: the naive matmul's requests. In one step of its loop a warp makes 32 "
             "multiply-adds; every lane reads the same element of A, and neighbouring lanes read "
             "neighbouring elements of B",
             "64 / (5 * 32)",
-            "FLOP/byte",
-            0.01,
             slips={
                 "64 / (8 * 32)": "All 32 lanes read one element of A: one sector, not four.",
                 "32 / (5 * 32)": "A multiply-add is two operations.",
             },
         ),
-        "matmul_tiled_16": Question(
+        "matmul_tiled_16": _intensity(
             "float32: the tiled matmul's requests with 16 x 16 tiles",
             "2 * 16**3 / (2 * 16**2 * 4)",
-            "FLOP/byte",
-            0.01,
             slips={
                 "16**3 / (2 * 16**2 * 4)": "A multiply-add is two operations.",
                 "2 * 16**3 / (2 * 16**2)": "An element of float32 has 4 bytes.",
                 "2 * 16**3 / (16**2 * 4)": "Two tiles are loaded: one of A and one of B.",
             },
         ),
-        "matmul_tiled_64": Question(
+        "matmul_tiled_64": _intensity(
             "float32: the same with 64 x 64 outputs a block",
             "2 * 64**3 / (2 * 64**2 * 4)",
-            "FLOP/byte",
-            0.01,
             slips={
                 "64**3 / (2 * 64**2 * 4)": "A multiply-add is two operations.",
                 "2 * 64**3 / (2 * 64**2)": "An element of float32 has 4 bytes.",
             },
         ),
-        "attention_unfused": Question(
+        "attention_unfused": _intensity(
             "float16: attention over N = 4096 positions of d = 64. The N x N scores are written "
             "and read, and so are the probabilities: 4 N N elements, beside 4 N d for Q, K, V and "
             "the output. Count the two products and leave the softmax out",
             "4 * 4096**2 * 64 / (2 * (4 * 4096**2 + 4 * 4096 * 64))",
-            "FLOP/byte",
-            0.01,
             slips={
                 "2 * 4096**2 * 64 / (2 * (4 * 4096**2 + 4 * 4096 * 64))": (
                     "Two products of 2 * N * N * d operations each, and 2 bytes an element."
@@ -149,11 +135,9 @@ intensity = NumberExercise(
                 ),
             },
         ),
-        "attention_fused": Question(
+        "attention_fused": _intensity(
             "float16: the same with nothing of size N x N in memory",
             "4 * 4096**2 * 64 / (2 * 4 * 4096 * 64)",
-            "FLOP/byte",
-            0.01,
             slips={
                 "2 * 4096**2 * 64 / (2 * 4 * 4096 * 64)": (
                     "Two products of 2 * N * N * d operations each, and 2 bytes an element."
@@ -161,15 +145,13 @@ intensity = NumberExercise(
                 "4 * 4096**2 * 64 / (4 * 4096 * 64)": "An element of float16 has 2 bytes.",
             },
         ),
-        "knee_float32": Question(
+        "knee_float32": _intensity(
             "H200, float32: from which intensity on can the arithmetic be the limit?",
             "FP32_FLOP_S / BYTES_S",
-            "FLOP/byte",
-            0.01,
             slips={"BYTES_S / FP32_FLOP_S": "That is bytes per FLOP: turn it over."},
         ),
-        "knee_tensor": Question(
-            "H200, float16 on tensor cores: the same", "TENSOR_FLOP_S / BYTES_S", "FLOP/byte", 0.01
+        "knee_tensor": _intensity(
+            "H200, float16 on tensor cores: the same", "TENSOR_FLOP_S / BYTES_S"
         ),
         "relu_tflop_s": Question(
             "H200: the most TFLOP/s that the float32 ReLU can reach",
@@ -353,7 +335,6 @@ bottleneck = NumberExercise(
             SHARE,
             0.02,
             slips={
-                "100 * E_FLOP / E_STEP_US * 10**6 / TENSOR_FLOP_S": _PERCENT,
                 "E_FLOP / E_KERNELS_US * 10**6 / TENSOR_FLOP_S": (
                     "That is its kernels' rate: the step takes longer."
                 ),
@@ -445,6 +426,12 @@ half_the_bytes = KernelExercise(
         Scalar("scale", "0.01", "float32"),  # no power of two: float16 would round it
     ),
     reference=lambda x, w, scale: {"y": x * w * scale},
+    slips={
+        "a product of two float16 numbers, which is a float16 too and ends at 65,504": (
+            lambda x, w, scale: {"y": (x * w).astype(np.float16).astype(np.float32) * scale}
+        ),
+        "x * w without the scale": lambda x, w, scale: {"y": (x * w).astype(np.float16)},
+    },
     cases=(case(N=1), case(N=1000), case(N=77, scalars={"scale": 0.03}), case(True, N=8192)),
     launch=Launch("cdiv(N, 256)", "256"),
     # one rounding to float16 is at most 4.9e-4, and two are more than this
@@ -519,7 +506,6 @@ occupancy = NumberExercise(
             0.001,
             slips={
                 "1": "Registers and threads would allow 64 blocks; the SM takes 32.",
-                "100 * BLOCKS / 64": _PERCENT,
             },
         ),
         "occupancy_huge_blocks": Question(
@@ -529,7 +515,6 @@ occupancy = NumberExercise(
             0.001,
             slips={
                 "0.75": "A second block needs another 40,960 registers: it has to wait.",
-                "50": _PERCENT,
             },
         ),
         "most_registers_for_full": Question(
@@ -676,7 +661,6 @@ waves = NumberExercise(
             0.01,
             slips={
                 "120 / SMS": "More than 1? Two waves are 216 places.",
-                "100 * 120 / (2 * SMS)": _PERCENT,
             },
         ),
         "speed_ratio": Question(

@@ -75,8 +75,10 @@ serving_bytes = NumberExercise(
             "bytes of K and V for one token, all layers",
             "2 * layers * kv_heads * D * 2",
             slips={
-                "layers * kv_heads * D * 2": _BOTH,
-                "2 * layers * kv_heads * D": "An element of float16 has 2 bytes.",
+                "2 * layers * kv_heads * D": (
+                    "One factor of 2 is missing: a head has a row of K and one of V, and a float16 "
+                    "has 2 bytes."
+                ),
                 "2 * layers * heads * D * 2": "Query heads share: how many heads of K are there?",
                 "2 * kv_heads * D * 2": "That is one layer.",
             },
@@ -130,6 +132,7 @@ serving_bytes = NumberExercise(
             slips={
                 "2 / 2": "Every weight is read once and serves all 64 sequences.",
                 "64 / 2": "A multiply-add counts twice.",
+                "2 * 64": "A float16 has 2 bytes.",
             },
         ),
         "batch_at_the_knee": Question(
@@ -137,7 +140,10 @@ serving_bytes = NumberExercise(
             "meet 4,200 GB/s (the intensity of the knee, float16 weights)",
             "700e12 / 4200e9",
             rtol=0.01,
-            slips={"700e12 / 4200e9 * 2": "FLOP a byte at a batch of b is 2 * b / 2."},
+            slips={
+                f"700e12 / 4200e9 {slip}": "FLOP a byte at a batch of b is 2 * b / 2."
+                for slip in ("* 2", "/ 2")
+            },
         ),
         "flop_per_byte_cache": Question(
             "FLOP for each byte of K and V that decoding does, 4 query heads sharing them "
@@ -146,6 +152,7 @@ serving_bytes = NumberExercise(
             slips={
                 "2 / 2": "Each number read serves the query heads that share it.",
                 "2 * 64 / 2": "Sequences of a batch do not share K and V.",
+                "2 * (heads / kv_heads)": "A float16 has 2 bytes.",
             },
         ),
     },
@@ -372,6 +379,9 @@ int4_matvec = KernelExercise(
         "a byte's two weights as neighbours": lambda x, w, scale: _times(
             np.stack([w & 15, w >> 4], 2).reshape(len(w), scale.shape[1], -1) - 8, x, scale
         ),
+        "8 subtracted from a uint8, in which 3 - 8 is 251": lambda x, w, scale: _times(
+            _unpacked(w, scale.shape[1]) % 256, x, scale
+        ),
         "four bits as a signed number, 8 to 15 for -8 to -1": lambda x, w, scale: _times(
             (_unpacked(w, scale.shape[1]) + 16) % 16 - 8, x, scale
         ),
@@ -495,7 +505,7 @@ grouped_gemm = KernelExercise(
         case(True, M=64, N=128, K=128, E=12),
         case(True, M=640, N=128, K=64, E=4),
     ),
-    launch=Launcher(),
+    launch=Launcher(launches=1),
     shares=f"(M / 64 + {_BUSY} / 2) * N / 64",
     budget=Budget(
         {
@@ -673,7 +683,7 @@ loss_gradient = KernelExercise(
     ),
     reference=_gradient,
     magnitude=lambda logits, lse, scale, **_: {
-        "logits": (np.exp(logits - lse[:, None]) * (1 + np.abs(lse)[:, None]) + 0.5) * scale
+        "logits": (np.exp(logits - lse[:, None]) * (1 + np.abs(lse)[:, None] / 16) + 0.5) * scale
     },
     tolerance={"float32": (3e-6, 0.0), "float16": (1e-3, 0.0)},
     slips={

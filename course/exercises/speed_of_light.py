@@ -130,7 +130,6 @@ own_roofline = NumberExercise(
             0.01,
             slips={
                 f"US / max({_COMPUTE_US}, {_MEMORY_US})": "Turn it over: 1 is the roof.",
-                f"100 * max({_COMPUTE_US}, {_MEMORY_US}) / US": "That is in percent.",
             },
         ),
         "bound": Question(
@@ -399,7 +398,6 @@ read_profile = NumberExercise(
             "B_BLOCKS / SMS",
             "a share, 0 to 1",
             0.02,
-            slips={"100 * B_BLOCKS / SMS": "That is in percent: a share lies between 0 and 1."},
         ),
         "B_step": _step("B", 6, if_1="One SM in eight works: let the others work, too."),
         "C_limit": _limit(
@@ -541,6 +539,13 @@ def _tile_rows() -> tuple[dict[str, Number], ...]:
 
 
 TILES = _tile_rows()
+#: Shapes more for arithmetic, which needs no time: no tile of the forty divides M, or N, of the
+#: first; whole waves are all that the second has.
+RAGGED, WHOLE_WAVES = len(SHAPES), len(SHAPES) + 1
+_MORE = {RAGGED: {"M": 1000, "N": 5000}, WHOLE_WAVES: {"M": SMS * 128, "N": 15 * 4096}}
+_FOR_ARITHMETIC = tuple(
+    row | {"SHAPE": number} | sizes for number, sizes in _MORE.items() for row in TILES[:40]
+)
 _TILE = {
     "M": "rows of C",
     "N": "columns of C",
@@ -606,7 +611,12 @@ tile_arithmetic = NumberExercise(
             "programs of the launch",
             _PROGRAMS,
             "programs",
-            slips={f"{_PROGRAMS} * cdiv(K, BK)": "The loop over K is inside a program."},
+            slips={
+                f"{_PROGRAMS} * cdiv(K, BK)": "The loop over K is inside a program.",
+                "M // BM * (N // BN)": "A tile at the edge has a program, too: round up.",
+                "M * N / (BM * BN)": "Each axis ends with a whole tile: round up twice.",
+                "cdiv(M * N, BM * BN)": "Each axis ends with a whole tile: round up twice.",
+            },
         ),
         "programs_an_sm": Question(
             "programs that an SM holds at the same time",
@@ -625,6 +635,7 @@ tile_arithmetic = NumberExercise(
             slips={
                 f"{_PROGRAMS} / (SMS * {_AN_SM})": "A wave that is not full counts: round up.",
                 f"cdiv({_PROGRAMS}, SMS)": "An SM may hold several programs.",
+                f"{_PROGRAMS} // (SMS * {_AN_SM}) + 1": "Where waves are whole, none is added.",
             },
         ),
         "intensity": Question(
@@ -639,11 +650,13 @@ tile_arithmetic = NumberExercise(
         ),
     },
     columns=_TILE,
-    table=TILES,
+    table=(*TILES, *_FOR_ARITHMETIC),
     cases=(
         case(SHAPE=0, CONFIGURATION=34),
         case(SHAPE=0, CONFIGURATION=23),
         case(SHAPE=2, CONFIGURATION=10),
+        case(SHAPE=RAGGED, CONFIGURATION=34),
+        case(SHAPE=WHOLE_WAVES, CONFIGURATION=34),
     ),
 )
 

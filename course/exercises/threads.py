@@ -261,6 +261,7 @@ saxpy_grid_stride = KernelExercise(
     ),
     reference=lambda alpha, x, y: {"y": alpha * x + y},
     magnitude=lambda alpha, x, y: {"y": np.abs(alpha * x) + np.abs(y)},
+    slips={"alpha * (x[i] + y[i])": lambda alpha, x, y: {"y": alpha * (x + y)}},
     cases=(
         case(N=1, G=1),
         case(N=100, G=3, scalars={"alpha": -0.5}),

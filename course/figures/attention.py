@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from course.figures.drawing import Drawing
-from course.figures.picture import BLUE, INK, LINE_STYLES, MARKERS, SERIES, Picture, plot
+from course.figures.picture import (
+    BLUE,
+    INK,
+    Picture,
+    bytes_over,
+)
 
 
 def matrices() -> Picture:
@@ -294,31 +301,16 @@ def bytes_over_n(
 ) -> Picture:
     """Unfused and fused attention of one head in float16: requested and least bytes over N."""
     tile = 64
-    ways = (
-        ("unfused, requested", lambda n: 2 * (n * n * (4 + 3 * d / tile) + n * d)),
-        ("unfused, least", lambda n: 2 * (4 * n * n + 4 * n * d)),
-        ("fused, requested", lambda n: 2 * (2 * n * d + 2 * -(-n // tile) * n * d)),
-        ("fused, least", lambda n: 2 * 4 * n * d),
-    )
-    figure = plot(7.2, 4.2)
-    axes = figure.add_subplot()
-    for number, (name, bytes_of) in enumerate(ways):
-        axes.loglog(
-            sizes,
-            [bytes_of(n) / 2**20 for n in sizes],
-            LINE_STYLES[number],
-            marker=MARKERS[number],
-            color=SERIES[number],
-            label=name,
-        )
-    axes.set_xticks(sizes, [str(n) for n in sizes])
-    axes.minorticks_off()
-    axes.set_xlabel(f"N (one head, D = {d}, float16, tiles of {tile})")
-    axes.set_ylabel("MiB")
-    axes.legend()
-    axes.grid(alpha=0.3)
+    ways: dict[str, Callable[[int], float]] = {
+        "unfused, requested": lambda n: 2 * (n * n * (4 + 3 * d / tile) + n * d),
+        "unfused, least": lambda n: 2 * (4 * n * n + 4 * n * d),
+        "fused, requested": lambda n: 2 * (2 * n * d + 2 * -(-n // tile) * n * d),
+        "fused, least": lambda n: 2 * 4 * n * d,
+    }
+    labels = (f"N (one head, D = {d}, float16, tiles of {tile})", "MiB")
+    figure = bytes_over(sizes, ways, 2**20, labels)
     n = sizes[-1]
-    ends = "; ".join(f"{name} {bytes_of(n) / 2**20:,.4g} MiB" for name, bytes_of in ways)
+    ends = "; ".join(f"{name} {bytes_of(n) / 2**20:,.4g} MiB" for name, bytes_of in ways.items())
     return Picture(
         figure,
         "Bytes that attention of one head moves over the number of positions N, on logarithmic "

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from course.figures.drawing import Drawing
 from course.figures.picture import (
     BLUE,
     FAINT_INK,
     GREEN,
-    LINE_STYLES,
-    MARKERS,
     RED,
-    SERIES,
     Picture,
-    plot,
+    bytes_over,
 )
 
 
@@ -183,30 +182,15 @@ def kept_for_later(
 ) -> Picture:
     """Bytes that the forward pass keeps for the backward one, over N, for one layer."""
     depth = 128
-    ways = (
-        ("p, (N, N) in float16", lambda n: heads * 2 * n * n),
-        ("q, k, v, out, (N, 128) in float16", lambda n: heads * 4 * 2 * n * depth),
-        ("lse, (N,) in float32", lambda n: heads * 4 * n),
-    )
-    figure = plot(7.2, 4.0)
-    axes = figure.add_subplot()
-    for number, (name, bytes_of) in enumerate(ways):
-        axes.loglog(
-            sizes,
-            [bytes_of(n) / 1e9 for n in sizes],
-            LINE_STYLES[number],
-            marker=MARKERS[number],
-            color=SERIES[number],
-            label=name,
-        )
-    axes.set_xticks(sizes, [str(n) for n in sizes])
-    axes.minorticks_off()
-    axes.set_xlabel(f"N, positions ({heads} heads of {depth})")
-    axes.set_ylabel("kept for the way back, GB")
-    axes.legend()
-    axes.grid(alpha=0.3)
+    ways: dict[str, Callable[[int], float]] = {
+        "p, (N, N) in float16": lambda n: heads * 2 * n * n,
+        "q, k, v, out, (N, 128) in float16": lambda n: heads * 4 * 2 * n * depth,
+        "lse, (N,) in float32": lambda n: heads * 4 * n,
+    }
+    labels = (f"N, positions ({heads} heads of {depth})", "kept for the way back, GB")
+    figure = bytes_over(sizes, ways, 1e9, labels, 4.0)
     n = sizes[-1]
-    ends = "; ".join(f"{name}: {bytes_of(n) / 1e9:,.3g} GB" for name, bytes_of in ways)
+    ends = "; ".join(f"{name}: {bytes_of(n) / 1e9:,.3g} GB" for name, bytes_of in ways.items())
     return Picture(
         figure,
         f"What one layer of {heads} heads keeps for the backward pass, over N, on logarithmic "

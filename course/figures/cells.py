@@ -44,6 +44,7 @@ class Cells:
         marked: elements that the fault is about, and `why` says how.
         itemsize: bytes of an element, so that sectors can be marked; 0 leaves them out.
         outside: what lies outside of the array, and whose it is.
+        off: why nothing is touched for some places of a tile.
     """
 
     array: str
@@ -57,6 +58,7 @@ class Cells:
     itemsize: int = 0
     outside: tuple[str, ...] = ()
     why: str = ""
+    off: str = "masked off"
 
     @property
     def sectors(self) -> int:
@@ -122,7 +124,7 @@ def cells_picture(
     if cells.marked or cells.outside:
         keys["warn"] = cells.why if cells.marked else "outside"
     if any(label is None for tile in tiles for row in tile.rows for label in row):
-        keys["idle"] = "masked off"
+        keys["idle"] = cells.off
     drawing.key(16, below, keys)
     for number, line in enumerate(words):
         drawing.text(16, below + 32 + 18 * number, line, 12, bold=number == 0)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from course.figures.drawing import Drawing
-from course.figures.picture import LINE_STYLES, MARKERS, SERIES, Picture, plot
+from course.figures.picture import Picture, bytes_over
 
 WAVE = 16  # programs that run at once in the pictures, and in the exercise's model
 
@@ -201,28 +203,14 @@ def equal_registers() -> Picture:
 def saved_by_fusing(sizes: tuple[int, ...] = (64, 128, 256, 512, 1024, 2048, 4096)) -> Picture:
     """Requested bytes of the gated layer over K, as six kernels and as one, float16."""
     m = n = 4096
-    ways = (
-        ("six kernels", lambda k: 2 * m * n * (3 * k / 64 + 11)),
-        ("one kernel", lambda k: 2 * m * n * (3 * k / 64 + 1)),
-    )
-    figure = plot(7.2, 3.9)
-    axes = figure.add_subplot()
-    for number, (name, bytes_of) in enumerate(ways):
-        axes.loglog(
-            sizes,
-            [bytes_of(k) / 2**30 for k in sizes],
-            LINE_STYLES[number],
-            marker=MARKERS[number],
-            color=SERIES[number],
-            label=name,
-        )
-    axes.set_xticks(sizes, [str(k) for k in sizes])
-    axes.minorticks_off()
-    axes.set_xlabel("K (M = N = 4096, float16, tiles with equal registers)")
-    axes.set_ylabel("requested, GiB")
-    axes.legend()
-    axes.grid(alpha=0.3)
-    ratios = "; ".join(f"K = {k}: {ways[0][1](k) / ways[1][1](k):.3g}" for k in sizes)
+    ways: dict[str, Callable[[int], float]] = {
+        "six kernels": lambda k: 2 * m * n * (3 * k / 64 + 11),
+        "one kernel": lambda k: 2 * m * n * (3 * k / 64 + 1),
+    }
+    labels = ("K (M = N = 4096, float16, tiles with equal registers)", "requested, GiB")
+    figure = bytes_over(sizes, ways, 2**30, labels, 3.9)
+    six, one = ways.values()
+    ratios = "; ".join(f"K = {k}: {six(k) / one(k):.3g}" for k in sizes)
     return Picture(
         figure,
         "Bytes that the gated layer requests over K, as six kernels and as one, on logarithmic "

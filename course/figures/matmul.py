@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from course.figures.drawing import Drawing
-from course.figures.picture import BLUE, FAINT_INK, INK, LINE_STYLES, MARKERS, SERIES, Picture, plot
+from course.figures.picture import (
+    BLUE,
+    FAINT_INK,
+    INK,
+    Picture,
+    bytes_over,
+)
 
 
 def row_times_column() -> Picture:
@@ -241,32 +249,17 @@ def stationary() -> Picture:
 
 def loads_of_each(sizes: tuple[int, ...] = (64, 128, 256, 512, 1024, 2048, 4096)) -> Picture:
     """Requested bytes of each kernel of the lesson over n, for n x n matrices, beside the least."""
-    ways = (
-        ("naive, 16 x 16 blocks", lambda n: n**3 / 32 * 4 * 32),
-        ("tiles of 16", lambda n: 4 * 2 * n**3 / 16),
-        ("64 x 16, 4 a thread", lambda n: 4 * n**3 * (1 / 16 + 1 / 64)),
-        ("64 x 64, 16 a thread", lambda n: 4 * 2 * n**3 / 64),
-        ("least", lambda n: 4 * 2 * n**2),
-    )
-    figure = plot(7.2, 4.2)
-    axes = figure.add_subplot()
-    for number, (name, bytes_of) in enumerate(ways):
-        axes.loglog(
-            sizes,
-            [bytes_of(n) / 2**20 for n in sizes],
-            LINE_STYLES[number],
-            marker=MARKERS[number],
-            color=SERIES[number],
-            label=name,
-        )
-    axes.set_xticks(sizes, [str(n) for n in sizes])
-    axes.minorticks_off()
-    axes.set_xlabel("n (A, B and C are n x n, float32)")
-    axes.set_ylabel("loads requested, MiB")
-    axes.legend()
-    axes.grid(alpha=0.3)
+    ways: dict[str, Callable[[int], float]] = {
+        "naive, 16 x 16 blocks": lambda n: n**3 / 32 * 4 * 32,
+        "tiles of 16": lambda n: 4 * 2 * n**3 / 16,
+        "64 x 16, 4 a thread": lambda n: 4 * n**3 * (1 / 16 + 1 / 64),
+        "64 x 64, 16 a thread": lambda n: 4 * 2 * n**3 / 64,
+        "least": lambda n: 4 * 2 * n**2,
+    }
+    labels = ("n (A, B and C are n x n, float32)", "loads requested, MiB")
+    figure = bytes_over(sizes, ways, 2**20, labels)
     n = sizes[-1]
-    ends = "; ".join(f"{name} {bytes_of(n) / 2**30:,.3g} GiB" for name, bytes_of in ways)
+    ends = "; ".join(f"{name} {bytes_of(n) / 2**30:,.3g} GiB" for name, bytes_of in ways.items())
     return Picture(
         figure,
         "Loads that each kernel requests, over the size n of square matrices, on logarithmic axes. "

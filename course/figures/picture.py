@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -70,6 +71,34 @@ def plot(width: float = 7.0, height: float = 4.0) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), facecolor=PANEL, layout="constrained")
+
+
+def bytes_over(
+    sizes: Sequence[int],
+    ways: Mapping[str, Callable[[int], float]],
+    unit: float,
+    labels: tuple[str, str],
+    height: float = 4.2,
+) -> Figure:
+    """Bytes of each way over a size, both logarithmic; `labels` name the size and the bytes."""
+    figure = plot(7.2, height)
+    axes = figure.add_subplot()
+    for number, (name, bytes_of) in enumerate(ways.items()):
+        axes.loglog(
+            sizes,
+            [bytes_of(n) / unit for n in sizes],
+            LINE_STYLES[number],
+            marker=MARKERS[number],
+            color=SERIES[number],
+            label=name,
+        )
+    axes.set_xticks(sizes, [str(n) for n in sizes])
+    axes.minorticks_off()
+    axes.set_xlabel(labels[0])
+    axes.set_ylabel(labels[1])
+    axes.legend()
+    axes.grid(alpha=0.3)
+    return figure
 
 
 def _svg_of(figure: Figure) -> str:

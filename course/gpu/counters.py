@@ -33,6 +33,14 @@ METRICS: dict[str, str] = {
     "dram_write_bytes": "dram__bytes_write.sum",
 }
 
+#: What the hardware copies by descriptors, from compute capability 9.0 on: a request is a box.
+TMA_METRICS: dict[str, str] = {
+    "tma_load_requests": "sm__sass_inst_executed_op_tma_ld.sum",
+    "tma_load_sectors": "l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum",
+    "tma_store_requests": "sm__sass_inst_executed_op_tma_st.sum",
+    "tma_store_sectors": "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_st.sum",
+}
+
 #: Counters of shared and local memory and of control flow, beside ``METRICS``.
 MORE_METRICS: dict[str, str] = {
     "l2_atomic_sectors": "lts__t_sectors_srcunit_tex_op_atom.sum",

@@ -95,6 +95,7 @@ class _Pictures:
             0 if moment.shared else moment.itemsize,
             tuple(_outside(moment)),
             self._why(),
+            "not in the array" if moment.descriptor else "masked off",
         )
         said = self._words(moment, cells, off)
         who = _one_by_one(moment, cells, writers)
@@ -118,7 +119,10 @@ class _Pictures:
         if cells.sectors:
             said += f", in {_count(cells.sectors, 'sector')}"
         words = [said + "."]
-        if off:
+        if off and moment.descriptor:
+            comes = "zeros come" if moment.direction == "load" else "nothing is written"
+            words.append(f"{_count(off, 'place')} outside of {moment.array}: {comes} there.")
+        elif off:
             words.append(f"{_count(off, 'lane' if moment.programs else 'thread')} switched off.")
         if makers > kept == MOST_MAKERS:  # of fewer, the others do not come here
             what = "programs" if moment.programs else "blocks"

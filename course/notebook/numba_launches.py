@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -21,7 +21,7 @@ from numba.cuda.kernels.reduction import Reduce
 from numba.cuda.vectorizers import CUDAGeneralizedUFunc, CUDAUFuncDispatcher, CUDAVectorize
 
 from course.engine.cell.numba import live_function
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, not_measured
 from course.engine.simt.configuration import (
     Configuration,
     configuration,
@@ -104,10 +104,9 @@ class Stream:
     def __bool__(self) -> bool:
         return True
 
-    @contextlib.contextmanager
-    def auto_synchronize(self) -> Iterator[Stream]:
+    def auto_synchronize(self) -> contextlib.AbstractContextManager[Stream]:
         """``with stream.auto_synchronize():``"""
-        yield self
+        return contextlib.nullcontext(self)
 
 
 class Event:
@@ -162,11 +161,6 @@ def _pinned_array(
     return np.empty(shape, dtype, order)  # type: ignore[call-overload]  # as Numba's signature
 
 
-@contextlib.contextmanager
-def _pinned(*arrays: Any) -> Iterator[None]:
-    yield
-
-
 STAND_INS: dict[str, Any] = {
     "to_device": _to_device,
     "device_array": _device_array,
@@ -175,7 +169,7 @@ STAND_INS: dict[str, Any] = {
     "pinned_array_like": lambda ary: _pinned_array(ary.shape, ary.dtype),
     "mapped_array": _pinned_array,
     "managed_array": _pinned_array,
-    "pinned": _pinned,
+    "pinned": lambda *arrays: contextlib.nullcontext(),
     "stream": Stream,
     "default_stream": Stream,
     "event": Event,
@@ -218,7 +212,7 @@ def _forall(self: Any, ntasks: Any, tpb: Any = 0, stream: Any = 0, sharedmem: An
 def _vectorised(self: Any, *args: Any, **named: Any) -> None:
     """`@vectorize(target="cuda")`, `@guvectorize` and `@cuda.reduce` bring kernels of Numba's."""
     name = getattr(self, "__name__", None) or type(self).__name__
-    raise KernelFault(Outcome.NOT_MEASURED, "host_vectorised", None, name=str(name))
+    raise not_measured(None, "host_vectorised", name=str(name))
 
 
 #: methods of a kernel that ask a driver, or answer a mistake with a traceback

@@ -12,7 +12,7 @@ import sys
 from types import TracebackType
 from typing import Any
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, rejected
 
 _SAID = "'function' object is not subscriptable"
 _LAUNCH = re.compile(r"([A-Za-z_]\w*)\s*\[.*\]\s*\(")
@@ -58,7 +58,7 @@ def plain_launch(error: BaseException, trace: TracebackType | None) -> KernelFau
     triton = bool({"tl", "triton", "program_id"} & set(function.__code__.co_names))
     name = function.__name__
     message_id = "tile_not_jitted" if triton else "not_jitted"
-    fault = KernelFault(Outcome.REJECTED, message_id, trace.tb_lineno, name=name)
+    fault = rejected(trace.tb_lineno, message_id, name=name)
     fault.happened_in(name, filename, kernel=name)
     fault.dialect = "triton" if triton else "numba"
     return fault

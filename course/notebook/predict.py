@@ -32,14 +32,10 @@ def sentence(prediction: object, measured: float, unit: str, tolerance: float = 
     if prediction <= 0 or measured <= 0:
         return f"You predicted {said}{of}; it is {seen}. Find the reason before you read on."
     return (
-        f"You predicted {said}{of}; it is {seen}, {_times(measured / float(prediction))} your "
+        f"You predicted {said}{of}; it is {seen}, {measured / float(prediction):.3g} times your "
         "number. Find the reason before you read on."
     )
 
 
 def _short(value: float) -> str:
     return f"{round(value):,}" if value == round(value) else f"{value:,.4g}"
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:.3g} times"

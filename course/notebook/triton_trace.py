@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import rejected
 from course.engine.triton.compiling.functions import base_function
 from course.engine.triton.compiling.steps import step_of, text_of
 from course.engine.triton.ir import Operation, Type
@@ -96,7 +96,7 @@ def trace(kernel: Any, program: Any, thread: Any, most_steps: int) -> ProgramTra
         KernelFault: where a thread is asked for.
     """
     if thread not in (0, (0,)):
-        fault = KernelFault(Outcome.REJECTED, "tile_trace_thread", None)
+        fault = rejected(None, "tile_trace_thread")
         fault.happened_in(base_function(kernel).__name__, "", base_function(kernel).__name__)
         fault.dialect = "triton"
         raise fault

@@ -420,10 +420,6 @@ def _read(name: str, read: Callable[[Any], Any]) -> Callable[[Sequence[Any]], An
     return call
 
 
-def _range(arguments: Sequence[Any]) -> Any:
-    return tried(range, *_numbers("range", arguments, 1, 3))
-
-
 def _length(arguments: Sequence[Any]) -> int:
     if len(arguments) != 1:
         raise NoValue(f"`len` takes 1 argument, and gets {len(arguments)}")
@@ -495,7 +491,7 @@ FUNCTIONS: dict[str, Callable[[Sequence[Any]], Any]] = {
     "all": _on_items("all", lambda items: all(map(truth, items))),
     "sorted": _on_items("sorted", lambda items: sorted(_numbers("sorted", items, 0, MOST_ITEMS))),
     "reversed": _on_items("reversed", lambda items: items[::-1]),
-    "range": _range,
+    "range": lambda arguments: tried(range, *_numbers("range", arguments, 1, 3)),
     "len": _length,
     "enumerate": _enumerated,
     "zip": _zipped,

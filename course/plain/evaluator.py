@@ -117,10 +117,6 @@ class Evaluator:
         """A call of what no table of functions holds."""
         raise self.foreign(node, f"`{text(node)}`")
 
-    def function(self, node: ast.Lambda) -> Any:
-        """A function of the learner's, as a value."""
-        raise self.foreign(node, f"`{text(node)}`")
-
     def same(self, left: Any, right: Any) -> bool:
         """Whether two values that are no plain ones are equal."""
         return left is right
@@ -133,13 +129,13 @@ class Evaluator:
         if self.steps > self.step_limit:
             raise self.late(node)
 
-    def value(self, node: ast.expr) -> Any:
-        """Evaluates an expression."""
+    def value(self, node: ast.expr | ast.stmt) -> Any:
+        """What a node's own method makes of it: the value of an expression."""
         self.step(node)
-        method = _EXPRESSIONS.get(type(node))
+        method = getattr(self, f"visit_{type(node).__name__}", None)
         if method is None:
             raise self.foreign(node, f"`{text(node)}`")
-        return method(self, node)
+        return method(node)
 
     def tried(self, node: ast.AST, function: Callable[..., Any], *arguments: Any) -> Any:
         """Calls a function of the course; what it cannot do becomes a fault at the node."""
@@ -163,12 +159,12 @@ class Evaluator:
 
     # ------------------------------------------------------------ names and constants
 
-    def _constant(self, node: ast.Constant) -> Any:
+    def visit_Constant(self, node: ast.Constant) -> Any:
         if isinstance(node.value, bytes | complex):
             raise self.foreign(node, f"`{text(node)}`")
         return self.tried(node, bounded, node.value)
 
-    def _name(self, node: ast.Name) -> Any:
+    def visit_Name(self, node: ast.Name) -> Any:
         frame: Frame | None = self.frame
         while frame is not None:
             if node.id in frame.variables:
@@ -178,7 +174,7 @@ class Evaluator:
             frame = frame.outer
         return self.outside(node)
 
-    def _attribute(self, node: ast.Attribute) -> Any:
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
         owner = self.value(node.value)
         if isinstance(owner, Facts) and node.attr in owner.values:
             return owner.values[node.attr]
@@ -186,14 +182,14 @@ class Evaluator:
 
     # ------------------------------------------------------------ collections
 
-    def _subscript(self, node: ast.Subscript) -> Any:
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
         return self.item(node, self.value(node.value), self.value(node.slice))
 
     def item(self, node: ast.Subscript, owner: Any, index: Any) -> Any:
         """``owner[index]``."""
         return self.tried(node, item_of, owner, index)
 
-    def _slice(self, node: ast.Slice) -> slice:
+    def visit_Slice(self, node: ast.Slice) -> slice:
         ends = (node.lower, node.upper, node.step)
         return slice(*(None if end is None else self.value(end) for end in ends))
 
@@ -210,15 +206,15 @@ class Evaluator:
                 raise self.beyond(part, f"there are more than {MOST_ITEMS} items")
         return found
 
-    def _list(self, node: ast.List | ast.Tuple) -> list[Any]:
+    def visit_List(self, node: ast.List | ast.Tuple) -> list[Any]:
         items = [value for _, value in self.spread(node.elts)]
         self.tried(node, bounded, items)
         return items
 
-    def _tuple(self, node: ast.Tuple) -> tuple[Any, ...]:
-        return tuple(self._list(node))
+    def visit_Tuple(self, node: ast.Tuple) -> tuple[Any, ...]:
+        return tuple(self.visit_List(node))
 
-    def _dict(self, node: ast.Dict) -> dict[Any, Any]:
+    def visit_Dict(self, node: ast.Dict) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if key is not None:
@@ -230,13 +226,15 @@ class Evaluator:
             found |= more
         return dict(self.tried(node, bounded, found))
 
-    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> list[Any]:
+    def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp) -> list[Any]:
         found: list[Any] = []
         self._turns(node.generators, lambda: found.append(self.value(node.elt)), node)
         self.tried(node, bounded, found)
         return found
 
-    def _dict_comprehension(self, node: ast.DictComp) -> dict[Any, Any]:
+    visit_GeneratorExp = visit_ListComp
+
+    def visit_DictComp(self, node: ast.DictComp) -> dict[Any, Any]:
         keys: list[Any] = []
         values: list[Any] = []
 
@@ -301,14 +299,14 @@ class Evaluator:
 
     # ------------------------------------------------------------ operators
 
-    def _binary(self, node: ast.BinOp) -> Any:
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
         return self.operated(node, node.op, self.value(node.left), self.value(node.right))
 
     def operated(self, node: ast.AST, op: ast.operator, left: Any, right: Any) -> Any:
         """``left op right``."""
         return self.tried(node, binary, op, left, right)
 
-    def _unary(self, node: ast.UnaryOp) -> Any:
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         if isinstance(node.op, ast.Not):
             return not self.truth(node.operand)
         return self.turned(node, self.value(node.operand))
@@ -317,7 +315,7 @@ class Evaluator:
         """``-value`` and the like."""
         return self.tried(node, unary, node.op, value)
 
-    def _boolean(self, node: ast.BoolOp) -> Any:
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         value: Any = None
         for item in node.values:
             value = self.value(item)
@@ -325,7 +323,7 @@ class Evaluator:
                 break
         return value
 
-    def _compare(self, node: ast.Compare) -> bool:
+    def visit_Compare(self, node: ast.Compare) -> bool:
         left = self.value(node.left)
         for op, right_node in zip(node.ops, node.comparators, strict=True):
             right = self.value(right_node)
@@ -338,12 +336,12 @@ class Evaluator:
         """One comparison."""
         return bool(self.tried(node, compare, op, left, right, self.same))
 
-    def _choice(self, node: ast.IfExp) -> Any:
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
         return self.value(node.body if self.truth(node.test) else node.orelse)
 
     # ------------------------------------------------------------ calls
 
-    def _call(self, node: ast.Call) -> Any:
+    def visit_Call(self, node: ast.Call) -> Any:
         function = self.value(node.func)
         arguments = [value for _, value in self.spread(node.args)]
         named = self.keywords(node)
@@ -376,25 +374,3 @@ def path_of(path: str) -> Any:
         return CONSTANTS[path]
     within = any(name.startswith(f"{path}.") for name in FUNCTIONS)
     return Ref(path) if path in FUNCTIONS or within else None
-
-
-_EXPRESSIONS: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Constant: Evaluator._constant,
-    ast.Name: Evaluator._name,
-    ast.Attribute: Evaluator._attribute,
-    ast.Subscript: Evaluator._subscript,
-    ast.Slice: Evaluator._slice,
-    ast.Tuple: Evaluator._tuple,
-    ast.List: Evaluator._list,
-    ast.Dict: Evaluator._dict,
-    ast.ListComp: Evaluator._comprehension,
-    ast.GeneratorExp: Evaluator._comprehension,
-    ast.DictComp: Evaluator._dict_comprehension,
-    ast.BinOp: Evaluator._binary,
-    ast.UnaryOp: Evaluator._unary,
-    ast.BoolOp: Evaluator._boolean,
-    ast.Compare: Evaluator._compare,
-    ast.IfExp: Evaluator._choice,
-    ast.Call: lambda self, node: self._call(node),
-    ast.Lambda: lambda self, node: self.function(node),
-}

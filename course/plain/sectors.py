@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 SECTOR_BYTES = 32
@@ -64,7 +65,4 @@ def _runs(columns: int, itemsize: int, run: int, start_bytes: int, first: int) -
 
 
 def _rows_until_aligned(pitch_bytes: int) -> int:
-    period = 1
-    while period * pitch_bytes % SECTOR_BYTES:
-        period += 1
-    return period
+    return SECTOR_BYTES // math.gcd(SECTOR_BYTES, pitch_bytes)

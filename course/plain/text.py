@@ -7,6 +7,7 @@ them, and to the person who reads it.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 
@@ -15,6 +16,9 @@ from dataclasses import dataclass
 _REFUSED = ("Cc", "Cf", "Cs", "Zl", "Zp")
 #: The joiners, because scripts and symbols are written with them.
 _ALLOWED = "\n\t\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
+#: Marks that one letter is shown with: more of them would stand on the lines above and below.
+MOST_MARKS = 4
+_OTHERS_IN_A_ROW = re.compile(rf"[^\x00-\x7f]{{{MOST_MARKS + 1},}}")
 _NAMES = {
     "\0": "a NUL",
     "\x0b": "a vertical tab",
@@ -28,8 +32,11 @@ _NAMES = {
 
 
 def with_plain_ends(source: str) -> str:
-    r"""The text with `\n` alone at the end of each line, where an editor wrote `\r\n`."""
-    return source.replace("\r\n", "\n")
+    r"""The text with `\n` alone at the end of each line, where an editor wrote `\r\n`.
+
+    Of the last one IPython keeps the first half.
+    """
+    return source.replace("\r\n", "\n").removesuffix("\r")
 
 
 def lines_of(source: str) -> list[str]:
@@ -63,6 +70,27 @@ def odd_character(source: str) -> OddCharacter | None:
             if _is_refused(character):
                 return OddCharacter(number, column, _name(character), f"U+{ord(character):04X}")
     return None
+
+
+def visible(text: str) -> str:
+    """The text with a mark in the place of each such character: a terminal may obey one."""
+    if text.isprintable():
+        return text
+    return "".join("\N{REPLACEMENT CHARACTER}" if _is_refused(c) else c for c in text)
+
+
+def unstacked(text: str) -> str:
+    """The text with no more marks on a letter than scripts have: others cover what is beside it."""
+    return _OTHERS_IN_A_ROW.sub(_few_marks, text)
+
+
+def _few_marks(found: re.Match[str]) -> str:
+    kept, marks = [], 0
+    for character in found[0]:
+        marks = marks + 1 if unicodedata.category(character) in ("Mn", "Me") else 0
+        if marks <= MOST_MARKS:
+            kept.append(character)
+    return "".join(kept)
 
 
 def foreign_letters(name: str) -> str:

@@ -115,8 +115,10 @@ def _unreadable(file: str) -> str | None:
         return f"{file} cannot be read: {error.strerror}."
     except SyntaxError as error:
         return f"{file}:{error.lineno or 1}: this is no Python: {error.msg}."
-    except ValueError as error:
+    except (ValueError, LookupError) as error:  # no text of its encoding, or no such encoding
         return f"{file} is no Python: {error}."
+    except (RecursionError, MemoryError):
+        return f"{file} is no Python that can be compiled: an expression in it is nested too deep."
     return None
 
 

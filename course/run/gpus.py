@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from course.engine import stated_gpu
+from course.engine.launcher.gpu import OF_TRITON
 
 #: name, multiprocessors, L2, memory, threads of a multiprocessor, shared memory of one in KiB
 _KNOWN = {
@@ -46,12 +47,7 @@ def of_torch(target: int) -> Any:
 def of_triton(target: int) -> dict[str, int]:
     """What `triton.runtime.driver.active.utils.get_device_properties(0)` gives."""
     known = of_torch(target)
-    return {
+    return OF_TRITON | {
         "max_shared_mem": known.shared_memory_per_block_optin,
-        "max_num_regs": known.regs_per_multiprocessor,
         "multiprocessor_count": known.multi_processor_count,
-        "warpSize": known.warp_size,
-        "sm_clock_rate": stated_gpu.CLOCK_KHZ,
-        "mem_clock_rate": stated_gpu.MEMORY_CLOCK_KHZ,
-        "mem_bus_width": stated_gpu.MEMORY_BUS_BITS,
     }

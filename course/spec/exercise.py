@@ -280,6 +280,11 @@ class KernelExercise(Exercise):
         return self.launch.target if isinstance(self.launch, Launcher) else 0
 
     @property
+    def gluon(self) -> bool:
+        """Whether its kernels have to be Gluon's, which say what TMA copies."""
+        return isinstance(self.launch, Launcher) and bool(self.launch.copied)
+
+    @property
     def most_spilled(self) -> str | None:
         """The formula of `spill_bytes`; a cell that launches chooses its tiles, and has one."""
         chosen = SPILLED_BYTES if isinstance(self.launch, Launcher) else None

@@ -57,6 +57,14 @@ class Launcher:
     num_warps: int = 4  # unless the launch says another number
     #: the compute capability for which its kernels are compiled, 90 for 9.0; 0: the stated GPU's
     target: int = 0
+    #: what TMA has to copy, loads of inputs or stores of outputs too, as a Gluon kernel orders it
+    copied: tuple[str, ...] = ()
+    #: whether no warp may both copy by TMA and multiply
+    divided: bool = False
+    #: whether copies by TMA have to be under way while products are made
+    overlapped: bool = False
+    #: how many kernels it may start; 0: any number
+    launches: int = 0
 
     def values(self, names: Mapping[str, Number]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         """Nothing: the cell decides."""

@@ -34,8 +34,13 @@ def seen_by_learner(exercise: NumberExercise, row: Row) -> dict[str, Number]:
     return {name: row[name] for name in exercise.columns}
 
 
-def told(exercise: NumberExercise, case: Case) -> str:
-    """Which row a case is, without what the answers alone know: `REPORT=3`."""
+def told(exercise: NumberExercise, case: Case, row: Row) -> str:
+    """Which row of a case it is, and what the names are there: `REPORT=3, WAVES=0.5, L2=12`.
+
+    What the answers alone know is left out.
+    """
     names = {*exercise.columns, *(exercise.table[0] if exercise.table else ())}
     chosen = {**case.sizes, **case.scalars}
-    return ", ".join(f"{name}={value}" for name, value in chosen.items() if name in names)
+    here = {name: value for name, value in chosen.items() if name in names}
+    here |= seen_by_learner(exercise, row)
+    return ", ".join(f"{name}={value}" for name, value in here.items())

@@ -24,7 +24,7 @@ from course.spec.launching import Launcher
 #: The longest warp may make this many times the operations of an even share, and some more for
 #: what one lane or one warp finishes for its block: the honest variants take up to 70 for that.
 #: But never more than `most_shares` of the exercise, where all have little to do.
-WORK_SLACK, WORK_TO_FINISH = 1.5, 100
+WORK_SLACK, WORK_TO_FINISH = 1.5, 115
 #: Operations that are nobody's loop: an index, a guard, a load and a store.
 LEAST_WORK = 24
 #: Operations of a warp that its sectors do not ask for, and those that each sector may: a tree in
@@ -46,6 +46,11 @@ STATEMENTS_OF_A_PROGRAM, STATEMENTS_A_SECTOR = 100, 1
 #: Turns of loops that move nothing: so many for each that does, since a program may step over the
 #: dark half of a causal mask, and so many a program, for arithmetic that is a loop.
 IDLE_A_BUSY_TURN, IDLE_A_PROGRAM = 1.5, 16
+#: Programs that move nothing: so many an even share (tiles a fourth as wide, half of them dark),
+#: and those of a persistent kernel's grid, several an SM of the largest GPU.
+IDLE_PROGRAMS_A_SHARE, IDLE_PROGRAMS = 16, 1024
+#: Bytes that a launcher may fill beside as many as the budget has: locks, counters, sums.
+FILLED_BYTES = 65_536
 #: A block at the end has less to do than others, in a ragged case: with fewer shares than these
 #: there is no even one, and with more of them the longest may be this many times the limit.
 FEWEST_SHARES, RAGGED_SLACK = 4, 3
@@ -178,6 +183,32 @@ def most_idle_turns(
     """The most turns of loops, over all programs, in which a program moves nothing."""
     programs = shares(exercise, case, constants)
     return math.floor(IDLE_A_BUSY_TURN * done + IDLE_A_PROGRAM * programs)
+
+
+def most_idle_programs(
+    exercise: KernelExercise, case: Case, constants: Mapping[str, int], done: int
+) -> int:
+    """The most programs, over all launches, that move nothing."""
+    return math.floor(IDLE_PROGRAMS_A_SHARE * shares(exercise, case, constants)) + IDLE_PROGRAMS
+
+
+def most_unoverlapped(
+    exercise: KernelExercise, case: Case, constants: Mapping[str, int], done: int
+) -> int | None:
+    """The most programs whose copies and products wait for each other."""
+    launch = exercise.launch
+    asked = isinstance(launch, Launcher) and launch.overlapped
+    return 0 if asked and case.traffic else None  # there are turns enough
+
+
+def most_filled(
+    exercise: KernelExercise, case: Case, constants: Mapping[str, int], done: int
+) -> int | None:
+    """The most bytes that a launcher may fill with a number: what the launches may move."""
+    if exercise.budget is None:
+        return None
+    sectors = sum(exercise.budget_sectors(case, constants).values())
+    return math.floor(SECTOR_BYTES * sectors) + FILLED_BYTES
 
 
 def ragged(

@@ -1,6 +1,7 @@
 """`python -m course`."""
 
 import json
+import os
 import threading
 import time
 
@@ -64,6 +65,7 @@ def test_a_mistake_is_told_whole(tmp_path, capsys):
         ("[]", "is no notebook"),
         ('{"cells": [{}]}', "is no notebook"),
         ('{"cells": []}', "has no exercise of the course"),
+        ("[" * 100_000, "is no notebook"),
     ],
 )
 def test_what_is_no_notebook_of_the_course_is_said(tmp_path, capsys, content, said):
@@ -72,6 +74,22 @@ def test_what_is_no_notebook_of_the_course_is_said(tmp_path, capsys, content, sa
         path.write_text(content)
     assert main(["check", str(path)]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_pipe_is_no_notebook(tmp_path, capsys):
+    path = tmp_path / "a.ipynb"
+    os.mkfifo(path)
+    assert main(["check", str(path)]) == 2
+    assert "is a pipe or a device" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("character", ["\x1b", "\x9b", "\ud800", "\u202e"])
+def test_no_character_of_a_cell_is_for_the_terminal(tmp_path, capsys, character):
+    path = written(tmp_path / "a.ipynb", vector_add=RIGHT + f"# {character}[2J\n")
+    assert main(["check", str(path)]) == 1
+    out = capsys.readouterr().out
+    assert character not in out
+    assert "# \N{REPLACEMENT CHARACTER}[2J" in out
 
 
 def test_an_exercise_that_is_not_there_is_said(tmp_path, capsys):
@@ -98,6 +116,23 @@ def test_watching_checks_what_was_saved(tmp_path, capsys, monkeypatch):
     out = capsys.readouterr().out
     assert out.count("grid_math:") == 1
     assert out.rstrip().endswith("✓ vector_add: right")
+
+
+def test_watching_goes_on_where_half_a_notebook_is_saved(tmp_path, capsys, monkeypatch):
+    path = written(tmp_path / "a.ipynb", vector_add=WRONG)
+    saved = iter([lambda: path.write_text('{"cells": ['), lambda: written(path, vector_add=RIGHT)])
+
+    def pause(seconds: float) -> None:
+        try:
+            next(saved)()
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr(time, "sleep", pause)
+    assert main(["check", str(path), "--watch"]) == 130
+    said = capsys.readouterr()
+    assert said.out.rstrip().endswith("✓ vector_add: right")
+    assert "is no notebook" in said.err
 
 
 def test_progress_is_what_there_is_to_see(capsys):

@@ -186,6 +186,11 @@ CAUSES: dict[str, tuple[str, str]] = {
         "All threads of a block share {array}. Work out the index by hand for both: how would each "
         "get a cell of its own?",
     ),
+    "race_shared_fewer": (
+        "The index `{written}` is one and the same for both threads.",
+        "Let each cell have one thread that stores it: which threads would that be? Put the line "
+        "under an `if`.",
+    ),
     "race_shared_two_lines": (
         "Two lines fill one cell.",
         "Which of them is {array}[{index}] meant for? Work out both indices by hand. If it is "
@@ -207,6 +212,12 @@ CAUSES: dict[str, tuple[str, str]] = {
         "`cuda.syncwarp()` on line {waits} orders the lanes of one warp, and these two threads are "
         "in two warps.",
         "What makes all warps of the block wait?",
+    ),
+    "race_read_and_written": (
+        "The line reads `{read}` and then writes `{written}`, and what one thread reads another "
+        "one writes.",
+        "All read first, into a variable; then a barrier (`cuda.syncwarp()` where it is one warp "
+        "alone); then all write. Or let lanes add without memory: `cuda.shfl_down_sync`.",
     ),
     "race_in_a_warp": (
         "The two threads are lanes of one warp, and lanes wait for each other only where they are "
@@ -233,8 +244,8 @@ CAUSES: dict[str, tuple[str, str]] = {
     ),
     "cell_guarded": (
         "Line {store} alone writes {array}, and only where `{test}` holds.",
-        "What should stand in the cell of a thread for which it does not hold? That thread has to "
-        "write it.",
+        "Is this the cell that the thread should read? If it is: what should stand there where the "
+        "test does not hold? A thread for which it does not has to write that.",
     ),
     "cell_left": (
         "Threads for which `{test}` holds do not come to line {store}, which alone writes {array}.",

@@ -25,4 +25,10 @@ NOTES: dict[str, tuple[str, str]] = {
         'bits. It was enough here; `input_precision="ieee"` keeps all of them.',
         "",
     ),
+    "note_masked_turns": (
+        "A note: in {idle} turns of the loop on line {line}, of all programs together, no lane "
+        "loads anything: its masks are false everywhere. Nothing is moved, and each such turn "
+        "computes as long as any other. Could the loop end where this program's own work ends?",
+        "",
+    ),
 }

@@ -12,6 +12,7 @@ from html import escape
 
 from course.engine import stated_gpu
 from course.engine.faults import Outcome
+from course.plain.text import unstacked
 from course.words.verdict import (
     TOLD_BY_TABLE,
     Entry,
@@ -69,7 +70,7 @@ def html_panel(verdict: Verdict) -> str:
         out.append(f'<p style="margin:6px 0">Also measured: {escape(also)}.</p>')
     out += [f'<p style="margin:6px 0">{code_html(step)}</p>' for step in verdict.next_steps]
     out.append(_foot(verdict))
-    return "".join([*out, "</div>"])
+    return unstacked("".join([*out, "</div>"]))
 
 
 def table_html(
@@ -205,7 +206,10 @@ def _line_table(lines: Sequence[SourceLine], measured: bool) -> str:
     caption = "Your kernel, line by line" if measured else "Your lines"
     if marked:
         caption += " (▸ marks where to look)"
-    return table_html(caption, head, cells, right=(3, 4, 5), code=(1,), bold=marked)
+    # where accesses stand one below the other, each keeps to its line
+    alone = measured and compiled and all(len(line.accesses) < 2 for line in lines)
+    wrap = (len(head) - 1,) * alone
+    return table_html(caption, head, cells, right=(3, 4, 5), code=(1,), wrap=wrap, bold=marked)
 
 
 def _sectors(value: float | None) -> str:

@@ -13,10 +13,29 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Does what follows hang on that order? Then use `tl.reshape` without `can_reorder`, or "
         "`tl.join` and `tl.permute`.",
     ),
+    "strides_unread": (
+        "It is right in every case in which all is stored by rows, and wrong with {stored} stored "
+        "by columns.",
+        "Which stride belongs to which index? Neither of an array's two is always 1.",
+    ),
+    "flag_unread": (
+        "It is right in every case in which `{flag}` is false, and wrong in every one in which it "
+        "is true.",
+        "Which lines of yours does `{flag}` change, and is each of them right for a tile in which "
+        "some elements count and others do not?",
+    ),
+    "left_as_it_was": (
+        "What is wrong still holds what it held before the launch.",
+        "Which thread or program should change {array}[{index}]? Work out its index by hand.",
+    ),
     # ------------------------------------------------------------ what a slip would give
     "slip_known": (
         "In every case that is what this slip gives: {said}.",
         "Which line of yours does that?",
+    ),
+    "slip_output": (
+        "In every case it is what {other} should be.",
+        "Which of the outputs is stored, or returned, in which place?",
     ),
     "slip_swapped": (
         "In every case it is what {one} and {other} would give if they changed places.",
@@ -116,6 +135,11 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "The first {what} alone is wrong, in every size that is.",
         "Which thread or program has the first {what}, and what is different there?",
     ),
+    "place_but_first": (
+        "The first {what} alone is right, in every size that has more.",
+        "What does the kernel take from the first {what} for all others, too: does every offset "
+        "move on?",
+    ),
     "place_ends": (
         "The first and the last {what} alone are wrong.",
         "What is different at the two ends?",
@@ -132,7 +156,7 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "The first {what}s are right, as far as {label} ({length}) reaches, and those after it are "
         "not.",
         "Who comes to the {what}s after it: is there a loop or a grid for them, and does its index "
-        "move on?",
+        "move on? And does each piece begin anew, or with what the piece before it left?",
     ),
     "place_full": (
         "Only the {what}s of the last, partly filled piece of {label} ({length}) are right.",

@@ -102,8 +102,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "tile_changes_constant": (
         "`{name}` is a constant before this loop, and a number of the run behind a turn of it: "
-        "a number that the launch passes as 1 is a constant, for one.",
-        "Change a name of the kernel's own: `left = {name}` before the loop, and `left` in it.",
+        "a number that the launch passes as 1 is a constant, and so is what a `static_range` "
+        "counts.",
+        "Change a name of the kernel's own: `left = {name}` before the loop, and `left` in it. "
+        "Where the loop does not begin with the old value, any other name will do.",
     ),
     "tile_two_sides": (
         "The two sides of `... if ... else ...` on this line are {first} and {second}, and have to "

@@ -302,8 +302,8 @@ _PATTERNS = {
     "infinite": Words(
         "Whatever is wrong is infinite, or NaN.",
         "|In float32 exp of 89 is infinite: can line {exp} get so large a number? |A number was "
-        "larger than its type holds (float16 ends at 65,504), or was divided by 0: which line "
-        "makes the first one, and of which type is it there?",
+        "larger than its type holds (float16 ends at 65,504), or was divided by 0, or 0 had its "
+        "logarithm taken: which line makes the first one, and of which type is it there?",
     ),
     "first_block_only": Words(
         "The first {count} elements are right, one block's worth, and all later ones are wrong.",
@@ -419,7 +419,10 @@ _GPU = {
 ABOUT_NUMBERS = frozenset(_NUMBERS)
 #: Sentences about what a GPU has enough of, and the exercise allows less.
 ABOUT_LIMITS = frozenset(
-    ("shared_over_limit", "registers_over_limit", "spills_over_limit", "held_out_limit")
+    (
+        *("shared_over_limit", "registers_over_limit", "spills_over_limit", "programs_in_vain"),
+        "held_out_limit",
+    )
 )
 #: Sentences about one program that does what many should.
 ABOUT_PROGRAMS = frozenset(
@@ -428,6 +431,10 @@ ABOUT_PROGRAMS = frozenset(
         "held_out_program",
     )
 )
+#: Sentences about copies and products that could be made at the same time.
+ABOUT_OVERLAP = frozenset(("products_apart",))
+#: Sentences about a right result, and how it came to be.
+ABOUT_MEANS = frozenset(("tile_not_copied", "tile_not_divided", "tile_many_launches"))
 #: Sentences about a launch whose kernel may be right.
 ABOUT_LAUNCHES = frozenset(
     (

@@ -107,6 +107,12 @@ TRAFFIC: dict[str, tuple[str, str]] = {
         "the diagonal: they are loaded for nothing.",
         "Which tiles does this program's own piece need? Begin or end the loop there.",
     ),
+    "traffic_near_diagonal": (
+        "Programs load the same elements of {array}, {times} times in all. The loop on line {loop} "
+        "begins or ends by the program's number, and `{test}` switches off what lies beyond.",
+        "Does the last tile of the loop on line {loop} hold anything that `{test}` lets through? "
+        "If it does: with a larger piece for each program there are fewer programs to read it.",
+    ),
     "tile_load_in_a_loop": (
         "Nothing in the address on line {line} changes in the loop on line {loop}: each of its "
         "turns loads the same elements of {array}.",

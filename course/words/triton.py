@@ -110,6 +110,20 @@ TILE: dict[str, tuple[str, str]] = {
         "`{name}` is a `@triton.jit` kernel: its compiler places every copy, barrier and wait.",
         "Here they are yours to place: write the kernel with `@gluon.jit`.",
     ),
+    "tile_not_copied": (
+        "Right, and line {line} has a {direction} of `{array}` by its warps' own addresses.",
+        "Here a copy by TMA is asked for: `tma.async_copy_...` with a descriptor.",
+    ),
+    "tile_many_launches": (
+        "Right, and the launcher starts {got} kernels, where {limit} is asked for.",
+        "Each launch has its own cost, and a small one leaves most of a GPU idle. How does a "
+        "program find out which part of all the work is its own?",
+    ),
+    "tile_not_divided": (
+        "Right, and the warps that multiply also copy: none of them has one job.",
+        "The producer alone copies, and the consumer alone multiplies: start both with "
+        "`gl.warp_specialize`.",
+    ),
     "tile_interpreter": (
         "Triton's own interpreter is switched on (TRITON_INTERPRET=1), so nothing can be counted.",
         "Unset TRITON_INTERPRET and restart the kernel of the notebook.",
@@ -203,6 +217,18 @@ TILE: dict[str, tuple[str, str]] = {
         "A `tl.static_range` is unrolled, turn by turn: use `range` where the bound need not be "
         "a constant, or fewer turns; and smaller blocks.",
     ),
+    "tile_loop_written_out": (
+        "The compiler writes this loop out, turn by turn, and comes to more than {limit} "
+        "statements and expressions.",
+        "A `tl.static_range` is for a few turns, and each loop in a loop doubles what is read: use "
+        "`range` where the bound need not be a constant, or fewer turns.",
+    ),
+    "tile_calls_written_out": (
+        "The compiler puts what it calls in the place of each call, and comes to {operations} "
+        "operations; the most is {limit}.",
+        "A function that calls another one twice holds it twice, and so on: call it once and keep "
+        "what it returns.",
+    ),
     "tile_compiler_died": (
         "Triton's compiler broke off while it compiled `{kernel}` for compute capability "
         "{target}: {detail}.",
@@ -277,10 +303,26 @@ TILE: dict[str, tuple[str, str]] = {
         "A turn that is skipped has to be asked for, too. Can a program work out where its own "
         "turns begin and end?",
     ),
+    "products_apart": (
+        "In {got} programs no copy is under way beside most of the products: each waits for the "
+        "one before, and the tensor cores for all of them.",
+        "The tiles of the next steps can come while this step's are multiplied, into other "
+        "buffers. Which copy could be ordered before the product of a step, or while it is made?",
+    ),
+    "programs_in_vain": (
+        "{got} programs of the grid load nothing and store nothing; the most here is {limit}.",
+        "A program that finds nothing to do has to be started, too. How many has the grid to have?",
+    ),
+    "filled_over_limit": (
+        "The launcher fills {got} bytes with a number; the most here is {limit}.",
+        "`torch.zeros` stores every element, as a kernel does. Which tensors need a value before a "
+        "kernel writes them? `torch.empty` stores nothing.",
+    ),
     "program_too_busy": (
         "The busiest program asks for {got} bytes|, most of them in line {line}|. An even share of "
         "the budget is {share}; the most here is {limit}.",
-        "Spread the work over more programs: which loop could be an axis of the grid?",
+        "Spread the work over more programs: which loop could be an axis of the grid, or which "
+        "tile could be smaller?",
     ),
     "registers_over_limit": (
         "A thread takes {got} registers; the most here is {limit}.",
@@ -316,6 +358,16 @@ TILE: dict[str, tuple[str, str]] = {
         "A tensor descriptor cannot have {detail}: the hardware wants its base and its rows at "
         "multiples of 16 bytes.",
         "Pad the rows, or load through pointers.",
+    ),
+    "tile_box_apart": (
+        "Program {program} copies a box that begins at {index}, which is no multiple of 16 bytes "
+        "along the last axis: the hardware calls that an illegal instruction.",
+        "Let boxes begin at multiples of {step} elements, or copy through pointers.",
+    ),
+    "tile_box_before": (
+        "Program {program} stores a box that begins at {index}, before the tensor: the hardware "
+        "calls that an illegal instruction. (A load may begin there, and finds zeros.)",
+        "Begin at 0 or behind it; what lies past the end is left out by itself.",
     ),
     "tile_uninitialised": (
         "Program {program} {doing} {array}[{index}], and nothing has written it: an output, like "

@@ -12,7 +12,9 @@ from course.words.sentences import (
     ABOUT_ERRORS,
     ABOUT_LAUNCHES,
     ABOUT_LIMITS,
+    ABOUT_MEANS,
     ABOUT_NUMBERS,
+    ABOUT_OVERLAP,
     ABOUT_PROGRAMS,
 )
 
@@ -35,6 +37,20 @@ HEADLINES: dict[Outcome, tuple[str, str]] = {
     Outcome.TOO_MANY_RESOURCES: ("✗", "asks for more than a GPU has"),
     Outcome.NOT_MEASURED: ("!", "not measured"),
 }
+#: (an outcome, sentences, words): where the sentence knows more than the outcome.
+_HEADLINES_ABOUT = (
+    (Outcome.REJECTED, ABOUT_NUMBERS, "not answers that this course can read"),
+    (Outcome.REJECTED, ABOUT_LAUNCHES, "nothing was launched"),
+    (Outcome.REJECTED, ABOUT_MEANS, "right answer, by other means than this exercise asks for"),
+    (Outcome.WRONG_ANSWER, ABOUT_ERRORS, "the launcher stops with an error"),
+    (
+        Outcome.TOO_MANY_RESOURCES,
+        ABOUT_LIMITS,
+        "right answer, takes more than this exercise allows",
+    ),
+    (Outcome.TOO_SERIAL, ABOUT_PROGRAMS, "right answer, too much work in one program"),
+    (Outcome.TOO_SERIAL, ABOUT_OVERLAP, "right answer, one thing after the other"),
+)
 PANEL_COLUMNS = 96
 LARGEST_RATIO_SHOWN = 10_000.0
 #: Sentences that the table of traffic says as well, line by line.
@@ -169,16 +185,9 @@ class Verdict:
     @property
     def headline(self) -> str:
         """`right answer, too much traffic`: the outcome in words."""
-        if self.outcome is Outcome.REJECTED and self.message_id in ABOUT_NUMBERS:
-            return "not answers that this course can read"
-        if self.outcome is Outcome.REJECTED and self.message_id in ABOUT_LAUNCHES:
-            return "nothing was launched"
-        if self.outcome is Outcome.WRONG_ANSWER and self.message_id in ABOUT_ERRORS:
-            return "the launcher stops with an error"
-        if self.outcome is Outcome.TOO_MANY_RESOURCES and self.message_id in ABOUT_LIMITS:
-            return "right answer, takes more than this exercise allows"
-        if self.message_id in ABOUT_PROGRAMS:
-            return "right answer, too much work in one program"
+        for outcome, sentences, words in _HEADLINES_ABOUT:
+            if self.outcome is outcome and self.message_id in sentences:
+                return words
         return HEADLINES[self.outcome][1]
 
     @property

@@ -140,41 +140,26 @@ class Report:
             "command": self.command,
             "date": self.date,
             "machine": self.machine,
-            "beside_the_simulator": [_race(r) for r in self.races],
-            "beside_the_interpreter": [_race(r) for r in self.tiles],
-            "speed": [
-                {
-                    **asdict(s),
-                    "multiply_adds_a_second": s.multiply_adds_a_second,
-                    "multiply_adds_a_processor_second": s.multiply_adds_a_processor_second,
-                    "met": s.met,
-                }
-                for s in self.speeds
-            ],
-            "memory": [{**asdict(p), "limit_bytes": PEAK_BYTES, "met": p.met} for p in self.peaks],
+            "beside_the_simulator": [_kept(r, *_OF_A_RACE) for r in self.races],
+            "beside_the_interpreter": [_kept(r, *_OF_A_RACE) for r in self.tiles],
+            "speed": [_kept(s, *_OF_A_SPEED) for s in self.speeds],
+            "memory": [_kept(p, "met", limit_bytes=PEAK_BYTES) for p in self.peaks],
             "checks": [
-                {
-                    **asdict(c),
-                    "target_check_s": limits(c)[0],
-                    "target_hidden_s": limits(c)[1],
-                    "met": met(c),
-                }
+                _kept(c, target_check_s=limits(c)[0], target_hidden_s=limits(c)[1], met=met(c))
                 for c in self.slowest_first
             ],
-            "first_checks": [
-                {**asdict(f), "target_check_s": CHECK_S, "met": f.met} for f in self.first_checks
-            ],
+            "first_checks": [_kept(f, "met", target_check_s=CHECK_S) for f in self.first_checks],
         }
 
 
-def _race(race: Race) -> dict[str, Any]:
-    return {
-        **asdict(race),
-        "engine_ms": race.engine_ms,
-        "ratio": race.ratio,
-        "processor_ratio": race.processor_ratio,
-        "met": race.met,
-    }
+#: What is kept of each beside its fields.
+_OF_A_RACE = ("engine_ms", "ratio", "processor_ratio", "met")
+_OF_A_SPEED = ("multiply_adds_a_second", "multiply_adds_a_processor_second", "met")
+
+
+def _kept(figure: Any, *computed: str, **told: object) -> dict[str, Any]:
+    """A figure's fields, what else is told of it, and what it computes of them."""
+    return {**asdict(figure), **told, **{name: getattr(figure, name) for name in computed}}
 
 
 def limits(times: CheckTimes) -> tuple[float, float]:

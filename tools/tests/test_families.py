@@ -25,24 +25,33 @@ def test_few(n):
 @pytest.mark.parametrize("n", range(5))
 def test_always(n):
     pass
+
+"""
+SLOW = """
+import pytest
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", range(2))
+def test_slow(n):
+    pass
 """
 
 
 @pytest.fixture
 def chosen(pytester):
     pytester.makeconftest((ROOT / "conftest.py").read_text())
-    pytester.makeini("[pytest]\nmarkers = family")
-    pytester.makepyfile(TESTS)
+    pytester.makeini("[pytest]\nmarkers =\n    family\n    slow")
+    pytester.makepyfile(TESTS, **dict.fromkeys(("test_a", "test_b", "test_c"), SLOW))
 
-    def run(*options: str) -> set[str]:
+    def run(*options: str) -> list[str]:
         found = pytester.runpytest("--collect-only", "-q", "-p", "no:xdist", *options)
-        return {line.partition("::")[2] for line in found.outlines if "::" in line}
+        return [line.partition("::")[2] for line in found.outlines if "::" in line]
 
     return run
 
 
 def test_without_the_option_every_test_runs(chosen):
-    assert len(chosen()) == 28
+    assert len(chosen()) == 34
 
 
 def test_a_sample_has_its_share_of_each_family_and_all_other_tests(chosen):
@@ -50,6 +59,13 @@ def test_a_sample_has_its_share_of_each_family_and_all_other_tests(chosen):
     count = {stem: sum(n.startswith(stem) for n in names) for stem in ("test_many", "test_few")}
     assert count == {"test_many": 3, "test_few": 1}
     assert sum(n.startswith("test_always") for n in names) == 5
+    assert sum(n.startswith("test_slow") for n in names) == 6
+
+
+def test_of_files_with_slow_tests_that_are_no_family_there_is_a_share_of_their_own(chosen):
+    names = chosen("--sample-slow", "3", "--sample-seed", "2026-11-23")
+    assert [n for n in names if n.startswith("test_slow")] == ["test_slow[0]", "test_slow[1]"]
+    assert len(names) == 30
 
 
 def test_a_seed_repeats_itself_and_seeds_go_through_all(chosen):
@@ -63,7 +79,9 @@ def test_a_seed_repeats_itself_and_seeds_go_through_all(chosen):
 
 def test_the_run_says_what_it_leaves_out(chosen, pytester):
     found = pytester.runpytest("--sample", "8", "--sample-seed", "today", "-p", "no:xdist")
-    found.stdout.fnmatch_lines(["families: one test in 8, --sample-seed 'today'; *make test-all*"])
+    found.stdout.fnmatch_lines(
+        ["tests: one in 8 of a family, --sample-seed 'today'; *make test-all*"]
+    )
 
 
 def test_of_each_kind_one_member_runs_in_every_run():

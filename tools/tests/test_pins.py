@@ -46,7 +46,7 @@ def declared() -> list[Requirement]:
     groups += [
         group
         for name, group in project["optional-dependencies"].items()
-        if name not in ("gpu", "nvvm", "cluster", "postgresql")
+        if name not in ("gpu", "nvvm", "cluster", "slurm", "postgresql")
     ]
     return [Requirement(text) for group in groups for text in group]
 

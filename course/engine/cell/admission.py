@@ -81,13 +81,10 @@ class _Admission:
         for name in sorted(self.local):
             if name.startswith("__"):
                 raise rejected(node, "rejected_name", name=name)
-        self._block(node.body)
+        for statement in node.body:
+            self._statement(statement)
 
     # ------------------------------------------------------------ statements
-
-    def _block(self, statements: list[ast.stmt]) -> None:
-        for statement in statements:
-            self._statement(statement)
 
     def _statement(self, node: ast.stmt) -> None:
         if not isinstance(node, _STATEMENTS):

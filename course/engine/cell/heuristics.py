@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from course.engine.faults import KernelFault, Outcome, does_not_compile, rejected
+from course.engine.cell.tuning import no_parameter, tuned_twice
+from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.launcher import admit_value, value_of
 from course.engine.launcher.calls import OPTIONS
 from course.engine.launcher.frames import Closure, is_constant
@@ -52,13 +53,7 @@ class Heuristics:
             if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
                 raise _refused(key or value, key or value)
             if key.value not in parameters and key.value not in OPTIONS:
-                raise does_not_compile(
-                    key,
-                    "tile_no_parameter",
-                    kernel=kernel.name,
-                    name=key.value,
-                    names=", ".join(parameters),
-                )
+                raise no_parameter(key, kernel, key.value)
             function = names.get(value.id) if isinstance(value, ast.Name) else value
             function = function.node if isinstance(function, Closure) else function
             if not isinstance(function, ast.Lambda | ast.FunctionDef):
@@ -109,14 +104,8 @@ def with_computed(kernel: Any, args: Sequence[Any], named: Mapping[str, Any]) ->
     placed = dict(zip(kernel.arg_names, args, strict=False))
     for name, expression in found.values.items():
         if name in placed or name in every:
-            raise does_not_compile(
-                None,
-                "tile_tuned_twice",
-                name=name,
-                kernel=kernel.__name__,
-                wrapper="@triton.heuristics",
-                other="@triton.autotune",
-            )
+            by = {"wrapper": "@triton.heuristics", "other": "@triton.autotune"}
+            raise tuned_twice(kernel, name, **by)
         every[name] = _constant(expression, value_of(expression, found.names, placed | every))
     return every
 

@@ -25,7 +25,7 @@ from numba.core import types
 from numba.core.registry import CPUDispatcher
 
 from course.engine.cell.source import assigned, check_annotations, check_compiles, parse
-from course.engine.faults import KernelFault, Outcome, rejected, rejected_syntax
+from course.engine.faults import KernelFault, Outcome, not_measured, rejected, rejected_syntax
 from course.engine.simt.lowering.intrinsics import CALLS, PATHS, VALUES
 from course.engine.simt.lowering.signatures import Function, declared
 from course.engine.simt.lowering.types import Scalar, numba_type, numpy_dtype
@@ -91,9 +91,7 @@ def unlisted(node: ast.AST | int | None, path: str) -> KernelFault:
     line = node if isinstance(node, int) or node is None else getattr(node, "lineno", None)
     if any(path == name or path.startswith(f"{name}.") for name in NOT_RUN):
         instead = instead_of(path)
-        return KernelFault(
-            Outcome.NOT_MEASURED, "numba_has", line, construct=f"`{path}`", instead=instead
-        )
+        return not_measured(line, "numba_has", construct=f"`{path}`", instead=instead)
     return rejected(line, "rejected_attribute", name=path, instead=instead_of(path))
 
 
@@ -242,10 +240,10 @@ class _Constants(Evaluator):
             return attribute(owner.path, node.attr)
         raise self.foreign(node, f"`{ast.unparse(node)[:60]}`")
 
-    def _call(self, node: ast.Call) -> Any:
+    def visit_Call(self, node: ast.Call) -> Any:
         if self.value(node.func) == Ref("np.array"):
             return self._array(node)
-        return super()._call(node)
+        return super().visit_Call(node)
 
     def called(
         self, node: ast.Call, function: Any, arguments: list[Any], named: dict[str, Any]

@@ -90,14 +90,19 @@ def _unreadable(error: Exception) -> KernelFault:
     return rejected(line, "source_not_text", detail="nested too deeply" if depth else said)
 
 
+def names_a_type(annotation: ast.expr) -> bool:
+    """Whether that is all that it does: it is not used, and Python would run what stands in it."""
+    return all(isinstance(node, _ANNOTATION) for node in ast.walk(annotation))
+
+
 def check_annotations(statement: ast.stmt) -> None:
-    """Annotations name types. They are not used, and Python would run what stands in them."""
+    """Holds the annotations in a statement to that."""
     for node in ast.walk(statement):
         if not isinstance(node, _ANNOTATED):
             continue
         held = (getattr(node, "annotation", None), getattr(node, "returns", None))
         for annotation in filter(None, held):
-            if any(not isinstance(n, _ANNOTATION) for n in ast.walk(annotation)):
+            if not names_a_type(annotation):
                 raise rejected_syntax(
                     annotation,
                     f"the annotation `{ast.unparse(annotation)[:60]}`",

@@ -18,7 +18,7 @@ from course.engine.faults import KernelFault, does_not_compile, rejected
 from course.engine.launcher import applied
 from course.engine.launcher.frames import Closure, Config
 from course.engine.launcher.names import text
-from course.engine.triton.compiling.functions import code_of, written_parameters
+from course.engine.triton.compiling.functions import code_of, updated_parameters
 
 #: Where a kernel of a cell keeps what `@triton.autotune` says of it.
 TUNED = "_course_tuned"
@@ -99,14 +99,14 @@ def read_tuning(
     constants = [name for config in tuned.configs for name in config.kwargs]
     for name in (*constants, *tuned.reset, *tuned.restored):
         if name not in parameters:  # any other name could be an option of the compiler's
-            raise does_not_compile(
-                decorator,
-                "tile_no_parameter",
-                kernel=kernel.name,
-                name=name,
-                names=", ".join(parameters),
-            )
+            raise no_parameter(decorator, kernel, name)
     return tuned
+
+
+def no_parameter(node: ast.AST, kernel: ast.FunctionDef, name: str) -> KernelFault:
+    """What stands above a kernel names what it has no parameter for."""
+    names = ", ".join(parameter.arg for parameter in kernel.args.args)
+    return does_not_compile(node, "tile_no_parameter", kernel=kernel.name, name=name, names=names)
 
 
 def _valued(node: ast.expr, value_of: ValueOf) -> Any:
@@ -154,22 +154,19 @@ def with_tuned(kernel: Any, args: Sequence[Any], named: Mapping[str, Any]) -> di
     first = tuned.first(given, named)
     for name in given:
         if name in first:
-            raise does_not_compile(
-                None,
-                "tile_tuned_twice",
-                name=name,
-                kernel=kernel.__name__,
-                wrapper="@triton.autotune",
-            )
+            raise tuned_twice(kernel, name, wrapper="@triton.autotune")
     return {**first, **named}
+
+
+def tuned_twice(kernel: Any, name: str, **by: str) -> KernelFault:
+    """A launch, or what stands above the kernel, gives a parameter a second value."""
+    return does_not_compile(None, "tile_tuned_twice", name=name, kernel=kernel.__name__, **by)
 
 
 def _check_runs(kernel: Any, tuned: Tuned, given: Mapping[str, Any]) -> None:
     """Triton runs a kernel again and again to time it, the first time that it is launched."""
     added = {
-        name
-        for name in written_parameters(kernel, lambda name: name.startswith("atomic_"))
-        if isinstance(given.get(name), torch.Tensor)
+        name for name in updated_parameters(kernel) if isinstance(given.get(name), torch.Tensor)
     }
     if added - {*tuned.reset, *tuned.restored}:
         raise rejected(code_of(kernel).first_line, "tile_tuned_atomics", kernel=kernel.__name__)

@@ -5,12 +5,11 @@ call stands in `course.engine.launcher.names`; everything else is refused by its
 """
 
 from course.engine.launcher.admission import admit, admit_expression, admit_value
-from course.engine.launcher.names import Kernel, Ref
+from course.engine.launcher.names import Ref
 from course.engine.launcher.walker import Constants, applied, call, value_of
 
 __all__ = [
     "Constants",
-    "Kernel",
     "Ref",
     "admit",
     "admit_expression",

@@ -7,9 +7,10 @@ lines that no case reaches.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from course.engine.cell.source import names_a_type
 from course.engine.faults import rejected
 from course.engine.launcher import gpu
 from course.engine.launcher.names import (
@@ -22,11 +23,11 @@ from course.engine.launcher.names import (
     NEW_TENSORS,
     OF_THEIR_OWN,
     Ref,
-    Scope,
     is_kernel,
     member,
     refused_attribute,
     refused_member,
+    resolve,
     text,
 )
 
@@ -64,34 +65,30 @@ if hasattr(ast, "TryStar"):
     _WORDS[ast.TryStar] = _WORDS[ast.Try]
 
 _CONSTANTS = (int, float, bool, str, type(None), type(Ellipsis))
-_ANNOTATION = (
-    *(ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Tuple, ast.BinOp, ast.BitOr),
-    ast.expr_context,
-)
 
 
-def admit(function: ast.FunctionDef, scope: Callable[[str], Any] | Mapping[str, Any]) -> None:
+def admit(function: ast.FunctionDef, scope: Mapping[str, Any]) -> None:
     """Holds a launcher, and every helper function that it names, against the positive list.
 
     Raises:
         KernelFault: REJECTED, with the line of the first construct that is not listed.
     """
     try:
-        _Admission(Scope(scope)).function(function, frozenset())
+        _Admission(scope).function(function, frozenset())
     except RecursionError:
         raise rejected(function, "launcher_recursion", name=function.name) from None
 
 
-def admit_expression(node: ast.expr, scope: Callable[[str], Any] | Mapping[str, Any]) -> None:
+def admit_expression(node: ast.expr, scope: Mapping[str, Any]) -> None:
     """Holds an expression of the cell's top level against the launcher's list.
 
     Raises:
         KernelFault: REJECTED, with the line of the first construct that is not listed.
     """
-    _Admission(Scope(scope)).expression(node)
+    _Admission(scope).expression(node)
 
 
-def admit_value(function: ast.Lambda, scope: Callable[[str], Any] | Mapping[str, Any]) -> None:
+def admit_value(function: ast.Lambda, scope: Mapping[str, Any]) -> None:
     """Holds a lambda of one parameter against the list, less what makes, launches or repeats.
 
     Raises:
@@ -101,13 +98,13 @@ def admit_value(function: ast.Lambda, scope: Callable[[str], Any] | Mapping[str,
     if len(arguments.args) != 1 or arguments.kwonlyargs or arguments.defaults:
         raise _foreign(function, f"`{text(function)}`", "a lambda of one parameter")
     try:
-        _Value(Scope(scope)).function_of_one(function)
+        _Value(scope).function_of_one(function)
     except RecursionError:
         raise _foreign(function, f"`{text(function)}`", "a shorter one") from None
 
 
 class _Admission:
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Mapping[str, Any]) -> None:
         self.scope = scope
         self.seen: set[int] = set()
         self.local: frozenset[str] = frozenset()
@@ -154,20 +151,8 @@ class _Admission:
             raise _unlisted(node)
         if isinstance(node, ast.FunctionDef):
             self.function(node, self.local)
-        elif isinstance(node, ast.For | ast.While):
-            if isinstance(node, ast.For):
-                self.target(node.target)
-                self.expression(node.iter)
-            else:
-                self.expression(node.test)
-            self._block(node.body)
-            self._block(node.orelse)
         elif isinstance(node, ast.With):
             self._with(node)
-        elif isinstance(node, ast.If):
-            self.expression(node.test)
-            self._block(node.body)
-            self._block(node.orelse)
         elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
             self._assignment(node)
         elif isinstance(node, ast.Assert):
@@ -175,12 +160,14 @@ class _Admission:
             self.message(node.msg)
         elif isinstance(node, ast.Raise):
             self._raise(node)
-        elif isinstance(node, ast.Expr | ast.Return) and node.value is not None:
-            self.expression(node.value)
-
-    def _block(self, statements: list[ast.stmt]) -> None:
-        for statement in statements:
-            self.statement(statement)
+        else:
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.stmt):
+                    self.statement(child)
+                elif isinstance(node, ast.For) and child is node.target:
+                    self.target(node.target)
+                elif isinstance(child, ast.expr):
+                    self.expression(child)
 
     def _with(self, node: ast.With) -> None:
         for item in node.items:
@@ -190,7 +177,8 @@ class _Admission:
             if not listed or item.optional_vars is not None:
                 raise _foreign(node, f"`with {text(call)}`", "launch without it")
             self.expression(call)
-        self._block(node.body)
+        for statement in node.body:
+            self.statement(statement)
 
     def _assignment(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign) -> None:
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -307,7 +295,7 @@ class _Admission:
         if node.id in self.local:
             self._plain(node, node.id)
             return None
-        found = self.scope.resolve(node, node.id)
+        found = resolve(self.scope, node, node.id)
         if isinstance(found, ast.FunctionDef):
             before, self.local = self.local, frozenset()
             self.function(found, frozenset())
@@ -324,7 +312,7 @@ class _Admission:
         elif isinstance(node.value, ast.Attribute):
             path = _dotted(node)
             root = path.partition(".")[0]
-            if root and root not in self.local and isinstance(self.scope.resolve(node, root), Ref):
+            if root and root not in self.local and isinstance(resolve(self.scope, node, root), Ref):
                 return self._member(node, path, root)
             owner = self.attribute(node.value)
         else:
@@ -362,7 +350,7 @@ class _Admission:
 
     def _member(self, node: ast.Attribute, path: str, root: str) -> Any:
         """A dotted path that begins with a module: every step of it is listed."""
-        value: Any = self.scope.resolve(node, root)
+        value: Any = resolve(self.scope, node, root)
         names = path.split(".")[1:]
         for place, name in enumerate(names):
             if isinstance(value, Ref):
@@ -453,10 +441,7 @@ def _parameters(arguments: ast.arguments) -> list[ast.arg]:
 
 
 def _annotation(annotation: ast.expr | None) -> None:
-    """Annotations name types. They are not used, and Python would run what stands in them."""
-    if annotation is not None and any(
-        not isinstance(node, _ANNOTATION) for node in ast.walk(annotation)
-    ):
+    if annotation is not None and not names_a_type(annotation):
         raise _foreign(
             annotation, f"the annotation `{text(annotation)}`", "name a type, or leave it out"
         )

@@ -148,7 +148,7 @@ class Calls(Expressions):
             values[parameters.kwarg.arg] = more
         return values
 
-    def _call(self, node: ast.Call) -> Any:
+    def visit_Call(self, node: ast.Call) -> Any:
         function = self.value(node.func)
         if isinstance(function, Configured):
             return self._launch(node, function)

@@ -29,11 +29,11 @@ from course.engine.launcher.names import (
     MISSING,
     PROPERTIES,
     Ref,
-    Scope,
     is_kernel,
     member,
     refused_attribute,
     refused_member,
+    resolve,
     text,
 )
 from course.plain.arithmetic import TOLD_OF_TYPES, Facts, NoValue, is_whole, kind, truth
@@ -43,7 +43,6 @@ from course.plain.evaluator import Evaluator
 class Expressions(Evaluator):
     """The walker's part that evaluates."""
 
-    scope: Scope
     #: how it ends where Python raises an error
     stops: Outcome
     allocator: tensors.Allocator
@@ -119,7 +118,7 @@ class Expressions(Evaluator):
         return "".join(parts)[:MESSAGE_CHARACTERS]
 
     def outside(self, node: ast.Name) -> Any:
-        return self.scope.resolve(node, node.id)
+        return resolve(self.names, node, node.id)
 
     def member(self, node: ast.Attribute, owner: Any) -> Any:
         name = node.attr
@@ -137,7 +136,7 @@ class Expressions(Evaluator):
                 return tensors.Method(owner, name)
             raise refused_attribute(node, name)
         if isinstance(owner, torch.dtype) and name in DTYPE_ATTRIBUTES:
-            return tensors.dtype_attribute(owner, name)
+            return getattr(owner, name)
         if isinstance(owner, torch.device) and name in ("type", "index"):
             return owner.type if name == "type" else owner.index
         if isinstance(owner, Config) and name in CONFIG_OPTIONS | {"kwargs"}:
@@ -195,7 +194,7 @@ class Expressions(Evaluator):
             return bool(left == right)
         return left is right
 
-    def function(self, node: ast.Lambda) -> Closure:
+    def visit_Lambda(self, node: ast.Lambda) -> Closure:
         return Closure(node, self.frame)
 
     def grid(self, node: ast.expr, grid: Any) -> Any:

@@ -43,7 +43,10 @@ _OF_BOTH = frozenset(
         *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     }
 )
-_TMA = ("async_copy_global_to_shared", "async_copy_shared_to_global", "store_wait")
+_TMA = (
+    *("async_copy_global_to_shared", "async_copy_shared_to_global", "store_wait"),
+    *("async_load", "async_store"),  # the first two, as Triton 3.8 calls them
+)
 _BARRIER = ("MBarrierLayout", "allocate_mbarrier", "arrive", "expect", "init", "invalidate", "wait")
 _OF_NVIDIA = {
     "ampere.async_copy": ("async_copy_global_to_shared", "commit_group", "wait_group"),

@@ -31,7 +31,7 @@ _OF_TORCH = Facts(
     },
 )
 #: `triton.runtime.driver.active.utils.get_device_properties(0)`
-_OF_TRITON = {
+OF_TRITON = {
     "max_shared_mem": stated_gpu.SHARED_BYTES_OF_A_BLOCK,
     "max_num_regs": stated_gpu.REGISTERS_OF_A_MULTIPROCESSOR,
     "multiprocessor_count": stated_gpu.MULTIPROCESSORS,
@@ -53,7 +53,7 @@ ANSWERS: Mapping[str, Any] = {
     "torch.cuda.device_count": 1,
     "torch.cuda.is_available": True,
     "torch.cuda.synchronize": None,
-    f"{_DRIVER}.utils.get_device_properties": _OF_TRITON,
+    f"{_DRIVER}.utils.get_device_properties": OF_TRITON,
     f"{_DRIVER}.get_current_target": _TARGET,
     f"{_DRIVER}.get_current_device": 0,
     f"{_DRIVER}.get_active_torch_device": DEVICE,

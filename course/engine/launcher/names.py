@@ -9,19 +9,13 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
-import math
-import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
-import triton
 import triton.language as tl
-from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as GluonDescriptor
 from triton.runtime.jit import KernelInterface
-from triton.tools.tensor_descriptor import TensorDescriptor
 
 from course.engine.faults import KernelFault, rejected
 from course.engine.launcher import gluon, gpu
@@ -32,20 +26,13 @@ __all__ = ["Ref", "text"]  # beside what is defined here
 MISSING = object()
 
 
-@dataclass(frozen=True)
-class Kernel:
-    """A jitted function by its name alone, where the kernel itself is not made yet."""
-
-    name: str
-
-
 class Own:
     """A value that the walker made of a cell's text, and of nothing else."""
 
 
 def is_kernel(value: Any) -> bool:
     """Whether a value can be launched: `@triton.jit`, under autotune or heuristics or not."""
-    return isinstance(value, KernelInterface | Kernel)
+    return isinstance(value, KernelInterface)
 
 
 #: importable modules, and how the paths of their members begin
@@ -126,23 +113,6 @@ PATHS = frozenset(
         *(SHARED_LAYOUT, f"{SHARED_LAYOUT}.get_default_for"),
     }
 )
-#: path: what Python holds under it, so that a live value is known again
-_OBJECTS: dict[str, Any] = {
-    "torch": torch,
-    "triton": triton,
-    "tl": tl,
-    "math": math,
-    "tensor_descriptor": sys.modules["triton.tools.tensor_descriptor"],
-    "triton.cdiv": triton.cdiv,
-    "triton.next_power_of_2": triton.next_power_of_2,
-    ALLOCATOR: triton.set_allocator,
-    DESCRIPTOR: TensorDescriptor,
-    GLUON_DESCRIPTOR: GluonDescriptor,
-    **{path: getattr(torch, path.partition(".")[2]) for path in ALLOCATIONS},
-    **{path: getattr(math, path[5:]) for path in FUNCTIONS if path.startswith("math.")},
-}
-_BY_IDENTITY = {id(value): path for path, value in _OBJECTS.items()}
-
 BUILTINS = frozenset(name for name in FUNCTIONS if "." not in name) | {
     *("dict", "filter", "isinstance", "map", "print", "str"),
 }
@@ -173,7 +143,6 @@ ATTRIBUTES = (
 #: Attributes that only the value of a call or of an attribute like these has.
 OF_THEIR_OWN = {FINFO: TOLD_OF_TYPES, IINFO: TOLD_OF_TYPES, "device": ("type",)}
 
-_STRIDES = "pass the strides to the kernel, `x.stride(0)`, and address with them"
 _COPIES = {
     "clone": "allocate with torch.empty_like, and let a kernel copy",
     "cpu": "leave the tensor where it is",
@@ -209,10 +178,7 @@ _COMPUTING_SPACES = ("torch.nn.", "torch.special.", "torch.linalg.", "torch.fft.
 
 
 def listed(value: Any) -> Any:
-    """A module-level value of the cell as a launcher may hold it, else MISSING.
-
-    What is known by identity becomes a Ref; nothing else of Python's is let in.
-    """
+    """A module-level value of the cell as a launcher may hold it, else MISSING."""
     if isinstance(value, tl.constexpr):
         value = value.value
     if isinstance(value, np.bool_ | np.integer | np.floating):
@@ -229,10 +195,8 @@ def listed(value: Any) -> Any:
         return value
     if isinstance(value, Ref):
         return value if value.path in PATHS else MISSING
-    if is_kernel(value) or isinstance(value, ast.FunctionDef | torch.dtype | tl.dtype):
-        return value
-    path = _BY_IDENTITY.get(id(value))
-    return MISSING if path is None else Ref(path)
+    plain = ast.FunctionDef | torch.dtype | tl.dtype
+    return value if is_kernel(value) or isinstance(value, plain) else MISSING
 
 
 def member(path: str, name: str) -> Any:
@@ -298,44 +262,17 @@ def _kind_of(value: Any) -> str:
     return f"of type {type(value).__name__}"
 
 
-class Scope:
-    """The module-level names of a cell, each as a launcher may hold it."""
+def resolve(names: Mapping[str, Any], node: ast.AST, name: str) -> Any:
+    """The value of a cell's name as a launcher may hold it, or a builtin's Ref.
 
-    def __init__(self, names: Callable[[str], Any] | Mapping[str, Any]) -> None:
-        self._names = names
-
-    def get(self, name: str) -> Any:
-        """The value of a name, a builtin's Ref, or MISSING where the name is unknown.
-
-        Raises:
-            KeyError: the name has a value that no launcher may hold; its words are the argument.
-        """
-        value = self._find(name)
-        if value is MISSING:
-            return Ref(name) if name in BUILTINS else MISSING
-        found = listed(value)
+    Raises:
+        KernelFault: REJECTED for a name that is unknown or not listed.
+    """
+    if name in names:
+        found = listed(names[name])
         if found is MISSING:
-            raise KeyError(_kind_of(value))
+            raise rejected(node, "launcher_name", name=name, got=_kind_of(names[name]))
         return found
-
-    def _find(self, name: str) -> Any:
-        if isinstance(self._names, Mapping):
-            return self._names.get(name, MISSING)
-        try:
-            return self._names(name)
-        except KeyError:
-            return MISSING
-
-    def resolve(self, node: ast.AST, name: str) -> Any:
-        """The value of a name.
-
-        Raises:
-            KernelFault: REJECTED for a name that is unknown or not listed.
-        """
-        try:
-            found = self.get(name)
-        except KeyError as error:
-            raise rejected(node, "launcher_name", name=name, got=error.args[0]) from None
-        if found is MISSING:
-            raise refused_name(node, name)
-        return found
+    if name in BUILTINS:
+        return Ref(name)
+    raise refused_name(node, name)

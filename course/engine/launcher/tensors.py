@@ -6,6 +6,7 @@ that the engine knows whose memory a kernel reads.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -67,6 +68,7 @@ class Allocator:
     def __init__(self, limit_bytes: int = MOST_BYTES) -> None:
         self.limit_bytes = limit_bytes
         self.used_bytes = 0
+        self.filled_bytes = 0
 
     def make(self, name: str, args: Sequence[Any], named: Mapping[str, Any]) -> torch.Tensor:
         """`torch.NAME(*args, **named)` for a listed allocation."""
@@ -110,9 +112,7 @@ class Allocator:
             raise NoValue(f"`dtype` is one of torch's, such as torch.float32, not {kind(dtype)}")
         if dtype in NAMED_DTYPES.values():
             raise NotHere(f"there is no tensor of {dtype} here")
-        size_bytes = dtype.itemsize
-        for length in shape:
-            size_bytes *= length
+        size_bytes = dtype.itemsize * math.prod(shape)
         if self.used_bytes + size_bytes > self.limit_bytes:
             raise TooMuchMemory(self.used_bytes + size_bytes)
         self.used_bytes += size_bytes
@@ -124,6 +124,7 @@ class Allocator:
         if filling == "empty":
             tensor.view(_BITS[tensor.element_size()]).fill_(poison_bits(tensor.dtype))
             return uninitialised(tensor)
+        self.filled_bytes += tensor.nbytes
         if filling == "full":
             if not is_number(value):
                 raise NoValue(f"a tensor is filled with a number, not with {kind(value)}")
@@ -197,26 +198,17 @@ def attribute(tensor: torch.Tensor, name: str) -> Any:
     """A listed property of a tensor."""
     if name == "shape":
         return tuple(tensor.shape)
-    if name == "ndim":
-        return tensor.ndim
-    if name == "dtype":
-        return tensor.dtype
     if name == "device":
         return gpu.DEVICE
     if name == "is_cuda":
         return True  # a launcher that asks wants a GPU; the engine stands for one
-    if tensor.ndim != 2:
+    if name == "T" and tensor.ndim != 2:
         raise NoValue(f"`.T` turns a tensor of 2 axes, and this one has {tensor.ndim}")
-    return tensor.T
-
-
-def dtype_attribute(dtype: torch.dtype, name: str) -> Any:
-    """A listed property of a dtype."""
-    return dtype.itemsize if name == "itemsize" else dtype.is_floating_point
+    return getattr(tensor, name)
 
 
 def question(tensor: torch.Tensor, name: str, args: Sequence[Any]) -> Any:
-    """A method that tells about a tensor: its strides, its size."""
+    """A listed method that tells about a tensor: its strides, its size."""
     if name in ("size", "stride"):
         if not args:
             return tuple(tensor.shape if name == "size" else tensor.stride())
@@ -228,13 +220,7 @@ def question(tensor: torch.Tensor, name: str, args: Sequence[Any]) -> Any:
         return int(axes[args[0]])
     if args:
         raise NotHere(f"`.{name}` takes no arguments here")
-    if name == "numel":
-        return tensor.numel()
-    if name == "element_size":
-        return tensor.element_size()
-    if name == "dim":
-        return tensor.ndim
-    return tensor.is_contiguous()
+    return getattr(tensor, name)()
 
 
 def view(tensor: torch.Tensor, name: str, args: Sequence[Any]) -> torch.Tensor:
@@ -266,9 +252,7 @@ def view(tensor: torch.Tensor, name: str, args: Sequence[Any]) -> torch.Tensor:
 
 
 def _reshaped(tensor: torch.Tensor, shape: list[int]) -> torch.Tensor:
-    known = 1
-    for length in shape:
-        known *= length if length >= 0 else 1
+    known = math.prod(length for length in shape if length >= 0)
     free = shape.count(-1)
     fits = known > 0 and tensor.numel() % known == 0 if free else tensor.numel() == known
     if free > 1 or any(length < -1 for length in shape) or not fits:
@@ -288,10 +272,8 @@ def _flattened(tensor: torch.Tensor, axes: list[int]) -> torch.Tensor:
     if not 0 <= first <= last < tensor.ndim:
         raise NoValue(f"the tensor has {tensor.ndim} axes, and not those from {first} to {last}")
     shape = tuple(tensor.shape)
-    length = 1
-    for axis in shape[first : last + 1]:
-        length *= axis
-    return _reshaped(tensor, [*shape[:first], length, *shape[last + 1 :]])
+    together = math.prod(shape[first : last + 1])
+    return _reshaped(tensor, [*shape[:first], together, *shape[last + 1 :]])
 
 
 def sliced(tensor: torch.Tensor, index: Any) -> torch.Tensor:

@@ -13,7 +13,7 @@ from course.engine.launcher import gpu, tensors
 from course.engine.launcher.admission import admit_expression
 from course.engine.launcher.calls import Calls, MakeLaunch, meta
 from course.engine.launcher.frames import Break, Closure, Continue, Return
-from course.engine.launcher.names import EXCEPTIONS, Ref, Scope, text
+from course.engine.launcher.names import EXCEPTIONS, Ref, text
 from course.plain.arithmetic import bounded, dict_of
 
 #: Steps, an expression or a statement each, after which a launcher counts as endless.
@@ -24,28 +24,31 @@ CONSTANTS_STEP_LIMIT = 50_000
 
 def call(
     function: ast.FunctionDef,
-    scope: Callable[[str], Any] | Mapping[str, Any],
+    scope: Mapping[str, Any],
     arguments: Sequence[torch.Tensor | int | float | bool],
     launch: MakeLaunch,
     step_limit: int = STEP_LIMIT,
     taking: Callable[[Any], Any] = lambda result: result,
+    allocator: tensors.Allocator | None = None,
 ) -> Any:
     """Walks a launcher and gives what it returns.
 
     Args:
         function: its tree; line numbers are those of the cell.
-        scope: the cell's module-level names (KeyError for another): numbers, modules, dtypes,
-            kernels, the trees of helper functions; live values or `Ref` and `Kernel`.
+        scope: the cell's module-level names: numbers, dtypes, kernels, modules as `Ref`, the
+            trees of helper functions.
         arguments: by position. Tensors are the very ones that the kernels get.
         launch: called with (kernel, arguments, grid, arguments by name) for each launch.
         step_limit: expressions and statements before it counts as endless.
         taking: makes something of what the launcher returns; what is wrong with that is told
             of the `return`, else of the `def`.
+        allocator: makes the launcher's tensors; one of its own unless told.
 
     Raises:
         KernelFault: what the launcher did wrong, or what `launch` raised.
     """
-    walker = _Launcher(Scope(scope), launch, step_limit, Outcome.WRONG_ANSWER)
+    walker = _Launcher(scope, launch, step_limit, Outcome.WRONG_ANSWER)
+    walker.allocator = allocator or walker.allocator
     try:
         result = walker.run(function, list(arguments))
     except RecursionError:
@@ -59,7 +62,7 @@ def call(
 
 def value_of(
     function: ast.Lambda | ast.FunctionDef,
-    scope: Callable[[str], Any] | Mapping[str, Any],
+    scope: Mapping[str, Any],
     given: Mapping[str, Any],
 ) -> Any:
     """What a heuristic makes of a launch's arguments: ``lambda args: args["N"] > 0``.
@@ -75,7 +78,7 @@ def value_of(
 
 def applied(
     function: ast.Lambda | ast.FunctionDef,
-    scope: Callable[[str], Any] | Mapping[str, Any],
+    scope: Mapping[str, Any],
     arguments: list[Any],
     named: dict[str, Any],
     stops: Outcome = Outcome.WRONG_ANSWER,
@@ -92,7 +95,7 @@ def applied(
     def refused(*launch: Any) -> NoReturn:
         raise rejected(function, "launcher_syntax", construct="a launch in such a function")
 
-    walker = _Launcher(Scope(scope), refused, STEP_LIMIT, stops)
+    walker = _Launcher(scope, refused, STEP_LIMIT, stops)
     try:
         return walker.apply(function, function, arguments, named, None)
     except RecursionError:
@@ -106,9 +109,7 @@ class Constants:
 
     def __init__(self, names: Mapping[str, Any]) -> None:
         self._names = names
-        self._walker = _Launcher(
-            Scope(names), self._refused, CONSTANTS_STEP_LIMIT, Outcome.REJECTED
-        )
+        self._walker = _Launcher(names, self._refused, CONSTANTS_STEP_LIMIT, Outcome.REJECTED)
 
     def _refused(self, kernel: Any, *launch: Any) -> NoReturn:
         raise rejected(None, "launcher_no_launch")
@@ -133,9 +134,10 @@ class Constants:
 class _Launcher(Calls):
     """Walks one call of a launcher."""
 
-    def __init__(self, scope: Scope, launch: MakeLaunch, step_limit: int, stops: Outcome) -> None:
-        super().__init__({}, step_limit)
-        self.scope = scope
+    def __init__(
+        self, names: Mapping[str, Any], launch: MakeLaunch, step_limit: int, stops: Outcome
+    ) -> None:
+        super().__init__(names, step_limit)
         self.launch = launch
         self.stops = stops
         self.depth = 0
@@ -149,25 +151,21 @@ class _Launcher(Calls):
 
     def block(self, statements: list[ast.stmt]) -> None:
         for statement in statements:
-            self.step(statement)
-            method = _STATEMENTS.get(type(statement))
-            if method is None:
-                raise rejected(statement, "launcher_syntax", construct=f"`{text(statement)}`")
-            method(self, statement)
+            self.value(statement)
 
-    def _expression(self, node: ast.Expr) -> None:
+    def visit_Expr(self, node: ast.Expr) -> None:
         self.value(node.value)
 
-    def _assign(self, node: ast.Assign) -> None:
+    def visit_Assign(self, node: ast.Assign) -> None:
         value = self.value(node.value)
         for target in node.targets:
             self.store(target, value)
 
-    def _annotated(self, node: ast.AnnAssign) -> None:
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
             self.store(node.target, self.value(node.value))
 
-    def _augmented(self, node: ast.AugAssign) -> None:
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
         if not isinstance(node.target, ast.Name | ast.Subscript):
             raise rejected(node, "launcher_syntax", construct=f"`{text(node)}`")
         before = self.value(node.target)
@@ -189,10 +187,10 @@ class _Launcher(Calls):
             return
         super().store(target, value)
 
-    def _if(self, node: ast.If) -> None:
+    def visit_If(self, node: ast.If) -> None:
         self.block(node.body if self.truth(node.test) else node.orelse)
 
-    def _for(self, node: ast.For) -> None:
+    def visit_For(self, node: ast.For) -> None:
         items = self.iterated(node.iter, self.value(node.iter))
         with self.loop(node) as loop:
             for item in items:
@@ -203,7 +201,7 @@ class _Launcher(Calls):
                     return
         self.block(node.orelse)
 
-    def _while(self, node: ast.While) -> None:
+    def visit_While(self, node: ast.While) -> None:
         with self.loop(node) as loop:
             while self.truth(node.test):
                 loop.turn += 1
@@ -212,7 +210,7 @@ class _Launcher(Calls):
                     return
         self.block(node.orelse)
 
-    def _with(self, node: ast.With) -> None:
+    def visit_With(self, node: ast.With) -> None:
         for item in node.items:
             call = item.context_expr
             context = self.value(call.func) if isinstance(call, ast.Call) else None
@@ -233,13 +231,16 @@ class _Launcher(Calls):
             return False
         return True
 
-    def _leave(self, node: ast.Break | ast.Continue) -> NoReturn:
-        raise Break if isinstance(node, ast.Break) else Continue
+    def visit_Break(self, node: ast.Break) -> NoReturn:
+        raise Break
 
-    def _return(self, node: ast.Return) -> NoReturn:
+    def visit_Continue(self, node: ast.Continue) -> NoReturn:
+        raise Continue
+
+    def visit_Return(self, node: ast.Return) -> NoReturn:
         raise Return(None if node.value is None else self.value(node.value), node.lineno)
 
-    def _assert(self, node: ast.Assert) -> None:
+    def visit_Assert(self, node: ast.Assert) -> None:
         if not self.truth(node.test):
             message = None if node.msg is None else self.message(node.msg)
             raise KernelFault(
@@ -247,7 +248,7 @@ class _Launcher(Calls):
                 message=message or None,
             )  # fmt: skip
 
-    def _raise(self, node: ast.Raise) -> NoReturn:
+    def visit_Raise(self, node: ast.Raise) -> NoReturn:
         called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         if not isinstance(called, ast.Name) or called.id not in EXCEPTIONS:
             raise rejected(node, "launcher_syntax", construct=f"`{text(node)}`")
@@ -257,27 +258,8 @@ class _Launcher(Calls):
             Outcome.WRONG_ANSWER, "launcher_raises", node.lineno, name=called.id, message=message
         )
 
-    def _define(self, node: ast.FunctionDef) -> None:
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         self.frame.variables[node.name] = Closure(node, self.frame)
 
-    def _pass(self, node: ast.stmt) -> None:
+    def visit_Pass(self, node: ast.stmt) -> None:
         pass
-
-
-_STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
-    ast.Expr: _Launcher._expression,
-    ast.Assign: _Launcher._assign,
-    ast.AnnAssign: _Launcher._annotated,
-    ast.AugAssign: _Launcher._augmented,
-    ast.If: _Launcher._if,
-    ast.For: _Launcher._for,
-    ast.While: _Launcher._while,
-    ast.Break: _Launcher._leave,
-    ast.Continue: _Launcher._leave,
-    ast.Return: _Launcher._return,
-    ast.Assert: _Launcher._assert,
-    ast.Raise: _Launcher._raise,
-    ast.FunctionDef: _Launcher._define,
-    ast.Pass: _Launcher._pass,
-    ast.With: _Launcher._with,
-}

@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from course.engine.faults import KernelFault, Outcome, does_not_compile, rejected
+from course.engine.faults import (
+    KernelFault,
+    Outcome,
+    does_not_compile,
+    not_measured,
+    rejected,
+    too_many_resources,
+)
 from course.engine.requests import Requests
 from course.engine.simt import numbas_word
 from course.engine.simt.lowering.calls import check_parameters
@@ -157,19 +164,16 @@ def _geometry(grid: int | Sequence[int], block: int | Sequence[int]) -> Geometry
     if min(geometry.block) < 1:
         raise rejected(None, "block_shape", block=_shown(geometry.block))
     if geometry.threads > MAX_BLOCK_THREADS:
-        raise KernelFault(
-            Outcome.TOO_MANY_RESOURCES,
+        raise too_many_resources(
+            None,
             "too_many_threads",
             threads=geometry.threads,
             limit=MAX_BLOCK_THREADS,
             block=_shown(geometry.block),
         )
     if geometry.block[2] > MAX_BLOCK_Z:
-        raise KernelFault(
-            Outcome.TOO_MANY_RESOURCES,
-            "block_shape",
-            block=_shown(geometry.block),
-            limit=MAX_BLOCK_Z,
+        raise too_many_resources(
+            None, "block_shape", block=_shown(geometry.block), limit=MAX_BLOCK_Z
         )
     if any(n > most for n, most in zip(geometry.grid, MAX_GRID, strict=True)):
         raise rejected(None, "grid_shape", grid=_shown(geometry.grid))
@@ -189,12 +193,8 @@ def _shown(extent: tuple[int, int, int]) -> str:
 def _check_shared(program: Program, dynamic_bytes: int, function: Function) -> None:
     total = program.shared_bytes + dynamic_bytes
     if total > MAX_SHARED_BYTES:
-        raise KernelFault(
-            Outcome.TOO_MANY_RESOURCES,
-            "too_much_shared",
-            function.node.lineno,
-            bytes=total,
-            limit=MAX_SHARED_BYTES,
+        raise too_many_resources(
+            function.node.lineno, "too_much_shared", bytes=total, limit=MAX_SHARED_BYTES
         )
 
 
@@ -220,10 +220,9 @@ def _confirmed(
     taken = numbas_word.takes(function, argument_types)
     if taken is False:
         return fault
-    not_run = KernelFault(
-        Outcome.NOT_MEASURED,
-        "numba_compiles" if taken else "numba_not_asked",
+    not_run = not_measured(
         fault.line,
+        "numba_compiles" if taken else "numba_not_asked",
         **fault.fields,
         detail_id=fault.message_id,
     )
@@ -263,9 +262,7 @@ def _arguments(
             parameters[name], type_ = _argument(name, argument, allocations, views)
             argument_types.append(type_)
         except NotHeld as error:
-            raise KernelFault(
-                Outcome.NOT_MEASURED, "launch_element", None, name=name, detail=str(error)
-            ) from None
+            raise not_measured(None, "launch_element", name=name, detail=str(error)) from None
         except TypingError as error:
             raise does_not_compile(None, "launch_argument", name=name, detail=str(error)) from None
     _declare(function, parameters, argument_types)

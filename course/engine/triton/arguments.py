@@ -7,7 +7,6 @@ from itertools import takewhile
 from typing import Any
 
 import numpy as np
-import triton.language as tl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as GluonDescriptor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
@@ -15,7 +14,8 @@ from course.engine.triton.ir import Module, Type
 from course.engine.triton.passed import Passed
 from course.engine.triton.running.addresses import address_of
 from course.engine.triton.running.bulk import Descriptor
-from course.engine.triton.running.operations import dtype_of
+from course.engine.triton.running.operations import dtype_of, rounded
+from course.engine.triton.running.tensors import View
 from course.engine.triton.running.values import Unsupported
 
 
@@ -27,33 +27,31 @@ def arguments_of(module: Module, passed: Passed) -> list[Any]:
     """
     types = module.entry.regions[0][0].types
     found: list[Any] = []
-    for name, value in passed.values.items():
-        if isinstance(value, TensorDescriptor | GluonDescriptor):
-            found += _described(types[len(found) :], passed, name, value)
-        elif isinstance(value, tl.tensor):
-            found.append(value.handle.data)
-        elif isinstance(value, tl.tuple):
-            found += _inside(value)
+    for value in passed.values:
+        left = types[len(found) :]
+        if isinstance(value, tuple):
+            found += _described(left, *value)
+        else:
+            number = address_of(value) if isinstance(value, View) else value
+            found.append(_number(number, left[0]) if left else number)
     if len(found) != len(types):
         raise Unsupported(f"a kernel of {len(types)} parameters, launched with {len(found)}")
     return found
 
 
-def _inside(values: tl.tuple) -> list[Any]:
-    """The tensors and numbers of a tuple, and of tuples in it."""
-    found: list[Any] = []
-    for value in values.values:
-        if isinstance(value, tl.tuple):
-            found += _inside(value)
-        elif isinstance(value, tl.tensor):
-            found.append(value.handle.data)
-    return found
+def _number(value: float, type_: Type) -> np.ndarray:
+    """A number as a parameter of a type holds it."""
+    dtype = dtype_of(type_)
+    if dtype.kind == "i":
+        bits = dtype.itemsize * 8
+        value = (int(value) + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+    data = np.array([value], dtype)
+    return data if type_.pointers else rounded(data, type_)
 
 
 def _described(
-    types: Sequence[Type], passed: Passed, name: str, host: TensorDescriptor | GluonDescriptor
+    types: Sequence[Type], view: View, host: TensorDescriptor | GluonDescriptor
 ) -> list[Any]:
-    view = next(view for view in passed.views if view.name == name)
     base = np.array([address_of(view)], np.int64)
     nan = getattr(host, "padding", "zero") == "nan"
     extent, strides = (
@@ -69,8 +67,7 @@ def _described(
         flags = [np.array([nan and at == 0]) for at in range(answers)]
         found = [*sizes, *flags, *extent, *strides]
     else:
-        type_ = tl.pointer_type(view.element)
-        found = [Descriptor(base, type_, extent, strides, nan)]
+        found = [Descriptor(base, view.scalar, extent, strides, nan)]
         found += sizes
     return [
         value.astype(dtype_of(type_)) if isinstance(value, np.ndarray) else value

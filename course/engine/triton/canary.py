@@ -14,7 +14,7 @@ import torch
 import triton
 import triton.language as tl
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import not_measured
 from course.engine.triton.launch import launch
 
 #: 3 programs, 40 floats in rows of 16: sectors of 8 floats, the last row has one of them
@@ -65,4 +65,4 @@ def require_right_counts() -> None:
         KernelFault: NOT_MEASURED, with the version.
     """
     if not counts_are_right():
-        raise KernelFault(Outcome.NOT_MEASURED, "tile_canary", None, version=triton.__version__)
+        raise not_measured(None, "tile_canary", version=triton.__version__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from course.engine import stated_gpu
 from course.engine.cell.heuristics import with_computed
 from course.engine.cell.triton import TileCell, forget, read_cell
 from course.engine.cell.tuning import with_tuned
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.job import Output, Ran, Run
 from course.engine.launcher import call
+from course.engine.launcher.tensors import Allocator
 from course.engine.requests import Requests
 from course.engine.traffic import Traffic, merged
 from course.engine.triton.canary import require_right_counts
@@ -31,11 +33,12 @@ from course.engine.triton.running.tensors import uninitialised
 CHECK_TARGET = stated_gpu.TARGET
 
 
+@dataclass(eq=False)
 class TritonEngine:
     """Makes runs, in this process; compiles a cell's kernels once for all its cases.
 
     A cell that changes a list or a dict is read for each run anew: what a lambda of its top level
-    has put into one is not there in the next case. One instance serves one check. `printing`
+    has put into one is not there in the next case. One instance serves one cell. `printing`
     lets the kernel's prints through. Without `compiles` no launch goes through the compiler: it
     saves seconds where a kernel need not be accepted, and its resources count as nothing.
     `together` is how many programs run at once, as many as memory allows unless told. `target` is
@@ -44,25 +47,16 @@ class TritonEngine:
     they are written, and are not counted.
     """
 
-    def __init__(
-        self,
-        printing: bool = False,
-        compiles: bool = True,
-        together: int | None = None,
-        target: int | None = None,
-        requests: Requests | None = None,
-        watch: Watch | None = None,
-    ) -> None:
-        self.watch = watch
-        self.printing = printing
-        self.requests = requests
-        self.compiles = compiles
-        self.together = together
-        self.target = target
-        self._cell: TileCell | None = None
-        self.compiled: dict[Any, gate.Resources] = {}
-        #: what the compiler for another GPU says against a launch, where a grader asks
-        self.elsewhere: KernelFault | None = None
+    printing: bool = False
+    compiles: bool = True
+    together: int | None = None
+    target: int | None = None
+    requests: Requests | None = None
+    watch: Watch | None = None
+    _cell: TileCell | None = field(default=None, init=False)
+    compiled: dict[Any, gate.Resources] = field(default_factory=dict, init=False)
+    #: what the compiler for another GPU says against a launch, where a grader asks
+    elsewhere: KernelFault | None = field(default=None, init=False)
 
     def __del__(self) -> None:
         self._forget()
@@ -98,6 +92,7 @@ class TritonEngine:
                 list(tensors.values()),
                 launches.make,
                 taking=launches.returned,
+                allocator=launches.allocator,
             )
             if not launches.made:
                 raise KernelFault(Outcome.WRONG_ANSWER, "launcher_no_launch", launcher.lineno)
@@ -105,7 +100,7 @@ class TritonEngine:
         else:
             kernel = self._cell.kernels[run.kernel]
             try:
-                launches.make(kernel, tuple(tensors.values()), run.grid, {"num_warps": run.warps})
+                launches.make(kernel, tuple(tensors.values()), run.grid, {})
             except KernelFault as fault:  # the cell has no line that launches
                 fault.line = fault.line or first_line(kernel)
                 raise
@@ -122,6 +117,7 @@ class _Launches:
         self.engine = engine
         #: (traffic, storage by the kernel's parameter)
         self.made: list[tuple[Traffic, dict[str, int]]] = []
+        self.allocator = Allocator()
         self.names = {
             _storage(value): name
             for name, value in tensors.items()
@@ -135,9 +131,9 @@ class _Launches:
         tuned = with_tuned(kernel, args, named)
         options = {"num_warps": self.run.warps, **with_computed(kernel, args, tuned)}
         function = base_function(kernel)
-        if self.run.target and not function.is_gluon():
+        if self.run.gluon and not function.is_gluon():
             line = first_line(kernel)
-            raise KernelFault(Outcome.REJECTED, "tile_not_gluon", line, name=function.__name__)
+            raise rejected(line, "tile_not_gluon", name=function.__name__)
         compiled = self._compiled(kernel, args, options)
         given = bound(function, tuple(args), dict(options))
         self._alive.append(given)  # so that no storage is given away twice
@@ -210,7 +206,8 @@ class _Launches:
 
         def compiled() -> gate.Resources:
             self.engine.compiled[key] = resources = wait()
-            if self.engine.elsewhere is None and not self.run.target:
+            asked = self.run.elsewhere and not self.run.target
+            if asked and self.engine.elsewhere is None:
                 self.engine.elsewhere = findings.refused_elsewhere(source)
             return resources
 
@@ -263,7 +260,7 @@ class _Launches:
 
     def traffic(self) -> Traffic:
         """All launches together, arrays by the exercise's names."""
-        return merged(
+        whole = merged(
             traffic.renamed(
                 {
                     parameter: self.names[storage]
@@ -273,6 +270,8 @@ class _Launches:
             )
             for traffic, storages in self.made
         )
+        whole.filled_bytes = self.allocator.filled_bytes
+        return whole
 
 
 def _wrong(message_id: str, **fields: object) -> KernelFault:

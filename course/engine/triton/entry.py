@@ -10,7 +10,7 @@ import numpy as np
 import torch
 import triton
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, Outcome, not_measured, rejected
 from course.engine.triton.compiling.functions import base_function, code_of
 from course.engine.triton.compiling.specialisation import debugs
 from course.engine.triton.passed import Passed, bound
@@ -62,31 +62,26 @@ def _step_limit(passed: Passed) -> int:
 
 def _check_jitted(function: Any, kernel: Any) -> None:
     if not hasattr(function, "params") or not hasattr(function, "parse"):
-        raise KernelFault(
-            Outcome.REJECTED,
-            "tile_not_jitted",
-            None,
-            name=getattr(kernel, "__name__", str(kernel)),
-        )
+        raise rejected(None, "tile_not_jitted", name=getattr(kernel, "__name__", str(kernel)))
     if os.environ.get("TRITON_INTERPRET") == "1" or triton.knobs.runtime.interpret:
-        raise KernelFault(Outcome.NOT_MEASURED, "tile_interpreter", None)
+        raise not_measured(None, "tile_interpreter")
 
 
 def _extent(grid: Grid, given: dict[str, Any]) -> tuple[int, int, int]:
     if callable(grid):
         grid = _asked(grid, given)
     if isinstance(grid, int | np.integer):  # Triton takes its length
-        raise KernelFault(Outcome.REJECTED, "tile_grid_number", None, grid=str(grid))
+        raise rejected(None, "tile_grid_number", grid=str(grid))
     shape = tuple(grid) if isinstance(grid, tuple | list) else ()
     whole = all(isinstance(i, int | np.integer) and not isinstance(i, bool) for i in shape)
     if not 1 <= len(shape) <= 3 or not whole:
-        raise KernelFault(Outcome.REJECTED, "tile_grid", None, grid=_shown(grid))
+        raise rejected(None, "tile_grid", grid=_shown(grid))
     shown = str(tuple(map(int, shape)))
     x, y, z = (*map(int, shape), 1, 1)[:3]
     if min(x, y, z) < 1:
-        raise KernelFault(Outcome.REJECTED, "tile_zero_grid", None, grid=shown)
+        raise rejected(None, "tile_zero_grid", grid=shown)
     if any(n > most for n, most in zip((x, y, z), MAX_GRID, strict=True)):
-        raise KernelFault(Outcome.REJECTED, "tile_grid", None, grid=shown, limit=MAX_GRID)
+        raise rejected(None, "tile_grid", grid=shown, limit=MAX_GRID)
     if x * y * z > MAX_PROGRAMS:
         raise KernelFault(
             Outcome.TIMED_OUT, "tile_too_large", None, programs=x * y * z, limit=MAX_PROGRAMS
@@ -102,10 +97,10 @@ def _asked(grid: Callable[[dict[str, Any]], Any], given: dict[str, Any]) -> Any:
         raise
     except KeyError as error:
         name = str(error.args[0]) if error.args else "?"
-        raise KernelFault(Outcome.REJECTED, "tile_grid_name", None, name=name) from None
+        raise rejected(None, "tile_grid_name", name=name) from None
     except Exception as error:  # whatever a learner's function raises
         detail = f"{type(error).__name__}: {error}"[:200].rstrip(".")
-        raise KernelFault(Outcome.REJECTED, "tile_grid_function", None, detail=detail) from None
+        raise rejected(None, "tile_grid_function", detail=detail) from None
 
 
 def _shown(grid: Any) -> str:

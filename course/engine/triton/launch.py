@@ -33,7 +33,7 @@ from course.engine.triton.running.machine import Machine
 from course.engine.triton.running.memory import Memory
 from course.engine.triton.running.programs import BATCH_ELEMENTS, in_batches, in_turns, takes_turns
 from course.engine.triton.running.run import Run
-from course.engine.triton.running.sites import Counts, Listener, Uncounted
+from course.engine.triton.running.sites import Listener, Uncounted
 from course.engine.triton.running.values import Unsupported, Value
 
 
@@ -87,17 +87,13 @@ def launch(
     source = source_of(kernel, args, named)
     compiled = lower(source, target)
     made = _Launch(run, function, passed, compiled, listener, requests)
-    kept = {one: one.kept() for one in passed.allocations if one.tracked}
+    put_back = passed.keep()
 
     def as_written() -> KernelFault | None:
         fault = _fault_of(_Launch(once_more, function, passed, _written(source, target)), together)
         if fault is None:
             put_back()
         return fault
-
-    def put_back() -> None:
-        for allocation, content in kept.items():
-            allocation.put_back(content)
 
     if printing:
         print(compiled.printed, end="")
@@ -165,12 +161,7 @@ def follow(
     lowered = lower(source, stated_gpu.TARGET, Form.FOLLOWED)
     warps = int(source.options.get("num_warps", _WARPS))
     launch = _Launch(run, function, passed, lowered, requests=requests, warps=warps)
-    kept = {one: one.kept() for one in passed.allocations if one.tracked}
-
-    def undo() -> None:
-        for allocation, content in kept.items():
-            allocation.put_back(content)
-
+    undo = passed.keep()
     try:
         launch.all_programs(None)
     except KernelFault:
@@ -214,7 +205,7 @@ class _Launch:
             accesses = [one.number for one in operations if one.name in ACCESSES]
             layouts = dict(zip(accesses, lowered.layouts, strict=True))
             self._meter = CompiledMeter(module, layouts, lowered.target, listener, requests)
-        meter: Counts = self._meter or Uncounted()
+        meter: Uncounted = self._meter or Uncounted()
         if self._meter is None and requests is not None:
             meter = Shown(requests, warps)
         run.memory = Memory(run, passed.views, meter)

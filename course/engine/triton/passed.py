@@ -4,64 +4,50 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 import triton.language as tl
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, Outcome, does_not_compile, not_measured
 from course.engine.triton.compiling.functions import written_parameters
-from course.engine.triton.running.addresses import address_of
 from course.engine.triton.running.tensors import Allocation, View, unwritten
-from course.engine.triton.running.values import Value, numpy_type, round_bf16
 
-ELEMENTS: dict[torch.dtype, Any] = {
-    torch.float16: tl.float16,
-    torch.bfloat16: tl.bfloat16,
-    torch.float32: tl.float32,
-    torch.float64: tl.float64,
-    torch.int8: tl.int8,
-    torch.int16: tl.int16,
-    torch.int32: tl.int32,
-    torch.int64: tl.int64,
-    torch.uint8: tl.uint8,
-    torch.uint16: tl.uint16,
-    torch.uint32: tl.uint32,
-    torch.uint64: tl.uint64,
-    torch.bool: tl.int1,
-    torch.float8_e4m3fn: tl.float8e4nv,
-    torch.float8_e5m2: tl.float8e5,
-}
+#: Triton's short name of each type that a tensor may hold, and MLIR's, which has no sign.
+_ELEMENTS = {
+    torch.float16: ("fp16", "f16"), torch.bfloat16: ("bf16", "bf16"),
+    torch.float32: ("fp32", "f32"), torch.float64: ("fp64", "f64"),
+    torch.int8: ("i8", "i8"), torch.int16: ("i16", "i16"),
+    torch.int32: ("i32", "i32"), torch.int64: ("i64", "i64"),
+    torch.uint8: ("u8", "i8"), torch.uint16: ("u16", "i16"),
+    torch.uint32: ("u32", "i32"), torch.uint64: ("u64", "i64"), torch.bool: ("i1", "i1"),
+    torch.float8_e4m3fn: ("fp8e4nv", "f8E4M3FN"), torch.float8_e5m2: ("fp8e5", "f8E5M2"),
+}  # fmt: skip
 #: What Triton's kernels take on a GPU and this engine does not.
 _ELSEWHERE = "torch.float8_"
-_NAMED_TYPES: dict[str, Any] = {
-    "i1": tl.int1, "u1": tl.int1, "i8": tl.int8, "i16": tl.int16, "i32": tl.int32,
-    "i64": tl.int64, "u8": tl.uint8, "u16": tl.uint16, "u32": tl.uint32, "u64": tl.uint64,
-    "fp16": tl.float16, "bf16": tl.bfloat16, "fp32": tl.float32, "fp64": tl.float64,
-}  # fmt: skip
 #: how many warps a program may have: a block of a GPU has at most 1024 threads
 WARPS = (1, 2, 4, 8, 16, 32)
 
 
 def refused(name: str, detail: str) -> KernelFault:
     """An argument that cannot be passed."""
-    return KernelFault(Outcome.DOES_NOT_COMPILE, "tile_argument", None, name=name, detail=detail)
+    return does_not_compile(None, "tile_argument", name=name, detail=detail)
 
 
-def element_of(name: str, tensor: torch.Tensor) -> Any:
-    """Triton's type of a tensor's elements.
+def element_of(name: str, tensor: torch.Tensor) -> tuple[str, str]:
+    """The type of a tensor's elements as Triton calls it, and as MLIR does.
 
     Raises:
         KernelFault: where Triton has none, or this engine does not run it.
     """
-    found = ELEMENTS.get(tensor.dtype)
+    found = _ELEMENTS.get(tensor.dtype)
     if found is not None:
         return found
     if str(tensor.dtype).startswith(_ELSEWHERE):
         what = f"a tensor of {tensor.dtype}, which the launch passes as `{name}`"
-        raise KernelFault(Outcome.NOT_MEASURED, "tile_unsupported", None, detail=what)
+        raise not_measured(None, "tile_unsupported", detail=what)
     raise refused(name, f"a tensor of {tensor.dtype}, which Triton does not take")
 
 
@@ -99,16 +85,12 @@ def bound(function: Any, args: tuple, named: dict[str, Any]) -> dict[str, Any]:
             )  # fmt: skip
     warps = named.get("num_warps", 4)
     if "num_warps" not in parameters and not (isinstance(warps, int) and warps in WARPS):
-        raise KernelFault(
-            Outcome.DOES_NOT_COMPILE, "tile_warps", None, got=str(warps), choices=WARPS
-        )
+        raise does_not_compile(None, "tile_warps", got=str(warps), choices=WARPS)
     for name in _WHOLE - {*parameters}:
         got = named.get(name)
         whole = int(got) if isinstance(got, int | np.integer) else _LARGEST_OPTION
         if got is not None and abs(whole) >= _LARGEST_OPTION:
-            raise KernelFault(
-                Outcome.DOES_NOT_COMPILE, "tile_option", None, name=name, got=repr(got)[:60]
-            )
+            raise does_not_compile(None, "tile_option", name=name, got=repr(got)[:60])
     if len(args) > len(parameters):
         raise KernelFault(
             Outcome.DOES_NOT_COMPILE, "argument_count", None, got=len(parameters),
@@ -116,19 +98,14 @@ def bound(function: Any, args: tuple, named: dict[str, Any]) -> dict[str, Any]:
         )  # fmt: skip
     twice = [name for name in parameters[: len(args)] if name in own]
     if twice:
-        raise KernelFault(
-            Outcome.DOES_NOT_COMPILE, "tile_twice", None, kernel=function.__name__, name=twice[0]
-        )
+        raise does_not_compile(None, "tile_twice", kernel=function.__name__, name=twice[0])
     values = dict(zip(parameters, args, strict=False)) | own
     for parameter in function.params:
         if parameter.name in values:
             continue
         if parameter._param.default is inspect.Parameter.empty:
             message = "tile_missing_constexpr" if parameter.is_constexpr else "tile_missing"
-            raise KernelFault(
-                Outcome.DOES_NOT_COMPILE, message, None, kernel=function.__name__,
-                name=parameter.name,
-            )  # fmt: skip
+            raise does_not_compile(None, message, kernel=function.__name__, name=parameter.name)
         values[parameter.name] = parameter._param.default
     return {name: values[name] for name in parameters}
 
@@ -137,63 +114,57 @@ class Passed:
     """The tensors and values of one launch.
 
     Attributes:
-        values: what each parameter holds in the kernel.
         views: the tensors, in order.
-        constants: the constexpr parameters' Python values.
+        values: what the kernel gets while it runs, in order, of a tuple what it holds: each a
+            view, a number, or (view, descriptor of it).
     """
 
     def __init__(self, function: Any, given: dict[str, Any]) -> None:
         self.views: list[View] = []
-        self.values: dict[str, Any] = {}
-        self.constants: dict[str, Any] = {}
+        self.values: list[Any] = []
         self._allocations: dict[int, Allocation] = {}
         for parameter in function.params:
             name, value = parameter.name, given[parameter.name]
-            if parameter.is_constexpr:
-                value = value.value if isinstance(value, tl.constexpr) else value
-                if isinstance(value, torch.Tensor):
-                    raise refused(name, "it is declared tl.constexpr, and a tensor is passed")
-                self.constants[name] = value
-                self.values[name] = tl.constexpr(value)
-            else:
-                self.values[name] = self._runtime(name, value, parameter)
+            if not parameter.is_constexpr:
+                self._pass(name, value, bool(parameter.do_not_specialize))
+            elif isinstance(getattr(value, "value", value), torch.Tensor):
+                raise refused(name, "it is declared tl.constexpr, and a tensor is passed")
         written = written_parameters(function)
         for view in self.views:
             root = view.name.split(".")[0]
             if root in written:
                 view.allocation.tracked = True
 
-    def _runtime(self, name: str, value: Any, parameter: Any = None) -> Any:
-        if isinstance(value, torch.Tensor):
-            return self._pointer(self._view(name, value))
-        if type(value).__name__ == "TensorWrapper":
-            raise refused(name, "a reinterpreted tensor is not supported here")
-        if type(value).__name__ == "TensorDescriptor":
-            self._view(name, value.base)
-            return value
-        if isinstance(value, np.ndarray):
-            raise refused(name, "a NumPy array: Triton takes torch tensors (torch.from_numpy(x))")
+    def _pass(self, name: str, value: Any, fixed: bool) -> None:
+        """Adds a value, unless the kernel is compiled for it; `fixed`: that it never is."""
         if isinstance(value, np.generic):
             value = value.item()
-        if isinstance(value, tl.constexpr):
-            return value
-        if isinstance(value, tuple):
-            items = [self._runtime(f"{name}.{n}", v) for n, v in enumerate(value)]
-            return _tuple_of(items, getattr(value, "_fields", None))
-        if value is None or isinstance(value, str | tl.dtype):
-            return tl.constexpr(value)
-        if hasattr(value, "parse") and hasattr(value, "params"):
-            return tl.constexpr(value)
-        if isinstance(value, bool | int | float):
-            return _number(name, value, parameter)
-        raise refused(name, f"an object of type {type(value).__name__}")
+        kind = type(value).__name__
+        if isinstance(value, torch.Tensor):
+            self.values.append(self._view(name, value))
+        elif kind == "TensorWrapper":
+            raise refused(name, "a reinterpreted tensor is not supported here")
+        elif kind == "TensorDescriptor":
+            self.values.append((self._view(name, value.base), value))
+        elif isinstance(value, np.ndarray):
+            raise refused(name, "a NumPy array: Triton takes torch tensors (torch.from_numpy(x))")
+        elif isinstance(value, tuple):
+            for at, item in enumerate(value):
+                self._pass(f"{name}.{at}", item, fixed)
+        elif isinstance(value, bool | int | float):
+            if isinstance(value, int) and not -(2**63) <= value < 2**64:
+                raise refused(name, f"{value} does not fit in 64 bits")
+            if fixed or value != 1 or isinstance(value, bool | float):
+                self.values.append(value)
+        elif not _is_constant(value):
+            raise refused(name, f"an object of type {kind}")
 
     def _view(self, name: str, tensor: torch.Tensor) -> View:
         if tensor.device.type != "cpu":
             raise refused(name, f"the tensor lies on {tensor.device}: here it must be on the CPU")
         if tensor.layout != torch.strided:
             raise refused(name, "the tensor is sparse: pass tensor.to_dense()")
-        element = element_of(name, tensor)
+        _, scalar = element_of(name, tensor)
         storage = tensor.untyped_storage()
         key = storage.data_ptr()
         allocation = self._allocations.get(key)
@@ -205,7 +176,7 @@ class Passed:
             name,
             len(self.views),
             allocation,
-            element,
+            scalar,
             tensor.element_size(),
             tuple(tensor.shape),
             tuple(tensor.stride()),
@@ -214,46 +185,23 @@ class Passed:
         self.views.append(view)
         return view
 
-    def _pointer(self, view: View) -> Any:
-        type_ = tl.pointer_type(view.element)
-        return tl.tensor(Value(np.array([address_of(view)], np.int64), type_), type_)
-
     @property
     def allocations(self) -> list[Allocation]:
         """The memory of all tensors."""
         return list({view.allocation.number: view.allocation for view in self.views}.values())
 
+    def keep(self) -> Callable[[], None]:
+        """Keeps the content of all tensors that the kernel stores to; gives what puts it back."""
+        kept = {one: one.kept() for one in self.allocations if one.tracked}
 
-def _number(name: str, value: Any, parameter: Any) -> Any:
-    declared = "" if parameter is None else parameter.annotation_type
-    fixed = parameter is not None and parameter.do_not_specialize
-    if declared in _NAMED_TYPES:
-        type_ = _NAMED_TYPES[declared]
-    elif isinstance(value, bool):
-        type_ = tl.int1
-    elif isinstance(value, float):
-        type_ = tl.float32
-    elif value == 1 and not fixed:
-        return tl.constexpr(1)  # Triton compiles a kernel of its own for an argument of 1
-    elif -(2**31) <= value < 2**31:
-        type_ = tl.int32
-    elif -(2**63) <= value < 2**63:
-        type_ = tl.int64
-    elif value < 2**64:
-        type_ = tl.uint64
-    else:
-        raise refused(name, f"{value} does not fit in 64 bits")
-    dtype = numpy_type(type_)
-    if dtype.kind == "i":
-        bits = dtype.itemsize * 8
-        value = (int(value) + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
-    data = np.array([value], dtype)
-    if type_ is tl.bfloat16:
-        data = round_bf16(data)
-    return tl.tensor(Value(data, type_), type_)
+        def put_back() -> None:
+            for allocation, content in kept.items():
+                allocation.put_back(content)
+
+        return put_back
 
 
-def _tuple_of(items: Iterable[Any], fields: Sequence[str] | None = None) -> Any:
-    """A `tl.tuple`, whose type is that of its items; `fields` are the names of its places."""
-    values = [v if isinstance(v, tl.core.base_value) else tl.constexpr(v) for v in items]
-    return tl.tuple(values, tl.tuple_type([v.type for v in values], list(fields or ()) or None))
+def _is_constant(value: Any) -> bool:
+    """Whether a kernel may be compiled for a value that is no number."""
+    is_function = hasattr(value, "parse") and hasattr(value, "params")
+    return value is None or is_function or isinstance(value, tl.constexpr | str | tl.dtype)

@@ -1,5 +1,7 @@
 """Numeric exercises: what is read, what is said, and what is never told."""
 
+from dataclasses import replace
+
 import pytest
 
 from course.check.answers import check_number_source, check_numbers
@@ -180,7 +182,34 @@ def test_the_number_of_the_first_case_fails_on_the_second_and_the_case_is_named(
 
 def test_a_slip_in_a_formula_is_told_beside_the_case():
     verdict = check_number_source(tiles, FORMULAS.replace("8 * half", "BM + 4"))
-    assert verdict.entries[0].remark == "With SHAPE=1. That is one side and the other."
+    assert verdict.entries[0].remark == "With SHAPE=1, BM=8. That is one side and the other."
+
+
+def test_a_formula_without_a_value_is_told_beside_the_case():
+    source = FORMULAS.replace('"time": BM', '"time": 1 / (BM - 2)')
+    verdict = check_number_source(tiles, source)
+    assert verdict.entries[1].remark == "With SHAPE=1, BM=2: it divides by zero"
+
+
+@pytest.mark.parametrize(
+    ("answer", "unit", "got", "said"),
+    [
+        ("0.25", "a share, 0 to 1", 25, "in percent"),
+        ("0.25", "a share, 0 to 1", 0.75, "all but the share"),
+        ("0.25", "a share, 0 to 1", 2, "between 0 and 1"),
+        ("0.25", "a share, 0 to 1", 0.5, ""),
+        ("4.5", "ms", 0.0045, "digits are right: ms"),
+        ("4.5", "ms", 4.6, ""),
+        ("1.073741824", "GB", 1.0, "1,024"),
+        ("116", "", 116.4, "round down"),
+        ("117", "", 116.4, "round up"),
+        ("117", "", 115.9, ""),
+    ],
+)
+def test_a_slip_of_unit_share_or_rounding_is_told_whatever_was_asked(answer, unit, got, said):
+    exercise = replace(waves, questions={"it": Question("How many?", answer, unit)})
+    remark = check_number_source(exercise, f'waves = {{"it": {got}}}').entries[0].remark
+    assert said in remark if said else not remark
 
 
 def test_an_order_that_takes_a_row_within_the_limit_passes_on_other_cases_too():

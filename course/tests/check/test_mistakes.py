@@ -16,7 +16,7 @@ MISTAKES = {
     "reads the one before": (
         GRID + GUARD + "        c[i] = a[i - 1] + b[i]\n", "OUT_OF_BOUNDS", "negative_index", 8),
     "skips the first": (
-        "    i = cuda.grid(1) + 1\n" + GUARD + ADD, "WRONG_ANSWER", "never_stored", None),
+        "    i = cuda.grid(1) + 1\n" + GUARD + ADD, "WRONG_ANSWER", "never_written", None),
     "subtracts": (
         GRID + GUARD + "        c[i] = a[i] - b[i]\n", "WRONG_ANSWER", "wrong_value", None),
     "adds to the output": (

@@ -7,6 +7,7 @@ import pytest
 from course.check.check import check_source
 from course.check.notes import numba_notes, triton_notes
 from course.engine.faults import Outcome
+from course.engine.traffic import Traffic
 from course.exercises import lesson
 
 ADD = "from numba import cuda, float32\n\n\n@cuda.jit\ndef vector_add(a, b, c):\n"
@@ -106,5 +107,15 @@ DOT = (
     ],
 )
 def test_float32_that_tl_dot_cuts_to_tf32_is_mentioned(product, noted):
-    found = triton_notes(ast.parse(DOT.format(product)))
+    found = triton_notes(ast.parse(DOT.format(product)), [])
     assert [message_id for message_id, _ in found] == ["note_tf32"] * noted
+
+
+def test_turns_that_masks_leave_nothing_of_are_mentioned_where_the_loop_loads():
+    cell = "@triton.jit\ndef k(x, n):\n    for i in range(n):\n        {}\n"
+    turns = ("a = tl.load(x)", "a = i", "if i < 4: a = tl.load(x)")
+    loads, computes, skips = (ast.parse(cell.format(turn)) for turn in turns)
+    few, many = (Traffic((), busy_turns=32, idle_turn_sites={3: idle}) for idle in (15, 16))
+    assert triton_notes(loads, [few]) == triton_notes(computes, [many]) == []
+    assert triton_notes(skips, [many]) == []
+    assert triton_notes(loads, [few, many]) == [("note_masked_turns", {"line": 3, "idle": 16})]

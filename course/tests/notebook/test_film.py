@@ -54,6 +54,28 @@ def triton_add(x_ptr, y_ptr, out_ptr, N, BLOCK: tl.constexpr):
     x = tl.load(x_ptr + i, mask=i < N)
     tl.store(out_ptr + i, x + tl.load(y_ptr + i, mask=i < N)MASK)
 """
+COPIED = """import torch
+import triton
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+@gluon.jit
+def copied(source):
+    buffer = gl.allocate_shared_memory(source.dtype, source.block_shape, source.layout)
+    bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(bar, count=1)
+    mbarrier.expect(bar, source.block_type.nbytes)
+    tma.async_copy_global_to_shared(source, [gl.program_id(0) * 64, 0], bar, buffer)
+    mbarrier.wait(bar, 0)
+
+def tma_scale(X, factor):
+    layout = gl.NVMMASharedLayout.get_default_for([64, 64], gl.float16)
+    source = TensorDescriptor.from_tensor(X, [64, 64], layout)
+    copied[(triton.cdiv(X.shape[0], 64),)](source)
+    return torch.empty_like(X)
+"""
 ONLINE = """import triton
 import triton.language as tl
 
@@ -115,6 +137,14 @@ def test_tiles_show_the_lanes_that_their_mask_switches_off():
     assert "p0: elements 0 to 15; p1: elements 16 to 31; p2: elements 32 to 39." in first.alt
     assert "program 2: a tile of 16" in first.svg
     assert "masked off" in first.svg
+
+
+def test_a_descriptors_tile_has_no_mask_but_places_that_the_array_has_not():
+    pytest.importorskip("triton", reason="Triton has no wheel for this system")
+    first, *_ = steps_of(ex.tma_scale, COPIED).pictures
+    assert "4064 places outside of source: zeros come there." in first.alt
+    assert "not in the array" in first.svg
+    assert "switched off" not in first.alt
 
 
 def test_a_tile_without_its_mask_reaches_beyond_the_array():

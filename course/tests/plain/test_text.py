@@ -12,7 +12,7 @@ from course.check.answers import check_number_source
 from course.check.check import check_source
 from course.engine.cell.source import parse
 from course.engine.faults import KernelFault, Outcome
-from course.plain.text import lines_of, odd_character, with_plain_ends
+from course.plain.text import lines_of, odd_character, unstacked, with_plain_ends
 
 EVERY = [chr(number) for number in range(sys.maxunicode + 1)]
 
@@ -71,6 +71,7 @@ def test_the_line_ends_of_another_system_are_line_ends() -> None:
     text = with_plain_ends("a = 1\r\nb = '''\r\n'''\r\n")
     assert odd_character(text) is None
     assert text == "a = 1\nb = '''\n'''\n"
+    assert odd_character(with_plain_ends("a = 1\r\nb = 2\r")) is None  # as IPython keeps it
 
 
 @pytest.mark.parametrize("text", ["", "a", "a\n", "a\n\n", "\na", "a\nb", '"""\n"""\n'])
@@ -78,3 +79,14 @@ def test_lines_are_counted_as_the_parser_counts_them(text: str) -> None:
     assert lines_of(text) == text.splitlines()
     body = ast.parse(text).body
     assert all(node.end_lineno <= len(lines_of(text)) for node in body)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["vega", "Ngu\u0302\u0301ye\u0302\u0303n", "\u05e9\u05c1\u05b8\u05bc", "日本語の名前です"],
+)
+def test_marks_of_scripts_stay_and_a_tower_of_them_does_not(text: str) -> None:
+    assert unstacked(text) == text
+    assert (
+        unstacked(f"{text}x" + "\u0301\u20dd" * 50 + "y") == f"{text}x" + "\u0301\u20dd" * 2 + "y"
+    )

@@ -106,6 +106,9 @@ def test_a_tensor_that_was_left_on_the_cpu_stops_a_launch_as_on_a_gpu(tmp_path) 
         (".", None, "cannot be read: Is a directory."),
         ("half.py", b"x = 1\ndef f(:\n", "half.py:2: this is no Python: invalid syntax."),
         ("binary.py", b"\0\xff", "is no Python"),
+        ("hex.py", b"# coding: hex\n", "is no Python: 'hex' is not a text encoding"),
+        ("dots.py", b"x = a" + b".b" * 100_000, "is nested too deep"),
+        ("signs.py", b"x = " + b"-" * 200_000 + b"1", "is nested too deep"),
     ],
 )
 def test_a_file_that_is_no_program_is_told_in_a_sentence(

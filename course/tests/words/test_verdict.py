@@ -8,6 +8,7 @@ import pytest
 
 from course.engine.faults import Outcome
 from course.tests.words.verdict_samples import GOLDEN, samples
+from course.words import panel
 from course.words.sentences import WORDS
 from course.words.verdict import (
     HEADLINES,
@@ -135,6 +136,15 @@ def of_triton(outcome: Outcome, message_id: str) -> Verdict:
     )
 
 
+def test_what_was_compiled_takes_several_lines_where_it_is_long_and_alone() -> None:
+    said = "as compiled 8.0 MB, 4 times that: a lane takes 4 bytes at a time of 16 side by side"
+    access = Access("C", "atomic", 64, None, 1.0, said)
+    for accesses, wraps in (((access,), True), ((access, access), False)):
+        table = panel._line_table((SourceLine(1, "tl.atomic_add(C, 1)", accesses),), measured=True)
+        [style] = re.findall(r'<td style="([^"]*)">' + re.escape(said), table)
+        assert ("nowrap" not in style) == wraps
+
+
 def test_a_panel_on_a_triton_kernel_speaks_of_programs_and_has_no_column_of_requests():
     html = of_triton(Outcome.TOO_MUCH_TRAFFIC, "too_much_traffic")._repr_html_()
     assert "Global memory: what programs ask for" in html
@@ -155,12 +165,20 @@ def test_a_panel_on_a_triton_kernel_speaks_of_programs_and_has_no_column_of_requ
             )
         ),
         (Outcome.TOO_SERIAL, "too_serial", "right answer, too much work in one warp"),
+        (Outcome.TOO_SERIAL, "products_apart", "right answer, one thing after the other"),
+        *(
+            (Outcome.REJECTED, id_, "right answer, by other means than this exercise asks for")
+            for id_ in ("tile_not_copied", "tile_not_divided", "tile_many_launches")
+        ),
         *(
             (Outcome.TOO_MANY_RESOURCES, message_id, headline)
             for headline, message_ids in (
                 (
                     "right answer, takes more than this exercise allows",
-                    ("shared_over_limit", "registers_over_limit", "spills_over_limit"),
+                    (
+                        *("shared_over_limit", "registers_over_limit", "spills_over_limit"),
+                        "programs_in_vain",
+                    ),
                 ),
                 ("asks for more than a GPU has", ("tile_shared", "too_much_shared")),
             )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from numba.core import types
 
-from course.engine.faults import KernelFault, Outcome, does_not_compile, rejected
+from course.engine.faults import does_not_compile, rejected, too_many_resources
 from course.engine.simt.lowering.arguments import arguments
 from course.engine.simt.lowering.expr import Expr, describe
 from course.engine.simt.lowering.types import ArrayType, Scalar, numpy_dtype
@@ -72,16 +72,12 @@ def shared_array(low: Lowering, node: ast.Call) -> Expr:
     if extents == (0,):
         low.uses_dynamic_shared = True
         return _dynamic_shared(low, name, element)
-    place = (low.function.name, node.lineno, node.col_offset)
+    place = (low.frame.function.name, node.lineno, node.col_offset)
     size = math.prod(extents) * numpy_dtype(element).itemsize
     base = low.reserve_shared(place, size, numpy_dtype(element).itemsize)
     if low.shared_bytes > STATIC_SHARED_LIMIT_BYTES:
-        raise KernelFault(
-            Outcome.TOO_MANY_RESOURCES,
-            "too_much_shared",
-            node.lineno,
-            bytes=low.shared_bytes,
-            limit=STATIC_SHARED_LIMIT_BYTES,
+        raise too_many_resources(
+            node.lineno, "too_much_shared", bytes=low.shared_bytes, limit=STATIC_SHARED_LIMIT_BYTES
         )
 
     def run(lanes: Lanes) -> SharedArray:
@@ -123,15 +119,14 @@ def local_array(low: Lowering, node: ast.Call) -> Expr:
     element = _element_type(low, node, dtype)
     name = low.target or "local"
     if math.prod(extents) > LOCAL_LIMIT_ELEMENTS:
-        raise KernelFault(
-            Outcome.TOO_MANY_RESOURCES,
-            "too_much_local",
+        raise too_many_resources(
             node.lineno,
+            "too_much_local",
             array=name,
             elements=math.prod(extents),
             limit=LOCAL_LIMIT_ELEMENTS,
         )
-    place = (low.instance, node.lineno, node.col_offset)
+    place = (low.frame.instance, node.lineno, node.col_offset)
 
     def run(lanes: Lanes) -> LocalArray:
         array = lanes.local.get(place)

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from course.engine.faults import KernelFault, Outcome, does_not_compile
+from course.engine.faults import KernelFault, does_not_compile, not_measured
 from course.engine.simt.lowering.expr import Expr, nothing, variable
 from course.engine.simt.lowering.types import ArrayType, Type, TypingError, unify
 from course.engine.simt.nvvm.merging import Arm, Held
@@ -34,12 +34,12 @@ class Branch:
 def if_else(low: Lowering, node: ast.If) -> Statement:
     """``if``: each side on its own copy of what is known, then joined."""
     condition = low.condition(node.test)
-    entry = dict(low.env)
+    entry = dict(low.frame.env)
     held, where = low.registers.snapshot(), low.held_where
-    low.depth += 1
+    low.registers.depth += 1
     then = _branch(low, node.body, entry, where.get(True, held))
     other = _branch(low, node.orelse, entry, where.get(False, held))
-    low.depth -= 1
+    low.registers.depth -= 1
     low.registers.pending.clear()
     low.reachable = then.reachable or other.reachable
     head: list[Any] = []
@@ -49,13 +49,13 @@ def if_else(low: Lowering, node: ast.If) -> Statement:
     else:
         low.registers.meet({}, (then.arm, other.arm), ({}, {}), head)
         kept = then if then.reachable else other
-        low.frame.env, low.held = kept.env, kept.held
+        low.frame.env, low.registers.held = kept.env, kept.held
     loop = low.loop_nodes[-1] if low.loop_nodes else None
-    if leaves_late(node, loop, low.function) and not low.frame.device:
+    if leaves_late(node, loop, low.frame.function) and not low.frame.device:
         low.instances += 1
         then.statements[:] = [control.leave_late(low.instances, list(then.statements))]
     stored = stored_names(node.body) | stored_names(node.orelse)
-    names = sorted(n for n in stored if n not in low.env or low.env[n].conflict is None)
+    names = sorted(n for n in stored if n not in low.frame.env or low.frame.env[n].conflict is None)
     return control.if_statement(
         node.lineno,
         condition.run,
@@ -72,17 +72,13 @@ def _branch(
     low: Lowering, body: list[ast.stmt], entry: dict[str, Expr], held: dict[Any, Held]
 ) -> Branch:
     low.spend((len(entry) + len(held)) // 8)
-    low.frame.env, low.held, low.reachable = dict(entry), dict(held), True
+    low.frame.env, low.registers.held, low.reachable = dict(entry), dict(held), True
     low.registers.pending.clear()
-    arm = Arm(low.registers.version + 1, low.depth)
-    products = dict(low.products)
-    low.enter()
+    arm = Arm(low.registers.version + 1, low.registers.depth)
     if any(isinstance(n, ast.For | ast.While) for s in body for n in ast.walk(s)):
         arm.closed.append(True)
     low.registers.arms.append(arm)
-    statements = low.block(body)
-    low.enter()
-    low.products = products
+    statements = low.straight_block(body)
     low.registers.arms.pop()
     return Branch(statements, low.frame.env, low.reachable, low.registers.snapshot(), arm)
 
@@ -136,10 +132,9 @@ def common(low: Lowering, node: ast.AST, name: str, bindings: list[Expr]) -> Typ
     kinds = {(b.type.dtype, b.type.ndim) for b in bindings if isinstance(b.type, ArrayType)}
     memories = {b.type.memory for b in bindings if isinstance(b.type, ArrayType)}
     if len(kinds) == 1 and len(memories) > 1:
-        raise KernelFault(
-            Outcome.NOT_MEASURED,
-            "array_choice",
+        raise not_measured(
             getattr(node, "lineno", None),
+            "array_choice",
             what=f"{name} is in {' or in '.join(sorted(memories))} memory",
         )
     type_ = bindings[0].type

@@ -107,10 +107,10 @@ def call_function(low: Lowering, node: ast.Call, function: Function) -> Expr:
     for name, argument in arguments.items():
         low.frame.env[name] = replace(low.versioned(argument, variable(name)), const=argument.const)
     low.calls.append(function)
-    low.depth += 1
+    low.registers.depth += 1
     with _lines_of(function, outer.function):
         statements = low.block(function.node.body)
-    low.depth -= 1
+    low.registers.depth -= 1
     low.calls.pop()
     frame, falls_through = low.frame, low.reachable
     low.frame, low.loops, low.reachable = outer, outer_loops, outer_reachable

@@ -129,7 +129,7 @@ def _fill(low: Lowering, target: ast.Subscript, part: Expr, value: Expr) -> Stat
     low.instances += 1
     hidden, filling = f"%fill.{low.instances}", f"%fill.{low.instances}.value"
     turns = [f"{hidden}.{axis}" for axis in range(part.type.ndim)]
-    low.assigned.update([hidden, filling, *turns])
+    low.frame.assigned.update([hidden, filling, *turns])
     low.bind(hidden, part)
     low.bind(filling, value)
     array = ast.Name(hidden, ast.Load())

@@ -17,6 +17,7 @@ from numba import cuda
 from numba.core import types
 from numba.cuda import libdevice
 
+from course.engine.rounding import multiply_add
 from course.engine.simt.lowering.arguments import arguments, numbers, only_numbers
 from course.engine.simt.lowering.arrays import constant_array, local_array, shared_array
 from course.engine.simt.lowering.elements import array_attribute
@@ -101,10 +102,6 @@ def _laneid(low: Lowering, node: ast.AST) -> Expr:
     )
 
 
-def _warpsize(low: Lowering, node: ast.AST) -> Expr:
-    return converted(number(32), INT32)
-
-
 VALUES: dict[str, Callable[[Lowering, ast.AST], Expr]] = {
     **{
         f"cuda.{name}.{axis}": _coordinate_value(f"{name}.{axis}")
@@ -112,7 +109,7 @@ VALUES: dict[str, Callable[[Lowering, ast.AST], Expr]] = {
         for axis in "xyz"
     },
     "cuda.laneid": _laneid,
-    "cuda.warpsize": _warpsize,
+    "cuda.warpsize": lambda low, node: converted(number(32), INT32),
 }
 
 
@@ -170,7 +167,7 @@ def _gridsize(lanes: Lanes, axis: str) -> np.ndarray:
 
 def _syncthreads(low: Lowering, node: ast.Call) -> Expr:
     arguments(low, node, (), 0)
-    low.clobber()
+    low.registers.clobber()
     line = node.lineno
     return Expr(NONE, lambda lanes: syncthreads(lanes, "cuda.syncthreads()", line))
 
@@ -183,7 +180,7 @@ def _syncthreads_of(path: str) -> Lower:
                 node, f"{path} takes a whole number, and this is {predicate.type}: use int32(...)"
             )
         truth = converted(predicate, BOOL)
-        low.clobber()
+        low.registers.clobber()
         line, kind = node.lineno, PREDICATES[path]
 
         def run(lanes: Lanes) -> np.ndarray:
@@ -202,7 +199,7 @@ def _syncthreads_of(path: str) -> Lower:
 
 def _syncwarp(low: Lowering, node: ast.Call) -> Expr:
     mask = arguments(low, node, ("mask",), 0)
-    low.clobber()
+    low.registers.clobber()
     line = node.lineno
     member = converted(mask[0], INT).run if mask else None
     return Expr(
@@ -212,7 +209,7 @@ def _syncwarp(low: Lowering, node: ast.Call) -> Expr:
 
 def _threadfence(low: Lowering, node: ast.Call) -> Expr:
     arguments(low, node, (), 0)
-    low.clobber()
+    low.registers.clobber()
     return Expr(NONE, nothing)
 
 
@@ -280,11 +277,6 @@ def _math(name: str) -> Lower:
         return apply(function, compute, operands, f"math.{name}")
 
     return lower
-
-
-def _numpy(name: str) -> Lower:
-    """A function of NumPy's that is one of `math`'s; Numba says which of them kernels have."""
-    return _stub(getattr(np, name), arith.MATH[NUMPY_FUNCTIONS[name]])
 
 
 def _with_the_sign_of_a_gpu(part: Expr) -> Expr:
@@ -458,7 +450,7 @@ LIBDEVICE: dict[str, Callable[..., np.ndarray]] = {
     "rint": np.rint,
     "fmin": np.fmin,
     "fmax": np.fmax,
-    "fma": bits.fma,
+    "fma": multiply_add,
     "rsqrt": lambda x: np.reciprocal(np.sqrt(x)),
 }
 HALVES: dict[str, Callable[..., np.ndarray]] = {
@@ -492,10 +484,11 @@ CALLS: dict[str, Lower] = {
     "cuda.ffs": _stub(cuda.ffs, bits.ffs),
     "cuda.brev": _stub(cuda.brev, bits.brev),
     "cuda.cbrt": _stub(cuda.cbrt, np.cbrt),
-    "cuda.fma": _stub(cuda.fma, bits.fma),
+    "cuda.fma": _stub(cuda.fma, multiply_add),
     "cuda.selp": _selp,
     **{f"math.{name}": _math(name) for name in arith.MATH},
-    **{f"np.{name}": _numpy(name) for name in NUMPY_FUNCTIONS},
+    # those of NumPy's that are of `math`, too; Numba says which of them kernels have
+    **{f"np.{n}": _stub(getattr(np, n), arith.MATH[m]) for n, m in NUMPY_FUNCTIONS.items()},
     **{
         f"cuda.libdevice.{name}{f}": _stub(getattr(libdevice, f"{name}{f}"), compute)
         for name, compute in LIBDEVICE.items()

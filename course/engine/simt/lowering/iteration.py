@@ -21,7 +21,7 @@ def counted(low: Lowering, node: ast.For) -> tuple[list[ast.stmt], ast.For] | No
     """
     call = node.iter
     name = call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
-    if name in low.assigned or name not in ("", "enumerate", "zip"):
+    if name in low.frame.assigned or name not in ("", "enumerate", "zip"):
         return None
     if name and (call.keywords or not call.args):  # type: ignore[attr-defined]  # a call
         return None
@@ -40,7 +40,7 @@ def counted(low: Lowering, node: ast.For) -> tuple[list[ast.stmt], ast.For] | No
         names.append(f"{hidden}.{place}")
         before.append(_at(node, ast.Assign([ast.Name(names[-1], ast.Store())], source)))
     turn = f"{hidden}.turn"
-    low.assigned.update([*names, turn])
+    low.frame.assigned.update([*names, turn])
     lengths: list[ast.expr] = [_call("len", ast.Name(one, ast.Load())) for one in names]
     length = lengths[0] if len(lengths) == 1 else _call("min", *lengths)
     items: list[ast.expr] = [
@@ -76,7 +76,7 @@ def with_else(low: Lowering, node: ast.For | ast.While) -> list[ast.stmt]:
     """``for ... else`` and ``while ... else``: the loop, and what follows where none broke out."""
     low.instances += 1
     flag = f"%ran.{low.instances}"
-    low.assigned.add(flag)
+    low.frame.assigned.add(flag)
 
     def note(value: bool) -> ast.Assign:
         return ast.Assign([ast.Name(flag, ast.Store())], ast.Constant(value))

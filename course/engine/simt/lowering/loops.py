@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import types
 
-from course.engine.faults import KernelFault, Outcome, rejected_syntax
+from course.engine.faults import KernelFault, Outcome, not_measured, rejected_syntax
 from course.engine.simt.lowering.branches import common, join
 from course.engine.simt.lowering.expr import (
     UNKNOWN,
@@ -123,11 +123,11 @@ def for_range(low: Lowering, node: ast.For) -> Statement:
     bounds, type_ = _range(low, node)
     constant = all(isinstance(b.const, int) for b in bounds)
     known_turns = range(*[int(b.const) for b in bounds]) if constant and bounds[-1].const else None
-    if known_turns is not None and full_turns(node, turns.length(known_turns), low.env):
+    if known_turns is not None and full_turns(node, turns.length(known_turns), low.frame.env):
         return _turn_by_turn(low, node, name, [converted(number(v), type_) for v in known_turns])
     runs = [bound.run for bound in bounds]
     start = number(0) if len(bounds) == 1 else bounds[0]
-    unroll = unroll_mode(node, low.function, low.env, isinstance(start.const, int))
+    unroll = unroll_mode(node, low.frame.function, low.frame.env, isinstance(start.const, int))
 
     def head(low: Lowering) -> Callable[[Lanes], Any] | None:
         low.bind(name, Expr(type_, nothing))
@@ -220,7 +220,7 @@ def _turn_by_turn(low: Lowering, node: ast.For, name: str, values: list[Expr]) -
     for value in values:
         if not low.reachable:
             break
-        low.env[name] = value
+        low.frame.env[name] = value
 
         def begin(lanes: Lanes, value: Expr = value) -> None:
             lanes.assign(name, value.run(lanes))
@@ -240,7 +240,7 @@ def _range(low: Lowering, node: ast.For) -> tuple[list[Expr], Scalar]:
     if not (
         isinstance(call, ast.Call)
         and isinstance(call.func, ast.Name)
-        and call.func.id not in low.assigned
+        and call.func.id not in low.frame.assigned
         and low.expression(call.func).const == Ref("range")
     ):
         raise rejected_syntax(
@@ -272,23 +272,25 @@ def while_loop(low: Lowering, node: ast.While) -> Statement:
     names = stored_names(node.body)
     unroll = ""
     if counts is not None:
-        start = low.env.get(counts.name)
+        start = low.frame.env.get(counts.name)
         unroll = unroll_mode(
             node,
-            low.function,
-            low.env,
+            low.frame.function,
+            low.frame.env,
             start is not None and isinstance(start.const, int),
         )
 
     def head(low: Lowering) -> Callable[[Lanes], Any] | None:
-        before = dict(low.held)
+        before = dict(low.registers.held)
         test = low.condition(node.test).run
         # The test stands at the end of a turn in the compiled loop: what it loads in
         # one turn is not at hand in the next, but for what no turn changes.
-        first = low.held_first if isinstance(node.test, ast.BoolOp) else low.held
+        first = low.held_first if isinstance(node.test, ast.BoolOp) else low.registers.held
         rotated = {k for k in first if k not in before and not old_enough(k, low.loop_version)}
         low.held_where[True] = {
-            k: h for k, h in low.held_where.get(True, low.held).items() if k not in rotated
+            k: h
+            for k, h in low.held_where.get(True, low.registers.held).items()
+            if k not in rotated
         }
         return test
 
@@ -324,7 +326,7 @@ def _waiting(node: ast.While, loop: Statement) -> Statement:
             loop(lanes)
         except KernelFault as fault:
             if fault.outcome == Outcome.TIMED_OUT and fault.line == node.lineno:
-                raise KernelFault(Outcome.NOT_MEASURED, "lock", node.lineno) from None
+                raise not_measured(node.lineno, "lock") from None
             raise
         finally:
             launch.step_limit = limit
@@ -370,13 +372,13 @@ def _loop(
     low.loop_numbers += 1
     entry = LoopEntry(
         low.loop_numbers,
-        dict(low.env),
+        dict(low.frame.env),
         {k: h for k, h in registers.held.items() if h.loop is None and h.half is None},
         registers.version,
         bool(unroll),
     )
     entry.types = {n: entry.env[n].type for n in names if n in entry.env}
-    low.depth += not sure
+    low.registers.depth += not sure
     for _ in range(MAX_LOOP_PASSES):
         turn = _turn(low, entry, head, node, names)
         types_now = _head_types(low, node, names, entry, turn)
@@ -390,7 +392,7 @@ def _loop(
         if stable:
             break
     registers.keep_in_register(turn.scope, turn.version)
-    low.depth -= not sure
+    low.registers.depth -= not sure
     casts = _after_loop(low, node, names, entry, turn, sure)
     body = turn.statements if keeps_registers else [forget_shared, *turn.statements]
     code = turns.LoopCode(node.lineno, entry.number, body, sorted(names), casts, unroll)
@@ -419,7 +421,7 @@ def _turn(
         if type_ is not None:
             fresh = registers.new_version()
             partly = entry.env[name].partly
-            low.env[name] = Expr(
+            low.frame.env[name] = Expr(
                 type_,
                 variable(name),
                 ("variable", fresh),
@@ -428,22 +430,22 @@ def _turn(
                 origin=low.array_parameters if isinstance(type_, ArrayType) else (),
                 partly=partly,
             )
-    low.held = {
+    low.registers.held = {
         key: held for key, held in entry.held.items() if not entry.clobbers or key in entry.known
     }
     for key, held in entry.known.items():
-        if key not in low.held:
+        if key not in low.registers.held:
             since = registers.new_version() if entry.clobbers else entry.version
             part = entry.unrolled and entry.clobbers
-            low.held[key] = Held(held.token, since, low.depth, (entry.number, part))
+            low.registers.held[key] = Held(
+                held.token, since, low.registers.depth, (entry.number, part)
+            )
     low.held_where = {}
     test = head(low)
-    low.held = dict(low.held_where.get(True, low.held))
-    exit_env = dict(low.env)
+    low.registers.held = dict(low.held_where.get(True, low.registers.held))
+    exit_env = dict(low.frame.env)
     low.reachable = True
-    low.enter()
-    statements = low.block(node.body)
-    low.enter()
+    statements = low.straight_block(node.body)
     turn = Turn(scope, targets, version, test, statements, exit_env)
     turn.latch = list(targets.continues)
     if low.reachable:
@@ -495,11 +497,11 @@ def _after_loop(
         partly = len(found) < len(turn.latch) or any(binding.partly for binding in found)
         head[name] = replace(found[0], partly=partly, product=None)
     low.frame.env = join(low, node, [(head, exit_casts), *turn.targets.breaks])
-    for name in (names & low.env.keys()) - entry.env.keys():
-        binding = low.env[name]
+    for name in (names & low.frame.env.keys()) - entry.env.keys():
+        binding = low.frame.env[name]
         if binding.type is not None:
             fresh = low.registers.new_version()
-            low.env[name] = replace(
+            low.frame.env[name] = replace(
                 binding,
                 key=("variable", fresh),
                 since=fresh,
@@ -509,12 +511,12 @@ def _after_loop(
                 partly=not sure or binding.partly,
                 product=None,
             )
-    low.held = {
+    low.registers.held = {
         key: held for key, held in entry.held.items() if not turn.clobbers or key in turn.held
     }
     if sure and not turn.targets.breaks:
         for key, held in turn.held.items():
-            low.held.setdefault(key, Held(held.token, low.registers.new_version()))
+            low.registers.held.setdefault(key, Held(held.token, low.registers.new_version()))
     low.registers.pending.clear()
     low.reachable = True
     return control.LoopCasts(entry_casts, turn.end_casts, exit_casts)
@@ -523,15 +525,15 @@ def _after_loop(
 def break_out(low: Lowering, node: ast.Break) -> Statement:
     """``break``."""
     casts = Casts()
-    low.loops[-1].breaks.append((dict(low.env), casts))
+    low.loops[-1].breaks.append((dict(low.frame.env), casts))
     low.reachable = False
-    return control.break_statement(node.lineno, casts)
+    return control.leave_turn(node.lineno, casts, "breaks")
 
 
 def continue_on(low: Lowering, node: ast.Continue) -> Statement:
     """``continue``."""
     casts = Casts()
-    low.loops[-1].continues.append((dict(low.env), casts))
-    low.registers.loops[-1].continue_held.append(set(low.held))
+    low.loops[-1].continues.append((dict(low.frame.env), casts))
+    low.registers.loops[-1].continue_held.append(set(low.registers.held))
     low.reachable = False
-    return control.continue_statement(node.lineno, casts)
+    return control.leave_turn(node.lineno, casts, "continues")

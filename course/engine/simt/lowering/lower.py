@@ -105,44 +105,9 @@ class Lowering:
         self.products: dict[Any, Uses] = {}
         self.frame = Frame(function, set(), {}, False, 0)
 
-    @property
-    def function(self) -> Function:
-        return self.frame.function
-
-    @property
-    def assigned(self) -> set[str]:
-        return self.frame.assigned
-
-    @property
-    def env(self) -> dict[str, Expr]:
-        return self.frame.env
-
-    @property
-    def instance(self) -> int:
-        return self.frame.instance
-
-    @property
-    def held(self) -> dict[Any, Held]:
-        return self.registers.held
-
-    @held.setter
-    def held(self, held: dict[Any, Held]) -> None:
-        self.registers.held = held
-
-    @property
-    def depth(self) -> int:
-        return self.registers.depth
-
-    @depth.setter
-    def depth(self, depth: int) -> None:
-        self.registers.depth = depth
-
     def enter(self) -> None:
         """What is lowered from here on is another straight block of code."""
         self.straight += 1
-
-    def clobber(self) -> None:
-        self.registers.clobber()
 
     def spend(self, work: int = 1) -> None:
         """Counts nodes that are lowered, and variables and values that are compared or copied.
@@ -152,7 +117,7 @@ class Lowering:
         """
         self.code += work
         if self.code > MOST_CODE:
-            kernel = self.calls[0] if self.calls else self.function
+            kernel = self.calls[0] if self.calls else self.frame.function
             raise rejected(kernel.node, "too_much_code", name=kernel.name, limit=MOST_CODE)
 
     def stores_to(self, base: Expr) -> None:
@@ -169,7 +134,7 @@ class Lowering:
 
     def kernel(self, argument_types: tuple[Type, ...]) -> Program:
         """Lowers the whole kernel for its argument types."""
-        function = self.function
+        function = self.frame.function
         self.frame.assigned = set(function.parameters) | stored_names(function.node.body)
         self.frame.unused = unused_names(function.node.body)
         for name, type_ in zip(function.parameters, argument_types, strict=True):
@@ -210,9 +175,18 @@ class Lowering:
                 statements.append(statement)
         return statements
 
+    def straight_block(self, body: list[ast.stmt]) -> list[Statement]:
+        """Lowers a branch or a loop's turn: behind it, none of its products is at hand."""
+        products = dict(self.products)
+        self.enter()
+        statements = self.block(body)
+        self.enter()
+        self.products = products
+        return statements
+
     def bind(self, name: str, value: Expr) -> None:
         """`name` is from here on a variable that holds `value`."""
-        self.env[name] = self.versioned(value, variable(name))
+        self.frame.env[name] = self.versioned(value, variable(name))
 
     def versioned(self, value: Expr, run: Callable[[Lanes], Any]) -> Expr:
         if value.const is not UNKNOWN:

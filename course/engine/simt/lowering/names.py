@@ -17,7 +17,7 @@ from course.engine.cell.numba import (
     missing_prefix,
     unlisted,
 )
-from course.engine.faults import KernelFault, Outcome, does_not_compile, rejected, rejected_syntax
+from course.engine.faults import does_not_compile, not_measured, rejected, rejected_syntax
 from course.engine.simt.lowering.elements import array_attribute, subscript
 from course.engine.simt.lowering.expr import Expr, known, number, partly_assigned, tuple_of
 from course.engine.simt.lowering.intrinsics import VALUES
@@ -42,8 +42,8 @@ _BUILTINS = {
 def named(low: Lowering, node: ast.Name) -> Expr:
     """A name: a variable, a builtin, or something from outside the function."""
     name = node.id
-    if name in low.assigned:
-        binding = low.env.get(name)
+    if name in low.frame.assigned:
+        binding = low.frame.env.get(name)
         if binding is None:
             raise does_not_compile(node, "unassigned_name", name=name)
         if binding.conflict is not None:
@@ -59,7 +59,7 @@ def named(low: Lowering, node: ast.Name) -> Expr:
 def outside(low: Lowering, node: ast.AST, name: str) -> Expr:
     """A name from outside the function: a constant, a type, a module, a function."""
     try:
-        value = low.function.lookup(name)
+        value = low.frame.function.lookup(name)
     except KeyError as error:
         text = str(error.args[0]) if error.args else name
         if text == name and name in IMPORTS:
@@ -96,10 +96,9 @@ def constant(low: Lowering, node: ast.Constant) -> Expr:
     if isinstance(value, str) or value is None:
         return known(value)
     if isinstance(value, complex):
-        raise KernelFault(
-            Outcome.NOT_MEASURED,
-            "numba_has",
+        raise not_measured(
             node.lineno,
+            "numba_has",
             construct=f"the literal {value!r}",
             instead=instead_of("complex"),
         )

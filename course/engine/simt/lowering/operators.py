@@ -177,7 +177,7 @@ def compare(low: Lowering, node: ast.Compare) -> Expr:
     """``a < b < c``: each operand computed once, the chain cut short."""
     left = low.scalar(node.left)
     result: Expr | None = None
-    held, last = low.held, len(node.ops) - 1
+    held, last = low.registers.held, len(node.ops) - 1
     for number_, (operation, comparator) in enumerate(zip(node.ops, node.comparators, strict=True)):
         function = COMPARISONS.get(type(operation))
         if function is None and isinstance(operation, ast.In | ast.NotIn) and last == 0:
@@ -186,21 +186,26 @@ def compare(low: Lowering, node: ast.Compare) -> Expr:
             raise rejected_syntax(node, f"`{ast.unparse(node)}`", "use == != < <= > >=")
         right = again = low.scalar(comparator)
         if number_ == 0:
-            held = dict(low.held)
-            low.depth += 1
+            held = dict(low.registers.held)
+            low.registers.depth += 1
         if number_ < last:
             right, again = once(low, right)
         link = apply(function, arith.BINARY[function], [left, right], function.__name__)
         result = link if result is None else _and(low, result, link)
         left = again
-    low.depth -= 1
-    low.held = held
+    low.registers.depth -= 1
+    low.registers.held = held
     assert result is not None
     return result
 
 
 def _within(low: Lowering, node: ast.Compare, left: Expr, operation: ast.cmpop) -> Expr:
-    """``x in (a, b)`` and ``x not in (a, b)``: is it one of a tuple's numbers?"""
+    """``x in (a, b)`` and ``x not in range(a, b)``: is it one of these numbers?"""
+    if (ends := _ends_of_range(low, node.comparators[0])) is not None:
+        left, again = once(low, left)
+        below = apply(operator.le, np.less_equal, [ends[0], left], "le")
+        inside = _and(low, below, apply(operator.lt, np.less, [again, ends[1]], "lt"))
+        return inside if isinstance(operation, ast.In) else _negated(inside)
     several = low.value(node.comparators[0])
     if not isinstance(several.type, TupleType):
         raise low.untyped(node, f"`in` looks into a tuple, and this is {describe(several)}")
@@ -212,9 +217,21 @@ def _within(low: Lowering, node: ast.Compare, left: Expr, operation: ast.cmpop) 
             item = (again.items or tuple_items(low, again))[place]
         one = apply(operator.eq, np.equal, [left if not place else left_again, item], "eq")
         found = one if not place else apply(operator.or_, np.bitwise_or, [found, one], "or_")
-    if isinstance(operation, ast.In):
-        return found
-    return apply(operator.xor, np.bitwise_xor, [found, number(True)], "xor")
+    return found if isinstance(operation, ast.In) else _negated(found)
+
+
+def _negated(test: Expr) -> Expr:
+    return apply(operator.xor, np.bitwise_xor, [test, number(True)], "xor")
+
+
+def _ends_of_range(low: Lowering, node: ast.expr) -> tuple[Expr, Expr] | None:
+    """Where ``range(a, b)`` starts and ends, of whole numbers, if that is what a node is."""
+    if not isinstance(node, ast.Call) or ast.unparse(node.func) != "range":
+        return None
+    ends = [low.scalar(argument) for argument in node.args]
+    if len(ends) == 1:
+        ends.insert(0, number(0))
+    return (ends[0], ends[1]) if len(ends) == 2 else None
 
 
 def _and(low: Lowering, left: Expr, right: Expr) -> Expr:
@@ -239,28 +256,28 @@ def boolop(low: Lowering, node: ast.BoolOp) -> Expr:
     both = isinstance(node.op, ast.And)
     result: Expr | None = None
     stopped: list[dict[Any, Held]] = []
-    always = low.held
+    always = low.registers.held
     for operand in node.values:
         low.held_where = {}
         if result is not None:
             low.enter()
         part = low.scalar(operand)
-        going_on = low.held_where.get(both, low.held)
-        stopped.append(dict(low.held_where.get(not both, low.held)))
+        going_on = low.held_where.get(both, low.registers.held)
+        stopped.append(dict(low.held_where.get(not both, low.registers.held)))
         if result is None:
-            always = dict(low.held)
+            always = dict(low.registers.held)
             low.held_first = always
-            low.depth += 1
+            low.registers.depth += 1
             result = part
         else:
             line = node.lineno if branches(operand) else 0
             result = _either(low, both, result, part, line)
-        low.held = dict(going_on)
-    low.depth -= 1
+        low.registers.held = dict(going_on)
+    low.registers.depth -= 1
     assert result is not None
     shared = {key: held for key, held in stopped[0].items() if all(key in s for s in stopped)}
-    low.held_where = {both: dict(low.held), not both: shared}
-    low.held = always
+    low.held_where = {both: dict(low.registers.held), not both: shared}
+    low.registers.held = always
     return result
 
 
@@ -286,18 +303,18 @@ def _either(low: Lowering, both: bool, left: Expr, right: Expr, line: int) -> Ex
 def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
     """``a if condition else b``."""
     condition = low.condition(node.test)
-    where, before, head = low.held_where, dict(low.held), []  # type: ignore[var-annotated]
+    where, before, head = low.held_where, dict(low.registers.held), []  # type: ignore[var-annotated]
     arms, sides, after = [], [], []
-    low.depth += 1
+    low.registers.depth += 1
     for side, holds in ((node.body, True), (node.orelse, False)):
-        low.held = dict(where.get(holds, before))
-        arms.append(Arm(low.registers.version + 1, low.depth))
+        low.registers.held = dict(where.get(holds, before))
+        arms.append(Arm(low.registers.version + 1, low.registers.depth))
         low.registers.arms.append(arms[-1])
         low.enter()
         sides.append(low.value(side))
         low.registers.arms.pop()
-        after.append(dict(low.held))
-    low.depth -= 1
+        after.append(dict(low.registers.held))
+    low.registers.depth -= 1
     low.enter()
     low.registers.meet(before, (arms[0], arms[1]), (after[0], after[1]), head)
     yes, no = sides

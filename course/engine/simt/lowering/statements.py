@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from course.engine.faults import rejected, rejected_syntax
 from course.engine.simt.lowering.elements import store, subscript
@@ -17,6 +17,8 @@ from course.engine.simt.running.control import Casts
 from course.engine.simt.running.lanes import Lanes, Statement
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from course.engine.simt.lowering.lower import Lowering
 
 
@@ -30,13 +32,7 @@ def expression_statement(low: Lowering, node: ast.Expr) -> Statement | None:
     low.unused, low.registers.unused = None, False
     if value.type is None:
         raise low.untyped(node, f"`{ast.unparse(node)}` does nothing")
-    line, run = node.lineno, value.run
-
-    def execute(lanes: Lanes) -> None:
-        lanes.step(line)
-        run(lanes)
-
-    return execute
+    return _stepped(node.lineno, value.run)
 
 
 def pass_statement(low: Lowering, node: ast.Pass) -> None:
@@ -70,7 +66,7 @@ def _assign_all(
         value = contraction.kept(low, value)
         name, run = targets[0].id, value.run
         if value.type is None:
-            low.env[name] = value
+            low.frame.env[name] = value
 
             def count(lanes: Lanes) -> None:
                 lanes.step(line)
@@ -175,10 +171,10 @@ def augmented(low: Lowering, node: ast.AugAssign) -> Statement:
     if not is_scalar(current.type):
         raise low.untyped(node, f"`{ast.unparse(node.target)}` is {current.type}: index it")
     value = binary(low, node.target, node.op, current, low.scalar(node.value))
-    return _stepped(low, line, store(low, node.target, value))
+    return _stepped(line, store(low, node.target, value))
 
 
-def _stepped(low: Lowering, line: int, statement: Statement) -> Statement:
+def _stepped(line: int, statement: Callable[[Lanes], Any]) -> Statement:
     def execute(lanes: Lanes) -> None:
         lanes.step(line)
         statement(lanes)

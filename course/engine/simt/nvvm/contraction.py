@@ -78,7 +78,7 @@ class Product:
 
 def _site(low: Lowering, node: ast.expr) -> Site:
     end = node.end_col_offset or 0
-    return low.instance, node.lineno, node.col_offset, node.end_lineno or 0, end
+    return low.frame.instance, node.lineno, node.col_offset, node.end_lineno or 0, end
 
 
 def of_product(low: Lowering, node: ast.expr, value: Expr, left: Expr, right: Expr) -> Expr:
@@ -119,26 +119,10 @@ def _is_argument(key: Any) -> bool:
     return isinstance(key, tuple) and bool(key) and key[0] == "argument"
 
 
-def is_running(low: Lowering, node: ast.expr) -> bool:
-    """Whether a loop adds to what it had: ``total += x * y``, ``total = total + x * y``."""
-    if not low.loop_nodes:
-        return False
-    if not isinstance(node, ast.BinOp):
-        return True  # the target of `+=`
-    return any(isinstance(n, ast.Name) and n.id == low.target for n in (node.left, node.right))
-
-
 def of_sum(
     low: Lowering, node: ast.expr, function: Any, value: Expr, left: Expr, right: Expr
 ) -> Expr:
-    """A sum or difference, of one rounding where it takes in a product.
-
-    A running sum is left with two, though NVVM fuses it as well (`fma.rn.f32` in the PTX of
-    ``acc += x[i] * y[i]``): it is where kernels spend their time, and NumPy has no fused
-    multiply-add. By way of float64 it costs a matmul's check 6 to 17 % (`matmul_tiled` 30 to 32 ms,
-    `matmul_coarse` 117 to 133 ms, two cores, 2026-11-25), and what the product's rounding changes
-    is less than what its own sums do.
-    """
+    """A sum or difference, of one rounding where it takes in a product."""
     sides = [side.product if side.type == value.type else None for side in (left, right)]
     first, second = sides
     if sides == [None, None] or value.const is not UNKNOWN:
@@ -149,8 +133,6 @@ def of_sum(
         if product is not None:
             home = product.uses.block == low.straight
             product.uses.sums[product.site] = (home, len(low.loop_nodes))
-    if is_running(low, node):
-        return value
     plain = value.run
     x, y = (converted(side, value.type).run for side in (left, right))
     minus = function is operator.sub

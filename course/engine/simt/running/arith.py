@@ -11,6 +11,7 @@ import numpy as np
 from numba.core import types
 
 from course.engine.conversion import float_to_integer
+from course.engine.functions import FUNCTIONS
 from course.engine.simt.lowering.types import BOOL, Scalar, numpy_dtype
 
 Lanes = np.ndarray  # shape (threads or 1, blocks or 1)
@@ -188,27 +189,17 @@ def _elementwise(function: Callable[[float], float]) -> Callable[[Lanes], Lanes]
     return apply
 
 
-def _ldexp(values: Lanes, exponents: Lanes) -> Lanes:
-    return np.ldexp(values, exponents.astype(np.int32))
-
-
 #: `math` functions by name
 MATH: dict[str, Callable[..., Lanes]] = {
-    **{name: getattr(np, name) for name in ("sqrt", "exp", "expm1", "exp2", "fabs", "fmod")},
-    **{name: getattr(np, name) for name in ("log", "log2", "log10", "log1p", "sin", "cos", "tan")},
-    **{name: getattr(np, name) for name in ("sinh", "cosh", "tanh", "floor", "ceil", "trunc")},
-    **{name: getattr(np, name) for name in ("hypot", "copysign", "degrees", "radians")},
-    **{name: getattr(np, name) for name in ("isnan", "isinf", "isfinite")},
-    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "sinh", "cosh")},
-    "atanh": np.arctanh,
-    "atan2": np.arctan2,
+    **FUNCTIONS,
+    **{name: getattr(np, name) for name in ("degrees", "radians", "isnan", "isinf", "isfinite")},
     "pow": power,
     "remainder": lambda a, b: a - b * np.rint(a / b),
     "erf": _elementwise(math.erf),
     "erfc": _elementwise(math.erfc),
     "gamma": _elementwise(math.gamma),
     "lgamma": _elementwise(math.lgamma),
-    "ldexp": _ldexp,
+    "ldexp": lambda values, exponents: np.ldexp(values, exponents.astype(np.int32)),
 }
 MATH_CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "tau": math.tau}
 

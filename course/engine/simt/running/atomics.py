@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba.core import types
 
+from course.engine.rounds import rounds
 from course.engine.simt.lowering.elements import access_of
 from course.engine.simt.lowering.expr import Expr, converted
 from course.engine.simt.lowering.parts import indices
@@ -86,7 +86,7 @@ def atomic(path: str) -> Callable[[Lowering, ast.Call], Expr]:
             operands.append(converted(value, array.dtype))
         low.stores_to(base)
         if array.memory == "global":
-            low.clobber()
+            low.registers.clobber()
         aggregated = ""
         if name == "add" and array.dtype in (types.int32, types.uint32):
             aggregated = "reduction" if unused else "atomic"
@@ -114,20 +114,9 @@ def _in_turn(
     values: list[np.ndarray],
     compute: Callable[..., Any] | None,
 ) -> np.ndarray:
-    """Lane after lane on each cell; returns what each lane found there.
-
-    Lanes of different cells go together: round r takes the r-th lane of every cell.
-    """
+    """Lane after lane on each cell; returns what each lane found there."""
     old = np.empty(len(cells), memory.dtype)
-    order = np.argsort(cells, kind="stable")
-    ordered = cells[order]
-    starts = np.r_[True, ordered[1:] != ordered[:-1]]
-    first = np.maximum.accumulate(np.where(starts, np.arange(len(cells)), 0))
-    rounds = np.arange(len(cells)) - first
-    by_round = np.argsort(rounds, kind="stable")
-    edges = np.searchsorted(rounds[by_round], np.arange(int(rounds.max(initial=-1)) + 2))
-    for start, stop in pairwise(edges):
-        turn = order[by_round[start:stop]]
+    for turn in rounds(cells):
         cell = cells[turn]
         found = memory[cell]
         old[turn] = found

@@ -1,4 +1,4 @@
-"""Counting and turning bits, and the fused multiply-add, on lanes."""
+"""Counting and turning bits, on lanes."""
 
 from __future__ import annotations
 
@@ -42,9 +42,3 @@ def brev(values: np.ndarray) -> np.ndarray:
         bit = (bits >> np.uint64(step)) & np.uint64(1)
         result |= bit << np.uint64(width - 1 - step)
     return result.astype(values.dtype)
-
-
-def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """a * b + c, rounded once (but for float64, where NumPy has no wider type everywhere)."""
-    wide = np.longdouble if a.dtype == np.float64 else np.float64
-    return (a.astype(wide) * b + c).astype(a.dtype)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import not_measured
 
 if TYPE_CHECKING:
     from course.engine.simt.running.bounds import Access, Extent
@@ -72,9 +72,7 @@ class Choice:
         """An atomic on the one array that all active lanes have."""
         parts = self._parts(lanes, access)
         if len(parts) > 1:
-            raise KernelFault(
-                Outcome.NOT_MEASURED, "array_choice", access.line, what="an atomic meets both"
-            )
+            raise not_measured(access.line, "array_choice", what="an atomic meets both")
         array, part = parts[0]
         return array.update(lanes, part)
 

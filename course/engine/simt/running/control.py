@@ -184,25 +184,13 @@ def run_late(lanes: Lanes, loop: Loop) -> None:
     lanes.vars, lanes.mask, lanes.dead = here
 
 
-def break_statement(line: int, casts: Casts) -> Statement:
-    """``break``: the active lanes wait behind the loop."""
+def leave_turn(line: int, casts: Casts, waiting: str) -> Statement:
+    """``break`` or ``continue``: the active lanes wait among the loop's `breaks` or `continues`."""
 
     def execute(lanes: Lanes) -> None:
         lanes.step(line)
         casts.apply(lanes)
-        lanes.loops[-1].breaks.append((lanes.full(lanes.mask), dict(lanes.vars)))
-        lanes.dead = True
-
-    return execute
-
-
-def continue_statement(line: int, casts: Casts) -> Statement:
-    """``continue``: the active lanes wait for the next turn."""
-
-    def execute(lanes: Lanes) -> None:
-        lanes.step(line)
-        casts.apply(lanes)
-        lanes.loops[-1].continues.append((lanes.full(lanes.mask), dict(lanes.vars)))
+        getattr(lanes.loops[-1], waiting).append((lanes.full(lanes.mask), dict(lanes.vars)))
         lanes.dead = True
 
     return execute

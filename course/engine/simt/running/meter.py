@@ -41,8 +41,8 @@ class Meter:
         #: keeps the first ones, where somebody wants to see them
         self._requests = requests
         self.sites: dict[tuple[str, str, int, int], SiteCounter] = {}
-        self.conflicts: dict[tuple[str, int], int] = {}
-        self.divergent: dict[int, int] = {}
+        self.conflicts: Counter[tuple[str, int]] = Counter()
+        self.divergent: Counter[int] = Counter()
         #: requests that load from shared memory, by line
         self.shared_loads: Counter[int] = Counter()
         #: operations of the warp that makes most of them, and of all lanes together
@@ -62,8 +62,7 @@ class Meter:
         allocation = view.allocation
         touched = site.touched.get(allocation.address)
         if touched is None:
-            touched = np.zeros(allocation.sectors, np.bool_)
-            site.touched[allocation.address] = touched
+            touched = site.touched[allocation.address] = np.zeros(allocation.sectors, np.bool_)
         itemsize = view.itemsize
         first = (view.misalignment_bytes + elements * itemsize) >> SECTOR_SHIFT
         aligned = SECTOR_BYTES % itemsize == 0 and view.misalignment_bytes == 0
@@ -95,8 +94,7 @@ class Meter:
     def bank_conflicts(self, name: str, line: int, extra: int) -> None:
         """Adds the extra wavefronts of one access to a shared array."""
         if extra:
-            key = (name, line)
-            self.conflicts[key] = self.conflicts.get(key, 0) + extra
+            self.conflicts[name, line] += extra
 
     def shared_access(
         self, lanes: Lanes, array: Any, access: Access, addresses: np.ndarray
@@ -140,9 +138,8 @@ class Meter:
     def branch(self, lanes: Lanes, line: int, taken: np.ndarray, passed: np.ndarray) -> None:
         """Counts warps whose active lanes disagree: some in `taken`, some in `passed`."""
         split = lanes.warps_with(taken) & lanes.warps_with(passed)
-        count = lanes.count_warps(split)
-        if count:
-            self.divergent[line] = self.divergent.get(line, 0) + count
+        if count := lanes.count_warps(split):
+            self.divergent[line] += count
 
     def batch_has_run(self, longest_warp: int, by_line: dict[int, int], lane_work: int) -> None:
         """Counts the operations of a batch of blocks."""
@@ -152,21 +149,10 @@ class Meter:
 
     def traffic(self) -> Traffic:
         """The counts so far, as the learner sees them."""
-        sites = []
-        for (array, direction, line, column), site in self.sites.items():
-            footprint = footprint_of(site.touched)
-            sites.append(
-                Site(
-                    array,
-                    direction,
-                    line,
-                    column,
-                    site.requests,
-                    site.sectors,
-                    site.lane_bytes,
-                    footprint,
-                )
-            )
+        sites = [
+            Site(*key, site.requests, site.sectors, site.lane_bytes, footprint_of(site.touched))
+            for key, site in self.sites.items()
+        ]
         touched = together((key[:2], site.touched) for key, site in self.sites.items())
         return Traffic(
             sites=sites,

@@ -67,16 +67,14 @@ class History:
 
     def read(self, lanes: Lanes, cells: np.ndarray, threads: np.ndarray, line: int) -> None:
         """A load by `threads` of `cells` (one-dimensional, same length)."""
-        self._check(lanes, cells, threads, line, "write", "write/read")
-        self._check(lanes, cells, threads, line, "atomic", "atomic/plain")
+        self._check(lanes, cells, threads, line, write="write/read", atomic="atomic/plain")
         self._remember(lanes, "read", cells, threads, self._event(lanes.now, line))
 
     def read_later(self, lanes: Lanes, cells: np.ndarray, threads: np.ndarray, line: int) -> None:
         """A load of shared cells, looked at only if a write follows before the next barrier."""
         barrier = lanes.barrier_at
         if self.writes_since >= (barrier if isinstance(barrier, int) else int(barrier.min())):
-            self._check(lanes, cells, threads, line, "write", "write/read")
-            self._check(lanes, cells, threads, line, "atomic", "atomic/plain")
+            self._check(lanes, cells, threads, line, write="write/read", atomic="atomic/plain")
         self.unread.append((cells, threads, line, lanes.now))
         if len(self.unread) > MOST_UNREAD:
             self.settle(lanes)
@@ -102,9 +100,8 @@ class History:
     ) -> None:
         """A store by `threads` to `cells`; `values` tell whether colliding stores agree."""
         self.settle(lanes)
-        self._check(lanes, cells, threads, line, "write", "write/write")
-        self._check(lanes, cells, threads, line, "read", "read/write")
-        self._check(lanes, cells, threads, line, "atomic", "atomic/plain")
+        kinds = {"write": "write/write", "read": "read/write", "atomic": "atomic/plain"}
+        self._check(lanes, cells, threads, line, **kinds)
         past = self._past("write")
         past.who[cells] = threads
         winners = past.who[cells]
@@ -126,54 +123,43 @@ class History:
     def atomic(self, lanes: Lanes, cells: np.ndarray, threads: np.ndarray, line: int) -> None:
         """An atomic by `threads` on `cells`: conflicts only with plain accesses."""
         self.settle(lanes)
-        self._check(lanes, cells, threads, line, "write", "atomic/plain")
-        self._check(lanes, cells, threads, line, "read", "atomic/plain")
+        self._check(lanes, cells, threads, line, write="atomic/plain", read="atomic/plain")
         self._remember(lanes, "atomic", cells, threads, self._event(lanes.now, line))
         self.writes_since = lanes.now
 
     # ------------------------------------------------------------ order
 
     def _check(
-        self,
-        lanes: Lanes,
-        cells: np.ndarray,
-        threads: np.ndarray,
-        line: int,
-        earlier: str,
-        kind: str,
+        self, lanes: Lanes, cells: np.ndarray, threads: np.ndarray, line: int, **kinds: str
     ) -> None:
-        past = self.pasts.get(earlier)
-        if past is None:
-            return
-        who = past.who[cells]
-        suspect = (who != NOBODY) & (who != threads)
-        if not suspect.any():
-            return
-        where = np.nonzero(suspect)[0]
-        who, mine = who[where].astype(np.int64), threads[where]
-        unordered = ~self._ordered(lanes, who, past.event[cells[where]], mine)
-        if not unordered.any():
-            return
-        clash = np.zeros(len(cells), np.bool_)
-        clash[where[unordered]] = True
-        at = self._first(lanes, clash, threads)
-        other = int(past.who[cells[at]])
-        other_line = self.lines[int(past.event[cells[at]])]
-        self._fault(lanes, cells[at], threads[at], other, line, other_line, kind)
+        """Holds an access against earlier ones, by kind of these: what a conflict is called."""
+        for earlier, kind in kinds.items():
+            past = self.pasts.get(earlier)
+            if past is None:
+                continue
+            who = past.who[cells]
+            suspect = (who != NOBODY) & (who != threads)
+            if not suspect.any():
+                continue
+            where = np.nonzero(suspect)[0]
+            who, mine = who[where].astype(np.int64), threads[where]
+            unordered = ~self._ordered(lanes, who, past.event[cells[where]], mine)
+            if not unordered.any():
+                continue
+            clash = np.zeros(len(cells), np.bool_)
+            clash[where[unordered]] = True
+            at = self._first(lanes, clash, threads)
+            other = int(past.who[cells[at]])
+            other_line = self.lines[int(past.event[cells[at]])]
+            self._fault(lanes, cells[at], threads[at], other, line, other_line, kind)
 
     def _ordered(
         self, lanes: Lanes, who: np.ndarray, events: np.ndarray, mine: np.ndarray
     ) -> np.ndarray:
         """Whether an earlier access by `who` happens before one by `mine` now."""
         moments = np.asarray(self.moments)[events]
-        single = who >= 0
-        kind = np.where(single, _WARP, (-who - 2) % 3)
-        number = np.where(single, who // WARP_LANES, (-who - 2) // 3)
-        my_warp = mine // WARP_LANES
-        my_block = mine // lanes.threads
-        block = np.where(kind == _WARP, number // lanes.warps, number)
-        same_block = (block == my_block) & (kind != _GRID)
-        same_warp = (kind == _WARP) & (number == my_warp)
+        my_warp, my_block = mine // WARP_LANES, mine // lanes.threads
+        same_warp, same_block = _shared_with(lanes, who, my_warp, my_block)
         return (same_block & (moments < _at(lanes.barrier_at, my_block - lanes.first))) | (
             same_warp & (moments < _at(lanes.warp_barrier_at, my_warp - lanes.first * lanes.warps))
         )
@@ -204,12 +190,7 @@ class History:
         warp, block = threads // WARP_LANES, threads // lanes.threads
         scope = np.full(len(cells), _WARP)
         for who in (other, current):
-            single = who >= 0
-            kind = np.where(single, _WARP, (-who - 2) % 3)
-            number = np.where(single, who // WARP_LANES, (-who - 2) // 3)
-            other_block = np.where(kind == _WARP, number // lanes.warps, number)
-            same_warp = (kind == _WARP) & (number == warp)
-            same_block = (kind != _GRID) & (other_block == block)
+            same_warp, same_block = _shared_with(lanes, who, warp, block)
             scope = np.maximum(
                 scope, np.where(same_warp, _WARP, np.where(same_block, _BLOCK, _GRID))
             )
@@ -255,6 +236,17 @@ class History:
             block = number // lanes.warps if scope == _WARP else number
             fields["other_block"] = "several" if scope == _GRID else lanes.place(0, block)["block"]
         raise KernelFault(Outcome.RACE, f"race_{memory}{suffix}", line, **fields)
+
+
+def _shared_with(
+    lanes: Lanes, who: np.ndarray, warp: np.ndarray, block: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Whether those remembered are all of a warp, and whether all of a block."""
+    single = who >= 0
+    kind = np.where(single, _WARP, (-who - 2) % 3)
+    number = np.where(single, who // WARP_LANES, (-who - 2) // 3)
+    of_block = np.where(kind == _WARP, number // lanes.warps, number)
+    return (kind == _WARP) & (number == warp), (kind != _GRID) & (of_block == block)
 
 
 def _at(moments: int | np.ndarray, number: np.ndarray) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from functools import cache
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import not_measured
 
 
 @cache
@@ -21,6 +21,6 @@ def require_triton() -> None:
         KernelFault: NOT_MEASURED, saying where it can.
     """
     if not has_triton():
-        fault = KernelFault(Outcome.NOT_MEASURED, "no_triton", None)
+        fault = not_measured(None, "no_triton")
         fault.kernel = "this lesson"
         raise fault

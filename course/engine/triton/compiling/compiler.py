@@ -6,6 +6,7 @@ brings, then says how many registers the PTX takes; that is a process of its own
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import fcntl
 import inspect
@@ -21,34 +22,41 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from triton._C.libtriton import ir
+from triton._C.libtriton import ir, passes
+from triton._C.libtriton import nvidia as nvidia_passes
 from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia import compiler as nvidia
 from triton.compiler import ASTSource, make_backend
 from triton.compiler.errors import CompilationError
 from triton.experimental.gluon._runtime import GluonASTSource
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, does_not_compile, rejected
 from course.engine.triton.compiling.complaints import NO_REASON, in_full
 from course.engine.triton.compiling.constants import held_small
-from course.engine.triton.compiling.functions import code_of
+from course.engine.triton.compiling.functions import code_of, own_functions
 from course.engine.triton.compiling.specialisation import Source
+from course.engine.triton.compiling.written_out import loops_held_short, require_short
 
 WARP = 32
-_STAGES = ("ttir", "ttgir", "llir", "ptx")
+#: The one that is not Triton's own: shared memory is laid out, and nothing is made of LLVM's.
+_LAID_OUT = "laid out"
+_TO_PTX, _TO_MEMORY = ("ttir", "ttgir", "llir", "ptx"), ("ttir", "ttgir", _LAID_OUT)
 _LONGEST_MESSAGE = 300
 #: What is looked at of what the compiler said: names of a learner's stand in it.
 _LONGEST_SAID = 20_000
 #: How a block's values lie in the threads, behind its shape and type.
 _LAYOUT = r"(tensor<[^,<>]+), #[\w.]+>"
 _PTXAS_SECONDS = 120.0
+#: A node that all of Python's syntax trees share. IPython's tracebacks leave a file's whole tree on
+#: it, and Triton copies the target of each `+=` deeply.
+_STORE = next(node for node in ast.walk(ast.parse("x = 0")) if isinstance(node, ast.Store))
 #: The environment variable by which Triton leaves LLVM's optimiser out.
 _NO_OPTIMISER = "DISABLE_LLVM_OPT"
 
 
 @dataclass(frozen=True)
 class Assembly:
-    """A kernel in PTX. `shared_bytes` are a program's."""
+    """A kernel in PTX, if it was taken that far. `shared_bytes` are a program's."""
 
     ptx: str
     warps: int
@@ -108,14 +116,20 @@ Seen = Callable[[str, Compiled], None]
 
 def to_ptx(source: Source, target: int, seen: Seen | None = None) -> Assembly:
     """Compiles a kernel as far as PTX; `seen` and what is raised are as for `compiled`."""
-    made = compiled(source, target, _STAGES, seen)
+    made = compiled(source, target, _TO_PTX, seen)
     return Assembly(made.module, int(made.metadata["num_warps"]), int(made.metadata["shared"]))
+
+
+def to_memory(source: Source, target: int, seen: Seen | None = None) -> Assembly:
+    """As `to_ptx`, in a half of its time: what LLVM would refuse is not, and there is no PTX."""
+    made = compiled(source, target, _TO_MEMORY, seen)
+    return Assembly("", int(made.metadata["num_warps"]), int(made.metadata["shared"]))
 
 
 def compiled(
     source: Source, target: int, stages: Sequence[str], seen: Seen | None = None
 ) -> Compiled:
-    """Takes a kernel through the compiler's stages, in order: ttir, ttgir, llir, ptx.
+    """Takes a kernel through the compiler's stages, in order: `_TO_PTX` or `_TO_MEMORY`, or fewer.
 
     Args:
         seen: called with each stage's name behind it, and what it left: it changes nothing of it.
@@ -125,19 +139,20 @@ def compiled(
             constant that is too large to be worked out.
     """
     function = source.function
+    vars(_STORE).clear()
     said: list[str] = []
     refused: list[str] = []
     try:
-        with _hearing(said), held_small() as refused:
+        with _hearing(said), loops_held_short(), held_small() as refused:
             return _through(source, target, stages, seen)
+    except KernelFault:
+        raise
     except CompilationError as error:
         if (own := _own_fault(error)) is not None:
             raise own from None
         line, message = _located(function, error)
         if refused:
-            raise KernelFault(
-                Outcome.REJECTED, "tile_large_constant", line, detail=refused[0]
-            ) from None
+            raise rejected(line, "tile_large_constant", detail=refused[0]) from None
         raise _refused(line, message, target, "triton_refuses") from None  # by the front end
     except Exception as error:
         line, message = _from_passes("".join(said), error)
@@ -167,10 +182,12 @@ def _through(
     backend.load_dialects(context)
     stages: dict[str, Any] = {}
     backend.add_stages(stages, options, written.language)
+    stages[_LAID_OUT] = lambda module, metadata: _laid_out(module, metadata, target)
     metadata: dict[str, Any] = {"target": made_for, **options.__dict__}
     functions = backend.get_codegen_implementation(options)
     with contextlib.redirect_stdout(io.StringIO()) as said:  # `tl.static_print`
         module = written.make_ir(made_for, options, functions, backend.get_module_map(), context)
+    require_short(module, source.function)
     # each line once: the front end reads the body of a loop twice
     printed = "".join(dict.fromkeys(said.getvalue()[:_LONGEST_SAID].splitlines(keepends=True)))
     for name in (name for name in names if name in stages):  # Gluon begins at ttgir
@@ -178,6 +195,21 @@ def _through(
         if seen is not None:
             seen(name, Compiled(module, context, metadata, printed))
     return Compiled(module, context, metadata, printed)
+
+
+def _laid_out(module: Any, metadata: dict[str, Any], target: int) -> Any:
+    """The beginning of Triton's stage `llir` (`CUDABackend.make_llir`)."""
+    manager = ir.pass_manager(module.context)
+    passes.ttgpuir.add_combine_tensor_select_and_if(manager)
+    passes.ttgpuir.add_allocate_warp_groups(manager)
+    passes.convert.add_scf_to_cf(manager)
+    passes.gluon.add_inliner(manager)
+    allocate = nvidia_passes.passes.ttgpuir.add_allocate_shared_memory_nv
+    allocate(manager, target, ptx_version(target))
+    manager.run(module, "laid_out")
+    metadata["shared"] = module.get_int_attr("ttg.shared")
+    metadata["num_warps"] = module.get_int_attr("ttg.total-num-warps") or metadata["num_warps"]
+    return module
 
 
 def warm_up() -> None:
@@ -256,13 +288,7 @@ def usage(said: str, status: int) -> Usage:
 def _refused(
     line: int | None, message: str, target: int, message_id: str = "triton_compiler"
 ) -> KernelFault:
-    return KernelFault(
-        Outcome.DOES_NOT_COMPILE,
-        message_id,
-        line,
-        detail=message,
-        target=shown(target),
-    )
+    return does_not_compile(line, message_id, detail=message, target=shown(target))
 
 
 def assembler_refused(source: Source, error: AssemblerError, target: int) -> KernelFault:
@@ -289,24 +315,12 @@ def _located(function: Any, error: CompilationError) -> tuple[int | None, str]:
     if not message or told.startswith(message):
         message = told
     line = None
-    sources = _own_sources(function)
+    sources = {code.source: code.lines_before for code in map(code_of, own_functions(function))}
     for part in chain:
         before = sources.get(part.src or "")
         if before is not None and hasattr(part.node, "lineno"):
             line = before + part.node.lineno
     return line, _cut(message)
-
-
-def _own_sources(function: Any, seen: dict[str, int] | None = None) -> dict[str, int]:
-    """Sources of the kernel and the learner's functions that it calls, with the lines before."""
-    seen = {} if seen is None else seen
-    code = code_of(function)
-    if code.own and code.source not in seen:
-        seen[code.source] = code.lines_before
-        for value in list(code.scope.values()):
-            if hasattr(value, "parse") and hasattr(value, "params"):
-                _own_sources(value, seen)
-    return seen
 
 
 def _from_passes(text: str, error: Exception) -> tuple[int | None, str]:

@@ -90,8 +90,8 @@ def held_small() -> Iterator[list[str]]:
                 if name in vars(kind):
                     operation = _REFLECTED.get(name, name)
                     method = asking(operation, name in _REFLECTED, vars(kind)[name])
-                    stack.enter_context(_replaced(kind, name, method))
-        stack.enter_context(_replaced(tl.tuple, "__init__", counting(tl.tuple.__init__)))
+                    stack.enter_context(replaced(kind, name, method))
+        stack.enter_context(replaced(tl.tuple, "__init__", counting(tl.tuple.__init__)))
         yield refused
 
 
@@ -100,7 +100,8 @@ def _counted(item: Any) -> int:
 
 
 @contextlib.contextmanager
-def _replaced(kind: type, name: str, method: Callable[..., Any]) -> Iterator[None]:
+def replaced(kind: type, name: str, method: Callable[..., Any]) -> Iterator[None]:
+    """A class has another method inside."""
     own = vars(kind)[name]
     setattr(kind, name, method)
     try:

@@ -2,7 +2,8 @@
 
 A check compiles for compute capability 8.0 and answers. A child at the lowest priority then
 compiles the same launches for 7.5 and 9.0, and what it finds is told with the next verdict. A
-grader waits for it: there it decides, once the answer is right (`refused_elsewhere`).
+grader waits for it on the cases whose traffic is shown: there it decides, once the answer is right
+(`refused_elsewhere`).
 """
 
 from __future__ import annotations
@@ -118,17 +119,12 @@ def pending_findings() -> list[Finding]:
     return found
 
 
-def searching() -> bool:
-    """Whether a child is still at work."""
-    return any(search.child is not None and search.child.running for search in _searches.values())
-
-
 def _hear(search: _Search) -> None:
     if search.child is None:
         return
     try:
         for key, kept in search.child.lines(wait=False):
-            gate.remember({key: gate.from_plain(kept)}, keep=True)
+            gate.remember(key, gate.from_plain(kept))
     except (LateError, DiedError):
         pass  # what it had said stays; the rest is for grading to find
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 from triton.runtime.jit import JITFunction
 
 #: What loads a block, by the last part of its name.
 _LOADS = ("load", "gather", "load_tensor_descriptor")
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass
@@ -34,7 +36,14 @@ class Code:
     scope: dict[str, Any]
     filename: str
     lines_before: int = 0
+    #: what was asked of it before, by the question's name
+    answers: dict[str, Any] = field(default_factory=dict)
     _assigned: dict[ast.stmt, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def nodes(self) -> Iterator[ast.AST]:
+        """All of the tree's, statement by statement."""
+        return (node for statement in self.body for node in ast.walk(statement))
 
     def assigned(self, statement: ast.stmt) -> frozenset[str]:
         """Names that a statement and what stands under it may assign."""
@@ -50,8 +59,7 @@ class Code:
     @cached_property
     def functions(self) -> tuple[Any, ...]:
         """The jitted functions that it names, in the order of their names in the tree."""
-        nodes = (node for statement in self.body for node in ast.walk(statement))
-        named = (self.scope.get(node.id) for node in nodes if isinstance(node, ast.Name))
+        named = (self.scope.get(node.id) for node in self.nodes if isinstance(node, ast.Name))
         return tuple(dict.fromkeys(one for one in named if isinstance(one, JITFunction)))
 
     @cached_property
@@ -59,20 +67,16 @@ class Code:
         """The lines of each, but of loops that are unrolled."""
         return frozenset(
             node.lineno
-            for statement in self.body
-            for node in ast.walk(statement)
-            if (
-                isinstance(node, ast.While)
-                or (isinstance(node, ast.For) and _called(node.iter, self) != "static_range")
-                or (isinstance(node, ast.Call) and _called(node, self) in _LOADS)
-            )
+            for node in self.nodes
+            if isinstance(node, ast.While)
+            or (isinstance(node, ast.For) and _called(node.iter, self) != "static_range")
+            or (isinstance(node, ast.Call) and _called(node, self) in _LOADS)
         )
 
     @cached_property
     def lines(self) -> tuple[int, ...]:
         """Where its `def` and what is in it stand, in the tree's order."""
-        every = (node for statement in self.body for node in ast.walk(statement))
-        inside = (node.lineno for node in every if isinstance(node, ast.stmt | ast.expr))
+        inside = (node.lineno for node in self.nodes if isinstance(node, ast.stmt | ast.expr))
         return (self.first_line, *inside)
 
 
@@ -111,6 +115,20 @@ def _first_line(function: Any) -> int:
     return int(function.starting_line_number)
 
 
+def _asked_once(ask: Callable[[Any], _Answer]) -> Callable[[Any], _Answer]:
+    """A question about a function, whose answer stays with its code: launches ask it each time."""
+
+    @wraps(ask)
+    def answer(function: Any) -> _Answer:
+        answers = code_of(function).answers
+        if ask.__name__ not in answers:
+            answers[ask.__name__] = ask(function)
+        found: _Answer = answers[ask.__name__]
+        return found
+
+    return answer
+
+
 def base_function(kernel: Any) -> Any:
     """The jitted function under autotune and heuristics wrappers."""
     while not isinstance(kernel, JITFunction) and hasattr(kernel, "fn"):
@@ -118,50 +136,33 @@ def base_function(kernel: Any) -> Any:
     return kernel
 
 
-class _Stores(ast.NodeVisitor):
-    """Names of calls that write: does a function store, update, or lock?"""
-
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-
-    def visit_Attribute(self, node: ast.Attribute) -> None:
-        self.names.add(node.attr)
-        self.generic_visit(node)
-
-    def visit_Name(self, node: ast.Name) -> None:
-        self.names.add(node.id)
-
-
-def names_used(function: Any, seen: set[int] | None = None) -> set[str]:
+@_asked_once
+def names_used(function: Any) -> frozenset[str]:
     """Every name and attribute in a function and in the jitted functions that it calls."""
-    seen = set() if seen is None else seen
-    if id(function) in seen:
-        return set()
-    seen.add(id(function))
-    code = code_of(function)
-    visitor = _Stores()
-    for statement in code.body:
-        visitor.visit(statement)
-    names = set(visitor.names)
-    for name in visitor.names:
-        called = code.scope.get(name)
-        if isinstance(called, JITFunction) and code.own:
-            names |= names_used(called, seen)
-        elif called is not None:  # from triton.language import atomic_add as add
-            names.add(str(getattr(called, "__name__", name)))
-    return names
+    found: set[str] = set()
+    for one in _reached(function):
+        code = code_of(one)
+        for node in code.nodes:
+            if isinstance(node, ast.Attribute):
+                found.add(node.attr)
+            elif isinstance(node, ast.Name):
+                found.add(node.id)
+                called = code.scope.get(node.id)
+                if called is not None:  # from triton.language import atomic_add as add
+                    found.add(str(getattr(called, "__name__", node.id)))
+    return frozenset(found)
 
 
 def lines_of_all(function: Any) -> list[tuple[int, ...]]:
     """Where it stands, and the learner's functions that it names: what its faults' lines are."""
-    return [code_of(one).lines for one in _own_functions(function, set())]
+    return [code_of(one).lines for one in own_functions(function)]
 
 
 def loads_and_loops(function: Any) -> set[tuple[str, int]]:
     """(file, line) of each, as the compiler calls them, in it and the learner's that it names."""
     return {
         (one.fn.__code__.co_filename, line)
-        for one in _own_functions(function, set())
+        for one in own_functions(function)
         for line in code_of(one).loads_and_loops
     }
 
@@ -177,53 +178,58 @@ def _called(node: ast.AST, code: Code) -> str:
 
 def is_assigned(function: Any, name: str) -> bool:
     """Whether it, or a function of the learner's that it names, gives a value to a name."""
-    codes = map(code_of, _own_functions(function, set()))
+    codes = map(code_of, own_functions(function))
     return any(name in code.assigned(node) for code in codes for node in code.body)
 
 
 def own_files(function: Any) -> dict[str, str]:
     """The learner's files: as the compiler calls them, and as `linecache` does."""
-    functions = _own_functions(function, set())
+    functions = own_functions(function)
     return {one.fn.__code__.co_filename: code_of(one).filename for one in functions}
 
 
 def called_at(function: Any, filename: str, line: int) -> str:
     """The name of the function in which a line stands, of those that a kernel calls, or ""."""
-    for one in _own_functions(function, set())[1:]:
+    for one in own_functions(function)[1:]:
         code = code_of(one)
         if code.filename == filename and code.first_line <= line <= max(code.lines):
             return str(one.__name__)
     return ""
 
 
-def _own_functions(function: Any, seen: set[int]) -> list[Any]:
+def _reached(function: Any) -> list[Any]:
+    """It and the jitted functions that it or a function of the learner's names, each once."""
+    found: dict[int, Any] = {}
+    left = [function]
+    while left:
+        one = left.pop()
+        if id(one) not in found:
+            found[id(one)] = one
+            code = code_of(one)
+            left += code.functions[::-1] if code.own else ()
+    return list(found.values())
+
+
+def own_functions(function: Any) -> list[Any]:
     """It and the learner's functions that it names."""
-    code = code_of(function)
-    if id(function) in seen or not code.own:
-        return []
-    seen.add(id(function))
-    return [function, *(one for called in code.functions for one in _own_functions(called, seen))]
+    return [one for one in _reached(function) if code_of(one).own]
 
 
-def looks_at_atomics(function: Any, seen: set[int] | None = None) -> bool:
+@_asked_once
+def looks_at_atomics(function: Any) -> bool:
     """Whether it, or a jitted function that it calls, may use what an atomic found."""
-    seen = set() if seen is None else seen
-    code = code_of(function)
-    if id(function) in seen or not code.own:
-        return False
-    seen.add(id(function))
-    nodes = [node for statement in code.body for node in ast.walk(statement)]
+    return any(_looks_at_atomics(code_of(one)) for one in own_functions(function))
+
+
+def _looks_at_atomics(code: Code) -> bool:
     unused = {
         node.value.func
-        for node in nodes
+        for node in code.nodes
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
     }
-    for node in nodes:
+    for node in code.nodes:
         if isinstance(node, ast.Name):
-            called = code.scope.get(node.id)
-            if isinstance(called, JITFunction) and looks_at_atomics(called, seen):
-                return True
-            name = str(getattr(called, "__name__", ""))
+            name = str(getattr(code.scope.get(node.id), "__name__", ""))
         else:
             name = node.attr if isinstance(node, ast.Attribute) else ""
         if name.startswith("atomic_") and node not in unused:
@@ -231,31 +237,37 @@ def looks_at_atomics(function: Any, seen: set[int] | None = None) -> bool:
     return False
 
 
-def written_parameters(function: Any, by: Callable[[str], bool] | None = None) -> set[str]:
+@_asked_once
+def written_parameters(function: Any) -> set[str]:
     """Parameters whose tensors may be stored to: all that a written pointer may come from.
 
     A conservative reading: what flows into the pointer of a store or atomic, through any
     assignment, and everything that is passed on to a function that writes.
-
-    Args:
-        by: which of Triton's functions count as writing, by their names; all of them unless told.
     """
-    by = by or writes
+    return _written_parameters(function, writes)
+
+
+@_asked_once
+def updated_parameters(function: Any) -> set[str]:
+    """Parameters whose tensors may be updated by an atomic, read in the same way."""
+    return _written_parameters(function, lambda name: name.startswith("atomic_"))
+
+
+def _written_parameters(function: Any, by: Callable[[str], bool]) -> set[str]:
     code = code_of(function)
     flows: dict[str, set[str]] = {}
     targets: set[str] = set()
-    for statement in code.body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value:
-                left = node.targets if isinstance(node, ast.Assign) else [node.target]
-                for target in left:
-                    for name in _names(target):
-                        flows.setdefault(name, set()).update(_names(node.value))
-            elif isinstance(node, ast.For):
-                for name in _names(node.target):
-                    flows.setdefault(name, set()).update(_names(node.iter))
-            elif isinstance(node, ast.Call):
-                targets |= _written_by(node, code.scope, by)
+    for node in code.nodes:
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value:
+            left = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in left:
+                for name in _names(target):
+                    flows.setdefault(name, set()).update(_names(node.value))
+        elif isinstance(node, ast.For):
+            for name in _names(node.target):
+                flows.setdefault(name, set()).update(_names(node.iter))
+        elif isinstance(node, ast.Call):
+            targets |= _written_by(node, code.scope, by)
     while True:
         more = set().union(*(flows.get(name, set()) for name in targets)) - targets
         if not more:

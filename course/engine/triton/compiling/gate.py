@@ -26,7 +26,7 @@ import triton.language as tl
 from triton.runtime.cache import get_cache_manager
 
 from course.engine import stated_gpu
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, Outcome, too_many_resources
 from course.engine.triton.compiling import compiler
 from course.engine.triton.compiling.compiler import AssemblerError, AssemblerLateError, Usage
 from course.engine.triton.compiling.complaints import of_the_compiler
@@ -41,7 +41,7 @@ from course.engine.triton.compiling.lowering import (
     tuples,
 )
 from course.engine.triton.compiling.shared import SharedAccess, shared_accesses
-from course.engine.triton.compiling.specialisation import Source, key_of, source_of
+from course.engine.triton.compiling.specialisation import Source, key_of, source_of, unspecialised
 from course.plain.bounded import Child, DiedError, LateError, Say
 
 #: shared memory that a block can have, by compute capability
@@ -55,6 +55,8 @@ TARGET, OTHER_TARGETS = stated_gpu.TARGET, (75, 90)
 #: Processor time for one kernel and target: a large tile takes 7 s, an unrolled loop for ever.
 COMPILE_SECONDS = 30.0
 _KEPT_FILE = "course_gate.json"
+#: What says something of this machine's hour, and not of the kernel.
+_OF_THE_HOUR = ("tile_compile_late", "tile_compiler_died")
 #: Where a compile's answer has the form that it went through, and what it asks of shared memory.
 _FORM, _SHARED = "form", "shared"
 
@@ -101,6 +103,9 @@ class Setting:
 
 _setting = Setting()
 _found: dict[str, Found] = {}
+#: Kernels that LLVM has taken, for whatever numbers: it takes them where one is 1 or a multiple
+#: of 16, too.
+_whole: set[str] = set()
 _forms: OrderedDict[str, Lowered] = OrderedDict()
 #: In which forms a kernel has had the compiler say what it has to say: it says it once.
 _said: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
@@ -168,10 +173,9 @@ def _accepted(source: Source, found: Found, target: int, binary: bool) -> Resour
     if isinstance(found, KernelFault):
         raise in_words(found, source.function)
     if not found.fits:
-        raise KernelFault(
-            Outcome.TOO_MANY_RESOURCES,
-            "tile_shared",
+        raise too_many_resources(
             code_of(source.function).first_line,
+            "tile_shared",
             bytes=found.shared_bytes,
             limit=shared_limit(target),
             target=compiler.shown(target),
@@ -237,7 +241,11 @@ class Compiling:
     def __init__(self, source: Source, target: int, binary: bool, key: str) -> None:
         self._source, self._target, self._key = source, target, key
         self._ended: Found | None = None
-        self._answers = _answers(lambda say: _compiled(source, target, binary, say), source, target)
+        self._kind = key_of(unspecialised(source), target)
+        whole = binary or self._kind not in _whole
+        self._answers = _answers(
+            lambda say: _compiled(source, target, binary, whole, say), source, target
+        )
         self._hear()
 
     @property
@@ -258,7 +266,9 @@ class Compiling:
         else:
             self._answers.close()
             self._ended = from_plain(answer)
-            remember({self._key: self._ended}, keep=True)
+            remember(self._key, self._ended)
+            if isinstance(self._ended, Resources):
+                _whole.add(self._kind)
 
 
 def lower(source: Source, target: int, form: Form = Form.COMPILED) -> Lowered:
@@ -366,28 +376,21 @@ def known(key: str, binary: bool) -> Found | None:
     return found
 
 
-def remembered() -> dict[str, Found]:
-    """All that this process has found."""
-    return dict(_found)
+def remember(key: str, found: Found) -> None:
+    """Keeps what was found: in this process, and on this disk where that is allowed."""
+    _found[key] = found
+    if _setting.keeps and getattr(found, "message_id", "") not in _OF_THE_HOUR:
+        _keep(key, found)
 
 
-def remember(found: dict[str, Found], keep: bool = False) -> None:
-    """Takes over what another process has found; with `keep`, on disk too."""
-    _found.update(found)
-    if keep and _setting.keeps:
-        for key, one in found.items():
-            if not _passing(one):
-                _keep(key, one)
-
-
-def _compiled(source: Source, target: int, binary: bool, say: Say) -> None:
+def _compiled(source: Source, target: int, binary: bool, whole: bool, say: Say) -> None:
     """Says what the compiler makes of a kernel, as plain data; on the stated GPU its form first."""
 
     def seen(stage: str, made: compiler.Compiled) -> None:
         if stage == "ttgir" and target == TARGET and (form := on_its_way(made)) is not None:
             say({_FORM: form})
 
-    assembly = _assembly(source, target, binary, seen)
+    assembly = _assembly(source, target, binary, whole, seen)
     made = Resources(target, assembly.warps, assembly.shared_bytes)
     if binary:
         try:
@@ -402,8 +405,12 @@ def _compiled(source: Source, target: int, binary: bool, say: Say) -> None:
     say(plain(made))
 
 
-def _assembly(source: Source, target: int, binary: bool, seen: compiler.Seen) -> compiler.Assembly:
+def _assembly(
+    source: Source, target: int, binary: bool, whole: bool, seen: compiler.Seen
+) -> compiler.Assembly:
     """PTX; unless registers are asked for, only what the optimiser refuses, too, is refused."""
+    if not whole:
+        return compiler.to_memory(source, target, seen)
     if not binary:
         with compiler.unoptimised(), contextlib.suppress(KernelFault):
             return compiler.to_ptx(source, target, seen)
@@ -425,14 +432,6 @@ def died(source: Source, target: int, error: DiedError) -> KernelFault:
         Outcome.DOES_NOT_COMPILE, "tile_compiler_died", code_of(source.function).first_line,
         kernel=source.function.__name__, detail=str(error), target=compiler.shown(target),
     )  # fmt: skip
-
-
-def _passing(found: Found) -> bool:
-    """Whether it says something of this machine's hour, and not of the kernel."""
-    return isinstance(found, KernelFault) and found.message_id in (
-        "tile_compile_late",
-        "tile_compiler_died",
-    )
 
 
 # ---------------------------------------------------------------- as plain data, and on disk

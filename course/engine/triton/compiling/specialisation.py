@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,12 @@ import triton
 import triton.language as tl
 from triton.runtime.jit import JITFunction
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import does_not_compile
 from course.engine.triton.compiling.complaints import refusal
 from course.engine.triton.compiling.functions import Code, base_function, code_of, lines_of_all
 from course.engine.triton.passed import bound, element_of, option_names
 
 ALIGNMENT = 16  # pointers and numbers that are multiples of it are compiled for that
-_NAMES = {"int1": "i1"} | {
-    name: name.replace("uint", "u").replace("int", "i")
-    for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-}
 _SEVERAL = "tile_several_names"
 
 
@@ -55,6 +51,18 @@ def debugs(function: Any, named: dict[str, Any]) -> bool:
     return bool(named.get("debug", function.debug) or triton.knobs.runtime.debug)
 
 
+def unspecialised(source: Source) -> Source:
+    """The kernel as it would be if none of its numbers were 1 or a multiple of 16."""
+    ones = {
+        (at,): parameter.name
+        for at, parameter in enumerate(source.function.params)
+        if not parameter.is_constexpr and source.constants.get((at,)) == 1
+    }
+    signature = source.signature | dict.fromkeys(ones.values(), "i32")
+    constants = {at: value for at, value in source.constants.items() if at not in ones}
+    return replace(source, signature=signature, constants=constants, attributes={})
+
+
 def key_of(source: Source, target: int) -> str:
     """The same for the same kernel on the same lines, types, constants, options, target, Triton."""
     constants = [(at, getattr(v, "cache_key", repr(v))) for at, v in source.constants.items()]
@@ -80,7 +88,7 @@ def _cache_key(function: Any) -> str:
     except Exception as error:
         message_id, fields = refusal(str(error)[:200].rstrip("."))
         line = _line_of(code_of(function), message_id, fields.get("name"))
-        raise KernelFault(Outcome.DOES_NOT_COMPILE, message_id, line, **fields) from None
+        raise does_not_compile(line, message_id, **fields) from None
 
 
 def _line_of(code: Code, message_id: str, name: object) -> int:
@@ -148,13 +156,13 @@ def _type(value: Any, parameter: Any) -> tuple[Any, Any, bool]:
     specialised = not parameter.do_not_specialize
     aligned = not parameter.do_not_specialize_on_alignment
     if isinstance(value, torch.Tensor):
-        element = element_of(parameter.name, value)
+        element, _ = element_of(parameter.name, value)
         start = value.storage_offset() * value.element_size()
-        return f"*{_short(element)}", None, aligned and start % ALIGNMENT == 0
+        return f"*{element}", None, aligned and start % ALIGNMENT == 0
     if type(value).__name__ == "TensorDescriptor":
-        element = element_of(parameter.name, value.base)
+        element, _ = element_of(parameter.name, value.base)
         layout = f",{value.layout!r}" if hasattr(value, "layout") else ""  # Gluon's has one
-        return f"tensordesc<{_short(element)}{list(value.block_shape)}{layout}>", None, False
+        return f"tensordesc<{element}{list(value.block_shape)}{layout}>", None, False
     if isinstance(value, bool):
         return "u1", None, False
     if isinstance(value, float):
@@ -166,7 +174,3 @@ def _type(value: Any, parameter: Any) -> tuple[Any, Any, bool]:
         kind = parameter.annotation_type or kind
         return kind, None, specialised and aligned and value % ALIGNMENT == 0
     return "constexpr", value.value if isinstance(value, tl.constexpr) else value, False
-
-
-def _short(element: Any) -> str:
-    return _NAMES.get(element.name, element.name)

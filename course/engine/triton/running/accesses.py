@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import triton.language as tl
 
 from course.engine.triton.compiling.lowering import MOST_KEPT
 from course.engine.triton.ir import Module, Operation, Type
-from course.engine.triton.running.addresses import item_bytes, of_one_tensor
+from course.engine.triton.running.addresses import of_one_tensor
 from course.engine.triton.running.counts import mask_of
 from course.engine.triton.running.frames import Array, Frame
 from course.engine.triton.running.hints import as_taken
-from course.engine.triton.running.values import Unsupported, Value
+from course.engine.triton.running.values import NUMPY, Unsupported, Value, item_bytes
 
 if TYPE_CHECKING:
     from course.engine.triton.running.machine import Machine
 
-_TYPES = {
-    "i1": tl.int1, "i8": tl.int8, "i16": tl.int16, "i32": tl.int32, "i64": tl.int64,
-    "f16": tl.float16, "bf16": tl.bfloat16, "f32": tl.float32, "f64": tl.float64,
-    "f8E4M3FN": tl.float8e4nv, "f8E5M2": tl.float8e5,
-}  # fmt: skip
 #: `atomic_rmw_op`
 _UPDATES = (
     "", "AND", "OR", "XOR", "ADD", "FADD", "MAX", "MIN", "UMAX", "UMIN", "XCHG",
@@ -35,20 +29,19 @@ _SCOPES = ("", "GPU", "CTA", "SYSTEM")
 
 def pointer(machine: Machine, data: Array, type_: Type, shape: tuple[int, ...]) -> Value:
     """Addresses of elements; `type_` is a pointer's, or that of a block of pointers."""
-    found = Value(data, _pointer_type(type_), shape)
+    found = Value(data, _pointee(type_), shape)
     found.heard = machine.heard_of(data)
     return found
 
 
 @lru_cache(1 << 10)
-def _pointer_type(type_: Type) -> Any:
-    """Triton's, of a pointer or a block of pointers."""
+def _pointee(type_: Type) -> str:
+    """The type of what lies where a pointer, or a block of pointers, points."""
     element = type_.element if type_.kind == "tensor" else type_
     pointee = None if element is None else element.element
-    scalar = None if pointee is None else _TYPES.get(pointee.text)
-    if scalar is None:
+    if pointee is None or pointee.text not in NUMPY:
         raise Unsupported(f"memory of type {type_.text}")
-    return tl.pointer_type(scalar)
+    return pointee.text
 
 
 def _asked(machine: Machine, frame: Frame, operation: Operation) -> tuple[Value, Value | None]:
@@ -57,10 +50,10 @@ def _asked(machine: Machine, frame: Frame, operation: Operation) -> tuple[Value,
     type_ = operation.operand_types[0]
     there, mask = pointer(machine, frame[operation.operands[0]], type_, type_.shape), None
     if (name := mask_of(operation)) is not None:
-        mask = Value(frame[name], tl.int1, type_.shape)
+        mask = Value(frame[name], "i1", type_.shape)
         mask.heard = machine.heard_of(mask.data)
     if (told := machine.meter.at_once(operation)) is not None:
-        there = as_taken(there, *told, item_bytes(there.type))
+        there = as_taken(there, *told, item_bytes(there.scalar))
         mask = None if mask is None else as_taken(mask, *told, 0)
     return there, mask
 
@@ -69,13 +62,13 @@ def _element(frame: Frame, operation: Operation, at: int, like: Value) -> Value 
     """The values of an operand that has the type of the elements at `like`."""
     if len(operation.operands) <= at:
         return None
-    return Value(frame[operation.operands[at]], like.type.element_ty, like.shape)
+    return Value(frame[operation.operands[at]], like.scalar, like.shape)
 
 
 def add(machine: Machine, frame: Frame, operation: Operation) -> Array:
     """`tt.addptr`: offsets are signed."""
     base, steps = (frame[name] for name in operation.operands)
-    size = item_bytes(_pointer_type(operation.operand_types[0]))
+    size = item_bytes(_pointee(operation.operand_types[0]))
     moved: Array = base + steps.astype(np.int64) * size
     # no other offset is long enough to come to another tensor's memory
     return of_one_tensor(base, moved) if steps.dtype.itemsize > 4 else moved

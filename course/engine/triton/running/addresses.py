@@ -8,8 +8,6 @@ keep their offsets.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from course.engine.triton.running.tensors import View
@@ -29,12 +27,6 @@ def view_at(address: int, views: list[View]) -> View | None:
     """The view that an address was made from, wherever it has strayed."""
     number = (address >> REGION_BITS) - 1
     return views[number] if 0 <= number < len(views) else None
-
-
-def item_bytes(pointer_type: Any) -> int:
-    """Bytes of the element that a pointer points to (a boolean takes one)."""
-    element = pointer_type.scalar.element_ty
-    return max(1, int(element.primitive_bitwidth) // 8)
 
 
 def of_one_tensor(base: np.ndarray, addresses: np.ndarray) -> np.ndarray:

@@ -9,9 +9,10 @@ told it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -24,6 +25,14 @@ from course.engine.triton.running.values import Unsupported
 Work = Generator[None, None, Any]
 #: Work that numpy may spend on whether two parts of a buffer meet; beyond it they count as if so.
 _OVERLAP_WORK = 10_000
+#: Copies, and products, that may be under way at once: no ring has more buffers.
+_UNDER_WAY = 64
+#: Of fewer products than these most may have no copy beside them: the last ones never do.
+_FEWEST_PRODUCTS = 4
+#: What warps with one job each do not do both, as messages say it.
+COPIES = "a TMA load writes"
+WGMMA, TCGEN05 = "a product (wgmma) reads", "a product (tcgen05) reads"
+PRODUCTS = frozenset({WGMMA, TCGEN05})
 
 
 @dataclass(eq=False, frozen=True)
@@ -177,17 +186,35 @@ class Agents:
         #: by the identity of their content, which is kept with them
         self._wholes: dict[int, _Whole] = {}
         self._issued: list[Event] = []
+        #: the last TMA loads, and the last products beside which none has been under way so far
+        self._copies: deque[Event] = deque(maxlen=_UNDER_WAY)
+        self._alone: deque[Event] = deque(maxlen=_UNDER_WAY)
+        self._products = self._overlapped = 0
+        #: by agent, all that it has done, as messages say it
+        self._did: dict[int, set[str]] = {}
 
     # ------------------------------------------------------------ accesses
 
     def event(self, doing: str, issued: bool = False, pipe: bool = False) -> Event:
         """An access that the running agent makes, or issues."""
         me, time = self.now, 0
+        self._did.setdefault(me.number, set()).add(doing)
         if not issued:
             time = me.known.times[me.number] = me.known.times.get(me.number, 0) + 1
         event = Event(me.number, time, doing, self.run.line, pipe)
         if issued:
             self._issued.append(event)
+        if doing == COPIES:
+            self._copies.append(event)
+            known = [product for product in self._alone if me.known.has(product)]
+            self._overlapped += len(self._alone) - len(known)
+            self._alone = deque(known, _UNDER_WAY)
+        elif doing in PRODUCTS:
+            self._products += 1
+            if all(me.known.has(copy) for copy in self._copies):
+                self._alone.append(event)
+            else:
+                self._overlapped += 1
         return event
 
     def end(self) -> None:
@@ -198,11 +225,15 @@ class Agents:
         """
         for event in self._issued:
             if not self.now.known.has(event):
-                program = self.run.shown_program(int(self.run.programs[0]))
                 raise KernelFault(
                     Outcome.RACE, "tile_shared_at_the_end", event.line,
-                    program=program, doing=event.doing,
+                    program=self.run.shown_program(), doing=event.doing,
                 )  # fmt: skip
+        self.run.undivided += sum(
+            COPIES in did and not did.isdisjoint(PRODUCTS) for did in self._did.values()
+        )
+        if self._products >= max(_FEWEST_PRODUCTS, 2 * self._overlapped + 1):
+            self.run.unoverlapped += 1
 
     def one_of(self, index: int, count: int) -> None:
         """One of several buffers is taken.
@@ -211,11 +242,7 @@ class Agents:
             KernelFault: OUT_OF_BOUNDS, where there is none of this number.
         """
         if not 0 <= index < count:
-            program = self.run.shown_program(int(self.run.programs[0]))
-            self.run.fail(
-                Outcome.OUT_OF_BOUNDS, "tile_shared_index",
-                program=program, index=index, count=count,
-            )  # fmt: skip
+            self._fail(Outcome.OUT_OF_BOUNDS, "tile_shared_index", index=index, count=count)
 
     def empty(self, content: Array) -> None:
         """Memory is allocated, and nothing stored to it."""
@@ -242,7 +269,13 @@ class Agents:
             for other in (part.written, *(part.read if writes else ())):
                 if other is not None and not self.now.known.has(other):
                     if not (other.pipe and event.pipe and other.agent == event.agent):
-                        self._race(event, other)
+                        self._fail(
+                            Outcome.RACE,
+                            "tile_shared_race",
+                            doing=event.doing,
+                            other=other.doing,
+                            other_line=other.line,
+                        )
         if mine is None:
             parts.append(mine := _Part(content))
         if writes:
@@ -263,20 +296,11 @@ class Agents:
         """
         marks = self._whole(content).marks(content)
         if marks is not None and not marks.all():
-            program = self.run.shown_program(int(self.run.programs[0]))
-            self.run.fail(
-                Outcome.UNINITIALISED, "tile_shared_unwritten", program=program, doing=doing
-            )
+            self._fail(Outcome.UNINITIALISED, "tile_shared_unwritten", doing=doing)
 
-    def _race(self, event: Event, other: Event) -> None:
-        self.run.fail(
-            Outcome.RACE,
-            "tile_shared_race",
-            program=self.run.shown_program(int(self.run.programs[0])),
-            doing=event.doing,
-            other=other.doing,
-            other_line=other.line,
-        )
+    def _fail(self, outcome: Outcome, message_id: str, **fields: object) -> NoReturn:
+        """Raises a fault of the program that runs."""
+        self.run.fail(outcome, message_id, program=self.run.shown_program(), **fields)
 
     # ------------------------------------------------------------ who runs
 
@@ -306,10 +330,9 @@ class Agents:
         assert me.waits is not None
         barrier, parity = me.waits
         others = [one.place[1] for one in self._all if one is not me and one.waits]
-        self.run.fail(
+        self._fail(
             Outcome.TIMED_OUT,
             "tile_barrier_waits",
-            program=self.run.shown_program(int(self.run.programs[0])),
             parity=parity,
             made_line=barrier.line,
             missing=barrier.missing,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from course.engine.rounds import rounds
 from course.engine.triton.running.values import round_bf16
 
 
@@ -39,12 +40,9 @@ def updated(
     expected: np.ndarray | None,
     bf16: bool = False,
 ) -> np.ndarray:
-    """Updates `memory` at `places` with `values`, one after the other; what each lane found.
-
-    Lanes with one place are taken in rounds: the n-th lane of every place in round n.
-    """
+    """Updates `memory` at `places` with `values`, one after the other; what each lane found."""
     found = np.empty(len(places), memory.dtype)
-    for lanes in _rounds(places):
+    for lanes in rounds(places):
         here = places[lanes]
         old = memory[here]
         found[lanes] = old
@@ -54,18 +52,3 @@ def updated(
             new = _OPERATIONS[operation](old, values[lanes])
         memory[here] = round_bf16(new) if bf16 else new
     return found
-
-
-def _rounds(places: np.ndarray) -> list[np.ndarray]:
-    """Lanes in groups in which no place occurs twice, in order."""
-    order = np.argsort(places, kind="stable")
-    ordered = places[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    lengths = np.diff(np.r_[starts, len(ordered)])
-    most = int(lengths.max()) if len(lengths) else 0
-    if most <= 1:
-        return [order] if len(order) else []
-    rank = np.arange(len(ordered)) - np.repeat(starts, lengths)
-    by_rank = np.argsort(rank, kind="stable")
-    ends = np.searchsorted(rank[by_rank], np.arange(1, most + 1))
-    return [order[part] for part in np.split(by_rank, ends[:-1])]

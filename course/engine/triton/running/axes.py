@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from course.engine.triton.compiling.lowering import MOST_KEPT, Layout
 from course.engine.triton.ir import Block, Module, Operation, Type, parts
+from course.engine.triton.running.values import item_bytes
 
 #: What divides zero.
 _ANYTHING = 1 << 62
@@ -99,7 +100,7 @@ def _sum(operation: Operation, a: Axes, b: Axes, axis: int) -> tuple[int, int, i
         contiguity = max(contiguity, math.gcd(a.constancy[axis], b.contiguity[axis]))
     step = b.divisibility[axis]
     if operation.name == "tt.addptr":
-        step = _product(step, item_bytes(operation.operand_types[0]))
+        step = _product(step, item_bytes(operation.operand_types[0].scalar))
     return (
         contiguity,
         math.gcd(a.divisibility[axis], step),
@@ -442,12 +443,6 @@ def analysis_of(module: Module) -> Analysis:
 
 
 # ---------------------------------------------------------------- the width of an access
-
-
-def item_bytes(pointers: Type) -> int:
-    """Bytes of the elements that a pointer, or a tensor of pointers, points to."""
-    scalar = pointers.scalar
-    return max(1, int(re.sub(r"\D", "", scalar.split("E")[0])) // 8) if scalar != "index" else 8
 
 
 def width_of(layout: Layout, pointers: Axes, mask: Axes | None, itemsize: int) -> int:

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course.engine.triton.ir import Operation, Type
-from course.engine.triton.running.agents import Agents, Barrier, Event, Work
+from course.engine.triton.running.agents import (
+    COPIES,
+    TCGEN05,
+    WGMMA,
+    Agents,
+    Barrier,
+    Event,
+    Work,
+)
 from course.engine.triton.running.frames import Frame
 from course.engine.triton.running.shared import Buffer
 from course.engine.triton.running.values import Unsupported
@@ -123,7 +131,7 @@ def brought(machine: Machine, frame: Frame, operation: Operation) -> None:
     if not _allowed(frame, operation, len(operation.operands) - 1):
         return
     agents = _agents(machine)
-    event = agents.event("a TMA load writes", issued=True)
+    event = agents.event(COPIES, issued=True)
     _touch(machine, frame[operation.operands[-2]], event, writes=True)
     barrier = _barrier(frame, operation, len(operation.operands) - 3)
     barrier.arrive(0, _bytes(operation.operand_types[-2]), agents.now.known, event)
@@ -167,7 +175,7 @@ def multiplied(machine: Machine, frame: Frame, operation: Operation) -> None:
     """`ttng.warp_group_dot`."""
     agents = _agents(machine)
     issued = operation.attributes.get("isAsync", "false").startswith("true")
-    event = agents.event("a product (wgmma) reads", issued)
+    event = agents.event(WGMMA, issued)
     for name in operation.operands[:2]:
         _touch(machine, frame[name], event)
     if issued:
@@ -180,7 +188,7 @@ def in_tensor_memory(machine: Machine, frame: Frame, operation: Operation) -> No
     first = sum(counts[:-2])
     if not _allowed(frame, operation, first - 1):
         return
-    reads = agents.event("a product (tcgen05) reads", issued=True, pipe=True)
+    reads = agents.event(TCGEN05, issued=True, pipe=True)
     writes = agents.event("a product (tcgen05) writes", issued=True, pipe=True)
     scales = operation.operands[3 + counts[3] : first - 2]
     for name in (*operation.operands[:2], *scales):

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import triton.language as tl
 
 from course.engine.faults import Outcome
 from course.engine.triton.ir import Operation
 from course.engine.triton.running.accesses import pointer
-from course.engine.triton.running.addresses import REGION_BITS, item_bytes, of_one_tensor
+from course.engine.triton.running.addresses import REGION_BITS, of_one_tensor
 from course.engine.triton.running.frames import Array, Frame, taken
-from course.engine.triton.running.values import Unsupported, Value, numpy_type
+from course.engine.triton.running.values import Unsupported, Value, item_bytes, numpy_type
 
 if TYPE_CHECKING:
     from course.engine.triton.running.machine import Machine
@@ -34,13 +33,13 @@ class Descriptor:
     """A tensor as TMA knows it; each array is (programs or 1,), the outermost axis first.
 
     Attributes:
-        base: the address of its first element; `type` that of a pointer to it.
+        base: the address of its first element; `scalar` the type of the elements.
         extent, strides: elements.
         nan: whether what lies outside is NaN and not 0.
     """
 
     base: Array
-    type: tl.pointer_type
+    scalar: str
     extent: tuple[Array, ...]
     strides: tuple[Array, ...]
     nan: bool = False
@@ -50,20 +49,20 @@ class Descriptor:
         extent, strides = (
             tuple(taken(value, rows) for value in values) for values in (self.extent, self.strides)
         )
-        return Descriptor(taken(self.base, rows), self.type, extent, strides, self.nan)
+        return Descriptor(taken(self.base, rows), self.scalar, extent, strides, self.nan)
 
     def block(self, places: Sequence[Array], shape: tuple[int, ...]) -> tuple[Value, Value]:
         """(addresses, mask) of a block; `places` are those of its elements along each axis."""
         rank = len(shape)
         address: Array = self.base.reshape(-1, *(1,) * rank)
         inside: Array = np.ones((1,) * (rank + 1), np.bool_)
-        base, size = address, item_bytes(self.type)
+        base, size = address, item_bytes(self.scalar)
         for place, extent, stride in zip(places, self.extent, self.strides, strict=True):
             step = stride.astype(np.int64).reshape(-1, *(1,) * rank)
             address = address + place * (step * size)
             inside = inside & (place >= 0) & (place < extent.reshape(-1, *(1,) * rank))
-        there = Value(of_one_tensor(base, address), self.type, shape)
-        return there, Value(inside, tl.int1, shape)
+        there = Value(of_one_tensor(base, address), self.scalar, shape)
+        return there, Value(inside, "i1", shape)
 
     def at(self, corner: Sequence[Array], shape: tuple[int, ...]) -> tuple[Value, Value]:
         """(addresses, mask) of the block of a shape whose first element is at `corner`."""
@@ -84,9 +83,8 @@ class Descriptor:
         """What a load finds outside, where that is not 0."""
         if not self.nan:
             return None
-        element = self.type.element_ty
-        data = np.full((1,) * (1 + len(there.shape)), np.nan, numpy_type(element))
-        return Value(data, element, there.shape)
+        data = np.full((1,) * (1 + len(there.shape)), np.nan, numpy_type(self.scalar))
+        return Value(data, self.scalar, there.shape)
 
 
 @dataclass(frozen=True)
@@ -118,17 +116,17 @@ def create(machine: Machine, frame: Frame, operation: Operation) -> None:
     parts = np.split(np.arange(sum(counts)), np.cumsum(counts)[:-1])
     _, _, _, extent, strides = ([values[n] for n in part][::-1] for part in parts[:5])
     base, type_ = values[1], operation.operand_types[1]
-    there = pointer(machine, base, type_, ()).type
+    scalar = pointer(machine, base, type_, ()).scalar
     for stride in strides:
         if (stride % DESCRIPTOR_ALIGNMENT).any():
-            what = f"a row stride of {int(stride.flat[0]) // item_bytes(there)} elements"
+            what = f"a row stride of {int(stride.flat[0]) // item_bytes(scalar)} elements"
             machine.run.fail(Outcome.OUT_OF_BOUNDS, "tile_descriptor", detail=what)
     if (base % DESCRIPTOR_ALIGNMENT).any():
         what = "a base that is no multiple of 16 bytes"
         machine.run.fail(Outcome.OUT_OF_BOUNDS, "tile_descriptor", detail=what)
-    steps = [*(stride // item_bytes(there) for stride in strides), np.ones(1, np.int64)]
+    steps = [*(stride // item_bytes(scalar) for stride in strides), np.ones(1, np.int64)]
     nan = operation.integer("fill_mode") == 1
-    made = Descriptor(base, there, tuple(extent), tuple(steps), nan)
+    made = Descriptor(base, scalar, tuple(extent), tuple(steps), nan)
     machine.descriptors[_address(values[0])] = _Made(made, machine.rows)
 
 
@@ -152,12 +150,40 @@ def _integers(frame: Frame, operation: Operation) -> list[Array]:
     ]
 
 
+def _begins(
+    machine: Machine, descriptor: Descriptor, corner: Sequence[Array], going: Array, stores: bool
+) -> None:
+    """Ends the kernel where the hardware does: an H200 calls these boxes an illegal instruction.
+
+    Raises:
+        KernelFault: OUT_OF_BOUNDS, where a box does not begin at 16 bytes, or begins before the
+            tensor and is stored. (It may be loaded there.)
+    """
+    size, rows = item_bytes(descriptor.scalar), len(machine.rows)
+    apart = corner[-1].astype(np.int64) * size % DESCRIPTOR_ALIGNMENT
+    before = np.array([False])
+    for place in corner if stores else ():
+        before = before | (place < 0)
+    for message_id, wrong in (("tile_box_apart", apart != 0), ("tile_box_before", before)):
+        found = np.flatnonzero(np.broadcast_to(wrong & going, (rows,)))
+        if found.size:
+            at = int(found[0])
+            start = (int(np.broadcast_to(place, (rows,))[at]) for place in corner)
+            machine.run.fail(
+                Outcome.OUT_OF_BOUNDS,
+                message_id,
+                program=machine.run.shown_program(machine.run.programs[at]),
+                index=tuple(start),
+                step=DESCRIPTOR_ALIGNMENT // size,
+            )
+
+
 def _going(frame: Frame, operation: Operation, inside: Value) -> Value:
     """The mask of a copy, which a program may leave out."""
     if operation.operand_types[-1].text != "i1":
         return inside
     going = frame[operation.operands[-1]].reshape(-1, *(1,) * len(inside.shape))
-    return Value(inside.data & going, tl.int1, inside.shape)
+    return Value(inside.data & going, "i1", inside.shape)
 
 
 def _load(machine: Machine, frame: Frame, operation: Operation, picks: bool) -> None:
@@ -168,6 +194,7 @@ def _load(machine: Machine, frame: Frame, operation: Operation, picks: bool) -> 
     if picks:
         there, inside = descriptor.picked(places[0], places[1], shape[-1])
     else:
+        _begins(machine, descriptor, places, frame[operation.operands[-1]], stores=False)
         there, inside = descriptor.at(places, shape[-len(places) :])
     machine.meter.operation = operation
     mask = _going(frame, operation, inside)
@@ -200,9 +227,10 @@ def _given(
         there, inside = descriptor.picked(places[0], places[1], shape[-1])
     else:
         shape = shape[-len(places) :]
+        _begins(machine, descriptor, places, np.array([True]), stores=True)
         there, inside = descriptor.at(places, shape)
     machine.meter.operation = operation
-    value = Value(data.reshape(len(data), *shape), descriptor.type.element_ty, shape)
+    value = Value(data.reshape(len(data), *shape), descriptor.scalar, shape)
     return there, inside, value
 
 

@@ -4,8 +4,7 @@ What a program asks of L1 does not depend on the order of programs; what DRAM de
 since L2 keeps what was used last. The model is small and says what it assumes: programs start
 in launch order, one on each of a stated number of multiprocessors, and those of one wave go
 through the kernel in step; the cache holds whole sectors of 32 bytes and drops the one that
-was not used for longest; L1 keeps nothing from one access to the next. A store needs no read,
-and is written when its sector is dropped, or at the end.
+was not used for longest; L1 keeps nothing from one access to the next. A store needs no read.
 """
 
 from __future__ import annotations
@@ -37,9 +36,8 @@ class Cache:
         self.multiprocessors = multiprocessors
         self.capacity = max(1, capacity_bytes // SECTOR_BYTES)
         # a plain dict would search for its oldest key through all that were dropped before
-        self.kept: OrderedDict[int, bool] = OrderedDict()
+        self.kept: OrderedDict[int, None] = OrderedDict()
         self.read = 0
-        self.written = 0
 
     def access(self, sectors: np.ndarray, stored: bool) -> None:
         """Sectors that are used one after the other."""
@@ -47,32 +45,24 @@ class Cache:
         for sector in sectors.tolist():
             if sector in kept:
                 kept.move_to_end(sector)
-                if stored:
-                    kept[sector] = True
                 continue
             if len(kept) >= capacity:
-                self.written += kept.popitem(last=False)[1]
+                kept.popitem(last=False)
             self.read += not stored
-            kept[sector] = stored
+            kept[sector] = None
 
     @property
     def read_bytes(self) -> int:
         """What DRAM has delivered so far."""
         return self.read * SECTOR_BYTES
 
-    def flush(self) -> None:
-        """Writes what is left to be written."""
-        self.written += sum(self.kept.values())
-        self.kept.clear()
-
 
 @dataclass(frozen=True)
 class CacheTraffic:
-    """What crossed the border between L2 and DRAM, beside what the programs asked for."""
+    """What came from DRAM, beside what the programs asked for."""
 
     traffic: Traffic
     dram_read_bytes: int
-    dram_written_bytes: int
 
 
 def through_l2(
@@ -93,5 +83,4 @@ def through_l2(
     traffic = launch(
         kernel, args, grid, named, together=multiprocessors, printing=False, listener=cache.access
     )
-    cache.flush()
-    return CacheTraffic(traffic, cache.read_bytes, cache.written * SECTOR_BYTES)
+    return CacheTraffic(traffic, cache.read_bytes)

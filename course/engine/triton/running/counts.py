@@ -5,7 +5,9 @@ its active lanes (the counters that `course.engine.traffic` names). Loads are ma
 and lane
 that a layout names, copies too; stores, atomics and asynchronous copies by one of each set of
 copies alone. A scalar is loaded by every warp and stored by one. What a descriptor copies is no
-warp's: there a box of the tensor is a request, and its sectors are those inside the tensor.
+warp's: there a box of the tensor is a request, and its sectors are those of each of its lines that
+lie inside the tensor. (The counter `l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld` has one
+more for each 32 bytes of a line that lie outside and are filled.)
 """
 
 from __future__ import annotations
@@ -20,16 +22,19 @@ import numpy as np
 from course.engine.requests import MOST_MAKERS, OFF, Moment, Requests
 from course.engine.triton.compiling.lowering import MOST_KEPT, Layout
 from course.engine.triton.ir import Block, Module, Operation
-from course.engine.triton.running.axes import analysis_of, item_bytes, order_of, width_of
+from course.engine.triton.running.axes import analysis_of, order_of, width_of
 from course.engine.triton.running.distinct import distinct_sectors
 from course.engine.triton.running.hints import require_aligned
 from course.engine.triton.running.sites import Access, Asked, Listener, SiteMeter, Uncounted
+from course.engine.triton.running.values import item_bytes
 from course.plain.sectors import SECTOR_BYTES, SECTOR_SHIFT
 
 #: Above the number of a sector.
 _ROUND_BITS = 48
 #: Elements along one axis of a box (CUDA driver API, "cuTensorMapEncodeTiled").
 _LONGEST_BOX = 256
+#: What the hardware copies of a box at once: so much of a row (an H200's counters).
+_LINE_BYTES = 128
 #: Rows that one box takes where they are picked by number (PTX ISA, "tile::gather4").
 _PICKED_ROWS = 4
 _PICKING = frozenset({"ttng.async_tma_gather", "ttng.async_tma_scatter"})
@@ -57,7 +62,7 @@ class Instructions:
     `elements` (instructions, lanes) numbers the first element of each lane in the block, row after
     row; `made` tells the lanes that take part, None where all do. A lane takes `width` elements at
     once and holds so many `side_by_side`; so many warps make `copies` of one instruction. The rows
-    of a program's `warps` take turns.
+    of a program's `warps` take turns. A descriptor copies `boxes`: a row is a line of one.
     """
 
     elements: np.ndarray
@@ -66,6 +71,7 @@ class Instructions:
     side_by_side: int = 1
     copies: int = 1
     warps: int = 1
+    boxes: int = 0
 
 
 @lru_cache(MOST_KEPT)
@@ -114,8 +120,8 @@ def instructions_of(
     return Instructions(every, made, width, beside, warps=len(warps))
 
 
-def boxes_of(shape: tuple[int, ...], rows: int, layout: str) -> Instructions:
-    """The boxes of a block that a descriptor copies, each in the place of an instruction.
+def boxes_of(shape: tuple[int, ...], rows: int, layout: str, itemsize: int) -> Instructions:
+    """The lines of a block that a descriptor copies, each in the place of an instruction.
 
     Args:
         rows: the most that one box has.
@@ -130,12 +136,9 @@ def boxes_of(shape: tuple[int, ...], rows: int, layout: str) -> Instructions:
     box[0] = min(box[0], rows)
     if swizzle and bits:
         box[-1] = min(box[-1], 8 * swizzle // bits)
-    rank = len(shape)
-    places = np.arange(math.prod(shape)).reshape(
-        [n for length, part in zip(shape, box, strict=True) for n in (length // part, part)]
-    )
-    order = (*range(0, 2 * rank, 2), *range(1, 2 * rank, 2))
-    return Instructions(places.transpose(order).reshape(-1, math.prod(box)), None, 1)
+    line = min(box[-1], _LINE_BYTES // itemsize)
+    every = np.arange(math.prod(shape)).reshape(-1, line)
+    return Instructions(every, None, 1, boxes=len(every) * line // math.prod(box))
 
 
 class _Before:
@@ -163,9 +166,10 @@ class _Before:
 
     @cached_property
     def sectors(self) -> np.ndarray:
-        """Those that it touched, each once."""
+        """Those that it touched, without those that repeat the one before."""
         lanes = self._offsets if self._active is None else self._offsets[self._active]
-        return np.unique(lanes >> SECTOR_SHIFT)
+        sectors = (lanes >> SECTOR_SHIFT).reshape(-1)
+        return sectors[np.diff(sectors, prepend=-1) != 0]
 
 
 class CompiledMeter(SiteMeter):
@@ -219,7 +223,7 @@ class CompiledMeter(SiteMeter):
         offsets, active = access.spread()
         distinct = distinct_sectors(access, touched)
         if descriptor:
-            plan: Instructions | None = self._boxes(operation, access.shape)
+            plan: Instructions | None = self._boxes(operation, access.shape, access.view.itemsize)
         else:
             plan = self._plan(operation)
         if plan is None:
@@ -229,10 +233,12 @@ class CompiledMeter(SiteMeter):
             each = live * np.int64(copies)
             return Asked(distinct, each, each, copies=copies)
         if self._analysis.told and not descriptor:
-            bytes_ = plan.width * item_bytes(operation.operand_types[0])
+            bytes_ = plan.width * item_bytes(operation.operand_types[0].scalar)
             require_aligned(access, plan.elements, bytes_)
         meeting = direction == "atomic" and not descriptor
         requests, sectors = _of_instructions(plan, offsets, active, access.shape, meeting)
+        if plan.boxes:  # those outside the tensor are made, too
+            requests = plan.boxes * (requests > 0)
         size = access.view.itemsize
         sizes = () if descriptor else (plan.width * size, plan.side_by_side * size, plan.copies)
         return Asked(distinct, requests, sectors, *sizes)
@@ -271,7 +277,7 @@ class CompiledMeter(SiteMeter):
                 masked = None
                 if (mask := mask_of(operation)) is not None:
                     masked = self._analysis.of_operand(operation, operation.operands.index(mask))
-                size = item_bytes(operation.operand_types[0])
+                size = item_bytes(operation.operand_types[0].scalar)
                 width = width_of(layout, pointers, masked, size)
                 if operation.name.startswith("tt.atomic"):
                     width = min(width, self._together(operation))
@@ -285,12 +291,13 @@ class CompiledMeter(SiteMeter):
             self._plans[operation.number] = plan
         return self._plans[operation.number]
 
-    def _boxes(self, operation: Operation, shape: tuple[int, ...]) -> Instructions:
+    def _boxes(self, operation: Operation, shape: tuple[int, ...], itemsize: int) -> Instructions:
         """The boxes that the hardware copies one by one: as wide as shared memory is swizzled."""
         if operation.number not in self._plans:
             inner = next(t.layout for t in operation.operand_types[::-1] if t.kind == "memdesc")
             rows = _PICKED_ROWS if operation.name in _PICKING else _LONGEST_BOX
-            self._plans[operation.number] = boxes_of(shape, rows, self._aliases.get(inner, inner))
+            layout = self._aliases.get(inner, inner)
+            self._plans[operation.number] = boxes_of(shape, rows, layout, itemsize)
         plan = self._plans[operation.number]
         assert plan is not None
         return plan
@@ -345,6 +352,7 @@ def _moment(access: Access, warps: int) -> Moment:
         warps=warps,
         itemsize=view.itemsize,
         programs=tuple(access.run.programs[:count].tolist()),
+        descriptor=access.descriptor,
     )
 
 
@@ -361,6 +369,7 @@ def _of_instructions(
         meeting: whether lanes that meet at one address are served one after the other, each with
             a sector of its own, as atomics are.
     """
+    (offsets, active), like = _unlike(offsets, active)
     rows = offsets.shape[0]
 
     def by_instruction(array: np.ndarray) -> np.ndarray:
@@ -387,7 +396,26 @@ def _of_instructions(
     if (steps < 0).any():
         steps = np.diff(np.sort(sectors, axis=2), axis=2)
     distinct = 1 + np.count_nonzero(steps, axis=2)
-    return asked.sum(axis=1), (distinct * asked).sum(axis=1)
+    return asked.sum(axis=1)[like], (distinct * asked).sum(axis=1)[like]
+
+
+def _unlike(
+    offsets: np.ndarray, active: np.ndarray | None
+) -> tuple[tuple[np.ndarray, np.ndarray | None], np.ndarray]:
+    """(offsets and active lanes) of the programs that differ, and which of them each one is like.
+
+    Where the lanes of all lie alike, only how far behind a sector's start the first one is does.
+    """
+    rows = offsets.reshape(len(offsets), -1)
+    alike = True
+    if active is not None:
+        lanes = active.reshape(len(active), -1)
+        alike = bool(lanes[0].any() and (lanes == lanes[0]).all())
+        rows = rows[:, lanes[0]]
+    if not alike or (rows - rows[:, :1] != rows[0] - rows[0, 0]).any():
+        return (offsets, active), np.arange(len(rows))
+    _, first, like = np.unique(rows[:, 0] % SECTOR_BYTES, return_index=True, return_inverse=True)
+    return (offsets[first], None if active is None else active[first]), like
 
 
 def _round_of_each(addresses: np.ndarray, live: np.ndarray | None) -> np.ndarray:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
+from course.engine.functions import FUNCTIONS
 from course.engine.rounding import multiply_add, multiply_add_to_odd
 from course.engine.triton.running.values import Unsupported, round_bf16
 
@@ -62,42 +63,15 @@ def library_function(symbol: str) -> Callable[..., np.ndarray]:
 
 
 _LIBDEVICE: dict[str, Callable[..., np.ndarray]] = {
-    "sin": np.sin,
-    "cos": np.cos,
-    "tanh": np.tanh,
-    "sinh": np.sinh,
-    "cosh": np.cosh,
-    "tan": np.tan,
-    "atan": np.arctan,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan2": np.arctan2,
-    "asinh": np.arcsinh,
-    "acosh": np.arccosh,
-    "atanh": np.arctanh,
-    "exp": np.exp,
-    "exp2": np.exp2,
+    **FUNCTIONS,
     "exp10": lambda x: np.power(x.dtype.type(10), x),
-    "expm1": np.expm1,
-    "log": np.log,
-    "log1p": np.log1p,
-    "log2": np.log2,
-    "log10": np.log10,
     "pow": np.power,
-    "sqrt": np.sqrt,
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "cbrt": np.cbrt,
     "erf": erf,
     "erfc": erfc,
-    "fabs": np.abs,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "trunc": np.trunc,
     "rint": np.rint,
     "round": lambda x: np.trunc(x + np.copysign(0.5, x)),
-    "fmod": np.fmod,
-    "hypot": np.hypot,
-    "copysign": np.copysign,
     "isnan": lambda x: np.isnan(x).astype(np.int32),
     "isinf": lambda x: np.isinf(x).astype(np.int32),
 }

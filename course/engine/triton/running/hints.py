@@ -29,7 +29,7 @@ def assume(machine: Machine, frame: Frame, operation: Operation) -> None:
     """
     found = np.broadcast_to(frame[operation.operands[0]], (frame.count,))
     if not found.all():
-        program = machine.run.shown_program(int(machine.run.programs[found.argmin()]))
+        program = machine.run.shown_program(machine.run.programs[found.argmin()])
         machine.run.fail(Outcome.WRONG_ANSWER, "tile_assumption", program=program)
 
 
@@ -45,7 +45,7 @@ def as_taken(value: Value, axis: int, width: int, step: int) -> Value:
     first = groups.take([0], axis + 2)
     beside = np.arange(width).reshape(-1, *(1,) * (len(shape) - axis - 1))
     data = np.broadcast_to(first, groups.shape) if step == 0 else first + beside * step
-    taken = Value(data.reshape(whole.shape), value.type, shape)
+    taken = Value(data.reshape(whole.shape), value.scalar, shape)
     taken.heard = value.heard
     return taken
 
@@ -74,7 +74,7 @@ def require_aligned(access: Access, elements: Array, size: int) -> None:
             array=access.view.name,
             index=access.view.index_of(int(firsts(offsets)[at])),
             count=size // access.view.itemsize,
-            program=access.run.shown_program(int(access.run.programs[row])),
+            program=access.run.shown_program(access.run.programs[row]),
         )
 
 

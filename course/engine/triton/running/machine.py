@@ -9,10 +9,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
-import triton.language as tl
 
 from course.engine.faults import Outcome
 from course.engine.triton.compiling.steps import is_step
@@ -43,7 +42,7 @@ from course.engine.triton.running.operations import (
     reshaped_in_any_order,
 )
 from course.engine.triton.running.run import Run
-from course.engine.triton.running.sites import Counts
+from course.engine.triton.running.sites import Uncounted
 from course.engine.triton.running.values import Unsupported, Value
 
 #: What orders threads of a program, or frees what it has: programs run in step here.
@@ -70,18 +69,6 @@ class _Prepared(NamedTuple):
     steps: list[Step]
 
 
-class Counting(Counts, Protocol):
-    """What hears of every access; `operation` is the one that is being made."""
-
-    operation: Operation | None
-
-    def ran(self, block: Block, programs: int) -> None:
-        """So many programs run a block."""
-
-    def at_once(self, operation: Operation) -> tuple[int, int] | None:
-        """Along which axis a lane takes how many elements, where the kernel has told of that."""
-
-
 class Machine:
     """Executes the entry function of a module for the programs of `run`.
 
@@ -96,7 +83,7 @@ class Machine:
     ) -> None:
         self.module, self.run, self.files = module, run, files
         self.memory: Memory = run.memory
-        self.meter: Counting = run.memory.meter
+        self.meter: Uncounted = run.memory.meter
         self.descriptors: dict[int, object] = {}
         self.agents: Agents | None = None
         self._ordered_within = ordered_within
@@ -155,7 +142,7 @@ class Machine:
         if self._heard is not None and self.run.order is not None:
             for value in values:
                 if (heard := self._heard.of(value)) is not None:
-                    looked = Value(value, None)
+                    looked = Value(value, "")
                     looked.heard = heard
                     self.run.order.look(looked)
 
@@ -338,14 +325,6 @@ def _guarded(
     return made if made is not None or own is None else own(machine, frame, operation)
 
 
-def _program_id(machine: Machine, frame: Frame, operation: Operation) -> Array:
-    return machine.run.program_id(operation.integer("axis"))
-
-
-def _num_programs(machine: Machine, frame: Frame, operation: Operation) -> Array:
-    return np.array([machine.run.grid[operation.integer("axis")]], np.int32)
-
-
 def _poison(machine: Machine, frame: Frame, operation: Operation) -> Any:
     type_ = operation.result_types[0]
     if type_.kind not in ("scalar", "tensor", "pointer"):
@@ -367,7 +346,7 @@ def _print(machine: Machine, frame: Frame, operation: Operation) -> None:
         return
     signs = operation.integers("isSigned") if operation.operands else ()
     values = [
-        Value(_signed(frame[name], type_, bool(sign)), None, type_.shape)
+        Value(_signed(frame[name], type_, bool(sign)), type_.scalar, type_.shape)
         for name, type_, sign in zip(
             operation.operands, operation.operand_types, signs, strict=True
         )
@@ -391,7 +370,7 @@ def _signed(data: Array, type_: Type, signed: bool) -> Array:
 
 
 def _assert(machine: Machine, frame: Frame, operation: Operation) -> None:
-    condition = Value(frame[operation.operands[0]], tl.int1, operation.operand_types[0].shape)
+    condition = Value(frame[operation.operands[0]], "i1", operation.operand_types[0].shape)
     machine.run.check_assertion(condition, operation.string("message"))
 
 
@@ -399,6 +378,8 @@ _OWN: dict[str, Callable[[Machine, Frame, Operation], Any]] = {
     **control.OPERATIONS, **folds.OPERATIONS, **accesses.OPERATIONS, **shared.OPERATIONS,
     **bulk.OPERATIONS, **warps.OPERATIONS, **products.OPERATIONS, **hints.OPERATIONS,
     **tensor_memory.OPERATIONS, **scaled.OPERATIONS,
-    "tt.get_program_id": _program_id, "tt.get_num_programs": _num_programs,
+    "tt.get_program_id": lambda machine, _, op: machine.run.program_id(op.integer("axis")),
+    "tt.get_num_programs":
+        lambda machine, _, op: np.array([machine.run.grid[op.integer("axis")]], np.int32),
     "ub.poison": _poison, "tt.fp_to_fp": _float, "tt.print": _print, "tt.assert": _assert,
 }  # fmt: skip

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import triton.language as tl
 
 from course.engine.faults import KernelFault, Outcome
 from course.engine.triton.running import narrow
@@ -16,14 +15,13 @@ from course.engine.triton.running.atomics import updated
 from course.engine.triton.running.locks import sem_of
 from course.engine.triton.running.races import NOBODY, History, TooEarly
 from course.engine.triton.running.run import Run
-from course.engine.triton.running.sites import Access, Counts
+from course.engine.triton.running.sites import Access, Uncounted
 from course.engine.triton.running.tensors import Kept, View
 from course.engine.triton.running.values import (
     Unsupported,
     Value,
     bf16_from_bits,
     bf16_to_bits,
-    is_bf16,
     numpy_type,
 )
 
@@ -41,7 +39,7 @@ _WITH_A_MASK = {
 class Memory:
     """All tensors of a launch."""
 
-    def __init__(self, run: Run, views: list[View], meter: Counts) -> None:
+    def __init__(self, run: Run, views: list[View], meter: Uncounted) -> None:
         self.run = run
         self.views = views
         self.meter = meter
@@ -81,14 +79,14 @@ class Memory:
         history = self.histories.get(view.allocation.number)
         if history is None:
             return
-        dtype = _stored_type(view.element)
-        mine = _decoded(view.allocation.as_type(dtype), view.element).astype(np.float64)
+        dtype = _stored_type(view.scalar)
+        mine = _decoded(view.allocation.as_type(dtype), view.scalar).astype(np.float64)
         bytes_ = other.bytes[: len(mine) * dtype.itemsize]
-        others = _decoded(bytes_.view(dtype), view.element).astype(np.float64)
+        others = _decoded(bytes_.view(dtype), view.scalar).astype(np.float64)
         parts = dtype.itemsize // history.cell
         stored = (history.writer.who[: len(mine) * parts] != NOBODY).reshape(-1, parts).any(axis=1)
         size = np.abs(mine[stored & np.isfinite(mine)]).max(initial=0)
-        margin = ORDER_MATTERS * size if view.element.is_floating() else 1
+        margin = ORDER_MATTERS * size if numpy_type(view.scalar).kind == "f" else 1
         differ = stored & ~np.isclose(mine, others, 0, margin, equal_nan=True)
         if differ.any():
             index = view.index_of(int(differ.argmax()) * dtype.itemsize)
@@ -104,81 +102,68 @@ class Memory:
         descriptor: bool = False,
     ) -> Value:
         """The elements at `pointer`; where the mask is false, `other` or 0."""
-        if self.run.turns is None:
-            return self._load(pointer, mask, other, descriptor)
-        self.run.look(pointer, mask)
-        found: Value = self.run.turns.once(lambda: self._load(pointer, mask, other, descriptor))
-        return found
 
-    def _load(
-        self,
-        pointer: Value,
-        mask: Value | None,
-        other: Value | None,
-        descriptor: bool,
-    ) -> Value:
-        element = pointer.type.scalar.element_ty
-        dtype = _stored_type(element)
-        active = self._active(mask)
-        fill: Any = 0 if other is None else other.data
-        if active is not None and not active.any():
-            self.run.asks(0, pointer.shape, dtype.itemsize)
-            data = np.broadcast_to(np.asarray(fill, numpy_type(element)), active.shape)
-            return Value(data, element, pointer.shape)
-        several = self._several(pointer, active)
-        if several:
-            data = np.asarray(fill, numpy_type(element))
-            for part in several:
-                found = self._load(pointer, part, None, descriptor).data
-                data = np.where(part.data, found, data)
-            return Value(data, element, pointer.shape)
-        access = self._checked(pointer, mask, active, dtype.itemsize, "loads from", descriptor)
-        self.meter.access(access)
-        view, places = access.view, _places(access.offsets, dtype.itemsize)
-        if view.allocation.tracked:
-            self._history(view).load(access, places, dtype.itemsize)
-        else:
-            view.allocation.unseen = True
-        values = _decoded(view.allocation.as_type(dtype).take(places), element)
-        if active is not None:
-            values = np.where(active, values, fill)
-        return Value(values, element, pointer.shape)
+        def make() -> Value:
+            dtype = _stored_type(pointer.scalar)
+            fill = np.zeros((1,) * (1 + len(pointer.shape))) if other is None else other.data
+            data = np.asarray(fill, numpy_type(pointer.scalar))
+            for access, active in self._made(pointer, mask, "loads from", descriptor):
+                view, places = access.view, _places(access.offsets, dtype.itemsize)
+                if view.allocation.tracked:
+                    self._history(view).load(access, places, dtype.itemsize)
+                else:
+                    view.allocation.unseen = True
+                found = _decoded(view.allocation.as_type(dtype).take(places), pointer.scalar)
+                data = found if active is None else np.where(active, found, data)
+            return Value(data, pointer.scalar, pointer.shape)
+
+        found: Value = self._once(make, pointer, mask)
+        return found
 
     def store(
         self, pointer: Value, value: Value, mask: Value | None, descriptor: bool = False
     ) -> None:
         """Stores elements where the mask is true."""
-        if self.run.turns is None:
-            self._store(pointer, value, mask, descriptor)
-            return
-        self.run.look(pointer, mask)
-        self.run.turns.once(lambda: self._store(pointer, value, mask, descriptor))
 
-    def _store(self, pointer: Value, value: Value, mask: Value | None, descriptor: bool) -> None:
-        dtype = _stored_type(pointer.type.scalar.element_ty)
+        def make() -> None:
+            dtype, shape = _stored_type(pointer.scalar), (self.run.count, *pointer.shape)
+            for access, active in self._made(pointer, mask, "stores to", descriptor):
+                view = access.view
+                places = np.broadcast_to(_places(access.offsets, dtype.itemsize), shape)
+                values = np.broadcast_to(_encoded(value), shape)
+                programs = self._programs(shape)
+                if active is not None:
+                    keep = np.broadcast_to(active, shape)
+                    places, values, programs = places[keep], values[keep], programs[keep]
+                self._history(view).store(self.run, view, places, programs, dtype.itemsize)
+                memory = view.allocation.as_type(dtype)
+                memory[places] = values
+                self._agreed(view, memory, places, values, programs)
+
+        self._once(make, pointer, mask)
+
+    def _once(self, make: Callable[[], Any], *looked_at: Value | None) -> Any:
+        """What an access gives: of a program that takes turns, each access is made once."""
+        if self.run.turns is None:
+            return make()
+        self.run.look(*looked_at)
+        return self.run.turns.once(make)
+
+    def _made(
+        self, pointer: Value, mask: Value | None, verb: str, descriptor: bool
+    ) -> Iterator[tuple[Access, np.ndarray | None]]:
+        """(an access that may be made, and is counted; its active lanes) for each tensor."""
+        size = _stored_type(pointer.scalar).itemsize
         active = self._active(mask)
         if active is not None and not active.any():
-            self.run.asks(0, pointer.shape, dtype.itemsize)
+            self.run.asks(0, pointer.shape, size)
             return
-        several = self._several(pointer, active)
-        if several:
-            for part in several:
-                self._store(pointer, value, part, descriptor)
-            return
-        access = self._checked(pointer, mask, active, dtype.itemsize, "stores to", descriptor)
-        self.meter.access(access)
-        view, shape = access.view, (self.run.count, *pointer.shape)
-        places = np.broadcast_to(_places(access.offsets, dtype.itemsize), shape)
-        values = np.broadcast_to(_encoded(value), shape)
-        programs = self._programs(shape)
-        if active is not None:
-            keep = np.broadcast_to(active, shape)
-            places, values, programs = places[keep], values[keep], programs[keep]
-        self._writable(view)
-        self._history(view).store(self.run, view, places, programs, dtype.itemsize)
-        memory = view.allocation.as_type(dtype)
-        memory[places] = values
-        self._agreed(view, memory, places, values, programs)
+        parts: Sequence[Value | None] = self._several(pointer, active) or [mask]
+        for part in parts:
+            lanes = active if part is mask else self._active(part)
+            access = self._checked(pointer, part, lanes, size, verb, descriptor)
+            self.meter.access(access)
+            yield access, lanes
 
     def atomic(
         self,
@@ -198,64 +183,35 @@ class Memory:
             policy: the rest of the operands: what the atomic orders, and for whom.
         """
         turns = self.run.turns
+        scalar, dtype = pointer.scalar, _stored_type(pointer.scalar)
 
         def make() -> Value:
-            return self._atomic(operation, pointer, value, mask, expected, descriptor, unread)
+            shape = (self.run.count, *pointer.shape)
+            found = np.zeros(shape, numpy_type(scalar))
+            for access, active in self._made(pointer, mask, "updates", descriptor):
+                view = access.view
+                places = np.broadcast_to(_places(access.offsets, dtype.itemsize), shape)
+                keep = np.broadcast_to(True if active is None else active, shape)
+                places, programs = places[keep], self._programs(shape)[keep]
+                self._history(view).atomic(self.run, view, places, programs, dtype.itemsize, unread)
+                memory = view.allocation.as_type(dtype)
+                given = np.broadcast_to(value.data, shape)[keep]
+                wanted = None if expected is None else np.broadcast_to(expected.data, shape)[keep]
+                if scalar == "bf16":
+                    wide = bf16_from_bits(memory)
+                    found[keep] = updated(operation, wide, places, given, wanted, bf16=True)
+                    memory[places] = bf16_to_bits(wide[places])
+                else:
+                    found[keep] = updated(operation, memory, places, given, wanted)
+            return Value(found, scalar, pointer.shape)
 
-        if turns is None:
-            return make()
-        self.run.look(pointer, mask)
-        found: Value
-        if pointer.shape or (mask is not None and not mask.data.all()):
-            found = turns.once(make)
-        else:
-            sem = sem_of(policy)
-            found = turns.once(lambda: turns.atomic(operation, pointer, value, expected, sem, make))
+        def make_in_turn() -> Value:
+            assert turns is not None
+            return turns.atomic(operation, pointer, value, expected, sem_of(policy), make)
+
+        whole = turns is None or pointer.shape or (mask is not None and not mask.data.all())
+        found: Value = self._once(make if whole else make_in_turn, pointer, mask)
         return found
-
-    def _atomic(
-        self,
-        operation: str,
-        pointer: Value,
-        value: Value,
-        mask: Value | None,
-        expected: Value | None,
-        descriptor: bool,
-        unread: bool,
-    ) -> Value:
-        element = pointer.type.scalar.element_ty
-        dtype = _stored_type(element)
-        active = self._active(mask)
-        shape = (self.run.count, *pointer.shape)
-        found = np.zeros(shape, numpy_type(element))
-        if active is not None and not active.any():
-            self.run.asks(0, pointer.shape, dtype.itemsize)
-            return Value(found, element, pointer.shape)
-        several = self._several(pointer, active)
-        if several:
-            for part in several:
-                old = self._atomic(operation, pointer, value, part, expected, descriptor, unread)
-                found = np.where(part.data, old.data, found)
-            return Value(found, element, pointer.shape)
-        access = self._checked(pointer, mask, active, dtype.itemsize, "updates", descriptor)
-        self.meter.access(access)
-        view = access.view
-        places = np.broadcast_to(_places(access.offsets, dtype.itemsize), shape)
-        keep = np.ones(shape, np.bool_) if active is None else np.broadcast_to(active, shape)
-        self._writable(view)
-        self._history(view).atomic(
-            self.run, view, places[keep], self._programs(shape)[keep], dtype.itemsize, unread
-        )
-        memory = view.allocation.as_type(dtype)
-        given = np.broadcast_to(value.data, shape)[keep]
-        wanted = None if expected is None else np.broadcast_to(expected.data, shape)[keep]
-        if is_bf16(element):
-            wide = bf16_from_bits(memory)
-            found[keep] = updated(operation, wide, places[keep], given, wanted, bf16=True)
-            memory[places[keep]] = bf16_to_bits(wide[places[keep]])
-        else:
-            found[keep] = updated(operation, memory, places[keep], given, wanted)
-        return Value(found, element, pointer.shape)
 
     # ------------------------------------------------------------ checks
 
@@ -279,7 +235,7 @@ class Memory:
             "tile_race_lanes",
             array=view.name,
             index=view.index_of(int(places[at]) * memory.dtype.itemsize),
-            program=self.run.shown_program(int(programs[at])),
+            program=self.run.shown_program(programs[at]),
         )
 
     def _programs(self, shape: tuple[int, ...]) -> np.ndarray:
@@ -296,15 +252,6 @@ class Memory:
             self.histories[allocation.number] = found
             allocation.tracked = True
         return found
-
-    def _writable(self, view: View) -> None:
-        if not view.writeable:
-            self.run.fail(
-                Outcome.DOES_NOT_COMPILE,
-                "launch_argument",
-                name=view.name,
-                detail="it is read-only, and the kernel writes it",
-            )
 
     def _active(self, mask: Value | None) -> np.ndarray | None:
         """The mask of an access that may be made here; None where every lane is active."""
@@ -365,7 +312,7 @@ class Memory:
         numbers = np.unique(np.broadcast_to(regions, shape)[np.broadcast_to(lanes, shape)])
         if len(numbers) < 2 or numbers[0] < 1 or numbers[-1] > len(self.views):
             return []
-        return [Value((regions == number) & lanes, tl.int1, pointer.shape) for number in numbers]
+        return [Value((regions == number) & lanes, "i1", pointer.shape) for number in numbers]
 
     def _foreign(self, addresses: np.ndarray, active: np.ndarray | None, verb: str) -> None:
         numbers = (addresses >> REGION_BITS) - 1
@@ -410,17 +357,14 @@ class Memory:
         at = np.unravel_index(int(lanes.argmax()), lanes.shape)
         row = int(at[0])
         program = self.run.programs[row if lanes.shape[0] > 1 else 0]
-        where = tuple(int(i) for i in at)
-        return where, self.run.shown_program(int(program))
+        return tuple(map(int, at)), self.run.shown_program(program)
 
 
-def _stored_type(element: Any) -> np.dtype:
-    if is_bf16(element):
+def _stored_type(scalar: str) -> np.dtype:
+    if scalar == "bf16":
         return np.dtype(np.int16)
-    if element.scalar.name in narrow.MLIR_NAMES:
-        return np.dtype(np.int8)
-    dtype = numpy_type(element)
-    return np.dtype(np.int8) if dtype.kind == "b" else dtype
+    one_byte = scalar == "i1" or scalar in narrow.EIGHT_BITS
+    return np.dtype(np.int8) if one_byte else numpy_type(scalar)
 
 
 def _places(offsets: np.ndarray, size: int) -> np.ndarray:
@@ -428,15 +372,15 @@ def _places(offsets: np.ndarray, size: int) -> np.ndarray:
     return offsets >> shift if shift else offsets
 
 
-def _decoded(values: np.ndarray, element: Any) -> np.ndarray:
-    if is_bf16(element):
+def _decoded(values: np.ndarray, scalar: str) -> np.ndarray:
+    if scalar == "bf16":
         return bf16_from_bits(values)
-    if (name := narrow.MLIR_NAMES.get(element.scalar.name)) is not None:
-        return narrow.from_bits(values, name)
-    return values.astype(np.bool_) if numpy_type(element).kind == "b" else values
+    if scalar in narrow.EIGHT_BITS:
+        return narrow.from_bits(values, scalar)
+    return values.astype(np.bool_) if scalar == "i1" else values
 
 
 def _encoded(value: Value) -> np.ndarray:
-    if (name := narrow.MLIR_NAMES.get(value.type.scalar.name)) is not None:
-        return narrow.to_bits(value.data, name)
-    return bf16_to_bits(value.data) if is_bf16(value.type) else value.data
+    if value.scalar in narrow.EIGHT_BITS:
+        return narrow.to_bits(value.data, value.scalar)
+    return bf16_to_bits(value.data) if value.scalar == "bf16" else value.data

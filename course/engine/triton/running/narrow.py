@@ -12,8 +12,6 @@ from course.engine.triton.running.values import Unsupported
 Array = np.ndarray[Any, Any]
 #: MLIR's names of the 8-bit formats that NVIDIA's GPUs convert.
 EIGHT_BITS = {"f8E4M3FN": torch.float8_e4m3fn, "f8E5M2": torch.float8_e5m2}
-#: By Triton's own names of them.
-MLIR_NAMES = {"fp8e4nv": "f8E4M3FN", "fp8e5": "f8E5M2"}
 #: From this compute capability on they have an instruction (PTX ISA, "cvt").
 CONVERTS_EIGHT_BITS = 89
 

@@ -29,18 +29,11 @@ from course.engine.triton.running.values import (
     Unsupported,
     bf16_from_bits,
     bf16_to_bits,
+    numpy_type,
     round_bf16,
     signed,
     unsigned,
 )
-
-NUMPY = {
-    "i1": np.dtype(np.bool_), "i8": np.dtype(np.int8), "i16": np.dtype(np.int16),
-    "i32": np.dtype(np.int32), "i64": np.dtype(np.int64), "index": np.dtype(np.int64),
-    "f16": np.dtype(np.float16), "bf16": np.dtype(np.float32),
-    "f32": np.dtype(np.float32), "f64": np.dtype(np.float64),
-    **dict.fromkeys(narrow.EIGHT_BITS, np.dtype(np.float32)),
-}  # fmt: skip
 
 Array = np.ndarray[Any, Any]
 #: its operands' arrays to its result's
@@ -49,12 +42,7 @@ Rule = Callable[..., Any]
 
 def dtype_of(type_: Type) -> np.dtype:
     """How a value's elements are held; a pointer is a 64-bit address."""
-    if type_.pointers:
-        return np.dtype(np.int64)
-    found = NUMPY.get(type_.scalar)
-    if found is None:
-        raise Unsupported(f"values of type {type_.scalar}")
-    return found
+    return np.dtype(np.int64) if type_.pointers else numpy_type(type_.scalar)
 
 
 def rounding(type_: Type) -> Callable[[Array], Array]:
@@ -112,11 +100,6 @@ _ARITHMETIC: dict[str, Callable[..., Array]] = {
     "math.erf": erf,
     "tt.clampf": lambda x, low, high: np.fmin(np.fmax(x, low), high),
 }  # fmt: skip
-
-
-def _fma(operation: Operation, x: Array, y: Array, z: Array) -> Array:
-    """x * y + z, rounded once."""
-    return fused(x, y, z, operation.result_types[0].scalar == "bf16")
 
 
 # ---------------------------------------------------------------- comparisons
@@ -347,17 +330,13 @@ def _element_wise(rule: Callable[..., Array], operation: Operation) -> Rule:
 _Maker = Callable[[Operation], Rule]
 
 
-def _of_operation(rule: Rule) -> _Maker:
-    """Of a rule that takes the operation first."""
-    return lambda operation: partial(rule, operation)
-
-
 def _table() -> dict[str, _Maker]:
     rules: dict[str, _Maker] = {
         name: partial(_element_wise, rule) for name, rule in _ARITHMETIC.items()
     }
     of_operations: dict[str, Rule] = {
-        "math.fma": _fma, "arith.select": _select,
+        "math.fma": lambda op, x, y, z: fused(x, y, z, op.result_types[0].scalar == "bf16"),
+        "arith.select": _select,
         "arith.bitcast": _bitcast, "tt.bitcast": _bitcast,
         "tt.int_to_ptr": _bitcast, "tt.ptr_to_int": _bitcast,
         "tt.reshape": _reshape,
@@ -371,7 +350,7 @@ def _table() -> dict[str, _Maker]:
         "arith.index_castui",
     ):  # fmt: skip
         of_operations[name] = converted
-    rules |= {name: _of_operation(rule) for name, rule in of_operations.items()}
+    rules |= {name: partial(partial, rule) for name, rule in of_operations.items()}
     for name in ("tt.broadcast", "ttg.convert_layout"):
         rules[name] = lambda op: lambda data: data
     return rules | {

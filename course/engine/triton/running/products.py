@@ -21,7 +21,7 @@ _PRECISIONS = ("TF32", "TF32x3", "IEEE", "BF16x3", "BF16x6")
 
 def dot(machine: Machine, frame: Frame, operation: Operation) -> Array:
     """`tt.dot` and `ttng.warp_group_dot`, whose last operand may say that the sum begins anew."""
-    a, b, total = (_operand(machine, frame, operation, n) for n in range(3))
+    a, b, total = (operand(machine, frame, operation, n) for n in range(3))
     if len(operation.operands) > 3:
         goes_on = frame[operation.operands[3]].reshape(-1, *(1,) * (total.ndim - 1))
         total = np.where(goes_on, total, np.zeros((), total.dtype))
@@ -40,7 +40,8 @@ def _precision(machine: Machine, operation: Operation) -> str:
     return _PRECISIONS[operation.integer("inputPrecision")]
 
 
-def _operand(machine: Machine, frame: Frame, operation: Operation, n: int) -> Array:
+def operand(machine: Machine, frame: Frame, operation: Operation, n: int) -> Array:
+    """The whole block that an operand is, in registers or in shared memory."""
     value, type_ = frame[operation.operands[n]], operation.operand_types[n]
     if isinstance(value, Buffer):
         return read(machine, value)

@@ -197,9 +197,7 @@ class History:
         if self.reader is None:
             self.reader = self._new()
         for cells in self._cells(places, size):
-            self._conflict(run, view, cells, who, self.writer, "loads", "stores to", order)
-            if self.updater is not None:
-                self._conflict(run, view, cells, who, self.updater, "loads", "updates", order)
+            self._conflict(run, view, cells, who, "loads", ("stores to", "updates"), order)
             self._read(run, view, cells, who, "loads")
             self.reader.remember(cells, who, run.line, run.count > 1, order)
 
@@ -208,14 +206,11 @@ class History:
         order = self._order(run)
         places, who = places.reshape(-1), who.reshape(-1)
         for cells in self._cells(places, size):
-            self._conflict(run, view, cells, who, self.writer, "stores to", "stores to", order)
-            if self.reader is not None:
-                self._conflict(run, view, cells, who, self.reader, "stores to", "loads", order)
-            if self.updater is not None:
-                self._conflict(run, view, cells, who, self.updater, "stores to", "updates", order)
+            others = ("stores to", "loads", "updates")
+            self._conflict(run, view, cells, who, "stores to", others, order)
             self.writer.note(cells, who, run.line, order)
             if run.count > 1:
-                self._conflict(run, view, cells, who, self.writer, "stores to", "stores to", order)
+                self._conflict(run, view, cells, who, "stores to", ("stores to",), order)
 
     def atomic(
         self, run: Run, view: View, places: np.ndarray, who: np.ndarray, size: int, unread: bool
@@ -225,9 +220,7 @@ class History:
         if self.updater is None:
             self.updater = self._new()
         for cells in self._cells(places, size):
-            self._conflict(run, view, cells, who, self.writer, "updates", "stores to", order)
-            if self.reader is not None:
-                self._conflict(run, view, cells, who, self.reader, "updates", "loads", order)
+            self._conflict(run, view, cells, who, "updates", ("stores to", "loads"), order)
             marks = self._unwritten() if unread else None
             if marks is None:
                 self._read(run, view, cells, who, "updates")
@@ -242,34 +235,37 @@ class History:
         view: View,
         cells: np.ndarray,
         who: np.ndarray,
-        past: Past,
         verb: str,
-        other_verb: str,
+        others: tuple[str, ...],
         order: Order | None,
     ) -> None:
-        clash = past.others(cells, who, order)
-        if order is not None and not order.relied:
-            order.relied = bool((past.others(cells, who, None) & ~clash).any())
-        if not clash.any():
-            return
-        at = int(clash.argmax())
-        other = int(past.who[cells[at]])
-        run.fail(
-            Outcome.RACE,
-            "tile_race",
-            array=view.name,
-            index=view.index_of(view.element_at(int(cells[at]) * self.cell)),
-            program=run.shown_program(int(who[at])),
-            doing=verb,
-            other=(
-                "several other programs"
-                if other == SEVERAL
-                else f"program {run.shown_program(other)}"
-            ),
-            other_doing=other_verb if other != SEVERAL else _PLURAL[other_verb],
-            other_line=past.line(int(cells[at])) or None,
-            columns=view.shape[-1] if len(view.shape) == 2 else None,
-        )
+        """Holds an access against what programs have done before, by these verbs in turn."""
+        pasts = {"stores to": self.writer, "loads": self.reader, "updates": self.updater}
+        for other_verb in others:
+            past = pasts[other_verb]
+            if past is None:
+                continue
+            clash = past.others(cells, who, order)
+            if order is not None and not order.relied:
+                order.relied = bool((past.others(cells, who, None) & ~clash).any())
+            if not clash.any():
+                continue
+            at = int(clash.argmax())
+            program = int(past.who[cells[at]])
+            several = program == SEVERAL
+            other = f"program {run.shown_program(program)}"
+            run.fail(
+                Outcome.RACE,
+                "tile_race",
+                array=view.name,
+                index=view.index_of(view.element_at(int(cells[at]) * self.cell)),
+                program=run.shown_program(who[at]),
+                doing=verb,
+                other="several other programs" if several else other,
+                other_doing=_PLURAL[other_verb] if several else other_verb,
+                other_line=past.line(int(cells[at])) or None,
+                columns=view.shape[-1] if len(view.shape) == 2 else None,
+            )
 
 
 _PLURAL = {"loads": "load", "stores to": "store to", "updates": "update"}

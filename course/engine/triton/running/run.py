@@ -77,6 +77,13 @@ class Run:
         #: the latter by the line of the loop
         self.idle_turn_sites: dict[int, int] = {}
         self._moved = np.zeros(1, np.int64)
+        #: how many programs have moved anything; where they take turns, which
+        self._busy = 0
+        self._busy_in_turns: set[int] = set()
+        #: groups of warps that both copied by TMA and multiplied, of all programs together
+        self.undivided = 0
+        #: programs beside most of whose products no TMA load was under way
+        self.unoverlapped = 0
         self.printed: list[str] = []
         #: in the function that a reduction or a scan combines with
         self.combining = False
@@ -208,6 +215,11 @@ class Run:
                 self._asked, key=lambda line: (self._asked[line][program], -line)
             )
         self.most_of_blocks = max(self.most_of_blocks, int(self._blocks.max()))
+        busy = int(np.count_nonzero(self._moved))
+        if self.turns is None:
+            self._busy += busy
+        elif busy:  # a program that waited has begun more than once
+            self._busy_in_turns.add(self._first)
         self.longest = max(self.longest, self._together + int(self._apart.max()))
         self._together = 0
 
@@ -217,6 +229,8 @@ class Run:
         traffic.program_bytes, traffic.busiest_line = self.most_asked, self.busiest_line
         traffic.block_bytes = self.most_of_blocks
         traffic.busy_turns, traffic.idle_turn_sites = self.busy_turns, self.idle_turn_sites
+        traffic.idle_programs = self.size - self._busy - len(self._busy_in_turns)
+        traffic.undivided, traffic.unoverlapped = self.undivided, self.unoverlapped
         return traffic
 
     def program_id(self, axis: int) -> np.ndarray:
@@ -229,13 +243,14 @@ class Run:
             return (ids % x).astype(np.int32)
         return (ids // x % y if axis == 1 else ids // (x * y)).astype(np.int32)
 
-    def shown_program(self, number: int) -> str:
-        """A program's place in the grid, as `tl.program_id` counts."""
+    def shown_program(self, number: int | None = None) -> str:
+        """A program's place in the grid, as `tl.program_id` counts; of the first that runs now."""
         x, y, z = self.grid
+        number = int(self.programs[0]) if number is None else int(number)
         place = (number % x, number // x % y, number // (x * y))
         if z > 1:
-            return f"({place[0]}, {place[1]}, {place[2]})"
-        return f"({place[0]}, {place[1]})" if y > 1 else str(place[0])
+            return str(place)
+        return str(place[:2]) if y > 1 else str(place[0])
 
     def step(self, statements: int = 1) -> None:
         """One statement of one group, or several."""
@@ -296,10 +311,7 @@ class Run:
     def _timed_out(self) -> KernelFault:
         """Too many statements; the loop with the most turns so far is the one to look at."""
         busiest = max(self.loops, key=lambda loop: loop.turn, default=None)
-        fields: dict[str, object] = {
-            "steps": self.step_limit,
-            "program": self.shown_program(int(self.programs[0])),
-        }
+        fields: dict[str, object] = {"steps": self.step_limit, "program": self.shown_program()}
         if busiest is None:
             return self.fault(Outcome.TIMED_OUT, "tile_timed_out", **fields)
         fields["turn"] = busiest.turn
@@ -347,6 +359,6 @@ class Run:
             self.fail(
                 Outcome.WRONG_ANSWER,
                 "tile_assertion",
-                program=self.shown_program(int(program)),
+                program=self.shown_program(program),
                 message=message,
             )

@@ -15,7 +15,7 @@ from course.engine.triton.ir import Operation, Type
 from course.engine.triton.running.frames import Array, Frame
 from course.engine.triton.running.narrow import EIGHT_BITS
 from course.engine.triton.running.operations import rounded, whole
-from course.engine.triton.running.shared import Buffer, read
+from course.engine.triton.running.products import operand
 from course.engine.triton.running.tensor_memory import add_up
 from course.engine.triton.running.values import Unsupported
 
@@ -56,7 +56,7 @@ def _factor(
                 if f"{side}_{n}type" in operation.attributes)  # fmt: skip
     if kind in _SIX_BITS:
         raise Unsupported("products of 6-bit floats")
-    data = _taken(machine, frame, operation, at)
+    data = operand(machine, frame, operation, at)
     along = data.ndim - 2 - at  # K, of the block's axes
     if kind == _E2M1:
         packed = operation.attributes.get(("lhs_k_pack", "rhs_k_pack")[at], "true")
@@ -64,20 +64,15 @@ def _factor(
     data = data.astype(np.float64)
     if scale_at is None:
         return data
-    scales = _scales(_taken(machine, frame, operation, scale_at), operation.operand_types[scale_at])
+    scales = _scales(
+        operand(machine, frame, operation, scale_at), operation.operand_types[scale_at]
+    )
     if at == 1:
         scales = scales.swapaxes(-1, -2)  # they come as (N, blocks)
     length, blocks = data.shape[along + 1], scales.shape[along + 1]
     if scales.ndim != data.ndim or length % blocks:
         raise Unsupported("scales in another shape than a row's blocks")
     return data * scales.repeat(length // blocks, axis=along + 1)
-
-
-def _taken(machine: Machine, frame: Frame, operation: Operation, at: int) -> Array:
-    value, type_ = frame[operation.operands[at]], operation.operand_types[at]
-    if isinstance(value, Buffer):
-        return read(machine, value)
-    return whole(value, type_.shape)
 
 
 def dot(machine: Machine, frame: Frame, operation: Operation) -> Array:
@@ -87,7 +82,7 @@ def dot(machine: Machine, frame: Frame, operation: Operation) -> Array:
     second = 3 + counts[3] if counts[4] else None
     a = _factor(machine, frame, operation, 0, first)
     b = _factor(machine, frame, operation, 1, second)
-    total = _taken(machine, frame, operation, 2)
+    total = operand(machine, frame, operation, 2)
     return rounded(np.matmul(a, b) + total, operation.result_types[0])
 
 

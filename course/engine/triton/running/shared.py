@@ -126,7 +126,7 @@ def read(machine: Machine, buffer: Buffer) -> Array:
 
 
 def load(machine: Machine, frame: Frame, operation: Operation) -> Array:
-    """`ttg.local_load`."""
+    """`ttg.local_load`, `ttng.tmem_load`."""
     return np.array(read(machine, frame[operation.operands[0]]))
 
 

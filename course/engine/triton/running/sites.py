@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from course.engine.triton.running.run import Run
 from course.engine.triton.running.tensors import View
 from course.plain.sectors import SECTOR_SHIFT
 
+#: The array, the direction, line and column of an access, and whether a descriptor makes it.
+Place = tuple[str, str, int, int, bool]
 #: what hears of every access: distinct sectors a program, numbered through all allocations,
 #: and whether they are stored
 Listener = Callable[[np.ndarray, bool], None]
@@ -42,7 +44,7 @@ class Access:
     descriptor: bool
 
     @property
-    def site(self) -> tuple[str, str, int, int, bool]:
+    def site(self) -> Place:
         """The array, the direction, the place in the source, and whether by a descriptor."""
         return self.view.name, self.direction, self.run.line, self.run.column, self.descriptor
 
@@ -72,8 +74,11 @@ class Access:
         return np.concatenate([np.unique(row[keep]) for row, keep in rows]) + base
 
 
-class Counts(Protocol):
-    """What hears of every access that is made."""
+class Uncounted:
+    """The meter of a run that only decides what happens: what hears of it counts nothing."""
+
+    #: the one that is being made (see `course.engine.triton.running.counts`)
+    operation: Any = None
 
     def access(self, access: Access) -> None:
         """One access of every program of the group."""
@@ -81,24 +86,12 @@ class Counts(Protocol):
     def outside(self, access: Access) -> None:
         """One that is not made: some lanes lie outside of the tensor."""
 
-
-class Uncounted:
-    """The meter of a run that only decides what happens."""
-
-    #: the one that is being made (see `course.engine.triton.running.counts`)
-    operation: Any = None
-
-    def access(self, access: Access) -> None:
-        """Nothing is counted."""
-
-    def outside(self, access: Access) -> None:
-        """Nothing is counted."""
-
     def ran(self, block: Any, programs: int) -> None:
-        """Nothing is counted."""
+        """So many programs run a block."""
 
-    def at_once(self, operation: Any) -> None:
-        """Each element is taken by itself."""
+    def at_once(self, operation: Any) -> tuple[int, int] | None:
+        """Along which axis a lane takes how many elements; None: each element by itself."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -106,13 +99,13 @@ class Asked:
     """What programs ask for, each of them: `distinct` are the sectors of its block, each once.
 
     Attributes:
-        requests, sectors: of its warps, where a compiler has laid the block out.
+        requests, sectors: of its warps.
         width_bytes, side_by_side, copies: as a `Site` has them.
     """
 
     distinct: np.ndarray
-    requests: np.ndarray | None = None
-    sectors: np.ndarray | None = None
+    requests: np.ndarray
+    sectors: np.ndarray
     width_bytes: int = 0
     side_by_side: int = 0
     copies: int = 1
@@ -129,28 +122,30 @@ class _Counter:
     distinct: int = 0
     lane_bytes: int = 0
 
-    def counts(self) -> dict[str, Any]:
-        """A `Site`'s numbers."""
-        first, compiled = self.first, self.first.requests is not None
-        return {
-            "requests": self.requests if compiled else None,
-            "sectors": self.sectors if compiled else self.distinct,
-            "lane_bytes": self.lane_bytes,
-            "footprint_bytes": footprint_of(self.touched),
-            "ideal_sectors": self.distinct if compiled else None,
-            "width_bytes": first.width_bytes,
-            "side_by_side": first.side_by_side,
-            "copies": first.copies,
-        }
+    def at(self, place: Place) -> Site:
+        """The counts so far, of an access at a place."""
+        first = self.first
+        return Site(
+            *place[:4],
+            requests=self.requests,
+            sectors=self.sectors,
+            lane_bytes=self.lane_bytes,
+            footprint_bytes=footprint_of(self.touched),
+            descriptor=place[4],
+            ideal_sectors=self.distinct,
+            width_bytes=first.width_bytes,
+            side_by_side=first.side_by_side,
+            copies=first.copies,
+        )
 
 
-class SiteMeter(ABC):
+class SiteMeter(Uncounted, ABC):
     """Adds up what programs ask for, site by site; a subclass knows what each one asks."""
 
     def __init__(self, listener: Listener | None = None) -> None:
         self._listener = listener
-        self._sites: dict[tuple[str, str, int, int, bool], _Counter] = {}
-        self._touched: dict[tuple[str, str, int, int, bool], Touched] = {}
+        self._sites: dict[Place, _Counter] = {}
+        self._touched: dict[Place, Touched] = {}
 
     @abstractmethod
     def asked(self, access: Access, touched: np.ndarray) -> Asked:
@@ -171,9 +166,8 @@ class SiteMeter(ABC):
         site = self._sites.setdefault(access.site, _Counter(asked, marks))
         times = run.count // len(asked.distinct)
         site.distinct += int(asked.distinct.sum()) * times
-        if asked.requests is not None and asked.sectors is not None:
-            site.requests += int(asked.requests.sum()) * times
-            site.sectors += int(asked.sectors.sum()) * times
+        site.requests += int(asked.requests.sum()) * times
+        site.sectors += int(asked.sectors.sum()) * times
         site.lane_bytes += access.lanes * access.view.itemsize
         run.asks(asked.distinct, access.shape, access.view.itemsize)
         if self._listener is not None:
@@ -182,8 +176,7 @@ class SiteMeter(ABC):
     def traffic(self) -> Traffic:
         """The counts so far, as the learner sees them."""
         sites = [
-            Site(*key[:4], descriptor=key[4], **site.counts())
-            for key, site in sorted(self._sites.items(), key=lambda item: item[0][2:])
+            site.at(key) for key, site in sorted(self._sites.items(), key=lambda item: item[0][2:])
         ]
         touched = together((key[:2], site.touched) for key, site in self._sites.items())
         return Traffic(

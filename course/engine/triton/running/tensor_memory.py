@@ -29,11 +29,6 @@ def store(machine: Machine, frame: Frame, operation: Operation) -> None:
     _kept(machine, frame[names[0]], frame[names[-1]], frame[names[-2]])
 
 
-def load(machine: Machine, frame: Frame, operation: Operation) -> Array:
-    """`ttng.tmem_load`."""
-    return np.array(read(machine, frame[operation.operands[0]]))
-
-
 def multiply(machine: Machine, frame: Frame, operation: Operation) -> None:
     """`ttng.tc_gen5_mma`: a, b, d, a token or none, whether d is added to, and a predicate."""
     a, b = operation.operands[:2]
@@ -53,5 +48,5 @@ def add_up(machine: Machine, frame: Frame, operation: Operation, product: Array,
 
 OPERATIONS = {
     "ttng.tmem_alloc": shared.alloc, "ttng.tmem_subslice": shared.part,
-    "ttng.tmem_store": store, "ttng.tmem_load": load, "ttng.tc_gen5_mma": multiply,
+    "ttng.tmem_store": store, "ttng.tmem_load": shared.load, "ttng.tc_gen5_mma": multiply,
 }  # fmt: skip

@@ -88,45 +88,37 @@ class Allocation:
         return found
 
 
+@dataclass(eq=False)
 class View:
     """A tensor that was passed: where its elements lie in its allocation.
 
     Args:
-        element: the Triton type of an element.
+        scalar: MLIR's name of an element's type.
         offset: elements before the first one.
         strides: in elements.
     """
 
-    def __init__(
-        self,
-        name: str,
-        number: int,
-        allocation: Allocation,
-        element: Any,
-        itemsize: int,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        offset: int,
-        writeable: bool = True,
-    ) -> None:
-        self.name = name
-        self.number = number
-        self.allocation = allocation
-        self.element = element
-        self.itemsize = itemsize
-        self.shape = shape
-        self.strides = strides
-        self.writeable = writeable
-        self.elements = int(np.prod(shape, dtype=np.int64))
-        self.offset_bytes = offset * itemsize
-        spans = [(n - 1) * s for n, s in zip(shape, strides, strict=True)] if self.elements else []
-        first = offset + sum(min(0, span) for span in spans)
-        last = offset + sum(max(0, span) for span in spans)
-        self.first_byte = first * itemsize
-        self.end_byte = (last + 1) * itemsize if self.elements else self.first_byte
+    name: str
+    number: int
+    allocation: Allocation
+    scalar: str
+    itemsize: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+
+    def __post_init__(self) -> None:
+        self.elements = int(np.prod(self.shape, dtype=np.int64))
+        self.offset_bytes = self.offset * self.itemsize
+        axes = zip(self.shape, self.strides, strict=True)
+        spans = [(n - 1) * s for n, s in axes if self.elements]
+        first = self.offset + sum(min(0, span) for span in spans)
+        last = self.offset + sum(max(0, span) for span in spans)
+        self.first_byte = first * self.itemsize
+        self.end_byte = (last + 1) * self.itemsize if self.elements else self.first_byte
         #: whether every element between the first and the last belongs to the view
-        self.dense = self.end_byte - self.first_byte == self.elements * itemsize
-        allocation.cell = min(allocation.cell, itemsize)
+        self.dense = self.end_byte - self.first_byte == self.elements * self.itemsize
+        self.allocation.cell = min(self.allocation.cell, self.itemsize)
         self._map: np.ndarray | None = None
 
     def reach_all(self) -> None:

@@ -195,7 +195,7 @@ class Turns:
         return self._found(data, pointer, heard if sem.acquires else None)
 
     def _found(self, data: np.ndarray, pointer: Value, heard: np.ndarray | None) -> Value:
-        found = Value(data, pointer.type.scalar.element_ty)
+        found = Value(data, pointer.scalar)
         found.heard = heard
         return found
 

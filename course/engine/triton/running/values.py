@@ -10,28 +10,19 @@ floats.
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from functools import cache
 
 import numpy as np
-import triton.language as tl
 
-_NUMPY: dict[str, np.dtype] = {
-    "int1": np.dtype(np.bool_),
-    "int8": np.dtype(np.int8),
-    "int16": np.dtype(np.int16),
-    "int32": np.dtype(np.int32),
-    "int64": np.dtype(np.int64),
-    "uint8": np.dtype(np.int8),
-    "uint16": np.dtype(np.int16),
-    "uint32": np.dtype(np.int32),
-    "uint64": np.dtype(np.int64),
-    "fp16": np.dtype(np.float16),
-    "bf16": np.dtype(np.float32),
-    "fp32": np.dtype(np.float32),
-    "fp64": np.dtype(np.float64),
-    "fp8e4nv": np.dtype(np.float32),
-    "fp8e5": np.dtype(np.float32),
-}
+#: How the elements of MLIR's types are held here.
+NUMPY: dict[str, np.dtype] = {
+    "i1": np.dtype(np.bool_), "i8": np.dtype(np.int8), "i16": np.dtype(np.int16),
+    "i32": np.dtype(np.int32), "i64": np.dtype(np.int64), "index": np.dtype(np.int64),
+    "f16": np.dtype(np.float16), "bf16": np.dtype(np.float32),
+    "f32": np.dtype(np.float32), "f64": np.dtype(np.float64),
+    "f8E4M3FN": np.dtype(np.float32), "f8E5M2": np.dtype(np.float32),
+}  # fmt: skip
 
 
 class Unsupported(Exception):
@@ -43,16 +34,16 @@ class Value:
 
     Attributes:
         data: (programs or 1, *block axes or 1).
-        type: the element's type without a sign, or a pointer type.
+        scalar: MLIR's name of an element's type; of addresses, that of what lies there.
         shape: the block's shape, () for a scalar.
         heard: what a program knows that looks at it (see `course.engine.triton.running.locks`).
     """
 
-    __slots__ = ("data", "heard", "shape", "type")
+    __slots__ = ("data", "heard", "scalar", "shape")
 
-    def __init__(self, data: np.ndarray, type_: Any, shape: tuple[int, ...] = ()) -> None:
+    def __init__(self, data: np.ndarray, scalar: str, shape: tuple[int, ...] = ()) -> None:
         self.data = data
-        self.type = type_
+        self.scalar = scalar
         self.shape = shape
         self.heard: np.ndarray | None = None
 
@@ -61,20 +52,18 @@ class Value:
         return np.broadcast_to(self.data, (self.data.shape[0], *self.shape))
 
 
-def numpy_type(type_: Any) -> np.dtype:
-    """The NumPy type that holds elements of a Triton type; a pointer is a 64-bit address."""
-    scalar = type_.scalar
-    if scalar.is_ptr():
-        return _NUMPY["int64"]
-    found = _NUMPY.get(scalar.name)
+def numpy_type(scalar: str) -> np.dtype:
+    """How elements of a type are held."""
+    found = NUMPY.get(scalar)
     if found is None:
-        raise Unsupported(f"values of type {scalar.name}")
+        raise Unsupported(f"values of type {scalar}")
     return found
 
 
-def is_bf16(type_: Any) -> bool:
-    """Whether the element type is bfloat16."""
-    return type_.scalar is tl.bfloat16 or getattr(type_.scalar, "name", "") == "bf16"
+@cache
+def item_bytes(scalar: str) -> int:
+    """What an element of a type takes in memory (a boolean one byte)."""
+    return max(1, int(re.sub(r"\D", "", scalar.split("E")[0])) // 8)
 
 
 def round_bf16(values: np.ndarray) -> np.ndarray:
@@ -87,11 +76,6 @@ def round_bf16(values: np.ndarray) -> np.ndarray:
     if nan.any():
         rounded = np.where(nan, np.uint32(0x7FC00000), rounded)
     return rounded.view(np.float32)
-
-
-def rounded(data: np.ndarray, type_: Any) -> np.ndarray:
-    """A result brought to the element's own precision."""
-    return round_bf16(data) if is_bf16(type_) else data.astype(numpy_type(type_), copy=False)
 
 
 def bf16_from_bits(bits: np.ndarray) -> np.ndarray:

@@ -90,6 +90,19 @@ def test_in_looks_into_a_tuple_and_an_index_may_be_known_at_run_time():
 
 
 @cuda.jit
+def in_a_range(out):
+    i = cuda.threadIdx.x
+    out[0, i] = i in range(3)
+    out[1, i] = i - 1 not in range(1, out.shape[0])
+
+
+def test_in_asks_whether_a_number_is_of_a_range():
+    out = np.zeros((2, 4))
+    in_a_range[1, 4](out)
+    np.testing.assert_array_equal(out, [[1, 1, 1, 0], [1, 1, 0, 1]])
+
+
+@cuda.jit
 def past_a_tuple(out):
     numbers = (4, 5, 6)
     out[0] = numbers[cuda.threadIdx.x]

@@ -102,3 +102,29 @@ def test_a_program_that_walks_in_vain_is_too_serial():
     assert (found.outcome, found.message_id) == (Outcome.TOO_SERIAL, "turns_in_vain")
     line = WALKS_IN_VAIN[: WALKS_IN_VAIN.index("for block")].count("\n") + 1
     assert [one.number for one in found.lines if one.marked] == [line]
+
+
+@triton.jit
+def half_of_them(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+
+@triton.jit
+def a_ticket_each(counter_ptr, out_ptr, n):
+    if tl.program_id(0) < n:
+        while tl.atomic_add(counter_ptr + 1, 0) < tl.program_id(0):
+            pass
+        tl.store(out_ptr + tl.program_id(0), tl.atomic_add(counter_ptr, 1))
+        tl.atomic_add(counter_ptr + 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "args", "named", "idle"),
+    [
+        (half_of_them, (torch.ones(64), torch.empty(64), 50), {"BLOCK": 8}, 13),
+        (a_ticket_each, (torch.zeros(2, dtype=torch.int32), torch.empty(5), 5), {}, 15),
+    ],
+)
+def test_programs_that_move_nothing_are_counted(kernel, args, named, idle):
+    assert launch(kernel, args, (20,), named).idle_programs == idle

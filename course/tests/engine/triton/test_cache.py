@@ -45,7 +45,6 @@ def matmul_through(capacity_bytes, group, n=256, block=32):
 def test_a_cache_that_holds_everything_reads_the_footprint():
     found = matmul_through(1 << 30, 1)
     assert found.dram_read_bytes == found.traffic.loads.footprint_bytes == 2 * 256 * 256 * 4
-    assert found.dram_written_bytes == 256 * 256 * 4
 
 
 def test_a_cache_of_one_sector_reads_every_request():
@@ -66,6 +65,3 @@ def test_the_sector_that_was_not_used_for_longest_is_dropped():
     for sector, stored in [(1, True), (2, False), (1, False), (3, False), (1, False), (2, False)]:
         cache.access(torch.tensor([sector]).numpy(), stored)
     assert cache.read == 3  # 2, 3, and 2 again
-    assert cache.written == 0
-    cache.flush()
-    assert cache.written == 1

@@ -17,8 +17,9 @@ from course.engine.triton.compiling.lowering import ACCESSES
 from course.engine.triton.compiling.specialisation import source_of
 from course.engine.triton.ir import Module
 from course.engine.triton.launch import launch
-from course.engine.triton.running.axes import Analysis, item_bytes, width_of
+from course.engine.triton.running.axes import Analysis, width_of
 from course.engine.triton.running.counts import mask_of
+from course.engine.triton.running.values import item_bytes
 from course.tests.engine.triton import cases
 from course.tests.engine.triton import kernels as k
 
@@ -218,6 +219,6 @@ def test_widths_follow_from_axes_as_the_compiler_chose_them():
         for operation, layout in zip(accesses, lowered.layouts, strict=True):
             pointers = analysis.known(operation.operands[0], operation.operand_types[0])
             mask = analysis.of(mask_of(operation) or "")
-            assert item_bytes(operation.operand_types[0]) == 2
+            assert item_bytes(operation.operand_types[0].scalar) == 2
             assert layout is not None
             assert width_of(layout, pointers, mask, 2) == width

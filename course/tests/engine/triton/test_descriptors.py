@@ -136,3 +136,67 @@ def test_rows_that_tma_cannot_take_are_refused():
             made_here, (x, x.clone(), x.clone(), 64, 37), (1, 1), {"BM": 64, "BN": 64}, target=90
         )
     assert refused.value.outcome is Outcome.OUT_OF_BOUNDS
+
+
+@triton.jit
+def copies(x, out, r, c, BM: tl.constexpr, BN: tl.constexpr, WHAT: tl.constexpr):
+    source = tl.make_tensor_descriptor(x, [64, 256], [256, 1], [BM, BN])
+    target = tl.make_tensor_descriptor(out, [64, 256], [256, 1], [BM, BN])
+    if WHAT == "load":
+        target.store([0, 0], source.load([r, c]))
+    elif WHAT == "store":
+        target.store([r, c], source.load([0, 0]))
+    else:
+        target.atomic_add([r, c], source.load([0, 0]))
+
+
+#: Which boxes an H200 takes (Triton 3.6.0, 2026-11-25), whoever made the descriptor; of the others
+#: it says "an illegal instruction was encountered".
+TAKEN = [
+    ("load", "int8", (0, 16), (8, 32)),
+    ("load", "float16", (0, 304), (8, 32)),
+    ("load", "float16", (-3, 0), (8, 32)),
+    ("load", "float16", (0, -8), (8, 32)),
+    ("load", "float16", (70, 0), (8, 32)),
+    ("store", "float16", (0, 304), (8, 32)),
+    ("store", "float16", (70, 0), (8, 32)),
+    ("add", "float16", (0, 8), (8, 32)),
+]
+NOT_TAKEN = [
+    ("load", "float16", (0, 4), (8, 32)),
+    ("load", "float16", (0, -4), (8, 32)),
+    ("load", "float16", (0, 4), (1, 256)),
+    ("load", "float16", (0, 12), (16, 64)),
+    ("load", "float16", (0, 300), (8, 32)),
+    ("load", "float32", (0, 1), (8, 32)),
+    ("load", "int8", (0, 8), (8, 32)),
+    ("store", "float16", (0, 4), (1, 256)),
+    ("store", "float16", (0, 300), (8, 32)),
+    ("store", "float16", (-3, 0), (8, 32)),
+    ("store", "float16", (-8, 0), (8, 32)),
+    ("store", "float16", (0, -32), (8, 32)),
+    ("add", "float16", (0, 4), (8, 32)),
+    ("add", "float16", (-3, 0), (8, 32)),
+]
+
+
+def copied(what, dtype, at, box, target):
+    x = torch.ones((64, 256), dtype=getattr(torch, dtype))
+    launch(copies, (x, torch.zeros_like(x), *at, *box, what), (1,), {}, target=target)
+
+
+@pytest.mark.parametrize(("what", "dtype", "at", "box"), TAKEN)
+def test_a_box_may_begin_where_the_hardware_takes_it(what, dtype, at, box):
+    copied(what, dtype, at, box, 90)
+
+
+@pytest.mark.parametrize(("what", "dtype", "at", "box"), NOT_TAKEN)
+def test_a_box_that_the_hardware_does_not_take_is_a_fault_where_it_copies(what, dtype, at, box):
+    with pytest.raises(KernelFault) as caught:
+        copied(what, dtype, at, box, 90)
+    fault = caught.value
+    assert fault.outcome is Outcome.OUT_OF_BOUNDS
+    step = 16 // torch.empty(0, dtype=getattr(torch, dtype)).itemsize
+    assert fault.message_id == ("tile_box_apart" if at[1] % step else "tile_box_before")
+    assert fault.fields["index"] == at
+    copied(what, dtype, at, box, 80)  # through pointers

@@ -8,8 +8,9 @@ is held to be no larger, and a fault of such a load may be gone with it. Request
 not compared: what is as it is written has no warps.
 
 Two sorts of kernels are not compared at all: those that the compiler refuses (a function stays a
-call where it returns in several places), and those in which it moves a product in front of the loop
-that its sum is in: as written the two are rounded once, and there twice.
+call where it returns in several places), and those in which a sum takes in another product than as
+written, or none: the compiler moved the product in front of the sum's loop, or made one of two that
+are the same, which has more uses then.
 """
 
 from collections import Counter
@@ -33,11 +34,12 @@ from course.engine.triton.compiling.gate import lower
 from course.engine.triton.compiling.lowering import Form
 from course.engine.triton.compiling.specialisation import source_of
 from course.engine.triton.entry import begun
-from course.engine.triton.ir import Block, Module
+from course.engine.triton.ir import Block, Module, Place
 from course.engine.triton.launch import _Launch, launch
+from course.engine.triton.running.contraction import fused_of
 from course.engine.triton.running.distinct import distinct_sectors
 from course.engine.triton.running.memory import Memory
-from course.engine.triton.running.sites import Access, Asked, SiteMeter, Uncounted
+from course.engine.triton.running.sites import Access, Asked, SiteMeter
 from course.tests.engine.triton.drawn_kernels import Drawn, drawn_kernels
 from course.tests.engine.triton.running import same_bits
 from course.tests.engine.triton.test_drawn_batches import TOGETHER, drawing, ran, said
@@ -47,7 +49,6 @@ _DIRECTIONS = {
     "tt.store": "store", "tt.descriptor_store": "store", "tt.atomic_rmw": "atomic",
 }  # fmt: skip
 _LOOPS = ("scf.for", "scf.while")
-_SHAPES = ("tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans")
 #: (direction, line): in how many loops each of its accesses stands
 Places = dict[tuple[str, int], Counter[int]]
 
@@ -88,7 +89,7 @@ def agree(drawn: Drawn, folder: Path, together: int | None) -> None:
         assume(not (isinstance(one, KernelFault) and one.outcome is Outcome.TIMED_OUT))
     assume(not (isinstance(found, KernelFault) and found.outcome is Outcome.DOES_NOT_COMPILE))
     first, last = forms(kernel, drawn)
-    assume(not products_that_moved(last))
+    assume(same_products(first, last))
     written, made = (
         places(module, Path(kernel.fn.__code__.co_filename)) for module in (first, last)
     )
@@ -109,11 +110,12 @@ def agree(drawn: Drawn, folder: Path, together: int | None) -> None:
             assert asked.get(key) == asked_of.get(key), key
 
 
-class _ByProgram(SiteMeter, Uncounted):
+class _ByProgram(SiteMeter):
     """Counts each sector of a program's block once, and nothing that a compiler adds."""
 
     def asked(self, access: Access, touched: np.ndarray) -> Asked:
-        return Asked(distinct_sectors(access, touched))
+        distinct = distinct_sectors(access, touched)
+        return Asked(distinct, distinct, distinct)
 
 
 def as_written(
@@ -149,26 +151,21 @@ def forms(kernel: Any, drawn: Drawn) -> tuple[Module, Module]:
     return Module(str(first.module)), Module(lower(source, stated_gpu.TARGET).text)
 
 
-def products_that_moved(module: Module) -> bool:
-    """Whether a sum of floats is in a loop that its product is not in."""
-    loops: dict[str, int] = {}
+def same_products(first: Module, last: Module) -> bool:
+    """Whether the sums that both forms have take in the same product, at each place."""
+    written, made = taken_in(first), taken_in(last)
+    return all(written[place] == made[place] for place in written.keys() & made.keys())
 
-    def inside(block: Block, depth: int) -> bool:
-        for operation in block.operations:
-            given = [loops[name] for name in operation.operands if name in loops]
-            if operation.name in ("arith.addf", "arith.subf"):
-                if any(n < depth for n in given):
-                    return True
-            elif operation.name == "arith.mulf":
-                loops[operation.results[0]] = depth
-            elif given and operation.name in _SHAPES:
-                loops[operation.results[0]] = given[0]
-            deeper = depth + (operation.name in _LOOPS)
-            if any(inside(block, deeper) for region in operation.regions for block in region):
-                return True
-        return False
 
-    return any(inside(block, 0) for block in module.entry.regions[0])
+def taken_in(module: Module) -> dict[Place, set[int | None]]:
+    """Which operand the sums of floats of a place take in as a product, if any."""
+    found: dict[Place, set[int | None]] = {}
+    fused = fused_of(module)
+    for operation in module.operations():
+        if operation.name in ("arith.addf", "arith.subf"):
+            at = fused[operation.number].at if operation.number in fused else None
+            found.setdefault(Place(operation.place.files[:1]), set()).add(at)
+    return found
 
 
 def places(module: Module, file: Path) -> Places:

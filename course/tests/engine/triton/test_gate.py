@@ -34,6 +34,7 @@ from course.words.sentences import sentence
 def nothing_found_before(monkeypatch, tmp_path):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(gate, "_found", {})
+    monkeypatch.setattr(gate, "_whole", set())
     monkeypatch.setattr(gate, "_passed", deque())
     monkeypatch.setattr(findings, "_told", set())
     monkeypatch.setattr(findings, "_searches", {})
@@ -221,6 +222,7 @@ def test_a_kernel_is_compiled_once_in_a_process_and_once_on_a_disk(monkeypatch):
     monkeypatch.setattr(gate, "Child", _never)
     assert compile_for(case.kernel, case.args, case.constants) == first
     monkeypatch.setattr(gate, "_found", {})
+    monkeypatch.setattr(gate, "_whole", set())
     assert compile_for(case.kernel, case.args, case.constants) == first
     with pytest.raises(AssertionError, match="compiled anew"):
         compile_for(case.kernel, case.args, {"BLOCK": 512})
@@ -355,7 +357,7 @@ def found_in_the_background(label, *launches):
     findings.in_background(label, [gate.source_of(*launch) for launch in launches])
     deadline = time.monotonic() + 60
     found = findings.pending_findings()
-    while findings.searching() and time.monotonic() < deadline:
+    while findings._searches and time.monotonic() < deadline:
         time.sleep(0.05)
         found += findings.pending_findings()
     return found
@@ -464,7 +466,7 @@ def test_what_only_the_unoptimised_code_would_be_refused_for_is_no_refusal(monke
     monkeypatch.setattr(compiler, "to_ptx", to_ptx)
     source = gate.source_of(changes_type, (torch.zeros(4), 4))
     said: list[dict[str, Any]] = []
-    gate._compiled(source, 75, False, said.append)
+    gate._compiled(source, 75, False, True, said.append)
     assert [*said[0]] == ["resources"]
     assert tried == ["1", None]
     assert "DISABLE_LLVM_OPT" not in os.environ
@@ -491,3 +493,33 @@ def test_what_lies_in_a_tuple_is_compiled_for_as_alone():
     assert source.constants == {(1, 1, 1): 1, (3,): 16}
     assert list(source.attributes) == [(0, 0), (0, 1), (2,)]  # x[1:] begins at byte 4
     assert compile_for(by_tuples, args, {"N": 16}).shared_bytes == 0
+
+
+@pytest.mark.parametrize("target", [75, 80, 90])
+@pytest.mark.parametrize(
+    ("make", "given"),
+    [(cases.add, (1001,)), (cases.matmul, (128,)), (cases.softmax_online, (64, 781)),
+     (cases.flash_forward, (128,)), (cases.ordered_matmul, (256, 128, 64, 4))],
+)  # fmt: skip
+def test_shared_memory_is_the_same_without_llvm(make, given, target):
+    case = make(*given)
+    source = gate.source_of(case.kernel, case.args, case.constants)
+    whole, part = (way(source, target) for way in (compiler.to_ptx, compiler.to_memory))
+    assert (part.warps, part.shared_bytes) == (whole.warps, whole.shared_bytes)
+    assert (bool(whole.ptx), part.ptx) == (True, "")
+
+
+def test_llvm_is_asked_of_a_kernel_once_for_whatever_numbers(monkeypatch):
+    monkeypatch.setattr(gate, "_setting", gate.Setting(alone=False, keeps=False))
+    taken: list[str] = []
+    for name in ("to_ptx", "to_memory"):
+        way = getattr(compiler, name)
+        monkeypatch.setattr(
+            compiler, name, lambda *given, way=way, name=name: taken.append(name) or way(*given)
+        )
+    case = cases.add(1024)
+    for n, constants in ((1024, {}), (1001, {}), (1, {}), (1001, {"num_warps": 8})):
+        compile_for(case.kernel, (*case.args[:3], n), case.constants | constants, binary=False)
+    assert taken == ["to_ptx", "to_memory", "to_memory", "to_ptx"]
+    assert compile_for(case.kernel, (*case.args[:3], 1001), case.constants).registers is not None
+    assert taken[4:] == ["to_ptx"], "registers are of the whole way"

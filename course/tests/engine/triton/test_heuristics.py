@@ -64,11 +64,10 @@ def test_it_stands_under_autotune_and_sees_what_that_sets():
     assert verdict(over, SCALE).message_id == "tile_decorator"
 
 
-def test_where_the_check_launches_the_warps_are_its_own():
+def test_where_the_check_launches_a_kernel_may_say_its_own_warps():
     tuned = '@triton.heuristics({"num_warps": lambda args: 8})\n@triton.jit'
     found = verdict(ADD_CELL.replace("@triton.jit", tuned), ADD)
-    assert found.message_id == "tile_tuned_twice"
-    assert "`num_warps` of `add` comes from `@triton.heuristics`" in " ".join(str(found).split())
+    assert found.outcome is Outcome.PASS, str(found)
 
 
 @pytest.mark.parametrize(

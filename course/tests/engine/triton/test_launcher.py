@@ -26,15 +26,14 @@ from course.tests.engine.triton import kernels
 from course.words.sentences import WORDS, next_step, sentence
 
 SCOPE = {
-    "torch": torch,
-    "triton": triton,
-    "tl": tl,
-    "math": math,
-    "TensorDescriptor": TensorDescriptor,
+    **{name: launcher.Ref(name) for name in ("torch", "triton", "tl", "math", "functools")},
+    "TensorDescriptor": launcher.Ref("tensor_descriptor.TensorDescriptor"),
     "kernel": kernels.add,
-    "functools": launcher.Ref("functools"),
     "BLOCK": 64,
 }
+#: the same for Python itself
+LIVE = SCOPE | {"torch": torch, "triton": triton, "tl": tl, "math": math}
+LIVE["TensorDescriptor"] = TensorDescriptor
 
 
 def tree(source):
@@ -120,7 +119,7 @@ def fault_of(source, *arguments, admitted=True, **scope):
 )  # fmt: skip
 def test_an_expression_has_the_value_that_python_gives_it(expression):
     x, y = matrix(), 7
-    expected = eval(f"lambda x, y: ({expression})", dict(SCOPE))(x, y)
+    expected = eval(f"lambda x, y: ({expression})", dict(LIVE))(x, y)
     got = value(expression, x, y)
     assert got == expected
     assert repr(got) == re.sub(r"torch\.Size\(\[(.*?)\]\)", r"(\1)", repr(expected))
@@ -189,7 +188,7 @@ def test_statements_run_as_in_python():
             return k + total
         return total, a, b, c, d, e, half(n), steps, nested(1)
     """
-    names = dict(SCOPE)
+    names = dict(LIVE)
     exec(textwrap.dedent(source), names)
     assert (
         walked(source, 9)
@@ -386,21 +385,6 @@ def test_descriptors_of_the_host():
             spelled, x, kernel=kernels.tile_sums, launch=lambda *made: launch(*made) and None
         )
         assert torch.allclose(out, x.sum(1), atol=1e-5)
-
-
-def test_names_of_the_cell_may_be_stand_ins():
-    source = "def f(x):\n    kernel[(2,)](x)\n    return torch.empty_like(x)"
-    got = []
-    scope = {"torch": launcher.Ref("torch"), "kernel": launcher.Kernel("kernel")}
-    out = walked(source, matrix(), launch=lambda *made: got.append(made), **scope)
-    assert out.shape == (3, 4)
-    assert got[0][0] == launcher.Kernel("kernel")
-
-
-def test_a_scope_may_be_a_function():
-    node, _ = tree("BLOCK + triton.cdiv(x, y)")
-    launcher.admit(node, SCOPE.__getitem__)
-    assert launcher.call(node, SCOPE.__getitem__, [10, 4], launch) == 67
 
 
 def test_a_constexpr_of_the_cell_is_its_number():

@@ -28,7 +28,8 @@ NODES = {node.name: node for node in TREE.body if isinstance(node, ast.FunctionD
 SCOPE = {
     name: NODES[name] if isinstance(value, FunctionType) else value
     for name, value in vars(launchers).items()
-}
+} | {name: launcher.Ref(name) for name in ("torch", "triton", "tl", "math")}
+SCOPE["TensorDescriptor"] = launcher.Ref("tensor_descriptor.TensorDescriptor")
 
 
 def half(*shape):

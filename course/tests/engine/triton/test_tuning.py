@@ -142,6 +142,12 @@ def test_where_the_check_launches_there_is_nothing_to_tune():
     assert "leave `@triton.autotune` out" in " ".join(str(found).split())
 
 
+def test_where_the_check_launches_warps_and_stages_may_be_tuned():
+    configs = "@triton.autotune([triton.Config({}, num_warps=w) for w in (8, 1)], key=['N'])\n"
+    found = verdict(ADD_CELL.replace("@triton.jit", f"{configs}@triton.jit"))
+    assert found.outcome is Outcome.PASS, str(found)
+
+
 def test_a_tuned_kernel_that_is_passed_to_a_check_is_a_kernel():
     tuned = triton.autotune([triton.Config({"BLOCK": 64})], key=[])(triton.jit(add_in_python))
     found = check_function(ADD, tuned)

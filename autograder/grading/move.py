@@ -1,0 +1,104 @@
+"""`python -m autograder ledger WHERE`: takes a folder's verdicts to a server, or back.
+
+    ledger postgresql://USER@HOST/NAME    to an empty database of a server
+    ledger folder                         back, into ledger.db
+
+Every row goes as it is, with its number and time, in one transaction; what it came from is left as
+a copy. The same command again goes on, or says that it is done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from autograder.grading.database import NAME, URL_FILE, has_ledger
+from autograder.grading.grade import add_from
+from autograder.grading.names import counted
+from autograder.grading.store import Store, StoreError
+
+FOLDER = "folder"
+#: Below the folder, while a ledger moves.
+_PLACE = ".moving"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("where", metavar="WHERE", help="a server's URL, or `folder`")
+    add_from(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Moves it, and returns 0; 2 where nothing was moved."""
+    folder: Path = args.grades
+    if not has_ledger(folder):
+        print(f"There is no ledger in {folder}. --from names the right one.", file=sys.stderr)
+        return 2
+    try:
+        print(moved(folder, args.where))
+    except StoreError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def moved(folder: Path, where: str) -> str:
+    """Takes the ledger of `folder` to `where`, and says what was done.
+
+    Raises:
+        StoreError: where it could not be; the folder's ledger is then as it was.
+    """
+    url = None if where == FOLDER else where
+    store = Store(folder)
+    source = store.ledger
+    with store.explained():
+        known = folder / URL_FILE
+        there = known.read_text(encoding="utf-8").strip() if known.exists() else None
+        if there == url:
+            _set_aside(folder / NAME if url else known)
+            return f"The ledger of {folder} is there already: {source.name}."
+        running = source.at_work()
+        if running:
+            raise StoreError(
+                f"A grader is at work in {source.name} ({', '.join(running)}). Wait until it has "
+                "ended, or stop it with Ctrl-C; then the same command again."
+            )
+        if there and url:
+            raise StoreError(
+                f"The ledger of {folder} is on a server, {source.name}. Take it back first: "
+                f"python -m autograder ledger {FOLDER} --from {folder}"
+            )
+        place = folder / _PLACE
+        place.mkdir(exist_ok=True)
+        (place / URL_FILE).unlink(missing_ok=True)  # of an attempt on another server
+        goal = Store(place, url).ledger
+        came, count = goal.take(source.rows())
+        for one, file in ((source, folder / NAME), (goal, place / NAME)):
+            one.close()
+            if file.with_name(f"{NAME}-wal").exists():
+                raise StoreError(f"Another process has {file} open. End it, and try again.")
+        if url:
+            (place / URL_FILE).replace(known)  # from here on it counts
+            left = _set_aside(folder / NAME)
+        else:
+            _set_aside(folder / NAME)
+            (place / NAME).replace(folder / NAME)
+            left = _set_aside(known)  # ... and here
+        (place / URL_FILE).unlink(missing_ok=True)
+        kept = f"{source.name} is left as it is, as a copy" if not url else f"{left} is a copy"
+        return (
+            f"{goal.name if url else folder / NAME} holds {counted(count, 'verdict')} ({came} of "
+            f"them came now), and every later command finds them there. {kept}: nothing is "
+            "written there from here on."
+        )
+
+
+def _set_aside(path: Path) -> Path | None:
+    """Renames a file that no longer counts; its new name."""
+    if not path.exists():
+        return None
+    number = 1
+    while (new := path.with_name(f"{path.name}.moved{number}")).exists():
+        number += 1
+    return path.rename(new)

@@ -1,0 +1,182 @@
+"""What `grade --gradebook` leaves in a course directory beside the points: as `nbgrader autograde`.
+
+The course directory is the one whose gradebook it is: that of the settings (nbgrader_config.py
+where the command runs), or else the folder of the gradebook.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from nbgrader.apps import AutogradeApp
+from nbgrader.converters.base import NbGraderException
+from nbgrader.utils import parse_utc
+from sqlalchemy.engine import make_url
+from traitlets import TraitError
+
+from autograder.grading.gradebook import GradebookError
+from autograder.grading.names import few
+from autograder.grading.nbgrader_writer import Writer
+from autograder.grading.submissions import Submission
+from autograder.grading.timestamps import timestamp
+from autograder.judge.judge import Graded
+
+_NAMED = 5
+Whose = tuple[str, str]
+
+
+class Given(Writer):
+    """Writes submissions that lie anywhere, under the names that `grade` knows them by."""
+
+    def give(
+        self,
+        work: Mapping[Whose, Sequence[Submission]],
+        verdicts: Mapping[Whose, dict[str, Graded]],
+        fresh: Set[Whose],
+    ) -> None:
+        """Says what there is to write.
+
+        Args:
+            work: by assignment and student.
+            verdicts: by student and notebook.
+            fresh: those of them that were judged just now.
+        """
+        self._work, self._verdicts, self._fresh = work, verdicts, fresh
+
+    def init_notebooks(self) -> None:
+        """No glob finds them: nbgrader is told the folders in which it would look."""
+        no_names: list[str] = []
+        self.notebooks = no_names
+        self.assignments = {self._format_source(*whose): no_names for whose in self._work}
+
+    def convert_notebooks(self) -> None:
+        """Writes what is due."""
+        self._judged.update(self._verdicts)
+        self._due = {whose for whose in self._work if self._is_due(*whose)}
+        super().convert_notebooks()
+
+    def _names(self, assignment: str) -> list[str]:
+        given = {s.notebook for (a, _), own in self._work.items() if a == assignment for s in own}
+        return [name for name in super()._names(assignment) if name in given]
+
+    def _handed_in(self, assignment: str, student: str) -> list[Submission]:
+        return list(self._work[assignment, student])
+
+    def _is_due(self, assignment: str, student: str) -> bool:
+        judged = any((student, s.notebook) in self._fresh for s in self._work[assignment, student])
+        return judged or super()._is_due(assignment, student)
+
+    def _when(self, assignment: str, student: str) -> datetime | None:
+        """As the LMS tells it, or nbgrader beside the notebook."""
+        beside = self._beside(assignment, student)
+        if beside is not None:
+            return timestamp(beside, self.log)
+        told = next((s.account.when for s in self._work[assignment, student] if s.account), "")
+        try:
+            found: datetime | None = parse_utc(told) if told else None
+            return found
+        except (ValueError, OverflowError):  # in words that are no time
+            return None
+
+    def _beside(self, assignment: str, student: str) -> Path | None:
+        """Only nbgrader's own folders are one student's and one lesson's."""
+        path = self._work[assignment, student][0].path
+        folders = [f for f in (path, path.parent) if f.parts[-2:] == (student, assignment)]
+        return folders[0] if folders else None
+
+
+def write_notebooks(
+    url: str,
+    rows: Sequence[Graded],
+    submissions: Sequence[Submission],
+    fresh: Set[Whose],
+    assignments: Mapping[str, str | None],
+) -> list[str]:
+    """Writes the rest of these verdicts' submissions; says in sentences what could not be.
+
+    Args:
+        assignments: by notebook, the gradebook's.
+    """
+    verdicts: dict[Whose, dict[str, Graded]] = {}
+    for row in rows:
+        if row.exercise:
+            verdicts.setdefault((row.student, row.notebook), {})[row.exercise] = row
+    work: dict[Whose, list[Submission]] = {}
+    unnamed = []
+    for one in submissions:
+        assignment = assignments.get(one.notebook)
+        if assignment is None or (one.student, one.notebook) not in verdicts:
+            continue
+        if one.student in (".", "..") or "/" in one.student:
+            unnamed.append(one.student)
+            continue
+        here = replace(one, path=one.path.absolute(), root=one.root and one.root.absolute())
+        work.setdefault((assignment, one.student), []).append(here)
+    said = []
+    if unnamed:
+        said.append(
+            f"No folder can have the name of {few(unnamed, _NAMED)}: the points are in the "
+            "gradebook, and no autograded notebook is made."
+        )
+    return said + (_written(url, work, verdicts, fresh) if work else [])
+
+
+def _written(
+    url: str,
+    work: Mapping[Whose, Sequence[Submission]],
+    verdicts: Mapping[Whose, dict[str, Graded]],
+    fresh: Set[Whose],
+) -> list[str]:
+    heard = _Heard(logging.ERROR)
+    try:
+        app = _application(url, heard)
+        writer = Given(coursedir=app.coursedir, parent=app)
+        writer.give(work, verdicts, fresh)
+        writer.start()
+    except (NbGraderException, TraitError, OSError) as error:
+        why = heard.last or " ".join(str(error).split())
+        raise GradebookError(
+            f"Not all autograded notebooks could be written: {why[:300]}."
+        ) from error
+    return []
+
+
+class _Heard(logging.Handler):
+    """The last line of what nbgrader logs of an error: what its traceback ends with."""
+
+    last = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        lines = record.getMessage().strip().splitlines()
+        if lines and "There was an error" not in lines[0]:
+            self.last = lines[-1]
+
+
+def _application(url: str, heard: _Heard) -> AutogradeApp:
+    """nbgrader's settings as its own command reads them here, for this gradebook.
+
+    Raises:
+        GradebookError: where they cannot be read. nbgrader would end, or go on without them.
+    """
+    app = AutogradeApp()
+    app.log.handlers, app.log.propagate = [heard], False
+    app.raise_config_file_errors = True
+    try:
+        app.initialize([])
+    except (Exception, SystemExit) as error:  # whatever a person wrote into nbgrader_config.py
+        why = heard.last or f"{type(error).__name__}: {error}"
+        raise GradebookError(f"nbgrader's settings cannot be read: {why[:300]}.") from error
+    app.log.handlers = [heard]
+    address = make_url(url)
+    file = (address.get_backend_name() == "sqlite" and address.database) or ""
+    if file and not file.startswith("file:"):
+        place = Path(file).absolute()
+        url = f"sqlite:///{place}"
+        if make_url(app.coursedir.db_url).database != str(place):
+            app.coursedir.root = str(place.parent)
+    app.coursedir.db_url = url
+    return app
