@@ -247,7 +247,8 @@ ex.tma_scale.check(tma_scale)
 # <details><summary>Is that a good kernel?</summary>
 # <p>No. It never does two things at once: while the tile comes, nobody computes, and while it goes,
 # nothing comes. It has every part, in the order in which they are safe. The next one lets go of the
-# order.</p>
+# order. (The programs of an SM make up for much of it: 3,352 GB/s on an H200 for 65,536 x 2,048,
+# where PyTorch's `factor * X` has 4,162.)</p>
 # </details>
 #
 # <details><summary>What does a race look like on a GPU?</summary>
@@ -382,8 +383,16 @@ ex.hopper_matmul.check(hopper_matmul)
 # tiles of step k + 1 on their way all the same, and the tensor cores stand still while the next
 # copies are ordered. Only a clock tells.
 #
-# Tiles of 64 x 64 are small for a Hopper, too. They are what one group of four warps multiplies,
-# and the engine runs them quickly. Lesson 12's arithmetic says what to take instead.
+# Tiles of 64 x 64 are small for a Hopper, too. They are what one group of four warps multiplies in
+# one instruction, and the engine runs them quickly. Lesson 12's arithmetic says what to take
+# instead. On an H200, with M, N and K of 4,096 and a cold cache:
+#
+# | | TFLOP/s |
+# |---|---|
+# | one buffer in use | 296 |
+# | the ring | 382 |
+# | the ring, tiles of 128 x 128 | 686 |
+# | cuBLAS | 755 |
 #
 # ## 4. Warps with one job each
 #
@@ -500,6 +509,12 @@ ex.specialised_matmul.check(specialised_matmul)
 # Two loops without a line in common, and no order between them but the barriers. That is the form
 # of every fast Hopper kernel: CUTLASS's, FlashAttention 3's, and what Triton makes of
 # `tl.range(..., warp_specialize=True)`.
+#
+# This one is not fast yet. On the same H200 it makes 238 TFLOP/s, and the ring made 382. A buffer
+# goes back only when the product that read it has been made, and each way takes a barrier, so
+# three buffers are few: with six it makes 320, with tiles of 128 x 128 and three of them 525. And
+# it has one group of consumers. The form pays when there are two: while one group stores its tile,
+# or in attention takes exponentials, the other one's products keep the tensor cores busy.
 #
 # ## 5. Sums that are in no register
 #
@@ -734,6 +749,10 @@ ex.mx_quantise.check(mx_quantise)
 # costs a 32nd, and no multiplication: a power of two only moves exponents, so that nothing is
 # rounded twice. And the exponent is read from the bits, because `tl.log2` rounds: of a number just
 # below 2^30 it is 30, on the GPU as here, and that group's scale is twice what it should be.
+#
+# On an H200, with 2^26 numbers, the kernel moves 4,007 GB/s, and PyTorch, an operation after the
+# other, gets through the same numbers at 314. With 8 groups a program instead of 32 it is 2,080:
+# a program has too few bytes under way.
 #
 # Triton has `tl.dot_scaled(a, a_scale, "e2m1", b, b_scale, "e2m1")`; on sm_100 it becomes
 # `tcgen05.mma` of kind `mxf4`, whose scales lie in tensor memory, and on older GPUs numbers are

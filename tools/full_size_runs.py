@@ -278,6 +278,18 @@ RUNS: tuple[Run, ...] = (
         )
     ),
     Run("flash_delta", {"H": 64, "N": 8192, "D": 64}, dtypes=_half("out", "dout")),
+    Run("tma_scale", {"M": 65_536, "N": 2048, "FACTOR": 3}),
+    *(
+        run
+        for kernels in (
+            "hopper_matmul/one_buffer_in_use hopper_matmul hopper_matmul/tiles_of_128",
+            "specialised_matmul/waits_for_its_own_product specialised_matmul"
+            " specialised_matmul/six_stages",
+            "specialised_matmul/tiles_of_128",
+        )
+        for run in _runs(kernels, {"M": 4096, "N": 4096, "K": 4096}, operations=PRODUCT)
+    ),
+    *_runs("mx_quantise/eight_groups mx_quantise", LONG, of_torch=1.0),
     *_runs(
         "paged_decode/cache_gathered_first paged_decode",
         {"S": 64, "P": 128, "PAGE": 64, "G": 8, "R": 4, "D": 128},
@@ -393,6 +405,18 @@ def _from_int4(torch: Any, g: Mapping[str, Any]) -> Callable[[], Any]:
     return lambda: wide @ g["x"]
 
 
+def _in_mx(torch: Any, g: Mapping[str, Any]) -> Callable[[], Any]:
+    """MXFP8 by whole-array operations: exponents, scaled numbers, 8-bit floats."""
+
+    def quantise() -> Any:
+        groups = g["x"].view(-1, 32)
+        byte = (torch.frexp(groups.abs().amax(1)).exponent - 1 + 127 - 8).clamp(0, 254)
+        scaled = torch.ldexp(groups, 127 - byte[:, None]).clamp(-448, 448)
+        return scaled.to(torch.float8_e4m3fn).view(torch.uint8).flatten()
+
+    return quantise
+
+
 def _by_expert(torch: Any, g: Mapping[str, Any]) -> Callable[[], Any]:
     """A product for each expert that has rows, whose number the host knows beforehand."""
     ends = g["offsets"].tolist()
@@ -446,6 +470,8 @@ _PEERS: dict[str, _Maker] = {
     "gated_linear": _gated,
     "quantised_matmul": _quantised,
     "int4_matvec": _from_int4,
+    "tma_scale": lambda torch, g: lambda: g["factor"] * g["X"],
+    "mx_quantise": _in_mx,
     "grouped_gemm": _by_expert,
     "linear_cross_entropy": _loss,
     "attend_one_query": _one_query,
@@ -465,6 +491,7 @@ _PEERS |= {
     for name in (
         *("matmul_naive", "matmul_tiled", "matmul_coarse_1d", "matmul_coarse"),
         *("matmul_a_stationary", "triton_matmul", "grouped_order", "split_k"),
+        *("hopper_matmul", "specialised_matmul"),
     )
 }
 _PEERS |= {

@@ -128,6 +128,36 @@ def test_lesson_03_quotes_the_speeds_of_small_grids() -> None:
     assert f"{counts[0]} GB/s with its 8 blocks and {counts[1]} with 1,056" in said
 
 
+def test_lesson_13_quotes_the_speeds_of_rings_and_of_specialised_warps() -> None:
+    size = "M=4096, N=4096, K=4096"
+    ring, specialised = run("hopper_matmul", size), run("specialised_matmul", size)
+    wide, wide_specialised, six, single = (
+        round(run(f"{kernel}_matmul/{name}", size)["TFLOP/s"])
+        for kernel, name in (
+            *(("hopper", "tiles_of_128"), ("specialised", "tiles_of_128")),
+            *(("specialised", "six_stages"), ("hopper", "one_buffer_in_use")),
+        )
+    )
+    plain = round(ring["TFLOP/s"])
+    said = prose("13_modern")
+    assert f"| one buffer in use | {single} | | the ring | {plain} |" in said
+    assert f"128 x 128 | {wide} | | cuBLAS | {ring['torch_TFLOP/s']:.0f} |" in said
+    assert f"it makes {specialised['TFLOP/s']:.0f} TFLOP/s, and the ring made {plain}." in said
+    assert f"with six it makes {six}, with tiles" in said
+    assert f"three of them {wide_specialised}." in said
+
+
+def test_lesson_13_quotes_the_speeds_of_what_moves_bytes() -> None:
+    scaled, long = "M=65536, N=2048", "N=67108864"
+    said = prose("13_modern")
+    torchs = f"{run('tma_scale', scaled)['torch_GB/s']:,.0f}"
+    assert f"{rate('tma_scale', scaled)} GB/s on an H200" in said
+    assert f"`factor * X` has {torchs}." in said
+    assert f"the kernel moves {rate('mx_quantise', long)} GB/s" in said
+    assert f"numbers at {run('mx_quantise', long)['torch_GB/s']:.0f}." in said
+    assert f"instead of 32 it is {rate('mx_quantise/eight_groups', long)}:" in said
+
+
 def test_what_loses_at_full_size_is_what_the_lessons_explain() -> None:
     flagged = [sentence.split(" ")[0] for sentence in RECORD["flagged"]]
     assert flagged == ["layernorm", "gated_linear/tuned"]
