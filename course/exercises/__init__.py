@@ -58,6 +58,11 @@ def stems() -> list[str]:
     return known + sorted(found.difference(STEMS))
 
 
+def notebook(stem: str) -> str:
+    """What a lesson's notebook is called: ``03_shared_memory``; a lesson not listed has no number."""
+    return f"{STEMS.index(stem):02}_{stem}" if stem in STEMS else stem
+
+
 @cache
 def _modules(folders: tuple[tuple[str, int], ...]) -> frozenset[str]:
     """What is in the folders, as they were changed last: asked for each name of a class's files."""

@@ -89,8 +89,7 @@ def _what_is_next(exercise: Exercise) -> str:
     stem, following = order[at + 1]
     if stem == order[at][0]:
         return f"Next in this lesson: `ex.{following.name}` ({following.title})."
-    lesson = stem.replace("_", " ")
-    return f"That was the lesson's last exercise. The next lesson: {lesson}."
+    return f"That was the lesson's last exercise. The next lesson: {exercises.notebook(stem)}."
 
 
 class Progress:
@@ -109,7 +108,7 @@ class Progress:
             points, of = points + got, of + whole
             following = f"ex.{still[0].name}, {still[0].minutes} min" if still else "done"
             counts = f"{len(solved)} of {len(own)}", f"{got:g} of {whole:g}"
-            self.rows.append((stem.replace("_", " "), *counts, following))
+            self.rows.append((exercises.notebook(stem), *counts, following))
         self.total = f"{points:g} of {of:g} points"
 
     def __repr__(self) -> str:

@@ -36,7 +36,7 @@ def test_a_pass_is_kept_and_says_what_is_next(progress_file):
         found.next_steps[-1] == f"Next in this lesson: `ex.{following.name}` ({following.title})."
     )
     assert json.loads(progress_file.read_text())["vector_add"]["credit"] == 1.0
-    row = next(row for row in course.progress().rows if row[0] == "threads")
+    row = next(row for row in course.progress().rows if row[0] == "01_threads")
     assert row[1].startswith("1 of")
     assert row[3].startswith(f"ex.{following.name},")
 
@@ -53,7 +53,7 @@ def test_exercises_are_defined_in_the_order_of_their_lesson():
 def test_the_last_of_a_lesson_leads_to_the_next_lesson(progress_file):
     *_, last = ex.lesson("threads")
     steps = progress.noted(getattr(ex, last), verdict(1.0)).next_steps
-    assert steps == ("That was the lesson's last exercise. The next lesson: coalescing.",)
+    assert steps == ("That was the lesson's last exercise. The next lesson: 02_coalescing.",)
     *_, very_last = ex.all_exercises()
     assert (
         "the last exercise." in progress.noted(getattr(ex, very_last), verdict(1.0)).next_steps[0]
