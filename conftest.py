@@ -3,9 +3,9 @@
 ``--sample N``: one in N of each family, hundreds of one shape. ``--sample-slow N``: of the files
 with others.
 
-Which ones follows from ``--sample-seed``, so that a failure can be repeated. CI gives what names the
-commit's files: every commit draws others, and draws the same on every machine. Without the options
-every test runs.
+Which ones follows from ``--sample-seed``, so that a failure can be repeated. CI gives what names
+the commit's files: every commit draws others, and draws the same on every machine. Without the
+options every test runs.
 """
 
 from __future__ import annotations

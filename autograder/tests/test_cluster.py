@@ -7,11 +7,10 @@ import re
 import shutil
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from autograder.tests import fakes
 from autograder.tests.graders import a_class, cells, finished, start
 from autograder.tests.notebooks import EXERCISES, put, solved
 from autograder.tests.small_course import REPOSITORY
-from autograder.tests.test_grade import entered, wait_for
+from autograder.tests.test_grade import entered, one_each, wait_for
 
 pytest.importorskip("distributed", reason="no Dask here: pip install '.[cluster]'")
 FIRST = EXERCISES[0]
@@ -102,15 +101,6 @@ def machines(tmp_path: Path) -> Iterator[Machines]:
     found = Machines(tmp_path)
     yield found
     found.end()
-
-
-def one_each(out: Path, count: int) -> Counter[str]:
-    """No exercise has two verdicts; how often there is which outcome."""
-    rows = [entry.graded for entry in entered(out).values() if entry.graded]
-    assert len({(row.student, row.exercise) for row in rows}) == len(rows) == count
-    with sqlite3.connect(out / "ledger.db") as ledger:
-        assert ledger.execute("SELECT count(*) FROM verdicts").fetchone() == (count,)
-    return Counter(row.outcome for row in rows)
 
 
 # ------------------------------------------------------------------ said before anything starts

@@ -14,8 +14,7 @@ from autograder import __main__ as command_line
 from autograder.grading import grade
 from autograder.tests.graders import a_class, finished, start
 from autograder.tests.notebooks import put, solved
-from autograder.tests.test_cluster import one_each
-from autograder.tests.test_grade import wait_for
+from autograder.tests.test_grade import one_each, wait_for
 
 pytest.importorskip("dask_jobqueue", reason="no dask-jobqueue here: pip install '.[slurm]'")
 SETTINGS = """
@@ -88,7 +87,7 @@ def words(tmp_path: Path) -> list[object]:
 
 
 def gone(slurm: Slurm) -> bool:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while slurm.running() and time.monotonic() < deadline:
         time.sleep(0.1)
     return not slurm.running()

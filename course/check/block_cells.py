@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from course.check.conditions import is_name
-from course.check.kernel_text import Cause, KernelText, range_of, shown
+from course.check.kernel_text import Cause, KernelText, path_of, range_of, shown
 from course.engine.faults import KernelFault
 
 
@@ -25,6 +25,8 @@ def unwritten_cause(fault: KernelFault, text: KernelText) -> Cause | None:
     if not stores and isinstance(statement, ast.AugAssign):
         if isinstance(statement.target, ast.Subscript) and is_name(statement.target.value, array):
             return "cell_adds_up", {**known, "written": shown(statement.target)}
+    if not stores and any(_is_atomic_on(array, call) for call in ast.walk(statement or ast.Pass())):
+        return "cell_never_cleared", known
     if len(stores) != 1:
         return None
     (store,) = stores
@@ -38,6 +40,16 @@ def unwritten_cause(fault: KernelFault, text: KernelText) -> Cause | None:
             test = shown(condition.test)
             return "cell_guarded" if condition.holds else "cell_left", {**known, "test": test}
     return None
+
+
+def _is_atomic_on(array: str, node: ast.AST) -> bool:
+    """Whether it is a call like `cuda.atomic.add(array, ...)`."""
+    return (
+        isinstance(node, ast.Call)
+        and path_of(node.func).startswith("atomic.")
+        and bool(node.args)
+        and is_name(node.args[0], array)
+    )
 
 
 def missed_barrier(fields: Mapping[str, object], text: KernelText) -> Cause | None:

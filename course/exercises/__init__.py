@@ -59,7 +59,7 @@ def stems() -> list[str]:
 
 
 def notebook(stem: str) -> str:
-    """What a lesson's notebook is called: ``03_shared_memory``; a lesson not listed has no number."""
+    """What a lesson's notebook is called: ``03_shared_memory``; one not listed has no number."""
     return f"{STEMS.index(stem):02}_{stem}" if stem in STEMS else stem
 
 

@@ -236,6 +236,11 @@ CAUSES: dict[str, tuple[str, str]] = {
         "whatever it held.",
         "Add up in a variable that starts at 0, and store it into `{written}` once.",
     ),
+    "cell_never_cleared": (
+        "An atomic on {array}[{index}] changes what is there, and shared memory starts with "
+        "whatever it held.",
+        "Which threads set {array} to its first values, and what makes all others wait for them?",
+    ),
     "cell_of_no_thread": (
         "Line {store} alone writes {array}, one cell a thread, and the block has {threads} threads "
         "here.",
