@@ -24,7 +24,7 @@ GRID_MATH = next(e for e in lesson_exercises("threads") if e.name == "grid_math"
 RIGHT = next(one.cell for one in exploits() if one.name == "control_honest.right") or ""
 GOOD = notebook([cell("# text", kind="markdown"), *(cell(RIGHT, name) for name in EXERCISES)])
 GOOD_BYTES = json.dumps(GOOD).encode()
-LONGEST_SECONDS = 60.0  # on a machine that does much else; alone it takes two at most
+LONGEST_SECONDS = 20.0  # on a machine that does much else; alone it takes two at most
 #: A verdict that says that the check itself failed.
 BROKEN = (Outcome.NOT_MEASURED,)
 

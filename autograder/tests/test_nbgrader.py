@@ -53,6 +53,7 @@ from autograder.lessons.catalogue import lesson_exercises
 from autograder.lessons.source import lesson_files, read_lesson
 from autograder.tests.test_grade import run
 from autograder.tests.test_submissions import deep
+from course.tests.pace import within
 
 ROOT = Path(judging.__file__).parents[2]
 LESSON = "01_threads"
@@ -678,9 +679,8 @@ def test_a_thousand_cells_are_as_many_as_a_page_takes(kind: str, text: str) -> N
     cells = [{"cell_type": kind, "metadata": {}, "source": text}] * 3000
     cells += [{"cell_type": "code", "metadata": {"nbgrader": {"grade_id": "a"}}, "source": "mine"}]
     content = parse(json.dumps({"nbformat": 4, "cells": cells}).encode())
-    began = time.process_time()
-    node = autograded(content, [known("a", kind="code")], {}, released=["# ours"])
-    assert time.process_time() - began < 15
+    with within(2):
+        node = autograded(content, [known("a", kind="code")], {}, released=["# ours"])
     *others, own, note = node.cells
     assert own.source == "mine"
     assert f"{3000 - len(others)} more cells" in note.source
@@ -838,7 +838,7 @@ def test_folders_named_as_patterns_take_no_time(tmp_path: Path) -> None:
     begun = time.process_time()
     copied = {str(path) for path in _plain_files(tmp_path, ignored)}
     by_nbgrader = {os.path.relpath(path, tmp_path) for path in find_all_files(tmp_path, ignored)}
-    assert time.process_time() - begun < 30
+    assert time.process_time() - begun < 10
     assert copied == by_nbgrader
     assert len(copied) == 601
     assert "d*/kept.txt" in copied

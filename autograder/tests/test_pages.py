@@ -2,7 +2,6 @@
 
 import itertools
 import re
-import time
 import unicodedata
 
 import nbformat
@@ -16,6 +15,7 @@ from autograder.grading.submissions import Cell, Notebook
 from autograder.judge.judge import course_check, result
 from autograder.lessons.catalogue import lesson_exercises
 from course.tests.families import family
+from course.tests.pace import within
 
 MARKUP = "\"><img src=x onerror=alert('reached')>"
 FORMGRADER = {
@@ -63,16 +63,14 @@ TEXTS = (" \n" * 20_000, "a." * 20_000, "%%perl\n" + "m{" * 20_000, '%%R\n"%(' *
 )
 def test_a_page_of_code_that_is_slow_to_colour_takes_seconds(text: str, length: int) -> None:
     cells = [new_code_cell(text[:length]) for _ in range(400_000 // length)]
-    began = time.process_time()
-    page(*cells)
-    assert time.process_time() - began < 60
+    with within(20):
+        page(*cells)
 
 
 def test_a_page_of_markdown_that_is_slow_to_render_takes_seconds() -> None:
     slow = ("*a **b " * 3000, "> " * 10_000, "[x](" * 5000, "`" * 20_000, "- " * 10_000)
-    began = time.process_time()
-    page(*(new_markdown_cell(as_text(text)) for text in slow * 4))
-    assert time.process_time() - began < 60
+    with within(20):
+        page(*(new_markdown_cell(as_text(text)) for text in slow * 4))
 
 
 def test_no_tower_of_marks_stands_on_a_verdict() -> None:

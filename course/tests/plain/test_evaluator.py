@@ -15,9 +15,10 @@ from course.engine.faults import KernelFault, Outcome
 from course.plain.arithmetic import NoValue
 from course.plain.evaluator import Evaluator
 from course.spec.formula import FormulaError, evaluate
+from course.tests.pace import within
 
 #: Of a processor, for all constants of a cell: without a bound they take minutes.
-SECONDS = 15.0  # a tenth of that where nothing else runs; minutes without a bound
+SECONDS = 2.0
 
 #: Expressions that a learner writes for a number.
 NUMBERS = [
@@ -87,7 +88,7 @@ def test_what_is_no_arithmetic_is_refused_soon_and_in_words(expression: str) -> 
     with pytest.raises(KernelFault) as fault:
         constant(expression)
     assert fault.value.outcome is Outcome.REJECTED
-    assert time.process_time() - start < SECONDS
+    assert time.process_time() - start < 1
 
 
 def test_a_name_of_a_comprehension_ends_with_it() -> None:
@@ -114,7 +115,7 @@ def test_an_evaluator_counts_its_steps() -> None:
     ],
 )
 @pytest.mark.parametrize("name", ["vector_add", "triton_add", "grid_math"])
-def test_thousands_of_constants_take_seconds_in_all(line: str, name: str) -> None:
+def test_thousands_of_constants_take_a_second_in_all(line: str, name: str) -> None:
     lines = "".join(line.format(k=k) + "\n" for k in range(1500))
     text = f"t = (1,) * 1000\nq = 9\n{lines}"
     if name == "triton_add":
@@ -124,7 +125,6 @@ def test_thousands_of_constants_take_seconds_in_all(line: str, name: str) -> Non
     if name == "grid_math":
         text += "grid_math = {'blocks': 1}\n"
     check = check_number_source if name == "grid_math" else check_source
-    start = time.process_time()
-    verdict = check(getattr(exercises, name), text)
-    assert time.process_time() - start < SECONDS
+    with within(SECONDS):
+        verdict = check(getattr(exercises, name), text)
     assert verdict.outcome in (Outcome.REJECTED, Outcome.WRONG_ANSWER), verdict.message
