@@ -64,8 +64,7 @@ def database(folder: Path, url: str | None) -> _Sqlite | _Postgresql:
     Raises:
         LedgerError: for another URL, without a driver, or beside a ledger that is there.
     """
-    file = folder / URL_FILE
-    known = file.read_text(encoding="utf-8", errors="replace").strip() if file.exists() else ""
+    known = url_of(folder)
     if not url and not known:
         return _Sqlite(folder)
     if known and url and known != url:
@@ -79,6 +78,12 @@ def database(folder: Path, url: str | None) -> _Sqlite | _Postgresql:
             f"`python -m autograder ledger URL --from {folder}` takes them there."
         )
     return _Postgresql(folder, url or known)
+
+
+def url_of(folder: Path) -> str:
+    """Of the server that has the folder's ledger; "" where none has."""
+    file = folder / URL_FILE
+    return file.read_text(encoding="utf-8", errors="replace").strip() if file.exists() else ""
 
 
 def has_ledger(folder: Path) -> bool:

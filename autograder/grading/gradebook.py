@@ -66,7 +66,8 @@ def write_scores(
             from autograder.grading.nbgrader_given import write_notebooks
 
             with _open(url) as book:
-                assignments = {row.notebook: _assignment(book, row.notebook) for row in listed}
+                names = {row.notebook for row in listed}
+                assignments = {name: _assignment(book, name) for name in names}
             said += write_notebooks(url, listed, submissions, fresh, assignments)
         return said
     except GradebookError as error:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from autograder.grading.database import SUMMARY
 from autograder.grading.names import counted, few
 from autograder.grading.store import Store, as_csv, as_json, as_json_lines
 from autograder.grading.submissions import Submission
@@ -186,7 +187,7 @@ def summarise(store: Store, shown_seed: str) -> list[Graded]:
     with store.summarising():
         numbered, on_one_page = rows_of(store)
         rows = [row.graded for row in numbered]
-        store.write("verdicts.json", as_json(rows))
+        store.write(SUMMARY, as_json(rows))
         store.write("verdicts.jsonl", as_json_lines(rows))
         store.write("verdicts.csv", as_csv(rows))
         if on_one_page:

@@ -13,7 +13,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from autograder.grading.database import NAME, URL_FILE, has_ledger
+from autograder.grading.database import NAME, URL_FILE, has_ledger, url_of
 from autograder.grading.grade import add_from
 from autograder.grading.names import counted
 from autograder.grading.store import Store, StoreError
@@ -54,7 +54,7 @@ def moved(folder: Path, where: str) -> str:
     source = store.ledger
     with store.explained():
         known = folder / URL_FILE
-        there = known.read_text(encoding="utf-8").strip() if known.exists() else None
+        there = url_of(folder) or None
         if there == url:
             _set_aside(folder / NAME if url else known)
             return f"The ledger of {folder} is there already: {source.name}."

@@ -46,6 +46,9 @@ class Given(Writer):
             fresh: those of them that were judged just now.
         """
         self._work, self._verdicts, self._fresh = work, verdicts, fresh
+        self._given: dict[str, set[str]] = {}
+        for (assignment, _), own in work.items():
+            self._given.setdefault(assignment, set()).update(one.notebook for one in own)
 
     def init_notebooks(self) -> None:
         """No glob finds them: nbgrader is told the folders in which it would look."""
@@ -60,7 +63,7 @@ class Given(Writer):
         super().convert_notebooks()
 
     def _names(self, assignment: str) -> list[str]:
-        given = {s.notebook for (a, _), own in self._work.items() if a == assignment for s in own}
+        given = self._given.get(assignment, ())
         return [name for name in super()._names(assignment) if name in given]
 
     def _handed_in(self, assignment: str, student: str) -> list[Submission]:
@@ -122,15 +125,17 @@ def write_notebooks(
             f"No folder can have the name of {few(unnamed, _NAMED)}: the points are in the "
             "gradebook, and no autograded notebook is made."
         )
-    return said + (_written(url, work, verdicts, fresh) if work else [])
+    if work:
+        _write(url, work, verdicts, fresh)
+    return said
 
 
-def _written(
+def _write(
     url: str,
     work: Mapping[Whose, Sequence[Submission]],
     verdicts: Mapping[Whose, dict[str, Graded]],
     fresh: Set[Whose],
-) -> list[str]:
+) -> None:
     heard = _Heard(logging.ERROR)
     try:
         app = _application(url, heard)
@@ -142,7 +147,6 @@ def _written(
         raise GradebookError(
             f"Not all autograded notebooks could be written: {why[:300]}."
         ) from error
-    return []
 
 
 class _Heard(logging.Handler):

@@ -164,9 +164,13 @@ class JudgedAutograde(Writer):
 
     def _is_due(self, assignment: str, student: str) -> bool:
         """Whether to grade this submission: also with --force, and where the judge failed."""
-        again = self.force or any(self._store.failed(student, n) for n in self._names(assignment))
-        excluded = student in self.coursedir.student_id_exclude.split(",")
-        return super()._is_due(assignment, student) or (again and not excluded)
+        if student in self.coursedir.student_id_exclude.split(","):
+            return False
+        return (
+            super()._is_due(assignment, student)
+            or self.force
+            or any(self._store.failed(student, name) for name in self._names(assignment))
+        )
 
 
 def configure(c: Any) -> None:

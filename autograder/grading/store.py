@@ -24,7 +24,7 @@ from pathlib import Path
 from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.grading import spreadsheet
-from autograder.grading.database import NAME, URL_FILE, LedgerError
+from autograder.grading.database import FILES, NAME, URL_FILE, LedgerError
 from autograder.grading.ledger import Ledger
 from autograder.grading.submissions import Submission
 from autograder.judge import judge
@@ -64,7 +64,7 @@ class Store:
 
     def _read_in(self) -> None:
         """Enters the verdicts that an earlier version kept as a file each: once, whole."""
-        files = self.out / "verdicts"
+        files = self.out / FILES
         if not files.is_dir():
             return
         found = ((_read(path), path) for path in sorted(files.glob("*/*/*.json")))

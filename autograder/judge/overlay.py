@@ -212,8 +212,7 @@ def _read(folder: Path | None, unit: str) -> Overlay:
             f"got points = {points!r}."
         )
     try:
-        names = (f"{number:02d}_{stem}" for number, stem in enumerate(exercises.STEMS))
-        until = deadlines(settings, names)
+        until = deadlines(settings, map(exercises.notebook, exercises.STEMS))
     except ValueError as error:
         raise OverlayError(f"{path}: {error}.") from error
     worth = {name: _points(path, name, value) for name, value in points.items()}
@@ -243,7 +242,9 @@ def _check_stems(chosen: Overlay) -> None:
 
 def _check_points(chosen: Overlay) -> None:
     """Points are for exercises that there are, the folder's own included, and written answers."""
-    names = {*exercises.all_exercises(), *_written_answers()} if chosen.points else set()
+    if not chosen.points:
+        return
+    names = {*exercises.all_exercises(), *_written_answers()}
     for name in chosen.points:
         if name not in names and not (name.startswith(_EXPLAIN) and not _lessons()):
             raise OverlayError(

@@ -26,9 +26,7 @@ def lesson_exercises(stem: str) -> tuple[Exercise, ...]:
 
 def lesson_name(stem: str) -> str:
     """The name of a lesson's notebook without its suffix: `01_threads` for `threads`."""
-    if stem in exercises.STEMS:
-        return f"{exercises.STEMS.index(stem):02d}_{stem}"
-    return stem
+    return exercises.notebook(stem)
 
 
 def lesson_in(text: str) -> tuple[str, str] | None:

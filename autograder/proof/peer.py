@@ -22,6 +22,7 @@ import numpy as np
 from autograder.hidden import hidden_cases
 from autograder.lessons.build import instructor_notebook
 from autograder.lessons.source import Lesson
+from autograder.proof.exploit import grade_id
 from course.check.cases import case_seed, run_of
 from course.engine.runner import Engine
 from course.spec.exercise import KernelExercise, Role
@@ -88,7 +89,7 @@ def _with_tests(lesson: Lesson, seed: bytes, folder: Path) -> Any:
     notebook = instructor_notebook(lesson)
     kept = []
     for cell in notebook.cells:
-        name = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+        name = grade_id(cell)
         exercise = kernels.get(name.removesuffix("_check"))
         if exercise is None:
             continue

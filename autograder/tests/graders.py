@@ -57,3 +57,11 @@ def finished(one: "subprocess.Popen[str]", status: int = grade.DONE) -> str:
     assert one.returncode == status, said
     assert "Traceback" not in said
     return said
+
+
+def lives(process: int) -> bool:
+    """Whether a process is there, and not only to be waited for."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

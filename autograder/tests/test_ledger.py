@@ -28,7 +28,7 @@ from autograder.judge.judge import Graded
 from autograder.tests.graders import finished, start
 from autograder.tests.notebooks import EXERCISES, LESSON, put, solved
 from autograder.tests.small_course import REPOSITORY
-from autograder.tests.test_grade import run
+from autograder.tests.test_grade import run, wait_for_a_claim
 
 FIRST, SECOND = EXERCISES[:2]
 BASE = Graded("vega", LESSON, FIRST, "RACE", 0, 4, message="Two threads.", content="ab12")
@@ -308,9 +308,7 @@ def test_who_waits_for_another_grader_says_for_whom_and_how_long(tmp_path: Path)
     put(tmp_path / "in/vega_01_threads.ipynb", solved({FIRST: "slow 8"}))
     words = tmp_path / "in", "--out", tmp_path / "out", "--seed", "value:x"
     first = start(*words)
-    claimed = tmp_path / "out/.runs"
-    while not (claimed.is_dir() and any(claimed.iterdir())):
-        time.sleep(0.05)
+    wait_for_a_claim(tmp_path / "out")
     said = finished(start(*words))
     assert f"1 notebook that another grader is at work on (process {first.pid} on " in said
     assert re.search(r"Waiting for .*: 5 s so far\.\nWaited \d+ s; going on\.", said)

@@ -12,7 +12,7 @@ import pytest
 
 from autograder import __main__ as command_line
 from autograder.grading import grade
-from autograder.tests.graders import a_class, finished, start
+from autograder.tests.graders import a_class, finished, lives, start
 from autograder.tests.notebooks import put, solved
 from autograder.tests.test_grade import one_each, wait_for
 
@@ -54,14 +54,7 @@ class Slurm:
 
     def running(self) -> list[int]:
         found = [int(path.read_text()) for path in self.folder.glob("*/process")]
-        return [process for process in found if alive(process)]
-
-
-def alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+        return [process for process in found if lives(process)]
 
 
 @pytest.fixture
@@ -87,7 +80,7 @@ def words(tmp_path: Path) -> list[object]:
 
 
 def gone(slurm: Slurm) -> bool:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 20
     while slurm.running() and time.monotonic() < deadline:
         time.sleep(0.1)
     return not slurm.running()

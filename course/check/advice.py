@@ -114,6 +114,7 @@ class Advice:
             self.exercise.reference,
             self.exercise.slips,
             self.exercise.magnitude,
+            [one.name for one in outputs[0]],
         )
         if not found.message_id and (stored := _right_by_rows(ordered, cases)):
             found = replace(found, message_id="strides_unread", fields={"stored": stored})
@@ -132,10 +133,11 @@ class Advice:
     def _wrong_under(self, ordered: Sequence[Case], cases: Sequence[Compared]) -> str:
         """The flag that is set in every case that is wrong, and in none that is right."""
         wrong = [bool(one.wrong.any()) for one in cases]
+        if all(wrong):
+            return ""
+        given = [(case, self.exercise.names(case, self.constants)) for case in ordered]
         for one in self.exercise.parameters:
-            if isinstance(one, Scalar) and one.dtype == "bool" and not all(wrong):
-                names = [self.exercise.names(case, self.constants) for case in ordered]
-                given = zip(ordered, names, strict=True)
+            if isinstance(one, Scalar) and one.dtype == "bool":
                 if [bool(self.exercise.number(one, *case)) for case in given] == wrong:
                     return one.name
         return ""
@@ -160,10 +162,10 @@ class Advice:
 
 def _right_by_rows(ordered: Sequence[Case], cases: Sequence[Compared]) -> str:
     """The arrays that lie by columns in every case that is wrong, and in none that is right."""
-    turned = [case.transposed for case, one in zip(ordered, cases, strict=True) if one.wrong.any()]
-    rest = [case for case, one in zip(ordered, cases, strict=True) if not one.wrong.any()]
-    alike = all(turned) and not any(case.transposed for case in rest) and len(rest) > 1
-    return " and ".join(turned[0]) if alike else ""
+    wrong = [bool(one.wrong.any()) for one in cases]
+    if [bool(case.transposed) for case in ordered] != wrong or wrong.count(False) < 2:
+        return ""
+    return " and ".join(ordered[wrong.index(True)].transposed)
 
 
 def _multiplies_blocks(tree: ast.Module) -> bool:

@@ -68,16 +68,17 @@ def first_slip(
     reference: Reference,
     known: Mapping[str, Reference],
     magnitude: Reference | None = None,
+    outputs: Sequence[str] = (),
 ) -> Slip | None:
     """The first slip that explains every case.
 
     Args:
         reference, magnitude: the exercise's.
         known: the exercise's own slips: what to say, and the reference of one who makes it.
+        outputs: all of the exercise's, by name.
     """
-    slips = chain(
-        _known(known), _of_inputs(cases, reference, magnitude or reference), _of_values(cases)
-    )
+    of_inputs = _of_inputs(cases, reference, magnitude or reference, outputs)
+    slips = chain(_known(known), of_inputs, _of_values(cases))
     return next((slip for slip in slips if slip.explains(cases)), None)
 
 
@@ -86,29 +87,24 @@ def _known(known: Mapping[str, Reference]) -> Iterator[Slip]:
         yield Slip("slip_known", {"said": said}, _after(reference, lambda one: one.given))
 
 
-def _after(reference: Reference, change: Change) -> Callable[[Compared], object | None]:
-    """What the reference gives for an output on changed inputs."""
+def _after(
+    reference: Reference, change: Change, output: str = ""
+) -> Callable[[Compared], object | None]:
+    """What the reference gives on changed inputs: for this output, or else for the one compared."""
 
     def gives(one: Compared) -> object | None:
         given = change(one)
-        values = None if given is None else reference(**given).get(one.name)
+        values = None if given is None else reference(**given).get(output or one.name)
         return values if values is not None and np.shape(values) == one.expected.shape else None
 
     return gives
 
 
-def _output(reference: Reference, name: str) -> Callable[[Compared], object | None]:
-    """What the reference gives for another output."""
-
-    def gives(one: Compared) -> object | None:
-        values = reference(**one.given)[name]
-        return values if np.shape(values) == one.expected.shape else None
-
-    return gives
-
-
 def _of_inputs(
-    cases: Sequence[Compared], reference: Reference, magnitude: Reference
+    cases: Sequence[Compared],
+    reference: Reference,
+    magnitude: Reference,
+    outputs: Sequence[str],
 ) -> Iterator[Slip]:
     """Inputs swapped, shifted, forgotten, cut short."""
     first = cases[-1].given
@@ -118,9 +114,10 @@ def _of_inputs(
     def slip(message_id: str, change: Change, ends: int = 0, **fields: object) -> Slip:
         return Slip(message_id, fields, _after(reference, change), _after(magnitude, change), ends)
 
-    for output in reference(**first):
+    for output in outputs:
         if output != cases[-1].name:
-            yield Slip("slip_output", {"other": output}, _output(reference, output))
+            gives = _after(reference, lambda one: one.given, output)
+            yield Slip("slip_output", {"other": output}, gives)
     for k, one in enumerate(arrays):
         for other in arrays[k + 1 :]:
             if first[one].shape == first[other].shape:
@@ -202,6 +199,11 @@ _CUTS: dict[str, Callable[[int, int], slice]] = {
 }
 
 
+def _times_size(it: str, name: str, of: Callable[[int], float], one: Compared) -> object:
+    """The right values of an output, or how large they are, times a factor that a size makes."""
+    return getattr(one, it) * of(one.sizes[name])
+
+
 def _of_values(cases: Sequence[Compared]) -> Iterator[Slip]:
     """What became of the right values afterwards."""
 
@@ -219,17 +221,10 @@ def _of_values(cases: Sequence[Compared]) -> Iterator[Slip]:
     for name in cases[-1].sizes:
         for words, of in _FACTORS.items():
             said = words.format(name=name)
-
-            def scaled(one: Compared, name: str = name, of: Callable[[int], float] = of) -> object:
-                return one.expected * of(one.sizes[name])
-
-            def as_large(
-                one: Compared, name: str = name, of: Callable[[int], float] = of
-            ) -> object:
-                return one.magnitude * of(one.sizes[name])
-
             if len({one.sizes[name] for one in cases}) > 1:
-                yield Slip("slip_factor", {"factor": said}, scaled, as_large)
+                right = partial(_times_size, "expected", name, of)
+                size = partial(_times_size, "magnitude", name, of)
+                yield Slip("slip_factor", {"factor": said}, right, size)
     for said, factor in (("ln 2 (0.693)", math.log(2)), ("log2 e (1.443)", 1 / math.log(2))):
         yield slip("slip_base", partial(np.multiply, factor), factor=said)
 

@@ -35,6 +35,7 @@ def told(
     reference: Reference,
     known: Mapping[str, Reference],
     magnitude: Reference | None = None,
+    outputs: Sequence[str] = (),
 ) -> Told:
     """What the cases say of one output, which is wrong in at least one of them.
 
@@ -43,6 +44,7 @@ def told(
         axes: what the places along the output's axes are called, in the singular.
         reference, magnitude: the exercise's.
         known: its slips.
+        outputs: all of the exercise's, by name.
     """
     shared = set.intersection(*(set(one.lengths) for one in cases))
     cases = [
@@ -56,7 +58,7 @@ def told(
     if mistake.message_id == "output_read":
         return Told(telling, mistake)
     written = all(m is not None and m.message_id != UNWRITTEN for m in mistakes.values())
-    slip = first_slip(cases, reference, known, magnitude) if written else None
+    slip = first_slip(cases, reference, known, magnitude, outputs) if written else None
     if slip is not None:
         return Told(telling, mistake, slip.message_id, slip.fields)
     pattern = _pattern(wrong, mistakes)

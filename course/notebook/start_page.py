@@ -28,10 +28,11 @@ has the points, and `course.glossary()` the words.
 def start_page(entries: Kept, folder: Path) -> str:
     """The page as Markdown, for a folder of the course's notebooks."""
     rows, following = [], "All exercises are solved."
-    for number, stem in reversed(list(enumerate(exercises.stems()))):
+    for stem in reversed(exercises.stems()):
         own = list(exercises.lesson(stem).values())
         still = [one for one in own if not _is_solved(one, entries)]
-        link = f"[{number:02} {stem.replace('_', ' ')}]({number:02}_{stem}.ipynb)"
+        name = exercises.notebook(stem)
+        link = f"[{name.replace('_', ' ')}]({name}.ipynb)"
         core = [one for one in own if one.core]
         solved = sum(_is_solved(one, entries) for one in core)
         about = (importlib.import_module(f"{exercises.__name__}.{stem}").__doc__ or "").strip()

@@ -90,10 +90,15 @@ def _share_of_budget(
     exercise: KernelExercise, case: Case, constants: Mapping[str, int]
 ) -> float | None:
     """The sectors of an even share; None where no budget says how many there are."""
+    sectors = _budget(exercise, case, constants)
+    return None if sectors is None else sectors / shares(exercise, case, constants)
+
+
+def _budget(exercise: KernelExercise, case: Case, constants: Mapping[str, int]) -> float | None:
+    """All sectors of the budget; None where there is none."""
     if exercise.budget is None:
         return None
-    sectors = sum(exercise.budget_sectors(case, constants).values())
-    return sectors / shares(exercise, case, constants)
+    return sum(exercise.budget_sectors(case, constants).values())
 
 
 def _threads(exercise: KernelExercise, case: Case, constants: Mapping[str, int]) -> int:
@@ -205,10 +210,8 @@ def most_filled(
     exercise: KernelExercise, case: Case, constants: Mapping[str, int], done: int
 ) -> int | None:
     """The most bytes that a launcher may fill with a number: what the launches may move."""
-    if exercise.budget is None:
-        return None
-    sectors = sum(exercise.budget_sectors(case, constants).values())
-    return math.floor(SECTOR_BYTES * sectors) + FILLED_BYTES
+    sectors = _budget(exercise, case, constants)
+    return None if sectors is None else math.floor(SECTOR_BYTES * sectors) + FILLED_BYTES
 
 
 def ragged(

@@ -88,11 +88,10 @@ def unlisted(node: ast.AST | int | None, path: str) -> KernelFault:
 
     NOT_MEASURED where Numba is known to compile it, and REJECTED for all else.
     """
-    line = node if isinstance(node, int) or node is None else getattr(node, "lineno", None)
     if any(path == name or path.startswith(f"{name}.") for name in NOT_RUN):
         instead = instead_of(path)
-        return not_measured(line, "numba_has", construct=f"`{path}`", instead=instead)
-    return rejected(line, "rejected_attribute", name=path, instead=instead_of(path))
+        return not_measured(node, "numba_has", construct=f"`{path}`", instead=instead)
+    return rejected(node, "rejected_attribute", name=path, instead=instead_of(path))
 
 
 def attribute(path: str, name: str) -> Any:

@@ -47,8 +47,7 @@ def call(
     Raises:
         KernelFault: what the launcher did wrong, or what `launch` raised.
     """
-    walker = _Launcher(scope, launch, step_limit, Outcome.WRONG_ANSWER)
-    walker.allocator = allocator or walker.allocator
+    walker = _Launcher(scope, launch, step_limit, Outcome.WRONG_ANSWER, allocator)
     try:
         result = walker.run(function, list(arguments))
     except RecursionError:
@@ -135,7 +134,12 @@ class _Launcher(Calls):
     """Walks one call of a launcher."""
 
     def __init__(
-        self, names: Mapping[str, Any], launch: MakeLaunch, step_limit: int, stops: Outcome
+        self,
+        names: Mapping[str, Any],
+        launch: MakeLaunch,
+        step_limit: int,
+        stops: Outcome,
+        allocator: tensors.Allocator | None = None,
     ) -> None:
         super().__init__(names, step_limit)
         self.launch = launch
@@ -143,7 +147,7 @@ class _Launcher(Calls):
         self.depth = 0
         self.left_at = 0
         self.loops = []
-        self.allocator = tensors.Allocator()
+        self.allocator = allocator or tensors.Allocator()
 
     def run(self, node: ast.FunctionDef, arguments: list[Any]) -> Any:
         """Calls the launcher itself."""

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 import triton.language as tl
 
-from course.engine.faults import KernelFault, Outcome, does_not_compile, not_measured
+from course.engine.faults import KernelFault, does_not_compile, not_measured
 from course.engine.triton.compiling.functions import written_parameters
 from course.engine.triton.running.tensors import Allocation, View, unwritten
 
@@ -79,8 +79,8 @@ def bound(function: Any, args: tuple, named: dict[str, Any]) -> dict[str, Any]:
     own = {name: value for name, value in named.items() if name in parameters}
     for name in named:
         if name not in parameters and name not in options:
-            raise KernelFault(
-                Outcome.DOES_NOT_COMPILE, "tile_no_parameter", None, kernel=function.__name__,
+            raise does_not_compile(
+                None, "tile_no_parameter", kernel=function.__name__,
                 name=name, names=", ".join(parameters),
             )  # fmt: skip
     warps = named.get("num_warps", 4)
@@ -92,8 +92,8 @@ def bound(function: Any, args: tuple, named: dict[str, Any]) -> dict[str, Any]:
         if got is not None and abs(whole) >= _LARGEST_OPTION:
             raise does_not_compile(None, "tile_option", name=name, got=repr(got)[:60])
     if len(args) > len(parameters):
-        raise KernelFault(
-            Outcome.DOES_NOT_COMPILE, "argument_count", None, got=len(parameters),
+        raise does_not_compile(
+            None, "argument_count", got=len(parameters),
             expected=len(args) + len(own), names=", ".join(parameters),
         )  # fmt: skip
     twice = [name for name in parameters[: len(args)] if name in own]

@@ -97,7 +97,7 @@ def binary(low: Lowering, node: ast.expr, operation: ast.operator, left: Expr, r
     if function is operator.mul:
         return contraction.of_product(low, node, value, left, right)
     if function is operator.add or function is operator.sub:
-        return contraction.of_sum(low, node, function, value, left, right)
+        return contraction.of_sum(low, function, value, left, right)
     return value
 
 

@@ -119,9 +119,7 @@ def _is_argument(key: Any) -> bool:
     return isinstance(key, tuple) and bool(key) and key[0] == "argument"
 
 
-def of_sum(
-    low: Lowering, node: ast.expr, function: Any, value: Expr, left: Expr, right: Expr
-) -> Expr:
+def of_sum(low: Lowering, function: Any, value: Expr, left: Expr, right: Expr) -> Expr:
     """A sum or difference, of one rounding where it takes in a product."""
     sides = [side.product if side.type == value.type else None for side in (left, right)]
     first, second = sides

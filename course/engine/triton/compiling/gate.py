@@ -26,7 +26,7 @@ import triton.language as tl
 from triton.runtime.cache import get_cache_manager
 
 from course.engine import stated_gpu
-from course.engine.faults import KernelFault, Outcome, too_many_resources
+from course.engine.faults import KernelFault, Outcome, does_not_compile, too_many_resources
 from course.engine.triton.compiling import compiler
 from course.engine.triton.compiling.compiler import AssemblerError, AssemblerLateError, Usage
 from course.engine.triton.compiling.complaints import of_the_compiler
@@ -428,8 +428,8 @@ def late(source: Source, target: int) -> KernelFault:
 
 def died(source: Source, target: int, error: DiedError) -> KernelFault:
     """A kernel on which the compiler's process ended."""
-    return KernelFault(
-        Outcome.DOES_NOT_COMPILE, "tile_compiler_died", code_of(source.function).first_line,
+    return does_not_compile(
+        code_of(source.function).first_line, "tile_compiler_died",
         kernel=source.function.__name__, detail=str(error), target=compiler.shown(target),
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from triton.compiler import code_generator
@@ -66,7 +67,6 @@ def require_short(module: Any, function: Any) -> None:
     Raises:
         KernelFault: TIMED_OUT, with their number.
     """
-    most: dict[str, int] = {}  # of each function, with what it calls
     operations = 0
     calls: Counter[str] = Counter()
     bodies: dict[str, tuple[int, Counter[str]]] = {}
@@ -81,11 +81,11 @@ def require_short(module: Any, function: Any) -> None:
         else:
             operations += 1
 
+    @cache
     def count(name: str) -> int:
-        if name not in most:
-            own, called = bodies[name]
-            most[name] = own + sum(times * count(one) for one, times in called.items())
-        return most[name]
+        """Operations of a function, with those of what it calls."""
+        own, called = bodies[name]
+        return own + sum(times * count(one) for one, times in called.items())
 
     module.walk(visit)
     if (found := max(map(count, bodies), default=0)) > MOST_OPERATIONS:

@@ -406,6 +406,8 @@ def _unlike(
 
     Where the lanes of all lie alike, only how far behind a sector's start the first one is does.
     """
+    if len(offsets) == 1:
+        return (offsets, active), np.zeros(1, np.intp)
     rows = offsets.reshape(len(offsets), -1)
     alike = True
     if active is not None:

@@ -22,6 +22,7 @@ from course.engine.triton.running.values import (
     Value,
     bf16_from_bits,
     bf16_to_bits,
+    item_bytes,
     numpy_type,
 )
 
@@ -153,7 +154,7 @@ class Memory:
         self, pointer: Value, mask: Value | None, verb: str, descriptor: bool
     ) -> Iterator[tuple[Access, np.ndarray | None]]:
         """(an access that may be made, and is counted; its active lanes) for each tensor."""
-        size = _stored_type(pointer.scalar).itemsize
+        size = item_bytes(pointer.scalar)
         active = self._active(mask)
         if active is not None and not active.any():
             self.run.asks(0, pointer.shape, size)
