@@ -53,6 +53,16 @@ def test_lessons_are_the_students_and_no_page_has_a_solution(pages: Path) -> Non
     assert list(given_away(pages, read_lessons(ROOT), [])) == []
 
 
+def test_a_link_of_a_page_leads_to_a_page_or_a_picture(pages: Path) -> None:
+    links = [
+        (path, link)
+        for path in pages.rglob("*.md")
+        for link in re.findall(r"(?<!`)\]\(([\w./-]+)\)", path.read_text())
+    ]
+    assert len(links) > 20
+    assert [(path, link) for path, link in links if not (path.parent / link).exists()] == []
+
+
 def test_what_a_page_would_ask_of_another_host_is_found() -> None:
     assert fetched_elsewhere('<script src="https://x.org/a.js"></script>') == ["https://x.org/a.js"]
     assert fetched_elsewhere('<link href="//x.org/f.css">') == ["//x.org/f.css"]

@@ -17,7 +17,6 @@ from tools.website.records import calibration, speed, table
 ROOT = Path(__file__).resolve().parents[2]
 #: At the same places as in the repository, so that their links lead where they lead there.
 _COPIED = ("CONTRIBUTING.md", "CHANGELOG.md", "docs/instructors.md", "docs/threat-model.md")
-_PICTURES = ("docs/verdict.png",)
 #: What the start page lists, by heading; a lesson's page is its notebook's.
 _CONTENTS = {
     "Look up": ("glossary", "api"),
@@ -34,9 +33,11 @@ def assemble(out: Path) -> None:
     """Writes every page's source below `out`, which is made anew."""
     shutil.rmtree(out, ignore_errors=True)
     notebooks = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
-    for name in (*_COPIED, *_PICTURES, *(f"notebooks/{path.name}" for path in notebooks)):
-        (out / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, out / name)
+    pictures = [path for kind in ("png", "svg") for path in (ROOT / "docs").glob(f"*.{kind}")]
+    for path in (*(ROOT / name for name in _COPIED), *pictures, *notebooks):
+        copy = out / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
     lessons = [f"notebooks/{path.stem}" for path in notebooks]
     made = {
         "index": _start(lessons),
