@@ -1,11 +1,9 @@
 """Held-out ranges of lesson 10."""
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.exercises.attention import FAR_APART, HALF, HUGE, ONE_SIGN, UNEVEN
+from course.exercises.attention import FAR_APART, FAR_BELOW, HALF, HUGE, ONE_SIGN, UNEVEN
 from course.spec.draws import LARGE, integers, uniform
 
-#: Every score below -110: exp of each underflows, if the greatest so far begins at 0.
-_FAR_BELOW = {"q": uniform(5.0, 6.0), "k": uniform(-6.0, -5.0)}
 #: With D = 16 every score is near -3,000: below any number that might stand for the lowest one.
 _DEEP = {"q": integers(15, 18), "k": integers(-49, -46)}
 #: One key, and a score of -4e12, or of -4e9 in float16: it has all the weight, whatever the maximum
@@ -18,14 +16,14 @@ _ONE_QUERY = (
     Draws(H=2, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS_IN_HALF),
     # a last chunk of one key, of one too few, and none that is not full
     Draws(H=2, N=leaving(1, 512, 513, 1025), D=32, GAP=4),
-    Draws(H=2, N=leaving(511, 512, 511, 1023), D=32, GAP=0, draws=_FAR_BELOW),
+    Draws(H=2, N=leaving(511, 512, 511, 1023), D=32, GAP=0, draws=FAR_BELOW),
     Draws(H=2, N=512, D=16, GAP=0, dtypes=HALF),
     Draws(H=2, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
     Draws(H=4, N=between(2, 70), D=choice(16, 32, 64), GAP=between(1, 9)),
     Draws(H=2, N=between(270, 700), D=128, GAP=16, dtypes=HALF),
     Draws(H=2, N=between(500, 900), D=choice(32, 64), GAP=0, draws=FAR_APART),
-    Draws(H=2, N=between(20, 150), D=32, GAP=0, draws=_FAR_BELOW),
+    Draws(H=2, N=between(20, 150), D=32, GAP=0, draws=FAR_BELOW),
     Draws(H=1, N=between(1501, 1800), D=32, GAP=0, dtypes=HALF, draws=ONE_SIGN),
 )
 
@@ -41,7 +39,7 @@ _TILED = (
     Draws(H=3, N=between(17, 90), D=choice(16, 32, 64), GAP=between(1, 9)),
     Draws(H=2, N=between(129, 190), D=128, GAP=16, dtypes=HALF),
     Draws(H=1, N=between(200, 300), D=32, GAP=0, draws=FAR_APART),
-    Draws(H=1, N=between(20, 150), D=32, GAP=0, draws=_FAR_BELOW),
+    Draws(H=1, N=between(20, 150), D=32, GAP=0, draws=FAR_BELOW),
     Draws(H=1, N=between(1025, 1060), D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN),
 )
 
@@ -74,7 +72,7 @@ HIDDEN = {
     "flash_decode": (
         *_ONE_QUERY,
         # no power of two of chunks: the greatest score of one that does not exist is not 0
-        Draws(H=1, N=between(1290, 1500), D=32, GAP=0, draws=_FAR_BELOW),
+        Draws(H=1, N=between(1290, 1500), D=32, GAP=0, draws=FAR_BELOW),
         Draws(H=1, N=between(100, 200), D=64, GAP=8, dtypes=HALF, draws=HUGE),
         Draws(traffic=True, H=1, N=multiples(512, 16896, 20480), D=64, GAP=0, dtypes=HALF),
     ),
@@ -94,7 +92,7 @@ HIDDEN = {
             dtypes=HALF,
         ),
         Draws(G=2, R=between(2, 7), N=between(300, 500), D=32, GAP=0, draws=UNEVEN),
-        Draws(G=1, R=between(2, 7), N=between(20, 150), D=32, GAP=0, draws=_FAR_BELOW),
+        Draws(G=1, R=between(2, 7), N=between(20, 150), D=32, GAP=0, draws=FAR_BELOW),
         Draws(G=1, R=between(2, 7), N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
         Draws(G=1, R=between(2, 7), N=between(100, 200), D=64, GAP=8, dtypes=HALF, draws=HUGE),
         Draws(

@@ -1,12 +1,11 @@
 """Held-out ranges of the lesson "Serving and training"."""
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
+from course.exercises import attention
 from course.exercises.attention import FAR_APART, HUGE, ONE_SIGN
-from course.exercises.serving import LARGE
+from course.exercises.serving import FAR_BELOW, LARGE
 from course.spec.draws import integers, spread, uniform
 
-#: Every score below -110: exp of each underflows, if the greatest so far begins at 0.
-_FAR_BELOW = {"q": uniform(5.0, 6.0), "k": uniform(-6.0, -5.0)}
 #: Products far above 65,504, the most that float16 holds.
 _HUGE = {"x": spread(2000.0), "w": spread(100.0)}
 
@@ -16,7 +15,7 @@ HIDDEN = {
         Draws(S=5, P=between(3, 7), PAGE=16, G=2, R=between(2, 7), D=choice(16, 32)),
         Draws(S=4, P=between(2, 5), PAGE=choice(32, 64), G=3, R=between(2, 5), D=32),
         Draws(S=2, P=between(3, 6), PAGE=64, G=1, R=choice(12, 16), D=128),
-        Draws(S=4, P=between(3, 6), PAGE=16, G=2, R=3, D=32, draws=_FAR_BELOW),
+        Draws(S=4, P=between(3, 6), PAGE=16, G=2, R=3, D=32, draws=attention.FAR_BELOW),
         Draws(S=4, P=between(3, 6), PAGE=32, G=2, R=3, D=32, draws=FAR_APART),
         Draws(S=2, P=4, PAGE=32, G=2, R=3, D=64, draws=HUGE),
         # of three sequences one has all that its pages hold
@@ -63,13 +62,7 @@ HIDDEN = {
         # the greatest logits anywhere, also in the last part
         Draws(M=between(30, 60), V=between(2100, 2500), D=64, draws=LARGE),
         Draws(M=between(30, 60), V=between(65, 300), D=64, draws=_HUGE),
-        # all logits below -120: exp of each underflows, if the greatest so far begins at 0
-        Draws(
-            M=between(30, 60),
-            V=leaving(33, 64, 1057, 1500),
-            D=64,
-            draws={"x": uniform(1.0, 2.0), "w": uniform(-3.0, -2.0)},
-        ),
+        Draws(M=between(30, 60), V=leaving(33, 64, 1057, 1500), D=64, draws=FAR_BELOW),
         Draws(M=between(70, 100), V=between(600, 900), D=320),
         # tokens that 16 bits do not count
         Draws(M=between(3, 5), V=between(65600, 66000), D=64),

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from course.check.compare import Compared
+from course.check.outputs import called
 
 #: What the reference would take after a slip; None where the case has no such thing.
 Change = Callable[[Compared], Mapping[str, Any] | None]
@@ -39,26 +40,33 @@ class Slip:
 
     def explains(self, cases: Sequence[Compared]) -> bool:
         """Whether every case came out as it would have."""
-        agreed = 0
+        wrong = agreed = 0
         for one in sorted(cases, key=lambda one: not one.wrong.any()):  # most fail at the first
-            same = self._same(one)
-            if same is None:
+            found = self._same(one)
+            if found is None:
                 return False
+            same, would_be_wrong = found
             looked_at = np.ones(same.shape, bool)
             if self.ends and same.ndim:
                 looked_at[..., : self.ends] = looked_at[..., -self.ends :] = False
             if not same[looked_at].all():
                 return False
-            agreed += int((one.wrong & looked_at).sum())
+            wrong += int((one.wrong & looked_at).sum())
+            agreed += int((one.wrong & looked_at & would_be_wrong).sum())
         of_floats = cases[0].got.dtype.kind == "f"
-        return agreed >= (FEWEST_FLOATS if of_floats else FEWEST_WHOLE)
+        return 2 * agreed >= wrong and agreed >= (FEWEST_FLOATS if of_floats else FEWEST_WHOLE)
 
-    def _same(self, one: Compared) -> np.ndarray | None:
-        """Element by element; None where the case cannot have come of it."""
+    def _same(self, one: Compared) -> tuple[np.ndarray, np.ndarray] | None:
+        """Element by element whether it gives what the kernel gave, and whether that is wrong.
+
+        None where the case cannot have come of it.
+        """
         try:
             with np.errstate(all="ignore"):
                 values = self.gives(one)
-                return None if values is None else one.gave(values, self.sizes(one))
+                if values is None:
+                    return None
+                return one.gave(values, self.sizes(one)), one.wrong_if(values)
         except (ArithmeticError, IndexError, TypeError, ValueError):
             return None  # not every change is one that a reference takes
 
@@ -77,8 +85,10 @@ def first_slip(
         known: the exercise's own slips: what to say, and the reference of one who makes it.
         outputs: all of the exercise's, by name.
     """
-    of_inputs = _of_inputs(cases, reference, magnitude or reference, outputs)
-    slips = chain(_known(known), of_inputs, _of_values(cases))
+    slips = _known(known)
+    if any(one.got.any() for one in cases):  # zeros are what many slips would give
+        of_inputs = _of_inputs(cases, reference, magnitude or reference, outputs)
+        slips = chain(slips, of_inputs, _of_values(cases))
     return next((slip for slip in slips if slip.explains(cases)), None)
 
 
@@ -136,7 +146,9 @@ def _of_inputs(
             for label in cases[0].lengths:
                 for kind, cut in _CUTS.items():
                     change = _cut(name, axis, label, cut)
-                    yield slip(kind, change, name=name, where=where, label=label)
+                    long = [one.given[name].shape[axis] for one in cases]
+                    told = called(label, cases, long)
+                    yield slip(kind, change, name=name, where=where, label=told)
             for kind, kept in (("slip_last_left_out", slice(None, -1)),
                                ("slip_first_left_out", slice(1, None))):  # fmt: skip
                 yield slip(kind, _kept(name, axis, kept), name=name, where=where)

@@ -36,7 +36,7 @@ def unwritten_cause(fault: KernelFault, text: KernelText) -> Cause | None:
     if once and index.isdigit() and int(index) >= text.launched.extent("block", "x"):
         return "cell_of_no_thread", {**known, "threads": text.launched.extent("block", "x")}
     for condition in text.conditions(store):
-        if any(one.startswith("thread") for one in text.counts(condition.test)):
+        if _is_own(text, condition.test):
             test = shown(condition.test)
             return "cell_guarded" if condition.holds else "cell_left", {**known, "test": test}
     return None
@@ -53,13 +53,25 @@ def _is_atomic_on(array: str, node: ast.AST) -> bool:
 
 
 def missed_barrier(fields: Mapping[str, object], text: KernelText) -> Cause | None:
-    """A barrier in a loop of which the threads of a block make different numbers of turns."""
+    """A barrier that some threads of a block never come to, or not as often as the others."""
+    barrier = text.statement()
+    for condition in text.conditions(barrier) if barrier is not None else ():
+        leaves = text.leaves_at(condition.test)
+        if leaves is not None and _is_own(text, condition.test):
+            word = ast.unparse(leaves).partition(" ")[0]
+            known = {**fields, "word": word, "line": leaves.lineno, "test": shown(condition.test)}
+            return "barrier_left", known
     for loop in text.loops():
         span = range_of(loop) if isinstance(loop, ast.For) else None
         parts = (loop.test,) if isinstance(loop, ast.While) else span or (loop.iter,)
         for part in parts:
-            if any(one.startswith("thread") for one in text.counts(part)):
+            if _is_own(text, part):
                 whole = loop.test if isinstance(loop, ast.While) else loop.iter
                 known = {**fields, "loop": loop.lineno, "test": shown(whole)}
                 return "barrier_in_own_loop", known
     return None
+
+
+def _is_own(text: KernelText, test: ast.expr) -> bool:
+    """Whether it is not the same for all threads of a block."""
+    return any(one.startswith("thread") for one in text.counts(test))

@@ -41,7 +41,7 @@ class OutOfBounds:
         self.ndim = str(fields["shape"]).count(",") + 1
         self.thread = Thread(place_said(fields["thread"]), place_said(fields["block"]))
         self.of_launch = self.array in text.launched.shapes
-        self.known: dict[str, object] = {
+        self.known: dict[str, Any] = {
             "array": self.array,
             "size": self.size,
             "value": self.value,
@@ -164,6 +164,11 @@ class OutOfBounds:
         grid_number = self.thread.at("block", axis) * block + self.thread.at("thread", axis)
         number = self.text.number(index, self.thread)
         if number == self.value and grid_number == self.value:
+            blocks = launched.extent("grid", axis)
+            if self.ndim > 1 and self.size == blocks > 1:
+                whats = self.known["have"].split()[-1]
+                fields = {**self.known, "blocks": blocks, "axis": axis, "whats": whats}
+                return "bounds_block_each", fields
             threads = launched.extent("grid", axis) * block
             return "bounds_no_guard", {**self.known, "threads": threads, "axis": axis}
         if number == self.value and grid_number < self.size:

@@ -26,6 +26,8 @@ MOST_AXES_TURNED = 4
 #: Relative error that a lower precision leaves after a few operations: bfloat16 errs by up to
 #: 2**-8 in each, float32 by 6e-8.
 LOWER_PRECISION = {"float32": 1e-2, "float64": 1e-5}
+#: With no more digits right than that, it need not be rounding.
+FEW_DIGITS = 2
 #: What rounding may leave wrong of all values together, where large numbers cancel before them.
 MOST_CANCELLED = 0.05
 #: A slip adds up other terms than the answer, so it rounds as other numbers do.
@@ -118,7 +120,12 @@ class Compared:
     @cached_property
     def wrong(self) -> np.ndarray:
         """Element by element."""
-        return ~close(self.got, self.expected, self.magnitude, *self.limits)
+        return self.wrong_if(self.got)
+
+    def wrong_if(self, values: Any) -> np.ndarray:
+        """Element by element: whether a kernel that gave these values would be wrong."""
+        given = np.broadcast_to(np.asarray(values), self.expected.shape)
+        return ~close(given, self.expected, self.magnitude, *self.limits)
 
     def gave(self, values: Any, sizes: Any = None) -> np.ndarray:
         """Element by element: whether the kernel gave these values.
@@ -268,7 +275,7 @@ def _factor(got: np.ndarray, expected: np.ndarray) -> int | float | None:
 
 def _rounded(got: np.ndarray, expected: np.ndarray) -> bool:
     """Whether the errors look like rounding: small beside all values together, to both sides."""
-    error = (got - expected).ravel()
+    error = ((got - expected) * np.sign(expected)).ravel()  # a factor is to one side
     whole = float(np.linalg.norm(expected))
     up, down = int((error > 0).sum()), int((error < 0).sum())
     small = float(np.linalg.norm(error)) <= MOST_CANCELLED * whole
@@ -299,4 +306,7 @@ def _precision_pattern(
         return "", {}
     worst = float((error / np.maximum(scale, np.finfo(np.float64).tiny)).max())
     digits = max(1, int(-np.log10(worst))) if worst > 0 else 1
-    return "low_precision", {"digits": digits, "dtype": got.dtype.name}
+    fields: dict[str, object] = {"digits": digits, "dtype": got.dtype.name}
+    if digits <= FEW_DIGITS:
+        fields["part"] = "a small part of it"
+    return "low_precision", fields

@@ -7,6 +7,7 @@ be told from the text has no answer, and no advice is made of it.
 from __future__ import annotations
 
 import ast
+import copy
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,8 @@ DEEPEST = 12
 MOST_PARTS = 2_000
 MOST_TESTS = 40
 AXES = "xyz"
+#: Marks what a name was before an assignment that uses it: no name in a source ends so.
+EARLIER = "\N{PRIME}"
 #: What a loop counts by, in both dialects.
 RANGES = ("range", "prange", "static_range")
 
@@ -78,7 +81,7 @@ def place_said(value: object) -> Place:
 
 def shown(node: ast.expr) -> str:
     """As it stands in the source, short enough for a sentence."""
-    return short_text(node)
+    return short_text(node).replace(EARLIER, "")
 
 
 class KernelText:
@@ -94,45 +97,81 @@ class KernelText:
         ]
         self.function = around[-1] if around else None
         self._parents: dict[ast.AST, ast.AST] = {}
+        #: what each name may be where the line is reached, and what a loop adds to it
         self.made: dict[str, list[ast.expr]] = {}
         self.steps: dict[str, list[ast.expr]] = {}
-        for node in () if self.function is None else ast.walk(self.function):
+        nodes = [] if self.function is None else list(ast.walk(self.function))
+        for node in nodes:
             for child in ast.iter_child_nodes(node):
                 self._parents[child] = node
-            if not self._out_of_date(node):
-                self._remember(node)
+        before = self._blocks_around(self.statement())
+        made = (node for node in nodes if isinstance(node, ast.Assign | ast.AugAssign | ast.For))
+        for one in sorted(made, key=lambda node: node.lineno):
+            self._remember(one, one in before)
 
-    def _out_of_date(self, node: ast.AST) -> bool:
-        """Whether what a statement assigns is replaced again before the line is reached."""
-        if not isinstance(node, ast.Assign) or self._parents.get(node) is not self.function:
-            return False
-        assert self.function is not None
-        later: set[str] = set()
-        for one in self.function.body:
-            if isinstance(one, ast.Assign) and node.lineno < one.lineno < self.line:
-                later |= _assigned(one)
-        return node.lineno >= self.line or (bool(_assigned(node)) and _assigned(node) <= later)
+    def _around(self, node: ast.AST | None) -> Iterator[ast.AST]:
+        """What a node stands in, from the inside."""
+        while node is not None and (node := self._parents.get(node)) is not None:
+            yield node
 
-    def _remember(self, node: ast.AST) -> None:
-        """What a statement assigns: a value, a loop's start, and apart from them what is added."""
+    def _blocks_around(self, node: ast.AST | None) -> set[ast.stmt]:
+        """The statements of each block that a node stands in: who comes to it passes them."""
+        found: set[ast.stmt] = set()
+        while node is not None and (parent := self._parents.get(node)) is not None:
+            for block in (getattr(parent, "body", None), getattr(parent, "orelse", None)):
+                if isinstance(block, list) and node in block:
+                    found.update(block)
+            node = parent
+        return found
+
+    def _remember(self, node: ast.Assign | ast.AugAssign | ast.For, on_the_way: bool) -> None:
+        """What a statement gives a name: a value, a loop's start, and apart what is added.
+
+        Args:
+            on_the_way: whether who comes to the line has come past the statement, or passes it
+                in the next turn of a loop.
+        """
+        again = any(isinstance(one, ast.For | ast.While) for one in self._around(node))
+        if on_the_way and node.lineno >= self.line and not again:
+            return
+        replaces = on_the_way and node.lineno < self.line
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 if isinstance(target, ast.Name):
-                    self.made.setdefault(target.id, []).append(node.value)
+                    self._make(target.id, node.value, replaces)
                 elif isinstance(target, ast.Tuple):
                     for number, one in enumerate(target.elts):
                         if isinstance(one, ast.Name):
-                            part = item_of(node.value, number)
-                            self.made.setdefault(one.id, []).append(part)
+                            self._make(one.id, item_of(node.value, number), replaces)
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            self.steps.setdefault(node.target.id, []).append(node.value)
+            name = node.target.id
+            if replaces and not again:
+                before = ast.Name(name, ast.Load())
+                whole = ast.copy_location(ast.BinOp(before, node.op, node.value), node)
+                self._make(name, ast.fix_missing_locations(whole), replaces)
+            else:
+                self.steps.setdefault(name, []).append(node.value)
         elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
             span = range_of(node)
             if span is None:
-                self.made.setdefault(node.target.id, []).append(node.iter)
+                self._make(node.target.id, node.iter, False)
                 return
-            self.made.setdefault(node.target.id, []).append(span[0])
+            self._make(node.target.id, span[0], False)
             self.steps.setdefault(node.target.id, []).append(span[2])
+
+    def _make(self, name: str, value: ast.expr, replaces: bool) -> None:
+        if not replaces:
+            self.made.setdefault(name, []).append(value)
+            return
+        before, steps = self.made.pop(name, []), self.steps.pop(name, [])
+        if any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(value)):
+            earlier = name + EARLIER
+            while earlier in self.made:
+                earlier += EARLIER
+            value = _renamed(value, name, earlier)
+            self.made[earlier] = before
+            self.steps |= {earlier: steps} if steps else {}
+        self.made[name] = [value]
 
     # ------------------------------------------------------------ accesses
 
@@ -323,6 +362,12 @@ class KernelText:
             child, node = node, self._parents.get(node)
         return found[:MOST_TESTS]
 
+    def leaves_at(self, test: ast.expr) -> ast.Return | ast.Continue | ast.Break | None:
+        """The statement by which a thread leaves where a test holds, if it is one for that."""
+        node = self._parents.get(test)
+        last = node.body[-1] if isinstance(node, ast.If) and test is node.test else None
+        return last if isinstance(last, ast.Return | ast.Continue | ast.Break) else None
+
     def loop_of(self, name: str) -> ast.For | None:
         """The loop that counts a name, where it is one."""
         for node in () if self.function is None else ast.walk(self.function):
@@ -331,14 +376,13 @@ class KernelText:
         return None
 
 
-def _assigned(statement: ast.Assign) -> set[str]:
-    """The names that it gives a value."""
-    return {
-        node.id
-        for target in statement.targets
-        for node in ast.walk(target)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
+def _renamed(value: ast.expr, name: str, to: str) -> ast.expr:
+    """A copy in which a name stands under another one."""
+    value = copy.deepcopy(value)
+    for one in ast.walk(value):
+        if isinstance(one, ast.Name) and one.id == name:
+            one.id = to
+    return value
 
 
 def _left_before(parent: ast.AST, child: ast.stmt) -> Iterator[ast.expr]:

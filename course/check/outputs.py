@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ _AXES = {"H": "head", "B": "batch entry", "S": "sequence"}
 MOST_LENGTHS = 8
 #: A number of a cell from this on may be a tile's length.
 SHORTEST, LONGEST = 8, 8192
+#: What the length of a warp is called.
+OF_A_WARP = "one warp"
 
 
 def lengths_of(
@@ -35,11 +37,32 @@ def lengths_of(
     for axis, threads in zip("xyz", block if len(block) > 1 else (), strict=False):
         found[f"one block along {axis}"] = threads
     if block:
-        found["one warp"] = WARP_LANES
+        found[OF_A_WARP] = WARP_LANES
     for name, length in list(named.items())[:MOST_LENGTHS]:
         if length <= LONGEST:
             found[name] = length
     return found
+
+
+def called(label: str, cases: Sequence[Compared], along: Sequence[int]) -> str:
+    """A length's name; of several constants that are as long, those that may be meant.
+
+    Args:
+        along: how long the axis is that the length is along, case by case.
+    """
+    if not label.isidentifier():
+        return label
+
+    def alike(name: str) -> bool:
+        return all(one.lengths.get(name) == one.lengths[label] for one in cases)
+
+    def is_along(size: str) -> bool:
+        return all(one.sizes[size] == long for one, long in zip(cases, along, strict=True))
+
+    named = [name for name in cases[0].lengths if name.isidentifier() and alike(name)]
+    sizes = tuple(size for size in cases[0].sizes if is_along(size))
+    *most, last = [name for name in named if name.endswith(sizes)] or named
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def compared(

@@ -13,6 +13,7 @@ from itertools import chain
 import numpy as np
 
 from course.check.compare import Compared
+from course.check.outputs import OF_A_WARP, called
 
 #: (length of the axis, length of a tile): which places along it are meant.
 Region = Callable[[np.ndarray, int, int], np.ndarray]
@@ -22,6 +23,8 @@ MOST = 0.9
 NEAR = 3
 #: Among fewer places every second one is no pattern.
 FEW = 4
+#: Among fewer pieces that are wrong by turns there is one alone.
+THREE = 3
 #: The last axes of an output are the rows and columns of a matrix.
 MATRIX_AXES = 2
 #: With more sizes than that, one of them goes with right and wrong by chance.
@@ -52,6 +55,7 @@ _OF_LENGTHS: dict[str, Region] = {
     "place_tile_ends": lambda i, n, t: i % t == t - 1,
     "place_tile_starts": lambda i, n, t: (i % t == 0) & (i >= t),
     "place_tile_firsts": lambda i, n, t: i % t == 0,
+    "place_but_tile_firsts": lambda i, n, t: i % t > 0,
     "place_second_tiles": lambda i, n, t: i // t % 2 == 1,
     "place_tile_edges": lambda i, n, t: ((i % t < 3) & (i >= 3)) | ((i % t >= t - 3) & (i < n - 3)),
 }
@@ -76,13 +80,35 @@ def _along_axes(cases: Sequence[Compared], axes: Sequence[str]) -> Iterator[Foun
             for message_id, region in regions.items():
                 if message_id == "place_but_first" and axis < len(axes) - MATRIX_AXES:
                     continue  # of heads and the like `slices_of` says more
-                for label in cases[0].lengths if by_length else ("",):
-                    if _holds(cases, axis, label, region):
+                whole = message_id in _WHOLE
+                labels = _labels(cases, axis, axes) if by_length else [""]
+                if message_id == "place_second_tiles":
+                    labels = [one for one in labels if _pieces(cases, axis, one) > THREE]
+                for label in labels:
+                    if _holds(cases, axis, label, region, whole):
                         last = max(one.lengths.get(label, 0) for one in cases)
-                        yield Found(message_id, {"what": what, "label": label, "length": last})
+                        told = called(label, cases, [one.got.shape[axis] for one in cases])
+                        fields = {"what": what, "label": told, "length": last}
+                        each = told.removeprefix("one ")
+                        yield Found(message_id, {**fields, "each": each})
 
 
-def _holds(cases: Sequence[Compared], axis: int, label: str, region: Region) -> bool:
+def _labels(cases: Sequence[Compared], axis: int, axes: Sequence[str]) -> list[str]:
+    """Lengths that may be along an axis: of a warp along the last one, of y rather along rows."""
+    along_rows = axis < len(axes) - 1
+    named = [one for one in cases[0].lengths if not (along_rows and one == OF_A_WARP)]
+    return sorted(named, key=lambda one: along_rows and one.endswith("along x"))
+
+
+def _pieces(cases: Sequence[Compared], axis: int, label: str) -> float:
+    """So many of these lengths the longest axis has; of a warp none: it has no start of its own."""
+    if label == OF_A_WARP:
+        return 0
+    return max(one.got.shape[axis] / one.lengths[label] for one in cases)
+
+
+def _holds(cases: Sequence[Compared], axis: int, label: str, region: Region, whole: bool) -> bool:
+    """Whether it holds all that is wrong; `whole`: and nothing in it is right."""
     partly = False
     for one in cases:
         length = one.got.shape[axis]
@@ -92,12 +118,16 @@ def _holds(cases: Sequence[Compared], axis: int, label: str, region: Region) -> 
         if (share[~there] > 0).any():
             return False
         if one.wrong.any():
-            if share[there].mean() < MOST:
+            if share[there].mean() < MOST or (whole and not share[there].all()):
                 return False
             partly |= not there.all()
         elif there.any():
             return False
     return partly
+
+
+#: Said of a place that others are right: it is wrong as a whole.
+_WHOLE = ("place_but_first", "place_full", "place_but_tile_firsts")
 
 
 #: Places of a matrix, in its last two axes.

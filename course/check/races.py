@@ -18,6 +18,30 @@ def _with_value(node: ast.expr, value: int) -> str:
     return str(value) if isinstance(node, ast.Constant) else f"`{shown(node)}` (here {value})"
 
 
+def _adds_up(statement: ast.stmt | None) -> bool:
+    """`out[i] += x`, or written out, `out[i] = out[i] + x`."""
+    if isinstance(statement, ast.AugAssign):
+        return isinstance(statement.target, ast.Subscript)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Subscript):
+        return False
+    written = ast.unparse(statement.targets[0])
+    return isinstance(statement.value, ast.BinOp) and any(
+        isinstance(one, ast.Subscript) and ast.unparse(one) == written
+        for one in (statement.value.left, statement.value.right)
+    )
+
+
+def _differ_in(one: ast.AST, other: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    """The only names or paths in which two indices differ: what rows are taken to be long."""
+    if isinstance(one, ast.Name | ast.Attribute) and isinstance(other, ast.Name | ast.Attribute):
+        return one, other
+    mine, its = list(ast.iter_child_nodes(one)), list(ast.iter_child_nodes(other))
+    if type(one) is not type(other) or len(mine) != len(its):
+        return None
+    pairs = [(a, b) for a, b in zip(mine, its, strict=True) if ast.dump(a) != ast.dump(b)]
+    return _differ_in(*pairs[0]) if len(pairs) == 1 else None
+
+
 class GlobalRace:
     """Two threads at one element of an array in global memory."""
 
@@ -50,26 +74,25 @@ class GlobalRace:
             return None
         index = next(iter(written.values()))
         self.known["written"] = shown(index)
-        if self._adds_up():
-            return "race_adds_up", self.known
         counts = self.text.counts(index)
-        return self._same_for_all(index, counts) or self._clamped(index) or self._apart(index)
+        found = self._same_for_all(index, counts) or self._clamped(index) or self._apart(index)
+        if self.role is not Role.ACCUMULATE:
+            return found
+        if _adds_up(self.text.statement()):
+            return "race_adds_up", self.known
+        meant_for_all = found is None or found[0] in ("race_repeats", "race_one_cell")
+        return ("race_of_all_blocks", self.known) if meant_for_all else found
 
     def _two_indices(self, written: list[ast.expr]) -> Cause | None:
         """One thread changes in place what another one still has to read."""
         if self.kind not in ("write/read", "read/write") or self.role is not Role.INOUT:
             return None
-        same = "race_in_place" if self.same_block else "race_in_place_blocks"
-        return same, {**self.known, "one": shown(written[0]), "two": shown(written[1])}
-
-    def _adds_up(self) -> bool:
-        """`out[i] += x` where several threads have a part of the sum."""
-        statement = self.text.statement()
-        return (
-            self.role is Role.ACCUMULATE
-            and isinstance(statement, ast.AugAssign)
-            and isinstance(statement.target, ast.Subscript)
-        )
+        fields = {**self.known, "one": shown(written[0]), "two": shown(written[1])}
+        apart = _differ_in(*written[:2])
+        if apart is not None:
+            this, that = map(shown, apart)
+            return "race_two_lengths", {**fields, "this": this, "that": that}
+        return "race_in_place" if self.same_block else "race_in_place_blocks", fields
 
     def _same_for_all(self, index: ast.expr, counts: set[str]) -> Cause | None:
         """An index without the thread, without the block, or without one of their axes."""
@@ -177,7 +200,7 @@ def shared_race(fault: KernelFault, text: KernelText) -> Cause | None:
         return "race_shared_two_lines", known
     if kind == "read/write" and line < other_line and together:
         return "race_next_turn", known
-    return _only_the_warp_waits(fields, text, known)
+    return _only_the_warp_waits(text, known)
 
 
 def _on_one_line(
@@ -189,13 +212,16 @@ def _on_one_line(
 ) -> Cause | None:
     written = text.indices(array)
     statement = text.statement()
-    if isinstance(statement, ast.AugAssign) and written:
-        if all("data" in text.counts(one) for one in written):
-            return "race_shared_adds_up", {**known, "written": shown(written[0])}
+    if _adds_up(statement) and all("data" in text.counts(one) for one in written):
+        return "race_shared_adds_up", {**known, "written": shown(written[0])}
     if kind == "write/write" and len(written) == 1:
         return "race_shared_cell", {**known, "written": shown(written[0])}
     if together and not _waits(together[0], "syncthreads"):
-        return "race_no_barrier_in_loop", known
+        for_a_warp = _waits(together[0], "syncwarp")
+        if not for_a_warp:
+            return "race_no_barrier_in_loop", known
+        if _in_one_warp(known, text) is False:
+            return "race_only_a_warp", {**known, "waits": for_a_warp[0]}
     found = _sometimes(text, together[0], known) if together else None
     if found is None and isinstance(statement, ast.AugAssign) and kind != "write/write":
         sides = {"written": shown(statement.target), "read": shown(statement.value)}
@@ -216,7 +242,7 @@ def _sometimes(
         [one.test for one in text.conditions(call) if one.test.lineno > loop.lineno]
         for call in waits
     ]
-    if not all(tests):
+    if not waits or not all(tests):
         return None
     found = {"waits": waits[0].lineno, "test": shown(tests[0][0])}
     return "race_barrier_sometimes", {**known, **found}
@@ -231,14 +257,22 @@ def _waits(node: ast.AST, by: str) -> list[int]:
     ]
 
 
-def _only_the_warp_waits(
-    fields: Mapping[str, object], text: KernelText, known: dict[str, object]
-) -> Cause | None:
-    """A `syncwarp` stands where the block has to wait."""
+def _only_the_warp_waits(text: KernelText, known: dict[str, object]) -> Cause | None:
+    """A `syncwarp` stands where the block has to wait, or would be enough."""
     assert text.function is not None
     first, last = sorted((int(str(known["line"])), int(str(known["other_line"]))))
     waits = [line for line in _waits(text.function, "syncwarp") if first <= line <= last]
-    warps = []
+    in_one = _in_one_warp(known, text)
+    if waits and in_one is False:
+        return "race_only_a_warp", {**known, "waits": waits[0]}
+    if not waits and in_one and _by_warps(text.function):
+        return "race_in_a_warp", known
+    return None
+
+
+def _in_one_warp(fields: Mapping[str, object], text: KernelText) -> bool | None:
+    """Whether the two threads of a fault are of one warp; None where it names one alone."""
+    warps = set()
     for name in ("thread", "other_thread"):
         place = place_said(fields.get(name))
         if not place:
@@ -247,12 +281,8 @@ def _only_the_warp_waits(
         for axis, at in zip(AXES, place, strict=False):
             number += at * apart
             apart *= text.launched.extent("block", axis)
-        warps.append(number // WARP_LANES)
-    if waits and warps[0] != warps[1]:
-        return "race_only_a_warp", {**known, "waits": waits[0]}
-    if not waits and warps[0] == warps[1] and _by_warps(text.function):
-        return "race_in_a_warp", known
-    return None
+        warps.add(number // WARP_LANES)
+    return len(warps) == 1
 
 
 def _by_warps(function: ast.FunctionDef) -> bool:

@@ -30,7 +30,7 @@ from course.spec import shares
 from course.spec.exercise import RIGHT_SHARE, Case, KernelExercise, Role
 from course.spec.inputs import drawn, poisoned
 from course.words.sentences import next_step, sentence
-from course.words.verdict import Extra, Verdict
+from course.words.verdict import TOLD_BY_TABLE, Extra, Verdict
 
 #: Outcomes that one case shows, and a learner can look at there.
 ON_A_CASE = (
@@ -288,11 +288,10 @@ class Stages:
     def _explained(self, verdict: Verdict, cause_id: str, fields: Mapping[str, object]) -> Verdict:
         """The verdict, with why it is so, and what to do about that in the place of the rest."""
         dialect = self.exercise.dialect
-        return replace(
-            verdict,
-            message=f"{verdict.message} {sentence(cause_id, fields, dialect)}",
-            next_steps=(next_step(cause_id, fields, dialect),),
-        )
+        why, step = sentence(cause_id, fields, dialect), next_step(cause_id, fields, dialect)
+        if verdict.message_id in TOLD_BY_TABLE:  # and the message is not shown
+            return replace(verdict, next_steps=(f"{why} {step}",))
+        return replace(verdict, message=f"{verdict.message} {why}", next_steps=(step,))
 
     def _wrong_verdict(
         self,

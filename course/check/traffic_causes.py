@@ -46,6 +46,8 @@ def traffic_cause(
         return None
     worst = accesses[0]
     if dialect == "numba" and row.direction != "total":
+        if worst.text.calls(worst.address, "min") and _is_again(worst):
+            return "traffic_clamped", {"line": worst.line}
         cause = _lanes(worst, item_bytes.get(row.array, 0))
         if cause is not None:
             return cause
@@ -221,6 +223,12 @@ def _in_a_loop(worst: Access, launched: Launched, item_bytes: int) -> Cause | No
     return f"traffic_{site.direction}_in_a_loop", fields
 
 
+def _is_again(worst: Access) -> bool:
+    """Whether what it loads it loads several times."""
+    site = worst.site
+    return site.direction == "load" and site.requested_bytes >= AGAIN * site.footprint_bytes
+
+
 def _of_a_thread(worst: Access) -> bool:
     """Whether the turns of a loop around it are others for other threads."""
     spans = [range_of(loop) for loop in worst.loops if isinstance(loop, ast.For)]
@@ -253,7 +261,7 @@ def _shared(worst: Access, launched: Launched) -> Cause | None:
         if list(inside) == free:
             return "traffic_atomics_of_block", {**fields, "threads": math.prod(inside.values())}
         return None
-    if site.direction != "load" or site.requested_bytes < AGAIN * site.footprint_bytes:
+    if not _is_again(worst):
         return None
     if free:
         return "traffic_of_all_threads", {**fields, "axis": free[0], "threads": inside[free[0]]}

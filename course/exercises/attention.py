@@ -54,6 +54,13 @@ HUGE: dict[str, Draw] = dict.fromkeys(("q", "k"), spread(150.0, why=", scores be
 ONE_SIGN: dict[str, Draw] = {"q": uniform(-0.1, 0.1), "v": uniform(4096.0, 8192.0)}
 
 
+#: Every score below -110: exp of each is 0, measured from a greatest score that begins at 0.
+FAR_BELOW: dict[str, Draw] = {
+    "q": uniform(5.0, 6.0),
+    "k": uniform(-6.0, -5.0),
+}
+
+
 HALF = halves("q", "k", "v", "out")
 
 
@@ -325,7 +332,7 @@ attend_one_query = KernelExercise(
     **_ONE_QUERY,
     cases=(
         case(H=1, N=1, D=16, GAP=0),
-        case(H=2, N=37, D=32, GAP=3),
+        case(H=2, N=37, D=32, GAP=3, draws=FAR_BELOW),
         case(H=2, N=300, D=64, GAP=8, dtypes=HALF),
         case(H=2, N=600, D=32, GAP=0, draws=FAR_APART),
         case(H=1, N=200, D=32, GAP=0, dtypes=HALF, draws=HUGE),
@@ -359,12 +366,12 @@ flash_forward = KernelExercise(
     task=(
         "out[h] = softmax(q[h] k[h]^T / sqrt(D)) v[h] for H heads, all arrays (H, N, D). A program "
         "computes 64 queries of one head, or more, and passes once over that head's k and v, some "
-        "16 to 128 keys at a time. No score and no weight reaches memory. Inputs are float16 with "
-        "D = 16, 32, 64 or 128, or float32 with D = 16, 32 or 64; N is anything. Rows of q, k and "
-        "v are D neighbours but may lie further apart; the three have the same strides. Maximum, "
-        "sums and the output's accumulator are float32; tl.dot may take weights in v's dtype, and "
-        "products of float32 inputs are float32 and not TF32, tl.dot's default. out "
-        "is contiguous and has q's dtype."
+        "16 to 128 keys at a time (128 of float32 fit with `num_stages=1`). No score and no weight "
+        "reaches memory. Inputs are float16 with D = 16, 32, 64 or 128, or float32 with D = 16, 32 "
+        "or 64; N is anything. Rows of q, k and v are D neighbours but may lie further apart; the "
+        "three have the same strides. Maximum, sums and the output's accumulator are float32; "
+        "tl.dot may take weights in v's dtype, and products of float32 inputs are float32 and not "
+        "TF32, tl.dot's default. out is contiguous and has q's dtype."
     ),
     points=14,
     minutes=90,
@@ -388,7 +395,7 @@ flash_forward = KernelExercise(
     slips=_slips(_attention),
     cases=(
         case(H=1, N=1, D=16, GAP=0),
-        case(H=2, N=37, D=32, GAP=3),
+        case(H=2, N=37, D=32, GAP=3, draws=FAR_BELOW),
         case(H=2, N=100, D=64, GAP=8, dtypes=HALF),
         case(H=1, N=200, D=32, GAP=0, draws=FAR_APART),
         case(H=1, N=130, D=32, GAP=0, dtypes=HALF, draws=HUGE),
@@ -446,7 +453,7 @@ flash_causal = KernelExercise(
     },
     cases=(
         case(H=1, N=1, D=16, GAP=0),
-        case(H=2, N=37, D=32, GAP=3),
+        case(H=2, N=37, D=32, GAP=3, draws=FAR_BELOW),
         case(H=2, N=100, D=64, GAP=8, dtypes=HALF, draws=HUGE),
         case(H=1, N=200, D=32, GAP=0, draws=FAR_APART),
         case(H=1, N=1024, D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN),
@@ -499,7 +506,7 @@ flash_decode = KernelExercise(
     **_ONE_QUERY,
     cases=(
         case(H=1, N=1, D=16, GAP=0),
-        case(H=2, N=700, D=32, GAP=3),
+        case(H=2, N=700, D=32, GAP=3, draws=FAR_BELOW),
         case(H=2, N=1000, D=64, GAP=8, dtypes=HALF, draws=HUGE),
         case(H=2, N=1700, D=32, GAP=0, draws=FAR_APART),
         case(H=1, N=1500, D=32, GAP=0, dtypes=HALF, draws=ONE_SIGN),
@@ -552,7 +559,7 @@ flash_gqa = KernelExercise(
     **_ONE_QUERY,
     cases=(
         case(G=1, R=1, N=1, D=16, GAP=0),
-        case(G=2, R=3, N=37, D=32, GAP=3),
+        case(G=2, R=3, N=37, D=32, GAP=3, draws=FAR_BELOW),
         case(G=2, R=8, N=300, D=64, GAP=8, dtypes=HALF, draws=HUGE),
         case(G=2, R=5, N=400, D=32, GAP=0, draws=UNEVEN),
         case(G=1, R=17, N=1100, D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN),

@@ -171,7 +171,9 @@ def gradients(
         future = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
         scores = scores.masked_fill(future, -float("inf"))
     out = scores.softmax(dim=-1) @ inputs[2]
-    grads = torch.autograd.grad(out, inputs, torch.tensor(dout, dtype=torch.float64))
+    # a sum to differentiate: given dout itself, torch imports a second of symbolic shapes
+    loss = (out * torch.tensor(dout, dtype=torch.float64)).sum()
+    grads = torch.autograd.grad(loss, inputs)
     return {name: grad.numpy() for name, grad in zip(("dq", "dk", "dv"), grads, strict=True)}
 
 
@@ -393,7 +395,8 @@ flash_dkdv = KernelExercise(
         "float32, lse and delta (H, N) in float32. "
         f"{_TILED_SHAPES}. Weights are exp(score - lse), scores are scaled by 1 / sqrt(D), and "
         "where causal is true query i has attended to keys 0 to i. A program owns 64 keys or more "
-        "of one head, loads at most 64 queries at a time and none that has not seen its keys. "
+        "of one head, loads at most 64 queries at a time and none that has not seen its keys "
+        "(128 keys of float32 fit with `num_stages=1`). "
         "Nothing of size N x N reaches memory. Accumulate in float32."
     ),
     points=14,

@@ -139,6 +139,9 @@ rmsnorm = KernelExercise(
         "the sum of squares, not their mean": lambda x, w, eps, D, **_: {
             "y": x / np.sqrt(D * _mean_square(x) + eps) * w
         },
+        "a mean square divided by D - 1": lambda x, w, eps, D, **_: {
+            "y": x / np.sqrt(_mean_square(x) * np.divide(D, D - 1) + eps) * w
+        },
         "the mean over the block, not over the row": lambda x, w, eps, D, **_: {
             "y": x / np.sqrt(_mean_square(x) * D / _block(D) + eps) * w
         },

@@ -69,6 +69,11 @@ CAUSES: dict[str, tuple[str, str]] = {
         "Which threads have an element to work on? Put the line under an `if` on `{written}`|, and "
         "give `{cell}` a value for the others, too|.",
     ),
+    "bounds_block_each": (
+        "The launch has {blocks} blocks along {axis}, as many as {array} has {whats}, and "
+        "`{written}` counts threads: {value} here.",
+        "Is each of the {whats} one thread's, or one block's? Which number says which block it is?",
+    ),
     "bounds_no_test": (
         "The index is `{written}`, {array} has {have}, and no `if` keeps larger numbers from this "
         "line.",
@@ -170,15 +175,27 @@ CAUSES: dict[str, tuple[str, str]] = {
         "one block overwrites what another one has still to read.",
         "Let each block read and write its own part alone.",
     ),
+    "race_of_all_blocks": (
+        "All blocks share {array}, and its first values are there before the kernel starts: where "
+        "one thread stores or reads `{written}`, another one changes it.",
+        "Leave {array} alone but for `cuda.atomic.add({array}, {written}, ...)`, by which the "
+        "parts of all blocks meet.",
+    ),
+    "race_two_lengths": (
+        "`{one}` and `{two}` are two elements of one array, and differ in `{this}` and `{that}` "
+        "alone: one thread overwrites what another one has still to read.",
+        "Is it one element that a thread reads and writes? Then which of the two says how far "
+        "apart rows begin in memory?",
+    ),
     "race_adds_up": (
-        "`+=` reads, adds and writes; between the two another thread can write, and its part is "
-        "lost.",
+        "The line reads {array}[{index}], adds and writes; between the two another thread can "
+        "write, and its part is lost.",
         "Several threads add to one element here: `cuda.atomic.add({array}, {written}, ...)`.",
     ),
     # ------------------------------------------------------------ races in shared memory
     "race_shared_adds_up": (
-        "`+=` reads, adds and writes; between the two another thread can write, and its part is "
-        "lost.",
+        "The line reads {array}[{index}], adds and writes; between the two another thread can "
+        "write, and its part is lost.",
         "Several threads may meet at one cell: `cuda.atomic.add({array}, {written}, ...)`.",
     ),
     "race_shared_cell": (
@@ -256,6 +273,12 @@ CAUSES: dict[str, tuple[str, str]] = {
         "Threads for which `{test}` holds do not come to line {store}, which alone writes {array}.",
         "What should stand in the cell of a thread that has no element? It has to write that, and "
         "to come to the barriers.",
+    ),
+    "barrier_left": (
+        "Threads for which `{test}` holds leave by `{word}` on line {line}, and do not come to the "
+        "barrier below it.",
+        "Put the work under the opposite test instead, so that every thread goes on to the "
+        "barrier.",
     ),
     "barrier_in_own_loop": (
         "The loop on line {loop} runs by `{test}`, which is not the same for all threads: some "

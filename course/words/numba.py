@@ -15,8 +15,9 @@ _SHARED_NEXT = (
     "belongs between two turns of its loop, or between its read and its write.|"
 )
 _GLOBAL_NEXT = (
-    "Let one thread alone own each element, or use an atomic such as `cuda.atomic.add`. "
-    "`cuda.syncthreads()` orders the threads of one block; nothing orders two blocks."
+    "Work out the index by hand for both: should each thread have an element of its own? Parts of "
+    "one sum meet by an atomic such as `cuda.atomic.add`. `cuda.syncthreads()` orders the threads "
+    "of one block; nothing orders two blocks."
 )
 
 SIMT: dict[str, tuple[str, str]] = {
@@ -195,8 +196,8 @@ SIMT: dict[str, tuple[str, str]] = {
         "Thread {thread} of block {block} and {other} store the same value to {array}[{index}], "
         "without an atomic. The result does not depend on who comes first, and it is a race all "
         "the same.",
-        "Let one thread alone store each element; for one number a block, that is "
-        "`if cuda.threadIdx.x == 0:`.",
+        "Work out the index by hand for both: should each thread have an element of its own? "
+        "Where one number is meant for several threads, one of them stores it, under an `if`.",
     ),
     "barrier_divergence": (
         "Thread {thread} of block {block} waits at `{barrier}`|, and thread {missing_thread} of "

@@ -163,23 +163,27 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "What is done for the last piece, and not for the full ones?",
     ),
     "place_tile_ends": (
-        "Only the last {what} of each {label} ({length}) is wrong.",
+        "Only the last {what} of each {each} ({length}) is wrong.",
         "What does it need that lies beyond the end of its piece?",
     ),
     "place_tile_starts": (
-        "Only the first {what} of each {label} ({length}) but the first is wrong.",
+        "Only the first {what} of each {each} ({length}) but the first is wrong.",
         "What does it need that lies before the start of its piece?",
     ),
     "place_tile_firsts": (
-        "Only the first {what} of each {label} ({length}) is wrong.",
+        "Only the first {what} of each {each} ({length}) is wrong.",
         "What is different about the first of a piece?",
+    ),
+    "place_but_tile_firsts": (
+        "Only the first {what} of each {each} ({length}) is right.",
+        "What do the others need of the {what}s before them, and which of these do they get?",
     ),
     "place_tile_edges": (
         "Only {what}s near where two pieces of {label} ({length}) meet are wrong.",
         "What do they need from the neighbouring piece, and who brings it?",
     ),
     "place_second_tiles": (
-        "Every second piece of {label} ({length}) is wrong, along the {what}s: number 1, 3, 5 and "
+        "Every second piece of {each} ({length}) is wrong, along the {what}s: number 1, 3, 5 and "
         "so on.",
         "How far apart do two neighbouring blocks or programs begin?",
     ),

@@ -223,8 +223,8 @@ _RESULTS = {
     "output_read": Words(
         "{array}[{index}] is {got}: an output starts as {poison}, and your kernel reads {array} "
         "before it has written it.",
-        "Store with `=`, not with `+=` or an atomic; or keep the sum in a variable and store it "
-        "once.",
+        "What should the first value be made of? It cannot be {array} itself: store with `=`, what "
+        "comes of the inputs, or keep a sum in a variable and store it once.",
     ),
     "wrong_value": Words(
         "{array}[{index}]: expected {expected}, your kernel gave {got}|; {wrong} of {total} "
@@ -333,7 +333,7 @@ _PATTERNS = {
     "low_precision": Words(
         "The result is right to about {digits} digits, and {array} is {dtype}, which has more.",
         "Was a value kept in fewer bits than {dtype} on the way? Or were two large, nearly equal "
-        "numbers subtracted?",
+        "numbers subtracted?| Or is {part} left out, or taken from the wrong place?|",
     ),
     "scaled": Words(
         "Every element is {factor} times what is expected.",

@@ -75,6 +75,11 @@ TRAFFIC: dict[str, tuple[str, str]] = {
         "Add up in a variable, and let one atomic take the sum, after the loop.",
     ),
     # ------------------------------------------------------------ other threads
+    "traffic_clamped": (
+        "`min` sends all threads past the end to the last element: they load it again, and have no "
+        "use for it.",
+        "A thread without an element should load nothing: guard line {line} with an `if`.",
+    ),
     "traffic_of_all_threads": (
         "Nothing in `{written}` goes with cuda.threadIdx.{axis}: the {threads} threads of a block "
         "along {axis} load the same elements.",

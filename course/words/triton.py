@@ -557,7 +557,8 @@ INSTEAD: dict[str, tuple[str, str]] = {
         "Was a value kept in fewer bits than {dtype} on the way?| {dot} takes float32 inputs as "
         'TF32 unless it is told `input_precision="ieee"`, and of a sum of products, such as '
         "`tl.sum(a[:, :, None] * b[None, :, :], 1)`, the compiler makes a tl.dot.| Or were two "
-        "large, nearly equal numbers subtracted?",
+        "large, nearly equal numbers subtracted?| Or is {part} left out, or taken from the wrong "
+        "place?|",
     ),
     "zero_step": (
         "The step of this `range` is 0: the loop would not move.",

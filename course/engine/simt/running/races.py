@@ -17,6 +17,7 @@ from course.plain.sectors import WARP_LANES
 
 NOBODY = -1
 MOST_UNREAD = 1024  # postponed reads of a block, of up to 16 KB each
+MOST_RECENT = 64  # of those that a fault names its reader from
 # Several threads are remembered by what they have in common: their warp, their block, nothing:
 # as -(2 + 3 x the number of that warp or block + which of the three it is).
 _WARP, _BLOCK, _GRID = 0, 1, 2
@@ -49,6 +50,8 @@ class History:
         self.writes_since = -1
         #: reads since the last barrier that nobody asked about yet
         self.unread: list[tuple[np.ndarray, np.ndarray, int, int]] = []
+        #: and of those that were asked about the last ones
+        self.recent: list[tuple[np.ndarray, np.ndarray, int, int]] = []
 
     def _past(self, kind: str) -> Past:
         past = self.pasts.get(kind)
@@ -84,10 +87,12 @@ class History:
         pending, self.unread = self.unread, []
         for cells, threads, line, moment in pending:
             self._remember(lanes, "read", cells, threads, self._event(moment, line))
+        self.recent = (self.recent + pending)[-MOST_RECENT:]
 
     def passed_barrier(self) -> None:
         """Every thread of every block passed a barrier: earlier reads of shared cells are done."""
         self.unread.clear()
+        self.recent.clear()
         self.pasts.pop("read", None)
 
     def write(
@@ -143,7 +148,7 @@ class History:
                 continue
             where = np.nonzero(suspect)[0]
             who, mine = who[where].astype(np.int64), threads[where]
-            unordered = ~self._ordered(lanes, who, past.event[cells[where]], mine)
+            unordered = ~self._ordered(lanes, who, self._moments(past, cells[where]), mine)
             if not unordered.any():
                 continue
             clash = np.zeros(len(cells), np.bool_)
@@ -151,13 +156,28 @@ class History:
             at = self._first(lanes, clash, threads)
             other = int(past.who[cells[at]])
             other_line = self.lines[int(past.event[cells[at]])]
+            if earlier == "read" and other < NOBODY:
+                reader = self._reader(lanes, cells[at], threads[at])
+                other, other_line = reader or (other, other_line)
             self._fault(lanes, cells[at], threads[at], other, line, other_line, kind)
 
+    def _reader(self, lanes: Lanes, cell: int, mine: int) -> tuple[int, int] | None:
+        """(thread, line) of one of several who read a cell that `mine` writes now."""
+        for cells, threads, line, moment in reversed(self.recent):
+            others = np.unique(threads[(cells == cell) & (threads != mine)])
+            before = self._ordered(lanes, others, np.full(len(others), moment), mine + 0 * others)
+            if not before.all():
+                return int(others[~before][0]), line
+        return None
+
+    def _moments(self, past: Past, cells: np.ndarray) -> np.ndarray:
+        """When cells were last accessed in a way."""
+        return np.asarray(self.moments)[past.event[cells]]
+
     def _ordered(
-        self, lanes: Lanes, who: np.ndarray, events: np.ndarray, mine: np.ndarray
+        self, lanes: Lanes, who: np.ndarray, moments: np.ndarray, mine: np.ndarray
     ) -> np.ndarray:
-        """Whether an earlier access by `who` happens before one by `mine` now."""
-        moments = np.asarray(self.moments)[events]
+        """Whether an earlier access by `who`, at a moment each, is before one by `mine` now."""
         my_warp, my_block = mine // WARP_LANES, mine // lanes.threads
         same_warp, same_block = _shared_with(lanes, who, my_warp, my_block)
         return (same_block & (moments < _at(lanes.barrier_at, my_block - lanes.first))) | (
@@ -171,7 +191,7 @@ class History:
         before = past.who[cells].astype(np.int64)
         known = before != NOBODY
         if known.any():
-            known &= ~self._ordered(lanes, before, past.event[cells], threads)
+            known &= ~self._ordered(lanes, before, self._moments(past, cells), threads)
         past.who[cells] = threads
         past.event[cells] = event
         self._widen(lanes, past, cells, threads, past.who[cells].astype(np.int64))

@@ -264,8 +264,20 @@ class History:
                 other="several other programs" if several else other,
                 other_doing=_PLURAL[other_verb] if several else other_verb,
                 other_line=past.line(int(cells[at])) or None,
-                columns=view.shape[-1] if len(view.shape) == 2 else None,
+                columns=_left_by_rows(view, self.cell * cells[who == who[at]]),
             )
+
+
+def _left_by_rows(view: View, offsets: np.ndarray) -> int | None:
+    """A matrix's columns, where a program's rows reach past them, into the next rows."""
+    if len(view.shape) != 2 or not view.contiguous:
+        return None
+    columns = view.shape[1]
+    elements = (offsets - view.offset_bytes) // view.itemsize
+    own = np.unique(elements)
+    last_row = own[own // columns == own[-1] // columns]
+    begun = own[-1] // columns > own[0] // columns and last_row[0] % columns == 0
+    return columns if len(own) < len(elements) or (begun and len(last_row) < columns) else None
 
 
 _PLURAL = {"loads": "load", "stores to": "store to", "updates": "update"}
