@@ -110,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         return 1
     except KeyboardInterrupt:
-        print("Interrupted.", file=sys.stderr)
+        print("Interrupted. The same command goes on or begins again.", file=sys.stderr)
         return 130
 
 

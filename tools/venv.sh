@@ -29,6 +29,10 @@ fi
 seen=
 bare=
 for name in "$@"; do
+    # .venv's own Python cannot make it anew.
+    case $(command -v "$name") in
+        .venv/* | ./.venv/* | "$PWD"/.venv/*) continue ;;
+    esac
     # A name may be on PATH and still not run (a version manager's shim): then it is passed by.
     answer=$("$name" -I -c "$probe" 2>/dev/null) || answer=$("$name" -c "$probe" 2>/dev/null) || continue
     version=${answer% *}

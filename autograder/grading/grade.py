@@ -19,11 +19,13 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from autograder.grading.collect import find, without_collisions
 from autograder.grading.dry_run import DryStore, changes, told
+from autograder.grading.gradebook import GradebookError, require_gradebook
 from autograder.grading.judging import (
     Run,
     exercises_of,
@@ -56,6 +58,12 @@ DONE, NOT_ALL, CANNOT = 0, 1, 2
 INTERRUPTED = 130
 #: Verdicts that a sentence names.
 _NAMED = 5
+#: Megabytes that a judge needs before it reads a notebook; the most of any amount.
+_LEAST_MB, _MOST = 128, 10**9
+_REFUSED = (
+    *(StoreError, JudgeError, UsageError, RosterError, PrivateError, OverlayError),
+    GradebookError,
+)
 
 
 def add_from(parser: argparse.ArgumentParser) -> None:
@@ -124,14 +132,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--time-limit",
-        type=_amount,
+        type=partial(_amount, 0.01),
         default=Limits.seconds,
         metavar="SECONDS",
         help="for one exercise, default: 60",
     )
     parser.add_argument(
         "--memory-limit",
-        type=_amount,
+        type=partial(_amount, _LEAST_MB),
         default=Limits.memory_bytes / 2**20,
         metavar="MB",
         help="for one notebook, default: 2048",
@@ -166,13 +174,14 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _amount(text: str) -> float:
+def _amount(least: float, text: str) -> float:
     try:
         amount = float(text)
     except ValueError:
         amount = 0.0
-    if not 0 < amount < 1e9:
-        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
+    if not least <= amount < _MOST:
+        expected = f"a number from {least:g} to {_MOST:,}"
+        raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
     return amount
 
 
@@ -183,6 +192,8 @@ def main(args: argparse.Namespace) -> int:
 
     run = Run()
     try:
+        if args.gradebook:
+            require_gradebook(args.gradebook)  # before an hour's judging, not after it
         asked = Asked(
             _stem(args.lesson), args.student or "", args.roster and read_roster(args.roster)
         )
@@ -203,7 +214,7 @@ def main(args: argparse.Namespace) -> int:
         finally:
             signal.signal(signal.SIGTERM, before)
         rows = [] if args.dry_run else summarise(store, seed_id(seed))
-    except (StoreError, JudgeError, UsageError, RosterError, PrivateError, OverlayError) as error:
+    except _REFUSED as error:
         print(error, file=sys.stderr)
         return CANNOT
     if stopped:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -74,28 +76,15 @@ def write_scores(
         return [f"{error} The verdicts are on disk: the same command writes the scores later."]
 
 
-def _written(url: str, rows: Sequence[Graded], fresh: Set[tuple[str, str]]) -> Iterable[str]:
-    from nbgrader.api import InvalidEntry
-    from sqlalchemy.exc import SQLAlchemyError
+def require_gradebook(url: str) -> None:
+    """Holds an address to be a gradebook's, or that of a server.
 
-    try:
-        _must_exist(url, rows)
-        with _open(url) as book:
-            for notebook, of_notebook in groupby(rows, key=lambda row: row.notebook):
-                lesson = [row for row in of_notebook if row.exercise]
-                if not lesson:
-                    yield f"The gradebook has no score for {notebook or 'a folder'}: no lesson."
-                    continue
-                yield from _lesson(book, notebook, lesson, fresh)
-    except (SQLAlchemyError, InvalidEntry) as error:
-        detail = " ".join(str(getattr(error, "orig", None) or error).split())[:200]
-        raise GradebookError(f"The gradebook {url} cannot be written: {detail}.") from error
-
-
-def _must_exist(url: str, rows: Sequence[Graded]) -> None:
+    Raises:
+        GradebookError: it is none, or nothing is there.
+    """
     from sqlalchemy import create_engine, inspect
     from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError
+    from sqlalchemy.exc import ArgumentError, DatabaseError
 
     try:
         address = make_url(url)
@@ -108,18 +97,89 @@ def _must_exist(url: str, rows: Sequence[Graded]) -> None:
     is_path = address.get_backend_name() == "sqlite" and not database.startswith("file:")
     if not is_path:
         return
-    if not Path(database).is_file():
-        lesson = next((row.notebook for row in rows if row.exercise), "01_threads")
-        raise GradebookError(
-            f"There is no gradebook {database}. "
-            f"`nbgrader generate_assignment {lesson} --force` makes it."
-        )
-    tables = inspect(create_engine(address)).get_table_names()
+    path = Path(database)
+    if not path.absolute().parent.is_dir():
+        raise GradebookError(f"There is no folder {path.absolute().parent} for a gradebook.")
+    if not path.is_file():
+        raise GradebookError(f"There is no gradebook {database}. {_makes(url, 'LESSON')} makes it.")
+    try:
+        tables = inspect(create_engine(address)).get_table_names()
+    except DatabaseError as error:
+        raise GradebookError(f"The gradebook {url} cannot be written: {error.orig}.") from error
     if tables and "assignment" not in tables:  # nbgrader would make its own in it
         raise GradebookError(
             f"{database} is a database of something else: expected nbgrader's tables, got "
             f"{', '.join(tables[:_NAMED])}. Nothing is written to it."
         )
+
+
+def _makes(url: str, lesson: str) -> str:
+    """The command that enters a lesson in a gradebook."""
+    from sqlalchemy.engine import make_url
+
+    shown = make_url(url).render_as_string(hide_password=True)
+    return f"`nbgrader generate_assignment {lesson} --force --db {shlex.quote(shown)}`"
+
+
+@dataclass(frozen=True)
+class Marked:
+    """What the gradebook gives a student's notebook, penalties taken off, and what it is worth.
+
+    `points` is None while a written answer that has points waits for its mark.
+    """
+
+    points: float | None
+    worth: float
+
+
+def marked(url: str, works: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Marked]:
+    """What the gradebook holds of (student, notebook): marks given by hand are in it.
+
+    Raises:
+        GradebookError: it cannot be read.
+    """
+    from nbgrader.api import MissingEntry
+    from sqlalchemy.exc import SQLAlchemyError
+
+    require_gradebook(url)
+    found = {}
+    try:
+        with _open(url) as book:
+            for student, notebook in works:
+                assignment = _assignment(book, notebook)
+                if assignment is None:
+                    continue
+                try:
+                    whole = book.find_submission(assignment, student)
+                    own = book.find_submission_notebook(notebook, assignment, student)
+                except MissingEntry:
+                    continue
+                waiting = any(grade.needs_manual_grade and grade.max_score for grade in own.grades)
+                late = whole.late_submission_penalty or 0.0
+                points = None if waiting else round(max(0.0, own.score - late), 2)
+                found[student, notebook] = Marked(points, float(own.max_score))
+    except SQLAlchemyError as error:
+        detail = " ".join(str(getattr(error, "orig", None) or error).split())[:200]
+        raise GradebookError(f"The gradebook {url} cannot be read: {detail}.") from error
+    return found
+
+
+def _written(url: str, rows: Sequence[Graded], fresh: Set[tuple[str, str]]) -> Iterable[str]:
+    from nbgrader.api import InvalidEntry
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        require_gradebook(url)
+        with _open(url) as book:
+            for notebook, of_notebook in groupby(rows, key=lambda row: row.notebook):
+                lesson = [row for row in of_notebook if row.exercise]
+                if not lesson:
+                    yield f"The gradebook has no score for {notebook or 'a folder'}: no lesson."
+                    continue
+                yield from _lesson(book, notebook, lesson, fresh, _makes(url, notebook))
+    except (SQLAlchemyError, InvalidEntry) as error:
+        detail = " ".join(str(getattr(error, "orig", None) or error).split())[:200]
+        raise GradebookError(f"The gradebook {url} cannot be written: {detail}.") from error
 
 
 def _open(url: str) -> Any:
@@ -133,14 +193,14 @@ def _open(url: str) -> Any:
 
 
 def _lesson(
-    book: Any, notebook: str, rows: Sequence[Graded], fresh: Set[tuple[str, str]]
+    book: Any, notebook: str, rows: Sequence[Graded], fresh: Set[tuple[str, str]], makes: str
 ) -> Iterable[str]:
     assignment = _assignment(book, notebook)
     if assignment is None:
         students = len({row.student for row in rows})
         yield (
             f"The gradebook has no assignment with {notebook}, so {students} students' scores are "
-            f"not in it. Run `nbgrader generate_assignment {notebook} --force`, then this again."
+            f"not in it. Run {makes}, then this again."
         )
         return
     unknown: dict[str, None] = {}
@@ -154,7 +214,7 @@ def _lesson(
     if unknown:
         yield (
             f"The gradebook's {notebook} does not have the cells {', '.join(unknown)}: it was made "
-            f"from another version. Run `nbgrader generate_assignment {notebook} --force`."
+            f"from another version. Run {makes}."
         )
 
 

@@ -6,6 +6,8 @@ moodle    Moodle, Grades, Import, CSV file: needs --roster, with e-mails, ID num
 students  a row a student, a column a lesson, for any spreadsheet
 
 A lesson of which not all is judged is no grade: its field stays empty, and a sentence names it.
+Points are those of the verdicts; with --gradebook they are nbgrader's, written answers marked by
+hand and penalties among them.
 """
 
 from __future__ import annotations
@@ -16,12 +18,13 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from autograder.grading import spreadsheet
 from autograder.grading.grade import add_from
+from autograder.grading.gradebook import GradebookError, marked
 from autograder.grading.names import counted, few
 from autograder.grading.roster import Roster, RosterError, read_roster
 from autograder.grading.store import Store, StoreError
@@ -66,6 +69,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_from(parser)
     parser.add_argument("--roster", type=Path, metavar="FILE", help="the class, as for `grade`")
     parser.add_argument(
+        "--gradebook",
+        metavar="URL",
+        help="nbgrader's, with its marks of written answers and its penalties: "
+        "sqlite:///gradebook.db",
+    )
+    parser.add_argument(
         "--fill",
         type=Path,
         metavar="FILE",
@@ -98,11 +107,13 @@ def main(args: argparse.Namespace) -> int:
         points = totals(rows)
         if not points.worth:
             raise GradesError(f"{args.grades} holds no verdict on a lesson. Run `grade` first.")
+        if args.gradebook:
+            points = _with_marks(points, args.gradebook)
         if args.fill is not None:
             return _filled(args, to, rows, points, roster)
         text = _FORMATS[args.format](points, roster)
         to.write_bytes(text.encode("utf-8", "backslashreplace"))
-    except (StoreError, RosterError, GradesError, WorksheetError) as error:
+    except (StoreError, RosterError, GradesError, WorksheetError, GradebookError) as error:
         print(error, file=sys.stderr)
         return 2
     except OSError as error:
@@ -168,6 +179,31 @@ def totals(rows: Iterable[Graded]) -> Points:
         by_student.setdefault(student, {})[lesson] = Lesson(points, late)
     sums = {lesson: math.fsum(each.values()) for lesson, each in sorted(worth.items())}
     return Points(by_student, sums)
+
+
+def _with_marks(points: Points, url: str) -> Points:
+    """The class as the gradebook has it: with marks given by hand, and penalties taken off."""
+    works = [(student, lesson) for student, own in points.by_student.items() for lesson in own]
+    found = marked(url, works)
+    strange = [f"{student} {lesson}" for student, lesson in works if (student, lesson) not in found]
+    if strange:
+        raise GradesError(
+            f"The gradebook {url} lacks {few(strange, _NAMED)}: `grade --gradebook` enters them."
+        )
+    by_student = {
+        student: {
+            lesson: replace(
+                one, points=None if one.points is None else found[student, lesson].points
+            )
+            for lesson, one in own.items()
+        }
+        for student, own in points.by_student.items()
+    }
+    worth = {
+        lesson: max(one.worth for (_, other), one in found.items() if other == lesson)
+        for lesson in points.worth
+    }
+    return Points(by_student, worth)
 
 
 def canvas(points: Points, roster: Roster | None) -> str:
@@ -273,8 +309,8 @@ def _left_out(points: Points, roster: Roster | None) -> list[str]:
     said = []
     if open_ones:
         said.append(
-            f"No grade, since not all of it is judged or it is held: {few(open_ones, _NAMED)}. Run "
-            "`grade` again."
+            "No grade, since it is held, not all of it is judged, or a written answer has no mark "
+            f"yet: {few(open_ones, _NAMED)}. `grade` again says which is held, and why."
         )
     if others:
         said.append(

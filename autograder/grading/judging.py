@@ -11,8 +11,8 @@ from autograder.grading.names import counted, few
 from autograder.grading.store import Store, as_csv, as_json, as_json_lines
 from autograder.grading.submissions import Submission
 from autograder.grading.waiting import Waiting
-from autograder.judge.judge import Graded, verdict_key
-from autograder.judge.pool import Judges, Task, not_judged
+from autograder.judge.judge import Graded
+from autograder.judge.pool import Judges, Task, key_of, not_judged
 from autograder.judge.sentences import HELD, JUDGED_AGAIN, Fault
 from autograder.lessons.catalogue import lesson_exercises, lesson_name
 
@@ -163,7 +163,7 @@ def _looked_up(
     known: list[Graded] = []
     left: list[str] = []
     for name in names:
-        key = verdict_key(data, name, pool.seed, pool.check)
+        key = key_of(data, name, pool)
         whose = submission.student, submission.notebook, name
         found = store.known(*whose, key, regrade)
         if found is None:

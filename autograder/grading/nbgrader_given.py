@@ -145,7 +145,7 @@ def _write(
     except (NbGraderException, TraitError, OSError) as error:
         why = heard.last or " ".join(str(error).split())
         raise GradebookError(
-            f"Not all autograded notebooks could be written: {why[:300]}."
+            f"Not all autograded notebooks could be written: {why[:300].rstrip('.')}."
         ) from error
 
 
@@ -156,7 +156,7 @@ class _Heard(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         lines = record.getMessage().strip().splitlines()
-        if lines and "There was an error" not in lines[0]:
+        if lines and not lines[0].startswith(("There was an error", "Please see")):
             self.last = lines[-1]
 
 

@@ -82,7 +82,7 @@ class JudgedAutograde(Writer):
                 super().start()
         except _REFUSED as error:
             self.log.error(str(error))
-            raise NbGraderException(str(error)) from error
+            raise NbGraderException(str(error)) from None  # the formgrader shows where from
 
     def init_notebooks(self) -> None:
         """Every student's folder of the assignment, also one without a notebook."""

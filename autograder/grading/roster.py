@@ -125,7 +125,7 @@ class Roster:
             said.append(
                 f"Held, for the roster has none or several of that name: {few(named, _NAMED)}. "
                 "Nothing of theirs is graded. Add them to the roster, or say whose a file is: "
-                "python -m autograder grade FILE --student NAME"
+                "python -m autograder grade FILE --student NAME, with the same --roster and --out."
             )
         missing = set(self.students) - {one.student for one in known}
         if missing:

@@ -266,17 +266,24 @@ def seed_id(seed: Seed) -> str:
     return f"{derived(seed, 'shown') % 16**12:012x}"
 
 
-def verdict_key(content: bytes, exercise: str, seed: Seed, check: str = CHECK) -> str:
-    """The same for the same notebook, exercise, lesson's version, judge and seed; else another."""
+def verdict_key(
+    content: bytes, exercise: str, seed: Seed, check: str = CHECK, limits: str = ""
+) -> str:
+    """The same for the same notebook, exercise, lesson's version, judge and seed; else another.
+
+    Args:
+        limits: on time and memory, where they are others than usual.
+    """
     stem = next((s for s in exercises.stems() if exercise in exercises.lesson(s)), "")
     digest = hashlib.sha256()
-    for part in (
+    parts: list[str | bytes] = [
         hashlib.sha256(content).digest(),
         exercise,
         lesson_version(stem),
         overlay.active().digest(stem),
         seed_id(seed),
         check,
-    ):
+    ]
+    for part in [*parts, limits] if limits else parts:
         digest.update((part if isinstance(part, bytes) else part.encode()) + b"\0")
     return digest.hexdigest()

@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from autograder.grading.submissions import Submission
-from autograder.hidden import Seed
 from autograder.judge import overlay
 from autograder.judge.judge import CHECK, Graded, faulted, result, verdict_key
 from autograder.judge.sentences import Fault, size_text
@@ -51,6 +50,12 @@ class Limits:
 
     seconds: float = 60.0
     memory_bytes: int = 2 * 2**30
+
+    @property
+    def unusual(self) -> str:
+        """What they are, where that is not the usual."""
+        usual = self == Limits()
+        return "" if usual else f"{self.seconds:g} s, {self.memory_bytes} bytes"
 
 
 @dataclass
@@ -85,6 +90,7 @@ class Judges(Protocol):
 
     seed: bytes
     check: str
+    limits: Limits
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Answer]: ...
 
@@ -325,7 +331,7 @@ class Pool:
         if "exercise" in frame and task.exercises and frame["exercise"] == task.exercises[0]:
             task.exercises = task.exercises[1:]
             task.done = not task.exercises
-            return [Answer(task, graded(task.submission, task.data, frame, self.seed, self.check))]
+            return [Answer(task, graded(task.submission, task.data, frame, self))]
         if "end" in frame and not task.done:
             return self._death(task, frame)
         task.read = task.read or "read" in frame
@@ -385,15 +391,18 @@ def not_judged(
     else:
         known = {exercise.name: exercise for exercise in lesson_exercises(submission.stem)}
         rows = [result(known[name], faulted(known[name], fault)) for name in names]
-    verdicts = [graded(submission, content, row, pool.seed, pool.check) for row in rows]
+    verdicts = [graded(submission, content, row, pool) for row in rows]
     return [replace(one, content="") for one in verdicts] if data is None else verdicts
 
 
-def graded(
-    submission: Submission, data: bytes, verdict: Mapping[str, Any], seed: Seed, check: str
-) -> Graded:
+def key_of(data: bytes, exercise: str, pool: Judges) -> str:
+    """What a verdict of these judges hangs on: see `verdict_key`."""
+    return verdict_key(data, exercise, pool.seed, pool.check, pool.limits.unusual)
+
+
+def graded(submission: Submission, data: bytes, verdict: Mapping[str, Any], pool: Judges) -> Graded:
     """A worker's verdict as one of the class's."""
-    key = verdict_key(data, verdict["exercise"], seed, check)
+    key = key_of(data, verdict["exercise"], pool)
     content = hashlib.sha256(data).hexdigest()
     known = {**verdict, **submission.marks(), "key": key, "content": content}
     return Graded(submission.student, submission.notebook, **known)

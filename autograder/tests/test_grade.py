@@ -716,9 +716,54 @@ def test_no_gradebook_has_what_is_held(tmp_path: Path, monkeypatch: pytest.Monke
         "autograder.grading.gradebook.write_scores",
         lambda _, rows, *more: written.extend(rows) or [],
     )
+    monkeypatch.setattr(grade, "require_gradebook", lambda url: None)
     claimed_twice(tmp_path / "in")
     run(tmp_path / "in", "--out", tmp_path / "out", "--gradebook", "sqlite:///x.db")
     assert {row.student for row in written} == {"rigel"}
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("foo", "is no address of a gradebook"),
+        ("sqlite:///nowhere/x.db", "There is no folder"),
+        ("sqlite:///x.db", "`nbgrader generate_assignment LESSON --force --db sqlite:///x.db`"),
+    ],
+)
+def test_a_gradebook_that_is_none_is_told_before_anything_is_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], url: str, said: str
+) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    out = tmp_path / "out"
+    assert run(tmp_path / "in", "--out", out, "--gradebook", url) == grade.CANNOT
+    assert said in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_with_other_limits_all_is_judged_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    said = []
+    for limit in (30, 60, 60):
+        run(tmp_path / "in", "--out", tmp_path / "out", "--time-limit", limit)
+        said.append(re.findall(r"\(\d+ judged.*?\)", capsys.readouterr().out))
+    assert said == [["(5 judged)"], ["(5 judged)"], ["(0 judged, 5 known from before)"]]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--memory-limit", 10, "expected a number from 128 to 1,000,000,000, got '10'"),
+        ("--time-limit", "inf", "expected a number from 0.01 to 1,000,000,000, got 'inf'"),
+    ],
+)
+def test_a_limit_that_no_judge_can_keep_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, value: object, said: str
+) -> None:
+    with pytest.raises(SystemExit):
+        run(tmp_path / "in", "--out", tmp_path / "out", option, value)
+    assert said in capsys.readouterr().err
 
 
 def test_with_a_roster_others_are_held_and_who_is_missing_is_named(

@@ -30,6 +30,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import find_all_files
 from traitlets.config import Config
 
+from autograder.__main__ import main as command
 from autograder.grading import judging, timestamps
 from autograder.grading.autograded import (
     LONGEST_SHOWN,
@@ -41,7 +42,7 @@ from autograder.grading.autograded import (
     unanswered,
 )
 from autograder.grading.export import Export
-from autograder.grading.gradebook import score, write_scores
+from autograder.grading.gradebook import marked, score, write_scores
 from autograder.grading.nbgrader_glue import JudgedAutograde, configure
 from autograder.grading.nbgrader_writer import _plain_files
 from autograder.grading.store import Store
@@ -349,6 +350,29 @@ def test_grading_again_skips_what_is_graded_and_force_does_not(course: Course) -
         assert grade_.auto_score == POINTS["vector_add"]
         grade_.manual_score = None
         book.db.commit()
+
+
+def test_points_by_hand_are_in_the_file_for_an_lms(course: Course, tmp_path: Path) -> None:
+    def row(status: int) -> dict[str, str]:
+        words = ["grades", "students", "--from", str(course.root / "grades"), "--to", str(to)]
+        assert command([*words, "--gradebook", course.db_url]) == status
+        with to.open(newline="") as file:
+            return next(one for one in csv.DictReader(file) if one["student"] == "vega")
+
+    to, whole = tmp_path / "grades.csv", sum(POINTS.values())
+    with Gradebook(course.db_url) as book:
+        mark = book.find_grade("vector_add_check", LESSON, LESSON, "vega")
+        mark.manual_score, mark.needs_manual_grade = 1.5, False
+        book.db.commit()
+        told = row(0)
+        assert float(told[LESSON]) == whole - POINTS["vector_add"] + 1.5
+        assert float(told["of"]) == whole
+        mark.needs_manual_grade = True
+        book.db.commit()
+        assert row(1)[LESSON] == ""
+        mark.manual_score, mark.needs_manual_grade = None, False
+        book.db.commit()
+    assert marked(course.db_url, [("nobody", LESSON)]) == {}
 
 
 def needs_a_look(course: Course, student: str) -> bool:

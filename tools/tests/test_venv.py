@@ -205,6 +205,19 @@ def test_an_old_python_is_refused_with_what_to_install(checkout: Checkout, path_
     assert "make venv PYTHON=" in said
 
 
+def test_the_environments_own_python_does_not_make_it_anew(
+    checkout: Checkout, path_of_pythons
+) -> None:
+    path = path_of_pythons("python3", version=(3, 12, 1))
+    own = checkout.root / ".venv/bin"
+    own.mkdir(parents=True)
+    shutil.copy(f"{path}/python3", own / "python3")
+    path_of_pythons("python3.12", version=(3, 12, 1))
+    Path(path, "python3").unlink()
+    code, said = checkout.set_up(PATH=f"{own}:{path}", PYTHON="")
+    assert (code, said.strip()) == (0, "chosen: python3.12")
+
+
 def test_no_python_at_all(checkout: Checkout, tmp_path: Path) -> None:
     code, said = checkout.set_up(PATH=str(tmp_path / "nothing"), PYTHON="")
     assert code == 1
