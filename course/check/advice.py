@@ -147,7 +147,8 @@ class Advice:
         """What a tutor would mention all the same; `graded` as in `triton_notes`."""
         exercise, cell = self.exercise, self.cell
         if exercise.dialect == "triton":
-            return triton_notes(cell.tree, graded)
+            inputs = [one.name for one in exercise.arrays if one.role is Role.IN]
+            return triton_notes(cell.tree, graded, inputs)
         float32 = [
             name
             for name, one in self.known.items()

@@ -8,12 +8,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from course.check.accesses import NEARLY
 from course.check.bindings import Bindings, function_at, value_of
 from course.check.kernel_text import Cause, path_of, shown
 from course.engine.traffic import Traffic
 
 #: Turns of a loop that move nothing are worth a word from so many for each that does.
 IDLE_WORTH_A_WORD = 0.5
+#: Ends of the names of what allocates and fills.
+_FILLING = ("zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "new_zeros")
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 
 
@@ -39,13 +42,20 @@ def numba_notes(
     return [note for note in found if note is not None]
 
 
-def triton_notes(tree: ast.Module, graded: Sequence[Traffic]) -> list[Cause]:
+def triton_notes(
+    tree: ast.Module, graded: Sequence[Traffic], inputs: Collection[str]
+) -> list[Cause]:
     """The notes on a cell of Triton kernels, at most one of each kind.
 
     Args:
         graded: what was measured on the cases whose traffic is graded.
+        inputs: arrays that the launcher is given.
     """
-    found = [next(_cut_to_tf32(tree), None), next(_masked_turns(tree, graded), None)]
+    found = [
+        next(_cut_to_tf32(tree), None),
+        next(_masked_turns(tree, graded), None),
+        next(_filled_for_nothing(tree, graded, inputs), None),
+    ]
     return [note for note in found if note is not None]
 
 
@@ -79,6 +89,25 @@ def _masked_turns(tree: ast.Module, graded: Sequence[Traffic]) -> Iterator[Cause
         for line, idle in traffic.idle_turn_sites.items():
             if line in loading and idle >= IDLE_WORTH_A_WORD * traffic.busy_turns:
                 yield "note_masked_turns", {"line": line, "idle": idle}
+
+
+def _filled_for_nothing(
+    tree: ast.Module, graded: Sequence[Traffic], inputs: Collection[str]
+) -> Iterator[Cause]:
+    """A launcher that fills what its kernels store over, and never read or add to."""
+    lines = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and path_of(node.func).rpartition(".")[2] in _FILLING
+    ]
+    for traffic in graded:
+        only_stored = all(
+            site.direction == "store" or (site.direction == "load" and site.array in inputs)
+            for site in traffic.sites
+        )
+        stored = traffic.totals("store").footprint_bytes
+        if lines and only_stored and NEARLY * stored <= traffic.filled_bytes <= stored > 0:
+            yield "note_filled", {"line": lines[0], "bytes": traffic.filled_bytes}
 
 
 def _as_float32(node: ast.expr, names: Bindings) -> bool:

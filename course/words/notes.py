@@ -25,6 +25,12 @@ NOTES: dict[str, tuple[str, str]] = {
         'bits. It was enough here; `input_precision="ieee"` keeps all of them.',
         "",
     ),
+    "note_filled": (
+        "A note: line {line} fills {bytes} bytes with a number, and the kernel stores over all of "
+        "them. On a GPU that is a kernel of its own, which no row here counts; `torch.empty` "
+        "stores nothing.",
+        "",
+    ),
     "note_masked_turns": (
         "A note: in {idle} turns of the loop on line {line}, of all programs together, no lane "
         "loads anything: its masks are false everywhere. Nothing is moved, and each such turn "

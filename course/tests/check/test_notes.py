@@ -7,7 +7,7 @@ import pytest
 from course.check.check import check_source
 from course.check.notes import numba_notes, triton_notes
 from course.engine.faults import Outcome
-from course.engine.traffic import Traffic
+from course.engine.traffic import Site, Traffic
 from course.exercises import lesson
 
 ADD = "from numba import cuda, float32\n\n\n@cuda.jit\ndef vector_add(a, b, c):\n"
@@ -107,7 +107,7 @@ DOT = (
     ],
 )
 def test_float32_that_tl_dot_cuts_to_tf32_is_mentioned(product, noted):
-    found = triton_notes(ast.parse(DOT.format(product)), [])
+    found = triton_notes(ast.parse(DOT.format(product)), [], [])
     assert [message_id for message_id, _ in found] == ["note_tf32"] * noted
 
 
@@ -116,6 +116,28 @@ def test_turns_that_masks_leave_nothing_of_are_mentioned_where_the_loop_loads():
     turns = ("a = tl.load(x)", "a = i", "if i < 4: a = tl.load(x)")
     loads, computes, skips = (ast.parse(cell.format(turn)) for turn in turns)
     few, many = (Traffic((), busy_turns=32, idle_turn_sites={3: idle}) for idle in (15, 16))
-    assert triton_notes(loads, [few]) == triton_notes(computes, [many]) == []
-    assert triton_notes(skips, [many]) == []
-    assert triton_notes(loads, [few, many]) == [("note_masked_turns", {"line": 3, "idle": 16})]
+    assert triton_notes(loads, [few], []) == triton_notes(computes, [many], []) == []
+    assert triton_notes(skips, [many], []) == []
+    assert triton_notes(loads, [few, many], []) == [("note_masked_turns", {"line": 3, "idle": 16})]
+
+
+@pytest.mark.parametrize(
+    ("filled", "more", "noted"),
+    [
+        (4096, [], True),
+        (2048, [], False),  # another tensor
+        (4096, [("C", "atomic")], False),
+        (4096, [("C", "load")], False),
+        (4096, [("A", "load")], True),
+        (0, [], False),
+    ],
+)
+def test_an_output_that_is_filled_and_then_stored_over_is_mentioned(filled, more, noted):
+    cell = ast.parse("def f(A):\n    C = torch.zeros(1024)\n    k[(1,)](A, C)\n    return C")
+    sites = [
+        Site(array, direction, 3, 4, None, 128, 4096, 4096)
+        for array, direction in [("C", "store"), *more]
+    ]
+    traffic = Traffic(sites, {("C", "store"): 4096}, filled_bytes=filled)
+    found = triton_notes(cell, [traffic], ["A"])
+    assert found == [("note_filled", {"line": 2, "bytes": 4096})] * noted
