@@ -33,7 +33,7 @@ QUOTED_IN = ROOT / "CONTRIBUTING.md"
 #: Version: what else it needs. triton 3.6 breaks `range(0, K, BLOCK)` on NumPy 2.4.
 OTHERS = {"3.6.0": ("numpy==2.1.3",), "3.8.0": (), "3.9.0": ()}
 #: The first and the last lesson file that is about Triton.
-LESSONS = ("06", "14")
+LESSONS = ("06", "11")
 TESTS = "course/tests/engine/triton"
 MOST_FAILURES = 20
 #: What is counted.

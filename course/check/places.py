@@ -23,8 +23,6 @@ MOST = 0.9
 NEAR = 3
 #: Among fewer places every second one is no pattern.
 FEW = 4
-#: Among fewer pieces that are wrong by turns there is one alone.
-THREE = 3
 #: The last axes of an output are the rows and columns of a matrix.
 MATRIX_AXES = 2
 #: With more sizes than that, one of them goes with right and wrong by chance.
@@ -78,12 +76,13 @@ def _along_axes(cases: Sequence[Compared], axes: Sequence[str]) -> Iterator[Foun
     for regions, by_length in ((_EVERYWHERE, False), (_OF_LENGTHS, True), (_EVERY_SECOND, False)):
         for axis, what in enumerate(axes):
             for message_id, region in regions.items():
-                if message_id == "place_but_first" and axis < len(axes) - MATRIX_AXES:
+                if message_id in _BUT_FIRSTS and axis < len(axes) - MATRIX_AXES:
                     continue  # of heads and the like `slices_of` says more
                 whole = message_id in _WHOLE
                 labels = _labels(cases, axis, axes) if by_length else [""]
-                if message_id == "place_second_tiles":
-                    labels = [one for one in labels if _pieces(cases, axis, one) > THREE]
+                if message_id in _PIECES:
+                    most = _PIECES[message_id]
+                    labels = [one for one in labels if _pieces(cases, axis, one) > most]
                 for label in labels:
                     if _holds(cases, axis, label, region, whole):
                         last = max(one.lengths.get(label, 0) for one in cases)
@@ -127,7 +126,10 @@ def _holds(cases: Sequence[Compared], axis: int, label: str, region: Region, who
 
 
 #: Said of a place that others are right: it is wrong as a whole.
-_WHOLE = ("place_but_first", "place_full", "place_but_tile_firsts")
+_BUT_FIRSTS = ("place_but_first", "place_but_tile_firsts")
+_WHOLE = (*_BUT_FIRSTS, "place_full")
+#: A place that comes by turns needs more pieces than so many.
+_PIECES = {"place_second_tiles": 3, "place_but_tile_firsts": 1}
 
 
 #: Places of a matrix, in its last two axes.

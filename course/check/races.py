@@ -32,14 +32,18 @@ def _adds_up(statement: ast.stmt | None) -> bool:
 
 
 def _differ_in(one: ast.AST, other: ast.AST) -> tuple[ast.expr, ast.expr] | None:
-    """The only names or paths in which two indices differ: what rows are taken to be long."""
-    if isinstance(one, ast.Name | ast.Attribute) and isinstance(other, ast.Name | ast.Attribute):
-        return one, other
+    """The only factors in which two indices differ: how far apart rows are taken to be."""
     mine, its = list(ast.iter_child_nodes(one)), list(ast.iter_child_nodes(other))
     if type(one) is not type(other) or len(mine) != len(its):
         return None
     pairs = [(a, b) for a, b in zip(mine, its, strict=True) if ast.dump(a) != ast.dump(b)]
-    return _differ_in(*pairs[0]) if len(pairs) == 1 else None
+    if len(pairs) != 1:
+        return None
+    this, that = pairs[0]
+    if isinstance(this, ast.Name | ast.Attribute) and isinstance(that, ast.Name | ast.Attribute):
+        factors = isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult)
+        return (this, that) if factors else None
+    return _differ_in(this, that)
 
 
 class GlobalRace:

@@ -156,7 +156,8 @@ CAUSES: dict[str, tuple[str, str]] = {
     "race_shared_number": (
         "`{part}` is the same number for {by} neighbouring threads, and all of them come to this "
         "line.",
-        "Which one of them is to do it? Put the line under an `if`.",
+        "If one of them is to do it, which? Put the line under an `if`. If each has an element of "
+        "its own, the index goes on by one from thread to thread.",
     ),
     "race_step": (
         "The loop steps by {by}, and the grid has {threads} threads: one comes to "

@@ -618,8 +618,9 @@ INSTEAD: dict[str, tuple[str, str]] = {
     ),
     "all_zero": (
         "Every element is 0.",
-        "Is the result stored? If it is, look for what makes it 0: a product with 0, or one over a "
-        "number too large for its type.",
+        "Is the result kept, and stored? If it is, look for what makes it 0: a product with 0, a "
+        "type of whole numbers that cuts fractions off, or one over a number too large for its "
+        "type.",
     ),
     "transposed": (
         "The result is the transpose of what is expected.",

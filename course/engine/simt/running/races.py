@@ -7,6 +7,7 @@ that, so each cell remembers its last writer and its readers since.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from course.plain.sectors import WARP_LANES
 
 NOBODY = -1
 MOST_UNREAD = 1024  # postponed reads of a block, of up to 16 KB each
-MOST_RECENT = 64  # of those that a fault names its reader from
+#: Reads that a fault names its reader from, and how many cells each of these may have.
+MOST_RECENT, MOST_NAMED = 64, 1 << 14
 # Several threads are remembered by what they have in common: their warp, their block, nothing:
 # as -(2 + 3 x the number of that warp or block + which of the three it is).
 _WARP, _BLOCK, _GRID = 0, 1, 2
@@ -50,8 +52,8 @@ class History:
         self.writes_since = -1
         #: reads since the last barrier that nobody asked about yet
         self.unread: list[tuple[np.ndarray, np.ndarray, int, int]] = []
-        #: and of those that were asked about the last ones
-        self.recent: list[tuple[np.ndarray, np.ndarray, int, int]] = []
+        #: the last reads that were entered
+        self.recent: deque[tuple[np.ndarray, np.ndarray, int, int]] = deque(maxlen=MOST_RECENT)
 
     def _past(self, kind: str) -> Past:
         past = self.pasts.get(kind)
@@ -72,6 +74,8 @@ class History:
         """A load by `threads` of `cells` (one-dimensional, same length)."""
         self._check(lanes, cells, threads, line, write="write/read", atomic="atomic/plain")
         self._remember(lanes, "read", cells, threads, self._event(lanes.now, line))
+        if len(cells) <= MOST_NAMED:
+            self.recent.append((cells, threads, line, lanes.now))
 
     def read_later(self, lanes: Lanes, cells: np.ndarray, threads: np.ndarray, line: int) -> None:
         """A load of shared cells, looked at only if a write follows before the next barrier."""
@@ -87,7 +91,7 @@ class History:
         pending, self.unread = self.unread, []
         for cells, threads, line, moment in pending:
             self._remember(lanes, "read", cells, threads, self._event(moment, line))
-        self.recent = (self.recent + pending)[-MOST_RECENT:]
+        self.recent.extend(one for one in pending if len(one[0]) <= MOST_NAMED)
 
     def passed_barrier(self) -> None:
         """Every thread of every block passed a barrier: earlier reads of shared cells are done."""
