@@ -134,37 +134,42 @@ class KernelText:
         again = any(isinstance(one, ast.For | ast.While) for one in self._around(node))
         if on_the_way and node.lineno >= self.line and not again:
             return
-        replaces = on_the_way and node.lineno < self.line
+        passed = on_the_way and node.lineno < self.line
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 if isinstance(target, ast.Name):
-                    self._make(target.id, node.value, replaces)
+                    self._make(target.id, node.value, passed, again)
                 elif isinstance(target, ast.Tuple):
                     for number, one in enumerate(target.elts):
                         if isinstance(one, ast.Name):
-                            self._make(one.id, item_of(node.value, number), replaces)
+                            self._make(one.id, item_of(node.value, number), passed, again)
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             name = node.target.id
-            if replaces and not again:
+            if passed and not again:
                 before = ast.Name(name, ast.Load())
                 whole = ast.copy_location(ast.BinOp(before, node.op, node.value), node)
-                self._make(name, ast.fix_missing_locations(whole), replaces)
+                self._make(name, ast.fix_missing_locations(whole), passed, again)
             else:
                 self.steps.setdefault(name, []).append(node.value)
         elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
             span = range_of(node)
             if span is None:
-                self._make(node.target.id, node.iter, False)
+                self._make(node.target.id, node.iter, False, again)
                 return
-            self._make(node.target.id, span[0], False)
+            self._make(node.target.id, span[0], False, again)
             self.steps.setdefault(node.target.id, []).append(span[2])
 
-    def _make(self, name: str, value: ast.expr, replaces: bool) -> None:
-        if not replaces:
+    def _make(self, name: str, value: ast.expr, passed: bool, again: bool) -> None:
+        """A name's value: in the place of those before it, where the line is reached past it.
+
+        One that it is made of keeps its own; in a loop that is another one in each turn.
+        """
+        own = any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(value))
+        if not passed or (own and again):
             self.made.setdefault(name, []).append(value)
             return
         before, steps = self.made.pop(name, []), self.steps.pop(name, [])
-        if any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(value)):
+        if own:
             earlier = name + EARLIER
             while earlier in self.made:
                 earlier += EARLIER
