@@ -330,6 +330,11 @@ _PATTERNS = {
         "The result is the expected one in reverse order.",
         "Compare the index that is read with the index that is written.",
     ),
+    "rounded_on_the_way": Words(
+        "All is right but for the last digits of {dtype}.",
+        "Was a value rounded to {dtype} on the way? Compute in float32, and round once: when the "
+        "result is stored.",
+    ),
     "low_precision": Words(
         "The result is right to about {digits} digits, and {array} is {dtype}, which has more.",
         "Was a value kept in fewer bits than {dtype} on the way? Or were two large, nearly equal "

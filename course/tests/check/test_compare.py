@@ -181,6 +181,22 @@ def test_bfloat16_is_named_after_two_roundings_to_it():
     assert (found.pattern_id, found.pattern_fields["digits"]) == ("low_precision", 2)
 
 
+def test_a_result_that_is_rounded_to_float16_twice_is_named():
+    wanted = values(500)
+    got = (wanted.astype(np.float16) * np.float16(1.3)).astype(np.float16)
+    limits = (6e-4, 0.0)
+    assert look(got, 1.3 * wanted, limits=limits).pattern_id == "rounded_on_the_way"
+    of_a_slip = (1.302 * wanted).astype(np.float16)  # all to one side
+    assert look(of_a_slip, 1.3 * wanted, limits=limits).pattern_id == ""
+
+
+def test_a_factor_near_one_is_no_rounding():
+    wanted = values(500)
+    assert (wanted < 0).any()
+    assert (wanted > 0).any()
+    assert look(as_float32(0.995 * wanted), wanted).pattern_id == ""
+
+
 def test_single_precision_is_too_little_for_a_float64_output():
     wanted = values(500)
     got = wanted.astype(np.float32).astype(np.float64)
