@@ -192,6 +192,10 @@ def main(args: argparse.Namespace) -> int:
 
     run = Run()
     try:
+        if args.tls and not (args.scheduler or args.slurm):
+            raise UsageError(
+                "--tls DIR goes with --scheduler ADDRESS or --slurm FILE: give it too."
+            )
         if args.gradebook:
             require_gradebook(args.gradebook)  # before an hour's judging, not after it
         asked = Asked(

@@ -751,6 +751,14 @@ def test_with_other_limits_all_is_judged_again(
     assert said == [["(5 judged)"], ["(5 judged)"], ["(0 judged, 5 known from before)"]]
 
 
+def test_certificates_without_a_cluster_are_not_passed_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    assert run(tmp_path / "in", "--tls", tmp_path) == grade.CANNOT
+    assert "goes with --scheduler ADDRESS or --slurm FILE" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
