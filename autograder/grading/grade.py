@@ -194,7 +194,7 @@ def main(args: argparse.Namespace) -> int:
     try:
         if args.tls and not (args.scheduler or args.slurm):
             raise UsageError(
-                "--tls DIR goes with --scheduler ADDRESS or --slurm FILE: give it too."
+                "--tls DIR goes with --scheduler ADDRESS or --slurm FILE: give one, too."
             )
         if args.gradebook:
             require_gradebook(args.gradebook)  # before an hour's judging, not after it
