@@ -97,6 +97,7 @@ INSTEAD = {
     "power": "tl.exp2(y * tl.log2(x))",
     "relu": "tl.maximum(x, 0.0)",
     "silu": "x * tl.sigmoid(x)",
+    "sqrt": "`tl.sqrt` of a block; of a tl.constexpr `D**0.5`",
     "square": "x * x",
     "stride": "pass the strides as parameters",
     "syncthreads": "nothing: a program has no threads to wait for",
