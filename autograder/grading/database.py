@@ -55,6 +55,11 @@ class LedgerError(Exception):
     """A ledger that cannot be used, in a sentence."""
 
 
+def said_by(error: Exception) -> str:
+    """What a database says, on one line."""
+    return " ".join(str(getattr(error, "orig", None) or error).split())[:200]
+
+
 def database(folder: Path, url: str | None) -> _Sqlite | _Postgresql:
     """The one of this folder.
 

@@ -61,8 +61,8 @@ _NAMED = 5
 #: Megabytes that a judge needs before it reads a notebook; the most of any amount.
 _LEAST_MB, _MOST = 128, 10**9
 _REFUSED = (
-    *(StoreError, JudgeError, UsageError, RosterError, PrivateError, OverlayError),
-    GradebookError,
+    *(StoreError, JudgeError, UsageError, RosterError),
+    *(PrivateError, OverlayError, GradebookError),
 )
 
 

@@ -5,17 +5,19 @@ A score is a verdict's points: finite, and never outside what the gradebook's ce
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import shlex
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from autograder.grading.database import said_by
 from autograder.grading.submissions import Submission
 from autograder.judge.judge import Graded
 
@@ -84,7 +86,7 @@ def require_gradebook(url: str) -> None:
     """
     from sqlalchemy import create_engine, inspect
     from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError, DatabaseError
+    from sqlalchemy.exc import ArgumentError
 
     try:
         address = make_url(url)
@@ -102,15 +104,26 @@ def require_gradebook(url: str) -> None:
         raise GradebookError(f"There is no folder {path.absolute().parent} for a gradebook.")
     if not path.is_file():
         raise GradebookError(f"There is no gradebook {database}. {_makes(url, 'LESSON')} makes it.")
-    try:
+    with _explained(url, "written"):
         tables = inspect(create_engine(address)).get_table_names()
-    except DatabaseError as error:
-        raise GradebookError(f"The gradebook {url} cannot be written: {error.orig}.") from error
     if tables and "assignment" not in tables:  # nbgrader would make its own in it
         raise GradebookError(
             f"{database} is a database of something else: expected nbgrader's tables, got "
             f"{', '.join(tables[:_NAMED])}. Nothing is written to it."
         )
+
+
+@contextlib.contextmanager
+def _explained(url: str, wanted: str) -> Iterator[None]:
+    """What a database or nbgrader refuses is a GradebookError: it cannot be "written", "read"."""
+    from nbgrader.api import InvalidEntry
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (SQLAlchemyError, InvalidEntry) as error:
+        said = said_by(error)
+        raise GradebookError(f"The gradebook {url} cannot be {wanted}: {said}.") from error
 
 
 def _makes(url: str, lesson: str) -> str:
@@ -132,54 +145,40 @@ class Marked:
     worth: float
 
 
-def marked(url: str, works: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Marked]:
+def marked(url: str, works: Collection[tuple[str, str]]) -> dict[tuple[str, str], Marked]:
     """What the gradebook holds of (student, notebook): marks given by hand are in it.
 
     Raises:
         GradebookError: it cannot be read.
     """
     from nbgrader.api import MissingEntry
-    from sqlalchemy.exc import SQLAlchemyError
 
     require_gradebook(url)
     found = {}
-    try:
-        with _open(url) as book:
-            for student, notebook in works:
-                assignment = _assignment(book, notebook)
-                if assignment is None:
-                    continue
-                try:
-                    whole = book.find_submission(assignment, student)
-                    own = book.find_submission_notebook(notebook, assignment, student)
-                except MissingEntry:
-                    continue
-                waiting = any(grade.needs_manual_grade and grade.max_score for grade in own.grades)
-                late = whole.late_submission_penalty or 0.0
-                points = None if waiting else round(max(0.0, own.score - late), 2)
-                found[student, notebook] = Marked(points, float(own.max_score))
-    except SQLAlchemyError as error:
-        detail = " ".join(str(getattr(error, "orig", None) or error).split())[:200]
-        raise GradebookError(f"The gradebook {url} cannot be read: {detail}.") from error
+    with _explained(url, "read"), _open(url) as book:
+        assignments = {notebook: _assignment(book, notebook) for _, notebook in works}
+        for student, notebook in works:
+            try:
+                whole = book.find_submission(assignments[notebook], student)
+                own = book.find_submission_notebook(notebook, assignments[notebook], student)
+            except MissingEntry:
+                continue
+            waiting = any(grade.needs_manual_grade and grade.max_score for grade in own.grades)
+            late = whole.late_submission_penalty or 0.0
+            points = None if waiting else round(max(0.0, own.score - late), 2)
+            found[student, notebook] = Marked(points, float(own.max_score))
     return found
 
 
 def _written(url: str, rows: Sequence[Graded], fresh: Set[tuple[str, str]]) -> Iterable[str]:
-    from nbgrader.api import InvalidEntry
-    from sqlalchemy.exc import SQLAlchemyError
-
-    try:
-        require_gradebook(url)
-        with _open(url) as book:
-            for notebook, of_notebook in groupby(rows, key=lambda row: row.notebook):
-                lesson = [row for row in of_notebook if row.exercise]
-                if not lesson:
-                    yield f"The gradebook has no score for {notebook or 'a folder'}: no lesson."
-                    continue
-                yield from _lesson(book, notebook, lesson, fresh, _makes(url, notebook))
-    except (SQLAlchemyError, InvalidEntry) as error:
-        detail = " ".join(str(getattr(error, "orig", None) or error).split())[:200]
-        raise GradebookError(f"The gradebook {url} cannot be written: {detail}.") from error
+    require_gradebook(url)
+    with _explained(url, "written"), _open(url) as book:
+        for notebook, of_notebook in groupby(rows, key=lambda row: row.notebook):
+            lesson = [row for row in of_notebook if row.exercise]
+            if not lesson:
+                yield f"The gradebook has no score for {notebook or 'a folder'}: no lesson."
+                continue
+            yield from _lesson(book, notebook, lesson, fresh, _makes(url, notebook))
 
 
 def _open(url: str) -> Any:

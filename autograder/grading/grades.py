@@ -199,11 +199,8 @@ def _with_marks(points: Points, url: str) -> Points:
         }
         for student, own in points.by_student.items()
     }
-    worth = {
-        lesson: max(one.worth for (_, other), one in found.items() if other == lesson)
-        for lesson in points.worth
-    }
-    return Points(by_student, worth)
+    worth = {lesson: one.worth for (_, lesson), one in found.items()}
+    return Points(by_student, {lesson: worth[lesson] for lesson in points.worth})
 
 
 def canvas(points: Points, roster: Roster | None) -> str:

@@ -24,7 +24,7 @@ from pathlib import Path
 from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.grading import spreadsheet
-from autograder.grading.database import FILES, NAME, URL_FILE, LedgerError
+from autograder.grading.database import FILES, NAME, URL_FILE, LedgerError, said_by
 from autograder.grading.ledger import Ledger
 from autograder.grading.submissions import Submission
 from autograder.judge import judge
@@ -83,7 +83,7 @@ class Store:
         except LedgerError as error:
             raise StoreError(str(error)) from error
         except (OSError, SQLAlchemyError) as error:
-            detail = error.strerror if isinstance(error, OSError) else _said(error)
+            detail = error.strerror if isinstance(error, OSError) else said_by(error)
             if _is_damaged(error):
                 raise StoreError(
                     f"{self.out / NAME} is damaged: {detail}. Put your copy of it back. If there "
@@ -251,11 +251,6 @@ def _written_at(path: Path) -> str:
 def _is_damaged(error: OSError | SQLAlchemyError) -> bool:
     code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0)
     return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
-
-def _said(error: SQLAlchemyError) -> str:
-    """What a database says, on one line."""
-    return " ".join(str(getattr(error, "orig", None) or error).split())[:200]
 
 
 def _read(path: Path) -> Graded | None:

@@ -276,14 +276,13 @@ def verdict_key(
     """
     stem = next((s for s in exercises.stems() if exercise in exercises.lesson(s)), "")
     digest = hashlib.sha256()
-    parts: list[str | bytes] = [
+    for part in (
         hashlib.sha256(content).digest(),
         exercise,
         lesson_version(stem),
         overlay.active().digest(stem),
         seed_id(seed),
-        check,
-    ]
-    for part in [*parts, limits] if limits else parts:
+        f"{check} {limits}".rstrip(),
+    ):
         digest.update((part if isinstance(part, bytes) else part.encode()) + b"\0")
     return digest.hexdigest()

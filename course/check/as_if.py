@@ -44,22 +44,22 @@ class Slip:
         """Whether every case came out as it would have."""
         wrong = agreed = 0
         for one in sorted(cases, key=lambda one: not one.wrong.any()):  # most fail at the first
-            found = self._same(one)
+            found = self._found(one)
             if found is None:
                 return False
-            same, would_be_wrong = found
+            values, same = found
             looked_at = np.ones(same.shape, bool)
             if self.ends and same.ndim:
                 looked_at[..., : self.ends] = looked_at[..., -self.ends :] = False
             if not same[looked_at].all():
                 return False
             wrong += int((one.wrong & looked_at).sum())
-            agreed += int((one.wrong & looked_at & would_be_wrong).sum())
+            agreed += int((one.wrong & looked_at & one.wrong_if(values)).sum())
         by_chance = cases[0].got.dtype.kind != "f" and self.message_id != KNOWN
         return 2 * agreed >= wrong and agreed >= (FEWEST_WHOLE if by_chance else FEWEST)
 
-    def _same(self, one: Compared) -> tuple[np.ndarray, np.ndarray] | None:
-        """Element by element whether it gives what the kernel gave, and whether that is wrong.
+    def _found(self, one: Compared) -> tuple[Any, np.ndarray] | None:
+        """What it gives, and element by element whether the kernel gave that.
 
         None where the case cannot have come of it.
         """
@@ -68,7 +68,7 @@ class Slip:
                 values = self.gives(one)
                 if values is None:
                     return None
-                return one.gave(values, self.sizes(one)), one.wrong_if(values)
+                return values, one.gave(values, self.sizes(one))
         except (ArithmeticError, IndexError, TypeError, ValueError):
             return None  # not every change is one that a reference takes
 
@@ -145,11 +145,11 @@ def _of_inputs(
             yield slip("slip_shifted", change, ends=1, name=name, there=there)
         for axis in range(first[name].ndim):
             where = _where(first[name].ndim, axis)
+            long = [one.given[name].shape[axis] for one in cases]
             for label in cases[0].lengths:
+                told = called(label, cases, long)
                 for kind, cut in _CUTS.items():
                     change = _cut(name, axis, label, cut)
-                    long = [one.given[name].shape[axis] for one in cases]
-                    told = called(label, cases, long)
                     yield slip(kind, change, name=name, where=where, label=told)
             for kind, kept in (("slip_last_left_out", slice(None, -1)),
                                ("slip_first_left_out", slice(1, None))):  # fmt: skip

@@ -56,7 +56,7 @@ def missed_barrier(fields: Mapping[str, object], text: KernelText) -> Cause | No
     """A barrier that some threads of a block never come to, or not as often as the others."""
     barrier = text.statement()
     for condition in text.conditions(barrier) if barrier is not None else ():
-        leaves = text.leaves_at(condition.test)
+        leaves = None if condition.holds else text.leaves_at(condition.test)
         if leaves is not None and _is_own(text, condition.test):
             word = ast.unparse(leaves).partition(" ")[0]
             known = {**fields, "word": word, "line": leaves.lineno, "test": shown(condition.test)}

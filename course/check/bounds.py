@@ -41,7 +41,7 @@ class OutOfBounds:
         self.ndim = str(fields["shape"]).count(",") + 1
         self.thread = Thread(place_said(fields["thread"]), place_said(fields["block"]))
         self.of_launch = self.array in text.launched.shapes
-        self.known: dict[str, Any] = {
+        self.known: dict[str, object] = {
             "array": self.array,
             "size": self.size,
             "value": self.value,
@@ -58,13 +58,16 @@ class OutOfBounds:
                     return shown(target)
         return None
 
-    def _have(self) -> str:
-        """`5 rows`, `1 element`: how many places the axis has."""
+    def _what(self) -> str:
+        """What a place along the axis is called."""
         words = ("row", "column") if self.ndim == 2 else ("element",)
         if not self.of_launch and self.ndim == 1:
             words = ("cell",)
-        word = words[self.axis] if self.axis < len(words) else "place"
-        return f"{self.size} {word}{'' if self.size == 1 else 's'}"
+        return words[self.axis] if self.axis < len(words) else "place"
+
+    def _have(self) -> str:
+        """`5 rows`, `1 element`: how many places the axis has."""
+        return f"{self.size} {self._what()}{'' if self.size == 1 else 's'}"
 
     def cause(self) -> Cause | None:
         accesses = self.text.indices(self.array)
@@ -166,8 +169,7 @@ class OutOfBounds:
         if number == self.value and grid_number == self.value:
             blocks = launched.extent("grid", axis)
             if self.ndim > 1 and self.size == blocks > 1:
-                whats = self.known["have"].split()[-1]
-                fields = {**self.known, "blocks": blocks, "axis": axis, "whats": whats}
+                fields = {**self.known, "blocks": blocks, "axis": axis, "whats": f"{self._what()}s"}
                 return "bounds_block_each", fields
             threads = launched.extent("grid", axis) * block
             return "bounds_no_guard", {**self.known, "threads": threads, "axis": axis}

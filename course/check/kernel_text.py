@@ -118,9 +118,7 @@ class KernelText:
         """The statements of each block that a node stands in: who comes to it passes them."""
         found: set[ast.stmt] = set()
         while node is not None and (parent := self._parents.get(node)) is not None:
-            for block in (getattr(parent, "body", None), getattr(parent, "orelse", None)):
-                if isinstance(block, list) and node in block:
-                    found.update(block)
+            found.update(_block_of(parent, node))
             node = parent
         return found
 
@@ -369,9 +367,7 @@ class KernelText:
 
     def leaves_at(self, test: ast.expr) -> ast.Return | ast.Continue | ast.Break | None:
         """The statement by which a thread leaves where a test holds, if it is one for that."""
-        node = self._parents.get(test)
-        last = node.body[-1] if isinstance(node, ast.If) and test is node.test else None
-        return last if isinstance(last, ast.Return | ast.Continue | ast.Break) else None
+        return _leaving(self._parents.get(test))
 
     def loop_of(self, name: str) -> ast.For | None:
         """The loop that counts a name, where it is one."""
@@ -392,12 +388,22 @@ def _renamed(value: ast.expr, name: str, to: str) -> ast.expr:
 
 def _left_before(parent: ast.AST, child: ast.stmt) -> Iterator[ast.expr]:
     """The tests above a statement, in its block, that leave where they hold."""
-    for block in (getattr(parent, "body", None), getattr(parent, "orelse", None)):
-        if isinstance(block, list) and child in block:
-            for one in block[: block.index(child)]:
-                leaves = isinstance(one, ast.If) and not one.orelse
-                if leaves and isinstance(one.body[-1], ast.Return | ast.Continue | ast.Break):
-                    yield one.test
+    block = _block_of(parent, child)
+    for one in block[: block.index(child)] if block else ():
+        if isinstance(one, ast.If) and not one.orelse and _leaving(one) is not None:
+            yield one.test
+
+
+def _block_of(parent: ast.AST, child: ast.AST) -> list[ast.stmt]:
+    """The statements among which a node stands; none where it is part of one."""
+    blocks = (getattr(parent, "body", None), getattr(parent, "orelse", None))
+    return next((one for one in blocks if isinstance(one, list) and child in one), [])
+
+
+def _leaving(node: ast.AST | None) -> ast.Return | ast.Continue | ast.Break | None:
+    """What an `if` ends with, where its threads leave by that."""
+    last = node.body[-1] if isinstance(node, ast.If) else None
+    return last if isinstance(last, ast.Return | ast.Continue | ast.Break) else None
 
 
 def item_of(value: ast.expr, number: int) -> ast.expr:

@@ -15,8 +15,6 @@ import numpy as np
 from course.check.compare import Compared
 from course.check.outputs import OF_A_WARP, called
 
-#: (length of the axis, length of a tile): which places along it are meant.
-Region = Callable[[np.ndarray, int, int], np.ndarray]
 #: The share of a place that has to be wrong, so that it is called so.
 MOST = 0.9
 #: So many elements are near an end.
@@ -30,6 +28,23 @@ MOST_SIZES = 2
 
 
 @dataclass(frozen=True)
+class Region:
+    """Places along an axis.
+
+    Attributes:
+        there: which are meant, of (all, length of the axis, length of a tile).
+        whole: it is said that others are right, so none of these may be.
+        of_matrices: of heads and the like `slices_of` says more.
+        pieces: the axis has more tiles than so many.
+    """
+
+    there: Callable[[np.ndarray, int, int], np.ndarray]
+    whole: bool = False
+    of_matrices: bool = False
+    pieces: int = 0
+
+
+@dataclass(frozen=True)
 class Found:
     """An id of `course.words.patterns`, with its values."""
 
@@ -39,27 +54,31 @@ class Found:
 
 #: Places that every size has.
 _EVERYWHERE: dict[str, Region] = {
-    "place_last": lambda i, n, _: i == n - 1,
-    "place_first": lambda i, n, _: i == 0,
-    "place_but_first": lambda i, n, _: i > 0,
-    "place_ends": lambda i, n, _: (i == 0) | (i == n - 1),
-    "place_near_ends": lambda i, n, _: (i < NEAR) | (i >= n - NEAR),
+    "place_last": Region(lambda i, n, _: i == n - 1),
+    "place_first": Region(lambda i, n, _: i == 0),
+    "place_but_first": Region(lambda i, n, _: i > 0, whole=True, of_matrices=True),
+    "place_ends": Region(lambda i, n, _: (i == 0) | (i == n - 1)),
+    "place_near_ends": Region(lambda i, n, _: (i < NEAR) | (i >= n - NEAR)),
 }
 #: Places that the length of a block, a tile or the grid makes.
 _OF_LENGTHS: dict[str, Region] = {
-    "place_tail": lambda i, n, t: i >= n // t * t,
-    "place_from": lambda i, n, t: i >= t,
-    "place_full": lambda i, n, t: (i < n // t * t) & (n % t != 0),
-    "place_tile_ends": lambda i, n, t: i % t == t - 1,
-    "place_tile_starts": lambda i, n, t: (i % t == 0) & (i >= t),
-    "place_tile_firsts": lambda i, n, t: i % t == 0,
-    "place_but_tile_firsts": lambda i, n, t: i % t > 0,
-    "place_second_tiles": lambda i, n, t: i // t % 2 == 1,
-    "place_tile_edges": lambda i, n, t: ((i % t < 3) & (i >= 3)) | ((i % t >= t - 3) & (i < n - 3)),
+    "place_tail": Region(lambda i, n, t: i >= n // t * t),
+    "place_from": Region(lambda i, n, t: i >= t),
+    "place_full": Region(lambda i, n, t: (i < n // t * t) & (n % t != 0), whole=True),
+    "place_tile_ends": Region(lambda i, n, t: i % t == t - 1),
+    "place_tile_starts": Region(lambda i, n, t: (i % t == 0) & (i >= t)),
+    "place_tile_firsts": Region(lambda i, n, t: i % t == 0),
+    "place_but_tile_firsts": Region(
+        lambda i, n, t: i % t > 0, whole=True, of_matrices=True, pieces=1
+    ),
+    "place_second_tiles": Region(lambda i, n, t: i // t % 2 == 1, pieces=3),
+    "place_tile_edges": Region(
+        lambda i, n, t: ((i % t < 3) & (i >= 3)) | ((i % t >= t - 3) & (i < n - 3))
+    ),
 }
 _EVERY_SECOND: dict[str, Region] = {
-    "place_odd": lambda i, n, _: (i % 2 == 1) & (n >= FEW),
-    "place_even": lambda i, n, _: (i % 2 == 0) & (n >= FEW),
+    "place_odd": Region(lambda i, n, _: (i % 2 == 1) & (n >= FEW)),
+    "place_even": Region(lambda i, n, _: (i % 2 == 0) & (n >= FEW)),
 }
 
 
@@ -75,21 +94,17 @@ def place_of(cases: Sequence[Compared], axes: Sequence[str]) -> Found | None:
 def _along_axes(cases: Sequence[Compared], axes: Sequence[str]) -> Iterator[Found]:
     for regions, by_length in ((_EVERYWHERE, False), (_OF_LENGTHS, True), (_EVERY_SECOND, False)):
         for axis, what in enumerate(axes):
+            labels = _labels(cases, axis, axes) if by_length else [""]
             for message_id, region in regions.items():
-                if message_id in _BUT_FIRSTS and axis < len(axes) - MATRIX_AXES:
-                    continue  # of heads and the like `slices_of` says more
-                whole = message_id in _WHOLE
-                labels = _labels(cases, axis, axes) if by_length else [""]
-                if message_id in _PIECES:
-                    most = _PIECES[message_id]
-                    labels = [one for one in labels if _pieces(cases, axis, one) > most]
+                if region.of_matrices and axis < len(axes) - MATRIX_AXES:
+                    continue
                 for label in labels:
-                    if _holds(cases, axis, label, region, whole):
+                    if _holds(cases, axis, label, region):
                         last = max(one.lengths.get(label, 0) for one in cases)
                         told = called(label, cases, [one.got.shape[axis] for one in cases])
-                        fields = {"what": what, "label": told, "length": last}
                         each = told.removeprefix("one ")
-                        yield Found(message_id, {**fields, "each": each})
+                        fields = {"what": what, "label": told, "each": each, "length": last}
+                        yield Found(message_id, fields)
 
 
 def _labels(cases: Sequence[Compared], axis: int, axes: Sequence[str]) -> list[str]:
@@ -106,30 +121,25 @@ def _pieces(cases: Sequence[Compared], axis: int, label: str) -> float:
     return max(one.got.shape[axis] / one.lengths[label] for one in cases)
 
 
-def _holds(cases: Sequence[Compared], axis: int, label: str, region: Region, whole: bool) -> bool:
-    """Whether it holds all that is wrong; `whole`: and nothing in it is right."""
+def _holds(cases: Sequence[Compared], axis: int, label: str, region: Region) -> bool:
+    """Whether all that is wrong is there, and most of what is there is wrong."""
+    if region.pieces and _pieces(cases, axis, label) <= region.pieces:
+        return False
     partly = False
     for one in cases:
         length = one.got.shape[axis]
-        there = region(np.arange(length), length, one.lengths.get(label, 1))
+        there = region.there(np.arange(length), length, one.lengths.get(label, 1))
         others = tuple(k for k in range(one.got.ndim) if k != axis)
         share = one.wrong.mean(axis=others) if others else one.wrong.astype(float)
         if (share[~there] > 0).any():
             return False
         if one.wrong.any():
-            if share[there].mean() < MOST or (whole and not share[there].all()):
+            if share[there].mean() < MOST or (region.whole and not share[there].all()):
                 return False
             partly |= not there.all()
         elif there.any():
             return False
     return partly
-
-
-#: Said of a place that others are right: it is wrong as a whole.
-_BUT_FIRSTS = ("place_but_first", "place_but_tile_firsts")
-_WHOLE = (*_BUT_FIRSTS, "place_full")
-#: A place that comes by turns needs more pieces than so many.
-_PIECES = {"place_second_tiles": 3, "place_but_tile_firsts": 1}
 
 
 #: Places of a matrix, in its last two axes.

@@ -4,6 +4,7 @@ import ast
 
 import pytest
 
+from course.check.block_cells import missed_barrier
 from course.check.kernel_text import KernelText, Launched, Thread, shown
 
 HEAD = "def kernel(a, n):\n    i = cuda.threadIdx.x\n"
@@ -58,3 +59,19 @@ def test_a_name_that_is_assigned_over_and_over_takes_no_time():
     text = text_of("    i = i + i\n" * 400 + "    a[i] = 0\n")
     assert text.counts(ast.Name("i")) <= {"thread x"}
     assert text.number(ast.Name("i"), Thread((5,), (2,))) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "left"),
+    [
+        ("    if i >= n:\n        return\n    cuda.syncthreads()\n    a[i] = 0\n", "return"),
+        ("    if i < n:\n        return\n    else:\n        cuda.syncthreads()\n", "return"),
+        # who is in the branch comes to the barrier, and leaves behind it
+        ("    if i < n:\n        cuda.syncthreads()\n        return\n    a[i] = 0\n", None),
+    ],
+)  # fmt: skip
+def test_a_thread_leaves_before_a_barrier_and_not_behind_it(body, left):
+    lines = (HEAD + body).splitlines()
+    line = next(k for k, text in enumerate(lines, start=1) if "syncthreads" in text)
+    found = missed_barrier({}, KernelText(ast.parse(HEAD + body), line, LAUNCHED))
+    assert (found and found[1]["word"]) == left
