@@ -388,6 +388,7 @@ def zipped_bytes() -> bytes:
 @pytest.mark.parametrize(
     "data",
     [b"", b"no zip", b"PK\x05\x06" + b"\0" * 10, zipped_bytes()[:-5]],
+    ids=["nothing", "text", "an end alone", "cut off"],
 )
 def test_what_is_no_zip_is_a_sentence(tmp_path: Path, data: bytes) -> None:
     _, [problem] = refusals(put(tmp_path / "all.zip", data), tmp_path)
