@@ -1,6 +1,8 @@
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, misc"
 """What lesson 12 reads, from one GPU: `python -m tools.record_speed --out FILE.json`.
 
+Times of shapes that a learner is not to see go to FILE_held_out.json.
+
 Five parts. `ceilings`: this GPU's own copy and products. `kernels`: solutions of the course at full
 size, timed beside PyTorch, with Nsight Compute's report of one launch of each. `tiles`: a matmul in
 forty configurations at several shapes, with what the compiler says of each. `benchmarks`: one
@@ -37,7 +39,7 @@ from course.spec.formula import evaluate
 from tools import full_size
 from tools.full_size_runs import RUNS, Run
 from tools.record_profiles import commanded
-from tools.speed_kernels import CONFIGURATIONS, SHAPES, product
+from tools.speed_kernels import CONFIGURATIONS, HELD_OUT, SHAPES, product
 
 MODULE = "tools.record_speed"
 _STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
@@ -370,6 +372,11 @@ def record(out: Path) -> None:
         except (Exception, subprocess.TimeoutExpired) as problem:
             answer[name] = {"error": f"{type(problem).__name__}: {problem}"[:2000]}
             say(f"{name}: {answer[name]['error']}")
+        if name == "tiles" and "us" in answer[name]:
+            us = {shape: answer[name]["us"].pop(shape) for shape in HELD_OUT}
+            apart = {"provenance": answer["provenance"], "us": us}
+            held_out = out.with_stem(f"{out.stem}_held_out")
+            held_out.write_text(in_lines(apart, 2) + "\n")
         out.write_text(in_lines(answer, 3) + "\n")
         say(name)
 

@@ -31,7 +31,7 @@ from course.spec.draws import Draw
 from course.spec.exercise import Case, Exercise, KernelExercise, NumberExercise
 from course.spec.formula import evaluate
 from course.spec.inputs import drawn
-from course.spec.rows import rows_of, seen_by_learner
+from course.spec.rows import Row, rows_of, seen_by_learner
 
 T = TypeVar("T")
 #: What the arrays of a case may take: a launch has 2 GB for them, for copies, and for itself.
@@ -124,6 +124,7 @@ class Draws:
         draws: how inputs are drawn, by parameter name: `uniform(0, 1)`, say.
         transposed: arrays (M, N) that are stored column after column.
         scalars: what scalar parameters are, by name, each a number or a `choice` of numbers.
+        rows: the table that a `NumberExercise` has here, in the place of its own.
         sizes: the names that the exercise's shapes use.
     """
 
@@ -135,6 +136,7 @@ class Draws:
         transposed: tuple[str, ...] = (),
         scalars: Mapping[str, float | Choice[float]] | None = None,
         unbilled: str = "",
+        rows: tuple[Row, ...] = (),
         **sizes: int | Steps | Choice[int],
     ) -> None:
         if not sizes:
@@ -151,6 +153,7 @@ class Draws:
         self.transposed = transposed
         self.scalars = dict(scalars or {})
         self.unbilled = unbilled
+        self.rows = rows
         self.sizes = sizes
 
     def case(self, rng: np.random.Generator) -> Case:
@@ -179,7 +182,14 @@ class Draws:
             for name, value in self.scalars.items()
         }
         return Case(
-            sizes, self.traffic, dtypes, self.draws, self.transposed, scalars, self.unbilled
+            sizes,
+            self.traffic,
+            dtypes,
+            self.draws,
+            self.transposed,
+            scalars,
+            self.unbilled,
+            self.rows,
         )
 
 

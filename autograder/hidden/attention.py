@@ -61,19 +61,22 @@ HIDDEN = {
         *_TILED,
         Draws(H=1, N=between(100, 200), D=choice(32, 64), GAP=0, dtypes=HALF, draws=HUGE),
         Draws(traffic=True, H=2, N=multiples(128, 256, 384), D=64, GAP=0, dtypes=HALF),
-        Draws(traffic=True, H=between(1, 2), N=multiples(64, 192, 320), D=32, GAP=0),
+        Draws(traffic=True, H=between(6, 8), N=multiples(64, 192, 320), D=32, GAP=0),
     ),
     "flash_causal": (
         *_TILED,
         Draws(H=1, N=between(100, 200), D=64, GAP=8, dtypes=HALF, draws=HUGE),
         Draws(traffic=True, H=1, N=multiples(128, 384, 640), D=64, GAP=0, dtypes=HALF),
-        Draws(traffic=True, H=between(1, 2), N=multiples(128, 256, 512), D=32, GAP=0),
+        Draws(traffic=True, H=between(6, 8), N=multiples(64, 192, 320), D=32, GAP=0),
     ),
     "flash_decode": (
         *_ONE_QUERY,
         # no power of two of chunks: the greatest score of one that does not exist is not 0
         Draws(H=1, N=between(1290, 1500), D=32, GAP=0, draws=FAR_BELOW),
         Draws(H=1, N=between(100, 200), D=64, GAP=8, dtypes=HALF, draws=HUGE),
+        Draws(
+            traffic=True, H=between(9, 12), N=multiples(512, 1024, 1536), D=64, GAP=0, dtypes=HALF
+        ),
         Draws(traffic=True, H=1, N=multiples(512, 16896, 20480), D=64, GAP=0, dtypes=HALF),
     ),
     "flash_gqa": (

@@ -64,8 +64,10 @@ def _tiled(
         Draws(H=1, N=between(65, 120), D=64, causal=1, dtypes=half, draws=FAR_APART),
         Draws(H=1, N=choice(128, 144), D=64, causal=0, dtypes=half, draws=beyond),
         Draws(H=2, N=between(20, 150), D=16, causal=choice(0, 1), dtypes=half, draws=_DEEP),
-        Draws(traffic=True, H=2, N=multiples(64, 320, 384), D=64, causal=0, dtypes=half),
-        Draws(traffic=True, H=2, N=multiples(64, 256, 384), D=64, causal=1, dtypes=half),
+        Draws(
+            traffic=True, H=between(9, 10), N=multiples(64, 128, 192), D=64, causal=0, dtypes=half
+        ),
+        Draws(traffic=True, H=2, N=multiples(64, 320, 384), D=64, causal=1, dtypes=half),
     )
 
 
@@ -86,7 +88,7 @@ HIDDEN = {
             dtypes=HALF_ROWS,
             draws={"out": spread(60.0), "dout": spread(60.0)},
         ),
-        Draws(traffic=True, H=between(1, 3), N=multiples(64, 192, 640), D=32),
+        Draws(traffic=True, H=between(9, 12), N=multiples(64, 64, 192), D=32),
         Draws(traffic=True, H=2, N=multiples(64, 576, 640), D=64, dtypes=HALF_ROWS),
     ),
     "flash_dkdv": (

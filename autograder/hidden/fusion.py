@@ -79,7 +79,7 @@ HIDDEN = {
         # more than one row of tiles
         Draws(M=between(130, 190), N=between(71, 120), K=between(300, 700), draws=_HALVES),
         # no part is as long as the others, whatever their number
-        Draws(M=between(17, 60), N=between(17, 60), K=choice(8209, 8231, 8243)),
+        Draws(M=between(33, 60), N=between(33, 60), K=choice(8209, 8231, 8243)),
         Draws(traffic=True, M=64, N=choice(64, 128), K=multiples(2048, 34816, 36864)),
     ),
 }

@@ -52,7 +52,7 @@ HIDDEN = {
         Draws(M=between(128, 150), N=64, K=32, E=64),
         Draws(M=60, N=70, K=between(1100, 1500), E=3),
         Draws(M=between(20, 60), N=between(2, 60), K=between(17, 60), E=3, draws=_HUGE),
-        Draws(traffic=True, M=64, N=choice(128, 192), K=multiples(64, 192, 256), E=between(12, 16)),
+        Draws(traffic=True, M=64, N=choice(384, 448), K=multiples(64, 192, 256), E=between(12, 16)),
         Draws(traffic=True, M=multiples(64, 704, 896), N=128, K=128, E=4),
     ),
     "linear_cross_entropy": (
@@ -66,8 +66,8 @@ HIDDEN = {
         Draws(M=between(70, 100), V=between(600, 900), D=320),
         # tokens that 16 bits do not count
         Draws(M=between(3, 5), V=between(65600, 66000), D=64),
-        Draws(traffic=True, M=128, V=multiples(1024, 7168, 8192), D=64),
-        Draws(traffic=True, M=multiples(64, 192, 256), V=5120, D=64),
+        Draws(traffic=True, M=128, V=multiples(1024, 6144, 8192), D=64),
+        Draws(traffic=True, M=multiples(64, 576, 704), V=1024, D=64),
     ),
     "loss_gradient": (
         Draws(M=between(3, 9), V=between(2, 200)),

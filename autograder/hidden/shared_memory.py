@@ -73,8 +73,8 @@ HIDDEN = {
         # fewer elements than any launch has threads
         Draws(N=leaving(1, 256, 257, 2000)),
         # more elements than any launch has threads: one product a thread is not enough
-        Draws(N=leaving(1, 1024, 40_002, 50_000), draws=_TOO_LARGE_FOR_HALF),
-        Draws(N=leaving(1023, 1024, 33_000, 50_000), draws=_TOO_FAR_DOWN),
+        Draws(N=leaving(1, 1024, 40_002, 45_000), draws=_TOO_LARGE_FOR_HALF),
+        Draws(N=leaving(1023, 1024, 33_000, 38_000), draws=_TOO_FAR_DOWN),
         # long enough for a quarter of the blocks to be seen doing the work of all
         Draws(traffic=True, N=multiples(1024, 163_840, 172_032)),
     ),

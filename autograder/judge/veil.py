@@ -54,24 +54,25 @@ _NEXT_ROW = (
 def veiled(verdict: Verdict) -> Verdict:
     """What may be told of a verdict on a held-out case, made from four of its fields alone.
 
-    The outcome with its kind, the line (of a wrong answer), the band of the points; and the
-    exercise, which is no secret.
+    The outcome with its kind, the line (of a wrong kernel), the band of the points; and the
+    exercise, which is no secret. Entries that are right keep their points, in bands.
     """
     kind = next((told for told, ids in _KINDS.items() if verdict.message_id in ids), _OTHER)
     dear = verdict.outcome in COST
+    in_part = bool(verdict.entries) and verdict.outcome is Outcome.WRONG_ANSWER
     told = Verdict(
         outcome=verdict.outcome,
         exercise=verdict.exercise,
         message="",
         message_id=kind,
         case_label=HELD_OUT,
-        credit=_band(verdict.credit) if dear else 0.0,
+        credit=_band(verdict.credit) if dear or in_part else 0.0,
         max_points=verdict.max_points,
         next_steps=(_NEXT_ROW if verdict.entries else _NEXT,),
         commands=(f"ex.{verdict.exercise}.hint()",),
     )
-    words = (_DEARER if told.credit else _MESSAGE).format(headline=told.headline)
-    line = None if dear else _line(verdict)
+    words = (_DEARER if dear else _MESSAGE).format(headline=told.headline)
+    line = None if dear or in_part else _line(verdict)
     return Verdict(
         **{
             **vars(told),
@@ -86,13 +87,14 @@ def most_verdicts() -> int:
     """How many different things a held-out verdict can say of one exercise, at most.
 
     That it is as on the visible cases; a sentence of the judge's own, on time or memory; a cost
-    in one of the bands; any other kind with one of the lines or none.
+    in one of the bands; entries of which some are right; any other kind with one of the lines or
+    none.
     """
     kinds = len(Outcome) + len(_KINDS)
     return (
         1
         + len(SENTENCES)
-        + (len(COST) + 2) * len(BANDS)
+        + (len(COST) + 3) * len(BANDS)
         + (kinds - len(COST)) * (LAST_LINE_TOLD + 1)
     )
 

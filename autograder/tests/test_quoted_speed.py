@@ -1,18 +1,24 @@
 """What lesson 12 says of an H200 is what its record holds, and its arithmetic fits the record."""
 
+import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from autograder.hidden import hidden_ranges
+from autograder.hidden import hidden_cases, hidden_ranges
+from autograder.hidden.speed_of_light import HELD_OUT
+from autograder.hidden.speed_of_light import TILES as HELD_OUT_TILES
 from autograder.lessons.source import solved_cells
 from autograder.tests.test_quoted_records import prose
 from course.check.answers import check_number_source
 from course.engine.faults import Outcome
+from course.exercises import speed_of_light
 from course.exercises.speed_of_light import (
     CEILINGS,
     LETTERS,
+    LIMITS,
     NEVER_US,
     RECORD,
     REPORTS,
@@ -31,6 +37,35 @@ from course.spec.rows import rows_of
 
 ROOT = Path(__file__).resolve().parents[2]
 CELLS = solved_cells(ROOT, "speed_of_light")
+EVERY_TILE = (*TILES, *HELD_OUT_TILES)
+
+
+def test_the_times_of_held_out_shapes_are_not_in_the_course() -> None:
+    text = Path(speed_of_light.__file__).with_suffix(".json").read_text(encoding="utf-8")
+    assert not HELD_OUT.keys() & json.loads(text)["tiles"]["us"].keys()
+    for shape in HELD_OUT.values():
+        assert str(shape["configurations"])[1:-1] not in text
+
+
+TAKEN_FROM_THE_TABLE = """\
+M = N = K = 4096
+BM = 128
+BN = BK = WARPS = STAGES = REGISTERS = SPILLS = SHARED = 64
+tile_pick = {"time": 0 if (M, N, K, BM, BN, BK, WARPS, STAGES) in (%s,) else 1}
+"""
+
+
+def test_a_table_of_all_that_the_course_tells_picks_nothing_at_a_held_out_shape() -> None:
+    best = []
+    for shape in range(len(SHAPES)):
+        row = min((r for r in TILES if r["SHAPE"] == shape), key=lambda r: r["US"])
+        names = ("M", "N", "K", "BM", "BN", "BK", "WARPS", "STAGES")
+        best.append(tuple(row[name] for name in names))
+    source = TAKEN_FROM_THE_TABLE % ", ".join(map(str, best))
+    assert check_number_source(tile_pick, source).outcome is Outcome.PASS
+    for seed in range(5):
+        held_out = hidden_cases("tile_pick", seed)
+        assert check_number_source(tile_pick, source, held_out).outcome is Outcome.WRONG_ANSWER
 
 
 @pytest.mark.parametrize(
@@ -78,15 +113,19 @@ def test_shared_memory_by_arithmetic_is_the_compilers_where_it_is_asked() -> Non
         number
         for draws in hidden_ranges("speed_of_light")["tile_arithmetic"]
         for number in draws.sizes["CONFIGURATION"].values
-    } | {visible.sizes["CONFIGURATION"] for visible in tile_arithmetic.cases}
+    } | {
+        visible.sizes["CONFIGURATION"]
+        for visible in tile_arithmetic.cases
+        if visible.sizes["SHAPE"] != LIMITS  # those of which no compiler was asked
+    }
     assert len(asked) > 20
-    for row in TILES:
+    for row in EVERY_TILE:
         if row["CONFIGURATION"] in asked:
             assert evaluate(formula, row) == row["SHARED"]
 
 
 def test_what_does_not_launch_asks_for_more_shared_memory_than_a_block_has() -> None:
-    for row in TILES:
+    for row in EVERY_TILE:
         assert (row["US"] == NEVER_US) == (row["SHARED"] > 227 * 1024)
 
 
@@ -96,9 +135,10 @@ def test_no_held_out_report_is_one_that_is_shown() -> None:
     assert list(REPORTS.values()) == list(range(1, len(REPORTS) + 1))
 
 
-@pytest.mark.parametrize("shape", range(len(SHAPES)))
+@pytest.mark.parametrize("shape", range(len(SHAPES) + len(HELD_OUT)))
 def test_the_lessons_formula_picks_good_tiles_at_every_recorded_shape(shape: int) -> None:
-    verdict = check_number_source(tile_pick, CELLS["tile_pick"], [case(SHAPE=shape)])
+    there = replace(case(SHAPE=shape), rows=EVERY_TILE)
+    verdict = check_number_source(tile_pick, CELLS["tile_pick"], [there])
     assert verdict.outcome is Outcome.PASS
 
 
@@ -108,6 +148,9 @@ def test_no_single_configuration_will_do_for_every_shape(configuration: int) -> 
     regrets = [
         max(row["US"] for row in rows if row["CONFIGURATION"] == configuration)
         / min(row["US"] for row in rows)
-        for rows in (rows_of(tile_pick, case(SHAPE=n)) for n in range(len(SHAPES)))
+        for rows in (
+            [row for row in EVERY_TILE if row["SHAPE"] == shape]
+            for shape in range(len(SHAPES) + len(HELD_OUT))
+        )
     ]
     assert max(regrets) > within

@@ -406,7 +406,7 @@ int4_matvec = KernelExercise(
         case(N=37, K=192, GROUP=64),
         case(N=100, K=2176, GROUP=128),
         case(True, N=256, K=4096, GROUP=64),
-        case(True, N=128, K=4096, GROUP=32),
+        case(True, N=128, K=4096, GROUP=128),
     ),
     launch=Launcher(),
     shares="N / 64",
@@ -414,12 +414,12 @@ int4_matvec = KernelExercise(
         {
             "load x": "cdiv(N, 16) * sectors(K)",
             "load w": "rows(N, K // 2)",
-            "load scale": "tiles(N, K // GROUP, 1, 16)",
+            "load scale": "tiles(N, K // GROUP, 1, 8)",
             "store out": "sectors(N)",
         },
         why=(
-            "Half a byte for each weight, and its scale with as many of its neighbours as a sector "
-            "holds. x, which is small, for each 16 rows."
+            "Half a byte for each weight, and its scale with seven of its neighbours: half a "
+            "sector. x, which is small, for each 16 rows."
         ),
     ),
 )
@@ -504,7 +504,7 @@ grouped_gemm = KernelExercise(
         case(M=1, N=1, K=1, E=1),
         case(M=40, N=70, K=50, E=5),
         case(M=300, N=64, K=33, E=3),
-        case(True, M=64, N=128, K=128, E=12),
+        case(True, M=64, N=320, K=128, E=12),
         case(True, M=640, N=128, K=64, E=4),
     ),
     launch=Launcher(launches=1),
@@ -618,7 +618,8 @@ linear_cross_entropy = KernelExercise(
         case(M=1, V=1, D=64),
         case(M=70, V=100, D=64, draws=FAR_BELOW),
         case(M=20, V=2100, D=64, draws=LARGE),
-        case(True, M=128, V=6144, D=64),
+        case(True, M=64, V=5120, D=64),
+        case(True, M=512, V=1024, D=64),
     ),
     launch=Launcher(),
     shares="M / 64 * V / 1024",

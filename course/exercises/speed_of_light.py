@@ -486,7 +486,9 @@ limiter = NumberExercise(
             "LIMIT",
             slips={
                 "2 if DRAM > 75 else -1": _CARRIES,
-                "1 if LOCAL_SECTORS > 10**6 else -1": "DRAM is full of what registers spilled.",
+                "1 if LOCAL_SECTORS > 10**6 else -1": (
+                    "What DRAM moves there is mostly what registers spilled."
+                ),
                 "4 if WAVES < 1 else -1": _EMPTY,
                 "7 if WAVES < 1 else -1": _EMPTY,
                 "4 if SM < 75 else -1": "Where nothing is near its peak, warps wait for latency.",
@@ -515,10 +517,12 @@ NEVER_US = 1e9
 SHAPES: Mapping[str, Mapping[str, Any]] = RECORD["tiles"]["us"]
 
 
-def _tile_rows() -> tuple[dict[str, Number], ...]:
-    """A row for each shape and configuration; US is the recorded time."""
+def tile_rows(
+    shapes: Mapping[str, Mapping[str, Any]], first: int = 0
+) -> tuple[dict[str, Number], ...]:
+    """A row for each shape, numbered from `first`, and configuration; US is the recorded time."""
     rows = []
-    for number, shape in enumerate(SHAPES.values()):
+    for number, shape in enumerate(shapes.values(), first):
         for place, c in enumerate(RECORD["tiles"]["configurations"]):
             shared = c["stages"] * (c["BM"] + c["BN"]) * c["BK"] * 2
             rows.append(
@@ -538,13 +542,24 @@ def _tile_rows() -> tuple[dict[str, Number], ...]:
     return tuple(rows)
 
 
-TILES = _tile_rows()
+TILES = tile_rows(SHAPES)
 #: Shapes more for arithmetic, which needs no time: no tile of the forty divides M, or N, of the
-#: first; whole waves are all that the second has.
-RAGGED, WHOLE_WAVES = len(SHAPES), len(SHAPES) + 1
+#: first; whole waves are all that the second has; of the third each row has another limit.
+RAGGED, WHOLE_WAVES, LIMITS = range(len(SHAPES), len(SHAPES) + 3)
 _MORE = {RAGGED: {"M": 1000, "N": 5000}, WHOLE_WAVES: {"M": SMS * 128, "N": 15 * 4096}}
-_FOR_ARITHMETIC = tuple(
-    row | {"SHAPE": number} | sizes for number, sizes in _MORE.items() for row in TILES[:40]
+#: Configurations that nobody compiled: the KB that a block costs beside its own makes five blocks
+#: four; an SM's shared memory is full to its last byte; warps are what an SM has too few of.
+_OTHERS = (
+    {"BM": 128, "BN": 16, "BK": 32, "WARPS": 4, "STAGES": 5, "REGISTERS": 64},
+    {"BM": 64, "BN": 64, "BK": 32, "WARPS": 4, "STAGES": 7, "REGISTERS": 64},
+    {"BM": 32, "BN": 64, "BK": 32, "WARPS": 8, "STAGES": 2, "REGISTERS": 24},
+)
+_FOR_ARITHMETIC = (
+    *(row | {"SHAPE": number} | sizes for number, sizes in _MORE.items() for row in TILES[:40]),
+    *(
+        TILES[0] | {"SHAPE": LIMITS, "CONFIGURATION": number} | other
+        for number, other in enumerate(_OTHERS, 1)
+    ),
 )
 _TILE = {
     "M": "rows of C",
@@ -626,6 +641,11 @@ tile_arithmetic = NumberExercise(
                 f"SHARED_OF_SM // ({_SHARED} + 1024)": "Registers are a limit, too.",
                 f"SHARED_OF_SM // ({_SHARED})": "Each block costs 1 KB more; and registers count.",
                 "REGISTERS_OF_SM // (REGISTERS * 32 * WARPS)": "Shared memory is a limit, too.",
+                _AN_SM.replace(" + 1024", ""): "Each block costs 1 KB beside its own.",
+                _AN_SM.replace(", WARPS_OF_SM // WARPS", ""): "An SM has room for 64 warps.",
+                _AN_SM.replace("SHARED_OF_SM", "SHARED_OF_BLOCK"): (
+                    "A block may have 227 KB, and an SM has 228."
+                ),
             },
         ),
         "waves": Question(
@@ -654,9 +674,10 @@ tile_arithmetic = NumberExercise(
     cases=(
         case(SHAPE=0, CONFIGURATION=34),
         case(SHAPE=0, CONFIGURATION=23),
-        case(SHAPE=2, CONFIGURATION=10),
+        case(SHAPE=1, CONFIGURATION=10),
         case(SHAPE=RAGGED, CONFIGURATION=34),
         case(SHAPE=WHOLE_WAVES, CONFIGURATION=34),
+        *(case(SHAPE=LIMITS, CONFIGURATION=number) for number in (1, 2, 3)),
     ),
 )
 
@@ -678,8 +699,8 @@ tile_pick = NumberExercise(
         "others, `10**12 if SPILLS > 0 or SHARED > 232448 else ...`.",
         "Then waves. In each of them an SM works on its programs in turn, so a wave takes as long "
         "as `programs_an_sm` tiles do.",
-        "A tile takes the longer of two things, or their sum: BM * BN multiply-adds a step, and "
-        "BM + BN numbers from L2, each of which costs as much as some 64 multiply-adds.",
+        "A tile takes the sum of two things: BM * BN multiply-adds a step, and BM + BN numbers "
+        "from L2, each of which costs as much as some 64 multiply-adds.",
     ),
     given=SM,
     questions={
@@ -710,5 +731,5 @@ tile_pick = NumberExercise(
         "SHARED": "bytes of shared memory",
     },
     table=TILES,
-    cases=(case(SHAPE=0), case(SHAPE=2), case(SHAPE=3)),
+    cases=tuple(case(SHAPE=number) for number in range(len(SHAPES))),
 )

@@ -115,7 +115,8 @@ class Case:
     `traffic` marks a case whose table is shown of a right kernel, and for which the compiler's
     figures are asked for and the caches modelled: its rows are whole sectors. The arrays (M, N)
     named in `transposed` are stored column after column. `scalars` holds numbers that this case
-    passes in the place of the parameters' own.
+    passes in the place of the parameters' own. `rows` stand in the place of the table of a
+    `NumberExercise`.
     """
 
     sizes: Mapping[str, int]
@@ -125,6 +126,7 @@ class Case:
     transposed: tuple[str, ...] = ()
     scalars: Mapping[str, float] = field(default_factory=dict)
     unbilled: str = ""
+    rows: tuple[Mapping[str, Number], ...] = ()
 
     @property
     def label(self) -> str:

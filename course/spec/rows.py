@@ -13,7 +13,7 @@ Row = Mapping[str, Number]
 def rows_of(exercise: NumberExercise, case: Case) -> list[dict[str, Number]]:
     """The names of a case: one dict for each row of the table that agrees with it.
 
-    An exercise without a table has one row, the case itself.
+    The table is the case's own, or else the exercise's; without one there is one row, the case.
 
     Raises:
         ValueError: where no row of the table agrees with the case.
@@ -21,7 +21,7 @@ def rows_of(exercise: NumberExercise, case: Case) -> list[dict[str, Number]]:
     chosen = {**case.sizes, **case.scalars}
     rows = [
         row
-        for row in exercise.table or ({},)
+        for row in case.rows or exercise.table or ({},)
         if all(row[name] == value for name, value in chosen.items() if name in row)
     ]
     if not rows:
