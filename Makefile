@@ -14,7 +14,7 @@ AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow test-all lab build check mutate seeds bench bench-class bench-gpu stock-nbgrader triton-versions colab site new clean
+.PHONY: help venv demo test test-slow test-all lab build check mutate seeds bench bench-class bench-gpu stock-nbgrader triton-versions colab nightly site new clean
 
 help:
 	@echo "make demo        the whole product on a sample class: notebooks, grades, a report"
@@ -31,6 +31,7 @@ help:
 	@echo "make stock-nbgrader  the exploits against nbgrader as it comes"
 	@echo "make triton-versions  the Triton half on Triton 3.6, the pinned one, 3.8 and 3.9"
 	@echo "make colab       every notebook on the versions that Colab has"
+	@echo "make nightly     all that takes hours: every test, colab, triton-versions, mutate"
 	@echo "make site        lessons, glossary, measurements and API as web pages, in .build/site"
 	@echo "make new NAME=row_max LESSON=threads  the files of a new exercise, its gaps marked"
 	@echo "make test-slow   a sample of the tests that 'make test' leaves out; the commit draws it"
@@ -91,6 +92,10 @@ triton-versions: venv
 
 colab: venv
 	$(PY) -m tools.colab
+
+# One after the other, whatever -j says; -k goes on to the next where one fails, and fails at the end.
+nightly:
+	@$(MAKE) -k -j1 test-all colab triton-versions mutate
 
 # Sphinx and its kin lie beside .venv, in uv's cache: nothing else wants them.
 site: venv

@@ -24,6 +24,8 @@ _SCHEMA_VERSION = 3
 #: process, whose highlighter may take time by the square of a cell's length.
 LONGEST_SHOWN = 20_000
 MOST_LINES_SHOWN = 1_000
+#: What is shown of a line of code outside of exercises: a notebook may carry the course in one.
+LONGEST_LINE_SHOWN = 1_000
 #: What is shown of all cells that belong to no exercise, and how many of them: a lesson's notebook
 #: has about a hundred cells and 40 KB of text.
 MOST_SHOWN = 400_000
@@ -215,11 +217,17 @@ def _panel(verdict: Graded) -> _Node:
 def _other(cell: Cell, ours: set[str]) -> _Node:
     source = cell.source or ""
     if cell.kind == "code":
-        return _code(_cut(source))
+        lines = _cut(source).split("\n")
+        return _code("\n".join(map(_line_shown, lines)))
     if source in ours:
         ours.discard(source)
         return _markdown(source)
     return _markdown(as_text(source))
+
+
+def _line_shown(line: str) -> str:
+    longer = len(line) > LONGEST_LINE_SHOWN
+    return line[:LONGEST_LINE_SHOWN] + " [this line is cut here]" if longer else line
 
 
 def _markdown(source: str, metadata: Mapping[str, Any] | None = None) -> _Node:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import nbformat
 
 from autograder.judge import overlay, private
+from autograder.lessons import colab
 from autograder.lessons.percent import Problem, SourceError
 from autograder.lessons.release import BuildError, register, release, settings
 from autograder.lessons.source import (
@@ -47,18 +48,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: Where Colab fetches the course from. Whoever hosts a copy writes its address here, once.
-REPOSITORY = "https://github.com/OWNER/REPOSITORY"
-
-#: --no-deps, because Colab's own NumPy, Numba, PyTorch and Triton must stay as they are.
-SET_UP = f"""\
-# Set up. Where the course is installed this does nothing; on Colab it fetches the course and
-# leaves Colab's own NumPy, Numba, PyTorch and Triton as they are.
-from importlib.util import find_spec
-
-if find_spec("course") is None:
-    %pip install -q --no-deps "git+{REPOSITORY}"
-"""
 _SET_UP_NAME = "set_up"
 
 _KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -146,12 +135,18 @@ def read_lessons(
     return read
 
 
-def instructor_notebook(lesson: Lesson) -> Any:
-    """The lesson as a notebook with solutions and nbgrader's metadata."""
+def instructor_notebook(lesson: Lesson, address: str = colab.ADDRESS, carried: str = "") -> Any:
+    """The lesson as a notebook with solutions and nbgrader's metadata.
+
+    Args:
+        lesson: its source.
+        address: where it installs the course from (`colab.ADDRESS`).
+        carried: the course itself, as `colab.packed` writes it.
+    """
     points = _points_here(lesson)
     seen: Counter[str] = Counter()
     cells = []
-    for cell in _with_set_up(lesson.cells):
+    for cell in _with_set_up(lesson, address, carried):
         make = nbformat.v4.new_markdown_cell if cell.is_markdown else nbformat.v4.new_code_cell
         metadata = _metadata(cell, points)
         identity = f"name:{cell.name}" if cell.name else f"text:{cell.kind.value}:{cell.source}"
@@ -170,11 +165,14 @@ def _points_here(lesson: Lesson) -> dict[str, float]:
     return {**of_class.points, **{e.name: of_class.points_of(e) for e in lesson.exercises}}
 
 
-def _with_set_up(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells with the set-up cell below the title, or first where there is no title."""
-    set_up = Cell(Kind.CODE, _SET_UP_NAME, SET_UP.strip(), 1)
+def _with_set_up(lesson: Lesson, address: str, carried: str) -> list[Cell]:
+    """The cells with the badge at the top, and the set-up cell below the title, if there is one."""
+    badge = colab.badge(lesson.name, address)
+    above = [Cell(Kind.PROSE, "", badge, 1)] if badge else []
+    set_up = Cell(Kind.CODE, _SET_UP_NAME, colab.set_up(address, carried), 1)
+    cells = lesson.cells
     title = 1 if cells and cells[0].kind is Kind.PROSE else 0
-    return [*cells[:title], set_up, *cells[title:]]
+    return [*above, *cells[:title], set_up, *cells[title:]]
 
 
 def _metadata(cell: Cell, points: Mapping[str, float]) -> dict[str, Any]:
@@ -192,6 +190,8 @@ def _metadata(cell: Cell, points: Mapping[str, float]) -> dict[str, Any]:
         case Kind.EXPLAIN:
             # nbgrader grades a written answer by hand, and wants a grade cell for that
             return nbgrader(grade=True, solution=True, points=points.get(cell.name, 0))
+        case _ if cell.name == _SET_UP_NAME:
+            return colab.METADATA
         case _:
             return {"tags": list(cell.tags)} if cell.tags else {}
 
@@ -251,8 +251,14 @@ class Built:
     of_class: bytes
 
 
-def make(lessons: Sequence[Lesson], config: Config, scratch: Path) -> list[Built]:
-    """Builds the lessons' notebooks in the empty folder `scratch`.
+def make(
+    lessons: Sequence[Lesson],
+    config: Config,
+    scratch: Path,
+    address: str = colab.ADDRESS,
+    carried: str = "",
+) -> list[Built]:
+    """Builds the lessons' notebooks in the empty folder `scratch`; as `instructor_notebook`.
 
     Raises:
         BuildError: where nbgrader refuses a notebook, or a solution would be released.
@@ -262,7 +268,7 @@ def make(lessons: Sequence[Lesson], config: Config, scratch: Path) -> list[Built
         name = lesson.name
         source = scratch / "source" / name / f"{name}.ipynb"
         source.parent.mkdir(parents=True)
-        content = _written(instructor_notebook(lesson))
+        content = _written(instructor_notebook(lesson, address, carried))
         source.write_bytes(content)
         release(scratch / "source", scratch / "release", name, config)
         released = scratch / "release" / name / f"{name}.ipynb"

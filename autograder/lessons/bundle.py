@@ -20,6 +20,7 @@ from pathlib import Path
 import nbformat
 
 from autograder.judge import overlay, private
+from autograder.lessons import colab
 from autograder.lessons.build import ROOT, leaked, read_lessons
 from autograder.lessons.build import make as built_notebooks
 from autograder.lessons.percent import SourceError
@@ -53,10 +54,18 @@ Then everywhere:
 .venv/bin/python -m jupyter lab notebooks
 ```
 
+{colab}
+
 Open `notebooks/{first}.ipynb` and work downwards. Fill the cells marked with `...`, run the check
 below each, and hand in the notebook file itself. Keep the cells as they are: what is graded is the
 cell of each exercise, found by its id.{unit}
 """
+_COLAB_ALONE = """\
+On Colab (https://colab.research.google.com) upload a notebook, and nothing else: its first cell
+installs the course."""
+_COLAB = """\
+On Colab (https://colab.research.google.com) upload a notebook. Its first cell takes `{wheel}` from
+your Drive, where you have put it there and opened Drive at the left, or asks for it."""
 _UNIT = """
 
 This class takes a unit of the course. These exercises count: {names}. All others are yours to try.
@@ -66,6 +75,18 @@ This class takes a unit of the course. These exercises count: {names}. All other
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder")
+    parser.add_argument(
+        "--address",
+        default=colab.ADDRESS,
+        metavar="URL",
+        help="where notebooks install the course from: a repository or a wheel; default: they ask "
+        "for the wheel",
+    )
+    parser.add_argument(
+        "--self-contained",
+        action="store_true",
+        help="each notebook carries the course, so that on Colab it needs nothing else",
+    )
     parser.add_argument(
         "--unit",
         choices=tuple(overlay.UNITS),
@@ -85,7 +106,7 @@ def main(args: argparse.Namespace) -> int:
         folder = private.found(args.private)
         seeds = [] if folder is None else [private.read(folder)]
         overlay.use(folder, args.unit or "")
-        files = make(args.out, seeds)
+        files = make(args.out, seeds, args.address, args.self_contained)
     except (BuildError, SourceError, private.PrivateError, overlay.OverlayError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -97,8 +118,19 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def make(out: Path, seeds: Sequence[bytes]) -> int:
+def make(
+    out: Path,
+    seeds: Sequence[bytes],
+    address: str = colab.ADDRESS,
+    self_contained: bool = False,
+) -> int:
     """Makes a student bundle without these seeds, and returns how many files it has.
+
+    Args:
+        out: a new folder.
+        seeds: what it must not hold.
+        address: where its notebooks install the course from (`colab.ADDRESS`).
+        self_contained: whether they carry it.
 
     Raises:
         BuildError: where a part of it is missing or would give something away.
@@ -113,14 +145,20 @@ def make(out: Path, seeds: Sequence[bytes]) -> int:
     with tempfile.TemporaryDirectory(prefix="bundle-") as scratch:
         folder = Path(scratch) / "bundle"
         (folder / "notebooks").mkdir(parents=True)
-        for built in built_notebooks(taken, settings(ROOT), Path(scratch) / "built"):
-            (folder / "notebooks" / f"{built.lesson.name}.ipynb").write_bytes(built.of_class)
         wheel = _wheel(Path(scratch), folder)
+        carried = colab.packed(wheel) if self_contained else ""
+        place = Path(scratch) / "built"
+        for built in built_notebooks(taken, settings(ROOT), place, address, carried):
+            (folder / "notebooks" / f"{built.lesson.name}.ipynb").write_bytes(built.of_class)
         (folder / "requirements.txt").write_text(_requirements())
         counted = [e.name for lesson in taken for e in lesson.exercises if of_class.counts(e)]
         said = "" if of_class.unit == overlay.WHOLE else _UNIT.format(names=", ".join(counted))
         text = _INSTRUCTIONS.format(
-            wheel=wheel.name, first=taken[0].name, unit=said.rstrip(), torch=_pin("torch")
+            wheel=wheel.name,
+            first=taken[0].name,
+            unit=said.rstrip(),
+            torch=_pin("torch"),
+            colab=_COLAB_ALONE if carried or address else _COLAB.format(wheel=wheel.name),
         )
         (folder / "README.md").write_text(text)
         found = list(given_away(folder, lessons, seeds))

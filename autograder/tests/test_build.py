@@ -6,6 +6,7 @@ import nbformat
 import pytest
 
 from autograder.lessons import build as building
+from autograder.lessons import colab
 from autograder.lessons.build import build, is_as_built, make, read_lessons
 from autograder.lessons.percent import SourceError
 from autograder.lessons.release import BuildError, register, settings
@@ -134,12 +135,14 @@ def test_a_stub_that_is_the_only_mark_of_its_cell_stays(starter):
     assert without_spare_stub(starter) == starter
 
 
-def test_the_set_up_cell_stands_below_the_title_and_upgrades_nothing(root):
+def test_the_set_up_cell_stands_below_the_title_folded_and_nobody_s_to_change(root):
     built(root)
     title, set_up = cells(root)[:2]
     assert title.source.startswith("# A small lesson")
-    assert 'if find_spec("course") is None:' in set_up.source
-    assert "--no-deps" in set_up.source
+    assert set_up.source == colab.set_up()
+    assert set_up.source.startswith("#@title Set up")
+    assert (set_up.metadata.cellView, set_up.metadata.jupyter.source_hidden) == ("form", True)
+    assert (set_up.metadata.editable, set_up.metadata.deletable) == (False, False)
 
 
 def test_nothing_lies_beside_the_notebook_that_nbgrader_would_copy(root):

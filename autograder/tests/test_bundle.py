@@ -50,7 +50,7 @@ def test_it_holds_every_notebook_a_wheel_versions_and_instructions(made):
         assert (out / "notebooks" / notebook).read_bytes() == committed
     [wheel] = out.glob("*.whl")
     text = (out / "README.md").read_text()
-    assert wheel.name in text
+    assert f"first cell takes `{wheel.name}` from" in text
     assert 0 < text.find("install torch==") < text.find("install -r requirements.txt")
     pins = (out / "requirements.txt").read_text()
     assert "numba==" in pins

@@ -713,6 +713,16 @@ def test_a_thousand_cells_are_as_many_as_a_page_takes(kind: str, text: str) -> N
     assert sum(cell.source == "# ours" for cell in others if kind == "markdown") <= 1
 
 
+def test_of_a_course_that_a_notebook_carries_a_line_s_beginning_is_shown() -> None:
+    carried = '#@title Set up\nwheel = "' + "QUJD" * 150_000 + '"\nunpack(wheel)'
+    cells = [{"cell_type": "code", "metadata": {}, "source": carried}]
+    content = parse(json.dumps({"nbformat": 4, "cells": cells}).encode())
+    [cell] = autograded(content, [], {}).cells
+    assert cell.source.startswith('#@title Set up\nwheel = "QUJDQUJD')
+    assert "[this line is cut here]" in cell.source
+    assert len(cell.source) < 1_200
+
+
 def known(name: str, **more: Any) -> KnownCell:
     base = {"kind": "markdown", "source": "Write here.", "locked": False, "grade": True}
     return KnownCell(name, **{**base, "solution": True, **more})

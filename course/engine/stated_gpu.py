@@ -16,6 +16,12 @@ WARP_LANES = 32
 #: What one block can have with the launch's consent, and what one multiprocessor has.
 SHARED_BYTES_OF_A_BLOCK = 163 << 10
 SHARED_BYTES_OF_A_MULTIPROCESSOR = 164 << 10
+#: What one block can have of other GPUs, by compute capability
+#: (CUDA C++ Programming Guide, "Technical specifications per compute capability").
+SHARED_LIMITS = {
+    75: 64 << 10, 86: 99 << 10, 89: 99 << 10, 90: 227 << 10, 100: 227 << 10, 120: 99 << 10,
+    TARGET: SHARED_BYTES_OF_A_BLOCK,
+}  # fmt: skip
 REGISTERS_OF_A_MULTIPROCESSOR = 64 << 10
 THREADS_OF_A_MULTIPROCESSOR = 2048
 BLOCKS_OF_A_MULTIPROCESSOR = 32

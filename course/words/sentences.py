@@ -386,8 +386,13 @@ _NUMBERS = {
     ),
 }
 
-#: What this machine's own GPU made of a right kernel.
+#: What this machine's own GPU cannot do, and what it made of a right kernel.
 _GPU = {
+    "gpu_lacks": Words(
+        "This machine's {gpu} (compute capability {capability}) has {lacking}.",
+        "Every exercise can be solved here all the same: the engine checks it, and its verdict "
+        "holds.",
+    ),
     "gpu_right": Words(
         "On this machine's {gpu}: right on all {cases} cases. The largest, {case}, takes {us} us "
         "({low_us} to {high_us})|: {rate} GB/s of the bytes that have to move, {share} of the "

@@ -44,12 +44,6 @@ from course.engine.triton.compiling.shared import SharedAccess, shared_accesses
 from course.engine.triton.compiling.specialisation import Source, key_of, source_of, unspecialised
 from course.plain.bounded import Child, DiedError, LateError, Say
 
-#: shared memory that a block can have, by compute capability
-#: (CUDA C++ Programming Guide, "Technical specifications per compute capability")
-SHARED_LIMITS = {
-    75: 64 << 10, 86: 99 << 10, 89: 99 << 10, 90: 227 << 10, 100: 227 << 10, 120: 99 << 10,
-    stated_gpu.TARGET: stated_gpu.SHARED_BYTES_OF_A_BLOCK,
-}  # fmt: skip
 #: What a check compiles for at once, and what besides: the T4 of Colab, and Hopper.
 TARGET, OTHER_TARGETS = stated_gpu.TARGET, (75, 90)
 #: Processor time for one kernel and target: a large tile takes 7 s, an unrolled loop for ever.
@@ -212,7 +206,7 @@ def in_words(refused: KernelFault, function: Any) -> KernelFault:
 
 def shared_limit(target: int) -> int:
     """The most shared memory that a block can have."""
-    return SHARED_LIMITS.get(target, SHARED_LIMITS[75])
+    return stated_gpu.SHARED_LIMITS.get(target, stated_gpu.SHARED_LIMITS[75])
 
 
 # ---------------------------------------------------------------- each combination once

@@ -429,7 +429,7 @@ def test_the_other_gpus_are_asked_about_a_right_answer_be_it_dear(
 
 
 def test_a_check_tells_what_another_gpu_cannot_hold_with_the_next_verdict(monkeypatch, tmp_path):
-    monkeypatch.setitem(gate.SHARED_LIMITS, 75, -1)
+    monkeypatch.setitem(gate.stated_gpu.SHARED_LIMITS, 75, -1)
     cell = imported(WIDE, tmp_path)
     first = exercises.triton_add.check(cell.triton_add)
     assert first.outcome is Outcome.PASS

@@ -234,7 +234,7 @@ def test_a_stated_gpu_answers():
     """
     found = walked(asked, matrix())
     assert found == (108, stated_gpu.NAME, 108, (8, 0), gate.TARGET, True)
-    assert gate.SHARED_LIMITS[gate.TARGET] == stated_gpu.SHARED_BYTES_OF_A_BLOCK
+    assert stated_gpu.SHARED_LIMITS[gate.TARGET] == stated_gpu.SHARED_BYTES_OF_A_BLOCK
 
 
 def test_lists_that_grow_in_each_other_stay_small():
