@@ -81,8 +81,7 @@ def answer_of(stem: str) -> str | None:
 
 
 def _cell(exercise: Exercise) -> str | None:
-    stem = next((one for one in exercises.stems() if exercise.name in exercises.lesson(one)), "")
-    return _text(stem, lambda name: name == exercise.name)
+    return _text(exercises.stem_of(exercise.name), lambda name: name == exercise.name)
 
 
 def _text(stem: str, is_it: Callable[[str], bool]) -> str | None:
