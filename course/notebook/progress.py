@@ -2,12 +2,12 @@
 
 The file is ``gpu-kernel-course/progress.json`` among the user's own data (`XDG_DATA_HOME`, else
 ``~/.local/share``); `COURSE_PROGRESS` names another, and ``COURSE_PROGRESS=off`` keeps nothing.
-Where it cannot be written, nothing is kept and nothing is said: a check has other things to tell.
+Where it cannot be written, this process remembers, and nothing is said: a check has other things
+to tell.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from dataclasses import replace
@@ -23,6 +23,8 @@ from course.words.verdict import Verdict
 
 #: Best share of the points by exercise, and when that was reached.
 Kept = dict[str, dict[str, Any]]
+#: What no file holds: until the process ends, it counts as well.
+_unwritten: Kept = {}
 _HEAD = ("lesson", "exercises", "points", "next")
 
 
@@ -42,6 +44,10 @@ def file() -> Path | None:
 
 def kept() -> Kept:
     """What is there; a file that cannot be read holds nothing."""
+    return _written() | _unwritten
+
+
+def _written() -> Kept:
     path = file()
     if path is None:
         return {}
@@ -61,7 +67,7 @@ def noted(exercise: Exercise, verdict: Verdict) -> Verdict:
     best = found.get(exercise.name, {}).get("credit", 0.0)
     if verdict.credit > best:
         day = datetime.now(UTC).date().isoformat()
-        _keep(found | {exercise.name: {"credit": verdict.credit, "on": day}})
+        _keep(exercise.name, {"credit": verdict.credit, "on": day})
     if not verdict:
         return verdict
     if exercise.name not in exercises.all_exercises():  # an instructor's, tried before it is one
@@ -69,15 +75,18 @@ def noted(exercise: Exercise, verdict: Verdict) -> Verdict:
     return replace(verdict, next_steps=(*verdict.next_steps, _what_is_next(exercise)))
 
 
-def _keep(entries: Kept) -> None:
+def _keep(name: str, entry: dict[str, Any]) -> None:
     path = file()
-    if path is None:
-        return
-    part = path.with_name(f"{path.name}.{os.getpid()}")
-    with contextlib.suppress(OSError):
+    try:
+        if path is None:
+            raise OSError
+        part = path.with_name(f"{path.name}.{os.getpid()}")
         path.parent.mkdir(parents=True, exist_ok=True)
+        entries = _written() | {name: entry}
         part.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
         part.replace(path)
+    except OSError:
+        _unwritten[name] = entry
 
 
 def _what_is_next(exercise: Exercise) -> str:
@@ -89,7 +98,9 @@ def _what_is_next(exercise: Exercise) -> str:
     stem, following = order[at + 1]
     if stem == order[at][0]:
         return f"Next in this lesson: `ex.{following.name}` ({following.title})."
-    return f"That was the lesson's last exercise. The next lesson: {exercises.notebook(stem)}."
+    first = f"It begins with `ex.{following.name}` ({following.title})."
+    page = f"{exercises.notebook(stem)}.ipynb"
+    return f"That was the lesson's last exercise. The next lesson: {page}. {first}"
 
 
 class Progress:
