@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 
 from course import exercises
-from course.notebook.progress import kept
+from course.notebook.progress import kept, stem_named
 from course.spec.exercise import Exercise, KernelExercise
 from course.words.panel import code_html
 
@@ -69,10 +69,10 @@ def answer(lesson: str) -> Solution:
     Args:
         lesson: its name, such as "threads" or "01_threads".
     """
-    stem = str(lesson).strip().lower().lstrip("0123456789_ ").replace(" ", "_")
-    if stem not in exercises.stems():
-        there = ", ".join(exercises.stems())
-        return Solution(f"There is no lesson named {str(lesson)!r}. There are: {there}.", False)
+    try:
+        stem = stem_named(lesson)
+    except ValueError as error:
+        return Solution(str(error), False)
     text = answer_of(stem)
     if text is None:
         return Solution("The course's own answer is not here: your instructor has it.", False)
