@@ -114,9 +114,8 @@ def _check(path: Path, only: list[str], watch: bool) -> int:
         if not watch:
             return 0 if right else 1
         if not before:
-            print(
-                f"Watching {path}: what changes in it is checked when it is saved. Ctrl-C ends it."
-            )
+            said = "what changes in it is checked when it is saved. Ctrl-C ends it."
+            print(f"Watching {path}: {said}", flush=True)
         before = cells
         _wait_for_change(path)
 
