@@ -25,6 +25,9 @@ _CONTENTS = {
     "The project": ("CONTRIBUTING", "CHANGELOG"),
 }
 
+#: A link in a paragraph of HTML, as a notebook's JSON has it: Sphinx follows Markdown's alone.
+_HTML_LINK = re.compile(r'(<a href=\\"\d\d_\w+)\.ipynb(?=\\">)')
+
 #: Of a `Traffic`, what a notebook reads.
 _COUNTED = "loads, stores, atomics, requested_bytes, sectors, arrays"
 
@@ -38,6 +41,9 @@ def assemble(out: Path) -> None:
         copy = out / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
+    for path in (out / "notebooks").glob("*.ipynb"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(_HTML_LINK.sub(r"\1.html", text), encoding="utf-8")
     lessons = [f"notebooks/{path.stem}" for path in notebooks]
     made = {
         "index": _start(lessons),
