@@ -12,7 +12,7 @@ from course.plain.sectors import SECTOR_BYTES, WARP_LANES
 _LEFT = 58.0
 #: 32 of them are no wider than a film of cells: on a phone all lanes are seen.
 _LANE_WIDTH = 17.0
-_LANE_SIZE = 10.0
+_LANE_SIZE = 9.0
 _ROW_WIDTH = _LANE_WIDTH * WARP_LANES
 _GAP = 10.0  # between sectors that are no neighbours in memory
 _EDGE = 2.0

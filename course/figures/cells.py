@@ -183,7 +183,7 @@ def _label(
     """Words in elements, so small that the longest leaves room beside it."""
     if words:
         longest = max(len(word) for *_, word in words)
-        room = _SIDE - _GAP - 4
+        room = _SIDE - _GAP - 7
         drawing.labels(words, min(size, room / (GLYPH_WIDTH * longest)), faint)
 
 
