@@ -51,7 +51,11 @@ def main(argv: list[str] | None = None) -> int:
             print(f"{page} cannot be written: {error.strerror}.", file=sys.stderr)
             return 2
         return 0
-    print(progress())
+    try:
+        print(progress(getattr(options, "lesson", "")))
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
     return 0
 
 
@@ -61,6 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     shown = commands.add_parser(
         "progress", help="lessons, what is solved of each, what is next (default)"
     )
+    shown.add_argument(
+        "lesson", metavar="LESSON", nargs="?", default="", help="its exercises, such as threads"
+    )
     shown.add_argument("--page", metavar="FILE", type=Path, help="write it as a page with links")
     check = commands.add_parser(
         "check",
@@ -68,7 +75,8 @@ def _parser() -> argparse.ArgumentParser:
         description="Checks the solution cells of a saved notebook. Nothing of it is executed.",
     )
     check.add_argument("notebook", metavar="NOTEBOOK", type=Path)
-    check.add_argument("exercises", metavar="EXERCISE", nargs="*", help="these alone")
+    # argparse calls it required where it has no default
+    check.add_argument("exercises", metavar="EXERCISE", nargs="*", default=[], help="these alone")
     check.add_argument("--watch", action="store_true", help="check again whenever it is saved")
     commands.add_parser(
         "run", help="run a program of Triton or Numba kernels (python -m course.run --help)"
@@ -100,9 +108,14 @@ def _check(path: Path, only: list[str], watch: bool) -> int:
         ]
         for verdict in verdicts:
             print(_told(verdict), flush=True)
+        if passed := [verdict for verdict in verdicts if verdict]:
+            print(passed[-1].next_steps[-1], flush=True)
         right = right and all(verdicts)
         if not watch:
             return 0 if right else 1
+        if not before:
+            said = "what changes in it is checked when it is saved. Ctrl-C ends it."
+            print(f"Watching {path}: {said}", flush=True)
         before = cells
         _wait_for_change(path)
 

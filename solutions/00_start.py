@@ -55,8 +55,8 @@ ex.double.check(double)
 
 # %% [markdown]
 # Stuck? Ask for a hint. Each call gives the next one; there are up to three, and the last leaves
-# one step to do. `ex.double` alone shows the whole task: what goes in, what comes out, how the
-# kernel is started, and what it may cost.
+# one step to do. `ex.double` alone shows the whole task: an example, what goes in, what comes out,
+# and folded away below it the contract: how the kernel is started, and what it may cost.
 
 # %%
 ex.double.hint()

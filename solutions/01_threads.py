@@ -31,7 +31,7 @@ from course.notebook.predict import compare
 # ### Exercise: `vector_add` (★ core)
 #
 # (The star marks the exercises of the short course: whoever has two weeks does these. What the
-# statement allows *at most* keeps one thread from doing the work of all; section 5 and lesson 03
+# contract allows *at most* keeps one thread from doing the work of all; section 5 and lesson 03
 # say how that is counted.)
 
 # %%

@@ -533,9 +533,9 @@ show(traffic)
 
 # %% [markdown]
 # The loads are those of an honest kernel. A check that looked at bytes alone would see nothing
-# wrong, so every check also compares the longest warp with an even share, what each lane would do
-# if all shared the work: TOO_SERIAL. The check of the next exercise prints the operations of your
-# tree's longest warp; compare them with the number above.
+# wrong, so every check also compares the longest warp with an **even share**, what each lane would
+# do if all shared the work: TOO_SERIAL. The check of the next exercise prints the operations of
+# your tree's longest warp; compare them with the number above.
 #
 # ### Exercise: `block_sum` (40 minutes)
 #

@@ -211,8 +211,8 @@ broken_benchmark = {
 ex.broken_benchmark.check(broken_benchmark)
 
 # %% [markdown]
-# T surprises many. The usual explanation: multipliers whose inputs do not change draw less power,
-# and a GPU that draws less power keeps a higher clock.
+# The usual explanation of T: multipliers whose inputs do not change draw less power, and a GPU that
+# draws less power keeps a higher clock.
 #
 # Q is the worst of the five, because it is *good news*. **A figure well above a ceiling is a broken
 # benchmark.** Whoever knows the ceiling finds the mistake in a second.

@@ -13,9 +13,9 @@
 # **deadlock**.
 #
 # Triton's compiler does all this for you. In **Gluon**, its second language, it does not: layouts,
-# buffers, barriers and waits are yours. You write it here as the machine is, and the engine runs it
-# for a Hopper and a Blackwell on your laptop. It tells of the wait that you forgot, which a GPU
-# would not: there a race mostly goes well, until the day of the demo.
+# buffers, barriers and waits are yours. You write here what the machine does, and the engine runs
+# it for a Hopper and a Blackwell on your laptop. It tells of the wait that you forgot, which a GPU
+# would not: there a race mostly goes well, and fails later, at another size or load.
 #
 # Three sittings, about six hours:
 #
@@ -27,6 +27,7 @@
 # | `specialised_matmul` | 60 min |
 # | `blackwell_matmul` | 50 min |
 # | `persistent` | 30 min |
+# | `mx_quantise` | 40 min |
 # | `flash_clocks` | 40 min |
 #
 # (Gluon is marked *experimental*: its names change with Triton's versions. This lesson is written
@@ -153,7 +154,7 @@ ex.what_dot_became.check(what_dot_became)
 # An **mbarrier** is a counter in shared memory that knows. It goes through phases. A phase ends
 # when so many threads have *arrived* (you say how many: `init`) **and** so many bytes have been
 # copied (you say how many: `expect`, which arrives, too). `wait(bar, parity)` comes back when the
-# phase of that parity has ended: 0 for phases 0, 2, 4, ... and 1 for the others.
+# phase of that **parity** has ended: 0 for phases 0, 2, 4, ... and 1 for the others.
 
 # %%
 pictures.phases()
@@ -181,7 +182,7 @@ compare(prediction, 64 * 64 * 2, "bytes")
 # (Triton 3.7's compiler puts one in where it sees that it is missing. CUDA's does not, nor does
 # Triton 3.6: an H200's results of `hopper_matmul` were wrong without the line.)
 #
-# A first Gluon kernel has everything of this. `@gluon.jit` stands where `@triton.jit` stood, and
+# The first Gluon kernel uses all of this. `@gluon.jit` stands where `@triton.jit` stood, and
 # `gl` where `tl` did. What is new to you in the cell below:
 #
 # - `gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0])` is a **layout**: which thread holds what.
@@ -295,10 +296,10 @@ compare(prediction, 1000 / clocks, "steps", tolerance=0.3)
 # *Have the tiles of step k come?* The barrier knows. *Has the product that reads the buffer which I
 # am about to fill been made?* `warpgroup_mma_wait` knows.
 #
-# Two things of the cell below you only have to read. `bars.index(s)` is one of several barriers, or
-# of several buffers. `NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])` is the layout that the
-# sums of wgmma have: generation 3, four warps one below the other, and of each instruction a warp
-# holds 16 x 64 sums, for 16 steps of K.
+# Two things in the cell below are new, and you need not write them. `bars.index(s)` is one of
+# several barriers, or of several buffers. `NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])` is
+# the layout that the sums of wgmma have: generation 3, four warps one below the other, and of each
+# instruction a warp holds 16 x 64 sums, for 16 steps of K.
 #
 # ### Exercise: `hopper_matmul`
 
@@ -599,11 +600,12 @@ ex.blackwell_matmul.check(blackwell_matmul)
 # One pair of buffers is the least that works. With a ring of them, `done` is for Blackwell what
 # `empty` was for Hopper, and the producer waits for it: your two last solutions, put together.
 #
-# Both generations let up to 8 blocks of one launch form a **cluster**, which runs on SMs that are
-# neighbours. Its blocks read each other's shared memory, arrive at each other's barriers, and one
-# TMA copy can go to all of them (*multicast*): two blocks of one row of C fetch A's tile once. On
-# Blackwell two of them can even order one tcgen05 product together, each with half of B. It is
-# lesson 04's reuse once more, one level further up. No exercise here asks for it.
+# Both generations let up to 8 blocks (16 where a kernel asks for it) of one launch form a
+# **cluster**, which runs on SMs that are neighbours. Its blocks read each other's shared memory,
+# arrive at each other's barriers, and one TMA copy can go to all of them (**multicast**): two
+# blocks of one row of C fetch A's tile once. On Blackwell two of them can even order one tcgen05
+# product together, each with half of B. It is lesson 04's reuse once more, one level further up. No
+# exercise here asks for it.
 #
 # ## 6. Programs that stay
 #
@@ -651,8 +653,8 @@ ex.persistent.check(persistent)
 
 # %% [markdown]
 # Persistence hides fills and stores. It does not hide waves: 133 tiles on 132 SMs take as long as
-# 264 (lesson 05). Against that there are smaller tiles, or tiles whose K is shared (`split_k`,
-# stream-K).
+# 264 (lesson 05). Against that there are smaller tiles, or tiles whose K several programs share
+# (`split_k`; *stream-K* does so for the last wave).
 #
 # ## 7. Fewer bits, and scales for them
 #

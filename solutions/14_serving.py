@@ -27,7 +27,6 @@ course.require_triton()  # where this lesson cannot run, a sentence says where i
 # %%
 import numpy as np
 
-import course
 from course import exercises as ex
 from course.figures import serving as pictures
 from course.notebook.predict import compare
@@ -35,8 +34,8 @@ from course.notebook.predict import compare
 # %% [markdown]
 # ## 1. What a token costs
 #
-# A *token* is a word or a piece of one, a *sequence* the tokens of one conversation. Sequences that
-# are worked on together are a *batch*.
+# A **token** is a word or a piece of one, a *sequence* the tokens of one conversation. Sequences
+# that are worked on together are a **batch**.
 #
 # Serving has two parts. **Prefill** reads the question: thousands of tokens at once, matrix
 # products, lesson 09. **Decoding** writes the answer: a step for each token, and in each step one
@@ -110,9 +109,9 @@ ex.serving_bytes.check(serving_bytes)
 # - A batch helps the weights and never the cache: its 4 FLOP a byte stay 4. So every byte of K and
 #   V should be read **once**, and none should lie in memory unused: *pages*.
 # - For a small batch the weights are nearly all of the bytes: fewer bits a weight.
-# - From some hundred sequences on, the products of weights are bound by arithmetic. A model with
-#   experts (section 4) sends each token through a few of its matrices, and makes the batch small
-#   again.
+# - From about 170 sequences on (your `batch_at_the_knee`), the products of weights are bound by
+#   arithmetic. A model with experts (section 4) sends each token through a few of its matrices, and
+#   makes the batch small again.
 #
 # ## 2. A cache in pages
 #
@@ -639,7 +638,7 @@ ex.linear_cross_entropy.check(linear_cross_entropy)
 #
 # The backward pass needs the logits again. A fused kernel computes them a second time, as
 # FlashAttention's backward pass does with its scores. Another way is common because it leaves the
-# products to cuBLAS: go through the rows in **chunks** of some hundred, one chunk's logits at a
+# products to cuBLAS: go through the rows in **chunks** of a few hundred, one chunk's logits at a
 # time. For a chunk: a product gives logits, a kernel turns logits into their gradient **in place**,
 # and two more products take that to the gradients of x and w. One chunk's memory is used again and
 # again, and a second array for the gradient never exists.
@@ -648,8 +647,8 @@ ex.linear_cross_entropy.check(linear_cross_entropy)
 #
 # > d loss[m] / d logits[m, v] = exp(logits[m, v] - lse[m]) - (1 if v is the target)
 #
-# With lse from the forward pass nothing has to be summed up: each logit by itself, read once,
-# written once.
+# lse[m] is the log of the sum of exp of row m, which the forward pass can store (lesson 08's does).
+# With it nothing has to be summed up: each logit by itself, read once, written once.
 
 # %%
 lse = np.log(np.exp(logits).sum())

@@ -28,6 +28,7 @@ import nbformat
 
 from autograder.judge import overlay, private
 from autograder.lessons import colab
+from autograder.lessons.links import linked
 from autograder.lessons.percent import Problem, SourceError
 from autograder.lessons.release import BuildError, register, release, settings
 from autograder.lessons.source import (
@@ -196,11 +197,13 @@ def _metadata(cell: Cell, points: Mapping[str, float]) -> dict[str, Any]:
             return {"tags": list(cell.tags)} if cell.tags else {}
 
 
-def student_bytes(released: Path, points: Mapping[str, float]) -> bytes:
+def student_bytes(released: Path, points: Mapping[str, float], beside: Sequence[str]) -> bytes:
     """The released notebook as a student gets it: its text, and a seal that it is as built.
 
     Args:
         points: by exercise and written answer, as they are to stand in it.
+        beside: the notebooks that lie in its folder, to which its words link. (nbgrader gives each
+            a folder of its own, so what it releases has no links.)
     """
     from nbgrader.utils import compute_checksum
 
@@ -212,6 +215,8 @@ def student_bytes(released: Path, points: Mapping[str, float]) -> bytes:
             marks["checksum"] = compute_checksum(cell)  # points are part of it
         if marks.get("solution") and cell.cell_type == "code":
             cell.source = without_spare_stub(cell.source)
+        if cell.cell_type == "markdown" and not marks:
+            cell.source = linked(cell.source, released.stem, beside)
     notebook.metadata = {
         "course": {"seal": _seal(notebook)},
         "kernelspec": _KERNELSPEC,
@@ -276,8 +281,9 @@ def make(
         if leaks:
             raise BuildError("\n".join(leaks))
         own = {exercise.name: exercise.points for exercise in lesson.exercises}
-        student = student_bytes(released, own)
-        of_class = student_bytes(released, _points_here(lesson))
+        everyone = [path.stem for path in lesson_files(lesson.path.parents[1])]
+        student = student_bytes(released, own, everyone)
+        of_class = student_bytes(released, _points_here(lesson), [one.name for one in lessons])
         built.append(Built(lesson, content, released.read_bytes(), student, of_class))
     return built
 

@@ -53,6 +53,28 @@ def test_each_level_further_away_is_slower_and_delivers_less() -> None:
     assert rates == sorted(rates, reverse=True)
 
 
+def test_a_lessons_table_has_all_of_its_exercises_with_their_minutes() -> None:
+    tables = {}
+    for path in SOLUTIONS.glob("[0-9]*.py"):
+        rows = re.findall(r"^# \| `(\w+)`.*\| (\d+) min \|$", path.read_text(), re.MULTILINE)
+        if rows:
+            tables[path.stem.partition("_")[2]] = {name: int(minutes) for name, minutes in rows}
+    assert len(tables) == 10
+    for stem, minutes in tables.items():
+        declared = {one.name: one.minutes for one in exercises.lesson(stem).values()}
+        assert minutes == declared, stem
+
+
+def test_the_readme_says_how_many_exercises_there_are_and_how_long_they_take() -> None:
+    readme = " ".join((SOLUTIONS.parent / "README.md").read_text(encoding="utf-8").split())
+    everything = exercises.all_exercises().values()
+    hours = round(sum(one.minutes for one in everything) / 60)
+    assert f"{len(everything)} exercises, about {hours} hours" in readme
+    core = round(sum(one.minutes for one in everything if one.core) / 60)
+    assert sum(one.core for one in everything) == 12
+    assert f"twelve exercises, about {core} hours" in readme
+
+
 def test_the_headings_of_core_exercises_and_no_others_have_a_star() -> None:
     starred = {
         name

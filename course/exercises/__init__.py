@@ -63,6 +63,11 @@ def notebook(stem: str) -> str:
     return f"{STEMS.index(stem):02}_{stem}" if stem in STEMS else stem
 
 
+def stem_of(name: str) -> str:
+    """The lesson of an exercise; empty for one that no lesson has."""
+    return next((stem for stem in stems() if name in lesson(stem)), "")
+
+
 @cache
 def _modules(folders: tuple[tuple[str, int], ...]) -> frozenset[str]:
     """What is in the folders, as they were changed last: asked for each name of a class's files."""

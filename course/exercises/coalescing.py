@@ -235,6 +235,7 @@ padded_rows = KernelExercise(
         "columns with N and not with LD; the rows have M.",
     ),
     small=case(M=5, N=8),
+    example=case(M=2, N=3, ALIGN=4),
     parameters=(
         Array("x", "M * cdiv(N, ALIGN) * ALIGN", Role.INOUT),
         Scalar("scale", "1.5", "float32"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from course.spec.draws import described
+from course.spec.draws import described, normal
 from course.spec.exercise import (
     Array,
     Budget,
@@ -412,6 +412,7 @@ mx_quantise = KernelExercise(
         ),
     },
     small=case(N=64),
+    example=case(N=32, draws={"x": normal}),
     cases=(
         case(N=32),
         case(N=1056),

@@ -283,6 +283,7 @@ paged_decode = KernelExercise(
         ),
     },
     small=case(S=1, P=2, PAGE=2, G=1, R=1, D=16),
+    example=case(S=1, P=2, PAGE=1, G=1, R=1, D=2),
     cases=(
         case(S=1, P=1, PAGE=16, G=1, R=1, D=16),
         case(S=3, P=5, PAGE=16, G=2, R=3, D=32),
@@ -500,6 +501,7 @@ grouped_gemm = KernelExercise(
         ),
     },
     small=case(M=5, N=4, K=4, E=3),
+    example=case(M=2, N=1, K=2, E=2),
     cases=(
         case(M=1, N=1, K=1, E=1),
         case(M=40, N=70, K=50, E=5),

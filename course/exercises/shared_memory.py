@@ -150,6 +150,7 @@ stencil_halo = KernelExercise(
         "of the tile an `else` (or a conditional expression) that stores 0.",
     ),
     small=case(N=40),
+    example=case(N=8),
     parameters=(Array("a", "N"), Array("out", "N", Role.OUT)),
     reference=lambda a: {"out": _window_sums(a)},
     magnitude=lambda a: {"out": _window_sums(np.abs(a))},
@@ -449,6 +450,7 @@ histogram = KernelExercise(
         "TPB may exceed 64: which threads take part?",
     ),
     small=case(N=40),
+    example=case(N=4, draws={"data": integers(0, 4)}),
     parameters=(
         Array("data", "N", dtype="int32", draw=integers(0, BINS)),
         Array("counts", "64", Role.ACCUMULATE, dtype="int32"),

@@ -9,8 +9,10 @@ from course.figures.drawing import Drawing
 from course.figures.picture import BLUE, RED, Picture
 from course.plain.sectors import SECTOR_BYTES, WARP_LANES
 
-_LEFT = 62.0
-_LANE_WIDTH = 27.0
+_LEFT = 58.0
+#: 32 of them are no wider than a film of cells: on a phone all lanes are seen.
+_LANE_WIDTH = 17.0
+_LANE_SIZE = 9.0
 _ROW_WIDTH = _LANE_WIDTH * WARP_LANES
 _GAP = 10.0  # between sectors that are no neighbours in memory
 _EDGE = 2.0
@@ -38,20 +40,25 @@ def access_picture(
     if not used:
         raise ValueError("no lane is active: there is no request to draw")
     starts = _sector_positions(list(used))
-    drawing = Drawing(_LEFT + _ROW_WIDTH + 16, 208)
+    drawing = Drawing(_LEFT + _ROW_WIDTH + 10, 226)
     drawing.text(_LEFT, 22, title or "One request of a warp", 14, bold=True, mono=bool(title))
-    drawing.text(_LEFT - 8, 52, "lanes", 12, "end")
-    drawing.text(_LEFT - 8, 142, "sectors", 12, "end")
+    drawing.text(_LEFT - 5, 52, "lanes", 12, "end")
+    drawing.text(_LEFT - 5, 142, "sectors", 12, "end")
     scale = starts[1] / SECTOR_BYTES
     many = len(used) > 4 * 4
     for lane, address in enumerate(byte_addresses):
         x = _LEFT + lane * _LANE_WIDTH
         kind = "idle" if address is None else "used"
-        drawing.box(x, 36, _LANE_WIDTH - _EDGE, 24, str(lane), kind, 11)
+        drawing.box(x, 36, _LANE_WIDTH - _EDGE, 24, kind=kind)
         if address is not None:
             sector, byte = divmod(address, SECTOR_BYTES)
             centre = starts[0][sector] + (byte + itemsize / 2) * scale
             drawing.line(x + _LANE_WIDTH / 2 - 1, 60, centre, 122, RED if many else BLUE, 0.9)
+    middle = (_LANE_WIDTH - _EDGE) / 2
+    lanes = range(len(byte_addresses))
+    drawing.labels(
+        [(_LEFT + lane * _LANE_WIDTH + middle, 52, str(lane)) for lane in lanes], _LANE_SIZE
+    )
     for sector, bytes_used in used.items():
         x = starts[0][sector]
         _draw_sector(drawing, x, scale, bytes_used)
@@ -64,7 +71,7 @@ def access_picture(
         f"{wanted} used ({100 * wanted / moved:.3g} %)"
     )
     drawing.text(_LEFT, 193, verdict, 13, bold=True)
-    drawing.key(_LEFT + _ROW_WIDTH - 330, 183, {"used": "bytes used", "unused": "moved, not used"})
+    drawing.key(_LEFT, 205, {"used": "bytes used", "unused": "moved, not used"})
     return drawing.picture(_access_alt(byte_addresses, verdict, used, title, verb))
 
 

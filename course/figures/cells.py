@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from textwrap import wrap
 
-from course.figures.drawing import Drawing
+from course.figures.drawing import GLYPH_WIDTH, Drawing
 from course.figures.picture import BLUE, Picture
 from course.plain.sectors import SECTOR_BYTES
 
@@ -38,7 +38,7 @@ class Cells:
 
     Attributes:
         row: elements from one row to the next; 0 for a vector.
-        now: element: who touches it now.
+        now: element: who touches it now, `3`, or `0:3` for thread 3 of block 0.
         writers: element of shared memory: who wrote it last.
         kind: how an element that is touched now looks, a key of FILLS.
         marked: elements that the fault is about, and `why` says how.
@@ -125,7 +125,10 @@ def cells_picture(
         keys["warn"] = cells.why if cells.marked else "outside"
     if any(label is None for tile in tiles for row in tile.rows for label in row):
         keys["idle"] = cells.off
-    drawing.key(16, below, keys)
+    x = drawing.key(16, below, keys)
+    if cells.now and cells.itemsize:
+        drawing.line(x, below + 7, x + 20, below + 7, BLUE, 3)
+        drawing.text(x + 26, below + 11, "a sector", 12)
     for number, line in enumerate(words):
         drawing.text(16, below + 32 + 18 * number, line, 12, bold=number == 0)
     return drawing.picture(alt)
@@ -152,18 +155,15 @@ def _draw_cells(
     for kind, corners in kinds.items():
         drawing.boxes(corners, _SIDE - _GAP, height - _GAP, kind)
     middle = (_SIDE - _GAP) / 2
-    labels = [
-        (x + middle, y + height - 12, cells.now[c])
-        for c, (x, y) in places.items()
-        if c in cells.now
-    ]
-    longest = max([len(label) for *_, label in labels] or [1])
-    drawing.labels(labels, min(_LABEL, (_SIDE - _GAP) / (0.6 * longest)))
+    there = [(x + middle, y, cells.now[c]) for c, (x, y) in places.items() if c in cells.now]
+    above = [(x, y + 11, f"b{label.split(':')[0]}") for x, y, label in there if ":" in label]
+    drop = 6 if above else 12
+    who = [(x, y + height - drop, label.split(":")[-1]) for x, y, label in there]
+    _label(drawing, who, _LABEL)
+    _label(drawing, above, _LABEL - 1, faint=True)
     before = [(x + middle, y + 13, f"w{cells.writers[c]}") for c, (x, y) in places.items()
               if c in cells.writers]  # fmt: skip
-    if before:
-        longest = max(len(label) for *_, label in before)
-        drawing.labels(before, min(10, (_SIDE - _GAP) / (0.6 * longest)), faint=True)
+    _label(drawing, before, _LABEL - 1, faint=True)
     for number, row in enumerate(rows):
         y = top + number * step
         first = row[0] % cells.row if cells.row else row[0]
@@ -175,6 +175,16 @@ def _draw_cells(
                 sector = list(group)
                 left, right = places[sector[0]][0], places[sector[-1]][0] + _SIDE - _GAP
                 drawing.line(left, y + height + 1, right, y + height + 1, BLUE, 3)
+
+
+def _label(
+    drawing: Drawing, words: Sequence[tuple[float, float, str]], size: float, faint: bool = False
+) -> None:
+    """Words in elements, so small that the longest leaves room beside it."""
+    if words:
+        longest = max(len(word) for *_, word in words)
+        room = _SIDE - _GAP - 7
+        drawing.labels(words, min(size, room / (GLYPH_WIDTH * longest)), faint)
 
 
 def _tile_size(tile: Tile) -> tuple[float, float]:
@@ -213,6 +223,4 @@ def _draw_tiles(drawing: Drawing, tiles: Sequence[Tile]) -> None:
             if chosen:
                 drawing.boxes(chosen, _SIDE - _GAP, 17, kind)
         labels = [(x + (_SIDE - _GAP) / 2, y + 12.5, label) for x, y, label in there if label]
-        if labels:
-            longest = max(len(label) for *_, label in labels)
-            drawing.labels(labels, min(10.5, (_SIDE - _GAP) / (0.6 * longest)))
+        _label(drawing, labels, _LABEL - 0.5)

@@ -186,12 +186,13 @@ class Drawing:
         if label:
             self.text((x1 + x2) / 2, (y1 + y2) / 2 - 6, label, 12, "middle")
 
-    def key(self, x: float, y: float, entries: dict[str, str]) -> None:
-        """A legend in one row: kinds of box and what each one means."""
+    def key(self, x: float, y: float, entries: dict[str, str]) -> float:
+        """A legend in one row: kinds of box and what each one means; where the next one begins."""
         for kind, meaning in entries.items():
             self.box(x, y, 20, 13, kind=kind)
             self.text(x + 26, y + 11, meaning, 12)
             x += 26 + len(meaning) * 12 * GLYPH_WIDTH + 18
+        return x
 
     def picture(self, alt: str) -> Picture:
         """The finished picture with its text alternative."""

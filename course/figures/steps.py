@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Sequence
 from itertools import count
 
@@ -11,9 +10,6 @@ from course.figures.picture import Picture
 
 #: More of them are no longer looked at one by one.
 MOST_STEPS = 12
-#: A picture shrinks to so much of its width, and then is moved in its own frame: on a phone, too,
-#: its words can be read.
-_LEAST = 0.75
 #: JupyterLab leaves the arrow keys to what has this, and does not go to another cell.
 _OWN_KEYS = 'data-lm-suppress-shortcuts="true"'
 _numbers = count(1)
@@ -22,7 +18,8 @@ _numbers = count(1)
 class Steps:
     """Pictures of one thing, step by step, under a title.
 
-    Where a page leaves style sheets out, all of them stand below each other.
+    Where a page leaves style sheets out, or a browser is older than `:has`, all of them stand below
+    each other.
 
     Args:
         pictures: at least one, at most `MOST_STEPS`.
@@ -47,31 +44,24 @@ class Steps:
     def _repr_html_(self) -> str:
         title = f'<p style="margin:6px 0;font-weight:600">{html.escape(self.title)}</p>'
         if len(self.pictures) == 1:
-            return title + _framed(self.pictures[0])
+            return title + self.pictures[0]._repr_html_()
         group = f"course-steps-{next(_numbers)}"
         shown = "".join(
-            f".{group} > input:nth-of-type({n}):checked ~ div:nth-of-type({n}){{display:block}}"
+            f".{group}:has(> label:nth-of-type({n}) > :checked) > div:nth-of-type({n})"
+            "{display:block}"
             for n in range(1, len(self.pictures) + 1)
         )
+        # a button within its label: no line ends between the two
         choices = "".join(
-            f'<input type="radio" name="{group}" id="{group}-{n}" {_OWN_KEYS}'
-            f"{' checked' if n == self.first else ''}>&#8288;"  # a line does not end behind it
-            f'<label for="{group}-{n}" style="margin:0 12px 0 4px;white-space:nowrap">'
+            '<label style="display:inline-block;white-space:nowrap;margin-right:12px">'
+            f'<input type="radio" name="{group}" {_OWN_KEYS}{" checked" * (n == self.first)}> '
             f"{html.escape(self.step)} {n}</label> "
             for n in range(1, len(self.pictures) + 1)
         )
-        boxes = "".join(_framed(one) for one in self.pictures)
+        boxes = "".join(one._repr_html_() for one in self.pictures)
         return (
-            f"{title}<style>.{group} > div{{display:none}}{shown}</style>"
+            f"{title}<style>@supports selector(:has(a)){{.{group} > div{{display:none}}{shown}}}"
+            "</style>"
             f'<div class="{group}" role="radiogroup" aria-label="{html.escape(self.title)}">'
             f"{choices}{boxes}</div>"
         )
-
-
-def _framed(picture: Picture) -> str:
-    width = re.search(r'<svg[^>]* width="(\d+)', picture.svg)
-    least = f"min-width:{_LEAST * int(width[1]):.0f}px" if width else ""
-    return (
-        f'<div style="overflow-x:auto;max-width:100%"><div style="{least}">'
-        f"{picture._repr_html_()}</div></div>"
-    )

@@ -130,6 +130,8 @@ class _Pictures:
         shown = sum(map(len, cells.shown()))
         if shown < cells.count:
             words.append(f"{shown} of {cells.count} elements have room here.")
+        if any(":" in label for label in cells.now.values()):
+            words.append("b0 is block 0; below it stands the thread.")
         if any(label.endswith("+") for label in cells.now.values()):
             words.append("A + stands for others that touch the same element.")
         if moment.since > self._since:

@@ -2,12 +2,12 @@
 
 The file is ``gpu-kernel-course/progress.json`` among the user's own data (`XDG_DATA_HOME`, else
 ``~/.local/share``); `COURSE_PROGRESS` names another, and ``COURSE_PROGRESS=off`` keeps nothing.
-Where it cannot be written, nothing is kept and nothing is said: a check has other things to tell.
+Where it cannot be written, this process remembers, and nothing is said: a check has other things
+to tell.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from dataclasses import replace
@@ -23,7 +23,8 @@ from course.words.verdict import Verdict
 
 #: Best share of the points by exercise, and when that was reached.
 Kept = dict[str, dict[str, Any]]
-_HEAD = ("lesson", "exercises", "points", "next")
+#: What no file holds: until the process ends, it counts as well.
+_unwritten: Kept = {}
 
 
 def file() -> Path | None:
@@ -42,6 +43,10 @@ def file() -> Path | None:
 
 def kept() -> Kept:
     """What is there; a file that cannot be read holds nothing."""
+    return _written() | _unwritten
+
+
+def _written() -> Kept:
     path = file()
     if path is None:
         return {}
@@ -61,7 +66,7 @@ def noted(exercise: Exercise, verdict: Verdict) -> Verdict:
     best = found.get(exercise.name, {}).get("credit", 0.0)
     if verdict.credit > best:
         day = datetime.now(UTC).date().isoformat()
-        _keep(found | {exercise.name: {"credit": verdict.credit, "on": day}})
+        _keep(exercise.name, {"credit": verdict.credit, "on": day})
     if not verdict:
         return verdict
     if exercise.name not in exercises.all_exercises():  # an instructor's, tried before it is one
@@ -69,15 +74,18 @@ def noted(exercise: Exercise, verdict: Verdict) -> Verdict:
     return replace(verdict, next_steps=(*verdict.next_steps, _what_is_next(exercise)))
 
 
-def _keep(entries: Kept) -> None:
+def _keep(name: str, entry: dict[str, Any]) -> None:
     path = file()
-    if path is None:
-        return
-    part = path.with_name(f"{path.name}.{os.getpid()}")
-    with contextlib.suppress(OSError):
+    try:
+        if path is None:
+            raise OSError
+        part = path.with_name(f"{path.name}.{os.getpid()}")
         path.parent.mkdir(parents=True, exist_ok=True)
+        entries = _written() | {name: entry}
         part.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
         part.replace(path)
+    except OSError:
+        _unwritten[name] = entry
 
 
 def _what_is_next(exercise: Exercise) -> str:
@@ -89,31 +97,28 @@ def _what_is_next(exercise: Exercise) -> str:
     stem, following = order[at + 1]
     if stem == order[at][0]:
         return f"Next in this lesson: `ex.{following.name}` ({following.title})."
-    return f"That was the lesson's last exercise. The next lesson: {exercises.notebook(stem)}."
+    first = f"It begins with `ex.{following.name}` ({following.title})."
+    page = f"{exercises.notebook(stem)}.ipynb"
+    return f"That was the lesson's last exercise. The next lesson: {page}. {first}"
 
 
 class Progress:
-    """Lessons, what is solved of each, and what is next; as text or as a table."""
+    """Lessons, or the exercises of one: what is solved and what is next; as text or as a table."""
 
-    def __init__(self, entries: Kept) -> None:
-        self.rows: list[tuple[str, str, str, str]] = []
-        points = of = 0.0
-        for stem in exercises.stems():
-            own = exercises.lesson(stem)
-            share = {name: entries.get(name, {}).get("credit", 0.0) for name in own}
-            solved = [name for name in own if share[name] >= 1.0]
-            still = [one for one in own.values() if share[one.name] < 1.0 and not one.bonus]
-            got = sum(share[name] * one.points for name, one in own.items())
-            whole = sum(one.points for one in own.values() if not one.bonus)
-            points, of = points + got, of + whole
-            following = f"ex.{still[0].name}, {still[0].minutes} min" if still else "done"
-            counts = f"{len(solved)} of {len(own)}", f"{got:g} of {whole:g}"
-            self.rows.append((exercises.notebook(stem), *counts, following))
-        self.total = f"{points:g} of {of:g} points"
+    def __init__(
+        self,
+        title: str,
+        head: tuple[str, ...],
+        rows: list[tuple[str, ...]],
+        total: str,
+        looks: dict[str, tuple[int, ...]],
+    ) -> None:
+        self.title, self.head, self.rows, self.total = title, head, rows, total
+        self._looks = looks
 
     def __repr__(self) -> str:
-        rows = [_HEAD, *self.rows]
-        widths = [max(len(row[k]) for row in rows) for k in range(len(_HEAD))]
+        rows = [self.head, *self.rows]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
             for row in rows
@@ -121,10 +126,66 @@ class Progress:
         return "\n".join([*lines, self.total])
 
     def _repr_html_(self) -> str:
-        table = table_html("Your progress", _HEAD, self.rows, right=(1, 2), code=(3,))
+        table = table_html(self.title, self.head, self.rows, **self._looks)
         return f"{table}<p>{escape(self.total)}</p>"
 
 
-def progress() -> Progress:
-    """What you have solved so far, by lesson, and what is next."""
-    return Progress(kept())
+def progress(lesson: str = "") -> Progress:
+    """What you have solved so far, by lesson, and what is next.
+
+    Args:
+        lesson: its name, such as "threads" or "01_threads": its exercises, one by one.
+    """
+    entries = kept()
+    return _of_lesson(stem_named(lesson), entries) if lesson else _of_all(entries)
+
+
+def stem_named(lesson: str) -> str:
+    """A lesson's stem, however it is written: `01_threads`, `Threads`.
+
+    Raises:
+        ValueError: where there is no such lesson.
+    """
+    stem = str(lesson).strip().lower().lstrip("0123456789_ ").replace(" ", "_")
+    if stem not in exercises.stems():
+        there = ", ".join(exercises.stems())
+        raise ValueError(f"There is no lesson named {str(lesson)!r}. There are: {there}.")
+    return stem
+
+
+def _credit(exercise: Exercise, entries: Kept) -> float:
+    credit: float = entries.get(exercise.name, {}).get("credit", 0.0)
+    return credit
+
+
+def _of_all(entries: Kept) -> Progress:
+    rows: list[tuple[str, ...]] = []
+    points = of = 0.0
+    for stem in exercises.stems():
+        own = exercises.lesson(stem).values()
+        solved = [one for one in own if _credit(one, entries) >= 1.0]
+        still = [one for one in own if one not in solved and not one.bonus]
+        got = sum(_credit(one, entries) * one.points for one in own)
+        whole = sum(one.points for one in own if not one.bonus)
+        points, of = points + got, of + whole
+        following = f"ex.{still[0].name}, {still[0].minutes} min" if still else "done"
+        counts = f"{len(solved)} of {len(own)}", f"{got:g} of {whole:g}"
+        rows.append((exercises.notebook(stem), *counts, following))
+    head = ("lesson", "exercises", "points", "next")
+    looks = {"right": (1, 2), "code": (3,)}
+    return Progress("Your progress", head, rows, f"{points:g} of {of:g} points", looks)
+
+
+def _of_lesson(stem: str, entries: Kept) -> Progress:
+    own = exercises.lesson(stem).values()
+    rows: list[tuple[str, ...]] = []
+    for one in own:
+        credit = _credit(one, entries)
+        kind = "bonus" if one.bonus else "★ core" if one.core else ""
+        got = f"{credit * one.points:g} of {one.points}"
+        mark = "✓" if credit >= 1.0 else "○"
+        rows.append((f"{mark} {one.name}", one.title, f"{one.minutes} min", got, kind))
+    still = [one for one in own if _credit(one, entries) < 1.0 and not one.bonus]
+    following = f"Next: ex.{still[0].name}" if still else "All that count are solved."
+    head = ("exercise", "title", "time", "points", "")
+    return Progress(exercises.notebook(stem), head, rows, following, {"right": (2, 3)})

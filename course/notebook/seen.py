@@ -36,7 +36,7 @@ from course.words.panel import html_panel
 from course.words.verdict import Verdict, text_panel, wrapped
 
 #: Characters of a line of code that a picture's title has room for.
-LONGEST_CODE = 84
+LONGEST_CODE = 58
 #: In one output: a picture has 25 KB. Few accesses have several requests each.
 MOST_PICTURES = 6
 #: Characters of all pictures of one output; the last ones are left out.

@@ -12,8 +12,8 @@ from html import escape
 from pathlib import Path
 
 from course import exercises
-from course.notebook.progress import kept
-from course.spec.exercise import Exercise
+from course.notebook.progress import kept, stem_named
+from course.spec.exercise import Exercise, KernelExercise
 from course.words.panel import code_html
 
 _FOLDER = Path(__file__).resolve().parents[2] / "solutions"
@@ -21,20 +21,21 @@ _MARK = "### "
 
 
 class Solution:
-    """A cell's text, or why it is not shown."""
+    """A cell's text, or why it is not shown; `why` says in a sentence or two why it is so."""
 
-    def __init__(self, text: str, is_code: bool) -> None:
-        self.text, self.is_code = text, is_code
+    def __init__(self, text: str, is_code: bool, why: str = "") -> None:
+        self.text, self.is_code, self.why = text, is_code, why
 
     def __repr__(self) -> str:
-        return self.text
+        return f"{self.why}\n\n{self.text}" if self.why else self.text
 
     def _repr_html_(self) -> str:
         if not self.is_code:
             return f"<p>{code_html(self.text)}</p>"
+        why = f"<p>{code_html(self.why)}</p>" if self.why else ""
         return (
-            "<details open><summary>The course's own solution; comments say what it asks of memory"
-            f'</summary><pre style="overflow-x:auto">{escape(self.text)}</pre></details>'
+            "<details><summary>The course's own solution; comments say what it asks of memory"
+            f'</summary>{why}<pre style="overflow-x:auto">{escape(self.text)}</pre></details>'
         )
 
 
@@ -51,7 +52,15 @@ def solution_of(exercise: Exercise) -> Solution:
     if kept().get(exercise.name, {}).get("credit", 0.0) < 1.0:
         hint = f"ex.{exercise.name}.hint()"
         return Solution(f"It is shown once a check has passed. Until then: {hint}.", False)
-    return Solution(cell, True)
+    return Solution(cell, True, _why(exercise))
+
+
+def _why(exercise: Exercise) -> str:
+    """Why it asks for no more: its budget's reason, as sentences."""
+    budget = exercise.budget if isinstance(exercise, KernelExercise) else None
+    if budget is None or not budget.why:
+        return ""
+    return f"{budget.why[0].upper()}{budget.why[1:].rstrip('.')}."
 
 
 def answer(lesson: str) -> Solution:
@@ -60,10 +69,10 @@ def answer(lesson: str) -> Solution:
     Args:
         lesson: its name, such as "threads" or "01_threads".
     """
-    stem = str(lesson).strip().lower().lstrip("0123456789_ ").replace(" ", "_")
-    if stem not in exercises.stems():
-        there = ", ".join(exercises.stems())
-        return Solution(f"There is no lesson named {str(lesson)!r}. There are: {there}.", False)
+    try:
+        stem = stem_named(lesson)
+    except ValueError as error:
+        return Solution(str(error), False)
     text = answer_of(stem)
     if text is None:
         return Solution("The course's own answer is not here: your instructor has it.", False)
@@ -81,8 +90,7 @@ def answer_of(stem: str) -> str | None:
 
 
 def _cell(exercise: Exercise) -> str | None:
-    stem = next((one for one in exercises.stems() if exercise.name in exercises.lesson(one)), "")
-    return _text(stem, lambda name: name == exercise.name)
+    return _text(exercises.stem_of(exercise.name), lambda name: name == exercise.name)
 
 
 def _text(stem: str, is_it: Callable[[str], bool]) -> str | None:

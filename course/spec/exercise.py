@@ -237,6 +237,8 @@ class KernelExercise(Exercise):
     #: what pictures of a learner's kernel are made on: 4 to 64 elements an array, where that can
     #: be, and small tiles; the smallest case of four elements unless told
     small: Case | None = None
+    #: the four elements with which its statement begins; the small case, cut, unless told
+    example: Case | None = None
     launch: Launch | Programs | Launcher = field(default=Launch("1", "1"))
     budget: Budget | None = None
     constants: Mapping[str, Constant] = field(default_factory=dict)

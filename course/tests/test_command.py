@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from course import exercises
 from course.__main__ import main
 from course.tests.notebook.test_progress import RIGHT
 
@@ -43,8 +44,9 @@ def test_a_notebook_is_checked_and_not_run(tmp_path, capsys):
     assert main(["check", str(path)]) == 1
     out = capsys.readouterr().out.splitlines()
     assert out[0] == "✓ vector_add: right"
-    assert len(out) == 2
-    assert "grid_math" in out[1]
+    assert len(out) == 3
+    assert out[1].startswith("○ grid_math")
+    assert out[2].startswith("Next in this lesson: `ex.grid_math` (")
     assert not stamp.exists()
     assert main(["check", str(path), "vector_add"]) == 0
 
@@ -115,7 +117,11 @@ def test_watching_checks_what_was_saved(tmp_path, capsys, monkeypatch):
     assert main(["check", str(path), "--watch"]) == 130
     out = capsys.readouterr().out
     assert out.count("grid_math:") == 1
-    assert out.rstrip().endswith("✓ vector_add: right")
+    watching = f"Watching {path}: what changes in it is checked when it is saved. Ctrl-C ends it."
+    assert out.count(watching) == 1
+    assert out.index(watching) < out.index(
+        "✓ vector_add: right\nNext in this lesson: `ex.grid_math`"
+    )
 
 
 def test_watching_goes_on_where_half_a_notebook_is_saved(tmp_path, capsys, monkeypatch):
@@ -131,13 +137,39 @@ def test_watching_goes_on_where_half_a_notebook_is_saved(tmp_path, capsys, monke
     monkeypatch.setattr(time, "sleep", pause)
     assert main(["check", str(path), "--watch"]) == 130
     said = capsys.readouterr()
-    assert said.out.rstrip().endswith("✓ vector_add: right")
+    assert "✓ vector_add: right\nNext in this lesson:" in said.out
     assert "is no notebook" in said.err
 
 
 def test_progress_is_what_there_is_to_see(capsys):
     assert main([]) == 0
     assert "lesson" in capsys.readouterr().out
+
+
+def test_a_lessons_exercises_are_listed_with_what_is_solved(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "progress.json"))
+    path = written(tmp_path / "a.ipynb", vector_add=RIGHT)
+    assert main(["check", str(path)]) == 0
+    capsys.readouterr()
+    assert main(["progress", "01_threads"]) == 0
+    head, *rows, following = capsys.readouterr().out.splitlines()
+    assert head.split() == ["exercise", "title", "time", "points"]
+    assert [row.split()[:2] for row in rows] == [
+        ["✓" if name == "vector_add" else "○", name] for name in exercises.lesson("threads")
+    ]
+    assert "4 of 4  ★ core" in rows[0]
+    assert following == "Next: ex.grid_math"
+
+
+def test_a_lesson_that_is_not_there_is_said(capsys):
+    assert main(["progress", "bread"]) == 2
+    assert "There is no lesson named 'bread'. There are: start, threads" in capsys.readouterr().err
+
+
+def test_a_notebook_alone_is_required_of_a_check(capsys):
+    with pytest.raises(SystemExit):
+        main(["check"])
+    assert capsys.readouterr().err.rstrip().endswith("are required: NOTEBOOK")
 
 
 def test_a_program_is_run(tmp_path, capsys):

@@ -69,7 +69,7 @@ def test_every_statement_can_be_read(name):
     assert f"ex.{name}.check({name})" in text
     assert html.count("<table") == html.count("<caption")
     if isinstance(exercise, KernelExercise) and exercise.budget is not None:
-        assert "1.1 x" in text
+        assert "1.1 x" in text or ex.stem_of(name) == "start"
     if isinstance(exercise, NumberExercise):
         assert all(question in text for question in exercise.questions)
 

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pkgutil
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 
@@ -10,7 +11,9 @@ import pytest
 
 import course.figures
 from course.figures import FILLS, Drawing, Picture, access_picture, grid_picture, plot
+from course.figures.cells import Cells, cells_picture
 from course.figures.picture import FAINT_INK, INK, PANEL
+from course.figures.running import programs_picture
 from course.tests.words.test_verdict import luminance
 
 
@@ -39,6 +42,48 @@ def test_a_lessons_picture_has_a_text_alternative_and_draws_the_same_twice(
     assert len(first.alt) > 40, "the alternative says less than a sentence"
     assert ElementTree.fromstring(first.svg).tag.endswith("svg")
     assert first.svg == second.svg
+
+
+def test_a_picture_shrinks_to_a_phones_page_and_a_wide_one_moves_in_its_own_frame() -> None:
+    least = [
+        re.search(r'overflow-x:auto;max-width:100%"><div style="min-width:(\d+)px', html)
+        for html in (Drawing(width, 10).picture("words")._repr_html_() for width in (600, 1000))
+    ]
+    assert [int(found[1]) for found in least if found] == [372, 620]
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        access_picture([128 * lane for lane in range(32)], 4, "a[32 * i]"),
+        cells_picture("c[i] = a[i]", Cells("a", 64, 0, {0: "0"}, "used", "read now"), [], "words"),
+        programs_picture(40, 8, False),
+    ],
+)
+def test_what_a_verdict_draws_stands_whole_on_a_screen_of_400(picture: Picture) -> None:
+    found = re.search(r"min-width:(\d+)px", picture._repr_html_())
+    assert found
+    assert int(found[1]) <= 384
+
+
+def test_bars_below_elements_are_in_the_legend_as_sectors() -> None:
+    def drawn(itemsize: int) -> str:
+        cells = Cells("a", 16, 0, {3: "3"}, "used", "read now", itemsize=itemsize)
+        return cells_picture("c[i] = a[i]", cells, [], "words").svg
+
+    assert ">a sector</text>" in drawn(4)
+    assert ">a sector</text>" not in drawn(0)
+
+
+@pytest.mark.parametrize("label", ["0:10+", "0:255", "12", "0:3,1+", "p107+"])
+def test_labels_of_neighbouring_elements_stand_apart(label: str) -> None:
+    now = dict.fromkeys(range(16), label)
+    cells = Cells("a", 16, 0, now, "used", "read now", dict.fromkeys(now, "255"))
+    picture = cells_picture("c[i] = a[i]", cells, [], "words")
+    for group in re.findall(r'<g font-size="([\d.]+)" text-anchor="middle".*?</g>', picture.svg):
+        words = re.findall(rf'<g font-size="{group}".*?</g>', picture.svg)[0]
+        longest = max(len(word) for word in re.findall(r">([^<]+)</text>", words))
+        assert 0.62 * float(group) * longest <= 30 - 3 - 4 + 0.1
 
 
 def test_a_picture_without_words_is_refused() -> None:

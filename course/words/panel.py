@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from course import exercises
 from course.engine import stated_gpu
 from course.engine.faults import Outcome
 from course.plain.text import unstacked
@@ -68,7 +69,7 @@ def html_panel(verdict: Verdict) -> str:
     if shows_extras(verdict):
         also = "; ".join(map(str, verdict.extras))
         out.append(f'<p style="margin:6px 0">Also measured: {escape(also)}.</p>')
-    out += [f'<p style="margin:6px 0">{code_html(step)}</p>' for step in verdict.next_steps]
+    out += [f'<p style="margin:6px 0">{_step_html(step)}</p>' for step in verdict.next_steps]
     out.append(_foot(verdict))
     return unstacked("".join([*out, "</div>"]))
 
@@ -231,6 +232,15 @@ def _foot(verdict: Verdict) -> str:
         commands = " · ".join(f"<code>{escape(command)}</code>" for command in verdict.commands)
         parts.append(f"Next: {commands}")
     return f'<div style="margin:6px 0 2px">{" &nbsp; ".join(parts)}</div>' if parts else ""
+
+
+def _step_html(step: str) -> str:
+    """A lesson's notebook is a link to it: it lies beside the one that is open."""
+    text = code_html(step)
+    for stem in exercises.STEMS:
+        page = f"{exercises.notebook(stem)}.ipynb"
+        text = text.replace(page, f'<a href="{page}">{page}</a>')
+    return text
 
 
 def code_html(text: str) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
 import numpy as np
 
+from course import exercises
 from course.plain.sectors import SECTOR_BYTES
 from course.spec import shares
 from course.spec.exercise import (
@@ -25,6 +27,8 @@ from course.spec.exercise import (
     Stride,
 )
 from course.spec.inputs import poison
+from course.words.example import example
+from course.words.glossary import TERMS
 from course.words.panel import code_html, table_html
 from course.words.verdict import bytes_text, wrapped
 
@@ -49,6 +53,10 @@ _HOW_BUDGETS_COUNT = (
     f"{SMALL_ROW:.0%} of the total or less, or of up to {FEW_SECTORS} sectors more than its "
     "formula, costs nothing by itself."
 )
+#: The heading of what is folded away.
+_CONTRACT = "The contract"
+#: What a warp may do, before lesson 03 says how it is counted.
+_EQUAL_PARTS = "about three times what each would make if all made equally many"
 #: How many hints of each exercise this process has shown.
 _shown: Counter[str] = Counter()
 
@@ -105,47 +113,71 @@ class Table:
     note: str = ""
 
 
-def facts(exercise: Exercise) -> list[tuple[str, str]]:
-    """(label, value) pairs: launch, what is compared, effort, points."""
-    found = []
-    if isinstance(exercise, KernelExercise):
-        if exercise.returned:
-            outputs = ", ".join(array.name for array in exercise.returned)
-            found.append(("Called", f"{outputs} = {exercise.name}({_arguments(exercise)})"))
-        else:
-            found.append(("Launch", f"{exercise.name}{exercise.launch}({_arguments(exercise)})"))
-        if exercise.finish_words:
-            found.append(("Compared", exercise.finish_words))
-        cases = "; ".join(case.label for case in exercise.cases)
-        found.append(("Cases", cases))
-        limits = [
-            f"{words}: {formula}"
-            for words, formula in (
-                ("divergent branches", exercise.divergent_branches),
-                ("extra turns for bank conflicts", exercise.bank_conflicts),
-                ("loads of warps from shared memory", exercise.shared_loads),
-                ("bytes of shared memory a block", exercise.shared_bytes),
-                ("registers a thread", exercise.registers),
-                ("bytes of spilled registers a thread", exercise.most_spilled),
-                ("bytes from DRAM in the cache model", exercise.dram_bytes),
-                *(shares.words(exercise) if exercise.budget else ()),
-            )
-            if formula is not None
-        ]
-        if limits:
-            found.append(("At most", "; ".join(limits)))
-        if exercise.budget is not None and exercise.budget.why:
-            found.append(("Why this budget", exercise.budget.why))
+def effort(exercise: Exercise) -> list[tuple[str, str]]:
+    """(label, value) pairs: minutes and difficulty, points."""
     words = _DIFFICULTY[min(max(exercise.difficulty, 1), len(_DIFFICULTY)) - 1]
-    effort = f"{exercise.minutes} minutes, difficulty {exercise.difficulty} of 5 ({words})"
-    found.append(("Effort", effort))
+    minutes = f"{exercise.minutes} minutes, difficulty {exercise.difficulty} of 5 ({words})"
     bonus = ", bonus" if exercise.bonus else ", ★ core" if exercise.core else ""
-    found.append(("Points", f"{exercise.points}{bonus}"))
+    return [("Effort", minutes), ("Points", f"{exercise.points}{bonus}")]
+
+
+def contract(exercise: Exercise) -> list[tuple[str, str] | Table]:
+    """What a check holds a kernel to: how it is called, on what, and what it may ask for.
+
+    In words that the lessons have introduced by then.
+    """
+    if not isinstance(exercise, KernelExercise):
+        return []
+    found: list[tuple[str, str] | Table] = []
+    if exercise.returned:
+        outputs = ", ".join(array.name for array in exercise.returned)
+        found.append(("Called", f"{outputs} = {exercise.name}({_arguments(exercise)})"))
+    else:
+        found.append(("Launch", f"{exercise.name}{exercise.launch}({_arguments(exercise)})"))
+    if exercise.finish_words:
+        found.append(("Compared", exercise.finish_words))
+    found.append(("Cases", "; ".join(case.label for case in exercise.cases)))
+    graded = next((case for case in exercise.cases if case.traffic), None)
+    if exercise.budget is not None and graded is not None:
+        introduced = _introduced(exercise, "sector")
+        found.append((_budget if introduced else _plain_budget)(exercise, graded))
+        if exercise.budget.why:
+            found.append(("Why this budget" if introduced else "Why", exercise.budget.why))
+    limits = [
+        f"{words}: {formula}"
+        for words, formula in (
+            ("divergent branches", exercise.divergent_branches),
+            ("extra turns for bank conflicts", exercise.bank_conflicts),
+            ("loads of warps from shared memory", exercise.shared_loads),
+            ("bytes of shared memory a block", exercise.shared_bytes),
+            ("registers a thread", exercise.registers),
+            ("bytes of spilled registers a thread", exercise.most_spilled),
+            ("bytes from DRAM in the cache model", exercise.dram_bytes),
+            *(_work(exercise) if exercise.budget else ()),
+        )
+        if formula is not None
+    ]
+    if limits:
+        found.append(("At most", "; ".join(limits)))
     return found
 
 
+def _introduced(exercise: Exercise, term: str) -> bool:
+    """Whether a term of the glossary is known by then: the first lesson begins with its kernel."""
+    stem = exercises.stem_of(exercise.name)
+    return not stem or (stem != exercises.STEMS[0] and TERMS[term][0] <= exercises.notebook(stem))
+
+
+def _work(exercise: KernelExercise) -> list[tuple[str, str]]:
+    if _introduced(exercise, "even share"):
+        return shares.words(exercise)
+    if _introduced(exercise, "warp"):
+        return [("operations of the longest warp", _EQUAL_PARTS)]
+    return []
+
+
 def tables(exercise: Exercise) -> list[Table]:
-    """Parameters, constants and budget of a kernel; questions of a numeric exercise."""
+    """Parameters and constants of a kernel; questions of a numeric exercise."""
     if isinstance(exercise, NumberExercise):
         rows = tuple((key, q.text, q.unit) for key, q in exercise.questions.items())
         asked = Table("Entries", ("entry", "question", "unit"), rows)
@@ -161,9 +193,6 @@ def tables(exercise: Exercise) -> list[Table]:
             for name, constant in exercise.constants.items()
         )
         found.append(Table("Constants of the cell", ("name", "unless set", "choose from"), rows))
-    graded = next((case for case in exercise.cases if case.traffic), None)
-    if exercise.budget is not None and graded is not None:
-        found.append(_budget(exercise, graded))
     return found
 
 
@@ -211,12 +240,27 @@ def _budget(exercise: KernelExercise, graded: Case) -> Table:
             )
         )
     used = " ".join([str(exercise.launch), *(formula for _, formula in _budget_words(exercise))])
-    words = [text for name, text in _FORMULA_WORDS.items() if f"{name}(" in used]
     title = f"Budget in sectors of {SECTOR_BYTES} bytes, and in bytes at {graded.label}"
     head = ("access", "sectors", "budget", "least")
-    defined = f"Here {'; '.join(words)}. " if words else ""
-    note = defined + _HOW_BUDGETS_COUNT
-    return Table(title, head, tuple(rows), note)
+    return Table(title, head, tuple(rows), f"{_defined(used)}{_HOW_BUDGETS_COUNT}")
+
+
+def _defined(formulas: str) -> str:
+    """What the functions of formulas are."""
+    words = [text for name, text in _FORMULA_WORDS.items() if f"{name}(" in formulas]
+    return f"Here {'; '.join(words)}. " if words else ""
+
+
+def _plain_budget(exercise: KernelExercise, graded: Case) -> tuple[str, str]:
+    """The same for whoever has not met sectors yet."""
+    allowed = exercise.budget_sectors(graded)
+    verbs = {"load": "reads", "store": "writes", "atomic": "updates"}
+    rows = [
+        f"{verbs[direction]} at most {bytes_text(sectors * SECTOR_BYTES)} of {array}"
+        for (array, direction), sectors in allowed.items()
+    ]
+    defined = _defined(str(exercise.launch)).rstrip()
+    return f"Memory, at {graded.label}", f"{', '.join(rows)}. {defined}"
 
 
 def _budget_words(exercise: KernelExercise) -> list[tuple[str, str]]:
@@ -231,20 +275,37 @@ def _budget_words(exercise: KernelExercise) -> list[tuple[str, str]]:
 
 
 def statement_text(exercise: Exercise) -> str:
-    """The statement for a terminal."""
-    out = [f"{exercise.name}: {exercise.title}", *wrapped(exercise.task, "  ")]
+    """The statement for a terminal: an example, the task, and last what the check holds it to."""
+    out = [f"{exercise.name}: {exercise.title}"]
+    if isinstance(exercise, KernelExercise):
+        out += ["  For example", *_columns(example(exercise), "    ")]
+    out += wrapped(exercise.task, "  ")
     for table in tables(exercise):
-        out += wrapped(table.title, "  ")
-        cells = [table.head, *table.rows]
-        widths = [max(len(row[k]) for row in cells) for k in range(len(table.head))]
-        for row in cells:
-            padded = "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
-            out.append(f"    {padded}".rstrip())
-        out += wrapped(table.note, "    ")
-    for label, value in facts(exercise):
-        out += wrapped(f"{label}: {value}", "  ")
+        out += _table_text(table, "  ")
+    out += [f"  {label}: {value}" for label, value in effort(exercise)]
+    if parts := contract(exercise):
+        out.append(f"  {_CONTRACT}")
+    for part in parts:
+        if isinstance(part, Table):
+            out += _table_text(part, "    ")
+        else:
+            out += wrapped(": ".join(part), "    ")
     out.append(f"  Next: ex.{exercise.name}.check({exercise.name})   ·   ex.{exercise.name}.hint()")
     return "\n".join(out)
+
+
+def _table_text(table: Table, indent: str) -> list[str]:
+    rows = _columns([table.head, *table.rows], f"{indent}  ")
+    return [*wrapped(table.title, indent), *rows, *wrapped(table.note, f"{indent}  ")]
+
+
+def _columns(rows: Sequence[tuple[str, ...]], indent: str) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        padded = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
+        lines.append(f"{indent}{'  '.join(padded)}".rstrip())
+    return lines
 
 
 def statement_html(exercise: Exercise) -> str:
@@ -252,14 +313,26 @@ def statement_html(exercise: Exercise) -> str:
     out = [
         '<div style="padding:4px 0">',
         f"<strong>{escape(exercise.name)}: {escape(exercise.title)}</strong>",
-        f'<p style="margin:4px 0">{code_html(exercise.task)}</p>',
     ]
-    for table in tables(exercise):
-        out.append(table_html(table.title, table.head, table.rows, wrap=range(1, 4)))
-        if table.note:
-            out.append(f'<div style="margin:2px 0">{escape(table.note)}</div>')
-    out += [
-        f'<div style="margin:2px 0"><strong>{escape(label)}:</strong> {code_html(value)}</div>'
-        for label, value in facts(exercise)
-    ]
+    if isinstance(exercise, KernelExercise):
+        rows = example(exercise)
+        out.append(table_html("For example", ("", "name", "values"), rows, code=(2,)))
+    out.append(f'<p style="margin:4px 0">{code_html(exercise.task)}</p>')
+    out += [_table_html(table) for table in tables(exercise)]
+    out += [_fact_html(label, value) for label, value in effort(exercise)]
+    if parts := contract(exercise):
+        inside = "".join(
+            _table_html(part) if isinstance(part, Table) else _fact_html(*part) for part in parts
+        )
+        summary = f'<summary style="display:list-item">{_CONTRACT}</summary>'
+        out.append(f'<details style="margin:4px 0">{summary}{inside}</details>')
     return "".join([*out, "</div>"])
+
+
+def _table_html(table: Table) -> str:
+    note = f'<div style="margin:2px 0">{escape(table.note)}</div>' if table.note else ""
+    return table_html(table.title, table.head, table.rows, wrap=range(1, 4)) + note
+
+
+def _fact_html(label: str, value: str) -> str:
+    return f'<div style="margin:2px 0"><strong>{escape(label)}:</strong> {code_html(value)}</div>'

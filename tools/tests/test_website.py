@@ -49,7 +49,10 @@ def test_lessons_are_the_students_and_no_page_has_a_solution(pages: Path) -> Non
         path: path.read_text() for path in pages.rglob("*") if path.suffix in (".md", ".ipynb")
     }
     for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"):
-        assert texts[pages / "notebooks" / path.name] == path.read_text()
+        same = re.sub(
+            r'(<a href=\\"\w+)\.html', r"\1.ipynb", texts[pages / "notebooks" / path.name]
+        )
+        assert same == path.read_text()
     assert list(given_away(pages, read_lessons(ROOT), [])) == []
 
 
@@ -61,6 +64,21 @@ def test_a_link_of_a_page_leads_to_a_page_or_a_picture(pages: Path) -> None:
     ]
     assert len(links) > 20
     assert [(path, link) for path, link in links if not (path.parent / link).exists()] == []
+
+
+def test_a_link_of_a_lesson_leads_to_a_page(pages: Path) -> None:
+    seen = {"md": 0, "html": 0}
+    for path in (pages / "notebooks").glob("*.ipynb"):
+        text = path.read_text()
+        for page in re.findall(r"\]\((\d\d_\w+\.ipynb)\)", text):
+            assert (path.parent / page).exists(), (path.name, page)
+            seen["md"] += 1
+        for page, ending in re.findall(r'<a href=\\"(\d\d_\w+)\.(\w+)\\"', text):
+            assert ending == "html"
+            assert (path.parent / f"{page}.ipynb").exists(), (path.name, page)
+            seen["html"] += 1
+    assert seen["md"] > 80
+    assert seen["html"] >= 3
 
 
 def test_what_a_page_would_ask_of_another_host_is_found() -> None:

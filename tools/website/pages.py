@@ -16,14 +16,23 @@ from tools.website.records import calibration, speed, table
 
 ROOT = Path(__file__).resolve().parents[2]
 #: At the same places as in the repository, so that their links lead where they lead there.
-_COPIED = ("CONTRIBUTING.md", "CHANGELOG.md", "docs/instructors.md", "docs/threat-model.md")
+_COPIED = (
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "docs/instructors.md",
+    "docs/pictures.md",
+    "docs/threat-model.md",
+)
 #: What the start page lists, by heading; a lesson's page is its notebook's.
 _CONTENTS = {
-    "Look up": ("glossary", "api"),
+    "Look up": ("glossary", "api", "docs/pictures"),
     "Measured": ("calibration", "speed"),
     "For instructors": ("docs/instructors", "docs/threat-model"),
     "The project": ("CONTRIBUTING", "CHANGELOG"),
 }
+
+#: A link in a paragraph of HTML, as a notebook's JSON has it: Sphinx follows Markdown's alone.
+_HTML_LINK = re.compile(r'(<a href=\\"\d\d_\w+)\.ipynb(?=\\">)')
 
 #: Of a `Traffic`, what a notebook reads.
 _COUNTED = "loads, stores, atomics, requested_bytes, sectors, arrays"
@@ -33,11 +42,14 @@ def assemble(out: Path) -> None:
     """Writes every page's source below `out`, which is made anew."""
     shutil.rmtree(out, ignore_errors=True)
     notebooks = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
-    pictures = [path for kind in ("png", "svg") for path in (ROOT / "docs").glob(f"*.{kind}")]
+    pictures = [path for kind in ("png", "svg") for path in (ROOT / "docs").rglob(f"*.{kind}")]
     for path in (*(ROOT / name for name in _COPIED), *pictures, *notebooks):
         copy = out / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
+    for path in (out / "notebooks").glob("*.ipynb"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(_HTML_LINK.sub(r"\1.html", text), encoding="utf-8")
     lessons = [f"notebooks/{path.stem}" for path in notebooks]
     made = {
         "index": _start(lessons),

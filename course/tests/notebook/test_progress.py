@@ -53,7 +53,13 @@ def test_exercises_are_defined_in_the_order_of_their_lesson():
 def test_the_last_of_a_lesson_leads_to_the_next_lesson(progress_file):
     *_, last = ex.lesson("threads")
     steps = progress.noted(getattr(ex, last), verdict(1.0)).next_steps
-    assert steps == ("That was the lesson's last exercise. The next lesson: 02_coalescing.",)
+    assert steps == (
+        "That was the lesson's last exercise. The next lesson: 02_coalescing.ipynb. It begins with "
+        "`ex.predict_sectors` (Predict the sectors of a request).",
+    )
+    html = progress.noted(getattr(ex, last), verdict(1.0))._repr_html_()
+    assert '<a href="02_coalescing.ipynb">02_coalescing.ipynb</a>' in html
+    assert "<code>ex.predict_sectors</code>" in html
     *_, very_last = ex.all_exercises()
     assert (
         "the last exercise." in progress.noted(getattr(ex, very_last), verdict(1.0)).next_steps[0]
@@ -86,7 +92,16 @@ def test_where_nothing_can_be_kept_a_check_goes_on(tmp_path, monkeypatch):
     for place in (str(tmp_path / "file" / "progress.json"), "off"):
         monkeypatch.setenv("COURSE_PROGRESS", place)
         assert progress.noted(ex.vector_add, verdict(1.0))
-        assert progress.kept() == {}
+        assert progress.file() is None or not progress.file().exists()
+
+
+def test_what_no_file_keeps_counts_until_the_process_ends(progress_file, monkeypatch):
+    progress.noted(ex.vector_add, verdict(1.0))
+    monkeypatch.setenv("COURSE_PROGRESS", "off")
+    assert progress.kept() == {}
+    progress.noted(ex.grid_math, verdict(1.0))
+    assert set(progress.kept()) == {"grid_math"}
+    assert "grid_math" not in progress_file.read_text()
 
 
 def test_a_user_without_a_home_is_checked_all_the_same(monkeypatch):
@@ -97,7 +112,7 @@ def test_a_user_without_a_home_is_checked_all_the_same(monkeypatch):
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     monkeypatch.setattr(Path, "home", none)
     assert progress.noted(ex.vector_add, verdict(1.0))
-    assert progress.kept() == {}
+    assert progress.file() is None
 
 
 def test_it_lies_among_the_users_data(tmp_path, monkeypatch):

@@ -1,5 +1,7 @@
 """Pictures of a learner's own kernel below its panel."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -137,6 +139,10 @@ def test_steps_are_chosen_without_a_script_and_read_without_a_picture():
     page = steps._repr_html_()
     assert page.count('type="radio"') == page.count("<label") == page.count("<img") == 3
     assert page.count(" checked") == 1
+    button = (
+        r'<label style="[^"]*white-space:nowrap[^"]*"><input type="radio"[^>]*> request \d</label>'
+    )
+    assert len(re.findall(button, page)) == 3  # no line ends between the two
     assert "<script" not in page
     assert repr(steps) == "[picture] A title. alternative 0 (and 2 more)"
     later = Steps("A title", pictures, "request", first=3)

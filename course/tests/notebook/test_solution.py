@@ -22,12 +22,30 @@ def test_it_is_shown_after_a_pass(progress_file):
     shown = ex.vector_add.solution()
     assert check_source(ex.vector_add, shown.text)
     assert "###" not in shown.text
-    assert "<details open>" in shown._repr_html_()
+    why = "Each element read once, each sum written once."
+    assert repr(shown).startswith(f"{why}\n\nfrom numba")
+    html = shown._repr_html_()
+    assert html.startswith("<details><summary>")
+    assert html.index(f"<p>{why}</p>") < html.index("<pre")
+
+
+@pytest.mark.parametrize("place", ["off", "in a file"])
+def test_it_is_shown_after_a_pass_that_no_file_keeps(place, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    path = str(tmp_path / "file" / "progress.json") if place == "in a file" else place
+    monkeypatch.setenv("COURSE_PROGRESS", path)
+    noted(ex.vector_add, verdict(0.6))
+    assert not ex.vector_add.solution().is_code
+    noted(ex.vector_add, verdict(1.0))
+    assert ex.vector_add.solution().is_code
+    assert not ex.grid_math.solution().is_code
 
 
 def test_answers_are_shown_too(progress_file):
     noted(ex.grid_math, verdict(1.0))
-    assert check_number_source(ex.grid_math, ex.grid_math.solution().text)
+    shown = ex.grid_math.solution()
+    assert check_number_source(ex.grid_math, shown.text)
+    assert repr(shown) == shown.text  # nothing says why
 
 
 def test_every_exercise_has_one():

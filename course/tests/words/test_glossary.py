@@ -9,12 +9,12 @@ import course
 from course.words.glossary import TERMS
 
 SOLUTIONS = Path(course.__file__).parent.parent / "solutions"
-BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
+BOLD = re.compile(r"\*\*([^*\n]+)\*\*|<strong>([^<\n]+)</strong>")
 
 
 def in_bold(lesson: str) -> set[str]:
     text = (SOLUTIONS / f"{lesson}.py").read_text(encoding="utf-8")
-    return {found.lower() for found in BOLD.findall(text)}
+    return {"".join(found).lower() for found in BOLD.findall(text)}
 
 
 @pytest.mark.parametrize("term", TERMS)
@@ -24,6 +24,20 @@ def test_a_term_is_introduced_where_the_glossary_says(term):
     assert forms & in_bold(lesson), f"{term} is not in bold in {lesson}"
     assert meaning.endswith(".")
     assert len(meaning) < 140
+
+
+_LATE = "stage event warm-up pipe token batch parity swizzle multicast layout"
+
+
+@pytest.mark.parametrize("term", _LATE.split())
+def test_a_term_of_the_last_lessons_is_there(term):
+    assert course.glossary(term).terms == [term]
+
+
+def test_the_speed_of_light_is_what_lesson_12_says():
+    said = re.sub(r"\n# ", " ", (SOLUTIONS / "12_speed_of_light.py").read_text(encoding="utf-8"))
+    assert "is the least time that a GPU needs for its work: so many bytes" in said
+    assert TERMS["speed of light"][1].startswith("The least time that a GPU needs")
 
 
 def test_one_term_or_all_of_them_are_shown():
