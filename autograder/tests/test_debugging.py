@@ -127,7 +127,8 @@ def cell(bug: Bug) -> str:
     """The kernel's cell: nothing but the kernel, so that its lines count from the decorator."""
     text = (SOLUTIONS / f"{bug.lesson}.py").read_text(encoding="utf-8")
     [found] = [b.body for b in blocks(text)[1] if f"\ndef {bug.kernel}(" in b.body]
-    assert found.startswith("@") and found.count("\ndef ") == 1
+    assert found.startswith("@")
+    assert found.count("\ndef ") == 1
     return found
 
 
@@ -149,7 +150,8 @@ def _imported(folder: Path, kernel: str, number: int, text: str) -> Any:
     path = folder / f"{kernel}_{number}.py"
     path.write_text(HEADS["numba" if "cuda.jit" in text else "triton"] + text, encoding="utf-8")
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return getattr(module, kernel)

@@ -597,8 +597,9 @@ debug_attention = NumberExercise(
     hints=(
         "The size at which it turns wrong says much: 46,341 is the root of 2**31, rounded up; "
         "2,048 is 2**11, and a float16 has 11 digits of base 2.",
-        "P and Q: trace the first turn of a size that is wrong, and look at signs; trace the last "
-        "turns of Q with `most_steps`. R: print for each head which head of keys it gets.",
+        "P: trace the first turn of a size that is wrong, and look at signs. Q: eight keys show it "
+        "in two turns, if the first four values are 2,048 and the others 1. R: write down for each "
+        "head which head of keys it gets.",
         "Q: beside 2,048 * BC the neighbours of a float16 lie 2 * BC apart, and half of that is "
         "rounded to even.",
     ),
@@ -643,7 +644,7 @@ debug_attention = NumberExercise(
             21,
             {
                 7: "Zeros lose no digits. On which line is a sum put into that type again?",
-                20: "step is float32. Trace the last turns: which value stops growing?",
+                20: "step is float32, and right. Which value stops growing?",
                 19: "total is float32, and right. Which value stops growing?",
                 23: "Line 23 divides what is too small already.",
             },
@@ -670,7 +671,7 @@ debug_attention = NumberExercise(
                 "min(N, 2048) / N": "Each turn adds BC at once.",
                 "min(N, 1024 * BC) / N": "There a step of BC is still one whole space.",
                 "min(N, 4096 * BC) / N": "It never comes so far: a step is half a space before.",
-                "1": "Trace the last turns with N = 9,000 and BC = 4: what is acc?",
+                "1": "With N = 9,000 and BC = 4: what is N times the output?",
             },
         ),
         "R_line": line_question(

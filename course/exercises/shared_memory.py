@@ -603,9 +603,9 @@ debug_threads = NumberExercise(
             },
         ),
         "Q_most": Question(
-            "Q, for numbers above zero and THREADS threads: the most that its atomics can be off, "
-            "if each rounds by half of the space between neighbours at the sum; more than that is "
-            "another mistake",
+            "Q, for numbers above zero and THREADS threads: the most that its atomics can be off. "
+            "Each rounds by half of the space between neighbours, which is 2**-23 of the sum or "
+            "less",
             "THREADS * 2**-24",
             "times the sum",
             0.01,

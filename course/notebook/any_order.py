@@ -11,13 +11,12 @@ import inspect
 import random
 import textwrap
 import types
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.np.numpy_support import as_dtype
 
 from course.engine.simt.configuration import configuration
 from course.notebook.numba_launches import kernel_name
@@ -40,7 +39,10 @@ class Place(NamedTuple):
 
 @dataclass
 class _Block:
-    """A block's threads that have not ended, those that wait, and its shared arrays by line."""
+    """A block's threads that have not ended, those that wait, and its shared arrays.
+
+    Each thread makes the same calls for these: an array is known by the place of its call.
+    """
 
     alive: int
     waiting: list[Steps] = field(default_factory=list)
@@ -77,8 +79,9 @@ class _Cuda:
         return sizes[0] if axes == 1 else sizes[:axes]
 
     def _array(self, shape: Any, dtype: Any) -> np.ndarray:
-        line = inspect.currentframe().f_back.f_lineno  # type: ignore[union-attr]  # called by one
-        return self._own.shared.setdefault(line, np.zeros(shape, as_dtype(dtype)))
+        call = inspect.currentframe().f_back.f_lasti  # type: ignore[union-attr]  # a kernel's
+        made = np.zeros(shape, np.dtype(getattr(dtype, "name", dtype)))  # Numba's types have names
+        return self._own.shared.setdefault(call, made)
 
 
 class _InSteps(ast.NodeTransformer):
@@ -154,8 +157,9 @@ class InAnyOrder:
         return run
 
 
-def _extent(given: int | tuple[int, ...]) -> Place:
-    return Place(*(*(given if isinstance(given, tuple) else (given,)), 1, 1)[:3])
+def _extent(given: int | Sequence[int]) -> Place:
+    axes = (given,) if isinstance(given, int) else given
+    return Place(*(*axes, 1, 1)[:3])
 
 
 def _places(extent: Place) -> Iterator[Place]:

@@ -29,8 +29,7 @@ def neighbour_too_early(a, out):
 
 @cuda.jit
 def two_tiles(out):
-    first = cuda.shared.array((4, 4), float32)
-    second = cuda.shared.array((4, 4), int32)
+    first, second = cuda.shared.array((4, 4), float32), cuda.shared.array((4, 4), int32)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
     if x < 4:
         first[y, x] = 0.5
