@@ -10,16 +10,16 @@
 # of its own. **How do 256 numbers become one sum without a trip to memory, and in 8 steps, not
 # 255?**
 #
-# One thing answers both: a small memory on the chip that the threads of a block share. This
-# lesson is the longest of the first half. Plan three sittings, about six hours in all, and an hour
-# and a half more for the bonus:
+# One thing answers both: a small memory on the chip that the threads of a block share. This lesson
+# is the longest of the first half. Plan three sittings, about six and a half hours in all, and an
+# hour and a half more for the bonus:
 #
 # | part | exercises | time |
 # |---|---|---|
 # | tiles | `shared_reverse`, `transpose` (★ core), `transpose_padded`, `stencil_halo` | 2 h 15 |
 # | sums | `block_sum`, `row_sum`, `dot` (★ core), `dot_any_block` | 2 h 30 |
 # | warps | `warp_sum` | 30 min |
-# | repairs | `five_mistakes` | 30 min |
+# | repairs | `five_mistakes`, `debug_threads` | 1 h 15 |
 # | bonus | `prefix_sum`, `histogram` | 1 h 30 |
 
 # %%
@@ -29,6 +29,8 @@ from numba import cuda, float32
 import course
 from course import exercises as ex
 from course.figures import shared_memory as pictures
+from course.notebook.any_order import in_any_order
+from course.notebook.listing import listing
 from course.notebook.predict import compare
 
 
@@ -1078,6 +1080,181 @@ def five_mistakes(a, out):  # a: (M, N), out: (M,)
 ex.five_mistakes.check(five_mistakes)
 
 # %% [markdown]
+# ## Without verdicts
+#
+# On a GPU nobody tells you "race, line 12". Somebody tells you that a number looks odd. What you
+# have then is a **symptom**, and you look for two things: the line that makes the mistake, and its
+# **kind**. These are the kinds that this lesson knows:
+#
+# | | kind | what it is |
+# |---|---|---|
+# | 1 | race | two threads touch one cell, one of them writes, and nothing says who comes first |
+# | 2 | index | a right value, but from a wrong place, or to one |
+# | 3 | mask | a place that does not exist takes part, or one that exists does not |
+# | 4 | start | a maximum, a sum or a cell begins with a wrong value |
+# | 5 | overflow | a number beyond the largest of its type |
+# | 6 | rounding | digits that its type has no room for |
+#
+# Reading the kernel from the top until something looks wrong is the slow way. This is the quick
+# one:
+#
+# 1. **See it yourself.** What you cannot bring about you cannot mend.
+# 2. **When is it wrong, and when not?** Change one thing at a time: the size, the shape, the run.
+#    *Which* numbers are wrong, and by how much?
+# 3. **Shrink it** to the smallest case that is still wrong. Two rows of three can be read, two
+#    thousand cannot.
+# 4. **Follow** a thread that goes wrong to the *first* line with a value that you did not expect.
+#    The line that shows a mistake is seldom the line that makes it.
+# 5. **Change that line alone.** The symptom has to go, and you should be able to say why.
+#
+# Three kernels, as their users report them:
+#
+# - **P**, `turn_slices`, turns each slice of 64 numbers around, a block a row. "*Right for rows of
+#   64. From 128 on I get other numbers in each run, some of them from another slice.*"
+# - **Q**, `sum_all`, adds up an array. "*Another sum in each run, with the same input.*"
+# - **R**, `turn_matrix`, is a transpose of a matrix whose rows lie one behind the other in a flat
+#   array. "*Right for every square matrix. A wide one comes out scrambled, and nothing complains.*"
+
+
+# %%
+@cuda.jit
+def turn_slices(a, out):
+    tile = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    row = cuda.blockIdx.x
+    for start in range(0, a.shape[1], 64):
+        tile[t] = a[row, start + t]
+        cuda.syncthreads()
+        out[row, start + t] = tile[63 - t]
+
+
+# %%
+@cuda.jit
+def sum_all(a, total):
+    part = float32(0)
+    for i in range(cuda.grid(1), a.size, cuda.gridsize(1)):
+        part += a[i]
+    cuda.atomic.add(total, 0, part)
+
+
+# %%
+@cuda.jit
+def turn_matrix(a, out, M, N):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    row = cuda.blockIdx.y * 32 + ty
+    column = cuda.blockIdx.x * 32 + tx
+    if row < M and column < N:
+        tile[ty, tx] = a[row * M + column]
+    cuda.syncthreads()
+    row = cuda.blockIdx.x * 32 + ty
+    column = cuda.blockIdx.y * 32 + tx
+    if row < N and column < M:
+        out[row * M + column] = tile[tx, ty]
+
+
+# %% [markdown]
+# Lines are counted in a kernel's cell, and the decorator is line 1. `listing(turn_slices)` prints
+# them with their numbers.
+#
+# An ordinary launch of P would be stopped here, with the answer. Keep that for the end, to see
+# whether you were right. `in_any_order(kernel, seed)` launches as a GPU does: its threads run in an
+# order that is drawn from the seed, line by line, and nobody says a word. With `show=(3, 5)` it
+# prints the lines of threads 3 and 5 of block 0, in the order in which they came.
+
+# %%
+listing(turn_slices)
+a = np.arange(2 * 128, dtype=np.float32).reshape(2, 128)
+turned = a.reshape(2, 2, 64)[:, :, ::-1].reshape(2, 128)
+for seed in range(4):
+    out = np.zeros_like(a)
+    in_any_order(turn_slices, seed)[2, 64](a, out)
+    print(f"P, run {seed}: {np.count_nonzero(out != turned)} of {a.size} numbers are wrong")
+
+# %%
+listing(sum_all)
+numbers = np.random.default_rng(3).random(4096, dtype=np.float32)
+for seed in range(4):
+    total = np.zeros(1, np.float32)
+    in_any_order(sum_all, seed)[4, 256](numbers, total)
+    print(f"Q, run {seed}: {total[0]:.6f}")
+
+# %%
+listing(turn_matrix)
+for M, N in ((3, 3), (40, 40), (40, 64)):
+    a = np.arange(M * N, dtype=np.float32)
+    out = np.zeros_like(a)
+    turn_matrix[(2, 2), (32, 32)](a, out, M, N)
+    right = out.reshape(N, M) == a.reshape(M, N).T
+    print(f"R, {M} x {N}: {np.count_nonzero(right)} of {M * N} numbers are right")
+
+# %% [markdown]
+# Now look closer. Here is thread 3 of P in a row of one slice, where all is well, and then the same
+# thread in a row of two. Which thread fills the cell that thread 3 reads? Put it into `show`, too,
+# and try some seeds.
+
+# %%
+a, out = np.zeros((1, 64), np.float32), np.zeros((1, 64), np.float32)
+course.trace(turn_slices, thread=3)[1, 64](a, out)
+
+# %%
+a, out = np.zeros((1, 128), np.float32), np.zeros((1, 128), np.float32)
+in_any_order(turn_slices, seed=0, show=(3,))[1, 64](a, out)
+
+# %%
+M, N = 2, 3
+a, out = np.arange(M * N, dtype=np.float32), np.zeros(M * N, np.float32)
+course.trace(turn_matrix, thread=(0, 1))[1, (32, 32)](a, out, M, N)
+print("R turns", a.reshape(M, N).tolist(), "into", out.reshape(N, M).tolist())
+
+# %% [markdown]
+# ### Exercise: `debug_threads` (45 minutes)
+
+# %%
+ex.debug_threads
+
+# %% debug_threads
+SLICE = 64
+THREADS = 1024
+M = 2
+N = 3
+
+debug_threads = {
+    "P_early": ...,
+    "P_disturbed": ...,
+    "P_kind": ...,
+    "P_least": ...,
+    "Q_line": ...,
+    "Q_kind": ...,
+    "Q_most": ...,
+    "R_line": ...,
+    "R_kind": ...,
+    "R_right": ...,
+}
+### BEGIN SOLUTION
+debug_threads = {
+    "P_early": 7,  # of the next turn: a second barrier has to stand at the loop's end
+    "P_disturbed": 9,
+    "P_kind": 1,
+    "P_least": 2 * SLICE,
+    "Q_line": 6,  # no mistake: the order of the additions changes
+    "Q_kind": 6,
+    "Q_most": THREADS * 2**-24,
+    "R_line": 8,  # a has rows of N numbers
+    "R_kind": 2,
+    "R_right": N,  # of row 0
+}
+### END SOLUTION
+
+# %% debug_threads_check
+ex.debug_threads.check(debug_threads)
+
+# %% [markdown]
+# P and Q have the same symptom. The *size* of the difference tells them apart: digits in the
+# seventh place are what float32 does, and other numbers are a race. And R shows why tests should
+# have no two sizes that are equal: a square hides which of them stands where.
+
+# %% [markdown]
 # ## Explain
 #
 # A colleague's `block_sum` leaves out the barrier once `s` is 16 or less: "then only one warp is at
@@ -1107,6 +1284,7 @@ ex.five_mistakes.check(five_mistakes)
 # - What **banks** and **bank conflicts** are, and what one float of **padding** does.
 # - Why a **stencil** needs a **halo**, and who fills it.
 # - A **tree reduction**: the same additions, log2 deep; what changes when the count is odd.
+# - How to go from a **symptom** to a line: when it is wrong, by how much, the smallest such case.
 # - Three levels of a sum: registers, shared memory (or **shuffles**), and one number a block, by a
 #   store or an **atomic**.
 #

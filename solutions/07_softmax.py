@@ -6,16 +6,17 @@
 # 1,056 rows of 131,072 numbers the first read 1,661 MB from device memory, and the second 1,107.
 # **When is a third reading free, and how do you get rid of it when it is not?**
 #
-# Fusing does not lead from three readings to two: that takes another algorithm, with one small
-# idea in it. (torch.compile uses it where it recognises a softmax, because people wrote it in.) The
-# same idea makes FlashAttention possible, so take your time for it. This lesson is one sitting of
-# four hours, or two shorter ones.
+# Fusing does not lead from three readings to two: that takes another algorithm, with one small idea
+# in it. (torch.compile uses it where it recognises a softmax, because people wrote it in.) The same
+# idea makes FlashAttention possible, so take your time for it. This lesson is two sittings, about
+# five hours in all.
 #
 # | exercise | time |
 # |---|---|
 # | `softmax_three_pass` | 50 min |
 # | `softmax_online` (★ core) | 70 min |
 # | `softmax_one_pass` | 50 min |
+# | `debug_softmax` | 45 min |
 
 # %%
 import course
@@ -33,6 +34,7 @@ import triton.language as tl
 import course
 from course import exercises as ex
 from course.figures import softmax as pictures
+from course.notebook.listing import listing
 from course.notebook.predict import compare
 from course.engine.triton.compiling.gate import compile_for
 
@@ -540,6 +542,176 @@ ex.softmax_one_pass.check(softmax_one_pass)
 # | a reason for `softmax_three_pass` | there is none | 4 |
 
 # %% [markdown]
+# ## 6. A symptom, not a verdict
+#
+# Lesson 03 went from a symptom to a line and its kind: when is it wrong, and when not; the smallest
+# such case; the *first* line with a value that nobody expects. Two kinds come with softmax.
+#
+# | | kind | what it is |
+# |---|---|---|
+# | 1 to 6 | race, index, mask, start, overflow, rounding | as in lesson 03 |
+# | 7 | nan | inf - inf or 0 / 0: from there on no number at all |
+# | 8 | rescale | sums that were taken against different maxima are added |
+#
+# A masked element that gets a value by `other` which is not neutral is kind 3: a place that does
+# not exist takes part. And a nan need not arrive at the output: `tl.maximum(nan, 1.0)` is 1.0, on a
+# GPU as here.
+#
+# Three kernels, as their users report them:
+#
+# - **P**: "*Some rows begin with padding, logits of -inf. In some of these the shares add up to far
+#   more than 1. Rows without padding are right, and so are rows of padding alone.*"
+# - **Q**: "*The shares of a row add up to less than 1, except where N is 512 or 1,024.*"
+# - **R**: "*Rows of 512 are right. Of rows with 569 logits one in ten is wrong, another one for
+#   each seed.*"
+
+
+# %%
+@triton.jit
+def softmax_p(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * N
+    top = -float("inf")
+    total = 0.0
+    for start in range(0, N, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + columns, mask=columns < N, other=-float("inf"))
+        new_top = tl.maximum(top, tl.max(x, axis=0))
+        shift = tl.where(new_top == -float("inf"), 0.0, new_top)
+        terms = tl.exp(x - shift)
+        total = total * tl.exp(top - new_top) + tl.sum(terms, axis=0)
+        top = new_top
+    shift = tl.where(top == -float("inf"), 0.0, top)
+    total = tl.maximum(total, 1.0)
+    for start in range(0, N, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + columns, mask=columns < N, other=-float("inf"))
+        share = tl.exp(x - shift) / total
+        tl.store(out_ptr + row + columns, share, mask=columns < N)
+
+
+# %%
+@triton.jit
+def softmax_q(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * N
+    top = -float("inf")
+    for start in range(0, N, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + columns, mask=columns < N, other=-float("inf"))
+        top = tl.maximum(top, tl.max(x, axis=0))
+    total = 0.0
+    for start in range(0, N, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + columns, mask=columns < N, other=0.0)
+        total += tl.sum(tl.exp(x - top), axis=0)
+    for start in range(0, N, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + columns, mask=columns < N, other=0.0)
+        tl.store(out_ptr + row + columns, tl.exp(x - top) / total, mask=columns < N)
+
+
+# %%
+@triton.jit
+def softmax_r(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * N
+    columns = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row + columns, mask=columns < N, other=-float("inf"))
+    top = tl.max(x, axis=0)
+    total = tl.sum(tl.exp(x - top), axis=0)
+    for start in range(BLOCK, N, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + columns, mask=columns < N, other=-float("inf"))
+        new_top = tl.maximum(top, tl.max(x, axis=0))
+        total = total + tl.sum(tl.exp(x - new_top), axis=0)
+        top = new_top
+    for start in range(0, N, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + columns, mask=columns < N, other=-float("inf"))
+        tl.store(out_ptr + row + columns, tl.exp(x - top) / total, mask=columns < N)
+
+
+# %% [markdown]
+# First see it yourself. `shares(kernel, x, BLOCK)` launches a kernel on the rows of x. Change
+# sizes, BLOCK and rows until you can say when a row is wrong.
+
+
+# %%
+def shares(kernel, x, BLOCK):
+    """What a softmax kernel makes of the rows of x."""
+    out = torch.empty_like(x)
+    kernel[(x.shape[0],)](x, out, x.shape[1], BLOCK)
+    return out
+
+
+padded = torch.randn(4, 1000, device=device)
+for row, masked in enumerate((0, 300, 600, 1000)):
+    padded[row, :masked] = -torch.inf
+print("P: rows add up to", shares(softmax_p, padded, 512).sum(dim=1).tolist())
+
+for N in (512, 600, 1000, 1024):
+    print(f"Q: N = {N}:", shares(softmax_q, torch.randn(1, N, device=device), 512).sum().item())
+
+for seed in range(3):
+    x = torch.randn(40, 569, generator=torch.Generator().manual_seed(seed)).to(device)
+    right = torch.isclose(shares(softmax_r, x, 512), torch.softmax(x, dim=1), rtol=1e-4)
+    print(f"R: seed {seed}: wrong rows", torch.nonzero(~right.all(dim=1)).ravel().tolist())
+
+# %% [markdown]
+# A BLOCK of 4 makes every case small enough to be followed. `block=0` is program 0, and so row 0.
+# This is P on a row that is right. Then take one that is wrong, and the two other kernels.
+
+# %%
+listing(softmax_p)
+
+# %%
+small = torch.tensor([[-torch.inf, 1.0, 2.0, 3.0, 4.0, 0.0]], device=device)
+course.trace(softmax_p, block=0)[(1,)](small, torch.empty_like(small), 6, 4)
+
+# %% [markdown]
+# ### Exercise: `debug_softmax` (45 minutes)
+
+# %%
+ex.debug_softmax
+
+# %% debug_softmax
+N = 569
+BLOCK = 512
+MASKED = 512
+
+debug_softmax = {
+    "P_line": ...,
+    "P_kind": ...,
+    "P_sum": ...,
+    "Q_line": ...,
+    "Q_kind": ...,
+    "Q_sum": ...,
+    "R_line": ...,
+    "R_kind": ...,
+    "R_share": ...,
+}
+### BEGIN SOLUTION
+tiles = -(-N // BLOCK)
+debug_softmax = {
+    "P_line": 12,  # exp(-inf - -inf), which line 15 makes a 1 of
+    "P_kind": 7,
+    "P_sum": N - MASKED if MASKED >= BLOCK else 1,  # each weight over 1
+    "Q_line": 12,  # a 0 past the end adds exp(0 - top)
+    "Q_kind": 3,
+    "Q_sum": N / (tiles * BLOCK),
+    "R_line": 12,  # the old total is relative to the old maximum
+    "R_kind": 8,
+    "R_share": 1 - BLOCK / N,  # right where the first tile has the maximum
+}
+### END SOLUTION
+
+# %% debug_softmax_check
+ex.debug_softmax.check(debug_softmax)
+
+# %% [markdown]
+# All three pass a test of one tile, a test of rows in descending order, and most tests with a
+# tolerance "for exp". A test of such a kernel wants rows that ascend, lengths that are no multiple
+# of anything, and rows that begin with -inf.
+
+# %% [markdown]
 # ## Explain
 #
 # A colleague has replaced a three-pass softmax by an online one, measured it on 128 rows of 1,000
@@ -572,6 +744,7 @@ ex.softmax_one_pass.check(softmax_one_pass)
 #   why pairs can be merged in any order.
 # - When a pass over the data is bytes from DRAM, and when a cache makes it free.
 # - Why a tile lives in **registers**, how many there are, and why a **spill** is hidden traffic.
+# - Where a nan comes from and where it can vanish, and which rows a test of a softmax needs.
 #
 # ## Where this stands in real code
 #

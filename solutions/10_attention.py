@@ -19,6 +19,7 @@
 # | `flash_causal` | 45 min |
 # | `flash_decode` (bonus) | 60 min |
 # | `flash_gqa` (bonus) | 45 min |
+# | `debug_attention` | 45 min |
 #
 # New to attention? Read the primer *attention in NumPy* first (92): one page.
 
@@ -36,6 +37,7 @@ import triton.language as tl
 import course
 from course import exercises as ex
 from course.figures import attention as pictures
+from course.notebook.listing import listing
 from course.notebook.predict import compare
 
 generator = torch.Generator().manual_seed(0)
@@ -877,6 +879,193 @@ ex.flash_gqa.check(flash_gqa)
 # %% [markdown]
 # With a group for each program the chip is idle again: 8 programs. Real kernels do both things at
 # once, groups as tiles and chunks of keys.
+
+# %% [markdown]
+# ## 8. Right in the tests
+#
+# Tests are small, and users are not. A third time a symptom is given and no verdict (lessons 03 and
+# 07 say how to go about it). The kinds: 1 race, 2 index, 3 mask, 4 start, 5 overflow, 6 rounding, 7
+# nan, 8 rescale. Three kernels with one query a head, as their users report them:
+#
+# - **P** makes far keys weigh less: from each score it takes 0.0001 times the square of the
+#   distance, and the query stands behind the last key. "*Right up to N = 46,340. Above that the
+#   output is one row of V, or nearly.*"
+# - **Q** takes float16. "*I tested it with keys that are all equal and values of 1, four keys a
+#   turn. The mean of ones is 1, and it was, up to N = 8,192. With 9,000 it is 0.91.*"
+# - **R** has H heads of queries and G of keys: neighbours share one, as in section 7. "*Right with
+#   G = 1, and with G = H. With 8 heads and 2 of keys half of the heads are wrong.*"
+
+
+# %%
+@triton.jit
+def attend_p(q, k, v, out, N, D: tl.constexpr, BC: tl.constexpr):
+    d = tl.arange(0, D)
+    query = tl.load(q + d)
+    m = float("-inf")
+    total = 0.0
+    acc = tl.zeros((D,), tl.float32)
+    for start in range(0, N, BC):
+        rows = start + tl.arange(0, BC)
+        inside = rows < N
+        place = rows[:, None] * D + d
+        keys = tl.load(k + place, mask=inside[:, None], other=0.0)
+        values = tl.load(v + place, mask=inside[:, None], other=0.0)
+        gap = N - rows
+        far = gap * gap
+        scores = tl.sum(query * keys, 1) * D**-0.5 - far * 1e-4
+        scores = tl.where(inside, scores, float("-inf"))
+        m_new = tl.maximum(m, tl.max(scores, 0))
+        rescale = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new)
+        total = total * rescale + tl.sum(weights, 0)
+        acc = acc * rescale + tl.sum(weights[:, None] * values, 0)
+        m = m_new
+    tl.store(out + d, acc / total)
+
+
+# %%
+@triton.jit
+def attend_q(q, k, v, out, N, D: tl.constexpr, BC: tl.constexpr):
+    d = tl.arange(0, D)
+    query = tl.load(q + d).to(tl.float32)
+    m = float("-inf")
+    total = 0.0
+    acc = tl.zeros((D,), tl.float16)
+    for start in range(0, N, BC):
+        rows = start + tl.arange(0, BC)
+        inside = rows < N
+        place = rows[:, None] * D + d
+        keys = tl.load(k + place, mask=inside[:, None], other=0.0)
+        values = tl.load(v + place, mask=inside[:, None], other=0.0)
+        scores = tl.sum(query * keys, 1) * D**-0.5
+        scores = tl.where(inside, scores, float("-inf"))
+        m_new = tl.maximum(m, tl.max(scores, 0))
+        rescale = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new)
+        total = total * rescale + tl.sum(weights, 0)
+        step = tl.sum(weights[:, None] * values, 0)
+        acc = (acc * rescale + step).to(tl.float16)
+        m = m_new
+    tl.store(out + d, acc / total)
+
+
+# %%
+@triton.jit
+def attend_r(q, k, v, out, N, G, D: tl.constexpr, BC: tl.constexpr):
+    head = tl.program_id(0)
+    group = head % G
+    d = tl.arange(0, D)
+    query = tl.load(q + head * D + d)
+    m = float("-inf")
+    total = 0.0
+    acc = tl.zeros((D,), tl.float32)
+    for start in range(0, N, BC):
+        rows = start + tl.arange(0, BC)
+        inside = rows < N
+        place = (group * N + rows[:, None]) * D + d
+        keys = tl.load(k + place, mask=inside[:, None], other=0.0)
+        values = tl.load(v + place, mask=inside[:, None], other=0.0)
+        scores = tl.sum(query * keys, 1) * D**-0.5
+        scores = tl.where(inside, scores, float("-inf"))
+        m_new = tl.maximum(m, tl.max(scores, 0))
+        rescale = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new)
+        total = total * rescale + tl.sum(weights, 0)
+        acc = acc * rescale + tl.sum(weights[:, None] * values, 0)
+        m = m_new
+    tl.store(out + head * D + d, acc / total)
+
+
+# %% [markdown]
+# See it yourself first.
+
+# %%
+device = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def normal(*shape):
+    """Normal numbers in float32, where kernels run."""
+    return heads(*shape, dtype=torch.float32).to(device)
+
+
+for n in (300, 46_340, 46_341):
+    q, k, v, out = normal(16), normal(n, 16), normal(n, 16), normal(16)
+    attend_p[(1,)](q, k, v, out, n, 16, 1024)
+    far = torch.arange(n, 0, -1, device=device).double() ** 2 * 1e-4
+    right = torch.softmax((k @ q).double() / 4 - far, 0) @ v.double()
+    print(f"P, N = {n:6,}: off by {(out - right).abs().max().item():.1e}")
+
+for n in (512, 9000):
+    q, k, v = (torch.full(shape, x, dtype=torch.float16, device=device)
+               for shape, x in (((16,), 0.0), ((n, 16), 0.0), ((n, 16), 1.0)))  # fmt: skip
+    attend_q[(1,)](q, k, v, out, n, 16, 4)
+    print(f"Q, N = {n:6,}: {out[0].item():.4f}")
+
+for g in (1, 2, 8):
+    q, k, v, out = normal(8, 16), normal(g, 50, 16), normal(g, 50, 16), normal(8, 16)
+    attend_r[(8,)](q, k, v, out, 50, g, 16, 32)
+    of_each = [one.repeat_interleave(8 // g, 0) for one in (k, v)]
+    right = torch.softmax((of_each[0] @ q[:, :, None]).squeeze(2) / 4, 1)[:, None] @ of_each[1]
+    wrong = ~torch.isclose(out, right.squeeze(1), atol=1e-5).all(1)
+    print(f"R, G = {g}: wrong heads", torch.nonzero(wrong).ravel().tolist())
+
+# %% [markdown]
+# Then follow a program. This is one turn of P, with N = 10: all is well. What does the same line
+# give with the smallest N that is wrong? (The trace stops after `most_steps` lines.)
+
+# %%
+listing(attend_p)
+
+# %%
+q, k, v, out = normal(16), normal(10, 16), normal(10, 16), normal(16)
+course.trace(attend_p, most_steps=20)[(1,)](q, k, v, out, 10, 16, 16)
+
+# %% [markdown]
+# ### Exercise: `debug_attention` (45 minutes)
+
+# %%
+ex.debug_attention
+
+# %% debug_attention
+STRIDE = 46_341
+N = 9000
+BC = 4
+H = 8
+G = 2
+HEAD = 1
+
+debug_attention = {
+    "P_line": ...,
+    "P_kind": ...,
+    "P_row": ...,
+    "Q_line": ...,
+    "Q_kind": ...,
+    "Q_mean": ...,
+    "R_line": ...,
+    "R_kind": ...,
+    "R_group": ...,
+}
+### BEGIN SOLUTION
+debug_attention = {
+    "P_line": 15,  # 46,341 squared is more than 2**31 - 1, and comes out negative
+    "P_kind": 5,
+    "P_row": -(-(2**31) // STRIDE),
+    "Q_line": 21,  # beside 2,048 * BC a step of BC is half a space, rounded to even
+    "Q_kind": 6,
+    "Q_mean": min(N, 2048 * BC) / N,
+    "R_line": 4,  # neighbours share a head: a quotient, no rest
+    "R_kind": 2,
+    "R_group": HEAD // (H // G),
+}
+### END SOLUTION
+
+# %% debug_attention_check
+ex.debug_attention.check(debug_attention)
+
+# %% [markdown]
+# P is the reason why real kernels turn row numbers into 64 bits before they multiply by a stride.
+# Its smallest wrong case has no large array: one query and 46,341 keys of 16 numbers are 3 MB. Look
+# for the *number* that is too large, and build the smallest case that has it.
 #
 # ## Explain
 #
@@ -919,6 +1108,7 @@ ex.flash_gqa.check(flash_gqa)
 # - What BR and BC cost, and which numbers must be float32.
 # - **Causal** attention: which tiles are loaded, and why the share is (T + 1) / 2T.
 # - Why one query needs splitting, how parts are combined, and what sharing keys saves.
+# - At which sizes int32 and float16 give out, and how to show it without large arrays.
 #
 # ## Where this stands in real code
 #

@@ -111,4 +111,23 @@ HIDDEN = {
             dtypes=HALF,
         ),
     ),
+    "debug_attention": (
+        # fewer keys than a float16 counts, and more
+        Draws(
+            STRIDE=between(3000, 200_000),
+            N=multiples(16, 16, 4096),
+            BC=choice(2, 4, 8, 16),
+            H=24,
+            G=choice(2, 3, 4, 6),
+            HEAD=between(12, 23),
+        ),
+        Draws(
+            STRIDE=choice(4096, 16_384, 131_072),
+            N=multiples(16, 33_000, 60_000),
+            BC=choice(2, 4, 8, 16),
+            H=choice(12, 24),
+            G=choice(2, 3, 4, 6),
+            HEAD=between(1, 11),
+        ),
+    ),
 }

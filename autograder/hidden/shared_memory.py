@@ -123,4 +123,12 @@ HIDDEN = {
         Draws(M=2, N=between(2100, 3000), draws={"a": uniform(2e38, 3e38)}),
         Draws(traffic=True, M=between(33, 40), N=multiples(128, 1152, 1536)),
     ),
+    "debug_threads": (
+        Draws(
+            SLICE=multiples(32, 32, 512),
+            THREADS=multiples(32, 256, 8192),
+            M=between(2, 40),
+            N=between(41, 200),
+        ),
+    ),
 }

@@ -90,6 +90,12 @@ HIDDEN = {
         Draws(traffic=True, M=between(16, 28), N=multiples(64, 2560, 4096), dtypes=HALF),
         Draws(traffic=True, M=between(16, 28), N=multiples(32, 2560, 4096)),
     ),
+    "debug_softmax": (
+        # a first tile that is masked whole, one that just is not, and more than one
+        Draws(N=between(300, 900), BLOCK=64, MASKED=64),
+        Draws(N=between(300, 900), BLOCK=choice(128, 256), MASKED=between(1, 127)),
+        Draws(N=between(300, 900), BLOCK=choice(16, 32, 64), MASKED=between(65, 299)),
+    ),
 }
 
 #: Sizes of which no held-out case has more than the visible ones, and why.

@@ -1,6 +1,7 @@
 """Mistakes that are recognised: the sentence that each must get, of what its cases and text show.
 
-`recognised_mistakes.toml` names witnesses and of each a part of its message and its next steps.
+`recognised_mistakes.toml` names witnesses and of each a part of its message and its next steps, or
+of what is said to its entries.
 """
 
 import tomllib
@@ -9,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from autograder.proof.witness import Witness, witnesses_of
+from course.check.answers import check_number_source
 from course.check.check import check_source
 from course.exercises import lesson
+from course.spec.exercise import NumberExercise
 from course.tests.families import family
 
 TABLE = Path(__file__).parent / "recognised_mistakes.toml"
@@ -37,9 +40,12 @@ def test_a_mistake_gets_the_sentence_that_is_true_of_it(
     stem: str, name: str, said: str, witnesses: dict[tuple[str, str], Witness]
 ) -> None:
     witness = witnesses[stem, name]
-    verdict = check_source(lesson(stem)[witness.exercise], witness.source)
+    exercise = lesson(stem)[witness.exercise]
+    check = check_number_source if isinstance(exercise, NumberExercise) else check_source
+    verdict = check(exercise, witness.source)
     assert verdict.outcome is witness.outcome
-    assert said in " ".join((verdict.message, *verdict.next_steps))
+    remarks = [entry.remark for entry in verdict.entries]
+    assert said in " ".join((verdict.message, *verdict.next_steps, *remarks))
 
 
 def test_the_table_names_witnesses_of_every_lesson(

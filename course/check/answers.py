@@ -293,7 +293,7 @@ def _judged(
     shown_text = text if answer.text in (text, repr(answer.value)) else f"{answer.text} = {text}"
     if _equal(answer.value, evaluate(question.answer, names), question.rtol):
         return Entry(key, asked, shown_text, True), "", {}
-    remarks = [f"With {here}."] if here else []
+    remarks = [f"With {here}."] if here and not question.answer.isdecimal() else []
     remarks += [
         words
         for formula, words in question.slips.items()

@@ -19,6 +19,7 @@ from course.spec.exercise import (
     case,
     halves,
 )
+from course.spec.findings import KINDS, kind_question, kinds_in_words, line_question
 from course.spec.launching import Launcher
 
 #: Relative to `_size`. float16: an output is rounded once, and so are the weights that `tl.dot`
@@ -580,4 +581,143 @@ flash_gqa = KernelExercise(
         ),
     ),
     shared_bytes=SHARED_BYTES,
+)
+
+debug_attention = NumberExercise(
+    name="debug_attention",
+    title="Right in the tests, wrong in use",
+    task=(
+        "P, Q and R above passed their authors' tests. Of each find the line where the first wrong "
+        "value comes up, its kind, and a formula. Lines count from the decorator, which is line 1. "
+        "The names below get other values in the check, so write formulas in them where a number "
+        f"depends on them. Kinds: {kinds_in_words(len(KINDS))}."
+    ),
+    points=6,
+    minutes=45,
+    difficulty=3,
+    hints=(
+        "The size at which it turns wrong says much: 46,341 is the root of 2**31, rounded up; "
+        "2,048 is 2**11, and a float16 has 11 digits of base 2.",
+        "P: trace the first turn of a size that is wrong, and look at signs. Q: eight keys show it "
+        "in two turns, if the first four values are 2,048 and the others 1. R: write down for each "
+        "head which head of keys it gets.",
+        "Q: beside 2,048 * BC the neighbours of a float16 lie 2 * BC apart, and half of that is "
+        "rounded to even.",
+    ),
+    questions={
+        "P_line": line_question(
+            "P: the line where the first wrong value comes up",
+            15,
+            {
+                16: "Line 16 shows scores that are too large. What is far, one line above?",
+                14: "gap is right: N, N - 1, and so on down.",
+                11: "A place is below N * D here, which fits.",
+                19: "Line 19 works with the scores it gets. Are they right?",
+                20: "Line 20 works with the scores it gets. Are they right?",
+                24: "Line 24 divides what has been wrong since the first turn. Trace it.",
+            },
+        ),
+        "P_kind": kind_question(
+            "P",
+            "overflow",
+            len(KINDS),
+            {
+                "rounding": "A square that comes out below zero has lost more than last digits.",
+                "index": "It reads the right keys. What is far for the first of them?",
+                "mask": "Each key that exists takes part, and no other. What is far?",
+                "rescale": "Total and acc are rescaled. Are the scores right?",
+            },
+        ),
+        "P_row": Question(
+            "another kernel computes row * STRIDE, both int32: the first row, counted from 0, "
+            "whose product does not fit",
+            "cdiv(2**31, STRIDE)",
+            "a row",
+            slips={
+                "2**31 // STRIDE": "That row's product is still below 2**31.",
+                "cdiv(2**32, STRIDE)": "One bit of the 32 is the sign.",
+                "2**32 // STRIDE": "One bit of the 32 is the sign.",
+                "cdiv(2**31, STRIDE) - 1": "That is the last one that fits.",
+            },
+        ),
+        "Q_line": line_question(
+            "Q: the line on which digits are lost, turn after turn",
+            21,
+            {
+                7: "Zeros lose no digits. On which line is a sum put into that type again?",
+                20: "step is float32, and right. Which value stops growing?",
+                19: "total is float32, and right. Which value stops growing?",
+                23: "Line 23 divides what is too small already.",
+            },
+        ),
+        "Q_kind": kind_question(
+            "Q",
+            "rounding",
+            len(KINDS),
+            {
+                "overflow": "float16 ends at 65,504, and beyond comes inf. acc stays far below.",
+                "rescale": "All scores are equal: each factor but the first is 1.",
+                "mask": "N is a multiple of BC, and total is right.",
+                "start": "acc begins with 0, rightly. Where does it stop growing?",
+            },
+        ),
+        "Q_mean": Question(
+            "Q: what comes out where all keys are equal and all values are 1, for N a multiple of "
+            "BC and BC a power of two, 16 at most",
+            "min(N, 2048 * BC) / N",
+            "the output",
+            1e-3,
+            slips={
+                "2048 * BC / N": "Below that nothing is lost: the mean of ones is 1.",
+                "min(N, 2048) / N": "Each turn adds BC at once.",
+                "min(N, 1024 * BC) / N": "There a step of BC is still one whole space.",
+                "min(N, 4096 * BC) / N": "It never comes so far: a step is half a space before.",
+                "1": "With N = 9,000 and BC = 4: what is N times the output?",
+            },
+        ),
+        "R_line": line_question(
+            "R: the line where the first wrong value comes up",
+            4,
+            {
+                3: "Each head of queries has a program.",
+                13: "The places follow from group. Is that the right one?",
+                14: "The keys are of another head. Who says which one?",
+                24: "Each head stores to its own row. What has it read?",
+            },
+        ),
+        "R_kind": kind_question(
+            "R",
+            "index",
+            len(KINDS),
+            {
+                "race": "Each program stores to a row of its own.",
+                "mask": "The keys that are read exist. Whose are they?",
+                "rescale": "With one head of keys the same lines are right.",
+            },
+        ),
+        "R_group": Question(
+            "R: the head of keys that belongs to query head HEAD, where H heads of queries share G "
+            "of keys, neighbours the same one",
+            "HEAD // (H // G)",
+            "a head of keys, from 0",
+            slips={
+                "HEAD % G": "That is what the kernel does.",
+                "HEAD // G": "H // G neighbours share one.",
+                "HEAD % (H // G)": "That is its place among those that share.",
+            },
+        ),
+    },
+    columns={
+        "STRIDE": "elements from one row to the next",
+        "N": "keys of Q",
+        "BC": "keys of a turn of Q",
+        "H": "heads of queries of R",
+        "G": "heads of keys of R",
+        "HEAD": "one of the H heads, from 0",
+    },
+    cases=(
+        case(STRIDE=46_341, N=9000, BC=4, H=8, G=2, HEAD=1),
+        case(STRIDE=65_536, N=34_000, BC=16, H=12, G=3, HEAD=10),
+        case(STRIDE=100_000, N=2048, BC=2, H=32, G=8, HEAD=13),
+    ),
 )

@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 
 from course.spec.draws import integers, uniform
-from course.spec.exercise import Array, Budget, Constant, KernelExercise, Role, case
+from course.spec.exercise import (
+    Array,
+    Budget,
+    Constant,
+    KernelExercise,
+    NumberExercise,
+    Question,
+    Role,
+    case,
+)
+from course.spec.findings import kind_question, kinds_in_words, line_question
 from course.spec.launching import Launch
 
 #: float32 sums in any order, relative to the sum of the sizes of what is added: chains of a
@@ -18,6 +28,7 @@ SLICE = 256  # elements of a slice in block_sum and prefix_sum
 WARP = 32
 RADIUS = 3
 BINS = 64
+_KINDS = 6  # those that this lesson knows
 
 
 def _slices(values: np.ndarray, width: int) -> np.ndarray:
@@ -504,5 +515,151 @@ five_mistakes = KernelExercise(
             "Each of a block's 4 warps may look at one element more to start from. Each block "
             "stores one number by itself, and a lone number moves a whole sector."
         ),
+    ),
+)
+
+debug_threads = NumberExercise(
+    name="debug_threads",
+    title="Three symptoms, no verdict",
+    task=(
+        "P, Q and R above are wrong, or seem to be. Of each find the line, its kind, and a formula "
+        "that says when, or how much. Lines count from the decorator, which is line 1. The names "
+        "below get other values in the check, so write formulas in them where a number depends on "
+        f"them. Kinds: {kinds_in_words(_KINDS)}."
+    ),
+    points=6,
+    minutes=45,
+    difficulty=3,
+    hints=(
+        "Do not begin with the lines. When is it wrong, and when not? Which numbers are wrong, and "
+        "by how much? Then shrink the case until you can follow it by hand.",
+        "P: write down which line a thread runs after line 9, and whether anybody has to wait "
+        "there. Q: divide the difference of two runs by the sum. R: number the elements of a 2 x 3 "
+        "matrix, and see which of them arrive.",
+        "Q: near a sum S neighbouring float32 numbers lie at most S * 2**-23 apart, and an "
+        "addition rounds to the nearer one.",
+    ),
+    questions={
+        "P_early": line_question(
+            "P: the line that a thread may run too early, while others still need what was there",
+            7,
+            {
+                9: (
+                    "Line 9 waits at the barrier above it. Which line comes after line 9, with no "
+                    "barrier between?"
+                ),
+                8: "The barrier stands where it must. Which access has none before it?",
+                6: "The loop touches no cell. Which line of its next turn does?",
+            },
+        ),
+        "P_disturbed": line_question(
+            "P: the line whose result that spoils",
+            9,
+            {
+                7: "That one stores. Whose read of the old number does it spoil?",
+                8: "A barrier has no result. Who reads the tile?",
+            },
+        ),
+        "P_kind": kind_question(
+            "P",
+            "race",
+            _KINDS,
+            {
+                "index": "Each index is right: a row of one slice never fails.",
+                "mask": "Rows hold whole slices: there is nothing to mask.",
+                "start": "Each cell is stored before it is read.",
+                "rounding": "Rounding moves last digits. Here whole numbers of another slice come.",
+            },
+        ),
+        "P_least": Question(
+            "P, with a tile of SLICE numbers and as many threads: the least number of columns, a "
+            "multiple of SLICE, at which it can go wrong",
+            "2 * SLICE",
+            "columns",
+            slips={
+                "SLICE": "After the read of the only slice nothing is stored any more.",
+                "SLICE + 1": "Rows hold whole slices.",
+                "3 * SLICE": "The second slice is stored over the first.",
+            },
+        ),
+        "Q_line": line_question(
+            "Q: the line where runs begin to differ",
+            6,
+            {
+                5: "There each thread adds its own numbers, in the same order in every run.",
+                3: "It is 0 in every run.",
+                4: "Each thread takes the same elements in every run.",
+            },
+        ),
+        "Q_kind": kind_question(
+            "Q",
+            "rounding",
+            _KINDS,
+            {
+                "race": (
+                    "An atomic addition is one step: no number is lost. By how much do two runs "
+                    "differ, as a share of the sum?"
+                ),
+                "start": "It begins with 0 in every run.",
+                "overflow": "float32 goes up to 3.4e38.",
+            },
+        ),
+        "Q_most": Question(
+            "Q, for numbers above zero and THREADS threads: the most that its atomics can be off. "
+            "Each rounds by half of the space between neighbours, which is 2**-23 of the sum or "
+            "less",
+            "THREADS * 2**-24",
+            "times the sum",
+            0.01,
+            slips={
+                "2**-24": "That is a single addition's.",
+                "THREADS * 2**-23": "Half of the space: it goes to the nearer neighbour.",
+                "2**-23": "That is a single addition's, and twice that.",
+            },
+        ),
+        "R_line": line_question(
+            "R: the line that is wrong",
+            8,
+            {
+                13: "out has N rows of M numbers: row * M + column is right there.",
+                7: "It admits the rows and columns that a has, and no others.",
+                12: "It admits the rows and columns that out has, and no others.",
+                11: "With one block all block indices are 0, and the result is wrong all the same.",
+                10: "With one block all block indices are 0, and the result is wrong all the same.",
+            },
+        ),
+        "R_kind": kind_question(
+            "R",
+            "index",
+            _KINDS,
+            {
+                "race": "The same wrong numbers come in every order.",
+                "mask": "Every place that exists is read and written once. Which number is there?",
+                "start": "Every cell that is used was stored before.",
+            },
+        ),
+        "R_right": Question(
+            "R: how many numbers of a matrix of M rows and N columns arrive where they belong, "
+            "where 1 < M < N and no two are equal",
+            "N",
+            "numbers",
+            slips={
+                "M": "Rows and columns of a: which of its rows does line 8 read rightly?",
+                "1": "Its first row is right. How many numbers is that?",
+                "M * M": "That holds for no row but the first: row * M is not row * N.",
+                "0": "For row 0 it does not matter how long a row is.",
+            },
+        ),
+    },
+    columns={
+        "SLICE": "numbers of a slice, cells of the tile, and threads of a block of P",
+        "THREADS": "threads of Q's launch, in all its blocks",
+        "M": "rows of R's matrix",
+        "N": "columns of R's matrix",
+    },
+    cases=(
+        case(SLICE=64, THREADS=1024, M=2, N=3),
+        case(SLICE=128, THREADS=4096, M=9, N=50),
+        case(SLICE=96, THREADS=640, M=32, N=33),
     ),
 )

@@ -8,7 +8,19 @@ from typing import Any
 import numpy as np
 
 from course.spec.draws import described, uniform
-from course.spec.exercise import Array, Budget, Constant, KernelExercise, Meta, Role, Scalar, case
+from course.spec.exercise import (
+    Array,
+    Budget,
+    Constant,
+    KernelExercise,
+    Meta,
+    NumberExercise,
+    Question,
+    Role,
+    Scalar,
+    case,
+)
+from course.spec.findings import KINDS, kind_question, kinds_in_words, line_question
 from course.spec.launching import Programs
 
 #: float32: eight times what exp and a sum of thousands of terms err by; weights in float16 miss
@@ -251,4 +263,143 @@ softmax_one_pass = KernelExercise(
     constants={"ROWS": Constant(1, (1, 2, 4, 8))},
     registers="128",
     spill_bytes="0",
+)
+
+debug_softmax = NumberExercise(
+    name="debug_softmax",
+    title="Three softmaxes, three symptoms",
+    task=(
+        "Of P, Q and R above find the line where the first wrong value comes up, its kind, and a "
+        "formula for the symptom: what a user sees, before anybody has opened the kernel. Lines "
+        "count from the decorator, which is line 1. Formulas are in N, BLOCK and MASKED, to which "
+        f"the check gives other values; N > BLOCK. Kinds: {kinds_in_words(len(KINDS))}."
+    ),
+    points=6,
+    minutes=45,
+    difficulty=3,
+    hints=(
+        "Trace a row that is wrong and one that is right, with the same N and a BLOCK of 4. Which "
+        "is the first line on which a value is not what you would write by hand?",
+        "P: `tl.maximum` of nan and 1 is 1. Q: what does each masked element add to the total? R: "
+        "the row is right whenever the maximum does not change after the first tile.",
+        "P: once the total is 1 in the place of a sum, each weight is its own share. R: in a row "
+        "of random logits each place is as likely as any other to hold the largest.",
+    ),
+    questions={
+        "P_line": line_question(
+            "P: the line where the first wrong value comes up",
+            12,
+            {
+                19: (
+                    "Line 19 divides by total, which is wrong already. Trace a wrong row: where "
+                    "does total change?"
+                ),
+                15: "Line 15 makes 1 of what it is given. What is it given?",
+                20: "Line 20 stores what it gets. Trace a wrong row from the top.",
+                11: "The terms of a masked tile are 0 there: shift has taken care of them.",
+                10: "0 in the place of -inf is right: exp(-inf - 0) is 0.",
+                9: "The maximum of a tile of -inf is -inf, rightly.",
+                4: "-inf is the maximum of nothing, and most rows are right.",
+            },
+        ),
+        "P_kind": kind_question(
+            "P",
+            "nan",
+            len(KINDS),
+            {
+                "rescale": "It does rescale. What is the factor when top and new_top are -inf?",
+                "mask": "-inf changes neither a maximum nor a sum. What is -inf - -inf?",
+                "start": "Right rows begin in the same way. Trace a wrong one.",
+                "overflow": "No exponent is above 0. Trace a wrong row.",
+            },
+        ),
+        "P_sum": Question(
+            "P: what the shares add up to in a row whose first MASKED logits are -inf and whose "
+            "other N - MASKED are 0; MASKED < N",
+            "N - MASKED if MASKED >= BLOCK else 1",
+            "the sum of a row's shares",
+            1e-6,
+            slips={
+                "N - MASKED": "A tile that has one logit besides -inf is summed rightly.",
+                "N - MASKED if MASKED > BLOCK else 1": "BLOCK times -inf are enough.",
+                "0": "The wrong rows have shares, and each is exp(x - shift).",
+            },
+        ),
+        "Q_line": line_question(
+            "Q: the line where the first wrong value comes up",
+            12,
+            {
+                16: "What its masked places get is never stored: line 17 has the same mask.",
+                13: "Line 13 adds what it is given. What is x past the end of the row?",
+                17: "It divides by total, and total is wrong already.",
+                7: "-inf changes no maximum.",
+                9: "0 is right for a sum. Trace the last tile: what is added to it?",
+            },
+        ),
+        "Q_kind": kind_question(
+            "Q",
+            "mask",
+            len(KINDS),
+            {
+                "rounding": "Rounding moves last digits, and not with N.",
+                "start": "The sum begins with 0, rightly. What do places past the end add to it?",
+                "rescale": "The maximum is known before the sum begins: one for all terms.",
+                "index": "The places inside of the row are right. And those past its end?",
+            },
+        ),
+        "Q_sum": Question(
+            "Q: what the shares of a row of N zeros add up to",
+            "N / (cdiv(N, BLOCK) * BLOCK)",
+            "the sum of a row's shares",
+            1e-6,
+            slips={
+                "cdiv(N, BLOCK) * BLOCK / N": "Turn it over: the total is too large.",
+                "N / (N + BLOCK)": "It is not always a whole tile too many. How many are masked?",
+                "1": "With BLOCK = 4 and N = 10: what is added to total in the last tile?",
+            },
+        ),
+        "R_line": line_question(
+            "R: the line where the first wrong value comes up",
+            12,
+            {
+                11: "The maximum so far is right on line 11. Trace a wrong row.",
+                13: "top is right there. Trace a wrong row: which other value goes on?",
+                17: "It divides by total, and total is wrong already.",
+                7: "The first tile's total is right for the first tile's maximum.",
+            },
+        ),
+        "R_kind": kind_question(
+            "R",
+            "rescale",
+            len(KINDS),
+            {
+                "rounding": "The wrong rows are wrong in the first digit, the others in none.",
+                "mask": "-inf changes neither a maximum nor a sum. Trace a wrong row.",
+                "start": "The first tile is summed rightly. What happens to that sum later?",
+                "race": "A program's lines come one after the other.",
+            },
+        ),
+        "R_share": Question(
+            "R: the share of rows that come out wrong, where all N logits are random, independent "
+            "and different",
+            "1 - BLOCK / N",
+            "a share, 0 to 1",
+            1e-6,
+            slips={
+                "1 - 1 / cdiv(N, BLOCK)": "The last tile may be short, and has it less often.",
+                "1 / cdiv(N, BLOCK)": "It is right where the first tile has the maximum.",
+            },
+        ),
+    },
+    columns={
+        "N": "columns",
+        "BLOCK": "elements of a tile, less than N",
+        "MASKED": "logits at the start of a row that are -inf, less than N",
+    },
+    cases=(
+        case(N=569, BLOCK=512, MASKED=512),
+        case(N=10, BLOCK=4, MASKED=3),
+        case(N=1000, BLOCK=256, MASKED=300),
+        case(N=64, BLOCK=16, MASKED=15),
+    ),
 )

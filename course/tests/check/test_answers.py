@@ -185,6 +185,13 @@ def test_a_slip_in_a_formula_is_told_beside_the_case():
     assert verdict.entries[0].remark == "With SHAPE=1, BM=8. That is one side and the other."
 
 
+def test_an_answer_that_is_the_same_in_every_case_is_told_without_one():
+    line = Question("Which line?", "7", slips={"9": "Line 9 shows it."})
+    found = replace(tiles, questions={**tiles.questions, "line": line})
+    verdict = check_number_source(found, FORMULAS.replace("}", ', "line": 9}'))
+    assert verdict.entries[2].remark == "Line 9 shows it."
+
+
 def test_a_formula_without_a_value_is_told_beside_the_case():
     source = FORMULAS.replace('"time": BM', '"time": 1 / (BM - 2)')
     verdict = check_number_source(tiles, source)
