@@ -445,7 +445,7 @@ ABOUT_LAUNCHES = frozenset(
     (
         *("launch_configuration", "launch_keyword", "launcher_no_grid", "tile_zero_grid"),
         *("tile_grid", "tile_grid_name", "tile_grid_number", "tile_grid_function"),
-        "held_out_launch",
+        *("held_out_launch", "tile_two_places"),
     )
 )
 #: Sentences about a launcher whose Python goes no further: no compiler was asked.
