@@ -14,9 +14,10 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from course.gpu.troubles import detail, trouble
 from course.words.phrasing import number
 from course.words.sentences import next_step, sentence
 
@@ -24,8 +25,10 @@ from course.words.sentences import next_step, sentence
 PATIENCE_S = 120.0
 #: Below this a rate says nothing: an empty launch takes some 3 us, a dozen loads in turn 10.
 SHORT_US = 20.0
-#: How CUDA says that a kernel left its memory.
-_STRAYED = re.compile("illegal.(memory.access|address)|misaligned.address", re.IGNORECASE)
+#: A clock that falls below this share of what it was is told.
+STEADY = 0.9
+#: What else than "not timed, because" is said of a full-size run that came to no end.
+_UNTIMED = {"gpu_memory": "gpu_no_room", "gpu_stopped": "gpu_full_stopped"}
 _CHUNK_BYTES = 1 << 16
 _COMMAND = (
     sys.executable,
@@ -67,7 +70,7 @@ class _Child:
             self.close()
             return {"late": True}
         answer = {"fault": "its process ended"} if not line else json.loads(line)
-        if "fault" in answer:
+        if {"fault", "untimed"} & answer.keys():
             self.close()
         return dict(answer)
 
@@ -99,35 +102,86 @@ def _line(process: subprocess.Popen[bytes], patience_s: float) -> bytes | None:
 
 
 def _with_next(message_id: str, **fields: object) -> str:
-    return f"{sentence(message_id, fields)} {next_step(message_id, fields)}"
+    return f"{sentence(message_id, fields)} {next_step(message_id, fields)}".strip()
 
 
 _child = _Child()
 atexit.register(_child.close)
+#: By dialect: what keeps every kernel from this GPU, once it is known.
+_lasting: dict[str, str] = {}
 
 
-def told(exercise: str, source: str, patience_s: float = PATIENCE_S) -> str:
-    """A sentence on a right cell: what this machine's GPU made of it."""
+def told(exercise: str, dialect: str, source: str, patience_s: float = PATIENCE_S) -> str:
+    """Sentences on a right cell: what this machine's GPU made of it."""
+    if dialect in _lasting:
+        return _lasting[dialect]
     answer = _child.ask({"exercise": exercise, "source": source}, patience_s)
     if answer.get("late"):
         return _with_next("gpu_late", seconds=f"{patience_s:.0f}")
-    if "fault" in answer:
-        strayed = _STRAYED.search(answer["fault"])
-        return _with_next("gpu_strayed" if strayed else "gpu_fault", detail=answer["fault"])
+    gpu = _called(answer.get("gpu", "GPU"), answer.get("count", 1))
     if "other" in answer:
-        return sentence("gpu_other", {"gpu": answer["gpu"], "capability": answer["other"]})
+        return sentence("gpu_other", {"gpu": gpu, "capability": answer["other"]})
     if "wrong" in answer:
-        return _with_next("gpu_wrong", gpu=answer["gpu"], case=answer["wrong"])
+        return _with_next("gpu_wrong", gpu=gpu, case=answer["wrong"])
+    if "old" in answer:
+        _lasting[dialect] = _with_next("gpu_old", gpu=gpu, capability=answer["old"])
+        return _lasting[dialect]
+    if "fault" in answer:
+        found = trouble(answer["fault"])
+        fields = {"gpu": gpu, "detail": detail(answer["fault"]), "cuda": _cuda(answer["fault"])}
+        said = _with_next(found.message_id, **fields)
+        if found.lasting:
+            _lasting[dialect] = said
+        return said
+    right = sentence("gpu_right", {"gpu": gpu, "cases": answer["cases"]})
+    return " ".join([right, *_on_its_time(answer)])
+
+
+def _on_its_time(answer: Mapping[str, Any]) -> Iterator[str]:
+    if "full_wrong" in answer:
+        yield _with_next("gpu_full_wrong", case=answer["full_wrong"])
+    if "us" in answer:
+        yield sentence("gpu_timed", _times(answer))
+        before, after = answer.get("clocks_mhz") or (1, 1)
+        if after < STEADY * before:
+            yield sentence("gpu_slower", {"before": f"{before:.0f}", "after": f"{after:.0f}"})
+    if "untimed" in answer:
+        message_id = _UNTIMED.get(trouble(answer["untimed"]).message_id, "gpu_untimed")
+        yield _with_next(message_id, full=answer["full"], detail=detail(answer["untimed"]))
+
+
+def _times(answer: Mapping[str, Any]) -> dict[str, object]:
+    """A case's time, its rate, and the share of what this GPU reaches."""
+    us = answer["us"]
     fields: dict[str, object] = {
-        **{name: answer[name] for name in ("gpu", "cases", "case")},
+        "case": answer["case"],
         **{name: number(round(answer[name], 1)) for name in ("us", "low_us", "high_us")},
     }
-    if answer["us"] < SHORT_US:
-        return sentence("gpu_right", {**fields, "short": ""})
-    rate = answer["bytes"] / answer["us"] / 1000
-    fields |= {
-        "rate": f"{rate:,.0f}",
-        "share": f"{rate / answer['copy_gb_s']:.2g}",
-        "copy": f"{answer['copy_gb_s']:,.0f}",
-    }
-    return sentence("gpu_right", fields)
+    if us < SHORT_US:
+        return fields | {"short": ""}
+    if "operations" in answer:
+        rate, most = answer["operations"] / us / 1e6, answer["product"]
+        fields |= {"operations": f"{rate:.3g}", "dtype": answer["dtype"]}
+        if most:
+            fields["product"] = f"{most:.3g} TFLOP/s"
+    else:
+        rate, most = answer["bytes"] / us / 1000, answer["copy"]
+        fields["rate"] = f"{rate:,.0f}"
+        if most:
+            fields["copy"] = f"{most:,.0f}"
+    return fields | ({"share": f"{rate / most:.2g}"} if most else {})
+
+
+def _called(name: str, count: int) -> str:
+    """The GPU's name, and which of several it is."""
+    whole, _, part = name.partition(" MIG ")
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    fields = {"part": part or None, "visible": visible if count == 1 and not part else None}
+    several = count if count > 1 else None
+    return sentence("gpu_called", {"name": whole, "count": several, **fields})
+
+
+def _cuda(said: str) -> str | None:
+    """The CUDA version that an old driver knows, where PyTorch says it: 12020 is 12.2."""
+    found = re.search(r"found version (\d+)", said)
+    return f"{int(found[1]) // 1000}.{int(found[1]) % 1000 // 10}" if found else None

@@ -48,7 +48,7 @@ class _Kernel(_Shown, KernelExercise):
         much traffic a picture shows the access that asks for most. What it is worth is kept as
         progress.
         """
-        verdict = with_worst(self, _on_own_gpu(check_function(self, kernel)))
+        verdict = with_worst(self, _on_own_gpu(self, check_function(self, kernel)))
         return _offered(self, noted(self, verdict))
 
     def case(self, number: int = 1) -> tuple[Any, ...]:
@@ -95,12 +95,12 @@ def _offered(exercise: Exercise, verdict: Verdict) -> Verdict:
     return replace(verdict, next_steps=(*verdict.next_steps, *said))
 
 
-def _on_own_gpu(verdict: Verdict) -> Verdict:
+def _on_own_gpu(exercise: KernelExercise, verdict: Verdict) -> Verdict:
     if not verdict or not present():
         return verdict
     from course.gpu.own import told  # starts processes: not where there is no GPU
 
-    said = told(verdict.exercise, verdict.source)
+    said = told(exercise.name, exercise.dialect, verdict.source)
     return replace(verdict, next_steps=(*verdict.next_steps, said))
 
 

@@ -235,6 +235,11 @@ class KernelExercise(Exercise):
     #: what pictures of a learner's kernel are made on: 4 to 64 elements an array, where that can
     #: be, and small tiles; the smallest case of four elements unless told
     small: Case | None = None
+    #: what a GPU is timed on, where a machine has one: it fills an H200, and the reference takes
+    #: seconds on a CPU; the largest case unless told
+    full: Case | None = None
+    #: operations of a case as a formula, where those are what its time is for and not its bytes
+    operations: str = ""
     launch: Launch | Programs | Launcher = field(default=Launch("1", "1"))
     budget: Budget | None = None
     constants: Mapping[str, Constant] = field(default_factory=dict)

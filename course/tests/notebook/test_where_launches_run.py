@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 from numba import cuda
 
+pytest.importorskip("triton", reason="Triton has no wheel for this system")
+
+import torch
+import triton
+import triton.language as tl
+
 import course
 from course.engine.faults import KernelFault
 from course.gpu.present import SWITCH
-from course.notebook import numba_launches
+from course.notebook import numba_launches, triton_launches
 
 
 @cuda.jit
@@ -24,15 +30,6 @@ def test_with_the_gpu_switched_off_a_numba_launch_runs_on_the_engine(monkeypatch
     x = np.zeros(32, np.float32)
     fill[1, 32](x)
     assert x.all()
-
-
-pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
-import torch
-import triton
-import triton.language as tl
-
-from course.notebook import triton_launches
 
 
 class OnGpu(torch.Tensor):
