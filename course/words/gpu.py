@@ -14,10 +14,12 @@ GPU: dict[str, tuple[str, str]] = {
     ),
     "gpu_right": ("On this machine's {gpu}: right on all {cases} cases.", ""),
     "gpu_timed": (
-        "{case} takes {us} us ({low_us} to {high_us}, the L2 cleared before each run)|: {rate} "
-        "GB/s of the bytes that have to move||, {share} of the {copy} GB/s that a copy reaches here||: "
-        "{operations} TFLOP/s||, {share} of the {product} that PyTorch's {dtype} product reaches "
-        "here||, most of which any launch takes, however little it does{short}|.",
+        "{case} takes {us} us ({low_us} to {high_us}, the L2 cleared before each run)"
+        "|: {rate} GB/s of the bytes that have to move|"
+        "|, {share} of the {copy} GB/s that a copy reaches here|"
+        "|: {operations} TFLOP/s|"
+        "|, {share} of the {product} that PyTorch's {dtype} product reaches here|"
+        "|, most of which any launch takes, however little it does{short}|.",
         "",
     ),
     "gpu_slower": (
