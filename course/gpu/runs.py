@@ -129,8 +129,7 @@ def _found(exercise: KernelExercise, gpu: Any, source: str, folder: Path) -> dic
         if not _Launched(exercise, module, case).right():
             return {"wrong": case.label}
     answer: dict[str, Any] = {"cases": len(cases)}
-    largest = max(cases, key=lambda case: _least_bytes(exercise, case))
-    for case in (largest,) if exercise.full is None else (exercise.full, largest):
+    for case in largest_cases(exercise):
         try:
             return answer | _timed(exercise, module, case)
         except Exception as problem:
@@ -138,6 +137,12 @@ def _found(exercise: KernelExercise, gpu: Any, source: str, folder: Path) -> dic
             if not troubles.of_memory(problem):
                 break
     return answer
+
+
+def largest_cases(exercise: KernelExercise) -> list[Case]:
+    """The full-size case, where there is one, and the largest of those that are checked."""
+    largest = max(exercise.cases, key=lambda case: _least_bytes(exercise, case))
+    return [largest] if exercise.full is None else [exercise.full, largest]
 
 
 def _least_bytes(exercise: KernelExercise, case: Case) -> int:
@@ -175,3 +180,15 @@ def main() -> None:
             print(json.dumps(answer), file=answers, flush=True)
             if {"fault", "untimed"} & answer.keys():
                 return  # the context may be gone: the next cell gets a new process
+
+
+def profiled(request: str) -> None:
+    """Launches a cell at full size, once to compile and once for a profiler to see."""
+    asked = json.loads(Path(request).read_text(encoding="utf-8"))
+    exercise = exercises.all_exercises()[asked["exercise"]]
+    assert isinstance(exercise, KernelExercise)
+    module = imported(asked["source"], exercise.name, Path(request).parent)
+    launched = _Launched(exercise, module, largest_cases(exercise)[0])
+    launched.call()
+    launched.gpu.wait()
+    launched.gpu.profiled(launched.call)

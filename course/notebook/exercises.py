@@ -17,6 +17,7 @@ from course.spec.exercise import Exercise, KernelExercise, NumberExercise
 from course.words.statement import Hint, next_hint, statement_html, statement_text
 
 if TYPE_CHECKING:
+    from course.gpu.profile import Profile
     from course.notebook.gpus import OnGpus
     from course.words.verdict import Verdict
 
@@ -80,6 +81,18 @@ class _Kernel(_Shown, KernelExercise):
         from course.notebook.gpus import on_gpus  # Triton is not everywhere
 
         return on_gpus(self, verdict)
+
+    def profile(self, kernel: object = None) -> Profile | Verdict:
+        """What limits a right kernel on this machine's GPU at full size; a wrong one's verdict.
+
+        Nsight Compute (`ncu`) counts one launch; where it is missing or refused, that is said.
+        """
+        verdict = check_function(self, kernel)
+        if not verdict:
+            return verdict
+        from course.gpu.profile import profile  # starts processes: not where nobody asks
+
+        return profile(self, verdict.source)
 
 
 def _offered(exercise: Exercise, verdict: Verdict) -> Verdict:

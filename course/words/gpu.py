@@ -109,4 +109,68 @@ GPU: dict[str, tuple[str, str]] = {
         "with `ex.NAME.check`, whose GPU runs are in a process of their own, or launch it inside "
         "`with course.measure():`, where the engine names the line.",
     ),
+    "profile_no_gpu": ("This machine shows no NVIDIA GPU, and a profile is made of one.", ""),
+    "profile_refused": ("Counters refused: {why}", ""),
+    "profile_none": ("Nsight Compute saw no launch of `{kernel}`.", ""),
+    "profile_head": ("{kernel} at {case}, one launch under Nsight Compute:", ""),
+    "profile_memory": (
+        "- DRAM at {dram_percent} % of its peak|, L2 at {l2_percent} %||, L1 and shared memory at "
+        "{l1_percent} %|",
+        "",
+    ),
+    "profile_sectors": (
+        "- sectors a request to load: |{l1} from L1||, {l2} of them from L2|",
+        "",
+    ),
+    "profile_pipes": ("- tensor cores at {tensor_percent} %|, FMA at {fma_percent} %|", ""),
+    "profile_warps": ("- {occupancy_percent} % of an SM's warps there; they wait for {stall}", ""),
+    "limit_blocks": (
+        "What limits it: too few blocks. The launch does not fill the GPU once|: {waves} waves|.",
+        "More blocks, each with less to do.",
+    ),
+    "limit_spills": (
+        "What limits it: registers that spilled|: {local_load_sectors} sectors of them were "
+        "loaded|.",
+        "Fewer numbers a thread or a program.",
+    ),
+    "limit_dram": (
+        "What limits it: DRAM.",
+        "Which bytes need not move? Where each has to, fuse the kernel with its neighbours.",
+    ),
+    "limit_l1": (
+        "What limits it: L1 and shared memory.",
+        "More outputs a thread, kept in registers; and do banks conflict?",
+    ),
+    "limit_l2": (
+        "What limits it: L2.",
+        "Larger tiles, so that fewer bytes come from there.",
+    ),
+    "limit_tensor": (
+        "What limits it: the tensor cores, as it should be.",
+        "Fewer or shorter operations: a narrower type, a tile that nobody needs.",
+    ),
+    "limit_instructions": (
+        "What limits it: instructions.",
+        "Fewer of them: a loop unrolled, no index arithmetic in it.",
+    ),
+    "limit_none": (
+        "What limits it: no unit is full, its warps wait, most of all for {stall}.",
+        "More warps there at once, or more loads on their way before the first is used.",
+    ),
+    "stall_long_scoreboard": ("global or local memory", ""),
+    "stall_short_scoreboard": ("shared memory or a special function", ""),
+    "stall_barrier": ("a barrier", ""),
+    "stall_math_pipe_throttle": ("a busy arithmetic pipe", ""),
+    "stall_mio_throttle": ("the queue to shared memory", ""),
+    "stall_lg_throttle": ("the queue to global memory", ""),
+    "stall_wait": ("the fixed time of an instruction", ""),
+    "stall_not_selected": ("their turn: there are warps enough", ""),
+    "stall_no_instruction": ("instructions to be fetched", ""),
+    "stall_gmma": ("products of the tensor cores", ""),
+    "stall_membar": ("a memory fence", ""),
+    "stall_branch_resolve": ("a branch to be decided", ""),
+    "stall_dispatch_stall": ("the dispatcher", ""),
+    "stall_drain": ("stores to be done at the end", ""),
+    "stall_imc_miss": ("constants to be fetched", ""),
+    "stall_sleeping": ("the end of a sleep", ""),
 }
