@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -83,7 +84,8 @@ class OfNumba:
 
     def released(self) -> None:
         """What nobody holds any more is for other programs."""
-        self.cuda.current_context().deallocations.clear()
+        with contextlib.suppress(AttributeError):  # another memory manager frees at once
+            self.cuda.current_context().memory_manager.deallocations.clear()
 
     def fetched(self, array: Any) -> np.ndarray:
         got: np.ndarray = array.copy_to_host()
