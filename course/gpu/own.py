@@ -30,6 +30,8 @@ STEADY = 0.9
 #: What else than "not timed, because" is said of a full-size run that came to no end.
 _UNTIMED = {"gpu_memory": "gpu_no_room", "gpu_stopped": "gpu_full_stopped"}
 _CHUNK_BYTES = 1 << 16
+#: Why an answer is missing.
+_LATE, _ENDED = "it took too long", "its process ended"
 _COMMAND = (
     sys.executable,
     "-c",
@@ -45,7 +47,10 @@ class _Child:
         self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, request: dict[str, str], patience_s: float) -> dict[str, Any]:
-        """The answer; `{"late": True}` or `{"fault": ...}` where none came."""
+        """The answer, or `{"fault": ...}` where none came.
+
+        A line that is `going_on` is a part of it: what is known if the rest never comes.
+        """
         process = self._process
         if process is None or process.poll() is not None:
             process = self._process = subprocess.Popen(
@@ -56,23 +61,20 @@ class _Child:
                 start_new_session=True,
             )
         assert process.stdin is not None
-        assert process.stdout is not None
         try:
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
-            line = _line(process, patience_s)
-        except BaseException as problem:  # an interrupted notebook, a process that has ended
+            known, missing = _said(process, time.monotonic() + patience_s)
+        except OSError:  # a process that has ended
+            known, missing = {}, _ENDED
+        except BaseException:  # an interrupted notebook
             self.close()
-            if isinstance(problem, OSError):
-                return {"fault": "its process ended"}
             raise
-        if line is None:
+        if missing or {"fault", "untimed"} & known.keys():
             self.close()
-            return {"late": True}
-        answer = {"fault": "its process ended"} if not line else json.loads(line)
-        if {"fault", "untimed"} & answer.keys():
-            self.close()
-        return dict(answer)
+        if missing and "cases" in known:
+            return known | {"untimed": missing}
+        return {"fault": missing} if missing else known
 
     def close(self) -> None:
         """Ends the process, whatever it does."""
@@ -85,20 +87,22 @@ class _Child:
             self._process = None
 
 
-def _line(process: subprocess.Popen[bytes], patience_s: float) -> bytes | None:
-    """The next line, b'' where the process has ended, None where it takes too long."""
+def _said(process: subprocess.Popen[bytes], deadline: float) -> tuple[dict[str, Any], str]:
+    """What a process answers, and '' or why the end of it is missing."""
     assert process.stdout is not None
-    deadline = time.monotonic() + patience_s
-    parts = b""
-    while not parts.endswith(b"\n"):
+    known: dict[str, Any] = {"going_on": True}
+    rest = b""
+    while known.get("going_on"):
         ready, _, _ = select.select([process.stdout], [], [], max(0, deadline - time.monotonic()))
         if not ready:
-            return None
+            return known, _LATE
         part = os.read(process.stdout.fileno(), _CHUNK_BYTES)
         if not part:
-            return b""
-        parts += part
-    return parts
+            return known, _ENDED
+        *lines, rest = (rest + part).split(b"\n")
+        for line in lines:
+            known = known | {"going_on": False} | json.loads(line)
+    return known, ""
 
 
 def _with_next(message_id: str, **fields: object) -> str:
@@ -116,7 +120,7 @@ def told(exercise: str, dialect: str, source: str, patience_s: float = PATIENCE_
     if dialect in _lasting:
         return _lasting[dialect]
     answer = _child.ask({"exercise": exercise, "source": source}, patience_s)
-    if answer.get("late"):
+    if answer.get("fault") == _LATE:
         return _with_next("gpu_late", seconds=f"{patience_s:.0f}")
     gpu = _called(answer.get("gpu", "GPU"), answer.get("count", 1))
     if "other" in answer:

@@ -102,38 +102,47 @@ class _Launched:
         return not any(one.wrong.any() for one in found)
 
 
-def answered(request: Mapping[str, str], folder: Path) -> dict[str, Any]:
+def answered(
+    request: Mapping[str, str], folder: Path, say: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
     """What came of a cell: `wrong`, the label of a case, or how many `cases` are right.
 
     Then the time of the full-size case, or `full_wrong`, or `untimed` and why. Or at first
     `other`, the compute capability of the one GPU for which it is written, or `old`, the GPU's own.
+
+    Args:
+        say: is told what is known before the full-size case, which may never end.
     """
     exercise = exercises.all_exercises()[request["exercise"]]
     assert isinstance(exercise, KernelExercise)
     gpu = _gpu(exercise.dialect)
-    answer = {"gpu": gpu.name, "count": gpu.count}
-    answer |= _found(exercise, gpu, request["source"], folder)
+    answer: dict[str, Any] = {"gpu": gpu.name, "count": gpu.count}
+    if exercise.dialect == "triton" and gpu.capability < OLDEST:
+        return answer | {"old": gpu.capability / 10}
+    if exercise.target and exercise.target != gpu.capability:
+        return answer | {"other": exercise.target / 10}
+    module = imported(request["source"], exercise.name, folder)
+    cases = ordered_cases(exercise, exercise.cases)
+    for case in cases:
+        if not _Launched(exercise, module, case).right():
+            return answer | {"wrong": case.label}
+    sizes = largest_cases(exercise)
+    answer |= {"cases": len(cases), "full": sizes[0].label}
+    say(answer | {"going_on": True})
+    answer |= _largest(exercise, module, sizes)
     if "untimed" not in answer:
         gpu.released()
     return answer
 
 
-def _found(exercise: KernelExercise, gpu: Any, source: str, folder: Path) -> dict[str, Any]:
-    if exercise.dialect == "triton" and gpu.capability < OLDEST:
-        return {"old": gpu.capability / 10}
-    if exercise.target and exercise.target != gpu.capability:
-        return {"other": exercise.target / 10}
-    module = imported(source, exercise.name, folder)
-    cases = ordered_cases(exercise, exercise.cases)
-    for case in cases:
-        if not _Launched(exercise, module, case).right():
-            return {"wrong": case.label}
-    answer: dict[str, Any] = {"cases": len(cases)}
-    for case in largest_cases(exercise):
+def _largest(exercise: KernelExercise, module: ModuleType, sizes: list[Case]) -> dict[str, Any]:
+    """What came of the first of these cases that there is memory for."""
+    answer: dict[str, Any] = {}
+    for case in sizes:
         try:
             return answer | _timed(exercise, module, case)
         except Exception as problem:
-            answer |= {"untimed": troubles.text(problem), "full": case.label}
+            answer["untimed"] = troubles.text(problem)
             if not troubles.of_memory(problem):
                 break
     return answer
@@ -171,13 +180,17 @@ def main() -> None:
     """Answers requests until there are no more. What a cell prints goes to stderr."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+
+    def say(answer: dict[str, Any]) -> None:
+        print(json.dumps(answer), file=answers, flush=True)
+
     with tempfile.TemporaryDirectory() as folder:
         for line in sys.stdin:
             try:
-                answer = answered(json.loads(line), Path(folder))
+                answer = answered(json.loads(line), Path(folder), say)
             except BaseException as problem:  # whatever a cell, a compiler or a GPU raises
                 answer = {"fault": troubles.text(problem)}
-            print(json.dumps(answer), file=answers, flush=True)
+            say(answer)
             if {"fault", "untimed"} & answer.keys():
                 return  # the context may be gone: the next cell gets a new process
 

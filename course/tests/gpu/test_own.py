@@ -32,6 +32,9 @@ SCRIPT = """
 import json, os, sys, time
 for line in sys.stdin:
     wanted = json.loads(line)["source"]
+    if "then" in wanted:
+        first, wanted = wanted.split("then")
+        print(first, flush=True)
     if wanted == "end":
         sys.exit(3)
     if wanted == "hang":
@@ -186,6 +189,22 @@ def test_a_right_kernel_that_could_not_be_timed_is_right_first():
     assert told(UNTIMED | {"untimed": "ValueError: no"}).endswith("not timed: ValueError: no.")
 
 
+@pytest.mark.parametrize(
+    ("then", "told_of_it"),
+    [
+        ("hang", "N=16777216 was not timed: it took too long."),
+        ("end", "N=16777216 was not timed: its process ended."),
+        (json.dumps({"us": 3.0} | RIGHT), "that a copy reaches here."),
+    ],
+)
+def test_what_is_known_before_the_full_size_case_is_told_whatever_comes(child, then, told_of_it):
+    first = json.dumps(UNTIMED | {"going_on": True})
+    said = told(f"{first}then{then}", 2.0)
+    assert said.startswith("On this machine's A GPU: right on all 3 cases. ")
+    assert said.endswith(told_of_it)
+    assert (child._process is None) == (then in ("hang", "end"))
+
+
 @pytest.mark.usefixtures("child")
 def test_what_goes_wrong_at_full_size_alone_may_be_the_kernels_mistake():
     said = told(UNTIMED | {"untimed": "CUDA error: an illegal memory access was encountered"})
@@ -315,7 +334,10 @@ class double:
 
 def asked(expression, folder):
     source = CELL.format(expression=expression)
-    return runs.answered({"exercise": "double", "source": source}, folder)
+    said = []
+    answer = runs.answered({"exercise": "double", "source": source}, folder, said.append)
+    assert bool(said) == ("cases" in answer)
+    return answer
 
 
 @pytest.fixture
@@ -373,9 +395,9 @@ def test_what_stops_the_full_size_run_leaves_the_kernel_right(fake):
 
 def test_a_kernel_for_another_gpu_is_not_even_imported(fake):
     request = {"exercise": "tma_scale", "source": "no cell"}
-    assert runs.answered(request, fake.folder) == {"gpu": "a fake", "count": 1, "other": 9.0}
+    assert runs.answered(request, fake.folder, print) == {"gpu": "a fake", "count": 1, "other": 9.0}
     fake.capability = 61
-    assert runs.answered(request, fake.folder) == {"gpu": "a fake", "count": 1, "old": 6.1}
+    assert runs.answered(request, fake.folder, print) == {"gpu": "a fake", "count": 1, "old": 6.1}
 
 
 def test_poison_that_is_left_is_no_result(fake):
