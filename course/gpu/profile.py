@@ -104,7 +104,7 @@ _UNITS = {
 
 def profile(exercise: KernelExercise, source: str) -> Profile:
     """What Nsight Compute counts of a cell's longest kernel at full size. Never raises."""
-    name, case = exercise.name, largest_cases(exercise)[0].label
+    name, case = exercise.name, largest_cases(exercise)[0].told
     if not present():
         return Profile(name, case, reason=sentence("profile_no_gpu", {}))
     with tempfile.TemporaryDirectory() as folder:

@@ -125,9 +125,9 @@ def answered(
     cases = ordered_cases(exercise, exercise.cases)
     for case in cases:
         if not _Launched(exercise, module, case).right():
-            return answer | {"wrong": case.label}
+            return answer | {"wrong": case.told}
     sizes = largest_cases(exercise)
-    answer |= {"cases": len(cases), "full": sizes[0].label}
+    answer |= {"cases": len(cases), "full": sizes[0].told}
     say(answer | {"going_on": True})
     answer |= _largest(exercise, module, sizes)
     if "untimed" not in answer:
@@ -162,9 +162,9 @@ def _timed(exercise: KernelExercise, module: ModuleType, case: Case) -> dict[str
     """The time of a case and what it is measured against, or `full_wrong`."""
     launched = _Launched(exercise, module, case)
     if not launched.right():
-        return {"full_wrong": case.label}
+        return {"full_wrong": case.told}
     gpu = launched.gpu
-    answer = {"case": case.label} | asdict(timing.timed(gpu, launched.call))
+    answer = {"case": case.told} | asdict(timing.timed(gpu, launched.call))
     if not exercise.operations:
         return answer | {"bytes": _least_bytes(exercise, case), "copy": timing.copy_gb_s(gpu)}
     inputs = {exercise.dtype(a, case).name for a in exercise.arrays if a.role is Role.IN}

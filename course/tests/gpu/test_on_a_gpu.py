@@ -53,7 +53,7 @@ def test_the_courses_own_solution_is_right_there_and_timed_at_full_size(name):
     if "for compute capability" in said:
         pytest.skip(said)
     assert "right on all" in said
-    assert f"{KERNELS[name].full.label} takes" in said
+    assert f"{KERNELS[name].full.told} takes" in said
     assert "not timed" not in said
 
 

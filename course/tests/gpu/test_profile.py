@@ -91,7 +91,7 @@ def test_the_longest_kernel_of_a_cell_is_told_with_its_limit(ncu):
     answers(ncu, ("fill", short), ("cell::matmul_tiled[abi:v1]", long))
     said = repr(profile.profile(DOUBLE, "a cell"))
     assert said.splitlines() == [
-        f"matmul_tiled at {DOUBLE.full.label}, one launch under Nsight Compute:",
+        f"matmul_tiled at {DOUBLE.full.told}, one launch under Nsight Compute:",
         "- DRAM at 0 % of its peak, L2 at 17 %, L1 and shared memory at 93 %",
         "- sectors a request to load: 4.0 from L1, 1.2 of them from L2",
         "- tensor cores at 0 %, FMA at 20 %",
