@@ -118,6 +118,14 @@ def test_what_the_gpu_has_too_little_of_is_no_defect():
     )
 
 
+@pytest.mark.usefixtures("child")
+def test_an_error_that_nobody_knows_is_told_by_its_first_sentence():
+    assert told({"fault": "SomeError: Error at start:\n\nIt did not work.\nTry again with\n:"}) == (
+        "This machine's GPU did not run it: SomeError: Error at start: It did not work. The "
+        "verdict stands: it is the engine's."
+    )
+
+
 #: What libraries say, and a part of what is told.
 MACHINES = {
     "CudaSupportError: Error at driver init: \n\nCUDA driver library cannot be found.\nIf you\n:": (
