@@ -30,7 +30,7 @@ GPU: dict[str, tuple[str, str]] = {
         "{full} was not timed: {detail}.",
         "",
     ),
-    "gpu_no_room": ("{full} was not timed: the GPU's memory has no room for it.", ""),
+    "gpu_no_room": ("{full} was not timed: memory has no room for it.", ""),
     "gpu_full_wrong": (
         "At full size, {case}, it gives another answer. No case of the check is as large.",
         "What holds in small cases alone: an index or a number of blocks, or that two blocks "
@@ -65,7 +65,8 @@ GPU: dict[str, tuple[str, str]] = {
     ),
     "gpu_busy": (
         "This machine's GPU did not run it: another program has the GPU for itself.",
-        f"`nvidia-smi` lists programs; the next right check asks again. {_HOLDS}",
+        "`nvidia-smi` lists programs, this notebook among them if it has launched there; the next "
+        f"right check asks again. {_HOLDS}",
     ),
     "gpu_no_driver": (
         "This machine shows an NVIDIA GPU, and no driver answers for it.",
