@@ -47,6 +47,7 @@ SPEC = """
         "{gap}: a question that shows where to look",
         "{gap}: a hint that leaves one step to do",
     ),
+    full=case(N=1 << 24),  # {gap}: the sizes that a GPU is timed on
     parameters={parameters},
     reference={reference},  # {gap}: the reference, in float64
     cases=(case(N=1), case(N=1000), case(True, N=4096)),  # {gap}: the visible cases

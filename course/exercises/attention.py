@@ -329,6 +329,7 @@ attend_one_query = KernelExercise(
         "against the old m. Which factor repairs total and acc?",
     ),
     small=case(H=1, N=4, D=16, GAP=0),
+    full=case(H=8, N=32_768, D=64, GAP=0),
     parameters=_OF_ONE_QUERY,
     **_ONE_QUERY,
     cases=(
@@ -389,6 +390,8 @@ flash_forward = KernelExercise(
         "computed?",
     ),
     small=case(H=1, N=4, D=16, GAP=0),
+    full=case(dtypes=HALF, H=8, N=2048, D=64, GAP=0),
+    operations="4 * H * N * N * D",
     parameters=_TILED,
     reference=_attention,
     magnitude=_size,
@@ -442,6 +445,8 @@ flash_causal = KernelExercise(
         "between numbers within the tile, or between positions?",
     ),
     small=case(H=1, N=4, D=16, GAP=0),
+    full=case(dtypes=HALF, H=8, N=2048, D=64, GAP=0),
+    operations="2 * H * N * N * D",
     parameters=_TILED,
     reference=_causal,
     magnitude=partial(_size, causal=True),
@@ -503,6 +508,7 @@ flash_decode = KernelExercise(
         "need, so that a chunk that does not exist adds nothing?",
     ),
     small=case(H=1, N=4, D=16, GAP=0),
+    full=case(H=8, N=32_768, D=64, GAP=0),
     parameters=_OF_ONE_QUERY,
     **_ONE_QUERY,
     cases=(
@@ -552,6 +558,7 @@ flash_gqa = KernelExercise(
         "Row r of the tile is row g * R + r of q and out. What would an unmasked row R read?",
     ),
     small=case(G=1, R=2, N=4, D=16, GAP=0),
+    full=case(G=8, R=8, N=32_768, D=64, GAP=0),
     parameters=(
         Array("q", "G * R, D"),
         Array("k", "G, N, D", pitch="D + GAP"),

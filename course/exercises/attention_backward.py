@@ -293,6 +293,8 @@ flash_lse = KernelExercise(
         "on. Which mask?",
     ),
     small=case(H=1, N=4, D=16, causal=0),
+    full=case(dtypes=HALF, H=8, N=2048, D=64, causal=1),
+    operations="4 * H * N * N * D / (1 + causal)",
     parameters=(
         *_INPUTS,
         Array("out", "H, N, D", Role.OUT),
@@ -355,6 +357,7 @@ flash_delta = KernelExercise(
         "store's mask look like?",
     ),
     small=case(H=1, N=4, D=16),
+    full=case(H=64, N=4096, D=64),
     parameters=(
         Array("out", "H, N, D"),
         Array("dout", "H, N, D"),
@@ -413,6 +416,8 @@ flash_dkdv = KernelExercise(
         "rule, which is the first tile of queries that has seen key t * BC?",
     ),
     small=case(H=1, N=4, D=16, causal=0),
+    full=case(dtypes=HALF_KV, H=8, N=2048, D=64, causal=1),
+    operations="2 * 4 * H * N * N * D / (1 + causal)",
     parameters=(
         *_LEFT_BY_FORWARD,
         Array("dk", "H, N, D", Role.OUT),
@@ -473,6 +478,8 @@ flash_dq = KernelExercise(
         "mask goes on p. Where does the scale go, and how often?",
     ),
     small=case(H=1, N=4, D=16, causal=0),
+    full=case(dtypes=HALF_Q, H=8, N=2048, D=64, causal=1),
+    operations="1.5 * 4 * H * N * N * D / (1 + causal)",
     parameters=(*_LEFT_BY_FORWARD, Array("dq", "H, N, D", Role.OUT), _CAUSAL),
     reference=_only(("dq",), gradients),
     magnitude=_only(("dq",), gradient_sizes),

@@ -174,6 +174,7 @@ column_or_row = KernelExercise(
         "left for you.",
     ),
     small=case(M=20, N=3),
+    full=case(M=4096, N=4096),
     parameters=(
         Array("a", "M, N"),
         Array("out", f"cdiv(M, {STRIP_ROWS}), N", Role.OUT),
@@ -236,6 +237,7 @@ padded_rows = KernelExercise(
     ),
     small=case(M=5, N=8),
     example=case(M=2, N=3, ALIGN=4),
+    full=case(M=4096, N=4097),
     parameters=(
         Array("x", "M * cdiv(N, ALIGN) * ALIGN", Role.INOUT),
         Scalar("scale", "1.5", "float32"),

@@ -64,6 +64,8 @@ triton_matmul = KernelExercise(
         "The launcher: torch.empty for C (which dtype? on which device?), a grid of two axes that "
         "rounds up, the launch with all strides, and one more line that is easily forgotten.",
     ),
+    full=case(M=2048, N=2048, K=2048),
+    operations="2 * M * N * K",
     **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),
@@ -205,6 +207,8 @@ grouped_order = KernelExercise(
         "pid // (GROUP * tiles_n) is the group and pid % (GROUP * tiles_n) the place in it. The "
         "last group may have fewer rows than GROUP: by what must its places be divided?",
     ),
+    full=case(M=2048, N=2048, K=2048),
+    operations="2 * M * N * K",
     **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),
@@ -260,6 +264,8 @@ matmul_epilogue = KernelExercise(
         "small. Which of gelu and bias comes first, and how often does each happen?",
     ),
     small=case(M=5, N=7, K=6),
+    full=case(M=2048, N=2048, K=2048),
+    operations="2 * M * N * K",
     parameters=(
         Array("x", "M, K", dtype="float16"),
         Array("w", "K, N", dtype="float16", draw=_WEIGHTS),
@@ -323,6 +329,8 @@ gated_linear = KernelExercise(
         "of all this may stand inside the loop?",
     ),
     small=case(M=5, N=7, K=6),
+    full=case(M=16_384, N=512, K=512),
+    operations="4 * M * N * K",
     parameters=(
         Array("x", "M, K", dtype="float16"),
         Array("w1", "K, N", dtype="float16", draw=_WEIGHTS),
@@ -394,6 +402,8 @@ quantised_matmul = KernelExercise(
         "what does the last argument of tl.load have to be for int8?",
     ),
     small=case(M=5, N=7, K=6),
+    full=case(M=2048, N=2048, K=2048),
+    operations="2 * M * N * K",
     parameters=(
         Array("x", "M, K", dtype="float16"),
         Array("w", "K, N", dtype="int8", draw=integers(-127, 128)),
@@ -450,6 +460,7 @@ split_k = KernelExercise(
         "How long is a part if K is cut into 128 and rounded up to whole steps, and how many parts "
         "are there then? Neither may be forgotten where K is small.",
     ),
+    full=case(M=64, N=64, K=65_536),
     **_PRODUCT,
     cases=(
         case(M=1, N=1, K=1),

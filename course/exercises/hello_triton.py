@@ -62,6 +62,7 @@ triton_add = KernelExercise(
         "form, with the block of sums as its second argument: what is its mask?",
     ),
     small=case(N=40, BLOCK=16),
+    full=case(N=1 << 24),
     parameters=(
         Array("x", "N"),
         Array("y", "N"),
@@ -99,6 +100,7 @@ wave_energy = KernelExercise(
         "Only the cosine's square is halved. How many tl.load and tl.store stand in your kernel?",
     ),
     small=case(N=40, BLOCK=16),
+    full=case(N=1 << 24),
     parameters=(
         Array("x", "N"),
         Array("out", "N", Role.OUT),
@@ -150,6 +152,7 @@ row_scale = KernelExercise(
         "mask of their own. Which shape must they have to multiply the tile?",
     ),
     small=case(M=6, N=10, BM=4, BN=8),
+    full=case(M=4096, N=4096),
     parameters=(
         Array("x", "M, N"),
         Array("scale", "M"),
@@ -205,6 +208,7 @@ triple_sigmoid_backward = KernelExercise(
         "there are two loads and one store.",
     ),
     small=case(N=40, BLOCK=16),
+    full=case(N=1 << 24),
     parameters=(
         Array("x", "N"),
         Array("dout", "N"),
@@ -263,6 +267,7 @@ dequantize = KernelExercise(
         "the type that the output has. Write the load, the product and the store of one round.",
     ),
     small=case(M=4, K=14, BLOCK=4),
+    full=case(M=4096, K=8192),
     parameters=(
         Array("q", "M, K", dtype="int8", draw=integers(-128, 128)),
         Array("scale", "M", draw=uniform(2e-6, 2e-5)),

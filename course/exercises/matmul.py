@@ -14,6 +14,8 @@ TOLERANCE = {"float32": (1e-5, 0.0)}
 _OPERANDS = (Array("A", "M, K"), Array("B", "K, N"))
 #: What all but the last of these exercises compute.
 _PRODUCT: dict[str, Any] = {
+    "full": case(M=1024, N=1024, K=1024),
+    "operations": "2 * M * N * K",
     "small": case(M=5, N=7, K=6),
     "parameters": (*_OPERANDS, Array("C", "M, N", Role.OUT)),
     "reference": lambda A, B: {"C": A @ B},
@@ -204,6 +206,8 @@ matmul_a_stationary = KernelExercise(
         "to this thread in this step, and when do they exist?",
     ),
     small=case(M=5, N=7, K=6),
+    full=case(M=1024, N=1024, K=1024),
+    operations="2 * M * N * K",
     parameters=(*_OPERANDS, Array("C", "M, N", Role.ACCUMULATE)),
     reference=lambda A, B, C: {"C": C + A @ B},
     magnitude=lambda A, B, C: {"C": np.abs(C) + np.abs(A) @ np.abs(B)},

@@ -137,6 +137,7 @@ tma_scale = KernelExercise(
         case(True, M=256, N=512, FACTOR=3),
     ),
     small=case(M=4, N=8, FACTOR=3),
+    full=case(M=8192, N=2048, FACTOR=3),
     launch=Launcher(target=HOPPER, copied=("load", "store")),
     shares="M / 64",
     budget=Budget(
@@ -146,6 +147,8 @@ tma_scale = KernelExercise(
 )
 
 _PRODUCT: dict[str, Any] = {
+    "full": case(M=2048, N=2048, K=2048),
+    "operations": "2 * M * N * K",
     "parameters": (
         Array("A", "M, K", dtype="float16"),
         Array("B", "K, N", dtype="float16"),
@@ -413,6 +416,7 @@ mx_quantise = KernelExercise(
     },
     small=case(N=64),
     example=case(N=32, draws={"x": normal}),
+    full=case(N=1 << 24),
     cases=(
         case(N=32),
         case(N=1056),

@@ -119,6 +119,7 @@ rmsnorm = KernelExercise(
         "tl.rsqrt(... + eps), and one for the store: what stands under the root?",
     ),
     small=case(M=4, D=14),
+    full=case(M=4096, D=4096),
     parameters=(
         Array("x", "M, D"),
         Array("w", "D", draw=spread(0.3, 1.0)),
@@ -210,6 +211,7 @@ layernorm = KernelExercise(
         "the sum divided by the number of elements: which number is that?",
     ),
     small=case(M=4, D=14),
+    full=case(M=4096, D=4096),
     parameters=(
         Array("x", "M, D"),
         Array("w", "D", draw=spread(0.3, 1.0)),
@@ -326,6 +328,7 @@ cross_entropy = KernelExercise(
         "other=-float('inf'), what does lse minus it give for a target that does not exist?",
     ),
     small=case(M=4, V=14, PAD=0, BLOCK=4),
+    full=case(M=2048, V=8192, PAD=0),
     parameters=(
         Array("logits", "M, V", pitch="V + PAD"),
         Array("targets", "M", dtype="int64", draw=integers(0, 2)),
@@ -444,6 +447,7 @@ rmsnorm_backward = KernelExercise(
         "of parts begin?",
     ),
     small=case(M=4, D=14),
+    full=case(M=4096, D=4096),
     parameters=(
         Array("x", "M, D"),
         Array("w", "D", draw=spread(0.3, 1.0)),

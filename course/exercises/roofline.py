@@ -369,6 +369,7 @@ repeat_multiply = KernelExercise(
         "store.",
     ),
     small=case(N=40, k=3),
+    full=case(N=1 << 24, k=16),
     parameters=(
         Array("x", "N"),
         Array("y", "N", Role.OUT),
@@ -419,6 +420,7 @@ half_the_bytes = KernelExercise(
         "to write for that. One thread an element, with the guard as ever.",
     ),
     small=case(N=40),
+    full=case(N=1 << 24),
     parameters=(
         Array("x", "N", dtype="float16", draw=uniform(100.0, 500.0)),
         Array("w", "N", dtype="float16", draw=uniform(100.0, 500.0)),

@@ -284,6 +284,7 @@ paged_decode = KernelExercise(
     },
     small=case(S=1, P=2, PAGE=2, G=1, R=1, D=16),
     example=case(S=1, P=2, PAGE=1, G=1, R=1, D=2),
+    full=case(S=32, P=16, PAGE=64, G=8, R=4, D=128),
     cases=(
         case(S=1, P=1, PAGE=16, G=1, R=1, D=16),
         case(S=3, P=5, PAGE=16, G=2, R=3, D=32),
@@ -402,6 +403,7 @@ int4_matvec = KernelExercise(
         ),
     },
     small=case(N=4, K=32, GROUP=32),
+    full=case(N=16_384, K=8192, GROUP=128),
     cases=(
         case(N=1, K=32, GROUP=32),
         case(N=37, K=192, GROUP=64),
@@ -502,6 +504,8 @@ grouped_gemm = KernelExercise(
     },
     small=case(M=5, N=4, K=4, E=3),
     example=case(M=2, N=1, K=2, E=2),
+    full=case(M=4096, N=1024, K=1024, E=16),
+    operations="2 * M * N * K",
     cases=(
         case(M=1, N=1, K=1, E=1),
         case(M=40, N=70, K=50, E=5),
@@ -616,6 +620,8 @@ linear_cross_entropy = KernelExercise(
         },
     },
     small=case(M=2, V=3, D=64),
+    full=case(M=2048, V=8192, D=1024),
+    operations="2 * M * V * D",
     cases=(
         case(M=1, V=1, D=64),
         case(M=70, V=100, D=64, draws=FAR_BELOW),
@@ -704,6 +710,7 @@ loss_gradient = KernelExercise(
         ),
     },
     small=case(M=4, V=14, BLOCK=4),
+    full=case(M=2048, V=8192),
     cases=(
         case(M=1, V=1),
         case(M=5, V=300),

@@ -169,6 +169,7 @@ softmax_three_pass = KernelExercise(
         "and at least 1 for every other: what can you divide by in both cases?",
     ),
     small=case(M=4, N=14, BLOCK=4),
+    full=case(M=4096, N=4096),
     **_IN_TILES,
     budget=Budget(
         {"load x": "3 * rows(M, N)", "store out": "rows(M, N)"},
@@ -200,6 +201,7 @@ softmax_online = KernelExercise(
         "finite float32, -3.4028234e38. The second pass needs the same care, and a total of 0.",
     ),
     small=case(M=4, N=14, BLOCK=4),
+    full=case(M=4096, N=4096),
     **{**_IN_TILES, "slips": {**_SLIPS, **_NEVER_RESCALED}},
     budget=Budget(
         {"load x": "2 * rows(M, N)", "store out": "rows(M, N)"},
@@ -230,6 +232,7 @@ softmax_one_pass = KernelExercise(
         "thread take, and which ROWS fits for a BLOCK of 4096?",
     ),
     small=case(M=4, N=14),
+    full=case(M=4096, N=4096),
     parameters=(
         Array("x", "M, N"),
         Array("out", "M, N", Role.OUT),

@@ -24,6 +24,7 @@ double = KernelExercise(
         "The line has the form `y[i] = ...`. What stands on the right is twice x[i].",
     ),
     small=case(N=40),
+    full=case(N=1 << 24),
     parameters=(Array("x", "N"), Array("y", "N", Role.OUT)),
     reference=lambda x: {"y": 2 * x},
     slips={

@@ -37,6 +37,7 @@ vector_add = KernelExercise(
         "Two lines below the index: `if i < c.size:`, and under it the one that stores.",
     ),
     small=case(N=40),
+    full=case(N=1 << 24),
     parameters=(Array("a", "N"), Array("b", "N"), Array("c", "N", Role.OUT)),
     reference=lambda a, b: {"c": a + b},
     magnitude=lambda a, b: {"c": np.abs(a) + np.abs(b)},
@@ -213,6 +214,7 @@ index_2d = KernelExercise(
         "`col, row = cuda.grid(2)`. image.shape is (rows, columns): guard each with its own side.",
     ),
     small=case(M=6, N=10),
+    full=case(M=4096, N=4096),
     parameters=(
         Array("image", "M, N", dtype="int32", draw=integers(0, 1000)),
         Array("out", "M, N", Role.OUT, dtype="int32"),
@@ -254,6 +256,7 @@ saxpy_grid_stride = KernelExercise(
         "one line, and no guard is needed: why not?",
     ),
     small=case(N=40, G=1),
+    full=case(N=1 << 24, G=4224),
     parameters=(
         Scalar("alpha", "1.5", "float32"),
         Array("x", "N"),
@@ -311,6 +314,7 @@ divergence = KernelExercise(
         "the row.",
     ),
     small=case(N=32),
+    full=case(N=1 << 23),
     parameters=(Array("x", "2, N", draw=_two_kinds), Array("y", "2, N", Role.OUT)),
     reference=lambda x: {"y": np.stack([np.sqrt(x[0]), np.cbrt(x[1])])},
     slips={

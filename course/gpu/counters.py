@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _L1 = "l1tex__t_{what}_pipe_lsu_mem_{space}_op_{op}.sum"
+_STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 _OPERATIONS = {"load": "ld", "store": "st", "atomic": "atom", "reduction": "red"}
 
 #: Our names for the counters, and Nsight Compute's. Requests are one per warp and instruction,
@@ -76,6 +77,52 @@ MORE_METRICS: dict[str, str] = {
     "thread_instructions": "smsp__thread_inst_executed.sum",
     "registers": "launch__registers_per_thread",
     "duration_ns": "gpu__time_duration.sum",
+}
+
+
+#: What tells why a launch took its time. Percent are of the GPU's own peak.
+REPORT: dict[str, str] = {
+    "ncu_us": "gpu__time_duration.sum",
+    "dram_percent": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "l2_percent": "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+    "l1_percent": "l1tex__throughput.avg.pct_of_peak_sustained_active",
+    "sm_percent": "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+    "issue_percent": "smsp__issue_active.avg.pct_of_peak_sustained_active",
+    "sm_active_percent": "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
+    "tensor_percent": "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
+    "tensor_op_percent": "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active",
+    "tensor_inst_percent": "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active",
+    "fma_percent": "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active",
+    "alu_percent": "sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_active",
+    "xu_percent": "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active",
+    "lsu_percent": "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active",
+    "occupancy_percent": "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "possible_occupancy_percent": "sm__maximum_warps_per_active_cycle_pct",
+    "registers": "launch__registers_per_thread",
+    "shared_bytes": "launch__shared_mem_per_block",
+    "blocks": "launch__grid_size",
+    "threads": "launch__block_size",
+    "waves": "launch__waves_per_multiprocessor",
+    **{
+        name: (METRICS | MORE_METRICS)[name]
+        for name in (
+            *("dram_read_bytes", "dram_write_bytes", "load_requests", "store_requests"),
+            *("load_sectors", "store_sectors", "local_load_sectors", "local_store_sectors"),
+        )
+    },
+    "shared_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+    "shared_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+    "shared_load_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "shared_store_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+    "instructions": "smsp__inst_executed.sum",
+    **{
+        f"stall_{name}": _STALL.format(name)
+        for name in (
+            *("long_scoreboard", "short_scoreboard", "barrier", "math_pipe_throttle"),
+            *("mio_throttle", "lg_throttle", "wait", "not_selected", "no_instruction", "gmma"),
+            *("membar", "branch_resolve", "dispatch_stall", "drain", "imc_miss", "sleeping"),
+        )
+    },
 }
 
 

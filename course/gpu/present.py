@@ -11,6 +11,11 @@ _DEVICES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
 SWITCH = "COURSE_GPU"
 
 
+def switched_off() -> bool:
+    """Whether the GPU is to be left alone, by checks and by launches."""
+    return os.environ.get(SWITCH, "") == "off"
+
+
 def present() -> bool:
     """Whether checks may ask a GPU here."""
-    return os.environ.get(SWITCH, "") != "off" and any(path.exists() for path in _DEVICES)
+    return not switched_off() and any(path.exists() for path in _DEVICES)

@@ -13,6 +13,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -25,84 +26,21 @@ from course.check.cases import VISIBLE_SEED, case_seed, ordered_cases
 from course.check.outputs import compared
 from course.engine.job import Ran
 from course.engine.traffic import Traffic
+from course.gpu import timing, troubles
+from course.gpu.devices import OfNumba, OfTorch
 from course.plain.sectors import SECTOR_BYTES
 from course.spec.exercise import Array, Case, KernelExercise, Role
+from course.spec.formula import evaluate
 from course.spec.inputs import drawn
 from course.spec.launching import Launch, Launcher
 
-#: More than an L2 holds: it is written before each timed run.
-CLEARED_BYTES = 1 << 28
-WARM_UP, TIMED = 3, 20
-COPIED_BYTES = 1 << 29
-
-
-class _Torch:
-    """Tensors and events, for Triton's kernels."""
-
-    def __init__(self) -> None:
-        import torch
-
-        self.torch: Any = torch
-        self.name = str(torch.cuda.get_device_name())
-        self.wait: Callable[[], None] = torch.cuda.synchronize
-
-    def target(self) -> int:
-        major, minor = self.torch.cuda.get_device_capability()
-        return 10 * int(major) + int(minor)
-
-    def put(self, array: np.ndarray) -> Any:
-        here = self.torch.from_numpy(array)
-        there = self.torch.empty_strided(here.shape, here.stride(), dtype=here.dtype, device="cuda")
-        return there.copy_(here)
-
-    def fetched(self, array: Any) -> np.ndarray:
-        got: np.ndarray = array.cpu().numpy()
-        return got
-
-    def event(self) -> Any:
-        return self.torch.cuda.Event(enable_timing=True)
-
-    def elapsed_ms(self, begin: Any, end: Any) -> float:
-        return float(begin.elapsed_time(end))
-
-    def copy(self, target: Any, source: Any) -> None:
-        target.copy_(source)
-
-
-class _Numba:
-    """The same by Numba alone: its lessons do without torch."""
-
-    def __init__(self) -> None:
-        from numba import cuda
-
-        self.cuda: Any = cuda
-        name = cuda.get_current_device().name
-        self.name = name.decode() if isinstance(name, bytes) else str(name)
-        self.wait: Callable[[], None] = cuda.synchronize
-
-    def put(self, array: np.ndarray) -> Any:
-        if array.flags.c_contiguous or array.flags.f_contiguous:
-            return self.cuda.to_device(array)
-        assert array.base is not None  # rows that lie farther apart than they are long
-        return self.cuda.to_device(array.base)[..., : array.shape[-1]]
-
-    def fetched(self, array: Any) -> np.ndarray:
-        got: np.ndarray = array.copy_to_host()
-        return got
-
-    def event(self) -> Any:
-        return self.cuda.event()
-
-    def elapsed_ms(self, begin: Any, end: Any) -> float:
-        return float(self.cuda.event_elapsed_time(begin, end))
-
-    def copy(self, target: Any, source: Any) -> None:
-        target.copy_to_device(source)
+#: What Triton compiles for begins here, 75 for 7.5; Numba's compiler says itself what it takes.
+OLDEST = 75
 
 
 @cache
 def _gpu(dialect: str) -> Any:
-    return _Torch() if dialect == "triton" else _Numba()
+    return OfTorch() if dialect == "triton" else OfNumba()
 
 
 def imported(source: str, name: str, folder: Path) -> ModuleType:
@@ -163,61 +101,78 @@ class _Launched:
         )
         return not any(one.wrong.any() for one in found)
 
-    def times_us(self) -> list[float]:
-        """Microseconds of `TIMED` launches, in order, the L2 cleared before each."""
-        return timed_us(self.gpu, self.call)
 
+def answered(
+    request: Mapping[str, str], folder: Path, say: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
+    """What came of a cell: `wrong`, the label of a case, or how many `cases` are right.
 
-def timed_us(gpu: Any, call: Callable[[], Any]) -> list[float]:
-    """Microseconds by events, sorted. What clears the L2 also hides how long a launch takes."""
-    source, target = (gpu.put(np.zeros(CLEARED_BYTES, np.int8)) for _ in range(2))
-    found = []
-    for turn in range(WARM_UP + TIMED):
-        begin, end = gpu.event(), gpu.event()
-        gpu.copy(target, source)
-        begin.record()
-        call()
-        end.record()
-        end.synchronize()
-        if turn >= WARM_UP:
-            found.append(1000 * gpu.elapsed_ms(begin, end))
-    return sorted(found)
+    Then the time of the full-size case, or `full_wrong`, or `untimed` and why. Or at first
+    `other`, the compute capability of the one GPU for which it is written, or `old`, the GPU's own.
 
-
-@cache
-def copy_gb_s(dialect: str) -> float:
-    """What a large copy reaches on this GPU at its best, bytes read and bytes written."""
-    gpu = _gpu(dialect)
-    source, target = (gpu.put(np.ones(COPIED_BYTES // 4, np.float32)) for _ in range(2))
-    return 2 * COPIED_BYTES / timed_us(gpu, lambda: gpu.copy(target, source))[0] / 1000
-
-
-def answered(request: Mapping[str, str], folder: Path) -> dict[str, Any]:
-    """What came of a cell: `wrong`, the label of a case, or the time of the largest case.
-
-    Or `other`, the compute capability of the one GPU for which it is written.
+    Args:
+        say: is told what is known before the full-size case, which may never end.
     """
     exercise = exercises.all_exercises()[request["exercise"]]
     assert isinstance(exercise, KernelExercise)
-    answer: dict[str, Any] = {"gpu": _gpu(exercise.dialect).name}
-    if exercise.target and exercise.target != _gpu(exercise.dialect).target():
+    gpu = _gpu(exercise.dialect)
+    answer: dict[str, Any] = {"gpu": gpu.name, "count": gpu.count}
+    if exercise.dialect == "triton" and gpu.capability < OLDEST:
+        return answer | {"old": gpu.capability / 10}
+    if exercise.target and exercise.target != gpu.capability:
         return answer | {"other": exercise.target / 10}
     module = imported(request["source"], exercise.name, folder)
     cases = ordered_cases(exercise, exercise.cases)
     for case in cases:
         if not _Launched(exercise, module, case).right():
-            return answer | {"wrong": case.label}
-    moved = {case.label: sum(exercise.least_sectors(case).values()) for case in cases}
-    largest = max(cases, key=lambda case: moved[case.label])
-    times = _Launched(exercise, module, largest).times_us()
+            return answer | {"wrong": case.told}
+    sizes = largest_cases(exercise)
+    answer |= {"cases": len(cases), "full": sizes[0].told}
+    say(answer | {"going_on": True})
+    answer |= _largest(exercise, module, sizes)
+    if "untimed" not in answer:
+        gpu.released()
+    return answer
+
+
+def _largest(exercise: KernelExercise, module: ModuleType, sizes: list[Case]) -> dict[str, Any]:
+    """What came of the first of these cases that there is memory for."""
+    answer: dict[str, Any] = {}
+    for case in sizes:
+        try:
+            return answer | _timed(exercise, module, case)
+        except Exception as problem:
+            answer["untimed"] = troubles.text(problem)
+            if not troubles.of_memory(problem):
+                break
+    return answer
+
+
+def largest_cases(exercise: KernelExercise) -> list[Case]:
+    """The full-size case, where there is one, and the largest of those that are checked."""
+    largest = max(exercise.cases, key=lambda case: _least_bytes(exercise, case))
+    return [largest] if exercise.full is None else [exercise.full, largest]
+
+
+def _least_bytes(exercise: KernelExercise, case: Case) -> int:
+    return sum(exercise.least_sectors(case).values()) * SECTOR_BYTES
+
+
+def _timed(exercise: KernelExercise, module: ModuleType, case: Case) -> dict[str, Any]:
+    """The time of a case and what it is measured against, or `full_wrong`."""
+    launched = _Launched(exercise, module, case)
+    if not launched.right():
+        return {"full_wrong": case.told}
+    gpu = launched.gpu
+    answer = {"case": case.told} | asdict(timing.timed(gpu, launched.call))
+    if not exercise.operations:
+        return answer | {"bytes": _least_bytes(exercise, case), "copy": timing.copy_gb_s(gpu)}
+    inputs = {exercise.dtype(a, case).name for a in exercise.arrays if a.role is Role.IN}
+    dtype = "float16" if "float16" in inputs else "float32"
     return answer | {
-        "cases": len(cases),
-        "case": largest.label,
-        "us": times[len(times) // 2],
-        "low_us": times[len(times) // 10],
-        "high_us": times[-1 - len(times) // 10],
-        "bytes": moved[largest.label] * SECTOR_BYTES,
-        "copy_gb_s": copy_gb_s(exercise.dialect),
+        "operations": evaluate(exercise.operations, exercise.names(case)),
+        "dtype": dtype,
+        "product": timing.product_tflop_s(gpu, dtype),
     }
 
 
@@ -225,12 +180,28 @@ def main() -> None:
     """Answers requests until there are no more. What a cell prints goes to stderr."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+
+    def say(answer: dict[str, Any]) -> None:
+        print(json.dumps(answer), file=answers, flush=True)
+
     with tempfile.TemporaryDirectory() as folder:
         for line in sys.stdin:
             try:
-                answer = answered(json.loads(line), Path(folder))
+                answer = answered(json.loads(line), Path(folder), say)
             except BaseException as problem:  # whatever a cell, a compiler or a GPU raises
-                answer = {"fault": f"{type(problem).__name__}: {problem}"[:300]}
-            print(json.dumps(answer), file=answers, flush=True)
-            if "fault" in answer:  # the context may be gone: the next cell gets a new process
-                return
+                answer = {"fault": troubles.text(problem)}
+            say(answer)
+            if {"fault", "untimed"} & answer.keys():
+                return  # the context may be gone: the next cell gets a new process
+
+
+def profiled(request: str) -> None:
+    """Launches a cell at full size, once to compile and once for a profiler to see."""
+    asked = json.loads(Path(request).read_text(encoding="utf-8"))
+    exercise = exercises.all_exercises()[asked["exercise"]]
+    assert isinstance(exercise, KernelExercise)
+    module = imported(asked["source"], exercise.name, Path(request).parent)
+    launched = _Launched(exercise, module, largest_cases(exercise)[0])
+    launched.call()
+    launched.gpu.wait()
+    launched.gpu.profiled(launched.call)

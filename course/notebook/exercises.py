@@ -17,6 +17,7 @@ from course.spec.exercise import Exercise, KernelExercise, NumberExercise
 from course.words.statement import Hint, next_hint, statement_html, statement_text
 
 if TYPE_CHECKING:
+    from course.gpu.profile import Profile
     from course.notebook.gpus import OnGpus
     from course.words.verdict import Verdict
 
@@ -48,7 +49,7 @@ class _Kernel(_Shown, KernelExercise):
         much traffic a picture shows the access that asks for most. What it is worth is kept as
         progress.
         """
-        verdict = with_worst(self, _on_own_gpu(check_function(self, kernel)))
+        verdict = with_worst(self, _on_own_gpu(self, check_function(self, kernel)))
         return _offered(self, noted(self, verdict))
 
     def case(self, number: int = 1) -> tuple[Any, ...]:
@@ -81,6 +82,18 @@ class _Kernel(_Shown, KernelExercise):
 
         return on_gpus(self, verdict)
 
+    def profile(self, kernel: object = None) -> Profile | Verdict:
+        """What limits a right kernel on this machine's GPU at full size; a wrong one's verdict.
+
+        Nsight Compute (`ncu`) counts one launch; where it is missing or refused, that is said.
+        """
+        verdict = check_function(self, kernel)
+        if not verdict:
+            return verdict
+        from course.gpu.profile import profile  # starts processes: not where nobody asks
+
+        return profile(self, verdict.source)
+
 
 def _offered(exercise: Exercise, verdict: Verdict) -> Verdict:
     """A pass says where the course's own solution is, and behind the last one its answer."""
@@ -95,12 +108,12 @@ def _offered(exercise: Exercise, verdict: Verdict) -> Verdict:
     return replace(verdict, next_steps=(*verdict.next_steps, *said))
 
 
-def _on_own_gpu(verdict: Verdict) -> Verdict:
+def _on_own_gpu(exercise: KernelExercise, verdict: Verdict) -> Verdict:
     if not verdict or not present():
         return verdict
     from course.gpu.own import told  # starts processes: not where there is no GPU
 
-    said = told(verdict.exercise, verdict.source)
+    said = told(exercise.name, exercise.dialect, verdict.source)
     return replace(verdict, next_steps=(*verdict.next_steps, said))
 
 

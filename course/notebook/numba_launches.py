@@ -32,12 +32,17 @@ from course.engine.simt.configuration import (
 from course.engine.simt.launch import launch
 from course.engine.simt.lowering import signatures
 from course.engine.traffic import Traffic
+from course.gpu.present import switched_off
 from course.notebook.measure import measuring, note
 
 
-@cache
 def has_gpu() -> bool:
-    """Whether Numba finds a GPU and its driver here."""
+    """Whether launches go to a GPU: Numba finds one and its driver, and none is switched off."""
+    return not switched_off() and _found()
+
+
+@cache
+def _found() -> bool:
     with contextlib.suppress(Exception):
         return bool(cuda.is_available())
     return False

@@ -1,6 +1,7 @@
 """`kernel[grid](x)` where the kernel's decorator is missing: a sentence in a notebook.
 
 Python refuses the brackets before anything of the course is asked, with words about subscripts.
+Here stands the notebook's one hook for errors, which serves `course.notebook.lost_gpu`, too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from course.engine.faults import KernelFault, rejected
+from course.notebook.lost_gpu import RAISED, lost_gpu
 
 _SAID = "'function' object is not subscriptable"
 _LAUNCH = re.compile(r"([A-Za-z_]\w*)\s*\[.*\]\s*\(")
@@ -26,7 +28,7 @@ def install() -> None:
 
     shell = get_ipython()
     if shell is not None and not shell.custom_exceptions:
-        shell.set_custom_exc((TypeError,), _shown)
+        shell.set_custom_exc((TypeError, *RAISED), _shown)
 
 
 def _shown(
@@ -36,7 +38,7 @@ def _shown(
     trace: TracebackType,
     tb_offset: int | None = None,
 ) -> None:
-    fault = plain_launch(error, trace)
+    fault = plain_launch(error, trace) or lost_gpu(error)
     if fault is None:
         shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
     else:

@@ -1,8 +1,8 @@
 """Launching Triton kernels without a GPU: `kernel[grid](...)` as Triton spells it.
 
 `install` takes over the launch of a jitted function, nothing else. On a machine with a GPU a
-launch runs there, except inside `course.measure()`, where it runs on the engine, metered; the
-tensors come to the CPU and go back.
+launch runs where its tensors lie. Inside `course.measure()` and under `COURSE_GPU=off` it runs on
+the engine, metered; tensors of the GPU come to the CPU and go back.
 """
 
 from __future__ import annotations
@@ -19,15 +19,20 @@ from triton.runtime.jit import JITFunction, KernelInterface
 from course.engine.faults import KernelFault, Outcome
 from course.engine.traffic import Traffic
 from course.engine.triton.compiling.functions import base_function
+from course.gpu.present import switched_off
 from course.notebook import measure
 
 if TYPE_CHECKING:
     from course.engine.triton.launch import Watch
 
 
-@cache
 def has_gpu() -> bool:
-    """Whether Triton could launch on a GPU here."""
+    """Whether Triton may launch on a GPU here."""
+    return not switched_off() and _found()
+
+
+@cache
+def _found() -> bool:
     return bool(torch.cuda.is_available())
 
 
@@ -103,9 +108,31 @@ def _local(value: Any, moved: list[tuple[torch.Tensor, torch.Tensor]]) -> Any:
     return value
 
 
+def _goes_to_gpu(kernel: Any, args: Sequence[Any], named: dict[str, Any]) -> bool:
+    """Whether a launch runs on the GPU: there is one, and its tensors do not lie on the CPU.
+
+    Raises:
+        KernelFault: REJECTED, where some lie on the CPU and some on the GPU.
+    """
+    if not has_gpu() or measuring():
+        return False
+    function = base_function(kernel)
+    given = [*zip(function.arg_names, args, strict=False), *named.items()]
+    tensors = {name: getattr(value, "base", value) for name, value in given}  # of descriptors
+    lying: dict[bool, str] = {}
+    for name, tensor in tensors.items():
+        # a GPU reaches pinned memory, too
+        if isinstance(tensor, torch.Tensor) and (tensor.is_cuda or not tensor.is_pinned()):
+            lying.setdefault(tensor.is_cuda, name)
+    if len(lying) == 2:
+        where = {"here": lying[False], "there": lying[True]}
+        raise _refused(function.__name__, Outcome.REJECTED, "tile_two_places", **where)
+    return lying.keys() != {False}
+
+
 def _run(on_gpu: Callable[..., Any]) -> Callable[..., Any]:
     def run(self: Any, *args: Any, grid: Any, warmup: bool, **named: Any) -> Any:
-        if warmup or (has_gpu() and not measuring()):
+        if warmup or _goes_to_gpu(self, args, named):
             return on_gpu(self, *args, grid=grid, warmup=warmup, **named)
         for hook in self.pre_run_hooks:
             hook(*args, **named)
@@ -118,7 +145,7 @@ def _run(on_gpu: Callable[..., Any]) -> Callable[..., Any]:
 def _autotuned(on_gpu: Callable[..., Any]) -> Callable[..., Any]:
     def run(self: Any, *args: Any, **named: Any) -> Any:
         """There is nothing to time here: the first configuration that is left is taken."""
-        if has_gpu() and not measuring():
+        if _goes_to_gpu(self, args, named):
             return on_gpu(self, *args, **named)
         self.nargs = dict(zip(self.arg_names, args, strict=False))
         config = self.prune_configs(named)[0] if len(self.configs) > 1 else self.configs[0]

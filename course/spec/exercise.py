@@ -239,6 +239,11 @@ class KernelExercise(Exercise):
     small: Case | None = None
     #: the four elements with which its statement begins; the small case, cut, unless told
     example: Case | None = None
+    #: what a GPU is timed on, where a machine has one: it fills an H200, and the reference takes
+    #: seconds on a CPU; the largest case unless told
+    full: Case | None = None
+    #: operations of a case as a formula, where those are what its time is for and not its bytes
+    operations: str = ""
     launch: Launch | Programs | Launcher = field(default=Launch("1", "1"))
     budget: Budget | None = None
     constants: Mapping[str, Constant] = field(default_factory=dict)

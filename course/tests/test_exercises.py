@@ -9,8 +9,11 @@ import course.exercises
 from course import exercises as ex
 from course.notebook.exercises import shown
 from course.spec.exercise import Exercise, KernelExercise, NumberExercise
+from course.spec.formula import evaluate
 from course.spec.inputs import drawn, given_to_reference
 from course.words.statement import statement_html, statement_text
+
+KERNELS = [name for name, one in ex.all_exercises().items() if isinstance(one, KernelExercise)]
 
 
 def test_an_exercise_is_found_by_its_name():
@@ -94,3 +97,17 @@ def test_a_slip_takes_what_the_reference_takes_and_gives_some_of_what_it_gives(n
         expected = exercise.reference(**given)
         for said, slip in exercise.slips.items():
             assert slip(**given).keys() <= expected.keys(), said
+
+
+#: What has to move at full size, or to be multiplied and added, for a GPU's time to mean something.
+FULL_BYTES, FULL_OPERATIONS = 60e6, 2e9
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_full_size_of_an_exercise_fills_a_gpu(name):
+    exercise = ex.all_exercises()[name]
+    assert exercise.full is not None
+    if exercise.operations:
+        assert evaluate(exercise.operations, exercise.names(exercise.full)) > FULL_OPERATIONS
+    elif name != "split_k":  # a long K and a small C
+        assert 32 * sum(exercise.least_sectors(exercise.full).values()) > FULL_BYTES

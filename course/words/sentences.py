@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from course.words.causes import CAUSES
+from course.words.gpu import GPU
 from course.words.notes import NOTES
 from course.words.numba import SIMT
 from course.words.patterns import PATTERNS
@@ -386,45 +387,6 @@ _NUMBERS = {
     ),
 }
 
-#: What this machine's own GPU cannot do, and what it made of a right kernel.
-_GPU = {
-    "gpu_lacks": Words(
-        "This machine's {gpu} (compute capability {capability}) has {lacking}.",
-        "Every exercise can be solved here all the same: the engine checks it, and its verdict "
-        "holds.",
-    ),
-    "gpu_right": Words(
-        "On this machine's {gpu}: right on all {cases} cases. The largest, {case}, takes {us} us "
-        "({low_us} to {high_us})|: {rate} GB/s of the bytes that have to move, {share} of the "
-        "{copy} GB/s that a copy reaches here||, most of which any launch takes, however little "
-        "it does{short}|.",
-        "",
-    ),
-    "gpu_wrong": Words(
-        "On this machine's {gpu} this kernel gives another answer for {case}, and the engine calls "
-        "it right. That is a defect of the course, not of your kernel.",
-        "Please send your cell and this line to whoever gave you the course.",
-    ),
-    "gpu_other": Words(
-        "This machine's {gpu} did not run it: the kernel is written for compute capability "
-        "{capability} alone.",
-        "The verdict is the engine's, and holds.",
-    ),
-    "gpu_strayed": Words(
-        "This machine's GPU stopped it: {detail}. The engine saw every access inside its array, so "
-        "this is a defect of the course, not of your kernel.",
-        "Please send your cell and this line to whoever gave you the course.",
-    ),
-    "gpu_fault": Words(
-        "This machine's GPU did not run it: {detail}.",
-        "The verdict stands: it is the engine's.",
-    ),
-    "gpu_late": Words(
-        "This machine's GPU was not done after {seconds} s, and was stopped.",
-        "The verdict stands: it is the engine's.",
-    ),
-}
-
 #: Sentences about answers and not about kernels.
 ABOUT_NUMBERS = frozenset(_NUMBERS)
 #: Sentences about what a GPU has enough of, and the exercise allows less.
@@ -450,7 +412,7 @@ ABOUT_LAUNCHES = frozenset(
     (
         *("launch_configuration", "launch_keyword", "launcher_no_grid", "tile_zero_grid"),
         *("tile_grid", "tile_grid_name", "tile_grid_number", "tile_grid_function"),
-        "held_out_launch",
+        *("held_out_launch", "tile_two_places"),
     )
 )
 #: Sentences about a launcher whose Python goes no further: no compiler was asked.
@@ -466,11 +428,10 @@ WORDS: dict[str, Words] = {
     **_RESULTS,
     **_PATTERNS,
     **_NUMBERS,
-    **_GPU,
     **{
         message_id: Words(*texts)
         for message_id, texts in (
-            SIMT | TILE | REFUSALS | CAUSES | PATTERNS | TRAFFIC | NOTES
+            SIMT | TILE | REFUSALS | CAUSES | PATTERNS | TRAFFIC | NOTES | GPU
         ).items()
     },
 }

@@ -522,6 +522,11 @@ TILE: dict[str, tuple[str, str]] = {
         "`{name}` is called like a function, without a grid.",
         "Say how many programs to start: `{name}[grid](...)`.",
     ),
+    "tile_two_places": (
+        "`{here}` lies on the CPU and `{there}` on the GPU: one launch cannot reach both.",
+        "Take `{here}` to the GPU, `{here} = {here}.cuda()`, or make all of them on the CPU: then "
+        "the launch runs on the course's engine.",
+    ),
     "launcher_option": (
         "A launch cannot set `{name}` here.",
         "Beside the kernel's parameters a launch sets num_warps, num_stages or maxnreg.",

@@ -14,7 +14,11 @@ shell = InteractiveShell.instance()
 shell.run_cell("import course\\nimport numpy as np\\nfrom numba import cuda\\nx = np.zeros(4)")
 shell.run_cell("def double(x):\\n    x[cuda.grid(1)] *= 2")
 shell.run_cell("def halve(x_ptr, n):\\n    at = tl.arange(0, 8)\\n    tl.store(x_ptr + at, 0)")
-for cell in ("double[1, 32](x)", "halve[(1,)](x, 4)", "double[0]", "x[0](3)", "len('a', 'b')"):
+shell.run_cell("from numba.cuda.cudadrv.driver import CudaAPIError")
+for cell in ("double[1, 32](x)", "halve[(1,)](x, 4)", "double[0]", "x[0](3)", "len('a', 'b')",
+             "raise RuntimeError('CUDA error: an illegal memory access was encountered')",
+             "raise CudaAPIError(716, 'Call results in CUDA_ERROR_MISALIGNED_ADDRESS')",
+             "raise RuntimeError('CUDA out of memory')"):
     print("=====", cell)
     assert not shell.run_cell(cell).success
 """
@@ -42,6 +46,31 @@ def test_a_triton_kernel_without_its_decorator(shown):
     assert "`halve` is not a Triton kernel." in panel
     assert "Write `@triton.jit` above its `def`." in panel
     assert "Traceback" not in panel
+
+
+@pytest.mark.parametrize(
+    ("cell", "detail"),
+    [
+        (
+            "raise RuntimeError('CUDA error: an illegal memory access was encountered')",
+            "RuntimeError: CUDA error: an illegal memory access was encountered",
+        ),
+        (
+            "raise CudaAPIError(716, 'Call results in CUDA_ERROR_MISALIGNED_ADDRESS')",
+            "CUDA_ERROR_MISALIGNED_ADDRESS",
+        ),
+    ],
+)
+def test_a_kernel_that_took_the_gpu_with_it(shown, cell, detail):
+    panel = " ".join(shown[cell].split())
+    assert detail in panel
+    assert "every launch and every tensor there fails" in panel
+    assert "Restart the notebook's kernel" in panel
+    assert "Traceback" not in panel
+
+
+def test_other_errors_of_a_gpu_are_shown_as_python_shows_them(shown):
+    assert "Traceback" in shown["raise RuntimeError('CUDA out of memory')"]
 
 
 @pytest.mark.parametrize("cell", ["double[0]", "x[0](3)", "len('a', 'b')"])
