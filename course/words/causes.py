@@ -66,8 +66,8 @@ CAUSES: dict[str, tuple[str, str]] = {
     "bounds_no_guard": (
         "The launch has {threads} threads along {axis}, {array} has {have}, and nothing keeps the "
         "other threads from this line.",
-        "Which threads have an element to work on? Put the line under an `if` on `{written}`|, and "
-        "give `{cell}` a value for the others, too|.",
+        "Which threads have an element to work on? Put the line under an `if` on `{written}`| and "
+        "on {also}||, and give `{cell}` a value for the others, too|.",
     ),
     "bounds_block_each": (
         "The launch has {blocks} blocks along {axis}, as many as {array} has {whats}, and "
