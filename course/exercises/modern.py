@@ -368,11 +368,14 @@ def _bits_of_e4m3(values: np.ndarray) -> np.ndarray:
 
 
 def _in_mx(
-    x: np.ndarray, below: int = 8, exponent: Callable[[np.ndarray], np.ndarray] = _exponent
+    x: np.ndarray,
+    below: int = 8,
+    exponent: Callable[[np.ndarray], np.ndarray] = _exponent,
+    size: Callable[[np.ndarray], np.ndarray] = np.abs,
 ) -> dict[str, np.ndarray]:
     """OCP's MXFP8: bits of x, and of a scale for each 32, 2**`below` below the largest's own."""
     groups = x.reshape(-1, 32)
-    byte = np.clip(exponent(np.abs(groups).max(axis=1)) + 127 - below, 0, 254)
+    byte = np.clip(exponent(size(groups).max(axis=1)) + 127 - below, 0, 254)
     q = _bits_of_e4m3(np.ldexp(groups, 127 - byte[:, None]))
     return {"q": q.reshape(x.shape), "scale": byte.astype(np.uint8)}
 
@@ -405,6 +408,7 @@ mx_quantise = KernelExercise(
     reference=lambda x: _in_mx(x),
     slips={
         "e as large as the largest number's own exponent": lambda x: _in_mx(x, 0),
+        "the largest number with its sign, without tl.abs": lambda x: _in_mx(x, size=np.positive),
         "e 7 below it": lambda x: _in_mx(x, 7),
         "e 9 below it": lambda x: _in_mx(x, 9),
         "the exponent by tl.log2, which rounds a number just below a power of two up to it": (

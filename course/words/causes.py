@@ -214,6 +214,16 @@ CAUSES: dict[str, tuple[str, str]] = {
         "Which of them is {array}[{index}] meant for? Work out both indices by hand. If it is "
         "meant for both, one after the other, a barrier has to stand between.",
     ),
+    "tile_race_axis": (
+        "Nothing in the offset goes with tl.program_id({axis}): all programs that differ there "
+        "store to the same place.",
+        "Is each of them to have a place of its own? Then its number belongs in the offset. If "
+        "they have parts of one sum, these meet by `tl.atomic_add`, or in a second launch.",
+    ),
+    "tile_race_overlap": (
+        "Programs begin {apart} apart, and a block has {length}: neighbours overlap.",
+        "How many elements lie between the first of one program and the first of the next?",
+    ),
     "race_no_barrier_in_loop": (
         "The loop on line {loop} has no barrier: in its next turn a thread reads what another one "
         "writes in this turn.",
