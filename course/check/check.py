@@ -15,6 +15,7 @@ from typing import Any
 from course.check.cases import VISIBLE_SEED
 from course.check.source import definition_line, function_source
 from course.check.stages import Stages
+from course.check.traced import with_trace
 from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.job import Runner
 from course.engine.runner import Engine
@@ -42,6 +43,7 @@ def check_function(exercise: KernelExercise, function: object, detailed: bool = 
         if not source.strip():
             return _refused(exercise, "no_source", name=getattr(python, "__name__", "?"))
         verdict = check_source(exercise, source, runner=Engine(printing=True), detailed=detailed)
+        verdict = with_trace(exercise, verdict)
         return verdict if exercise.dialect == "numba" else _with_other_gpus(verdict)
     except KernelFault as fault:
         return Stages(exercise, "", detailed).faulted(fault)

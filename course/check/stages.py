@@ -366,6 +366,8 @@ class Stages:
         if self.advised and self.case is not None and outcome in ON_A_CASE:
             place = exercise, self.case, self.number, self.constants
             commands.append(on_the_case(*place, fields))
+        array, index = fields.get("array"), fields.get("index")
+        wrong = self.advised and outcome is Outcome.WRONG_ANSWER and isinstance(index, tuple)
         traffic = None if bill is None else bill.measured
         return Verdict(
             outcome=outcome,
@@ -385,4 +387,5 @@ class Stages:
             next_steps=(step,) if step else (),
             commands=tuple(commands),
             detailed=self.detailed,
+            wrong_at=(str(array), tuple(map(int, index))) if wrong else None,
         )

@@ -95,14 +95,12 @@ def _highest(x: np.ndarray) -> np.ndarray:
     return np.where(np.isneginf(top), 0.0, top)
 
 
-def _rescaled(x: np.ndarray, tile: int, power: int, **_: Any) -> dict[str, np.ndarray]:
-    """The sum of weights, tile by tile, times exp(old - new) to a power other than 1."""
-    weights, total = _weights(x), 0.0
+def _never_rescaled(x: np.ndarray, tile: int, **_: Any) -> dict[str, np.ndarray]:
+    """Weights of each tile by the largest element so far, added up as they are."""
+    weights, total = _weights(x), np.zeros((len(x), 1))
     for start in range(0, x.shape[1], tile):
-        old = _highest(x[:, :start]) if start else 0.0
-        new = _highest(x[:, : start + tile])
-        added = np.exp(x[:, start : start + tile] - new).sum(axis=1, keepdims=True)
-        total = total * np.exp(power * (old - new)) + added if start else added
+        top = _highest(x[:, : start + tile])
+        total += np.exp(x[:, start : start + tile] - top).sum(axis=1, keepdims=True)
     return {"out": weights / np.where(total == 0, 1.0, total)}
 
 
@@ -172,10 +170,7 @@ def _slips_in_tiles(tile: int) -> dict[str, _Slip]:
         ),
         f"a softmax of each tile of {tile} elements by itself": partial(_of_tiles, tile=tile),
         f"a sum that is not rescaled when a tile of {tile} brings a larger maximum": partial(
-            _rescaled, tile=tile, power=0
-        ),
-        f"a sum times exp(new maximum - old), not exp(old - new), in tiles of {tile}": partial(
-            _rescaled, tile=tile, power=-1
+            _never_rescaled, tile=tile
         ),
     }
 

@@ -103,7 +103,8 @@ def launch(
         shared_bytes: dynamic shared memory, in bytes.
         step_limit: statements that one batch of blocks may execute.
         printing: whether what the kernel prints is printed here when it ends.
-        watch: called as ``watch(lanes, line)`` before each statement (see `course.trace`).
+        watch: called as ``watch(lanes, line)`` before each statement (see `course.trace`); its
+            ``told``, where it has one, hears of stores and tests (see `Lanes.told`).
         requests: keeps the first requests of each access.
 
     Raises:
@@ -134,6 +135,7 @@ def launch(
                 lanes = Lanes(geometry, first, min(batch, geometry.blocks - first), state)
                 lanes.vars = dict(parameters)
                 lanes.watch = watch
+                lanes.told = getattr(watch, "told", None)
                 lanes.run(program.statements)
                 state.meter.batch_has_run(*lanes.longest_warp(), lanes.lane_work)
     except KernelFault as fault:
