@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -105,8 +104,8 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def arguments_of(exercise: KernelExercise, number: int) -> tuple[Any, ...]:
-    """The arguments of a visible case in order, each with its name; tensors for Triton.
+def arguments_of(exercise: KernelExercise, number: int) -> tuple[Case, dict[str, Any]]:
+    """A visible case, and its arguments by name, in order; tensors for Triton.
 
     Raises:
         ValueError: where there is no such case.
@@ -127,4 +126,4 @@ def arguments_of(exercise: KernelExercise, number: int) -> tuple[Any, ...]:
             name: torch.from_numpy(value) if isinstance(value, np.ndarray) else _plain(value)
             for name, value in values.items()
         }
-    return namedtuple(exercise.name, values)(**values)
+    return case, values

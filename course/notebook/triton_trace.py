@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ class ProgramTrace:
         self._known: dict[object, tuple[dict[str, str], int]] = {}
 
     def __getitem__(self, grid: Any) -> Any:
+        if inspect.isfunction(self.kernel):
+            raise _refused("tile_not_jitted", self.kernel.__name__, name=self.kernel.__name__)
         return lambda *args, **named: self._follow(self.kernel[grid], args, named)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -104,11 +107,15 @@ def trace(kernel: Any, program: Any, thread: Any, most_steps: int) -> ProgramTra
         KernelFault: where a thread is asked for.
     """
     if thread not in (0, (0,)):
-        fault = rejected(None, "tile_trace_thread")
-        fault.happened_in(base_function(kernel).__name__, "", base_function(kernel).__name__)
-        fault.dialect = "triton"
-        raise fault
+        raise _refused("tile_trace_thread", getattr(base_function(kernel), "__name__", "kernel"))
     return ProgramTrace(kernel, program, most_steps)
+
+
+def _refused(message_id: str, kernel: str, **fields: str) -> KernelFault:
+    fault = rejected(None, message_id, **fields)
+    fault.happened_in(kernel, "", kernel)
+    fault.dialect = "triton"
+    return fault
 
 
 # ---------------------------------------------------------------- values in short

@@ -91,8 +91,46 @@ def test_a_case_has_the_arguments_of_the_check_by_name_and_in_order(notebook):
     assert drawn._fields == ("a", "b", "c")
     notebook(RIGHT.replace("a[i] + b[i]", "a[i] - b[i]"))
     verdict = check(notebook)
-    assert verdict.commands[-1] == "ex.vector_add.case(2)"
+    line = "course.trace(vector_add, block=0, thread=0)[4, 256](*ex.vector_add.case(2))"
+    assert verdict.commands[-1] == line
     assert f"your kernel gave {drawn.a[0] - drawn.b[0]:.6g}" in verdict.message
+
+
+def test_a_case_shows_itself_in_a_few_lines_with_the_place_where_a_check_failed(notebook):
+    notebook(RIGHT.replace("a[i] + b[i]", "a[i] + b[i] * (i < 3)"))
+    check(notebook)
+    drawn = notebook("ex.vector_add.case(2)").result
+    a, b, _ = drawn
+    first = " ".join(f"{value:.6g}" for value in a[:4])
+    assert repr(drawn).splitlines() == [
+        "ex.vector_add.case(2): N=1000",
+        f"    a  (1000,) float32: {first} ...",
+        f"    b  (1000,) float32: {' '.join(f'{value:.6g}' for value in b[:4])} ...",
+        "    c  (1000,) float32, to be written",
+        f"    c[3] is the first that is wrong; a[3] = {a[3]:.6g}; b[3] = {b[3]:.6g}",
+    ]
+    assert "first that is wrong" not in repr(notebook("ex.vector_add.case(3)").result)
+
+
+def test_a_trace_shows_what_is_stored_and_how_a_test_comes_out(notebook, capsys):
+    notebook("import course")
+    notebook(RIGHT)
+    drawn = notebook("ex.vector_add.case(2)").result
+    capsys.readouterr()
+    notebook("course.trace(vector_add, block=0, thread=5)[4, 256](*ex.vector_add.case(2))")
+    told = capsys.readouterr().out
+    assert "c.size:   -> True" in told
+    assert "-> c[5] = " + str(drawn.a[5] + drawn.b[5]) in told
+
+
+def test_behind_a_trace_a_fault_gives_no_advice_of_its_own(notebook, capsys):
+    notebook("import course")
+    notebook(NO_GUARD)
+    capsys.readouterr()
+    notebook("course.trace(vector_add, block=0, thread=1)[1, 256](*ex.vector_add.case(1))")
+    told = capsys.readouterr().out
+    assert "does not exist" in told
+    assert "Guard the line" not in told
 
 
 def test_a_case_that_does_not_exist_is_told_with_those_that_do(notebook):
