@@ -24,6 +24,7 @@ from course.check.source import is_starter, parsed
 from course.engine.cell.solution import Solution
 from course.engine.faults import KernelFault, Outcome
 from course.engine.job import Ran, Runner
+from course.engine.printed import Printed
 from course.engine.traffic import Traffic
 from course.plain.text import lines_of
 from course.spec import shares
@@ -62,6 +63,8 @@ class Stages:
         self.case: Case | None = None
         self.number = 0
         self.count = 0
+        #: what the kernel prints, where a learner is to see it
+        self.printed: Printed | None = None
 
     # ------------------------------------------------------------ the stages
 
@@ -116,6 +119,8 @@ class Stages:
             name: value.copy() if isinstance(value, np.ndarray) else value
             for name, value in arguments.items()
         }
+        if self.printed is not None:
+            self.printed.prefix = f"case {self.number} ({case.told}), "
         ran = runner(run_of(self.exercise, case, self.constants, self.source, arguments))
         learner_names = dict(zip(self.parameters, before, strict=True))
         return before, replace(ran, traffic=ran.traffic.renamed(learner_names))

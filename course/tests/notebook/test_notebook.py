@@ -67,10 +67,22 @@ def test_numbers_are_read_from_the_cell_that_assigns_them(notebook):
     assert verdict.entries[0].right
 
 
-def test_what_a_checked_kernel_prints_is_seen(notebook, capsys):
-    notebook(RIGHT.replace("if i <", "if i == 5:\n        print(i, a.size)\n    if i <"))
+def test_what_a_checked_kernel_prints_is_seen_with_its_case_and_thread(notebook, capsys):
+    notebook(RIGHT.replace("if i <", "if i == 300:\n        print(i, a.size)\n    if i <"))
     check(notebook)
-    assert capsys.readouterr().out.startswith("5 1\n5 1000\n5 4096\n")
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "case 2 (N=1000), thread 44 of block 1: 300 1000",
+        "case 3 (N=4096), thread 44 of block 1: 300 4096",
+    ]
+
+
+def test_of_many_prints_the_first_are_seen_and_how_many_more_there_are(notebook, capsys):
+    notebook(RIGHT.replace("c[i] = a", "print(i)\n        c[i] = a"))
+    check(notebook)
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == "case 1 (N=1), thread 0 of block 0: 0"
+    assert told[19] == "case 2 (N=1000), thread 18 of block 0: 18"
+    assert told[20].startswith("... and 5077 more lines. `course.trace(vector_add, ...)`")
 
 
 def test_a_verdict_ends_with_a_line_that_follows_the_thread_on_its_case(notebook, capsys):
