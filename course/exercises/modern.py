@@ -27,6 +27,8 @@ HOPPER, BLACKWELL = 90, 100
 _share = partial(Question, unit="a share, 0 to 1", rtol=0.01)
 
 
+_K8 = "k16: of float16 one instruction takes 16 steps of K, not 8."
+
 what_dot_became = NumberExercise(
     name="what_dot_became",
     title="One tl.dot, three machines",
@@ -51,7 +53,10 @@ what_dot_became = NumberExercise(
         "mma_a_warp": Question(
             "sm_80: mma.sync m16n8k16 of one warp",
             "BM * BN * BK / (16 * 8 * 16) / WARPS",
-            slips={"BM * BN * BK / (16 * 8 * 16)": "The warps share the tile."},
+            slips={
+                "BM * BN * BK / (16 * 8 * 16)": "The warps share the tile.",
+                "BM * BN * BK / (16 * 8 * 8) / WARPS": _K8,
+            },
         ),
         "wgmma_a_group": Question(
             "sm_90: wgmma.mma_async m64nBNk16 of one group of 4 warps",
@@ -60,6 +65,7 @@ what_dot_became = NumberExercise(
                 "BM * BK / (64 * 16)": "With 8 warps there are two groups, and each does its half.",
                 "BM * BK / (64 * 16) / WARPS": "Four warps execute one instruction together.",
                 "BM * BN * BK / (16 * 8 * 16) / WARPS": "That is mma.sync's number.",
+                "BM * BK / (64 * 8) / (WARPS / 4)": _K8,
             },
         ),
         "tcgen05": Question(
@@ -67,7 +73,7 @@ what_dot_became = NumberExercise(
             "BM * BK / (128 * 16)",
             slips={
                 "BM * BK / (128 * 16) / WARPS": "One thread issues them all: no warp has a share.",
-                "BM * BK / (64 * 16)": "Its m is 128 here.",
+                "BM * BK / (64 * 16)": "Its m is 128 here, and its k is 16.",
             },
         ),
         "sums_on_hopper": Question(
@@ -487,6 +493,10 @@ flash_clocks = NumberExercise(
             slips={
                 f"1 - ({_MMA}) / ({_EXP})": "Not below 0: where nothing waits, nothing must go.",
                 f"({_MMA}) / ({_EXP})": "That share may stay. The rest must go.",
+                **dict.fromkeys(
+                    (f"max(0, 1 - ({_EXP}) / ({_MMA}))", f"1 - ({_EXP}) / ({_MMA})"),
+                    "Turn it over: the exponentials that stay may take as long as the products.",
+                ),
             },
         ),
         "backward": _share(
