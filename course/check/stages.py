@@ -371,8 +371,7 @@ class Stages:
         if self.advised and self.case is not None and outcome in ON_A_CASE:
             place = exercise, self.case, self.number, self.constants
             commands.append(on_the_case(*place, fields))
-        array, index = fields.get("array"), fields.get("index")
-        wrong = self.advised and outcome is Outcome.WRONG_ANSWER and isinstance(index, tuple)
+        wrong = self.advised and outcome is Outcome.WRONG_ANSWER
         traffic = None if bill is None else bill.measured
         return Verdict(
             outcome=outcome,
@@ -392,5 +391,11 @@ class Stages:
             next_steps=(step,) if step else (),
             commands=tuple(commands),
             detailed=self.detailed,
-            wrong_at=(str(array), tuple(map(int, index))) if wrong else None,
+            wrong_at=_wrong_at(fields) if wrong else None,
         )
+
+
+def _wrong_at(fields: Mapping[str, object]) -> tuple[str, tuple[int, ...]] | None:
+    """The output that a sentence names, and the index in it."""
+    index = fields.get("index")
+    return (str(fields["array"]), index) if isinstance(index, tuple) else None

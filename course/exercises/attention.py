@@ -154,7 +154,7 @@ def _in_tiles(
     """
     scores = _scores(q, k, causal)
     moved = 1 + 2 * SCORE_SHARE * _size_of_scores(q, k)
-    top, total, acc, size = -np.inf, 0.0, 0.0, 0.0
+    top, total, acc, size = np.full(1, -np.inf), np.zeros(1), np.zeros(1), np.zeros(1)
     for start in range(0, k.shape[1], tile):
         part = scores[..., start : start + tile]
         new = np.maximum(top, part.max(axis=-1, keepdims=True))

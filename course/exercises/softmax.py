@@ -126,19 +126,13 @@ def _of_tiles(x: np.ndarray, tile: int, **_: Any) -> dict[str, np.ndarray]:
     return {"out": np.concatenate([_softmax(part)["out"] for part in parts], axis=1)}
 
 
-def _above_zeros(x: np.ndarray, tile: int = 1) -> np.ndarray:
-    """The largest element of a row, or 0 where the last tile has places past the end."""
-    return np.maximum(_highest(x), 0.0) if x.shape[1] % tile or tile == 1 else _highest(x)
+def _above_zeros(x: np.ndarray) -> np.ndarray:
+    """The largest element of a row, or 0 where it lies below."""
+    return np.maximum(_highest(x), 0.0)
 
 
-def _of_rows(x: np.ndarray, rows: int) -> np.ndarray:
-    """The largest element of so many rows together."""
-    tops = [np.max(x[start : start + rows]) for start in range(0, len(x), rows)]
-    return _highest(np.repeat(tops, rows)[: len(x), None])
-
-
-#: The tiles that BLOCK may have, and the rows that ROWS may.
-_TILES, _ROWS = (256, 512, 1024), (2, 4, 8)
+#: The tiles that BLOCK may have.
+_TILES = (256, 512, 1024)
 #: What kernels divide by, so that a row of -inf alone gives no NaN: what to say, and what it is.
 _DIVISORS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "": lambda total: total,
@@ -153,7 +147,12 @@ def _with_divisors(said: str, shift: _Shift) -> dict[str, _Slip]:
 
 _SLIPS |= {
     **_with_divisors("exp of the elements as they are, no maximum subtracted", lambda x: 0.0),
-    **_with_divisors("a maximum that is never below 0", _above_zeros),
+    # rows near -1000 stand between rows near 1000: what else is in a maximum cannot be told apart
+    **_with_divisors(
+        "a maximum that is not the row's own: it starts at 0, or zeros past the end or other rows "
+        "are in it",
+        _above_zeros,
+    ),
     "zeros past the end of a row, counted like its elements": _padded,
 }
 
@@ -163,10 +162,6 @@ def _slips_in_tiles(tile: int) -> dict[str, _Slip]:
     return {
         f"zeros past the end of a row, counted like its elements, in tiles of {tile}": partial(
             _padded, tile=tile
-        ),
-        **_with_divisors(
-            f"zeros past the end of a row in its maximum, in tiles of {tile}",
-            partial(_above_zeros, tile=tile),
         ),
         f"a softmax of each tile of {tile} elements by itself": partial(_of_tiles, tile=tile),
         f"a sum that is not rescaled when a tile of {tile} brings a larger maximum": partial(
@@ -299,16 +294,7 @@ softmax_one_pass = KernelExercise(
         Meta("BLOCK", "next_power_of_2(N)"),
     ),
     **_SOFTMAX,
-    slips={
-        **_SLIPS,
-        **{
-            said: slip
-            for rows in _ROWS
-            for said, slip in _with_divisors(
-                f"one maximum for {rows} rows together", partial(_of_rows, rows=rows)
-            ).items()
-        },
-    },
+    slips=_SLIPS,
     cases=(
         case(M=1, N=1),
         case(M=5, N=300),

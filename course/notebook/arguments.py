@@ -32,9 +32,9 @@ def arguments_shown(
     lines = [f"ex.{exercise.name}.case({number}): {case.told}", *_lines(values, unset)]
     if wrong_at is not None:
         lines.append(_where(values, wrong_at))
-    plain = namedtuple(exercise.name, values)
     text = "\n".join(lines)
-    kind = type(exercise.name, (plain,), {"__slots__": (), "__repr__": lambda self: text})
+    plain = (namedtuple(exercise.name, values),)
+    kind = type(exercise.name, plain, {"__slots__": (), "__repr__": lambda self: text})
     found: tuple[Any, ...] = kind(**values)
     return found
 
