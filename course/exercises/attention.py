@@ -224,7 +224,6 @@ def _slips(of: Reference) -> dict[str, Reference]:
         "scores divided by D, not by its root": lambda q, k, v: of(q * q.shape[-1] ** -0.5, k, v),
         "powers of 2 where powers of e are asked for": lambda q, k, v: of(q * np.log(2), k, v),
         "keys in the place of queries": lambda q, k, v: of(k, k, v),
-        "queries in the place of keys": lambda q, k, v: of(q, q, v),
         "keys in the place of values": lambda q, k, v: of(q, k, k),
         "the plain mean of the values": lambda q, k, v: of(0 * q, k, v),
     }
@@ -488,7 +487,11 @@ flash_forward = KernelExercise(
     reference=_attention,
     magnitude=_size,
     tolerance=TOLERANCE,
-    slips=_slips(_attention) | slips_of_tiles(),
+    slips={
+        **_slips(_attention),
+        **slips_of_tiles(),
+        "queries in the place of keys": lambda q, k, v: _attention(q, q, v),
+    },
     cases=(
         case(H=1, N=1, D=16, GAP=0),
         case(H=2, N=37, D=32, GAP=3, draws=FAR_BELOW),
@@ -544,6 +547,7 @@ flash_causal = KernelExercise(
     slips={
         **_slips(_causal),
         **slips_of_tiles(causal=True),
+        "queries in the place of keys": lambda q, k, v: _causal(q, q, v),
         "every key, those of the future, too": _attention,
         "one key too many, the first of the future": lambda q, k, v: _seen(q, k, v, 1),
         "one key too few, the query's own left out": lambda q, k, v: _seen(q, k, v, -1),
