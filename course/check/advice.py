@@ -17,6 +17,7 @@ from course.check.compare import Compared
 from course.check.kernel_text import Cause, Launched, path_of
 from course.check.notes import numba_notes, triton_notes
 from course.check.outputs import axes_of, compared
+from course.check.program_races import program_race
 from course.check.traffic_causes import busy_cause, traffic_cause
 from course.check.tutor import Told, told
 from course.engine.cell.solution import Solution
@@ -67,6 +68,8 @@ class Advice:
     def of_fault(self, fault: KernelFault, case: Case) -> Cause | None:
         """Why it happened, where the kernel's text shows it."""
         if self.exercise.dialect == "triton":
+            if fault.message_id == "tile_race":
+                return program_race(fault, self.cell.tree, self._launched(case))
             return mask_cause(fault, self.cell.tree)
         roles = {name: one.role for name, one in self.known.items() if isinstance(one, Array)}
         return cause_of(fault, self.cell.tree, self._launched(case), roles)

@@ -26,6 +26,8 @@ Reference = Callable[..., Mapping[str, Any]]
 #: the exercise itself names is no chance.
 FEWEST, FEWEST_WHOLE = 2, 8
 KNOWN = "slip_known"
+#: Before an output's name: how large its terms are together, where an exercise's slip tells that.
+SIZE_OF = "size of "
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,13 @@ def first_slip(
 
 def _known(known: Mapping[str, Reference]) -> Iterator[Slip]:
     for said, reference in known.items():
-        yield Slip(KNOWN, {"said": said}, _after(reference, lambda one: one.given))
+        gives = _after(reference, lambda one: one.given)
+        yield Slip(KNOWN, {"said": said}, gives, partial(_told_size, reference))
+
+
+def _told_size(reference: Reference, one: Compared) -> object:
+    told = reference(**one.given).get(SIZE_OF + one.name)
+    return one.magnitude if told is None else np.maximum(told, one.magnitude)
 
 
 def _after(

@@ -92,7 +92,7 @@ class OutOfBounds:
             self._looped(index, conditions)
             or self._beside_guard(index, conditions)
             or self._half_guarded(access, index, conditions)
-            or self._unguarded(index, conditions)
+            or self._unguarded(access, index, conditions)
         )
 
     def _let_through(self, index: ast.expr, conditions: list[Condition]) -> Cause | None:
@@ -152,7 +152,9 @@ class OutOfBounds:
                 return "bounds_one_side", {**self.known, "guarded": side.id}
         return None
 
-    def _unguarded(self, index: ast.expr, conditions: list[Condition]) -> Cause | None:
+    def _unguarded(
+        self, access: ast.expr, index: ast.expr, conditions: list[Condition]
+    ) -> Cause | None:
         axes = {one[-1] for one in self.text.counts(index) if one.startswith("thread")}
         tested = self._tested(index, conditions)
         if len(axes) != 1:
@@ -172,10 +174,27 @@ class OutOfBounds:
                 fields = {**self.known, "blocks": blocks, "axis": axis, "whats": f"{self._what()}s"}
                 return "bounds_block_each", fields
             threads = launched.extent("grid", axis) * block
-            return "bounds_no_guard", {**self.known, "threads": threads, "axis": axis}
+            fields = {**self.known, "also": self._also(access, conditions)}
+            return "bounds_no_guard", {**fields, "threads": threads, "axis": axis}
         if number == self.value and grid_number < self.size:
             return "bounds_index", self.known
         return "bounds_no_test", self.known
+
+    def _also(self, access: ast.expr, conditions: list[Condition]) -> str | None:
+        """The other indices of the access that run too far in this launch, and have no guard."""
+        launched = self.text.launched
+        last = Thread(
+            tuple(launched.extent("block", axis) - 1 for axis in AXES),
+            tuple(launched.extent("grid", axis) - 1 for axis in AXES),
+        )
+        found = []
+        for axis, size in enumerate(launched.shapes[self.array]):
+            side = self.text.axis_of(access, axis)
+            most = self.text.number(side, last)
+            if axis != self.axis and most is not None and most >= size:
+                if self._tested(side, conditions) is None:
+                    found.append(f"`{shown(side)}`")
+        return " and on ".join(found) or None
 
     def _tested(self, index: ast.expr, conditions: list[Condition]) -> ast.expr | None:
         """A test on the way to the line that has to do with the index."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 import zlib
-from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -72,13 +72,23 @@ def on_the_case(
     constants: Mapping[str, int],
     fields: Mapping[str, object],
 ) -> str:
-    """A line that shows a visible case: its arguments, or the thread that fails on them."""
+    """A line that shows a visible case: its arguments, or who fails on them, step by step.
+
+    Args:
+        fields: of the verdict: `thread` and `block`, or `program`, are followed.
+    """
     arguments = f"ex.{exercise.name}.case({number})"
     thread, block = fields.get("thread"), fields.get("block")
     chosen = any(constants[name] != one.default for name, one in exercise.constants.items())
-    if not isinstance(exercise.launch, Launch) or thread is None or block is None or chosen:
+    if chosen or exercise.gluon:
         return arguments
     grid, threads, shared_bytes = exercise.launch.values(exercise.names(case, constants))
+    program = tuple(int(at) for at in re.findall(r"\d+", str(fields.get("program", ""))))
+    if exercise.dialect == "triton" and program:
+        launch = f"[({', '.join(map(str, grid))}{',' if len(grid) == 1 else ''})]" if grid else ""
+        return f"course.trace({exercise.name}, block={_sides(program)}){launch}(*{arguments})"
+    if not isinstance(exercise.launch, Launch) or thread is None or block is None:
+        return arguments
     shared = f", 0, {shared_bytes}" if shared_bytes else ""
     launch = f"[{_sides(grid)}, {_sides(threads)}{shared}]"
     traced = f"course.trace({exercise.name}, block={block}, thread={thread})"
@@ -89,8 +99,13 @@ def _sides(sides: tuple[int, ...]) -> str:
     return str(sides[0]) if len(sides) == 1 else str(sides)
 
 
-def arguments_of(exercise: KernelExercise, number: int) -> tuple[Any, ...]:
-    """The arguments of a visible case in order, each with its name; tensors for Triton.
+def _plain(value: Any) -> Any:
+    """A NumPy scalar as the number that Triton takes."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def arguments_of(exercise: KernelExercise, number: int) -> tuple[Case, dict[str, Any]]:
+    """A visible case, and its arguments by name, in order; tensors for Triton.
 
     Raises:
         ValueError: where there is no such case.
@@ -108,7 +123,7 @@ def arguments_of(exercise: KernelExercise, number: int) -> tuple[Any, ...]:
         import torch  # the Numba lessons do without it
 
         values = {
-            name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+            name: torch.from_numpy(value) if isinstance(value, np.ndarray) else _plain(value)
             for name, value in values.items()
         }
-    return namedtuple(exercise.name, values)(**values)
+    return case, values

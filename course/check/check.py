@@ -15,8 +15,10 @@ from typing import Any
 from course.check.cases import VISIBLE_SEED
 from course.check.source import definition_line, function_source
 from course.check.stages import Stages
+from course.check.traced import with_trace
 from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.job import Runner
+from course.engine.printed import Printed
 from course.engine.runner import Engine
 from course.engine.triton.compiling.available import require_triton
 from course.plain.text import with_plain_ends
@@ -24,6 +26,9 @@ from course.spec.exercise import Case, Exercise, KernelExercise
 from course.words.phrasing import shown
 from course.words.sentences import next_step, sentence
 from course.words.verdict import Verdict
+
+#: Lines of a check that kernels have printed: more do not help to find the one that matters.
+MOST_PRINTED = 20
 
 
 def check_function(exercise: KernelExercise, function: object, detailed: bool = False) -> Verdict:
@@ -41,12 +46,28 @@ def check_function(exercise: KernelExercise, function: object, detailed: bool = 
         source = function_source(python)
         if not source.strip():
             return _refused(exercise, "no_source", name=getattr(python, "__name__", "?"))
-        verdict = check_source(exercise, source, runner=Engine(printing=True), detailed=detailed)
+        printed = Printed(MOST_PRINTED, labelled=True)
+        try:
+            engine = Engine(printing=printed)
+            verdict = check_source(exercise, source, None, VISIBLE_SEED, engine, detailed, printed)
+        finally:
+            _show(printed, exercise.name)
+        verdict = with_trace(exercise, verdict)
         return verdict if exercise.dialect == "numba" else _with_other_gpus(verdict)
     except KernelFault as fault:
         return Stages(exercise, "", detailed).faulted(fault)
     except Exception:
         return not_measured(exercise, traceback.format_exc())
+
+
+def _show(printed: Printed, name: str) -> None:
+    """What the cases' kernels have printed: the first lines, and where the others are."""
+    for line in printed.lines:
+        print(line)
+    more = printed.count - len(printed.lines)
+    if more:
+        fields = {"more": more, "name": name}
+        print(sentence("printed_more", fields), next_step("printed_more", fields))
 
 
 def _with_other_gpus(verdict: Verdict) -> Verdict:
@@ -74,6 +95,7 @@ def check_source(
     seed: int | Sequence[int] = VISIBLE_SEED,
     runner: Runner | None = None,
     detailed: bool = False,
+    printed: Printed | None = None,
 ) -> Verdict:
     """The verdict on a cell's text.
 
@@ -81,9 +103,11 @@ def check_source(
         cases: the visible ones unless told.
         seed: of the inputs; every case draws its own from it.
         runner: makes each launch; the engine in this process unless told.
+        printed: where the runner keeps what kernels print.
     """
     source = with_plain_ends(source)
     stages = Stages(exercise, source, detailed, advised=cases is None)
+    stages.printed = printed
     tried = exercise.cases if cases is None else cases
     try:
         try:

@@ -24,6 +24,7 @@ from course.check.source import is_starter, parsed
 from course.engine.cell.solution import Solution
 from course.engine.faults import KernelFault, Outcome
 from course.engine.job import Ran, Runner
+from course.engine.printed import Printed
 from course.engine.traffic import Traffic
 from course.plain.text import lines_of
 from course.spec import shares
@@ -62,6 +63,8 @@ class Stages:
         self.case: Case | None = None
         self.number = 0
         self.count = 0
+        #: what the kernel prints, where a learner is to see it
+        self.printed: Printed | None = None
 
     # ------------------------------------------------------------ the stages
 
@@ -116,6 +119,8 @@ class Stages:
             name: value.copy() if isinstance(value, np.ndarray) else value
             for name, value in arguments.items()
         }
+        if self.printed is not None:
+            self.printed.prefix = f"case {self.number} ({case.told}), "
         ran = runner(run_of(self.exercise, case, self.constants, self.source, arguments))
         learner_names = dict(zip(self.parameters, before, strict=True))
         return before, replace(ran, traffic=ran.traffic.renamed(learner_names))
@@ -366,6 +371,7 @@ class Stages:
         if self.advised and self.case is not None and outcome in ON_A_CASE:
             place = exercise, self.case, self.number, self.constants
             commands.append(on_the_case(*place, fields))
+        wrong = self.advised and outcome is Outcome.WRONG_ANSWER
         traffic = None if bill is None else bill.measured
         return Verdict(
             outcome=outcome,
@@ -385,4 +391,11 @@ class Stages:
             next_steps=(step,) if step else (),
             commands=tuple(commands),
             detailed=self.detailed,
+            wrong_at=_wrong_at(fields) if wrong else None,
         )
+
+
+def _wrong_at(fields: Mapping[str, object]) -> tuple[str, tuple[int, ...]] | None:
+    """The output that a sentence names, and the index in it."""
+    index = fields.get("index")
+    return (str(fields["array"]), index) if isinstance(index, tuple) else None

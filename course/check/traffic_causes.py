@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from course.check.accesses import AGAIN, NEARLY, Access, access_of
+from course.check.bindings import called
 from course.check.kernel_text import AXES, Cause, Launched, Thread, range_of, shown
 from course.check.launches import launches_cause
 from course.check.programs import busy_loop, program_cause
@@ -49,6 +50,8 @@ def traffic_cause(
         if worst.text.calls(worst.address, "min") and _is_again(worst):
             return "traffic_clamped", {"line": worst.line}
         cause = _lanes(worst, item_bytes.get(row.array, 0))
+        if cause is not None and cause[0] == "traffic_rows_apart":
+            return _turned(worst, traffic, cause[1]) or cause
         if cause is not None:
             return cause
         cause = _in_a_loop(worst, launched, item_bytes.get(row.array, 0))
@@ -127,6 +130,19 @@ def _apart(worst: Access, item_bytes: int) -> Cause | None:
             return "traffic_rows_apart", {**fields, "part": shown(_index(worst, 0))}
         return "traffic_lanes_apart", fields
     return _straddles(worst, axes, weights, item_bytes) if step == 1 else None
+
+
+def _turned(worst: Access, traffic: Traffic, fields: dict[str, object]) -> Cause | None:
+    """Another array that is taken by the same two numbers the other way round, with no tile."""
+    shared = any(called(node, "array") for node in ast.walk(worst.bindings.function))
+    for array in {site.array for site in traffic.sites} - {worst.site.array}:
+        for one in () if shared else _of(traffic, worst.tree, worst.launched, array):
+            if len(one.axes) == 2 and one.site.direction != worst.site.direction:
+                probes = [(_place(one, one.axes, *at), _place(worst, worst.axes, *at))
+                          for at in ((1, 0), (0, 1), (3, 2))]  # fmt: skip
+                if all(its and mine and its == mine[::-1] for its, mine in probes):
+                    return "traffic_turned", {**fields, "other": one.written}
+    return None
 
 
 def _straddles(

@@ -66,6 +66,8 @@ class KernelFault(Exception):
         self.kernel = ""
         self.filename = ""
         self.function = ""
+        #: whether `course.trace` has shown the steps that led here
+        self.traced = False
         #: whose words tell of it, `numba` or `triton`
         self.dialect = "numba"
         super().__init__(outcome.value, message_id, line, fields)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -76,12 +77,36 @@ class Moment:
     descriptor: bool = False
 
 
+@dataclass(frozen=True)
+class OfAll:
+    """One access by all that run at once.
+
+    Attributes:
+        address, size_bytes: of the allocation, in this process.
+        places: the bytes from its start at which lanes that take part begin.
+        makers: whose each is: the thread's number in the launch, or the program's.
+        grid, block: of the launch, x first; no block where programs run.
+    """
+
+    direction: str
+    address: int
+    size_bytes: int
+    itemsize: int
+    places: np.ndarray
+    makers: np.ndarray
+    grid: tuple[int, ...]
+    block: tuple[int, ...] = ()
+
+
 class Requests:
     """Keeps the first requests of each access: of the first block or program, and of one warp.
 
     Attributes:
         shared: whether those to shared memory are kept, and not those to global memory.
+        of_all: whether `by_all` is to hear of everybody's accesses.
     """
+
+    of_all = False
 
     def __init__(self, shared: bool = False) -> None:
         self.shared = shared
@@ -123,9 +148,54 @@ class Requests:
         """The first blocks or programs have made an access."""
         self.last = moment
 
+    def by_all(self, access: OfAll) -> None:
+        """All threads or programs of a batch have made an access to global memory."""
+
     def by_access(self) -> list[list[Request]]:
         """What was kept of each access: line by line, and of a line as the work goes."""
         return sorted(filter(None, self._kept.values()), key=lambda kept: kept[0].line)
+
+
+class Writers(Requests):
+    """Knows who has written each element last."""
+
+    of_all = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by: dict[int, tuple[OfAll, np.ndarray]] = {}
+
+    def saw(self, *_: object, **__: object) -> None:
+        """Single requests are not kept."""
+
+    def by_all(self, access: OfAll) -> None:
+        if access.direction == "load":
+            return
+        if access.address not in self._by:
+            elements = access.size_bytes // access.itemsize
+            self._by[access.address] = access, np.full(elements, -1, np.int64)
+        first, who = self._by[access.address]
+        who[access.places // first.itemsize] = access.makers
+
+    def of(self, address: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """(block or program, thread) that has written what lies at an address, x first."""
+        for start, (access, who) in self._by.items():
+            if start <= address < start + access.size_bytes:
+                number = int(who[(address - start) // access.itemsize])
+                if number < 0:
+                    return None
+                threads = math.prod(access.block)
+                place = _place(number // threads, access.grid)
+                return place, _place(number % threads, access.block)
+        return None
+
+
+def _place(number: int, sides: tuple[int, ...]) -> tuple[int, ...]:
+    found = []
+    for side in sides:
+        found.append(number % side)
+        number //= side
+    return tuple(found)
 
 
 class Moments(Requests):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from course.engine.job import Ran, Run, Runner
+from course.engine.printed import Printed
 from course.engine.requests import Requests
 
 if TYPE_CHECKING:
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 class Engine:
     """Runs launches on the engine, in this process; compiles a cell once for all its cases.
 
-    One instance serves one cell. `printing` lets the kernel's `print` through; `compiles` takes
-    Triton's kernels through the rest of its compiler, for their resources (see
+    One instance serves one cell. `printing` lets the kernel's `print` through, or keeps it;
+    `compiles` takes Triton's kernels through the rest of its compiler, for their resources (see
     `course.engine.triton.engine`). `requests` keeps the first requests of each access; `watch` sees
     each step, as the dialect's engine has it.
     """
 
-    printing: bool = False
+    printing: bool | Printed = False
     compiles: bool = True
     requests: Requests | None = None
     watch: Callable[..., None] | None = None

@@ -63,15 +63,27 @@ FAR_BELOW: dict[str, Draw] = {
 
 
 HALF = halves("q", "k", "v", "out")
+Reference = Callable[..., dict[str, np.ndarray]]
+
+
+def _scores(q: np.ndarray, k: np.ndarray, causal: bool) -> np.ndarray:
+    """(H, M, N) of q (H, M, D) and k (H, N, D), scaled; -inf for keys of the future."""
+    scores: np.ndarray = q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5
+    if causal:
+        scores[:, np.triu(np.ones(scores.shape[1:], bool), 1)] = -np.inf
+    return scores
+
+
+def _size_of_scores(q: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """Of each score the products that it adds up, without their signs."""
+    size: np.ndarray = np.abs(q) @ np.abs(k).swapaxes(-1, -2) * q.shape[-1] ** -0.5
+    return size
 
 
 def _weights(q: np.ndarray, k: np.ndarray, causal: bool) -> tuple[np.ndarray, np.ndarray]:
     """(softmax of the scores, the size of each score's products) for (H, M, D) and (H, N, D)."""
-    scale = q.shape[-1] ** -0.5
-    scores = q @ k.swapaxes(-1, -2) * scale
-    size = np.abs(q) @ np.abs(k).swapaxes(-1, -2) * scale
-    if causal:
-        scores[:, np.triu(np.ones(scores.shape[1:], bool), 1)] = -np.inf
+    scores = _scores(q, k, causal)
+    size = _size_of_scores(q, k)
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return weights / weights.sum(axis=-1, keepdims=True), size
 
@@ -105,14 +117,19 @@ def _grouped(q: np.ndarray, k: np.ndarray) -> np.ndarray:
     return q.reshape(len(k), -1, q.shape[-1])
 
 
-def of_one_query(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
-    """`out` (H, D) of one query a head, q (H, D); k and v (G, N, D), each for H / G heads."""
-    return {"out": _attention(_grouped(q, k), k, v)["out"].reshape(q.shape)}
+def single_queries(of: Reference) -> Reference:
+    """`of(q, k, v)` for one query a head, q (H, D); k and v (G, N, D), each for H / G heads."""
+
+    def reference(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+        found = of(_grouped(q, k), k, v)
+        return {name: values.reshape(q.shape) for name, values in found.items()}
+
+    return reference
 
 
-def size_of_one_query(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
-    """What `TOLERANCE` is relative to, for `of_one_query`."""
-    return {"out": _size(_grouped(q, k), k, v)["out"].reshape(q.shape)}
+of_one_query = single_queries(_attention)
+#: What `TOLERANCE` is relative to, for `of_one_query`.
+size_of_one_query = single_queries(_size)
 
 
 def _seen(q: np.ndarray, k: np.ndarray, v: np.ndarray, more: int) -> dict[str, np.ndarray]:
@@ -123,7 +140,85 @@ def _seen(q: np.ndarray, k: np.ndarray, v: np.ndarray, more: int) -> dict[str, n
     return {"out": weights / weights.sum(axis=-1, keepdims=True) @ v}
 
 
-def _slips(of: Callable[..., dict[str, np.ndarray]]) -> dict[str, Callable[..., dict[str, Any]]]:
+def _in_tiles(
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    tile: int,
+    kept: tuple[str, ...] = (),
+    causal: bool = False,
+) -> dict[str, np.ndarray]:
+    """Attention over so many keys at a time.
+
+    Args:
+        kept: which of `total` and `acc` stay as they are when a tile brings a larger maximum.
+    """
+    scores = _scores(q, k, causal)
+    moved = 1 + 2 * SCORE_SHARE * _size_of_scores(q, k)
+    top, total, acc, size = np.full(1, -np.inf), np.zeros(1), np.zeros(1), np.zeros(1)
+    for start in range(0, k.shape[1], tile):
+        part = scores[..., start : start + tile]
+        new = np.maximum(top, part.max(axis=-1, keepdims=True))
+        weights, rescale = np.exp(part - new), np.exp(top - new)
+        values, rounds = v[:, start : start + tile], moved[..., start : start + tile]
+        total = total * (1 if "total" in kept else rescale) + weights.sum(axis=-1, keepdims=True)
+        acc = acc * (1 if "acc" in kept else rescale) + weights @ values
+        size = size * (1 if "acc" in kept else rescale) + (weights * rounds) @ np.abs(values)
+        top = new
+    return {"out": acc / total, "size of out": size / total}
+
+
+def _padded(q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int) -> dict[str, np.ndarray]:
+    """Attention to zeros past the end, too, as far as the last tile of keys reaches."""
+    beyond = ((0, 0), (0, -k.shape[1] % tile), (0, 0))
+    return _attention(q, np.pad(k, beyond), np.pad(v, beyond))
+
+
+def _undivided(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool = False
+) -> dict[str, np.ndarray]:
+    scores = _scores(q, k, causal)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    moved = 1 + 2 * SCORE_SHARE * _size_of_scores(q, k)
+    return {"out": weights @ v, "size of out": (weights * moved) @ np.abs(v)}
+
+
+#: How many keys at a time kernels take.
+_TILES = (16, 32, 64, 128, 256)
+_LARGER = "when a tile of {tile} keys brings a larger maximum"
+_KEPT: dict[str, tuple[str, ...]] = {
+    f"the weighted sum of v not rescaled {_LARGER}": ("acc",),
+    f"the sum of weights not rescaled {_LARGER}": ("total",),
+    f"neither sum rescaled {_LARGER}, or by exp(0), of a maximum that was replaced too early": (
+        "acc",
+        "total",
+    ),
+}
+
+
+def slips_of_tiles(
+    causal: bool = False, of: Callable[[Reference], Reference] = lambda attend: attend
+) -> dict[str, Reference]:
+    """What slips of a kernel that passes over the keys in tiles would give.
+
+    Args:
+        of: makes an exercise's reference of one that takes q, k and v, each (H, N, D).
+    """
+    found = {}
+    for tile in _TILES:
+        for said, kept in _KEPT.items():
+            slip = partial(_in_tiles, tile=tile, kept=kept, causal=causal)
+            found[said.format(tile=tile)] = of(slip)
+        if not causal:
+            said = f"a score of 0, not -inf, for keys past the end in tiles of {tile}"
+            found[said] = of(partial(_padded, tile=tile))
+    found["the weighted sum of v, not divided by the sum of weights"] = of(
+        partial(_undivided, causal=causal)
+    )
+    return found
+
+
+def _slips(of: Reference) -> dict[str, Reference]:
     """What slips of the formula would give, by the reference that they are slips of."""
     return {
         "scores that are never scaled": lambda q, k, v: of(q * q.shape[-1] ** 0.5, k, v),
@@ -300,7 +395,7 @@ _ONE_QUERY: dict[str, Any] = {
     "reference": of_one_query,
     "magnitude": size_of_one_query,
     "tolerance": TOLERANCE,
-    "slips": _slips(of_one_query),
+    "slips": _slips(of_one_query) | slips_of_tiles(of=single_queries),
     "launch": Launcher(),
 }
 
@@ -396,7 +491,11 @@ flash_forward = KernelExercise(
     reference=_attention,
     magnitude=_size,
     tolerance=TOLERANCE,
-    slips=_slips(_attention),
+    slips={
+        **_slips(_attention),
+        **slips_of_tiles(),
+        "queries in the place of keys": lambda q, k, v: _attention(q, q, v),
+    },
     cases=(
         case(H=1, N=1, D=16, GAP=0),
         case(H=2, N=37, D=32, GAP=3, draws=FAR_BELOW),
@@ -453,6 +552,8 @@ flash_causal = KernelExercise(
     tolerance=TOLERANCE,
     slips={
         **_slips(_causal),
+        **slips_of_tiles(causal=True),
+        "queries in the place of keys": lambda q, k, v: _causal(q, q, v),
         "every key, those of the future, too": _attention,
         "one key too many, the first of the future": lambda q, k, v: _seen(q, k, v, 1),
         "one key too few, the query's own left out": lambda q, k, v: _seen(q, k, v, -1),

@@ -27,6 +27,8 @@ HOPPER, BLACKWELL = 90, 100
 _share = partial(Question, unit="a share, 0 to 1", rtol=0.01)
 
 
+_K8 = "k16: of float16 one instruction takes 16 steps of K, not 8."
+
 what_dot_became = NumberExercise(
     name="what_dot_became",
     title="One tl.dot, three machines",
@@ -51,7 +53,10 @@ what_dot_became = NumberExercise(
         "mma_a_warp": Question(
             "sm_80: mma.sync m16n8k16 of one warp",
             "BM * BN * BK / (16 * 8 * 16) / WARPS",
-            slips={"BM * BN * BK / (16 * 8 * 16)": "The warps share the tile."},
+            slips={
+                "BM * BN * BK / (16 * 8 * 16)": "The warps share the tile.",
+                "BM * BN * BK / (16 * 8 * 8) / WARPS": _K8,
+            },
         ),
         "wgmma_a_group": Question(
             "sm_90: wgmma.mma_async m64nBNk16 of one group of 4 warps",
@@ -60,6 +65,7 @@ what_dot_became = NumberExercise(
                 "BM * BK / (64 * 16)": "With 8 warps there are two groups, and each does its half.",
                 "BM * BK / (64 * 16) / WARPS": "Four warps execute one instruction together.",
                 "BM * BN * BK / (16 * 8 * 16) / WARPS": "That is mma.sync's number.",
+                "BM * BK / (64 * 8) / (WARPS / 4)": _K8,
             },
         ),
         "tcgen05": Question(
@@ -67,7 +73,7 @@ what_dot_became = NumberExercise(
             "BM * BK / (128 * 16)",
             slips={
                 "BM * BK / (128 * 16) / WARPS": "One thread issues them all: no warp has a share.",
-                "BM * BK / (64 * 16)": "Its m is 128 here.",
+                "BM * BK / (64 * 16)": "Its m is 128 here, and its k is 16.",
             },
         ),
         "sums_on_hopper": Question(
@@ -371,11 +377,14 @@ def _bits_of_e4m3(values: np.ndarray) -> np.ndarray:
 
 
 def _in_mx(
-    x: np.ndarray, below: int = 8, exponent: Callable[[np.ndarray], np.ndarray] = _exponent
+    x: np.ndarray,
+    below: int = 8,
+    exponent: Callable[[np.ndarray], np.ndarray] = _exponent,
+    size: Callable[[np.ndarray], np.ndarray] = np.abs,
 ) -> dict[str, np.ndarray]:
     """OCP's MXFP8: bits of x, and of a scale for each 32, 2**`below` below the largest's own."""
     groups = x.reshape(-1, 32)
-    byte = np.clip(exponent(np.abs(groups).max(axis=1)) + 127 - below, 0, 254)
+    byte = np.clip(exponent(size(groups).max(axis=1)) + 127 - below, 0, 254)
     q = _bits_of_e4m3(np.ldexp(groups, 127 - byte[:, None]))
     return {"q": q.reshape(x.shape), "scale": byte.astype(np.uint8)}
 
@@ -408,6 +417,7 @@ mx_quantise = KernelExercise(
     reference=lambda x: _in_mx(x),
     slips={
         "e as large as the largest number's own exponent": lambda x: _in_mx(x, 0),
+        "the largest number with its sign, without tl.abs": lambda x: _in_mx(x, size=np.positive),
         "e 7 below it": lambda x: _in_mx(x, 7),
         "e 9 below it": lambda x: _in_mx(x, 9),
         "the exponent by tl.log2, which rounds a number just below a power of two up to it": (
@@ -488,6 +498,10 @@ flash_clocks = NumberExercise(
             slips={
                 f"1 - ({_MMA}) / ({_EXP})": "Not below 0: where nothing waits, nothing must go.",
                 f"({_MMA}) / ({_EXP})": "That share may stay. The rest must go.",
+                **dict.fromkeys(
+                    (f"max(0, 1 - ({_EXP}) / ({_MMA}))", f"1 - ({_EXP}) / ({_MMA})"),
+                    "Turn it over: the exponentials that stay may take as long as the products.",
+                ),
             },
         ),
         "backward": _share(

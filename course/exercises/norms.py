@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -284,6 +285,26 @@ def _log_2_sum(logits: np.ndarray) -> np.ndarray:
     return top + (_log_sum_exp(logits) - top) / np.log(2)
 
 
+def _cross_entropy_of(lse: np.ndarray, logits: np.ndarray, targets: np.ndarray) -> dict[str, Any]:
+    return {"loss": lse - _own_logits(logits, targets), "lse": lse}
+
+
+def _not_rescaled(logits: np.ndarray, targets: np.ndarray, tile: int, **_: Any) -> dict[str, Any]:
+    """What comes of a sum that keeps its scale when a tile brings a larger maximum."""
+    total = np.zeros(len(logits))
+    for start in range(0, logits.shape[1], tile):
+        top = logits[:, : start + tile].max(axis=1)
+        part = logits[:, start : start + tile]
+        total += np.exp(part - np.where(np.isneginf(top), 0.0, top)[:, None]).sum(axis=1)
+    return _cross_entropy_of(logits.max(axis=1) + np.log(total), logits, targets)
+
+
+def _with_zeros(logits: np.ndarray, targets: np.ndarray, tile: int, **_: Any) -> dict[str, Any]:
+    """What comes of logits of 0 past the end, as far as the last tile reaches."""
+    padded = np.pad(logits, ((0, 0), (0, -logits.shape[1] % tile)))
+    return _cross_entropy_of(_log_sum_exp(padded), logits, targets)
+
+
 def _own_logits(logits: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """The logit of each row's target, -inf where the target is no token."""
     known = (targets >= 0) & (targets < logits.shape[1])
@@ -292,8 +313,7 @@ def _own_logits(logits: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 
 def _cross_entropy(logits: np.ndarray, targets: np.ndarray, **_: Any) -> dict[str, np.ndarray]:
-    lse = _log_sum_exp(logits)
-    return {"loss": lse - _own_logits(logits, targets), "lse": lse}
+    return _cross_entropy_of(_log_sum_exp(logits), logits, targets)
 
 
 def _size_of_cross_entropy(
@@ -303,6 +323,8 @@ def _size_of_cross_entropy(
     own = _own_logits(logits, targets)
     return {"loss": lse + np.where(np.isfinite(own), np.abs(own), 0), "lse": lse}
 
+
+_BLOCKS = (256, 512, 1024, 2048)
 
 cross_entropy = KernelExercise(
     name="cross_entropy",
@@ -361,6 +383,28 @@ cross_entropy = KernelExercise(
             ),
             "lse": _log_sum_exp(logits),
         },
+        "the nearest token for a target that is none": lambda logits, targets, **_: _cross_entropy(
+            logits, np.clip(targets, 0, logits.shape[1] - 1)
+        ),
+        "the sum itself in the place of its logarithm": lambda logits, targets, **_: (
+            _cross_entropy_of(
+                logits.max(axis=1) + np.exp(_log_sum_exp(logits) - logits.max(axis=1)),
+                logits,
+                targets,
+            )
+        ),
+        **{
+            f"a sum that is not rescaled when a tile of {tile} brings a larger maximum": partial(
+                _not_rescaled, tile=tile
+            )
+            for tile in _BLOCKS
+        },
+        **{
+            f"a logit of 0 for tokens past the end, in tiles of {tile}": partial(
+                _with_zeros, tile=tile
+            )
+            for tile in _BLOCKS
+        },
     },
     cases=(
         case(draws={"targets": integers(0, 1)}, M=1, V=1, PAD=0),
@@ -390,7 +434,7 @@ cross_entropy = KernelExercise(
             "target, its loss, its lse) cost a sector each."
         ),
     ),
-    constants={"BLOCK": Constant(1024, (256, 512, 1024, 2048))},
+    constants={"BLOCK": Constant(1024, _BLOCKS)},
 )
 
 
@@ -419,6 +463,18 @@ def _size_of_backward(
     scale, n, dn = (np.abs(part) for part in _parts(x, w, dy, eps))
     dx = scale * (dn + n * np.mean(dn * n, axis=1, keepdims=True))
     return {"dx": dx, "dw": (np.abs(dy) * n).sum(axis=0)}
+
+
+def _of_last_rows(
+    x: np.ndarray, w: np.ndarray, dy: np.ndarray, eps: float, rows: int, **_: Any
+) -> dict[str, np.ndarray]:
+    """What comes of a part of dw that each row replaces."""
+    kept = np.arange(len(x)) % rows == rows - 1
+    kept[-1] = True
+    return {
+        "dx": _rmsnorm_backward(x, w, dy, eps)["dx"],
+        "dw": (dy * _parts(x, w, dy, eps)[1])[kept].sum(axis=0),
+    }
 
 
 rmsnorm_backward = KernelExercise(
@@ -473,6 +529,10 @@ rmsnorm_backward = KernelExercise(
         "dw of x itself, not of the normalised row": lambda x, w, dy, eps, **_: {
             "dx": _rmsnorm_backward(x, w, dy, eps)["dx"],
             "dw": (dy * x).sum(axis=0),
+        },
+        **{
+            f"dw of the last of each {rows} rows alone": partial(_of_last_rows, rows=rows)
+            for rows in (8, 16)
         },
         "dw with the weights in it": lambda x, w, dy, eps, **_: {
             "dx": _rmsnorm_backward(x, w, dy, eps)["dx"],

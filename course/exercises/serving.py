@@ -12,7 +12,9 @@ from course.exercises.attention import (
     FAR_APART,
     SHARED_BYTES,
     of_one_query,
+    single_queries,
     size_of_one_query,
+    slips_of_tiles,
 )
 from course.exercises.attention import TOLERANCE as OF_ATTENTION
 from course.exercises.speed_of_light import SMS
@@ -196,15 +198,16 @@ def _over_pages(
     def reference(
         q: np.ndarray, k: np.ndarray, v: np.ndarray, lengths: np.ndarray, table: np.ndarray
     ) -> dict[str, np.ndarray]:
-        outputs = []
+        outputs: dict[str, list[np.ndarray]] = {}
         for queries, length, pages in zip(q, lengths, table, strict=True):
             own = pages[: -(-int(length) // k.shape[1])]
             keys, values = (
                 pool[own].reshape(-1, *pool.shape[2:])[: int(length)].swapaxes(0, 1)
                 for pool in (k, v)
             )
-            outputs.append(of(queries, keys, values)["out"])
-        return {"out": np.stack(outputs)}
+            for name, output in of(queries, keys, values).items():
+                outputs.setdefault(name, []).append(output)
+        return {name: np.stack(found) for name, found in outputs.items()}
 
     return reference
 
@@ -260,6 +263,11 @@ paged_decode = KernelExercise(
     tolerance=OF_ATTENTION,
     slips={
         "scores that are never scaled": lambda q, **of: _paged(q * q.shape[-1] ** 0.5, **of),
+        "scores divided by D, not by its root": lambda q, **of: _paged(
+            q * q.shape[-1] ** -0.5, **of
+        ),
+        "keys in the place of values": lambda k, v, **of: _paged(k=k, v=k, **of),
+        **slips_of_tiles(of=lambda attend: _over_pages(single_queries(attend))),
         "the pages in the pool's order, without the table": lambda q, k, v, lengths, table: _paged(
             q, k, v, lengths, np.arange(table.size).reshape(table.shape)
         ),
@@ -383,6 +391,18 @@ int4_matvec = KernelExercise(
         "a byte's two weights as neighbours": lambda x, w, scale: _times(
             np.stack([w & 15, w >> 4], 2).reshape(len(w), scale.shape[1], -1) - 8, x, scale
         ),
+        "7 subtracted, not 8": lambda x, w, scale: _times(
+            _unpacked(w, scale.shape[1]) + 1, x, scale
+        ),
+        "8 not subtracted from the high bits": lambda x, w, scale: _times(
+            _in_order(w & 15, (w >> 4) + 8, scale.shape[1]), x, scale
+        ),
+        "8 not subtracted from the low bits": lambda x, w, scale: _times(
+            _in_order((w & 15) + 8, w >> 4, scale.shape[1]), x, scale
+        ),
+        "the first half of a group's x for the high bits, too": lambda x, w, scale: _int4(
+            x.reshape(scale.shape[1], 2, -1)[:, [0, 0]].ravel(), w, scale
+        ),
         "8 subtracted from a uint8, in which 3 - 8 is 251": lambda x, w, scale: _times(
             _unpacked(w, scale.shape[1]) % 256, x, scale
         ),
@@ -497,6 +517,9 @@ grouped_gemm = KernelExercise(
         ),
         "the same number of rows for each expert": lambda x, w, offsets: _by_these(
             x, w, np.arange(len(x)) // -(-len(x) // len(w))
+        ),
+        "w taken for (E, N, K)": lambda x, w, offsets: _by_expert(
+            x, w.reshape(len(w), w.shape[2], w.shape[1]).swapaxes(1, 2), offsets
         ),
         "the next expert's weights": lambda x, w, offsets: _by_expert(
             x, np.roll(w, -1, axis=0), offsets
@@ -705,6 +728,9 @@ loss_gradient = KernelExercise(
             "logits": _gradient(logits, np.where(targets < 0, 0, targets), lse, scale)["logits"]
             + np.where(targets < 0, scale, 0.0)[:, None] * (np.arange(logits.shape[1]) == 0)
         },
+        "exp2 of a difference that is meant for exp": lambda logits, lse, **of: _gradient(
+            (logits - lse[:, None]) * np.log(2), lse=0 * lse, **of
+        ),
         "the gradient without its scale": lambda logits, targets, lse, **_: _gradient(
             logits, targets, lse, 1.0
         ),

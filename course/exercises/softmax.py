@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,11 @@ def _normal(weights: np.ndarray) -> dict[str, np.ndarray]:
     return {"out": weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)}
 
 
-_SLIPS: dict[str, Callable[..., dict[str, Any]]] = {
+_Slip = Callable[..., dict[str, Any]]
+#: What is subtracted from a row's elements before their exponentials.
+_Shift = Callable[[np.ndarray], np.ndarray | float]
+
+_SLIPS: dict[str, _Slip] = {
     "weights that are never divided by their sum": lambda x, **_: {"out": _weights(x)},
     "powers of 2 where powers of e are asked for": lambda x, **_: _normal(_weights(x, 2.0)),
     "weights divided by the length of the row": lambda x, N, **_: {"out": _weights(x) / N},
@@ -96,32 +101,93 @@ _SLIPS: dict[str, Callable[..., dict[str, Any]]] = {
 }
 
 
-def _never_rescaled(x: np.ndarray, tile: int) -> dict[str, np.ndarray]:
+def _highest(x: np.ndarray) -> np.ndarray:
+    """The largest element of each row; 0 for a row of -inf alone."""
+    top: np.ndarray = x.max(axis=1, keepdims=True)
+    return np.where(np.isneginf(top), 0.0, top)
+
+
+def _never_rescaled(x: np.ndarray, tile: int, **_: Any) -> dict[str, np.ndarray]:
     """Weights of each tile by the largest element so far, added up as they are."""
-    weights, total, top = _weights(x), np.zeros((len(x), 1)), np.full((len(x), 1), -np.inf)
+    weights, total = _weights(x), np.zeros((len(x), 1))
     for start in range(0, x.shape[1], tile):
-        part = x[:, start : start + tile]
-        top = np.maximum(top, part.max(axis=1, keepdims=True))
-        safe = np.where(np.isneginf(top), 0.0, top)
-        total += np.exp(part - safe).sum(axis=1, keepdims=True)
+        top = _highest(x[:, : start + tile])
+        total += np.exp(x[:, start : start + tile] - top).sum(axis=1, keepdims=True)
     return {"out": weights / np.where(total == 0, 1.0, total)}
 
 
-#: The tiles that softmax_online's BLOCK may have.
+def _measured_from(
+    shift: _Shift,
+    divisor: Callable[[np.ndarray], np.ndarray],
+    x: np.ndarray,
+    **_: Any,
+) -> dict[str, np.ndarray]:
+    """Weights exp(x - shift), in float32, which holds no exponential of 89 and none of -104."""
+    weights = np.exp((x - shift(x)).astype(np.float32))
+    return {"out": weights / divisor(weights.sum(axis=1, keepdims=True))}
+
+
+def _padded(x: np.ndarray, N: int, tile: int = 0, **_: Any) -> dict[str, np.ndarray]:
+    """The softmax with zeros past the end, as far as the last tile reaches."""
+    beyond = -N % (tile or 1 << (N - 1).bit_length())
+    return {"out": _softmax(np.pad(x, ((0, 0), (0, beyond))))["out"][:, :N]}
+
+
+def _of_tiles(x: np.ndarray, tile: int, **_: Any) -> dict[str, np.ndarray]:
+    parts = [x[:, start : start + tile] for start in range(0, x.shape[1], tile)]
+    return {"out": np.concatenate([_softmax(part)["out"] for part in parts], axis=1)}
+
+
+def _above_zeros(x: np.ndarray) -> np.ndarray:
+    """The largest element of a row, or 0 where it lies below."""
+    return np.maximum(_highest(x), 0.0)
+
+
+#: The tiles that BLOCK may have.
 _TILES = (256, 512, 1024)
-_NEVER_RESCALED = {
-    f"a sum that is not rescaled when a tile of {tile} brings a larger maximum": (
-        lambda x, tile=tile, **_: _never_rescaled(x, tile)
-    )
-    for tile in _TILES
+#: What kernels divide by, so that a row of -inf alone gives no NaN: what to say, and what it is.
+_DIVISORS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "": lambda total: total,
+    ", and 0 where all weights vanish": lambda total: np.where(total == 0, 1.0, total),
+    ", and a sum below 1 taken for 1": lambda total: np.maximum(total, 1.0),
 }
+
+
+def _with_divisors(said: str, shift: _Shift) -> dict[str, _Slip]:
+    return {said + more: partial(_measured_from, shift, of) for more, of in _DIVISORS.items()}
+
+
+_SLIPS |= {
+    **_with_divisors("exp of the elements as they are, no maximum subtracted", lambda x: 0.0),
+    # rows near -1000 stand between rows near 1000: what else is in a maximum cannot be told apart
+    **_with_divisors(
+        "a maximum that is not the row's own: it starts at 0, or zeros past the end or other rows "
+        "are in it",
+        _above_zeros,
+    ),
+    "zeros past the end of a row, counted like its elements": _padded,
+}
+
+
+def _slips_in_tiles(tile: int) -> dict[str, _Slip]:
+    """What slips of a kernel that takes a row in tiles of this length would give."""
+    return {
+        f"zeros past the end of a row, counted like its elements, in tiles of {tile}": partial(
+            _padded, tile=tile
+        ),
+        f"a softmax of each tile of {tile} elements by itself": partial(_of_tiles, tile=tile),
+        f"a sum that is not rescaled when a tile of {tile} brings a larger maximum": partial(
+            _never_rescaled, tile=tile
+        ),
+    }
+
 
 _RULES = (
     " x and out are both float32 or both float16: compute in float32. Elements may be -inf, and a "
     "row of -inf alone gives zeros. Among the inputs are logits near 1000, rows that ascend or "
     "descend, and rows whose first or last thousand elements are -inf."
 )
-_SOFTMAX: dict[str, Any] = {"reference": _softmax, "tolerance": TOLERANCE, "slips": _SLIPS}
+_SOFTMAX: dict[str, Any] = {"reference": _softmax, "tolerance": TOLERANCE}
 #: A program for each row, which it takes BLOCK elements at a time.
 _IN_TILES: dict[str, Any] = {
     **_SOFTMAX,
@@ -145,6 +211,7 @@ _IN_TILES: dict[str, Any] = {
     ),
     "launch": Programs("M"),
     "constants": {"BLOCK": Constant(512, _TILES)},
+    "slips": _SLIPS | {said: of for tile in _TILES for said, of in _slips_in_tiles(tile).items()},
 }
 
 softmax_three_pass = KernelExercise(
@@ -202,7 +269,7 @@ softmax_online = KernelExercise(
     ),
     small=case(M=4, N=14, BLOCK=4),
     full=case(M=4096, N=4096),
-    **{**_IN_TILES, "slips": {**_SLIPS, **_NEVER_RESCALED}},
+    **_IN_TILES,
     budget=Budget(
         {"load x": "2 * rows(M, N)", "store out": "rows(M, N)"},
         why="Each row is read once for its maximum and sum, once for its result, and written once.",
@@ -242,6 +309,7 @@ softmax_one_pass = KernelExercise(
         Meta("BLOCK", "next_power_of_2(N)"),
     ),
     **_SOFTMAX,
+    slips=_SLIPS,
     cases=(
         case(M=1, N=1),
         case(M=5, N=300),

@@ -86,6 +86,8 @@ def _roofline_rows() -> tuple[dict[str, Number], ...]:
 
 ROOFLINE = _roofline_rows()
 _COMPUTE_US, _MEMORY_US = "FLOP / PEAK_TFLOP_S / 10**6", "BYTES / COPY_GB_S / 10**3"
+#: The time by the data sheet's rate, and what to say to it.
+_SHEET_US, _SHEET = "BYTES / 4800 / 10**3", "That is the data sheet's rate: take the measured one."
 
 own_roofline = NumberExercise(
     name="own_roofline",
@@ -121,6 +123,7 @@ own_roofline = NumberExercise(
                 f"min({_COMPUTE_US}, {_MEMORY_US})": "The longer of the two times counts.",
                 _MEMORY_US: "That is the time for its bytes. Its operations take longer.",
                 _COMPUTE_US: "That is the time for its operations. Its bytes take longer.",
+                f"max({_COMPUTE_US}, {_SHEET_US})": _SHEET,
             },
         ),
         "of_roof": Question(
@@ -130,6 +133,7 @@ own_roofline = NumberExercise(
             0.01,
             slips={
                 f"US / max({_COMPUTE_US}, {_MEMORY_US})": "Turn it over: 1 is the roof.",
+                f"max({_COMPUTE_US}, {_SHEET_US}) / US": _SHEET,
             },
         ),
         "bound": Question(
@@ -175,6 +179,9 @@ def _repair(letter: str, answer: int, **slips: str) -> Question:
     return _choice(f"{letter}: what repairs it?", "1 to 5", answer, slips)
 
 
+_WAITS = "It waits: `synchronize()` stands before the clock is read."
+_DONE = "Its first line says that this was done."
+
 broken_benchmark = NumberExercise(
     name="broken_benchmark",
     title="Five benchmarks that lie",
@@ -209,7 +216,9 @@ broken_benchmark = NumberExercise(
             0.02,
             slips={"P_RIGHT_US / P_WRONG_US": "Turn it over: how many times too long."},
         ),
-        "P_repair": _repair("P", 2),
+        "P_repair": _repair(
+            "P", 2, if_3="The first call would still compile between the two events.", if_5=_WAITS
+        ),
         "Q_mistake": _mistake(
             "Q", 2, if_5="The launches are all that it times. What is missing from its time?"
         ),
@@ -231,7 +240,12 @@ broken_benchmark = NumberExercise(
             0.06,
             slips={"R_ELEMENTS * 4 / 10**6": "It has three arrays."},
         ),
-        "R_repair": _repair("R", 1),
+        "R_repair": _repair(
+            "R",
+            1,
+            if_4="What the numbers are changes no addition's time. Where do they lie?",
+            if_5="It waits: `stop.synchronize()`.",
+        ),
         "S_mistake": _mistake(
             "S", 5, if_4="48 KB lie in L2, yes. The time is more than four times too long."
         ),
@@ -243,8 +257,8 @@ broken_benchmark = NumberExercise(
             0.02,
             slips={"S_RIGHT_US / S_WRONG_US": "That is the share in which it works."},
         ),
-        "S_repair": _repair("S", 3),
-        "T_mistake": _mistake("T", 1),
+        "S_repair": _repair("S", 3, if_5=_WAITS),
+        "T_mistake": _mistake("T", 1, if_3=_DONE, if_4=_DONE),
         "T_tflop_s": Question(
             "T: the TFLOP/s that its figure means",
             "T_FLOP / T_WRONG_US / 10**6",
@@ -252,7 +266,7 @@ broken_benchmark = NumberExercise(
             0.02,
             slips={"T_FLOP / T_RIGHT_US / 10**6": "That is the right figure's."},
         ),
-        "T_repair": _repair("T", 4),
+        "T_repair": _repair("T", 4, if_1=_DONE, if_2=_DONE, if_3=_DONE),
     },
 )
 
@@ -387,12 +401,16 @@ read_profile = NumberExercise(
             "A_LEAST_BYTES / A_US / 1000 / COPY_GB_S",
             "a ratio",
             0.02,
-            slips={"A_LEAST_BYTES / A_US / 1000 / 4800": "That is the data sheet's rate."},
+            slips={"A_LEAST_BYTES / A_US / 1000 / 4800": _SHEET},
         ),
         "A_step": _step(
-            "A", 3, if_6="Many waves of blocks ran. More of them do not make DRAM faster."
+            "A",
+            3,
+            if_1=_percent("A", "SM") + ": instructions are not what it waits for.",
+            if_4="No element is used twice: each comes from DRAM once, whatever the tile.",
+            if_6="Many waves of blocks ran. More of them do not make DRAM faster.",
         ),
-        "B_limit": _limit("B", 5, if_1=_EMPTY, if_4=_EMPTY),
+        "B_limit": _limit("B", 5, if_1=_EMPTY, if_2=_EMPTY, if_3=_EMPTY, if_4=_EMPTY),
         "B_sms": Question(
             "B: the share of the SMs that ever had a block",
             "B_BLOCKS / SMS",
@@ -415,6 +433,8 @@ read_profile = NumberExercise(
         "C_step": _step(
             "C",
             2,
+            if_5="Its registers have no room for what it keeps already: they spill.",
+            if_6="Nearly four waves of blocks ran: the SMs have work.",
             if_3="Of eighteen bytes that move, seventeen are spills, not its neighbours' work.",
         ),
         "D_limit": _limit("D", 3, if_4=_percent("D", "SM") + ", and " + _percent("D", "L1") + "."),
@@ -430,7 +450,10 @@ read_profile = NumberExercise(
             },
         ),
         "D_step": _step(
-            "D", 5, if_4=_percent("D", "L2") + ": what comes from there is not what it waits for."
+            "D",
+            5,
+            if_6="More than fifteen waves of blocks ran: the SMs have work.",
+            if_4=_percent("D", "L2") + ": what comes from there is not what it waits for.",
         ),
         "E_limit": _limit("E", 2, if_1=_percent("E", "DRAM") + ".", if_4=_percent("E", "SM") + "."),
         "E_flop_a_byte": Question(
@@ -444,7 +467,12 @@ read_profile = NumberExercise(
                 "The kernel asks for each many times.",
             },
         ),
-        "E_step": _step("E", 4, if_6="Nearly four waves of blocks ran: the SMs have work."),
+        "E_step": _step(
+            "E",
+            4,
+            if_1=_percent("E", "SM") + ": instructions are not what it waits for.",
+            if_6="Nearly four waves of blocks ran: the SMs have work.",
+        ),
         "F_limit": _limit("F", 4, if_3=_percent("F", "L1") + ", and " + _percent("F", "SM") + "."),
         "F_instructions": Question(
             "F: instructions of a warp for each multiply-add instruction",
@@ -457,7 +485,11 @@ read_profile = NumberExercise(
             },
         ),
         "F_step": _step(
-            "F", 1, if_5="It keeps eight outputs a thread already. What else does its loop do?"
+            "F",
+            1,
+            if_4=_percent("F", "L2") + ": bytes are not what it waits for.",
+            if_6="Nearly eight waves of blocks ran: the SMs have work.",
+            if_5="It keeps eight outputs a thread already. What else does its loop do?",
         ),
     },
 )
@@ -491,6 +523,12 @@ limiter = NumberExercise(
                 ),
                 "4 if WAVES < 1 else -1": _EMPTY,
                 "7 if WAVES < 1 else -1": _EMPTY,
+                "(3 if L1 < 75 else -1) if SM > 75 else -1": (
+                    "L1 is not near its peak: above about 75 percent a unit counts as full."
+                ),
+                "7 if max(DRAM, L2, L1, SM) > 75 else -1": (
+                    "One unit is full: above about 75 percent it counts as that."
+                ),
                 "4 if SM < 75 else -1": "Where nothing is near its peak, warps wait for latency.",
             },
         )

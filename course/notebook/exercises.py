@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from course import exercises
 from course.check.answers import check_numbers
-from course.check.cases import arguments_of
 from course.check.check import check_function
 from course.gpu.present import present
+from course.notebook.arguments import WrongAt, arguments_shown
 from course.notebook.progress import noted
 from course.notebook.seen import with_all, with_worst
 from course.notebook.solution import Solution, answer_of, available, solution_of
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from course.gpu.profile import Profile
     from course.notebook.gpus import OnGpus
     from course.words.verdict import Verdict
+
+
+#: of each exercise the case that the last check showed, and where it is wrong
+_last_wrong: dict[str, tuple[int, WrongAt | None]] = {}
 
 
 class _Shown(Exercise):
@@ -50,6 +54,7 @@ class _Kernel(_Shown, KernelExercise):
         progress.
         """
         verdict = with_worst(self, _on_own_gpu(self, check_function(self, kernel)))
+        _last_wrong[self.name] = verdict.case_number, verdict.wrong_at
         return _offered(self, noted(self, verdict))
 
     def case(self, number: int = 1) -> tuple[Any, ...]:
@@ -61,7 +66,8 @@ class _Kernel(_Shown, KernelExercise):
         Raises:
             ValueError: where there is no such case.
         """
-        return arguments_of(self, number)
+        case, wrong_at = _last_wrong.get(self.name, (0, None))
+        return arguments_shown(self, number, wrong_at if case == number else None)
 
     def show(self, kernel: object = None) -> Verdict:
         """Checks too, and shows the kernel's every line with the traffic it makes.

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from course.check.reading import read_solution
+from course.check.traced import short_place
 from course.figures.running import running_picture
 from course.figures.steps import Steps
 from course.notebook.film import LONGEST_CODE
@@ -35,7 +36,9 @@ def running(
         line, values = found
         shown = {name: row[: MOST_TURNS + 1] for name, row in [*values.items()][:MOST_VARIABLES]}
         code = code_at(verdict.source, line, LONGEST_CODE)
-        whose = "program 0" if exercise.dialect == "triton" else "thread 0 of block 0"
+        block, thread = map(short_place, (seen.maker.block, seen.maker.thread))
+        triton = exercise.dialect == "triton"
+        whose = f"program {block}" if triton else f"thread {thread} of block {block}"
         picture = running_picture(f"line {line}  {code}", shown, whose)
         return [Steps(f"What the loop carries, on {seen.case.told}", [picture], "loop")]
     return []

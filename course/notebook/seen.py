@@ -16,6 +16,7 @@ import numpy as np
 
 from course.check.cases import VISIBLE_SEED, case_seed, ordered_cases, run_of
 from course.check.reading import chosen, read_solution
+from course.check.traced import maker_of
 from course.engine.faults import KernelFault, Outcome
 from course.engine.job import Run
 from course.engine.requests import Request, Requests
@@ -25,7 +26,7 @@ from course.figures.bank_use import bank_picture, served
 from course.figures.picture import Picture
 from course.figures.steps import Steps
 from course.notebook.film import FAULTS, dealt, film
-from course.notebook.launched import launched, on_small_case
+from course.notebook.launched import Launched, launched, on_small_case
 from course.notebook.running import running
 from course.plain.banks import BANK_BYTES
 from course.plain.sectors import SECTOR_BYTES
@@ -76,7 +77,7 @@ def with_worst(exercise: KernelExercise, verdict: Verdict) -> Verdict:
         cost, picture, requests = _turns, _of_banks, Requests(shared=True)
     elif verdict.outcome in (*FAULTS, Outcome.WRONG_ANSWER) and verdict.case_number:
         small = on_small_case(exercise, verdict.source)
-        loop = [] if verdict.outcome in FAULTS else running(exercise, verdict, [small])
+        loop = [] if verdict.outcome in FAULTS else _wrong_loop(exercise, verdict, small)
         return _drawn(verdict, [*film(exercise, verdict, small), *loop])
     else:
         return verdict
@@ -88,6 +89,14 @@ def with_worst(exercise: KernelExercise, verdict: Verdict) -> Verdict:
     ]
     worst = max(there, key=lambda kept: cost(kept[0]), default=None)
     return _drawn(verdict, [] if worst is None else [_steps(worst, verdict, picture)])
+
+
+def _wrong_loop(exercise: KernelExercise, verdict: Verdict, small: Launched) -> list[Steps]:
+    """What the loop carries of whoever writes the first wrong element of the small case."""
+    maker = None if exercise.gluon else maker_of(exercise, small.case, verdict.source)
+    if maker is not None:
+        small = launched(exercise, small.case, verdict.source, maker=maker)
+    return running(exercise, verdict, [small])
 
 
 def with_all(exercise: KernelExercise, verdict: Verdict) -> Verdict:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import Any
 
 import numpy as np
 from numba.cuda.dispatcher import CUDADispatcher
 
+from course.engine.faults import KernelFault
 from course.engine.simt.configuration import configuration, refused
 from course.notebook.numba_launches import kernel_name, run_on_engine
 
@@ -18,12 +20,13 @@ class Trace:
     def __init__(self, kernel: Any, block: Any, thread: Any, most_steps: int) -> None:
         self.kernel, self.block, self.thread, self.most_steps = kernel, block, thread, most_steps
         self.lines: list[str] = []
+        self.last = 0
 
     def __getitem__(self, given: Any) -> Any:
         chosen = configuration(kernel_name(self.kernel), given)
 
         def run(*args: Any) -> None:
-            self.lines = []
+            self.lines, self.last = [], 0
             try:
                 run_on_engine(
                     self.kernel,
@@ -33,6 +36,9 @@ class Trace:
                     chosen.shared_bytes,
                     watch=self._watcher(),
                 )
+            except KernelFault as fault:
+                fault.traced = True
+                raise
             finally:
                 if self.lines:
                     print("\n".join(self.lines))
@@ -45,10 +51,7 @@ class Trace:
 
         def watch(lanes: Any, line: int) -> None:
             here = self._lane(lanes)
-            if here is None or len(self.lines) > self.most_steps:
-                return
-            thread, block = here
-            if not np.broadcast_to(lanes.full(lanes.mask), (lanes.threads, lanes.blocks))[here]:
+            if here is None or len(self.lines) > self.most_steps or not _takes_part(lanes, here):
                 return
             if len(self.lines) == self.most_steps:
                 self.lines.append(f"... (the first {self.most_steps} steps)")
@@ -56,7 +59,7 @@ class Trace:
             news = []
             for name, value in lanes.vars.items():
                 if isinstance(value, np.ndarray) and not name.startswith("%"):
-                    text = str(lanes.spread(value)[thread, block])
+                    text = str(lanes.spread(value)[here])
                     if before.get(name) != text:
                         before[name] = text
                         news.append(f"{name} = {text}")
@@ -65,7 +68,21 @@ class Trace:
             number = line - start
             code = source[number].rstrip() if 0 <= number < len(source) else ""
             self.lines.append(f"line {line:>3}  {code}")
+            self.last = line
 
+        def told(lanes: Any, line: int, array: str, index: Any, value: np.ndarray) -> None:
+            """A store, or the outcome of a test where there is no array."""
+            here = self._lane(lanes)
+            if here is None or line != self.last or not _takes_part(lanes, here):
+                return
+            shown = str(lanes.spread(value)[here])
+            if array:
+                at = ", ".join(str(lanes.spread(one)[here]) for one in index)
+                shown = f"{array}[{at}] = {shown}"
+            if self.lines[-1].startswith(f"line {line:>3}  "):
+                self.lines[-1] += f"   -> {shown}"
+
+        watch.told = told  # type: ignore[attr-defined]  # as the engine looks for it
         return watch
 
     def _lane(self, lanes: Any) -> tuple[int, int] | None:
@@ -91,13 +108,20 @@ class Trace:
         return int(x + extent[0] * (y + extent[1] * z))
 
 
+def _takes_part(lanes: Any, here: tuple[int, int]) -> bool:
+    """Whether the thread is among those that run the line."""
+    return bool(lanes.spread(lanes.full(lanes.mask))[here])
+
+
 def trace(kernel: Any, block: Any = 0, thread: Any = 0, most_steps: int = 60) -> Any:
     """One thread's steps: ``course.trace(kernel, block=0, thread=3)[grid, threads](a, b)``.
 
     Prints each line that the thread executes and the variables that changed. Of a Triton kernel
-    it follows one program: ``course.trace(kernel, block=2)[grid](x, n, BLOCK=64)``.
+    it follows one program: ``course.trace(kernel, block=2)[grid](x, n, BLOCK=64)``; of a launcher
+    that program in each of its launches: ``course.trace(launcher, block=2)(x)``.
     """
-    if type(kernel).__module__.startswith("triton."):
+    launcher = inspect.isfunction(kernel) and "triton" in sys.modules
+    if launcher or type(kernel).__module__.startswith("triton."):
         from course.notebook import triton_trace as tiles  # Triton may not be installed
 
         return tiles.trace(kernel, block, thread, most_steps)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
 
-from course.engine.faults import rejected
+from course.engine.faults import KernelFault, rejected
 from course.engine.triton.compiling.functions import base_function
 from course.engine.triton.compiling.steps import step_of, text_of
 from course.engine.triton.ir import Operation, Type
@@ -37,19 +38,29 @@ class ProgramTrace:
         self._known: dict[object, tuple[dict[str, str], int]] = {}
 
     def __getitem__(self, grid: Any) -> Any:
-        def run(*args: Any, **named: Any) -> None:
-            self.lines, self._known = [], {}
-            try:
-                with host.watched_by(self.step):
-                    self.kernel[grid](*args, **named)
-            finally:
-                if self.lines:
-                    print("\n".join(self.lines))
-            if not self.lines:
-                place = ", ".join(map(str, self.place))
-                print(f"program ({place}) ran nothing: no such place is in the grid")
+        if inspect.isfunction(self.kernel):
+            raise _refused("tile_not_jitted", self.kernel.__name__, name=self.kernel.__name__)
+        return lambda *args, **named: self._follow(self.kernel[grid], args, named)
 
-        return run
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Follows the program in each launch that a launcher makes; returns what that returns."""
+        return self._follow(self.kernel, args, named)
+
+    def _follow(self, launch: Any, args: Any, named: Any) -> Any:
+        self.lines, self._known = [], {}
+        try:
+            with host.watched_by(self.step):
+                returned = launch(*args, **named)
+        except KernelFault as fault:
+            fault.traced = True
+            raise
+        finally:
+            if self.lines:
+                print("\n".join(self.lines))
+        if not self.lines:
+            place = ", ".join(map(str, self.place))
+            print(f"program ({place}) ran nothing: no such place is in the grid")
+        return returned
 
     def step(self, run: Run, operation: Operation, values: list[Value]) -> None:
         """Before each statement of a group of programs, and behind the last one of a function."""
@@ -96,11 +107,15 @@ def trace(kernel: Any, program: Any, thread: Any, most_steps: int) -> ProgramTra
         KernelFault: where a thread is asked for.
     """
     if thread not in (0, (0,)):
-        fault = rejected(None, "tile_trace_thread")
-        fault.happened_in(base_function(kernel).__name__, "", base_function(kernel).__name__)
-        fault.dialect = "triton"
-        raise fault
+        raise _refused("tile_trace_thread", getattr(base_function(kernel), "__name__", "kernel"))
     return ProgramTrace(kernel, program, most_steps)
+
+
+def _refused(message_id: str, kernel: str, **fields: str) -> KernelFault:
+    fault = rejected(None, message_id, **fields)
+    fault.happened_in(kernel, "", kernel)
+    fault.dialect = "triton"
+    return fault
 
 
 # ---------------------------------------------------------------- values in short

@@ -66,8 +66,8 @@ CAUSES: dict[str, tuple[str, str]] = {
     "bounds_no_guard": (
         "The launch has {threads} threads along {axis}, {array} has {have}, and nothing keeps the "
         "other threads from this line.",
-        "Which threads have an element to work on? Put the line under an `if` on `{written}`|, and "
-        "give `{cell}` a value for the others, too|.",
+        "Which threads have an element to work on? Put the line under an `if` on `{written}`| and "
+        "on {also}||, and give `{cell}` a value for the others, too|.",
     ),
     "bounds_block_each": (
         "The launch has {blocks} blocks along {axis}, as many as {array} has {whats}, and "
@@ -213,6 +213,16 @@ CAUSES: dict[str, tuple[str, str]] = {
         "Two lines fill one cell.",
         "Which of them is {array}[{index}] meant for? Work out both indices by hand. If it is "
         "meant for both, one after the other, a barrier has to stand between.",
+    ),
+    "tile_race_axis": (
+        "Nothing in the offset goes with tl.program_id({axis}): all programs that differ there "
+        "store to the same place.",
+        "Is each of them to have a place of its own? Then its number belongs in the offset. If "
+        "they have parts of one sum, these meet by `tl.atomic_add`, or in a second launch.",
+    ),
+    "tile_race_overlap": (
+        "Programs begin {apart} apart, and a block has {length}: neighbours overlap.",
+        "How many elements lie between the first of one program and the first of the next?",
     ),
     "race_no_barrier_in_loop": (
         "The loop on line {loop} has no barrier: in its next turn a thread reads what another one "

@@ -19,7 +19,8 @@ def verdict(fault: KernelFault) -> Verdict:
     """The fault as a check would show it."""
     fields = {"name": fault.kernel, "line": fault.line, **fault.fields}
     numbers = {n for n in (fault.line, fault.fields.get("other_line")) if isinstance(n, int)}
-    step = next_step(fault.message_id, fields, fault.dialect)
+    # behind a trace stands what the check has said, which knows more than this
+    step = "" if fault.traced else next_step(fault.message_id, fields, fault.dialect)
     return Verdict(
         outcome=fault.outcome,
         exercise=fault.function or fault.kernel or "kernel",

@@ -9,6 +9,10 @@ from course.spec.formula import Number
 
 #: Prefixes from one unit to another, and what K, M and G stand for where 1,024 is taken for 1,000.
 _PREFIXES = (3, 6, 9, 12)
+#: Units in which 1,024 is taken for 1,000, and how near to that a number has to lie: others miss
+#: by 2.4 % as well.
+_OF_BYTES = ("B", "KB", "MB", "GB", "TB", "byte", "bytes")
+_BINARY = 2e-3
 
 
 def near(question: Question, got: Number, expected: Number, rounding: float) -> str:
@@ -28,7 +32,10 @@ def near(question: Question, got: Number, expected: Number, rounding: float) -> 
         return ""
     if any(same(got, expected * 10**n) or same(got * 10**n, expected) for n in _PREFIXES):
         return f"The digits are right: {question.unit or 'which unit'} is asked for."
-    if any(same(got * 1024 ** (n // 3), expected * 10**n) for n in _PREFIXES):
+    binary = (got * 1024 ** (n // 3) / 10**n for n in _PREFIXES)
+    if question.unit.partition("/")[0] in _OF_BYTES and any(
+        math.isclose(one, expected, rel_tol=_BINARY) for one in binary
+    ):
         return "That counts 1,024 where the unit counts 1,000: a GB is 10**9 bytes here."
     if not question.rtol and expected == int(expected) and abs(got - expected) < 1:
         return f"Only whole ones count: round {'down' if got > expected else 'up'}."

@@ -290,6 +290,11 @@ _RESULTS = {
         "cell is an honest one, please report it.",
     ),
     "not_measured": Words("The check itself failed on this kernel: {detail}.", _REPORT),
+    "printed_more": Words(
+        "... and {more} more lines.",
+        "`course.trace({name}, ...)` shows the steps of one thread alone, or of one program: "
+        "`help(course.trace)`.",
+    ),
 }
 
 #: Why an answer is wrong, said only where the pattern is exact.

@@ -20,6 +20,11 @@ TRAFFIC: dict[str, tuple[str, str]] = {
         "Neighbours in memory differ in the last index. What should cuda.threadIdx.x count, so "
         "that a warp {doing} them together?",
     ),
+    "traffic_turned": (
+        "`{part}`, the first index in `{written}`, goes with cuda.threadIdx.x: neighbouring lanes "
+        "are {by} elements apart. `{other}` has the two indices the other way round.",
+        "Here either the load or the store walks a column. What could hold a tile while it turns?",
+    ),
     "traffic_lanes_apart": (
         "From one lane to the next `{written}` goes on by {by} elements: of each sector a request "
         "uses {used} of 32 bytes.",

@@ -175,6 +175,8 @@ class Verdict:
     commands: tuple[str, ...] = ()
     #: every line of the kernel is shown, and not only those that matter
     detailed: bool = False
+    #: of a wrong answer on a visible case: the output, and the first index at which it is wrong
+    wrong_at: tuple[str, tuple[int, ...]] | None = field(default=None, compare=False)
     #: for developers: the traceback of a check that failed; never in a report
     internal_error: str = field(default="", compare=False)
 

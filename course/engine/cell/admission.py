@@ -12,7 +12,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from course.engine.cell.namespaces import PATHS
-from course.engine.cell.operations import ATTRIBUTES, BUILTINS, INSTEAD, OPERATIONS
+from course.engine.cell.operations import (
+    ATTRIBUTES,
+    BUILTINS,
+    INSTEAD,
+    OPERATIONS,
+    instead_of_cuda,
+)
 from course.engine.faults import rejected, rejected_syntax
 from course.engine.launcher import gluon
 from course.engine.launcher.admission import locals_of
@@ -163,7 +169,8 @@ class _Admission:
         names, root = _chain(node)
         hidden = next((name for name in names if name.startswith("_")), None)
         if hidden is not None or not isinstance(node.ctx, ast.Load):
-            raise rejected(node, "tile_attribute", name=text(node))
+            instead = instead_of_cuda(hidden or "")
+            raise rejected(node, "tile_attribute", name=text(node), instead=instead)
         if not isinstance(root, ast.Name):
             self._expression(root)
             self._of_a_value(node, names)
@@ -214,8 +221,10 @@ def _unknown(node: ast.Name) -> Exception:
         return rejected(node, "missing_import", name=name, imported=IMPORTS[name])
     if f"tl.{name}" in PATHS:
         return rejected(node, "missing_prefix", name=name, path=f"tl.{name}")
-    if hasattr(builtins, name) or name.startswith("__") or name in ("np", "numpy", "cuda"):
-        return rejected(node, "rejected_attribute", name=name, instead=INSTEAD.get(name))
+    cuda = instead_of_cuda(name)
+    hidden = name.startswith("__") or name in ("np", "numpy", "cuda")
+    if cuda or hidden or hasattr(builtins, name):
+        return rejected(node, "rejected_attribute", name=name, instead=INSTEAD.get(name, cuda))
     return rejected(node, "undefined_name", name=name)
 
 
@@ -224,6 +233,7 @@ def _unlisted_path(node: ast.AST, path: str) -> Exception:
     instead = INSTEAD.get(name)
     if instead is None and not path.startswith("tl.") and name in OPERATIONS:
         instead = f"`tl.{name}`: {module} works on the host"
+    instead = instead or instead_of_cuda(name)
     near = None if instead else near_name(path, PATHS)
     return rejected(node, "tile_attribute", name=path, instead=instead, near=near)
 

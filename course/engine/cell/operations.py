@@ -6,6 +6,8 @@ target brings of its own) or would let a kernel look around in the compiler does
 
 from __future__ import annotations
 
+import re
+
 #: ``tl.NAME``
 OPERATIONS = frozenset(
     {
@@ -108,3 +110,18 @@ INSTEAD = {
     "var": "tl.sum of the squared differences, divided by n",
     "zip": "a `for` over a range",
 }
+#: ``__fadd_rn``: how CUDA's functions say which way they round.
+_ROUNDS = re.compile("_r[nzud]$")
+
+
+def instead_of_cuda(name: str) -> str | None:
+    """What Triton has for a function of CUDA's, such as `fast_sinf`, `__expf` or `rsqrtf`."""
+    plain = _ROUNDS.sub("", name.removeprefix("fast_").removeprefix("__"))
+    for one in (plain, plain.removesuffix("f"), plain.removeprefix("f").removesuffix("f")):
+        if one in ("div", "divide"):
+            return "`x / y`"
+        if one in MATHEMATICS:
+            return f"`tl.{one}`"
+        if one in LIBDEVICE:
+            return f"`tl.extra.libdevice.{one}`"
+    return None

@@ -16,6 +16,7 @@ from course.engine.faults import (
     rejected,
     too_many_resources,
 )
+from course.engine.printed import Printed
 from course.engine.requests import Requests
 from course.engine.simt import numbas_word
 from course.engine.simt.lowering.calls import check_parameters
@@ -47,7 +48,6 @@ MAX_BLOCK_THREADS = 1024
 MAX_BLOCK_Z = 64  # x and y may be as long as the block has threads
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_SHARED_BYTES = 48 * 1024
-PRINTED_LINES = 200
 MAX_LAUNCH_THREADS = 1 << 31  # beyond this the engine would run for hours
 
 
@@ -59,27 +59,14 @@ class Launch:
         program: Program,
         step_limit: int,
         dynamic_shared_bytes: int,
+        printed: Printed,
         requests: Requests | None = None,
     ) -> None:
         self.program = program
         self.step_limit = step_limit
         self.dynamic_shared_bytes = dynamic_shared_bytes
         self.meter = Meter(requests)
-        self.printed: list[str] = []
-
-    @property
-    def prints_more(self) -> bool:
-        """Whether there is room for another printed line."""
-        return len(self.printed) <= PRINTED_LINES
-
-    def print_line(self, line: str) -> bool:
-        """Keeps a line that a thread printed; returns whether there is room for more."""
-        if len(self.printed) == PRINTED_LINES:
-            self.printed.append(f"... (only the first {PRINTED_LINES} lines are shown)")
-        if not self.prints_more:
-            return False
-        self.printed.append(line)
-        return True
+        self.printed = printed
 
 
 def launch(
@@ -90,7 +77,7 @@ def launch(
     shared_bytes: int = 0,
     step_limit: int = STEP_LIMIT,
     *,
-    printing: bool = True,
+    printing: bool | Printed = True,
     watch: Any = None,
     requests: Requests | None = None,
 ) -> Traffic:
@@ -102,8 +89,9 @@ def launch(
         block: threads along x, y, z.
         shared_bytes: dynamic shared memory, in bytes.
         step_limit: statements that one batch of blocks may execute.
-        printing: whether what the kernel prints is printed here when it ends.
-        watch: called as ``watch(lanes, line)`` before each statement (see `course.trace`).
+        printing: whether what the kernel prints is printed here when it ends, or where it is kept.
+        watch: called as ``watch(lanes, line)`` before each statement (see `course.trace`); its
+            ``told``, where it has one, hears of stores and tests (see `Lanes.told`).
         requests: keeps the first requests of each access.
 
     Raises:
@@ -124,7 +112,8 @@ def launch(
         views[name].allocation.written = True
     for view in views.values():
         view.tracked = view.allocation.written
-    state = Launch(program, step_limit, shared_bytes, requests)
+    printed = printing if isinstance(printing, Printed) else Printed()
+    state = Launch(program, step_limit, shared_bytes, printed, requests)
     state.meter.shared_bytes = program.shared_bytes + shared_bytes
     threads = -(-geometry.threads // WARP_LANES) * WARP_LANES
     batch = max(1, BATCH_LANES // threads)
@@ -134,6 +123,7 @@ def launch(
                 lanes = Lanes(geometry, first, min(batch, geometry.blocks - first), state)
                 lanes.vars = dict(parameters)
                 lanes.watch = watch
+                lanes.told = getattr(watch, "told", None)
                 lanes.run(program.statements)
                 state.meter.batch_has_run(*lanes.longest_warp(), lanes.lane_work)
     except KernelFault as fault:
@@ -142,8 +132,8 @@ def launch(
     except RecursionError:
         raise _nested(function) from None
     finally:
-        if printing and state.printed:
-            print("\n".join(state.printed))
+        if printing is True:
+            printed.show()
     return state.meter.traffic()
 
 

@@ -17,6 +17,7 @@ from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.job import Output, Ran, Run
 from course.engine.launcher import call
 from course.engine.launcher.tensors import Allocator
+from course.engine.printed import Printed
 from course.engine.requests import Requests
 from course.engine.traffic import Traffic, merged
 from course.engine.triton.canary import require_right_counts
@@ -47,7 +48,7 @@ class TritonEngine:
     they are written, and are not counted.
     """
 
-    printing: bool = False
+    printing: bool | Printed = False
     compiles: bool = True
     together: int | None = None
     target: int | None = None

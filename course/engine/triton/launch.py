@@ -17,6 +17,7 @@ import numpy as np
 
 from course.engine import stated_gpu
 from course.engine.faults import KernelFault, Outcome
+from course.engine.printed import Printed
 from course.engine.requests import Requests
 from course.engine.traffic import Traffic
 from course.engine.triton.arguments import arguments_of
@@ -46,7 +47,7 @@ def launch(
     target: int = stated_gpu.TARGET,
     step_limit: int | None = None,
     together: int | None = None,
-    printing: bool = True,
+    printing: bool | Printed = True,
     listener: Listener | None = None,
     whole: bool = False,
     requests: Requests | None = None,
@@ -65,7 +66,7 @@ def launch(
             unless told.
         together: how many programs run at once; 1 is the slow path that the fast one is
             held to. By default as many as memory allows.
-        printing: whether what the kernel prints is printed here when it ends.
+        printing: whether what the kernel prints is printed here when it ends, or where it is kept.
         listener: hears of every access, in order (see `course.engine.triton.running.cache`).
         whole: whether a kernel may reach all of an allocation of which it is passed a view.
         requests: keeps the first requests of each access.
@@ -95,6 +96,8 @@ def launch(
             put_back()
         return fault
 
+    if isinstance(printing, Printed):
+        run.printed = printing
     if printing:
         print(compiled.printed, end="")
     try:
@@ -110,8 +113,8 @@ def launch(
         first.traffic = made.traffic()
         raise first from None
     finally:
-        if printing and run.printed:
-            print("\n".join(run.printed))
+        if printing is True:
+            run.printed.show()
     traffic = made.traffic()
     if banks:
         made.count_banks(traffic, source, target)

@@ -214,6 +214,16 @@ def test_the_running_maximum_and_sum_are_followed_in_triton():
     assert top == sorted(top)
 
 
+def test_of_a_wrong_answer_the_loop_of_the_first_wrong_row_is_drawn():
+    pytest.importorskip("triton", reason="Triton has no wheel for this system")
+    source = ONLINE.replace("total * tl.exp(top - new)", "total")
+    drawn = with_worst(ex.softmax_online, check_source(ex.softmax_online, source))
+    said = drawn.pictures[-1].pictures[-1].alt
+    assert "What program 2 carries" in said  # rows 0 and 1 have their maximum in the first tile
+    rows = dict(part.split(": ") for part in said.partition("after each: ")[2].split("; "))
+    assert rows["top"].split(", ")[1] != rows["top"].split(", ")[-1]
+
+
 @pytest.mark.parametrize(
     ("makers", "warps", "said"),
     [

@@ -67,10 +67,22 @@ def test_numbers_are_read_from_the_cell_that_assigns_them(notebook):
     assert verdict.entries[0].right
 
 
-def test_what_a_checked_kernel_prints_is_seen(notebook, capsys):
-    notebook(RIGHT.replace("if i <", "if i == 5:\n        print(i, a.size)\n    if i <"))
+def test_what_a_checked_kernel_prints_is_seen_with_its_case_and_thread(notebook, capsys):
+    notebook(RIGHT.replace("if i <", "if i == 300:\n        print(i, a.size)\n    if i <"))
     check(notebook)
-    assert capsys.readouterr().out.startswith("5 1\n5 1000\n5 4096\n")
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "case 2 (N=1000), thread 44 of block 1: 300 1000",
+        "case 3 (N=4096), thread 44 of block 1: 300 4096",
+    ]
+
+
+def test_of_many_prints_the_first_are_seen_and_how_many_more_there_are(notebook, capsys):
+    notebook(RIGHT.replace("c[i] = a", "print(i)\n        c[i] = a"))
+    check(notebook)
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == "case 1 (N=1), thread 0 of block 0: 0"
+    assert told[19] == "case 2 (N=1000), thread 18 of block 0: 18"
+    assert told[20].startswith("... and 5077 more lines. `course.trace(vector_add, ...)`")
 
 
 def test_a_verdict_ends_with_a_line_that_follows_the_thread_on_its_case(notebook, capsys):
@@ -91,8 +103,46 @@ def test_a_case_has_the_arguments_of_the_check_by_name_and_in_order(notebook):
     assert drawn._fields == ("a", "b", "c")
     notebook(RIGHT.replace("a[i] + b[i]", "a[i] - b[i]"))
     verdict = check(notebook)
-    assert verdict.commands[-1] == "ex.vector_add.case(2)"
+    line = "course.trace(vector_add, block=0, thread=0)[4, 256](*ex.vector_add.case(2))"
+    assert verdict.commands[-1] == line
     assert f"your kernel gave {drawn.a[0] - drawn.b[0]:.6g}" in verdict.message
+
+
+def test_a_case_shows_itself_in_a_few_lines_with_the_place_where_a_check_failed(notebook):
+    notebook(RIGHT.replace("a[i] + b[i]", "a[i] + b[i] * (i < 3)"))
+    check(notebook)
+    drawn = notebook("ex.vector_add.case(2)").result
+    a, b, _ = drawn
+    first = " ".join(f"{value:.6g}" for value in a[:4])
+    assert repr(drawn).splitlines() == [
+        "ex.vector_add.case(2): N=1000",
+        f"    a  (1000,) float32: {first} ...",
+        f"    b  (1000,) float32: {' '.join(f'{value:.6g}' for value in b[:4])} ...",
+        "    c  (1000,) float32, to be written",
+        f"    c[3] is the first that is wrong; a[3] = {a[3]:.6g}; b[3] = {b[3]:.6g}",
+    ]
+    assert "first that is wrong" not in repr(notebook("ex.vector_add.case(3)").result)
+
+
+def test_a_trace_shows_what_is_stored_and_how_a_test_comes_out(notebook, capsys):
+    notebook("import course")
+    notebook(RIGHT)
+    drawn = notebook("ex.vector_add.case(2)").result
+    capsys.readouterr()
+    notebook("course.trace(vector_add, block=0, thread=5)[4, 256](*ex.vector_add.case(2))")
+    told = capsys.readouterr().out
+    assert "c.size:   -> True" in told
+    assert "-> c[5] = " + str(drawn.a[5] + drawn.b[5]) in told
+
+
+def test_behind_a_trace_a_fault_gives_no_advice_of_its_own(notebook, capsys):
+    notebook("import course")
+    notebook(NO_GUARD)
+    capsys.readouterr()
+    notebook("course.trace(vector_add, block=0, thread=1)[1, 256](*ex.vector_add.case(1))")
+    told = capsys.readouterr().out
+    assert "does not exist" in told
+    assert "Guard the line" not in told
 
 
 def test_a_case_that_does_not_exist_is_told_with_those_that_do(notebook):

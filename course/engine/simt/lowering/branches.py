@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from course.engine.faults import KernelFault, does_not_compile, not_measured
 from course.engine.simt.lowering.expr import Expr, nothing, variable
@@ -13,7 +16,7 @@ from course.engine.simt.nvvm.merging import Arm, Held
 from course.engine.simt.nvvm.unrolling import leaves_late, stored_names
 from course.engine.simt.running import control
 from course.engine.simt.running.control import Casts
-from course.engine.simt.running.lanes import Statement
+from course.engine.simt.running.lanes import Lanes, Statement
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
@@ -58,7 +61,7 @@ def if_else(low: Lowering, node: ast.If) -> Statement:
     names = sorted(n for n in stored if n not in low.frame.env or low.frame.env[n].conflict is None)
     return control.if_statement(
         node.lineno,
-        condition.run,
+        told(node.lineno, condition.run),
         then.statements,
         other.statements,
         names,
@@ -66,6 +69,18 @@ def if_else(low: Lowering, node: ast.If) -> Statement:
         other.casts,
         head,
     )
+
+
+def told(line: int, test: Callable[[Lanes], Any]) -> Callable[[Lanes], Any]:
+    """A test, whose outcome whoever follows a thread hears of."""
+
+    def run(lanes: Lanes) -> Any:
+        found = test(lanes)
+        if lanes.told is not None:
+            lanes.told(lanes, line, "", (), np.asarray(found))
+        return found
+
+    return run
 
 
 def _branch(

@@ -182,19 +182,25 @@ def store(low: Lowering, target: ast.Subscript, value: Expr) -> Statement:
     stored = converted(value, array.dtype)
     low.stores_to(base)
     view, run, made = base.run, stored.run, access_of("store", index, target)
+    name = ast.unparse(target.value)
+
     if array.memory != "global":
 
         def keep(lanes: Lanes) -> None:
-            values = run(lanes)
-            view(lanes).store(lanes, made(lanes), values)
+            values, access = run(lanes), made(lanes)
+            view(lanes).store(lanes, access, values)
+            if lanes.told is not None:
+                lanes.told(lanes, access.line, name, access.indices, values)
 
         return keep
     key, since = element_key(low, base, index)
     site = low.registers.store(key, since)
 
     def execute(lanes: Lanes) -> None:
-        values = run(lanes)
-        view(lanes).store(lanes, made(lanes, site.counts(lanes)), values)
+        values, access = run(lanes), made(lanes, site.counts(lanes))
+        view(lanes).store(lanes, access, values)
+        if lanes.told is not None:
+            lanes.told(lanes, access.line, name, access.indices, values)
 
     return execute
 

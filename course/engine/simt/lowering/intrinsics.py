@@ -385,6 +385,13 @@ def _divmod(low: Lowering, node: ast.Call) -> Expr:
     )
 
 
+def _place(number: int, sides: tuple[int, int, int]) -> str:
+    """`3`, or `(3, 1)` where there is more than one axis, x first."""
+    x, y, z = sides
+    place = (number % x, number // x % y, number // (x * y))
+    return str(place if z > 1 else place[:2] if y > 1 else place[0])
+
+
 def _print(low: Lowering, node: ast.Call) -> Expr:
     if node.keywords:
         raise low.untyped(node, "print in a kernel takes numbers and text by position only")
@@ -399,15 +406,19 @@ def _print(low: Lowering, node: ast.Call) -> Expr:
             raise low.untyped(argument, "print in a kernel takes numbers and text")
 
     def run(lanes: Lanes) -> None:
-        found = [p if isinstance(p, str) else p(lanes) for p in parts]
-        if not lanes.launch.prints_more:
-            return
-        values = [v if isinstance(v, str) else lanes.spread(v) for v in found]
-        whole = lanes.spread(lanes.full(lanes.mask))
-        for block, thread in np.argwhere(whole.T):
-            words = [v if isinstance(v, str) else str(v[thread, block]) for v in values]
-            if not lanes.launch.print_line(" ".join(words)):
-                return
+        values = [p if isinstance(p, str) else lanes.spread(p(lanes)) for p in parts]
+        printed = lanes.launch.printed
+        there = np.argwhere(lanes.spread(lanes.full(lanes.mask)).T)
+
+        def line(block: int, thread: int) -> str:
+            said = " ".join(v if isinstance(v, str) else str(v[thread, block]) for v in values)
+            if not printed.labelled:
+                return said
+            grid, threads = lanes.geometry.grid, lanes.geometry.block
+            at = _place(thread, threads), _place(lanes.first + block, grid)
+            return f"thread {at[0]} of block {at[1]}: {said}"
+
+        printed.add(len(there), (line(block, thread) for block, thread in there.tolist()))
 
     return Expr(NONE, run, masked=True)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numba.core import types
 
 from course.engine.faults import KernelFault, Outcome, not_measured, rejected_syntax
-from course.engine.simt.lowering.branches import common, join
+from course.engine.simt.lowering.branches import common, join, told
 from course.engine.simt.lowering.expr import (
     UNKNOWN,
     Expr,
@@ -282,7 +282,7 @@ def while_loop(low: Lowering, node: ast.While) -> Statement:
 
     def head(low: Lowering) -> Callable[[Lanes], Any] | None:
         before = dict(low.registers.held)
-        test = low.condition(node.test).run
+        test = told(node.lineno, low.condition(node.test).run)
         # The test stands at the end of a turn in the compiled loop: what it loads in
         # one turn is not at hand in the next, but for what no turn changes.
         first = low.held_first if isinstance(node.test, ast.BoolOp) else low.registers.held

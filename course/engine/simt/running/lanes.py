@@ -157,6 +157,9 @@ class Lanes:
         #: operations of all lanes together
         self.lane_work = 0
         self.watch: Callable[[Lanes, int], None] | None = None
+        #: hears what a line stores, and how a test comes out: (lanes, line, text, index, value)
+        self.told: Callable[[Lanes, int, str, tuple[np.ndarray, ...], np.ndarray], None] | None
+        self.told = None
 
     # ------------------------------------------------------------ masks
 

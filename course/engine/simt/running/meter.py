@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from course.engine.requests import MOST_MAKERS, MOST_OUTSIDE, OFF, Moment, Requests
+from course.engine.requests import MOST_MAKERS, MOST_OUTSIDE, OFF, Moment, OfAll, Requests
 from course.engine.simt.running.bounds import Access
 from course.engine.simt.running.lanes import Lanes, Mask
 from course.engine.traffic import Site, Touched, Traffic, footprint_of, footprints_of, together
@@ -69,6 +69,9 @@ class Meter:
         last = None
         if not aligned:
             last = (view.misalignment_bytes + elements * itemsize + itemsize - 1) >> SECTOR_SHIFT
+        if self._requests is not None and self._requests.of_all:
+            addresses = view.misalignment_bytes + elements * itemsize
+            self._requests.by_all(_of_all(lanes, allocation, access, addresses, itemsize))
         if self._requests is not None and lanes.first == 0:
             addresses = view.misalignment_bytes + elements * itemsize
             self._requests.saw(key, *_of_the_first_block(lanes, addresses, mask), itemsize)
@@ -196,6 +199,25 @@ def _moment(
         warps=lanes.warps,
         itemsize=itemsize,
         since=barrier if isinstance(barrier, int) else int(barrier[0]),
+    )
+
+
+def _of_all(
+    lanes: Lanes, allocation: Any, access: Access, addresses: np.ndarray, itemsize: int
+) -> OfAll:
+    """An access by all blocks of the batch."""
+    whole = lanes.threads, lanes.blocks
+    thread, block = np.nonzero(np.broadcast_to(lanes.full(access.mask), whole))
+    x, y, z = lanes.geometry.block
+    return OfAll(
+        access.direction,
+        allocation.low,
+        allocation.high - allocation.low,
+        itemsize,
+        np.broadcast_to(addresses, whole)[thread, block],
+        (lanes.first + block) * (x * y * z) + thread,
+        lanes.geometry.grid,
+        lanes.geometry.block,
     )
 
 

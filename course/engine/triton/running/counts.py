@@ -19,7 +19,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from course.engine.requests import MOST_MAKERS, OFF, Moment, Requests
+from course.engine.requests import MOST_MAKERS, OFF, Moment, OfAll, Requests
 from course.engine.triton.compiling.lowering import MOST_KEPT, Layout
 from course.engine.triton.ir import Block, Module, Operation
 from course.engine.triton.running.axes import analysis_of, order_of, width_of
@@ -202,6 +202,8 @@ class CompiledMeter(SiteMeter):
     def asked(self, access: Access, touched: np.ndarray) -> Asked:
         operation = self.operation
         assert operation is not None
+        if self._requests is not None and self._requests.of_all:
+            self._requests.by_all(_of_all(access))
         if self._requests is not None and access.run.programs[0] == 0:
             self._show(operation, access, self._requests)
             self._requests.made(_moment(access, self._warps))
@@ -331,6 +333,24 @@ class Shown(Uncounted):
             self._requests.made(_moment(access, self._warps))
 
     outside = access
+
+
+def _of_all(access: Access) -> OfAll:
+    """An access by all programs that run."""
+    offsets, active = access.spread()
+    whole = access.run.count, *access.shape
+    makers = np.broadcast_to(access.run.programs.reshape(-1, *(1,) * len(access.shape)), whole)
+    live = np.broadcast_to(True if active is None else active, whole)
+    memory = access.view.allocation.bytes
+    return OfAll(
+        access.direction,
+        memory.__array_interface__["data"][0],
+        len(memory),
+        access.view.itemsize,
+        np.broadcast_to(offsets, whole)[live],
+        makers[live],
+        access.run.grid,
+    )
 
 
 def _moment(access: Access, warps: int) -> Moment:

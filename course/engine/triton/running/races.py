@@ -260,6 +260,7 @@ class History:
                 array=view.name,
                 index=view.index_of(view.element_at(int(cells[at]) * self.cell)),
                 program=run.shown_program(who[at]),
+                grid=run.grid,
                 doing=verb,
                 other="several other programs" if several else other,
                 other_doing=_PLURAL[other_verb] if several else other_verb,

@@ -12,13 +12,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from course.engine.faults import KernelFault, Outcome
+from course.engine.printed import Printed
 from course.engine.traffic import Traffic
 from course.engine.triton.running.locks import Order
 from course.engine.triton.running.turns import Turns
 from course.engine.triton.running.values import Value
 from course.plain.sectors import SECTOR_BYTES
 
-PRINTED_LINES = 200
 #: What a program copies from a tensor for later: whether anything moves, and the block's bytes.
 COPY = np.dtype([("moved", np.bool_), ("bytes", np.int64)])
 #: Of a program, unless `num_warps` says otherwise: four warps.
@@ -84,7 +84,7 @@ class Run:
         self.undivided = 0
         #: programs beside most of whose products no TMA load was under way
         self.unoverlapped = 0
-        self.printed: list[str] = []
+        self.printed = Printed()
         #: in the function that a reduction or a scan combines with
         self.combining = False
         #: the outermost first
@@ -334,20 +334,19 @@ class Run:
     # ------------------------------------------------------------ words from the kernel
 
     def print_values(self, prefix: str, hex_: bool, values: list[Value]) -> None:
-        """`tl.device_print`, a line a program and value; the first few hundred lines."""
-        for at, program in enumerate(self.programs):
-            if len(self.printed) > PRINTED_LINES:
-                return
-            if len(self.printed) == PRINTED_LINES:
-                self.printed.append(f"... (only the first {PRINTED_LINES} lines are shown)")
-                return
+        """`tl.device_print`, a line a program."""
+
+        def line(at: int, program: int) -> str:
             shown = []
             for value in values:
                 data = value.whole()
                 row = data[at if data.shape[0] > 1 else 0]
                 shown.append(np.vectorize(hex)(row) if hex_ and row.dtype.kind == "i" else row)
             text = " ".join(str(item) for item in shown)
-            self.printed.append(f"program {self.shown_program(int(program))}:{prefix}{text}")
+            return f"program {self.shown_program(program)}:{prefix}{text}"
+
+        lines = (line(at, int(program)) for at, program in enumerate(self.programs))
+        self.printed.add(len(self.programs), lines)
 
     def check_assertion(self, condition: Value, message: str) -> None:
         """`tl.device_assert` and `assert`."""

@@ -232,6 +232,14 @@ def test_a_forgotten_import_is_named():
         ("v = sum(x)", "Did you mean `tl.sum`?"),
         ("v = zip(x, y)", "Instead: a `for` over a range."),
         ("v = arrange(0, 4)", ""),
+        ("v = tl.extra.libdevice.fast_sinf(x)", "Instead: `tl.sin`."),
+        ("v = tl.extra.cuda.libdevice.__expf(x)", "Instead: `tl.exp`."),
+        ("v = tl.rsqrtf(x)", "Instead: `tl.rsqrt`."),
+        ("v = tl.extra.libdevice.fast_tanhf(x)", "Instead: `tl.extra.libdevice.tanh`."),
+        ("v = tl.extra.libdevice.fast_dividef(x, y)", "Instead: `x / y`."),
+        ("v = tl.extra.libdevice.__fsqrt_rn(x)", "Instead: `tl.sqrt`."),
+        ("v = rsqrtf(x)", "Instead: `tl.rsqrt`."),
+        ("v = __expf(x)", "Instead: `tl.exp`."),
     ],
 )
 def test_what_was_meant_is_said(body, said):

@@ -1,0 +1,123 @@
+"""Why two programs of a Triton kernel meet at one element: what the offset of the store says."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+
+from course.check.bindings import Bindings, called, function_at
+from course.check.kernel_text import Cause, KernelText, Launched, path_of
+from course.engine.faults import KernelFault
+
+#: What a store's address may call: nothing that could hand on a program's number unseen.
+_PLAIN = ("tl.", "triton.")
+
+
+def program_race(fault: KernelFault, tree: ast.Module, launched: Launched) -> Cause | None:
+    """Two programs that store by one line, and an offset that does not tell them apart."""
+    fields, line, grid = fault.fields, fault.line, fault.fields.get("grid")
+    stores = str(fields.get("doing")) == "stores to" and "store" in str(fields.get("other_doing"))
+    if not stores or line is None or fields.get("other_line") not in (None, line):
+        return None
+    function = function_at(tree, line)
+    if function is None or _is_helper(tree, function.name) or not isinstance(grid, tuple):
+        return None
+    bindings, store = Bindings(function), _store_of(function, line)
+    offset = None if store is None else _written_out(bindings, store)
+    if store is None or offset is None:
+        return None
+    long = [axis for axis, extent in enumerate(grid) if extent > 1]
+    apart = _differ_in(str(fields.get("program")), str(fields.get("other")), long)
+    free = [axis for axis in apart if axis not in _counted(offset)]
+    if apart and free == apart:
+        return "tile_race_axis", {**fields, "axis": free[0]}
+    if apart == long == [0] and not bindings.loops(store):
+        return _overlap(KernelText(tree, line, launched), str(fields["array"]), offset)
+    return None
+
+
+def _store_of(function: ast.FunctionDef, line: int) -> ast.Call | None:
+    """The one store of a line."""
+    stores = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call)
+        and called(node, "store")
+        and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    return stores[0] if len(stores) == 1 and stores[0].args else None
+
+
+def _written_out(bindings: Bindings, store: ast.Call) -> ast.expr | None:
+    """The address of a store, where all that makes it is seen."""
+    out = bindings.written_out(store.args[0], first_turn=True)
+    for node in () if out is None else ast.walk(out):
+        if isinstance(node, ast.Call):
+            path = path_of(node.func)
+            cast = isinstance(node.func, ast.Attribute) and node.func.attr == "to"
+            plain = cast or path.startswith(_PLAIN) or path in ("min", "max")
+            if "atomic" in path or not plain:
+                return None
+    return out
+
+
+def _is_helper(tree: ast.Module, name: str) -> bool:
+    """Whether a kernel calls it: what it is given may hold a program's number."""
+    return any(isinstance(node, ast.Call) and path_of(node.func) == name for node in ast.walk(tree))
+
+
+def _differ_in(one: str, other: str, long: list[int]) -> list[int]:
+    """The axes of the grid along which two programs differ; of several others, its only long one.
+
+    Args:
+        one, other: `(2, 0)`, and `program (2, 1)` or `several other programs`.
+    """
+    places = [[int(number) for number in re.findall(r"\d+", text)] for text in (one, other)]
+    if len(places[0]) != len(places[1]):
+        return long if len(long) == 1 else []
+    return [axis for axis, (a, b) in enumerate(zip(*places, strict=True)) if a != b]
+
+
+def _counted(offset: ast.expr) -> set[int]:
+    """The axes of the grid whose number stands in an offset."""
+    found: set[int] = set()
+    for node in ast.walk(offset):
+        if called(node, "program_id") and isinstance(node, ast.Call):
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            one = given[0] if given else None
+            found.add(one.value if isinstance(one, ast.Constant) and type(one.value) is int else 0)
+    return found
+
+
+def _overlap(text: KernelText, array: str, offset: ast.expr) -> Cause | None:
+    """Programs that begin fewer elements apart than their blocks are long."""
+    blocks = [node for node in ast.walk(offset) if called(node, "arange")]
+    if len(blocks) != 1 or not isinstance(blocks[0], ast.Call) or len(blocks[0].args) != 2:
+        return None
+    ends = [text.number(end) for end in blocks[0].args]
+    first, next_one, beside = (_place(text, array, offset, *at) for at in ((0, 0), (1, 0), (0, 1)))
+    if first is None or next_one is None or beside is None or None in ends:
+        return None
+    by, length = next_one - first, (ends[1] or 0) - (ends[0] or 0)
+    if beside - first != 1 or not 0 < by < length:
+        return None
+    apart = f"{by} element{'' if by == 1 else 's'}"
+    return "tile_race_overlap", {"apart": apart, "length": length}
+
+
+def _place(text: KernelText, array: str, offset: ast.expr, program: int, at: int) -> int | None:
+    """An offset of a program, in elements, with `tl.arange` at a place."""
+
+    class Numbers(ast.NodeTransformer):
+        def visit_Call(self, node: ast.Call) -> ast.AST:
+            if called(node, "program_id"):
+                return ast.Constant(program)
+            return ast.Constant(at) if called(node, "arange") else self.generic_visit(node)
+
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            known = node.id == array or node.id in text.launched.shapes
+            return ast.Constant(0) if known else node
+
+    placed = Numbers().visit(copy.deepcopy(offset))
+    return text.number(ast.fix_missing_locations(placed))
