@@ -16,7 +16,7 @@ from course.engine.triton.compiling.shared import shared_accesses
 from course.engine.triton.launch import launch
 from course.run.report import as_json, table
 
-#: Rows and columns of a block of float16 for whose banks the lanes of a warp wait when it is turned:
+#: Rows and columns of a block of float16 for whose banks a warp waits when the block is turned:
 #: every Triton lays it out so, as it does not a sum of columns.
 SIDE = 16
 
