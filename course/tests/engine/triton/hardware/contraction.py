@@ -30,7 +30,7 @@ DTYPES = {
     "float32": torch.float32,
     "float64": torch.float64,
 }
-#: Blocks that the record, of Triton 3.6, has in another place: now `-(x * y) + z` is `(-x) * y + z`.
+#: Blocks that the record, of Triton 3.6, has elsewhere: now `-(x * y) + z` is `(-x) * y + z`.
 PLACES = {("negated, float32", 0): 1} if NEGATES else {}
 KERNELS: dict[str, Any] = {}
 #: kernels that are tried in each type of element
