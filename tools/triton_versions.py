@@ -2,9 +2,10 @@
 
 For each version an environment is made in .build/triton: this checkout's own, with that Triton
 laid over it (and an older NumPy, where the version wants one). There the canary's counts are
-looked at, the engine's tests run, and every Triton lesson is checked against its witnesses. What
-came of each step is written to docs/triton_versions.json as soon as it is known, in the place of
-what stood there of that step; CONTRIBUTING.md quotes it. `make clean` removes the environments.
+looked at, the engine's tests run, and every Triton lesson is checked against its witnesses, in the
+names that the version has. What came of each step is written to docs/triton_versions.json as soon
+as it is known, in the place of what stood there of that step; CONTRIBUTING.md quotes it.
+`make clean` removes the environments.
 
     python tools/triton_versions.py [VERSION ...] [--only STEP ...] [--workers N] [--out FILE]
 """
@@ -16,6 +17,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,7 +35,16 @@ QUOTED_IN = ROOT / "CONTRIBUTING.md"
 #: Version: what else it needs. triton 3.6 breaks `range(0, K, BLOCK)` on NumPy 2.4.
 OTHERS = {"3.6.0": ("numpy==2.1.3",), "3.8.0": (), "3.9.0": ()}
 #: The first and the last lesson file that is about Triton.
-LESSONS = ("06", "11")
+LESSONS = ("06", "14")
+#: What lessons call by another name in a version: what is experimental in Triton changes its names.
+RENAMED = {
+    "3.9.0": {
+        "tma.async_copy_global_to_shared": "tma.async_load",
+        "tma.async_copy_shared_to_global": "tma.async_store",
+    }
+}
+#: What has these names, and what `autograder check` reads beside it.
+SOURCES = ("solutions", "notebooks", "autograder", "course", "nbgrader_config.py")
 TESTS = "course/tests/engine/triton"
 MOST_FAILURES = 20
 #: What is counted.
@@ -121,6 +132,38 @@ def environment(version: str) -> dict[str, str]:
     }
 
 
+def root_of(version: str, root: Path = ROOT) -> Path:
+    """Where the lessons lie that a version is tried with."""
+    return root / ".build" / "triton" / version / "lessons" if version in RENAMED else root
+
+
+def renamed(version: str, root: Path = ROOT) -> list[str]:
+    """Copies the lessons in the names that a version has; the stems of those that it changed."""
+    to = root_of(version, root)
+    if to == root:
+        return []
+    shutil.rmtree(to, ignore_errors=True)
+    to.mkdir(parents=True)
+    for name in SOURCES:
+        (shutil.copytree if (root / name).is_dir() else shutil.copy)(root / name, to / name)
+    changed = []
+    for path in (*to.glob("solutions/*.py"), *to.glob("autograder/proof/**/*.cells")):
+        before = text = path.read_text(encoding="utf-8")
+        for old, new in RENAMED[version].items():
+            text = text.replace(old, new)
+        path.write_text(text, encoding="utf-8")
+        if text != before and path.suffix == ".py":
+            changed.append(path.stem[3:])
+    return changed
+
+
+def rename(version: str) -> None:
+    """Makes the lessons of a version, and their notebooks anew, where it has other names."""
+    if stems := renamed(version):
+        build = ("-m", "autograder", "build", f"--root={root_of(version)}")
+        subprocess.run((sys.executable, *build, *stems), cwd=ROOT, check=True)
+
+
 def lessons(root: Path = ROOT) -> list[str]:
     """Stems of the Triton lessons that are there."""
     first, last = LESSONS
@@ -137,7 +180,7 @@ def steps(version: str, found: str = os.devnull, workers: int | None = None) -> 
     spread = ("-n", str(workers or "auto"), "--maxprocesses", "8", "--dist", "loadfile")
     pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={found}", *spread, TESTS)
     several = () if workers is None else (f"--workers={workers}",)
-    check = ("-m", "autograder", "check", f"--out={found}", *several)
+    check = ("-m", "autograder", "check", f"--out={found}", f"--root={root_of(version)}", *several)
     return [
         Step("canary", (sys.executable, "-c", probe)),
         Step("tests", (sys.executable, *pytest), found),
@@ -310,6 +353,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         for version in options.versions or versions():
             install(version)
+            rename(version)
             with tempfile.TemporaryDirectory(prefix="triton-") as scratch:
                 for step in steps(version, f"{scratch}/found", options.workers):
                     if step.name not in options.only:

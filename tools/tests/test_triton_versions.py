@@ -40,12 +40,29 @@ def test_another_version_comes_before_the_checkouts_own():
 
 
 def test_every_triton_lesson_is_checked(tmp_path):
-    for name in ("05_roofline", "06_hello", "11_backward", "12_speed", "90_primer"):
+    for name in ("05_roofline", "06_hello", "11_backward", "14_serving", "90_primer"):
         (tmp_path / "solutions").mkdir(exist_ok=True)
         (tmp_path / "solutions" / f"{name}.py").touch()
-    assert tool.lessons(tmp_path) == ["hello", "backward"]
+    assert tool.lessons(tmp_path) == ["hello", "backward", "serving"]
     names = [step.name for step in tool.steps("3.9.0")]
     assert names == ["canary", "tests", *tool.lessons()]
+
+
+def test_a_lesson_is_checked_in_the_names_that_a_version_has(tmp_path):
+    for name in tool.SOURCES[:-1]:
+        (tmp_path / name / "proof").mkdir(parents=True)
+    (tmp_path / tool.SOURCES[-1]).touch()
+    names = ("solutions/13_modern.py", "autograder/proof/modern.cells", "notebooks/13_modern.ipynb")
+    for name in names:
+        (tmp_path / name).write_text("tma.async_copy_global_to_shared(a)")
+    (tmp_path / "solutions/12_old.py").write_text("tl.load(a)")
+    assert (tool.renamed("3.9.0", tmp_path), tool.renamed("3.8.0", tmp_path)) == (["modern"], [])
+    anew = tool.root_of("3.9.0", tmp_path)
+    said = [(anew / name).read_text() for name in names]
+    assert said == ["tma.async_load(a)"] * 2 + ["tma.async_copy_global_to_shared(a)"]  # to be built
+    assert [(tmp_path / name).read_text() for name in names] == [said[-1]] * 3
+    assert tool.root_of("3.8.0", tmp_path) == tmp_path
+    assert f"--root={tool.root_of('3.9.0')}" in tool.steps("3.9.0")[-1].command
 
 
 PYTEST = """<testsuites><testsuite name="pytest" tests="4">
@@ -172,7 +189,7 @@ def test_the_quoted_table_gives_way_to_the_new_one():
         return {"versions": {"3.6.0": {"tests": {"figures": {"tests passed": passed}, **about}}}}
 
     text = f"Before.\n\n{tool.summary(record(5))}\n\nAfter | that.\n"
-    assert "| 3.6.0 | 2.1.3 | 5 | 0 of 6 |" in text
+    assert f"| 3.6.0 | 2.1.3 | 5 | 0 of {len(tool.lessons())} |" in text
     assert (
         tool.requoted(text, record(7)) == f"Before.\n\n{tool.summary(record(7))}\n\nAfter | that.\n"
     )

@@ -28,6 +28,11 @@ _SHARED = re.compile(
     r"(?:trans\.)?)?shared(?:::cta)?\.(?:v(?P<vector>\d)\.)?[a-z](?P<bits>\d+)"
 )
 _PLACE = re.compile(r"(.*?):(\d+)(?::(\d+))?")
+#: From Triton 3.8 on a function's code names its call by a place that was said before; until then
+#: the comment has all of them.
+_LOC = re.compile(r"\t\.loc\s+(\d+ \d+ \d+)[^/]*?(?:inlined_at (\d+ \d+ \d+))?\s*// (.*)")
+#: Around assembly of which LLVM knows one place alone, and says the line below it of the next row.
+_ASSEMBLY = {"\t// begin inline asm": True, "\t// end inline asm": False}
 _ADDRESS = re.compile(r"\[\s*([%\w]+)\s*(?:\+\s*(-?\w+))?\s*\]")
 #: What may change shared memory, or let others.
 _WRITES = re.compile(r"bar\b|barrier|st\b|stmatrix|atom|red\b|cp\b|membar|fence|mbarrier|bra\b")
@@ -159,11 +164,17 @@ def _read(ptx: str) -> Iterator[_Line]:
         if branch and labels.get(branch[1], at) < at:
             ends[labels[branch[1]]] = at
     chain: tuple[Place, ...] = ()
+    chains: dict[str, tuple[Place, ...]] = {}  # by the last place of each
     stretch = 0
+    within = False
     for at, row in enumerate(rows):
         stretch += row.startswith("$L__BB")
-        if row.startswith("\t.loc"):
-            said = _chain(row.partition("//")[2])
+        within = _ASSEMBLY.get(row, within)
+        if (place := _LOC.match(row)) is not None:
+            if within:
+                continue
+            here, call, text = place.groups()
+            said = chains[here] = _chain(text) + chains.get(call, ())
             # what LLVM merged has line 0, and no one place: it stays with what is before it
             chain = said if all(number for _, number, _ in said) else chain
         elif (found := _LINE.match(row)) is not None:

@@ -21,6 +21,10 @@ from course.engine.triton.running.operations import RULES
 
 #: Operations that move no element from one register to another.
 _SHAPES = frozenset({"tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans"})
+#: Until Triton 3.7 it is 0 minus a value, which takes a product in itself.
+_NEGATION = "arith.negf"
+#: What a product may go through on its way to a sum.
+_WAY = _SHAPES | {_NEGATION}
 _SUMS = frozenset({"arith.addf", "arith.subf"})
 _LOOPS = frozenset({"scf.for", "scf.while"})
 #: What ends a straight block of code; a reduction's function is part of it.
@@ -32,7 +36,7 @@ class _Product:
     """A product, and where it stands: a straight block of code, and how many loops are around it.
 
     Attributes:
-        way: the operations that gave it another shape, the first one first.
+        way: the operations that gave it another shape or sign, the first one first.
     """
 
     operation: Operation
@@ -51,16 +55,14 @@ class Fused:
 
     def result(self, frame: Frame) -> Array:
         """Factors times each other plus the other operand, rounded once."""
-        x, y = (self._shaped(frame[name]) for name in self.product.operation.operands)
+        x, y = (frame[name] for name in self.product.operation.operands)
+        for operation in self.product.way:
+            rule = RULES[operation.name](operation)
+            x, y = rule(x), y if operation.name == _NEGATION else rule(y)
         other: Array = frame[self.operation.operands[1 - self.at]]
         if self.operation.name == "arith.subf":
             x, other = (x, -other) if self.at == 0 else (-x, other)
         return fused(x, y, other, self.operation.result_types[0].scalar == "bf16")
-
-    def _shaped(self, factor: Array) -> Array:
-        for operation in self.product.way:
-            factor = RULES[operation.name](operation)(factor)
-        return factor
 
 
 @lru_cache(MOST_KEPT)
@@ -102,7 +104,7 @@ class _Function:
                 if operation.name == "arith.mulf":
                     made = _Product(operation, here, depth)
                     self._products[operation.results[0]] = made
-                elif operation.name in _SHAPES and operation.operands[0] in self._products:
+                elif operation.name in _WAY and operation.operands[0] in self._products:
                     before = self._products[operation.operands[0]]
                     way = (*before.way, operation)
                     made = _Product(before.operation, before.block, before.depth, way)
@@ -135,9 +137,9 @@ class _Function:
         )
 
     def _count(self, name: str) -> int:
-        """How often a value is read, in whatever shape."""
+        """How often a value is read, in whatever shape and with whatever sign."""
         return sum(
-            self._count(user.results[0]) if user.name in _SHAPES else 1
+            self._count(user.results[0]) if user.name in _WAY else 1
             for user in self._users.get(name, ())
         )
 

@@ -74,6 +74,7 @@ class Machine:
 
     Attributes:
         files: the learner's, as the module calls them and as `linecache` does.
+        early: the loads that the next turn of a loop makes use of, by their numbers.
         agents: the warps of a program, where they order themselves (one program at a time).
         descriptors: what the kernel has made of tensors for TMA, by the place where it keeps them.
     """
@@ -89,6 +90,7 @@ class Machine:
         self._ordered_within = ordered_within
         self._fused = fused_of(module)
         self._reordered = folds.reordered(module)
+        self.early = shared.early(module)
         self._blocks: dict[Block, _Prepared] = {}
         self._programs = run.programs
         self._heard: Heard | None = None
@@ -262,7 +264,7 @@ class Machine:
         places = {
             tuple(place[:2] for place in operation.place.files if place[0] in self.files)
             for operation in block.operations
-            if operation.name != "arith.constant"  # which the compiler puts first
+            if not _is_of_no_line(operation)
         }
         foreign = any(
             one.place.files and not any(place[0] in self.files for place in one.place.files)
@@ -312,6 +314,14 @@ class Machine:
 
 
 # ---------------------------------------------------------------- programs, words
+
+
+def _is_of_no_line(operation: Operation) -> bool:
+    """Whether the compiler chooses its place: constants stand first, and what a block hands on
+    has the place of its last line until Triton 3.7, of its head from 3.8 on.
+    """
+    hands_on = operation.name == "scf.yield" and bool(operation.operands)
+    return hands_on or operation.name in ("arith.constant", "tt.return")
 
 
 def _refuse(what: Unsupported, frame: Frame) -> None:

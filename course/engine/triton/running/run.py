@@ -77,6 +77,8 @@ class Run:
         #: the latter by the line of the loop
         self.idle_turn_sites: dict[int, int] = {}
         self._moved = np.zeros(1, np.int64)
+        #: what each program of the batch has copied, and read for the next turn of a loop
+        self._next = np.zeros(1, COPY)
         #: how many programs have moved anything; where they take turns, which
         self._busy = 0
         self._busy_in_turns: set[int] = set()
@@ -154,6 +156,7 @@ class Run:
         self._asked = {}
         self._blocks = np.zeros(len(programs), np.int64)
         self._moved = np.zeros(len(programs), np.int64)
+        self._next = np.zeros(len(programs), COPY)
 
     def asks(self, sectors: np.ndarray | int, shape: tuple[int, ...], itemsize: int) -> None:
         """Each program of the group has asked for a block of memory.
@@ -204,6 +207,12 @@ class Run:
         running = self._running()
         self._moved[running] += copied["moved"]
         self._blocks[running] += copied["bytes"]
+
+    def arrives_next(self, copied: np.ndarray) -> None:
+        """As `arrives`, once the next turn of a loop begins; behind the last there is none."""
+        running = self._running()
+        self._next["moved"][running] |= copied["moved"]
+        self._next["bytes"][running] += copied["bytes"]
 
     def end(self) -> None:
         """The batch has run."""
@@ -292,6 +301,8 @@ class Run:
             yield self.loops[-1]
         finally:
             self.loops.pop()
+            if not self.combining:
+                self._next[self._running()] = 0
 
     @contextlib.contextmanager
     def a_turn(self) -> Iterator[None]:
@@ -301,6 +312,8 @@ class Run:
             return
         running = self._running()
         before = self._moved[running].copy()
+        self.arrives(self._next[running])
+        self._next[running] = 0
         yield
         busy = int(np.count_nonzero(self._moved[running] > before))
         self.busy_turns += busy

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from course.engine.triton.ir import Operation
+from course.engine.triton.ir import Module, Operation
 from course.engine.triton.running.frames import Array, Frame
 from course.engine.triton.running.operations import dtype_of
 from course.engine.triton.running.run import COPY
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from course.engine.triton.running.machine import Machine
 
 _NOTHING = np.zeros((), COPY)
+#: What a turn of a loop ends with, and what a loop begins with.
+_HANDS_ON = frozenset({"scf.yield", "scf.for"})
+_PRODUCTS = frozenset({"tt.dot", "tt.dot_scaled"})
 
 
 @dataclass(frozen=True)
@@ -127,7 +132,39 @@ def read(machine: Machine, buffer: Buffer) -> Array:
 
 def load(machine: Machine, frame: Frame, operation: Operation) -> Array:
     """`ttg.local_load`, `ttng.tmem_load`."""
-    return np.array(read(machine, frame[operation.operands[0]]))
+    buffer = frame[operation.operands[0]]
+    if operation.number not in machine.early:
+        return np.array(read(machine, buffer))
+    for copied in buffer.arrived(machine.rows).T:
+        machine.run.arrives_next(copied)
+    return np.array(buffer.at(machine.rows))
+
+
+def early(module: Module) -> frozenset[int]:
+    """The numbers of the loads whose values the next turn of a loop multiplies.
+
+    From Triton 3.8 on the compiler reads the first part of a product's tiles a turn before.
+    """
+    found: set[int] = set()
+    for function in module.functions.values():
+        users: dict[str, list[Operation]] = defaultdict(list)
+        for one in function.inside():
+            for name in one.operands:
+                users[name].append(one)
+        for one in function.inside():
+            if one.name == "ttg.memdesc_subslice":
+                loads = (user for user in users[one.results[0]] if user.name == "ttg.local_load")
+                found.update(user.number for user in loads if _is_handed_on(user, users))
+    return frozenset(found)
+
+
+def _is_handed_on(one: Operation, users: Mapping[str, list[Operation]]) -> bool:
+    """Whether only the next turn, or the first, multiplies a value; before, its type may change."""
+    return all(
+        user.name in _HANDS_ON
+        or (user.name not in _PRODUCTS and bool(user.results) and _is_handed_on(user, users))
+        for user in users[one.results[0]]
+    )
 
 
 def store(machine: Machine, frame: Frame, operation: Operation) -> None:

@@ -13,6 +13,7 @@ written, or none: the compiler moved the product in front of the sum's loop, or 
 are the same, which has more uses then.
 """
 
+import math
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -49,8 +50,8 @@ _DIRECTIONS = {
     "tt.store": "store", "tt.descriptor_store": "store", "tt.atomic_rmw": "atomic",
 }  # fmt: skip
 _LOOPS = ("scf.for", "scf.while")
-#: (direction, line): in how many loops each of its accesses stands
-Places = dict[tuple[str, int], Counter[int]]
+#: (direction, line): in how many loops each of its accesses stands, and how many elements it has
+Places = dict[tuple[str, int], Counter[tuple[int, int]]]
 
 
 @drawing(10)
@@ -180,7 +181,8 @@ def places(module: Module, file: Path) -> Places:
                     inside(block, depth)
             if direction := _DIRECTIONS.get(operation.name):
                 line = next(n for name, n, _ in operation.place.files if name == str(file))
-                found.setdefault((direction, line), Counter())[depth] += 1
+                elements = math.prod(operation.operand_types[0].shape)
+                found.setdefault((direction, line), Counter())[depth, elements] += 1
             for region in operation.regions:
                 for block in region:
                     inside(block, depth + (operation.name in _LOOPS))

@@ -157,5 +157,6 @@ def test_products_and_sums_are_rounded_as_on_a_gpu(name):
     gpu, engine = (bytes.fromhex(every[name]) for every in (CONTRACTED, contracted()))
     size = len(gpu) // contraction.OUTPUTS
     for block in range(contraction.OUTPUTS):
-        part = slice(block * size, (block + 1) * size)
-        assert (engine[part] == gpu[part]) == ((name, block) not in ELSEWHERE), block
+        there = contraction.PLACES.get((name, block), block)
+        same = engine[block * size :][:size] == gpu[there * size :][:size]
+        assert same == ((name, block) not in ELSEWHERE), block

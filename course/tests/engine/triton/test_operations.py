@@ -45,7 +45,9 @@ def test_assembly_of_ones_own_is_refused_by_name():
     with pytest.raises(KernelFault, match="inline assembly") as refused:
         launch(assembled, (x, torch.zeros_like(x)), (1,), {}, target=90)
     assert refused.value.outcome is Outcome.NOT_MEASURED
-    assert "tl.inline_asm" in linecache.getline(__file__, refused.value.line - 1)
+    # the call's first line, or until Triton 3.7 that of its last argument
+    said = linecache.getline(__file__, refused.value.line)
+    assert "tl.inline_asm" in said or "brev.b32" in said
 
 
 CELL = """import triton

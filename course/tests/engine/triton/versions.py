@@ -13,3 +13,5 @@ TAKES_CHAINS = _FROM_3_9
 HEARS_DISABLE_LICM = _FROM_3_9
 #: Before, no load is moved across one that is volatile, as if that wrote.
 VOLATILE_LOADS_WRITE = not _FROM_3_8
+#: Before, `-x` is `0 - x`: that sum takes a product in, and what is added behind is rounded anew.
+NEGATES = _FROM_3_8
