@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 from autograder.grading.collect import find, without_collisions
 from autograder.grading.dry_run import DryStore, changes, told
-from autograder.grading.gradebook import GradebookError, require_gradebook
 from autograder.grading.judging import (
     Run,
     exercises_of,
@@ -36,6 +35,7 @@ from autograder.grading.judging import (
 )
 from autograder.grading.lms import latest
 from autograder.grading.names import clean
+from autograder.grading.opened import GradebookError, require_gradebook
 from autograder.grading.roster import Roster, RosterError, read_roster
 from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed, guessable
 from autograder.grading.store import Store, StoreError, ordered

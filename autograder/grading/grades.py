@@ -24,8 +24,9 @@ from typing import Any
 
 from autograder.grading import spreadsheet
 from autograder.grading.grade import add_from
-from autograder.grading.gradebook import GradebookError, marked
+from autograder.grading.gradebook import marked
 from autograder.grading.names import counted, few
+from autograder.grading.opened import GradebookError
 from autograder.grading.roster import Roster, RosterError, read_roster
 from autograder.grading.store import Store, StoreError
 from autograder.grading.worksheet import Columns, WorksheetError, fill, read_worksheet

@@ -22,12 +22,12 @@ from nbgrader import utils
 from nbgrader.converters.base import NbGraderException
 from traitlets import Bool, Float, Integer, Unicode
 
-from autograder.grading import judging, pages, seeds, timestamps
+from autograder.grading import judging, lateness, pages, seeds, timestamps
 from autograder.grading.collect import of_student
 from autograder.grading.folders import SUFFIX
-from autograder.grading.gradebook import prepare
 from autograder.grading.names import clean
 from autograder.grading.nbgrader_writer import Writer, is_ignored
+from autograder.grading.opened import prepare
 from autograder.grading.roster import Roster, RosterError, read_roster
 from autograder.grading.store import Store, StoreError
 from autograder.grading.submissions import Submission
@@ -188,6 +188,7 @@ def configure(c: Any) -> None:
     c.ExportApp.plugin_class = "autograder.grading.export.Export"
     pages.install()
     timestamps.install()
+    lateness.install()
     for module in (nbgrader.apps.autogradeapp, nbgrader.apps.api, nbgrader.converters):
         module.Autograde = JudgedAutograde
     # even where nbgrader's own converter were to run, nothing is executed and nothing passes
