@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from autograder.grading.class_list import enter_students
 from autograder.grading.names import few
 from autograder.grading.opened import (
     GradebookError,
@@ -40,6 +41,7 @@ def write_scores(
     rows: Iterable[Graded],
     submissions: Sequence[Submission] = (),
     fresh: Set[tuple[str, str]] = frozenset(),
+    students: Sequence[str] = (),
 ) -> list[str]:
     """Writes the scores of `rows`, and says in sentences what could not be written.
 
@@ -48,10 +50,11 @@ def write_scores(
     Args:
         submissions: what they are on, for whatever else `nbgrader autograde` leaves.
         fresh: (student, notebook) of those judged just now.
+        students: who is in the class, work or none.
     """
     try:
         listed = sorted(rows, key=lambda row: (row.notebook, row.student))
-        said = list(_written(url, listed, fresh))
+        said = list(_written(url, listed, fresh, students))
         if submissions:
             from autograder.grading.nbgrader_given import write_notebooks
 
@@ -103,9 +106,12 @@ def marked(url: str, works: Collection[tuple[str, str]]) -> dict[tuple[str, str]
     return found
 
 
-def _written(url: str, rows: Sequence[Graded], fresh: Set[tuple[str, str]]) -> Iterable[str]:
+def _written(
+    url: str, rows: Sequence[Graded], fresh: Set[tuple[str, str]], students: Sequence[str]
+) -> Iterable[str]:
     require_gradebook(url)
     with explained(url, "written"), open_gradebook(url) as book:
+        enter_students(book, students)
         for notebook, of_notebook in groupby(rows, key=lambda row: row.notebook):
             lesson = [row for row in of_notebook if row.exercise]
             if not lesson:
@@ -150,7 +156,7 @@ def other_points(
     cells = book.find_notebook(notebook, assignment).grade_cells
     others = [
         f"{cell.name.removesuffix(CHECK_SUFFIX)} ({cell.max_score:g} there, {told[cell.name]:g})"
-        for cell in cells
+        for cell in sorted(cells, key=lambda cell: str(cell.name))
         if cell.name in told and cell.max_score != told[cell.name]
     ]
     if others:

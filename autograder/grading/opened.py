@@ -50,7 +50,7 @@ def require_gradebook(url: str) -> None:
         address = make_url(url)
     except ArgumentError as error:
         raise GradebookError(
-            f"--gradebook {url!r} is no address of a gradebook: expected sqlite:///gradebook.db "
+            f"{url!r} is no address of a gradebook: expected sqlite:///gradebook.db "
             "or postgresql://USER@HOST/NAME."
         ) from error
     shown = address.render_as_string(hide_password=True)

@@ -207,6 +207,8 @@ SENTENCES: dict[str, tuple[Outcome, str, str]] = {
 #: Verdicts that say something about names and not about an answer: they are no grades, no gradebook
 #: has them, and they take no earlier verdict's place.
 HELD = frozenset({"same_name"})
+#: What was handed in is no notebook at all.
+NO_NOTEBOOK = frozenset({"other_file", "no_notebook", "another_kind"})
 
 #: Verdicts that say something about the grader and not about the answer: judged again next time.
 JUDGED_AGAIN = frozenset(

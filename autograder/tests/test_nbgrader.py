@@ -594,7 +594,7 @@ def test_a_file_that_is_no_gradebook_is_said(tmp_path: Path, rows: list[Graded])
     path = tmp_path / "gradebook.db"
     path.write_bytes(b"this is no database, only some text\n" * 50)
     [said] = write_scores(f"sqlite:///{path}", rows)
-    assert "cannot be written: file is not a database" in said
+    assert "cannot be opened: file is not a database" in said
 
 
 def test_a_database_of_something_else_is_left_as_it_is(tmp_path: Path, rows: list[Graded]) -> None:
