@@ -46,7 +46,7 @@ from autograder.judge.judge import CHECK, Graded, seed_id
 from autograder.judge.overlay import OverlayError
 from autograder.judge.pool import JudgeError, Judges, Limits, Pool
 from autograder.judge.private import PrivateError
-from autograder.judge.sentences import HELD, NO_NOTEBOOK
+from autograder.judge.sentences import HELD, UNREADABLE
 from autograder.lessons.catalogue import lesson_name, stem_of_notebook
 
 if TYPE_CHECKING:
@@ -373,13 +373,11 @@ def _held(submissions: Sequence[Submission], out: Path) -> Iterator[str]:
 
 def _without_notebook(rows: Iterable[Graded]) -> list[str]:
     """A sentence on who handed in something else than a notebook that can be read."""
-    whose = {row.student: row.message for row in rows if not row.exercise} | {
-        row.student: row.message for row in rows if row.message_id in NO_NOTEBOOK
-    }
-    named = [f"{student} ({message})" for student, message in whose.items()]
-    if not named:
+    whose = {row.student: row.message for row in rows if row.message_id in UNREADABLE}
+    if not whose:
         return []
-    return [f"Handed in, and no notebook of a lesson, so without points: {few(named, _NAMED)}"]
+    named = few([f"{student} ({message})" for student, message in whose.items()], _NAMED)
+    return [f"Handed in what cannot be read as a notebook, and so without points: {named}"]
 
 
 def _to_gradebook(url: str, run: Run, store: Store, roster: Roster | None) -> list[str]:

@@ -120,7 +120,7 @@ def make(out: Path, seeds: Sequence[bytes]) -> int:
         counted = [e.name for lesson in taken for e in lesson.exercises if of_class.counts(e)]
         said = "" if of_class.unit == overlay.WHOLE else _UNIT.format(names=", ".join(counted))
         text = _INSTRUCTIONS.format(
-            wheel=wheel.name, first=taken[0].name, unit=said.rstrip(), torch=_pin("torch")
+            wheel=wheel.name, first=taken[0].name, unit=said.rstrip(), torch=pin("torch")
         )
         (folder / "README.md").write_text(text)
         found = list(given_away(folder, lessons, seeds))
@@ -217,7 +217,7 @@ def _requirements() -> str:
     return "\n".join(kept) + "\n"
 
 
-def _pin(package: str) -> str:
+def pin(package: str) -> str:
     """A package as requirements.txt pins it: ``torch==2.13.0``."""
     lines = (ROOT / "requirements.txt").read_text().splitlines()
     return next(line for line in lines if line.startswith(f"{package}==")).partition(";")[0].strip()

@@ -240,7 +240,7 @@ def test_who_handed_in_no_notebook_is_among_the_last_words(
     put(desk.root / "submitted" / "spica" / LESSON / "solution.zip", b"PK")
     assert desk.grade() == grade.DONE
     said = capsys.readouterr().err
-    assert "Handed in, and no notebook of a lesson, so without points: spica (" in said
+    assert "Handed in what cannot be read as a notebook, and so without points: spica (" in said
 
 
 def test_an_extension_of_nobody_is_said_with_who_is_meant(
