@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sql
+from sqlalchemy.exc import ProgrammingError
 
 from autograder.grading.database import (
     LedgerError,
     database,
     has_ledger,
     must_not_begin,
+    said_by,
     whose,
 )
 from autograder.judge.judge import Graded
@@ -59,6 +61,14 @@ _CLAIMS = sql.Table(
     sql.Column("student", sql.String, primary_key=True),
     sql.Column("notebook", sql.String, primary_key=True),
     sql.Column("run", sql.String, nullable=False),
+)
+#: What is left of a student who was to be forgotten: when, and how many verdicts went.
+_FORGOTTEN = sql.Table(
+    "forgotten",
+    sql.MetaData(),
+    sql.Column("id", sql.Integer, primary_key=True),
+    sql.Column("time", sql.String, nullable=False),
+    sql.Column("verdicts", sql.Integer, nullable=False),
 )
 _WHOSE = (_VERDICTS.c.student, _VERDICTS.c.notebook, _VERDICTS.c.exercise)
 _WITHDRAWN = ""
@@ -212,6 +222,37 @@ class Ledger:
             if graded is not None and graded.notebook not in kept:
                 with self._engine.begin() as connection:
                     self._insert(connection, graded, _WITHDRAWN, _now())
+
+    def count(self, student: str) -> int:
+        """How many rows there are of a student."""
+        query = sql.select(sql.func.count()).where(_VERDICTS.c.student == student)
+        return int(self._read(query)[0])
+
+    def forget(self, student: str) -> int:
+        """Removes every verdict of a student and leaves a line without the name; their number.
+
+        Raises:
+            LedgerError: on a server, where the tables are not this role's own.
+        """
+        with self._engine.begin() as connection:
+            try:
+                self._database.opens(connection, True)
+            except ProgrammingError as error:
+                raise LedgerError(
+                    f"{self.name} lets only the owner of its tables remove a verdict, and says: "
+                    f"{said_by(error)}. Run this as that role, from a folder whose ledger is named "
+                    "with it: `grade --ledger URL --out ANOTHER`."
+                ) from error
+            _FORGOTTEN.create(connection, checkfirst=True)
+            gone = connection.execute(sql.delete(_VERDICTS).where(_VERDICTS.c.student == student))
+            self._database.opens(connection, False)
+            connection.execute(sql.delete(_CLAIMS).where(_CLAIMS.c.student == student))
+            count = int(gone.rowcount)
+            if count:
+                told = {"time": _now(), "verdicts": count}
+                connection.execute(sql.insert(_FORGOTTEN).values(told))
+        self._database.swept()
+        return count
 
     def last(self, student: str, notebook: str, exercise: str) -> Entry | None:
         """The newest row on an exercise, or None."""

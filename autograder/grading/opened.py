@@ -42,17 +42,9 @@ def require_gradebook(url: str) -> None:
         GradebookError: it is none; nothing is there; nbgrader has to bring it to its version
             first; it is another course's.
     """
-    from sqlalchemy import create_engine, inspect
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError
+    from sqlalchemy import inspect
 
-    try:
-        address = make_url(url)
-    except ArgumentError as error:
-        raise GradebookError(
-            f"{url!r} is no address of a gradebook: expected sqlite:///gradebook.db "
-            "or postgresql://USER@HOST/NAME."
-        ) from error
+    address = address_of(url)
     shown = address.render_as_string(hide_password=True)
     database = address.database or ""
     if address.get_backend_name() == "sqlite" and not database.startswith("file:"):
@@ -62,35 +54,74 @@ def require_gradebook(url: str) -> None:
         if not path.is_file():
             raise GradebookError(f"There is no gradebook {database}. {_makes(url)}")
         shown = database
+    with _inspected(url) as engine:
+        tables = inspect(engine).get_table_names()
+        if "assignment" in tables:
+            _must_be_of_now(shown, inspect(engine), url)
+            _must_be_ours(shown, engine)
+            return
+        _must_be_nothing_else(shown, tables)
+        if address.get_backend_name() != "sqlite":
+            raise GradebookError(f"There is no gradebook in {shown}. {_makes(url)}")
+
+
+def require_room(url: str) -> None:
+    """Holds a database to have nothing that is not this course's.
+
+    Raises:
+        GradebookError: where it is one of something else, or cannot be opened.
+    """
+    from sqlalchemy import inspect
+
+    with _inspected(url) as engine:
+        tables = inspect(engine).get_table_names()
+        if "assignment" not in tables:
+            _must_be_nothing_else(without_password(url), tables)
+
+
+@contextlib.contextmanager
+def _inspected(url: str) -> Iterator[Any]:
+    """A handle to a database, without nbgrader, which would make its tables in it."""
+    from sqlalchemy import create_engine
+
     try:
-        engine = create_engine(address)
+        engine = create_engine(address_of(url))
     except ModuleNotFoundError as error:
         raise GradebookError(f"A gradebook on a server needs {error.name}: {INSTALL}") from error
-    with explained(url, "opened"):
-        try:
-            tables = inspect(engine).get_table_names()
-            if "assignment" not in tables:
-                _must_be_made(shown, tables, url)
-            else:
-                _must_be_of_now(shown, inspect(engine), url)
-                _must_be_ours(shown, engine)
-        finally:
-            engine.dispose()
+    try:
+        with explained(url, "opened"):
+            yield engine
+    finally:
+        engine.dispose()
 
 
-def _must_be_made(shown: str, tables: list[str], url: str) -> None:
-    """No gradebook of nbgrader's is here: of nothing else's tables it would be made anew."""
+def address_of(url: str) -> Any:
+    """The parts of a gradebook's address.
+
+    Raises:
+        GradebookError: it is none.
+    """
     from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
 
-    ours = {"verdicts", "claims", "ledger_version"}  # a server's database may hold the ledger, too
+    try:
+        return make_url(url)
+    except ArgumentError as error:
+        raise GradebookError(
+            f"{url!r} is no address of a gradebook: expected sqlite:///gradebook.db or "
+            "postgresql://USER@HOST/NAME."
+        ) from error
+
+
+def _must_be_nothing_else(shown: str, tables: list[str]) -> None:
+    """Among tables of another kind nbgrader would make its own."""
+    ours = {"verdicts", "claims", "ledger_version", "forgotten"}  # the ledger's, on a server
     others = [name for name in tables if name not in ours]
     if others:
         raise GradebookError(
             f"{shown} is a database of something else: expected nbgrader's tables, got "
             f"{few(others, _NAMED)}. Nothing is written to it."
         )
-    if make_url(url).get_backend_name() != "sqlite":
-        raise GradebookError(f"There is no gradebook in {shown}. {_makes(url)}")
 
 
 def _must_be_of_now(shown: str, there: Any, url: str) -> None:
@@ -138,7 +169,9 @@ def explained(url: str, wanted: str) -> Iterator[None]:
         yield
     except (SQLAlchemyError, InvalidEntry) as error:
         said = said_by(error)
-        raise GradebookError(f"The gradebook {_shown(url)} cannot be {wanted}: {said}.") from error
+        raise GradebookError(
+            f"The gradebook {without_password(url)} cannot be {wanted}: {said}."
+        ) from error
 
 
 def open_gradebook(url: str) -> Any:
@@ -153,7 +186,9 @@ def open_gradebook(url: str) -> Any:
     try:
         return Gradebook(url)
     except (ImportError, FileNotFoundError) as error:
-        raise GradebookError(f"The gradebook {_shown(url)} cannot be opened: {error}.") from error
+        raise GradebookError(
+            f"The gradebook {without_password(url)} cannot be opened: {error}."
+        ) from error
 
 
 def enters(url: str, lesson: str) -> str:
@@ -166,10 +201,9 @@ def _makes(url: str) -> str:
 
 
 def _quoted(url: str) -> str:
-    return shlex.quote(_shown(url))
+    return shlex.quote(without_password(url))
 
 
-def _shown(url: str) -> str:
-    from sqlalchemy.engine import make_url
-
-    return make_url(url).render_as_string(hide_password=True)
+def without_password(url: str) -> str:
+    """An address as it can be shown."""
+    return str(address_of(url).render_as_string(hide_password=True))
