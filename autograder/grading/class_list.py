@@ -7,7 +7,12 @@ from collections.abc import Iterable, Iterator, Set
 from typing import Any
 
 from autograder.grading.names import counted, few
-from autograder.grading.opened import GradebookError, explained, open_gradebook
+from autograder.grading.opened import (
+    GradebookError,
+    explained,
+    open_gradebook,
+    require_gradebook,
+)
 from autograder.judge import overlay
 
 #: Students that a sentence names.
@@ -28,6 +33,7 @@ def said_of_class(url: str, notebooks: Set[str], others: Iterable[str]) -> list[
         others: whom the command knows beside the gradebook's students.
     """
     try:
+        require_gradebook(url)  # nbgrader would make one where it is gone
         with explained(url, "read"), open_gradebook(url) as book:
             known = {student.id for student in book.students} | {*others}
             return [*extensions_of_nobody(known), *_late(book, notebooks)]

@@ -322,10 +322,23 @@ class Ledger:
             for row in connection.execute(query).yield_per(100):
                 yield dict(row._mapping)
 
-    def take(self, rows: Iterable[dict[str, Any]]) -> tuple[int, int]:
+    def forgotten(self) -> list[dict[str, Any]]:
+        """When somebody was forgotten, and how many verdicts went."""
+        with self._reading.begin() as connection:
+            if not sql.inspect(connection).has_table(_FORGOTTEN.name):
+                return []
+            rows = connection.execute(sql.select(_FORGOTTEN).order_by(_FORGOTTEN.c.id))
+            return [dict(row._mapping) for row in rows]
+
+    def take(
+        self, rows: Iterable[dict[str, Any]], forgotten: Sequence[dict[str, Any]] = ()
+    ) -> tuple[int, int]:
         """Makes this a copy of another ledger, whose rows these are, all or none.
 
         What is there already has to be how those begin. Gives how many came, of how many.
+
+        Args:
+            forgotten: its lines on who was forgotten.
 
         Raises:
             LedgerError: where it holds other verdicts.
@@ -345,6 +358,11 @@ class Ledger:
             if next(own, None) is not None:
                 raise self._other()
             self._database.numbered(connection, _VERDICTS.name)
+            if forgotten:
+                _FORGOTTEN.create(connection, checkfirst=True)
+                connection.execute(sql.delete(_FORGOTTEN))
+                connection.execute(sql.insert(_FORGOTTEN), forgotten)
+                self._database.numbered(connection, _FORGOTTEN.name)
         return came, count
 
     def _other(self) -> LedgerError:

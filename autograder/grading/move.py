@@ -73,7 +73,7 @@ def moved(folder: Path, where: str) -> str:
         place.mkdir(exist_ok=True)
         (place / URL_FILE).unlink(missing_ok=True)  # of an attempt on another server
         goal = Store(place, url).ledger
-        came, count = goal.take(source.rows())
+        came, count = goal.take(source.rows(), source.forgotten())
         for one, file in ((source, folder / NAME), (goal, place / NAME)):
             one.close()
             if file.with_name(f"{NAME}-wal").exists():

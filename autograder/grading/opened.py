@@ -140,7 +140,8 @@ def _must_be_of_now(shown: str, there: Any, url: str) -> None:
         raise GradebookError(
             f"{shown} is of an older version of nbgrader: it lacks {few(lacking, _NAMED)}. "
             f"`nbgrader db upgrade --db {_quoted(url)}` brings it up (a copy of a file it makes "
-            "itself), then the same command again. Nothing is written to it."
+            "itself), then the same command again; where that changes nothing, put your copy of it "
+            "back. Nothing is written to it."
         )
 
 

@@ -13,6 +13,7 @@ from nbgrader.api import Gradebook
 from autograder import __main__ as command_line
 from autograder.grading import grade
 from autograder.grading.ledger import Ledger
+from autograder.judge.judge import Graded
 from autograder.tests.notebooks import LESSON
 from autograder.tests.test_grade import run, steady_course  # noqa: F401
 from autograder.tests.test_gradebook import Desk, desk, entered  # noqa: F401
@@ -77,6 +78,17 @@ def test_nothing_of_a_student_is_left_and_all_of_the_others(
     assert a_class.exported() == {"deneb": deneb}
     assert a_class.grade() == grade.DONE
     assert (a_class.root / "grades" / "report.html").exists()
+
+
+def test_the_line_goes_where_the_ledger_goes(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+    first, second = Ledger(tmp_path / "one"), Ledger(tmp_path / "other")
+    first.append(Graded(GONE, LESSON, "vector_add", "PASS", 4, 4), "", "")
+    assert first.forget(GONE) == 1
+    assert second.take(first.rows(), first.forgotten()) == (0, 0)
+    assert second.forgotten() == first.forgotten()
+    assert [line["verdicts"] for line in second.forgotten()] == [1]
 
 
 def test_it_asks_first(
