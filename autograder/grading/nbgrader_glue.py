@@ -80,7 +80,7 @@ class JudgedAutograde(Writer):
         """Grades what the command names."""
         prepare()
         try:
-            require_gradebook(self.coursedir.db_url)
+            require_gradebook(self.coursedir.db_url, self.coursedir.assignment_id)
             self._roster: Roster | None = read_roster(Path(self.roster)) if self.roster else None
             self._store = Store(Path(self.coursedir.root) / self.grades_directory)
             seed = seeds.chosen_seed(self.seed or None, self._store)

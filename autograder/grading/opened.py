@@ -35,8 +35,11 @@ def prepare() -> None:
     warnings.filterwarnings("ignore", category=SAWarning, module=r"nbgrader\.api")
 
 
-def require_gradebook(url: str) -> None:
+def require_gradebook(url: str, lesson: str = "LESSON") -> None:
     """Holds an address to be that of a gradebook which can be used here.
+
+    Args:
+        lesson: which one a command that makes a gradebook is to enter.
 
     Raises:
         GradebookError: it is none; nothing is there; nbgrader has to bring it to its version
@@ -52,7 +55,7 @@ def require_gradebook(url: str) -> None:
         if not path.absolute().parent.is_dir():
             raise GradebookError(f"There is no folder {path.absolute().parent} for a gradebook.")
         if not path.is_file():
-            raise GradebookError(f"There is no gradebook {database}. {_makes(url)}")
+            raise GradebookError(f"There is no gradebook {database}. {_makes(url, lesson)}")
         shown = database
     with _inspected(url) as engine:
         tables = inspect(engine).get_table_names()
@@ -62,7 +65,7 @@ def require_gradebook(url: str) -> None:
             return
         _must_be_nothing_else(shown, tables)
         if address.get_backend_name() != "sqlite":
-            raise GradebookError(f"There is no gradebook in {shown}. {_makes(url)}")
+            raise GradebookError(f"There is no gradebook in {shown}. {_makes(url, lesson)}")
 
 
 def require_room(url: str) -> None:
@@ -197,8 +200,8 @@ def enters(url: str, lesson: str) -> str:
     return f"`nbgrader generate_assignment {lesson} --force --db {_quoted(url)}`"
 
 
-def _makes(url: str) -> str:
-    return f"{enters(url, 'LESSON')} makes it."
+def _makes(url: str, lesson: str) -> str:
+    return f"{enters(url, lesson)} makes it."
 
 
 def _quoted(url: str) -> str:
