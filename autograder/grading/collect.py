@@ -10,7 +10,7 @@ Whose notebook a file is:
 4. If nothing is left, the nearest folder above it that is not named after a lesson.
 
 By rule 3 a name is what somebody wrote on a file. Where several files claim to be one student's,
-none is graded: a person decides (`without_collisions`).
+none is graded: a person decides (`claims`).
 
 Which lesson it is: what the file's name says, else the folder's, else the lesson that has the
 most of the exercises named in its cells.
@@ -27,6 +27,7 @@ from pathlib import Path
 
 from autograder.grading.archive import METADATA, ArchiveError, is_archive, unpack
 from autograder.grading.archive import SUFFIX as ZIP
+from autograder.grading.claims import without_collisions
 from autograder.grading.folders import (
     DEEPEST,
     MOST_NOTEBOOKS,
@@ -37,12 +38,11 @@ from autograder.grading.folders import (
     tree,
 )
 from autograder.grading.lms import Form, FormError, Named, form_of
-from autograder.grading.names import clean, counted, few, look_alike
+from autograder.grading.names import clean, counted, few
 from autograder.grading.submissions import Submission
 from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import has_no_exercises, lesson_in, lesson_name, stem_of_notebook
 
-LONGEST_PATH = 250
 #: Said of a folder that need not be a student's.
 _EMPTY = "no_notebook"
 _NOTHING = (_EMPTY, "link")
@@ -434,30 +434,3 @@ def _without_copy(name: str) -> str:
 def _absolute(path: Path) -> Path:
     """Without `..`, and with links as they are."""
     return Path(os.path.normpath(path.absolute()))
-
-
-def without_collisions(submissions: Iterable[Submission]) -> list[Submission]:
-    """One submission a student and notebook: where several files claim to be it, none counts.
-
-    A file that is named just like the lesson's notebook wins over copies right beside it.
-    """
-    claims: dict[tuple[str, str], list[Submission]] = {}
-    for submission in submissions:
-        claims.setdefault((look_alike(submission.student), submission.notebook), []).append(
-            submission
-        )
-    kept = []
-    for (_, notebook), claim in claims.items():
-        exact = [one for one in claim if one.path.name == notebook + SUFFIX]
-        beside = len({one.path.parent for one in claim}) == 1
-        if len(claim) == 1 or (len(exact) == 1 and beside):
-            kept.append((exact or claim)[0])
-            continue
-        files = [clean(str(Path(*one.path.parts[-3:])), LONGEST_PATH) for one in claim]
-        listed = few(files, _NAMED)
-        by_name = {one.student: one for one in reversed(claim)}
-        for student, one in by_name.items():
-            what = {"student": student, "notebook": notebook or "work"}
-            fault = Fault("same_name", count=len(claim), files=listed, **what)
-            kept.append(replace(one, fault=fault, rivals=tuple(other.path for other in claim)))
-    return kept

@@ -23,8 +23,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from autograder.grading.claims import without_collisions
 from autograder.grading.class_list import said_of_class
-from autograder.grading.collect import find, without_collisions
+from autograder.grading.collect import find
 from autograder.grading.dry_run import DryStore, changes, told
 from autograder.grading.judging import (
     Run,

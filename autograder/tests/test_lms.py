@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.grading.collect import Found, find, without_collisions
+from autograder.grading.claims import without_collisions
+from autograder.grading.collect import Found, find
 from autograder.grading.lms import latest
 from autograder.grading.roster import read_roster
 from autograder.grading.submissions import Submission

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.grading.collect import find, of_student, without_collisions
+from autograder.grading.claims import without_collisions
+from autograder.grading.collect import find, of_student
 from autograder.grading.folders import MOST_ENTRIES, MOST_NOTEBOOKS
 from autograder.grading.submissions import MOST_CELLS, parse, read_bytes
 from autograder.judge.sentences import SENTENCES, Fault
