@@ -17,8 +17,10 @@ from nbgrader.apps import AutogradeApp
 from nbgrader.converters.base import NbGraderException
 from nbgrader.utils import parse_utc
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
 from traitlets import TraitError
 
+from autograder.grading.database import said_by
 from autograder.grading.lateness import has_policy, work_out_again
 from autograder.grading.names import few
 from autograder.grading.nbgrader_writer import NOT_ATTEMPTED, Writer
@@ -150,8 +152,8 @@ def _write(
         writer = Given(coursedir=app.coursedir, parent=app)
         writer.give(work, verdicts, fresh)
         writer.start()
-    except (NbGraderException, TraitError, OSError) as error:
-        why = heard.last or " ".join(str(error).split())
+    except (NbGraderException, TraitError, OSError, SQLAlchemyError) as error:
+        why = heard.last or said_by(error)
         raise GradebookError(
             f"Not all autograded notebooks could be written: {why[:300].rstrip('.')}."
         ) from error
