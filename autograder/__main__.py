@@ -26,9 +26,18 @@ COMMANDS = {
         "autograder.grading.cluster_command",
         "start workers on other machines, for `grade --scheduler`",
     ),
+    "gradescope": (
+        "autograder.grading.gradescope",
+        "make the zip of an autograder that judges on Gradescope",
+    ),
     "grades": ("autograder.grading.grades", "write the points as Canvas or Moodle imports them"),
     "history": ("autograder.grading.history", "show every verdict on a student's exercise"),
     "ledger": ("autograder.grading.move", "take the verdicts to a database server, or back"),
+    "gradebook": (
+        "autograder.grading.move_gradebook",
+        "take nbgrader's gradebook to a database server, or back",
+    ),
+    "forget": ("autograder.grading.forget", "remove what is kept of a student"),
     "similar": (
         "autograder.grading.similar",
         "show answers alike where the course and the class are not",

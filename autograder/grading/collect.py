@@ -10,7 +10,7 @@ Whose notebook a file is:
 4. If nothing is left, the nearest folder above it that is not named after a lesson.
 
 By rule 3 a name is what somebody wrote on a file. Where several files claim to be one student's,
-none is graded: a person decides (`without_collisions`).
+none is graded: a person decides (`claims`).
 
 Which lesson it is: what the file's name says, else the folder's, else the lesson that has the
 most of the exercises named in its cells.
@@ -20,11 +20,14 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.grading.archive import METADATA, ArchiveError, is_archive, unpack
+from autograder.grading.archive import SUFFIX as ZIP
+from autograder.grading.claims import without_collisions
 from autograder.grading.folders import (
     DEEPEST,
     MOST_NOTEBOOKS,
@@ -35,12 +38,11 @@ from autograder.grading.folders import (
     tree,
 )
 from autograder.grading.lms import Form, FormError, Named, form_of
-from autograder.grading.names import clean, few, look_alike
+from autograder.grading.names import clean, counted, few
 from autograder.grading.submissions import Submission
 from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import has_no_exercises, lesson_in, lesson_name, stem_of_notebook
 
-LONGEST_PATH = 250
 #: Said of a folder that need not be a student's.
 _EMPTY = "no_notebook"
 _NOTHING = (_EMPTY, "link")
@@ -173,7 +175,19 @@ def _add(
             seen.add(where)
             found.submissions.append(replace(submission, root=root))
     if empty:
-        found.problems.append(f"{given} holds no notebook (*{SUFFIX}).")
+        found.problems.append(f"{given} holds no notebook (*{SUFFIX}).{_zips(root, given)}")
+
+
+def _zips(root: Path, given: Path) -> str:
+    """What to do with a folder, or a zip that was unpacked there, that holds zips."""
+    zips = [name for name in _other_files(root) if Path(name).suffix.lower() == ZIP]
+    if not zips:
+        return ""
+    place = given if root == given else root
+    packed = "" if root == given else f" Unpack it, and name them: a zip in {given.name} stays one."
+    named = f"{counted(len(zips), 'zip')} ({few([clean(name) for name in zips], _NAMED)})"
+    how = f" `python -m autograder grade {place}/*{ZIP}` takes each." if root == given else packed
+    return f" It holds {named}, and no zip inside of what is named is opened.{how}"
 
 
 def _single(
@@ -181,7 +195,10 @@ def _single(
 ) -> None:
     """One file that was named itself."""
     if not is_notebook(path.name):
-        found.problems.append(f"{path} is no notebook: expected a file named *{SUFFIX}.")
+        found.problems.append(
+            f"{path} is nothing that is graded: expected a notebook (*{SUFFIX}), a zip (*{ZIP}) or "
+            "a folder. Another kind of archive has to be unpacked first."
+        )
     elif has_no_exercises(path.stem):
         found.problems.append(f"{path} has no exercises: there is nothing to grade in it.")
     else:
@@ -206,7 +223,7 @@ def _of_class(
     in anything: it is an LMS's where it is named so, or as one of `wrappers`.
 
     Raises:
-        FormError: where an LMS made the folder, and does not say whose what is.
+        FormError: where nothing says whose what is in a folder that an LMS or a person made.
     """
     place, of_an_lms = root, True
     for _ in range(_WRAPPED):
@@ -228,6 +245,8 @@ def _of_class(
         folders = path.relative_to(root).parts[:-1]
         return [Named(next((clean(f) for f in folders if not stem_of_notebook(f)), _claimed(path)))]
 
+    if form is None:
+        _must_be_one_students(root)
     return _of_folders(root, stem, problems), whose
 
 
@@ -296,6 +315,34 @@ def _of_folders(root: Path, stem: str | None, problems: list[str]) -> Iterator[S
         yield from there
     if any_there:  # else a folder of other things, and no class with a folder a student
         yield from empty
+
+
+def _must_be_one_students(root: Path) -> None:
+    """Refuses a folder that is alone where a student's is expected and may be a class's.
+
+    Whose is what in it is a person's to say: by the rule it is one student's, and with folders of
+    others' names in it a student could give those others work.
+
+    Raises:
+        FormError: where its own folders hold notebooks of one lesson.
+    """
+    files, folders = _listed(root, [])
+    if files or len(folders) != 1 or folders[0].is_symlink() or root.name in _CLASS_FOLDERS:
+        return
+    [folder] = folders
+    files, inner = _listed(folder, [])
+    own = [f for f in inner if not (f.is_symlink() or stem_of_notebook(f.name))]
+    own = [] if files else [f for f in own if tree(f, clean(f.name)).notebooks]
+    name = clean(folder.name)
+    if len(own) < 2 or not any(one.rivals for one in of_student(folder, name)):
+        return
+    raise FormError(
+        f"{folder} is alone where a student's folder is expected, and holds folders with notebooks "
+        f"of one lesson: {few([clean(f.name) for f in own], _NAMED)}. Are these several students? "
+        f"Then grade that folder: `python -m autograder grade {shlex.quote(str(folder))}`. Where "
+        "all are one student's, grade the one that counts: `python -m autograder grade FILE "
+        f"--student {shlex.quote(name)}`. Nothing in it is graded."
+    )
 
 
 def _listed(folder: Path, problems: list[str]) -> tuple[list[Path], list[Path]]:
@@ -387,30 +434,3 @@ def _without_copy(name: str) -> str:
 def _absolute(path: Path) -> Path:
     """Without `..`, and with links as they are."""
     return Path(os.path.normpath(path.absolute()))
-
-
-def without_collisions(submissions: Iterable[Submission]) -> list[Submission]:
-    """One submission a student and notebook: where several files claim to be it, none counts.
-
-    A file that is named just like the lesson's notebook wins over copies right beside it.
-    """
-    claims: dict[tuple[str, str], list[Submission]] = {}
-    for submission in submissions:
-        claims.setdefault((look_alike(submission.student), submission.notebook), []).append(
-            submission
-        )
-    kept = []
-    for (_, notebook), claim in claims.items():
-        exact = [one for one in claim if one.path.name == notebook + SUFFIX]
-        beside = len({one.path.parent for one in claim}) == 1
-        if len(claim) == 1 or (len(exact) == 1 and beside):
-            kept.append((exact or claim)[0])
-            continue
-        files = [clean(str(Path(*one.path.parts[-3:])), LONGEST_PATH) for one in claim]
-        listed = few(files, _NAMED)
-        by_name = {one.student: one for one in reversed(claim)}
-        for student, one in by_name.items():
-            what = {"student": student, "notebook": notebook or "work"}
-            fault = Fault("same_name", count=len(claim), files=listed, **what)
-            kept.append(replace(one, fault=fault, rivals=tuple(other.path for other in claim)))
-    return kept

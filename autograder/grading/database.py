@@ -46,6 +46,11 @@ _KEEPALIVE = " ".join(
     for name, value in {"idle": 30, "interval": 10, "count": 3}.items()
 )
 _RUNS = ".runs"
+#: SQLite's trigger for each change.
+_REFUSES = (
+    "CREATE TRIGGER no_{name} BEFORE {change} ON verdicts "
+    "BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END"
+)
 #: PostgreSQL's numbers for locks of ours: the ledger's writers, and each run.
 _WRITERS = 0x6C6564676572
 _T = TypeVar("_T")
@@ -136,11 +141,25 @@ class _Sqlite:
     def made(self, connection: sql.Connection, version: int) -> None:
         """The tables are made: from here on the database itself keeps verdicts from changing."""
         for change in ("UPDATE", "DELETE"):
-            connection.exec_driver_sql(
-                f"CREATE TRIGGER no_{change.lower()} BEFORE {change} ON verdicts "
-                "BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END"
-            )
+            connection.exec_driver_sql(_REFUSES.format(name=change.lower(), change=change))
         connection.exec_driver_sql(f"PRAGMA user_version = {version}")
+
+    def opens(self, connection: sql.Connection, opened: bool) -> None:
+        """Whether rows may go: of a student who is to be forgotten, within one transaction."""
+        if opened:
+            connection.exec_driver_sql("DROP TRIGGER no_delete")
+        else:
+            connection.exec_driver_sql(_REFUSES.format(name="delete", change="DELETE"))
+
+    def swept(self) -> None:
+        """What a removed row held stands in no page of the file any more."""
+        connection = self.engine.raw_connection()
+        try:
+            cursor = connection.cursor()
+            cursor.execute("VACUUM")
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            connection.close()
 
     def opened(self) -> None:
         """The files are found by their names; from here on they have to stay those files."""
@@ -242,6 +261,17 @@ class _Postgresql:
             f"CREATE TABLE ledger_version AS SELECT {version} AS version",
         ):
             connection.exec_driver_sql(statement)
+
+    def opens(self, connection: sql.Connection, opened: bool) -> None:
+        """... which the table's owner alone can let them."""
+        how = "DISABLE" if opened else "ENABLE"
+        connection.exec_driver_sql(f"ALTER TABLE verdicts {how} TRIGGER only_grows")
+
+    def swept(self) -> None:
+        with self.engine.connect().execution_options(
+            reading=True, isolation_level="AUTOCOMMIT"
+        ) as connection:
+            connection.exec_driver_sql("VACUUM verdicts")
 
     def opened(self) -> None:
         if not self._file.exists():

@@ -8,6 +8,7 @@ from typing import Any
 from nbgrader.api import MissingEntry
 from nbgrader.plugins.export import CsvExportPlugin
 
+from autograder.grading.lateness import work_out_again
 from autograder.grading.spreadsheet import table
 
 
@@ -16,6 +17,8 @@ class Export(CsvExportPlugin):
 
     def export(self, gradebook: Any) -> None:
         """Writes a row an assignment and student to `to`, or to `grades.csv`."""
+        for assignment in gradebook.assignments:
+            work_out_again(self, gradebook, assignment.name)
         rows = [
             _score(gradebook, assignment, student)
             for assignment in gradebook.assignments

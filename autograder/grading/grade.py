@@ -23,9 +23,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from autograder.grading.collect import find, without_collisions
+from autograder.grading.claims import without_collisions
+from autograder.grading.class_list import said_of_class
+from autograder.grading.collect import find
 from autograder.grading.dry_run import DryStore, changes, told
-from autograder.grading.gradebook import GradebookError, require_gradebook
 from autograder.grading.judging import (
     Run,
     exercises_of,
@@ -35,7 +36,8 @@ from autograder.grading.judging import (
     with_lessons,
 )
 from autograder.grading.lms import latest
-from autograder.grading.names import clean
+from autograder.grading.names import clean, few
+from autograder.grading.opened import GradebookError, require_gradebook
 from autograder.grading.roster import Roster, RosterError, read_roster
 from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed, guessable
 from autograder.grading.store import Store, StoreError, ordered
@@ -45,7 +47,7 @@ from autograder.judge.judge import CHECK, Graded, seed_id
 from autograder.judge.overlay import OverlayError
 from autograder.judge.pool import JudgeError, Judges, Limits, Pool
 from autograder.judge.private import PrivateError
-from autograder.judge.sentences import HELD
+from autograder.judge.sentences import HELD, UNREADABLE
 from autograder.lessons.catalogue import lesson_name, stem_of_notebook
 
 if TYPE_CHECKING:
@@ -235,8 +237,12 @@ def main(args: argparse.Namespace) -> int:
         return _say_changes(run, store)
     show(ordered(run.rows))
     run.problems += judges_failures(run.rows)
+    run.notes += _without_notebook(run.rows)
     if args.gradebook:
-        run.problems += _to_gradebook(args.gradebook, run, store)
+        run.problems += _to_gradebook(args.gradebook, run, store, asked.roster)
+        everybody = {*store.students(), *(one.student for one in run.submissions)}
+        lessons = {row.notebook for row in run.rows}
+        run.notes += said_of_class(args.gradebook, lessons, everybody)
     _say(run, args.out, len(rows))
     return NOT_ALL if run.problems else DONE
 
@@ -366,14 +372,24 @@ def _held(submissions: Sequence[Submission], out: Path) -> Iterator[str]:
             )
 
 
-def _to_gradebook(url: str, run: Run, store: Store) -> list[str]:
+def _without_notebook(rows: Iterable[Graded]) -> list[str]:
+    """A sentence on who handed in something else than a notebook that can be read."""
+    whose = {row.student: row.message for row in rows if row.message_id in UNREADABLE}
+    if not whose:
+        return []
+    named = few([f"{student} ({message})" for student, message in whose.items()], _NAMED)
+    return [f"Handed in what cannot be read as a notebook, and so without points: {named}"]
+
+
+def _to_gradebook(url: str, run: Run, store: Store, roster: Roster | None) -> list[str]:
     from autograder.grading.gradebook import write_scores
 
     named = (
         (row.student, row.notebook, row.exercise) for row in run.rows if row.message_id not in HELD
     )
     rows = [kept for whose in named if (kept := store.last(*whose)) is not None]
-    return write_scores(url, rows, run.submissions, run.fresh)
+    students = roster.students if roster else ()
+    return write_scores(url, rows, run.submissions, run.fresh, students)
 
 
 def _say(run: Run, out: Path, total: int) -> None:

@@ -5,41 +5,28 @@ A score is a verdict's points: finite, and never outside what the gradebook's ce
 
 from __future__ import annotations
 
-import contextlib
 import math
-import os
-import shlex
-import sys
-import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
-from autograder.grading.database import said_by
+from autograder.grading.class_list import enter_students
+from autograder.grading.names import few
+from autograder.grading.opened import (
+    GradebookError,
+    enters,
+    explained,
+    open_gradebook,
+    require_gradebook,
+)
 from autograder.grading.submissions import Submission
+from autograder.judge import overlay
 from autograder.judge.judge import Graded
 
 CHECK_SUFFIX = "_check"
-#: Tables that a sentence names.
+#: Cells that a sentence names.
 _NAMED = 5
-
-
-class GradebookError(Exception):
-    """A gradebook that cannot be written, in a sentence."""
-
-
-def prepare() -> None:
-    """What nbgrader needs of this process before it opens a gradebook."""
-    from sqlalchemy.exc import SAWarning
-
-    # it starts `alembic`, which stands beside this Python, by its bare name
-    folder, paths = str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)
-    if folder not in paths.split(os.pathsep):
-        os.environ["PATH"] = os.pathsep.join([folder, paths])
-    # under SQLAlchemy 2.1 nbgrader 0.9 warns for pages a student, without effect
-    warnings.filterwarnings("ignore", category=SAWarning, module=r"nbgrader\.api")
 
 
 def score(points: float, max_score: float) -> float:
@@ -54,6 +41,7 @@ def write_scores(
     rows: Iterable[Graded],
     submissions: Sequence[Submission] = (),
     fresh: Set[tuple[str, str]] = frozenset(),
+    students: Sequence[str] = (),
 ) -> list[str]:
     """Writes the scores of `rows`, and says in sentences what could not be written.
 
@@ -62,76 +50,21 @@ def write_scores(
     Args:
         submissions: what they are on, for whatever else `nbgrader autograde` leaves.
         fresh: (student, notebook) of those judged just now.
+        students: who is in the class, work or none.
     """
     try:
         listed = sorted(rows, key=lambda row: (row.notebook, row.student))
-        said = list(_written(url, listed, fresh))
+        said = list(_written(url, listed, fresh, students))
         if submissions:
             from autograder.grading.nbgrader_given import write_notebooks
 
-            with _open(url) as book:
+            with open_gradebook(url) as book:
                 names = {row.notebook for row in listed}
                 assignments = {name: _assignment(book, name) for name in names}
             said += write_notebooks(url, listed, submissions, fresh, assignments)
         return said
     except GradebookError as error:
         return [f"{error} The verdicts are on disk: the same command writes the scores later."]
-
-
-def require_gradebook(url: str) -> None:
-    """Holds an address to be a gradebook's, or that of a server.
-
-    Raises:
-        GradebookError: it is none, or nothing is there.
-    """
-    from sqlalchemy import create_engine, inspect
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError
-
-    try:
-        address = make_url(url)
-    except ArgumentError as error:
-        raise GradebookError(
-            f"--gradebook {url!r} is no address of a gradebook: expected sqlite:///gradebook.db "
-            "or postgresql://USER@HOST/NAME."
-        ) from error
-    database = address.database or ""
-    is_path = address.get_backend_name() == "sqlite" and not database.startswith("file:")
-    if not is_path:
-        return
-    path = Path(database)
-    if not path.absolute().parent.is_dir():
-        raise GradebookError(f"There is no folder {path.absolute().parent} for a gradebook.")
-    if not path.is_file():
-        raise GradebookError(f"There is no gradebook {database}. {_makes(url, 'LESSON')} makes it.")
-    with _explained(url, "written"):
-        tables = inspect(create_engine(address)).get_table_names()
-    if tables and "assignment" not in tables:  # nbgrader would make its own in it
-        raise GradebookError(
-            f"{database} is a database of something else: expected nbgrader's tables, got "
-            f"{', '.join(tables[:_NAMED])}. Nothing is written to it."
-        )
-
-
-@contextlib.contextmanager
-def _explained(url: str, wanted: str) -> Iterator[None]:
-    """What a database or nbgrader refuses is a GradebookError: it cannot be "written", "read"."""
-    from nbgrader.api import InvalidEntry
-    from sqlalchemy.exc import SQLAlchemyError
-
-    try:
-        yield
-    except (SQLAlchemyError, InvalidEntry) as error:
-        said = said_by(error)
-        raise GradebookError(f"The gradebook {url} cannot be {wanted}: {said}.") from error
-
-
-def _makes(url: str, lesson: str) -> str:
-    """The command that enters a lesson in a gradebook."""
-    from sqlalchemy.engine import make_url
-
-    shown = make_url(url).render_as_string(hide_password=True)
-    return f"`nbgrader generate_assignment {lesson} --force --db {shlex.quote(shown)}`"
 
 
 @dataclass(frozen=True)
@@ -153,10 +86,13 @@ def marked(url: str, works: Collection[tuple[str, str]]) -> dict[tuple[str, str]
     """
     from nbgrader.api import MissingEntry
 
+    from autograder.grading.nbgrader_given import late_by_now
+
     require_gradebook(url)
     found = {}
-    with _explained(url, "read"), _open(url) as book:
+    with explained(url, "read"), open_gradebook(url) as book:
         assignments = {notebook: _assignment(book, notebook) for _, notebook in works}
+        late_by_now(url, book, {*filter(None, assignments.values())})
         for student, notebook in works:
             try:
                 whole = book.find_submission(assignments[notebook], student)
@@ -170,25 +106,18 @@ def marked(url: str, works: Collection[tuple[str, str]]) -> dict[tuple[str, str]
     return found
 
 
-def _written(url: str, rows: Sequence[Graded], fresh: Set[tuple[str, str]]) -> Iterable[str]:
+def _written(
+    url: str, rows: Sequence[Graded], fresh: Set[tuple[str, str]], students: Sequence[str]
+) -> Iterable[str]:
     require_gradebook(url)
-    with _explained(url, "written"), _open(url) as book:
+    with explained(url, "written"), open_gradebook(url) as book:
+        enter_students(book, students)
         for notebook, of_notebook in groupby(rows, key=lambda row: row.notebook):
             lesson = [row for row in of_notebook if row.exercise]
             if not lesson:
                 yield f"The gradebook has no score for {notebook or 'a folder'}: no lesson."
                 continue
-            yield from _lesson(book, notebook, lesson, fresh, _makes(url, notebook))
-
-
-def _open(url: str) -> Any:
-    from nbgrader.api import Gradebook
-
-    prepare()
-    try:
-        return Gradebook(url)
-    except (ImportError, FileNotFoundError) as error:  # no driver; no alembic on the path
-        raise GradebookError(f"The gradebook {url} cannot be opened: {error}.") from error
+            yield from _lesson(book, notebook, lesson, fresh, enters(url, notebook))
 
 
 def _lesson(
@@ -202,6 +131,7 @@ def _lesson(
             f"not in it. Run {makes}, then this again."
         )
         return
+    yield from other_points(book, assignment, notebook, rows, makes)
     unknown: dict[str, None] = {}
     for student, own in groupby(rows, key=lambda row: row.student):
         book.update_or_create_student(student)
@@ -215,6 +145,60 @@ def _lesson(
             f"The gradebook's {notebook} does not have the cells {', '.join(unknown)}: it was made "
             f"from another version. Run {makes}."
         )
+
+
+def other_points(
+    book: Any, assignment: str, notebook: str, rows: Iterable[Graded], makes: str
+) -> Iterable[str]:
+    """A sentence where cells are worth something else than by the verdicts and the settings."""
+    worth = {row.exercise + CHECK_SUFFIX: float(row.max_points) for row in rows}
+    told = {**overlay.active().points, **worth}
+    cells = book.find_notebook(notebook, assignment).grade_cells
+    others = [
+        f"{cell.name.removesuffix(CHECK_SUFFIX)} ({cell.max_score:g} there, {told[cell.name]:g})"
+        for cell in sorted(cells, key=lambda cell: str(cell.name))
+        if cell.name in told and cell.max_score != told[cell.name]
+    ]
+    if others:
+        yield (
+            f"In the gradebook cells of {notebook} are worth something else than [points] and the "
+            f"lesson say, and no score is above its cell's: {few(others, _NAMED)}. Run "
+            f"`python -m autograder build` and {makes}, then this again: marks stay."
+        )
+
+
+def lacking(
+    book: Any, assignment: str, notebooks: Collection[str]
+) -> tuple[set[str], set[str], set[tuple[str, str]]]:
+    """What a gradebook that was made anew does not have of work which was written before.
+
+    Gives (students whose work is there whole, those of them without a time, (student, cell) of
+    cells without a comment of ours).
+    """
+    from nbgrader import api
+    from sqlalchemy import select
+
+    entry = book.find_assignment(assignment)
+    works = book.db.query(api.SubmittedAssignment.student_id)
+    works = works.filter(api.SubmittedAssignment.assignment_id == entry.id)
+    timeless = {one for (one,) in works.filter(api.SubmittedAssignment.timestamp.is_(None))}
+    own = works.join(api.SubmittedNotebook).join(
+        api.Notebook, api.Notebook.id == api.SubmittedNotebook.notebook_id
+    )
+    own = own.filter(api.Notebook.name.in_(notebooks))
+    untouched = own.join(api.Grade).filter(
+        api.Grade.cell_id.in_(select(api.GradeCell.id)),
+        api.Grade.auto_score.is_(None),
+        api.Grade.manual_score.is_(None),
+        api.Grade.needs_manual_grade.is_(False),
+    )
+    whole = {one for (one,) in works} - {one for (one,) in untouched}
+    comments = own.join(api.Comment).join(
+        api.SolutionCell, api.SolutionCell.id == api.Comment.cell_id
+    )
+    silent = comments.filter(api.Comment.auto_comment.is_(None))
+    pairs = silent.with_entities(api.SubmittedAssignment.student_id, api.SolutionCell.name)
+    return whole, timeless, {(student, cell) for student, cell in pairs}
 
 
 def _assignment(book: Any, notebook: str) -> str | None:

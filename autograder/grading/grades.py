@@ -24,8 +24,9 @@ from typing import Any
 
 from autograder.grading import spreadsheet
 from autograder.grading.grade import add_from
-from autograder.grading.gradebook import GradebookError, marked
+from autograder.grading.gradebook import marked
 from autograder.grading.names import counted, few
+from autograder.grading.opened import GradebookError
 from autograder.grading.roster import Roster, RosterError, read_roster
 from autograder.grading.store import Store, StoreError
 from autograder.grading.worksheet import Columns, WorksheetError, fill, read_worksheet
@@ -45,10 +46,14 @@ class GradesError(Exception):
 
 @dataclass(frozen=True)
 class Lesson:
-    """What one student has in one lesson. `points` is None where not all of it is judged."""
+    """What one student has in one lesson. `points` is None where not all of it is judged.
+
+    `waits`: for the mark of a written answer, and all else is judged.
+    """
 
     points: float | None
     late: bool
+    waits: bool = False
 
 
 @dataclass(frozen=True)
@@ -192,15 +197,17 @@ def _with_marks(points: Points, url: str) -> Points:
         )
     by_student = {
         student: {
-            lesson: replace(
-                one, points=None if one.points is None else found[student, lesson].points
-            )
+            lesson: one if one.points is None else _marked(one, found[student, lesson].points)
             for lesson, one in own.items()
         }
         for student, own in points.by_student.items()
     }
     worth = {lesson: one.worth for (_, lesson), one in found.items()}
     return Points(by_student, {lesson: worth[lesson] for lesson in points.worth})
+
+
+def _marked(one: Lesson, points: float | None) -> Lesson:
+    return replace(one, points=points, waits=points is None)
 
 
 def canvas(points: Points, roster: Roster | None) -> str:
@@ -296,18 +303,25 @@ def _left_out(points: Points, roster: Roster | None) -> list[str]:
     """Sentences on grades that the file does not have."""
     from autograder.grading.table import plain
 
-    open_ones = [
-        f"{student} {lesson}"
+    without = [
+        (f"{student} {lesson}", found.waits)
         for student, own in points.by_student.items()
         for lesson, found in own.items()
         if found.points is None
     ]
+    open_ones = [named for named, waits in without if not waits]
+    waiting = [named for named, waits in without if waits]
     others = sorted(points.by_student.keys() - set(roster.students)) if roster else []
     said = []
     if open_ones:
         said.append(
-            "No grade, since it is held, not all of it is judged, or a written answer has no mark "
-            f"yet: {few(open_ones, _NAMED)}. `grade` again says which is held, and why."
+            f"No grade, since it is held or not all of it is judged: {few(open_ones, _NAMED)}. "
+            "`grade` again says which, and why."
+        )
+    if waiting:
+        said.append(
+            f"No grade, since a written answer has no mark yet: {few(waiting, _NAMED)}. The "
+            "formgrader, Manual Grading, lists what waits."
         )
     if others:
         said.append(

@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sql
+from sqlalchemy.exc import ProgrammingError
 
 from autograder.grading.database import (
     LedgerError,
     database,
     has_ledger,
     must_not_begin,
+    said_by,
     whose,
 )
 from autograder.judge.judge import Graded
@@ -59,6 +61,14 @@ _CLAIMS = sql.Table(
     sql.Column("student", sql.String, primary_key=True),
     sql.Column("notebook", sql.String, primary_key=True),
     sql.Column("run", sql.String, nullable=False),
+)
+#: What is left of a student who was to be forgotten: when, and how many verdicts went.
+_FORGOTTEN = sql.Table(
+    "forgotten",
+    sql.MetaData(),
+    sql.Column("id", sql.Integer, primary_key=True),
+    sql.Column("time", sql.String, nullable=False),
+    sql.Column("verdicts", sql.Integer, nullable=False),
 )
 _WHOSE = (_VERDICTS.c.student, _VERDICTS.c.notebook, _VERDICTS.c.exercise)
 _WITHDRAWN = ""
@@ -213,6 +223,37 @@ class Ledger:
                 with self._engine.begin() as connection:
                     self._insert(connection, graded, _WITHDRAWN, _now())
 
+    def count(self, student: str) -> int:
+        """How many rows there are of a student."""
+        query = sql.select(sql.func.count()).where(_VERDICTS.c.student == student)
+        return int(self._read(query)[0])
+
+    def forget(self, student: str) -> int:
+        """Removes every verdict of a student and leaves a line without the name; their number.
+
+        Raises:
+            LedgerError: on a server, where the tables are not this role's own.
+        """
+        with self._engine.begin() as connection:
+            try:
+                self._database.opens(connection, True)
+            except ProgrammingError as error:
+                raise LedgerError(
+                    f"{self.name} lets only the owner of its tables remove a verdict, and says: "
+                    f"{said_by(error)}. Run this as that role, from a folder whose ledger is named "
+                    "with it: `grade --ledger URL --out ANOTHER`."
+                ) from error
+            _FORGOTTEN.create(connection, checkfirst=True)
+            gone = connection.execute(sql.delete(_VERDICTS).where(_VERDICTS.c.student == student))
+            self._database.opens(connection, False)
+            connection.execute(sql.delete(_CLAIMS).where(_CLAIMS.c.student == student))
+            count = int(gone.rowcount)
+            if count:
+                told = {"time": _now(), "verdicts": count}
+                connection.execute(sql.insert(_FORGOTTEN).values(told))
+        self._database.swept()
+        return count
+
     def last(self, student: str, notebook: str, exercise: str) -> Entry | None:
         """The newest row on an exercise, or None."""
         query = sql.select(_VERDICTS).where(*_is(student, notebook, exercise))
@@ -281,10 +322,23 @@ class Ledger:
             for row in connection.execute(query).yield_per(100):
                 yield dict(row._mapping)
 
-    def take(self, rows: Iterable[dict[str, Any]]) -> tuple[int, int]:
+    def forgotten(self) -> list[dict[str, Any]]:
+        """When somebody was forgotten, and how many verdicts went."""
+        with self._reading.begin() as connection:
+            if not sql.inspect(connection).has_table(_FORGOTTEN.name):
+                return []
+            rows = connection.execute(sql.select(_FORGOTTEN).order_by(_FORGOTTEN.c.id))
+            return [dict(row._mapping) for row in rows]
+
+    def take(
+        self, rows: Iterable[dict[str, Any]], forgotten: Sequence[dict[str, Any]] = ()
+    ) -> tuple[int, int]:
         """Makes this a copy of another ledger, whose rows these are, all or none.
 
         What is there already has to be how those begin. Gives how many came, of how many.
+
+        Args:
+            forgotten: its lines on who was forgotten.
 
         Raises:
             LedgerError: where it holds other verdicts.
@@ -304,6 +358,11 @@ class Ledger:
             if next(own, None) is not None:
                 raise self._other()
             self._database.numbered(connection, _VERDICTS.name)
+            if forgotten:
+                _FORGOTTEN.create(connection, checkfirst=True)
+                connection.execute(sql.delete(_FORGOTTEN))
+                connection.execute(sql.insert(_FORGOTTEN), forgotten)
+                self._database.numbered(connection, _FORGOTTEN.name)
         return came, count
 
     def _other(self) -> LedgerError:

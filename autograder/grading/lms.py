@@ -37,6 +37,7 @@ _EXCHANGE = re.compile(
     re.DOTALL,
 )
 _CLASSROOM = "-submissions"
+_GRADESCOPE = re.compile(r"submission_\d+")
 #: Gradescope's file has some six levels.
 _DEEPEST = 30
 _NAMED = 5
@@ -74,6 +75,13 @@ def form_of(folder: Path, names: Sequence[str], of_an_lms: bool = True) -> Form 
     """
     if (folder / METADATA).is_file():
         return _gradescope(folder / METADATA) if of_an_lms else Form("Gradescope", lambda _: [])
+    if names and all(_GRADESCOPE.fullmatch(name) for name in names):
+        if not of_an_lms:
+            return Form("Gradescope", lambda _: [])
+        raise FormError(
+            f"{folder} holds Gradescope's folders ({few(names, _NAMED)}) and no {METADATA}, which "
+            "says whose each is: nobody is graded. Take Export Submissions' zip as it is."
+        )
     classroom = _classroom(folder.name)
     forms = [Form("Canvas", canvas), Form("Moodle", moodle), Form("nbgrader's exchange", exchange)]
     for form in [*forms, *([classroom] if classroom else [])]:

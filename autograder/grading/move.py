@@ -56,7 +56,7 @@ def moved(folder: Path, where: str) -> str:
         known = folder / URL_FILE
         there = url_of(folder) or None
         if there == url:
-            _set_aside(folder / NAME if url else known)
+            set_aside(folder / NAME if url else known)
             return f"The ledger of {folder} is there already: {source.name}."
         running = source.at_work()
         if running:
@@ -73,18 +73,18 @@ def moved(folder: Path, where: str) -> str:
         place.mkdir(exist_ok=True)
         (place / URL_FILE).unlink(missing_ok=True)  # of an attempt on another server
         goal = Store(place, url).ledger
-        came, count = goal.take(source.rows())
+        came, count = goal.take(source.rows(), source.forgotten())
         for one, file in ((source, folder / NAME), (goal, place / NAME)):
             one.close()
             if file.with_name(f"{NAME}-wal").exists():
                 raise StoreError(f"Another process has {file} open. End it, and try again.")
         if url:
             (place / URL_FILE).replace(known)  # from here on it counts
-            left = _set_aside(folder / NAME)
+            left = set_aside(folder / NAME)
         else:
-            _set_aside(folder / NAME)
+            set_aside(folder / NAME)
             (place / NAME).replace(folder / NAME)
-            left = _set_aside(known)  # ... and here
+            left = set_aside(known)  # ... and here
         (place / URL_FILE).unlink(missing_ok=True)
         kept = f"{source.name} is left as it is, as a copy" if not url else f"{left} is a copy"
         return (
@@ -94,7 +94,7 @@ def moved(folder: Path, where: str) -> str:
         )
 
 
-def _set_aside(path: Path) -> Path | None:
+def set_aside(path: Path) -> Path | None:
     """Renames a file that no longer counts; its new name."""
     if not path.exists():
         return None

@@ -11,16 +11,20 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from nbgrader.apps import AutogradeApp
 from nbgrader.converters.base import NbGraderException
 from nbgrader.utils import parse_utc
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
 from traitlets import TraitError
 
-from autograder.grading.gradebook import GradebookError
+from autograder.grading.database import said_by
+from autograder.grading.lateness import has_policy, work_out_again
 from autograder.grading.names import few
-from autograder.grading.nbgrader_writer import Writer
+from autograder.grading.nbgrader_writer import NOT_ATTEMPTED, Writer
+from autograder.grading.opened import GradebookError
 from autograder.grading.submissions import Submission
 from autograder.grading.timestamps import timestamp
 from autograder.judge.judge import Graded
@@ -70,8 +74,14 @@ class Given(Writer):
         return list(self._work[assignment, student])
 
     def _is_due(self, assignment: str, student: str) -> bool:
-        judged = any((student, s.notebook) in self._fresh for s in self._work[assignment, student])
-        return judged or super()._is_due(assignment, student)
+        silent = self._lacking(assignment)[2]
+        for one in self._work[assignment, student]:
+            whose = student, one.notebook
+            own = self._verdicts.get(whose, {}).values()
+            empty = (graded.exercise for graded in own if graded.outcome == NOT_ATTEMPTED)
+            if whose in self._fresh or any((student, cell) in silent for cell in empty):
+                return True
+        return super()._is_due(assignment, student)
 
     def _when(self, assignment: str, student: str) -> datetime | None:
         """As the LMS tells it, or nbgrader beside the notebook."""
@@ -142,11 +152,28 @@ def _write(
         writer = Given(coursedir=app.coursedir, parent=app)
         writer.give(work, verdicts, fresh)
         writer.start()
-    except (NbGraderException, TraitError, OSError) as error:
-        why = heard.last or " ".join(str(error).split())
+    except (NbGraderException, TraitError, OSError, SQLAlchemyError) as error:
+        why = heard.last or said_by(error)
         raise GradebookError(
             f"Not all autograded notebooks could be written: {why[:300].rstrip('.')}."
         ) from error
+
+
+def late_by_now(url: str, book: Any, assignments: Set[str]) -> None:
+    """Has the gradebook's penalties be those of its points as they are: marks may be new.
+
+    Raises:
+        GradebookError: where nbgrader's settings cannot be read.
+    """
+    if not has_policy(book):
+        return
+    heard = _Heard(logging.ERROR)
+    try:
+        app = _application(url, heard)
+        for assignment in sorted(assignments):
+            work_out_again(app, book, assignment)
+    except TraitError as error:
+        raise GradebookError(f"nbgrader's settings cannot be used: {error}") from error
 
 
 class _Heard(logging.Handler):

@@ -22,12 +22,13 @@ from nbgrader import utils
 from nbgrader.converters.base import NbGraderException
 from traitlets import Bool, Float, Integer, Unicode
 
-from autograder.grading import judging, pages, seeds, timestamps
+from autograder.grading import judging, lateness, pages, seeds, timestamps
+from autograder.grading.class_list import enter_students, extensions_of_nobody
 from autograder.grading.collect import of_student
 from autograder.grading.folders import SUFFIX
-from autograder.grading.gradebook import prepare
 from autograder.grading.names import clean
 from autograder.grading.nbgrader_writer import Writer, is_ignored
+from autograder.grading.opened import GradebookError, open_gradebook, prepare, require_gradebook
 from autograder.grading.roster import Roster, RosterError, read_roster
 from autograder.grading.store import Store, StoreError
 from autograder.grading.submissions import Submission
@@ -39,7 +40,15 @@ from autograder.judge.private import PrivateError
 from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import stem_of_notebook
 
-_REFUSED = (StoreError, JudgeError, seeds.UsageError, RosterError, PrivateError, OverlayError)
+_REFUSED = (
+    StoreError,
+    JudgeError,
+    seeds.UsageError,
+    RosterError,
+    PrivateError,
+    OverlayError,
+    GradebookError,
+)
 
 
 class JudgedAutograde(Writer):
@@ -71,6 +80,7 @@ class JudgedAutograde(Writer):
         """Grades what the command names."""
         prepare()
         try:
+            require_gradebook(self.coursedir.db_url, self.coursedir.assignment_id)
             self._roster: Roster | None = read_roster(Path(self.roster)) if self.roster else None
             self._store = Store(Path(self.coursedir.root) / self.grades_directory)
             seed = seeds.chosen_seed(self.seed or None, self._store)
@@ -117,6 +127,7 @@ class JudgedAutograde(Writer):
                 self._due.add((assignment, student))
                 handed_in = self._handed_in(assignment, student)
                 due += [submission for submission in handed_in if submission.stem is not None]
+        self._told_class()
         run = judging.Run()
         try:
             for graded in judging.judge_all(due, self._store, self._pool, run, regrade=self.force):
@@ -130,6 +141,15 @@ class JudgedAutograde(Writer):
             if run.rows:
                 judging.summarise(self._store, seed_id(self._pool.seed))
                 self.log.info("The class report: %s", self._store.out / "report.html")
+
+    def _told_class(self) -> None:
+        """The roster is the gradebook's class; an extension of nobody is said."""
+        with open_gradebook(self.coursedir.db_url) as book:
+            enter_students(book, self._roster.students if self._roster else ())
+            known = {student.id for student in book.students} | {*self._store.students()}
+        known |= {self._whose(folder)[1] for folder in self.assignments}
+        for sentence in extensions_of_nobody(known):
+            self.log.warning("%s", sentence)
 
     def _whose(self, folder: str) -> tuple[str, str]:
         pattern = self._format_source("(?P<assignment>.*)", "(?P<student>.*)", escape=True)
@@ -188,6 +208,7 @@ def configure(c: Any) -> None:
     c.ExportApp.plugin_class = "autograder.grading.export.Export"
     pages.install()
     timestamps.install()
+    lateness.install()
     for module in (nbgrader.apps.autogradeapp, nbgrader.apps.api, nbgrader.converters):
         module.Autograde = JudgedAutograde
     # even where nbgrader's own converter were to run, nothing is executed and nothing passes

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
-import math
 import mimetypes
 import shutil
 import stat
@@ -23,28 +22,28 @@ from nbgrader import utils
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
-from nbgrader.plugins import BasePlugin, LateSubmissionPlugin
 from nbgrader.preprocessors import (
-    AssignLatePenalties,
     CheckCellMetadata,
     NbGraderPreprocessor,
     OverwriteCells,
     OverwriteKernelspec,
 )
-from traitlets import List, Type
+from traitlets import List
 
 from autograder.grading.autograded import KnownCell, autograded, unanswered
 from autograder.grading.folders import SUFFIX, tree
-from autograder.grading.gradebook import prepare, save_points
+from autograder.grading.gradebook import lacking, save_points
+from autograder.grading.lateness import settle
 from autograder.grading.names import clean
+from autograder.grading.opened import enters, prepare
 from autograder.grading.submissions import Notebook, Submission, parse, read_bytes
 from autograder.grading.timestamps import TIMESTAMP, timestamp
-from autograder.judge import overlay
 from autograder.judge.judge import Graded
 from autograder.judge.sentences import Fault
+from course.engine.faults import Outcome
 
 _VERDICTS = "verdicts"
-_DAY_SECONDS = 24 * 3600
+NOT_ATTEMPTED = Outcome.NOT_ATTEMPTED.value
 #: What is copied of a submission beside its notebooks: pictures for a written answer.
 MOST_COPIED_BYTES = 50 * 2**20
 
@@ -87,28 +86,6 @@ def _by_hand(book: Any, cell: KnownCell, whose: tuple[str, str, str], empty: boo
     grade_.needs_manual_grade = grade_.manual_score is not None or grade_.auto_score is None
 
 
-class LatePolicy(LateSubmissionPlugin):
-    """The settings' share of the points for each day begun; where they name none, nbgrader's."""
-
-    def late_submission_penalty(
-        self, student_id: str, score: float, total_seconds_late: float
-    ) -> float | None:
-        percent = overlay.active().deadlines.percent_a_day
-        if percent is None:
-            found: float | None = super().late_submission_penalty(
-                student_id, score, total_seconds_late
-            )
-            return found
-        days = math.ceil(total_seconds_late / _DAY_SECONDS)
-        return round(min(score, score * days * percent / 100), 2)
-
-
-class LatePenalties(AssignLatePenalties):
-    """nbgrader's step, with our policy in it unless its settings name another."""
-
-    plugin_class = Type(LatePolicy, klass=BasePlugin).tag(config=True)
-
-
 class Writer(Autograde):
     """nbgrader's Autograde of notebooks that are judged already. Who has them, a subclass says."""
 
@@ -121,6 +98,7 @@ class Writer(Autograde):
         self._asked: dict[str, list[str]] = {}
         self._judged: dict[tuple[str, str], dict[str, Graded]] = {}
         self._due: set[tuple[str, str]] = set()
+        self._lacks: dict[str, tuple[set[str], set[str], set[tuple[str, str]]]] = {}
         super().start()
 
     def _handed_in(self, assignment: str, student: str) -> list[Submission]:
@@ -141,7 +119,7 @@ class Writer(Autograde):
             super().convert_notebooks()
         finally:
             for assignment in sorted(self._asked):
-                self._lateness(assignment)
+                settle(self, self.coursedir.db_url, assignment, self._names(assignment))
 
     def _names(self, assignment: str) -> list[str]:
         """The notebooks of an assignment that the command asks for."""
@@ -153,7 +131,7 @@ class Writer(Autograde):
             except MissingEntry as error:
                 message = (
                     f"No assignment {assignment!r} exists in the gradebook. "
-                    f"Run `nbgrader generate_assignment {assignment} --force` first."
+                    f"Run {enters(self.coursedir.db_url, assignment)} first."
                 )
                 self.log.error(message)
                 raise NbGraderException(message) from error
@@ -161,16 +139,29 @@ class Writer(Autograde):
         return self._asked[assignment]
 
     def _is_due(self, assignment: str, student: str) -> bool:
-        """Whether to write this submission: not yet there, or handed in again."""
+        """Whether to write this submission: not yet there or in the gradebook, or a new one."""
         if student in self.coursedir.student_id_exclude.split(","):
             return False
+        whole, timeless, _ = self._lacking(assignment)
+        if student not in whole:
+            return True
         destination = Path(self._format_dest(assignment, student))
         names = self._names(assignment)
         if any(not (destination / (name + SUFFIX)).exists() for name in names):
             return True
         handed_in = self._when(assignment, student)
+        if handed_in is not None and student in timeless:
+            return True
         graded = timestamp(destination, self.log)
         return handed_in is not None and (graded is None or handed_in > graded)
+
+    def _lacking(self, assignment: str) -> tuple[set[str], set[str], set[tuple[str, str]]]:
+        """What this gradebook lacks, as the command began: it may be another than the last time."""
+        if assignment not in self._lacks:
+            names = self._names(assignment)  # says so where there is no such assignment
+            with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as book:
+                self._lacks[assignment] = lacking(book, assignment, names)
+        return self._lacks[assignment]
 
     def init_destination(self, assignment_id: str, student_id: str) -> bool:
         """Makes room for what is due."""
@@ -184,31 +175,6 @@ class Writer(Autograde):
         for name in self._names(assignment_id):
             (destination / (name + SUFFIX)).unlink(missing_ok=True)
         return True
-
-    def _lateness(self, assignment: str) -> None:
-        """Deadlines and penalties of all submissions: an extension may have come since."""
-        until = overlay.active().deadlines
-        names = self._names(assignment)
-        lesson = next((name for name in names if name in until.due), None)
-        with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as book:
-            entry = book.find_assignment(assignment)
-            if lesson is not None:
-                entry.duedate = until.due[lesson].replace(tzinfo=None)
-                for one in entry.submissions:
-                    own = until.extensions.get((one.student_id, lesson), until.due[lesson])
-                    one.extension = (own - until.due[lesson]) or None
-                book.db.commit()
-            late = [
-                one.student_id
-                for one in entry.submissions
-                if one.total_seconds_late > 0 or one.late_submission_penalty
-            ]
-        step = LatePenalties(parent=self)
-        for student in late:
-            for name in names:
-                whose = {"notebook": name, "assignment": assignment, "student": student}
-                known = {**whose, "db_url": self.coursedir.db_url}
-                step.preprocess(NotebookNode(cells=[]), {"nbgrader": known})
 
     def init_assignment(self, assignment_id: str, student_id: str) -> None:
         """Enters the submission in the gradebook, and puts other files beside the notebooks."""
@@ -268,7 +234,7 @@ class Writer(Autograde):
             cell.name
             for cell in cells
             if (cell.written_answer and unanswered(cell, notebook))
-            or (cell.name in verdicts and verdicts[cell.name].outcome == "NOT_ATTEMPTED")
+            or (cell.name in verdicts and verdicts[cell.name].outcome == NOT_ATTEMPTED)
         }
         self._init_preprocessors()
         text, resources = self.exporter.from_notebook_node(node, resources)

@@ -207,6 +207,16 @@ SENTENCES: dict[str, tuple[Outcome, str, str]] = {
 #: Verdicts that say something about names and not about an answer: they are no grades, no gradebook
 #: has them, and they take no earlier verdict's place.
 HELD = frozenset({"same_name"})
+#: What was handed in is no notebook that can be read: nothing in it was judged.
+UNREADABLE = frozenset(
+    {
+        *("link", "not_a_file", "unreadable", "too_large", "encrypted", "packed_badly"),
+        *("packed_twice", "other_file", "empty_file", "another_kind", "not_utf8", "not_json"),
+        *("not_finite", "too_deep", "not_a_notebook", "old_format", "too_many_cells"),
+        *("too_heavy_to_read", "no_graded_cells", "no_notebook", "too_many_files"),
+        *("too_many_notebooks", "folders_too_deep", "no_such_exercises"),
+    }
+)
 
 #: Verdicts that say something about the grader and not about the answer: judged again next time.
 JUDGED_AGAIN = frozenset(

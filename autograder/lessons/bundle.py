@@ -157,7 +157,7 @@ def make(
             wheel=wheel.name,
             first=taken[0].name,
             unit=said.rstrip(),
-            torch=_pin("torch"),
+            torch=pin("torch"),
             colab=_COLAB_ALONE if carried or address else _COLAB.format(wheel=wheel.name),
         )
         (folder / "README.md").write_text(text)
@@ -255,7 +255,7 @@ def _requirements() -> str:
     return "\n".join(kept) + "\n"
 
 
-def _pin(package: str) -> str:
+def pin(package: str) -> str:
     """A package as requirements.txt pins it: ``torch==2.13.0``."""
     lines = (ROOT / "requirements.txt").read_text().splitlines()
     return next(line for line in lines if line.startswith(f"{package}==")).partition(";")[0].strip()

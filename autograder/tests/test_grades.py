@@ -111,8 +111,8 @@ def test_what_is_no_grade_stays_empty_and_is_named(
     assert status == 1
     assert rows[1][LESSON] == ""
     said = capsys.readouterr().err
-    assert "No grade, since it is held, not all of it is judged, or " in said
-    assert f": Doe, Jane {LESSON}. `grade` again says which is held, and why." in said
+    assert "No grade, since it is held or not all of it is judged: " in said
+    assert f": Doe, Jane {LESSON}. `grade` again says which, and why." in said
 
 
 def test_a_lesson_that_a_stopped_run_left_half_is_no_grade(grades: Path) -> None:

@@ -18,9 +18,10 @@ import sqlalchemy as sql
 from sqlalchemy.exc import DBAPIError
 
 from autograder.grading import database, grade, waiting
-from autograder.grading.gradebook import prepare, write_scores
+from autograder.grading.gradebook import write_scores
 from autograder.grading.ledger import Entry, Ledger
 from autograder.grading.move import moved
+from autograder.grading.opened import prepare
 from autograder.grading.store import Store, StoreError
 from autograder.judge.judge import Graded
 from autograder.tests.graders import a_class, finished, start

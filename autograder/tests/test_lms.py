@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.grading.collect import Found, find, without_collisions
+from autograder.grading.claims import without_collisions
+from autograder.grading.collect import Found, find
 from autograder.grading.lms import latest
 from autograder.grading.roster import read_roster
 from autograder.grading.submissions import Submission
@@ -210,6 +211,16 @@ def test_gradescopes_file_that_says_nothing_is_a_sentence_and_nobody_is_graded(
     found = find([as_folder(tmp_path, {"submission_metadata.yml": text, "submission_1/x": ""})])
     assert not found.submissions
     assert said in found.problems[0]
+
+
+def test_gradescopes_folders_without_its_file_are_nobodys(tmp_path: Path) -> None:
+    for number in (11, 12):
+        put(tmp_path / "assignment_5_export" / f"submission_{number}" / "a.ipynb", solved())
+    for given in (tmp_path, tmp_path / "assignment_5_export"):
+        found = find([given])
+        assert found.submissions == []
+        [said] = found.problems
+        assert "(submission_11, submission_12) and no submission_metadata.yml" in said
 
 
 def test_a_folder_that_gradescopes_file_does_not_name_is_said(tmp_path: Path) -> None:

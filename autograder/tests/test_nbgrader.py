@@ -450,8 +450,14 @@ def test_a_unit_is_graded_with_full_points(course: Course, tmp_path: Path) -> No
 
 
 def test_an_assignment_that_is_not_in_the_gradebook_is_said(course: Course) -> None:
-    with pytest.raises(NbGraderException, match="nbgrader generate_assignment 01_threads"):
-        course.autograde(db_url=f"sqlite:///{course.root / 'other.db'}")
+    url = f"sqlite:///{course.root / 'other.db'}"
+    said = f"nbgrader generate_assignment {LESSON} --force --db {url}"
+    with pytest.raises(NbGraderException, match=f"There is no gradebook .*{re.escape(said)}"):
+        course.autograde(db_url=url)
+    with Gradebook(url):
+        pass
+    with pytest.raises(NbGraderException, match=f"No assignment .*{re.escape(said)}"):
+        course.autograde(db_url=url)
 
 
 def test_the_formgrader_grades_with_our_converter(
@@ -557,7 +563,7 @@ def test_settings_of_nbgrader_that_cannot_be_are_said(
 def test_no_score_leaves_the_range_of_its_cell(course: Course, rows: list[Graded]) -> None:
     values = [1e9, -5.0, float("nan"), float("inf"), 2.0]
     bad = [
-        Graded("arcturus", LESSON, e.name, "PASS", value, 1e9)
+        Graded("arcturus", LESSON, e.name, "PASS", value, e.points)
         for e, value in zip(EXERCISES, values, strict=True)
     ]
     assert write_scores(course.db_url, bad) == []
@@ -581,12 +587,12 @@ def test_a_gradebook_that_is_not_there_is_not_made(tmp_path: Path, rows: list[Gr
     [
         ("gradebook.db", "is no address of a gradebook"),
         ("", "is no address of a gradebook"),
-        ("postgresql://localhost:1/class", "cannot be"),
+        ("postgresql://localhost:1/class", "cannot be|on a server needs psycopg: "),
     ],
 )
 def test_an_address_that_leads_nowhere_is_said(url: str, words: str, rows: list[Graded]) -> None:
     [said] = write_scores(url, rows)
-    assert words in said
+    assert re.search(words, said)
     assert "The verdicts are on disk" in said
 
 
@@ -594,7 +600,7 @@ def test_a_file_that_is_no_gradebook_is_said(tmp_path: Path, rows: list[Graded])
     path = tmp_path / "gradebook.db"
     path.write_bytes(b"this is no database, only some text\n" * 50)
     [said] = write_scores(f"sqlite:///{path}", rows)
-    assert "cannot be written: file is not a database" in said
+    assert "cannot be opened: file is not a database" in said
 
 
 def test_a_database_of_something_else_is_left_as_it_is(tmp_path: Path, rows: list[Graded]) -> None:

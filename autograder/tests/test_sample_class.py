@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from autograder.grading import grade, sample_class
-from autograder.grading.collect import find, without_collisions
+from autograder.grading.claims import without_collisions
+from autograder.grading.collect import find
 from autograder.grading.judging import Run, judge_all
 from autograder.grading.sample_class import HandedIn
 from autograder.grading.store import Store

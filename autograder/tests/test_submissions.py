@@ -3,7 +3,9 @@
 import errno
 import json
 import os
+import shutil
 import subprocess
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.grading.collect import find, of_student, without_collisions
+from autograder.grading.claims import without_collisions
+from autograder.grading.collect import find, of_student
 from autograder.grading.folders import MOST_ENTRIES, MOST_NOTEBOOKS
 from autograder.grading.submissions import MOST_CELLS, parse, read_bytes
 from autograder.judge.sentences import SENTENCES, Fault
@@ -96,7 +99,7 @@ def test_paths_that_lead_nowhere_are_named_and_the_others_taken(tmp_path: Path) 
     nowhere, empty, notes = found.problems
     assert "nowhere does not exist" in nowhere
     assert "empty holds no notebook" in empty
-    assert "notes.txt is no notebook" in notes
+    assert "notes.txt is nothing that is graded" in notes
 
 
 def test_a_folder_that_cannot_be_read_is_named_and_the_others_taken(
@@ -155,6 +158,56 @@ def test_names_that_look_alike_are_held_each(tmp_path: Path, other: str) -> None
     assert "vega" in held
     assert len(held) == len(kept) - 1
     assert all(len(s.rivals) == 2 for s in kept if s.fault is not None)
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["folder", "zip"])
+def test_a_class_in_a_folder_of_its_own_is_nobodys_until_a_person_says_so(
+    tmp_path: Path, packed: bool
+) -> None:
+    for student in ("vega", "deneb"):
+        put(tmp_path / "in" / "class" / student / "01_threads" / "01_threads.ipynb", solved())
+    given = tmp_path / "in"
+    if packed:
+        given = Path(shutil.make_archive(str(tmp_path / "class"), "zip", tmp_path / "in"))
+    found = find([given], unpack_to=tmp_path / "out")
+    assert found.submissions == []
+    [said] = found.problems
+    assert "holds folders with notebooks of one lesson: deneb, vega. Are these several" in said
+    place = Path(said.partition("grade that folder: `python -m autograder grade ")[2].split("`")[0])
+    assert {one.student for one in find([place]).submissions} == {"vega", "deneb"}
+
+
+def test_one_students_folders_of_several_lessons_stay_one_students(tmp_path: Path) -> None:
+    put(tmp_path / "ada" / "week 1" / "01_threads.ipynb", solved())
+    put(tmp_path / "ada" / "week 2" / "02_coalescing.ipynb", solved())
+    found = find([tmp_path])
+    assert {(one.student, one.notebook) for one in found.submissions} == {
+        ("ada", "01_threads"),
+        ("ada", "02_coalescing"),
+    }
+    assert found.problems == []
+
+
+def test_a_zip_of_zips_is_called_so(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for student in ("vega", "deneb"):
+        put(tmp_path / "01_threads.ipynb", solved())
+        with zipfile.ZipFile(tmp_path / "in" / f"{student}.zip", "w") as one:
+            one.write(tmp_path / "01_threads.ipynb", "01_threads.ipynb")
+    given = Path(shutil.make_archive(str(tmp_path / "class"), "zip", tmp_path / "in"))
+    [said] = find([given], unpack_to=tmp_path / "out").problems
+    assert "It holds 2 zips (deneb.zip, vega.zip), and no zip inside" in said
+    assert "Unpack it" in said
+    [said] = find([tmp_path / "in"], unpack_to=tmp_path / "out").problems
+    assert f"`python -m autograder grade {tmp_path / 'in'}/*.zip` takes each." in said
+    each = find(sorted((tmp_path / "in").iterdir()), unpack_to=tmp_path / "out").submissions
+    assert {one.student for one in each} == {"deneb", "vega"}
+
+
+def test_another_kind_of_archive_is_told_what_is_taken(tmp_path: Path) -> None:
+    put(tmp_path / "class.tar.gz", b"\x1f\x8b")
+    [said] = find([tmp_path / "class.tar.gz"]).problems
+    assert "expected a notebook (*.ipynb), a zip (*.zip) or a folder" in said
 
 
 def test_a_file_beside_a_students_folder_does_not_take_its_place(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
 from autograder.grading import grade, nbgrader_glue
-from autograder.grading.gradebook import prepare
+from autograder.grading.opened import prepare
 from autograder.judge import overlay, private
 from autograder.judge.pool import Pool
 from autograder.lessons.build import instructor_notebook

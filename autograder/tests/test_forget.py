@@ -1,0 +1,125 @@
+"""What is left of a student who is to be forgotten: a line with a date, and the others' work."""
+
+import io
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sql
+from nbgrader.api import Gradebook
+
+from autograder import __main__ as command_line
+from autograder.grading import grade
+from autograder.grading.ledger import Ledger
+from autograder.judge.judge import Graded
+from autograder.tests.notebooks import LESSON
+from autograder.tests.test_grade import run, steady_course  # noqa: F401
+from autograder.tests.test_gradebook import Desk, desk, entered  # noqa: F401
+
+#: A name that stands in no other word.
+GONE = "zubenelgenubi"
+
+
+def where(root: Path, word: str) -> list[str]:
+    """The files below a folder that have a word in them, in their bytes or in their names."""
+    files = (path for path in root.rglob("*") if path.is_file())
+    return [
+        str(path.relative_to(root))
+        for path in files
+        if word in str(path) or word.encode() in path.read_bytes()
+    ]
+
+
+@pytest.fixture
+def a_class(desk: Desk) -> Desk:  # noqa: F811
+    for student in (GONE, "deneb"):
+        desk.hand_in(student, f"I am {student}.")
+    zipped = desk.root / "in"
+    shutil.copytree(desk.root / "submitted" / GONE, zipped / GONE)
+    archive = Path(shutil.make_archive(str(desk.root / "class"), "zip", zipped))
+    shutil.rmtree(zipped)
+    assert desk.grade() == grade.DONE
+    words = "--out", desk.root / "grades", "--seed", desk.seed
+    assert run(archive, *words) == grade.DONE
+    desk.mark(GONE, 1.5)
+    desk.exported()
+    archive.unlink()
+    for folder in ("autograded", "feedback"):
+        (desk.root / folder / GONE).mkdir(parents=True, exist_ok=True)
+    return desk
+
+
+def forget(desk: Desk, *words: str) -> int:  # noqa: F811
+    known = "--from", str(desk.root / "grades"), "--gradebook", desk.url, "--seed", str(desk.seed)
+    return command_line.main(["forget", *words, *known, "--course-dir", str(desk.root)])
+
+
+def test_nothing_of_a_student_is_left_and_all_of_the_others(
+    a_class: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert where(a_class.root, GONE)
+    deneb = a_class.exported()["deneb"]
+    assert forget(a_class, GONE, "--yes") == 0
+    said = capsys.readouterr()
+    assert where(a_class.root, GONE) == []
+    for words in ("verdicts in the ledger", "submitted/", "autograded/", "feedback/", "handed_in/"):
+        assert words in said.out
+    assert "Out of reach: backups" in said.err
+    with closing(sqlite3.connect(a_class.root / "grades" / "ledger.db")) as ledger:
+        [(time, count)] = ledger.execute("SELECT time, verdicts FROM forgotten").fetchall()
+        assert count > 0
+        assert time.startswith("20")
+        with pytest.raises(sqlite3.IntegrityError, match="the ledger only grows"):
+            ledger.execute("DELETE FROM verdicts")
+    with Gradebook(a_class.url) as book:
+        assert [student.id for student in book.students] == ["deneb"]
+    assert a_class.exported() == {"deneb": deneb}
+    assert a_class.grade() == grade.DONE
+    assert (a_class.root / "grades" / "report.html").exists()
+
+
+def test_the_line_goes_where_the_ledger_goes(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+    first, second = Ledger(tmp_path / "one"), Ledger(tmp_path / "other")
+    first.append(Graded(GONE, LESSON, "vector_add", "PASS", 4, 4), "", "")
+    assert first.forget(GONE) == 1
+    assert second.take(first.rows(), first.forgotten()) == (0, 0)
+    assert second.forgotten() == first.forgotten()
+    assert [line["verdicts"] for line in second.forgotten()] == [1]
+
+
+def test_it_asks_first(
+    a_class: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = where(a_class.root, GONE)
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    assert forget(a_class, GONE) == 1
+    assert "for good? yes/no" in capsys.readouterr().out
+    assert where(a_class.root, GONE) == before
+
+
+def test_a_name_that_nobody_has_removes_nothing(
+    a_class: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = where(a_class.root, GONE)
+    assert forget(a_class, "denep", "--yes") == 2
+    assert "have no student denep. Did you mean deneb?" in capsys.readouterr().err
+    assert where(a_class.root, GONE) == before
+
+
+def test_while_a_grader_is_at_work_nobody_is_forgotten(
+    a_class: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Ledger(a_class.root / "grades")
+    assert other.claim("deneb", LESSON)
+    assert forget(a_class, GONE, "--yes") == 2
+    assert "A grader is at work (process" in capsys.readouterr().err
+    other.release()
+    assert forget(a_class, GONE, "--yes") == 0
+    engine = sql.create_engine(f"sqlite:///{a_class.root / 'grades' / 'ledger.db'}")
+    with engine.connect() as connection:
+        found = connection.exec_driver_sql("SELECT DISTINCT student FROM verdicts").scalars()
+        assert [*found] == ["deneb"]

@@ -1,0 +1,318 @@
+"""A gradebook through a term: made anew, marked by hand, of an older version, of another course."""
+
+import csv
+import functools
+import json
+import shutil
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbgrader.api import Gradebook
+from nbgrader.converters import GenerateAssignment, GenerateFeedback
+from nbgrader.coursedir import CourseDirectory
+from traitlets.config import Config
+
+from autograder import __main__ as command_line
+from autograder.grading import grade, lateness, nbgrader_glue
+from autograder.grading.export import Export
+from autograder.grading.gradebook import write_scores
+from autograder.grading.opened import GradebookError, prepare, require_gradebook
+from autograder.judge import overlay, private
+from autograder.judge.judge import Graded
+from autograder.judge.pool import Pool
+from autograder.lessons.build import instructor_notebook
+from autograder.lessons.catalogue import lesson_exercises
+from autograder.lessons.source import lesson_files, read_lesson
+from autograder.tests import fakes
+from autograder.tests.notebooks import EXERCISES, LESSON, put
+from autograder.tests.test_grade import run, steady_course  # noqa: F401
+
+ROOT = Path(nbgrader_glue.__file__).parents[2]
+WRITTEN = "explain_blocks"
+SETTINGS = f"""
+[points]
+{WRITTEN} = 2
+[due]
+{LESSON} = 2026-10-05T23:59:00+02:00
+[late]
+percent_a_day = 10
+"""
+#: Two days begun of what a day costs.
+LATE = "2026-10-07 10:00:00 UTC\n"
+
+
+class Desk:
+    """A course directory with its private folder, and the commands that a term has."""
+
+    def __init__(self, root: Path, seed: Path) -> None:
+        self.root, self.seed = root, seed
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:///{self.root / 'gradebook.db'}"
+
+    def step(self, converter: Any, **more: Any) -> None:
+        config = Config()
+        config.CourseDirectory.root = str(self.root)
+        config.CourseDirectory.db_url = self.url
+        config.CourseDirectory.assignment_id = LESSON
+        config.JudgedAutograde.seed = str(self.seed)
+        converter(coursedir=CourseDirectory(config=config), config=config, **more).start()
+
+    def settings(self, text: str) -> None:
+        (self.seed / overlay.SETTINGS).write_text(text)
+        overlay.use(self.seed)
+
+    def enter(self) -> None:
+        """The lesson, in the gradebook: as `build` and `generate_assignment` do."""
+        lesson = read_lesson(
+            next(p for p in lesson_files(ROOT) if p.stem == LESSON), lesson_exercises("threads")
+        )
+        source = self.root / "source" / LESSON / f"{LESSON}.ipynb"
+        source.parent.mkdir(parents=True, exist_ok=True)
+        nbformat.write(instructor_notebook(lesson), source)
+        self.step(GenerateAssignment, force=True)
+
+    def hand_in(self, student: str, written: str = "Because.", when: str = LATE) -> None:
+        """The first exercise solved, a written answer, and nothing else."""
+        content = json.loads((self.root / "release" / LESSON / f"{LESSON}.ipynb").read_text())
+        for cell in content["cells"]:
+            name = cell["metadata"].get("nbgrader", {}).get("grade_id")
+            if name in EXERCISES:
+                cell["source"] = "PASS" if name == EXERCISES[0] else "NOT_ATTEMPTED"
+            if name == WRITTEN and written:
+                cell["source"] = written
+        folder = self.root / "submitted" / student / LESSON
+        put(folder / f"{LESSON}.ipynb", content)
+        if when:
+            put(folder / "timestamp.txt", when.encode())
+
+    def grade(self, *words: object) -> int:
+        out = "--out", self.root / "grades", "--seed", self.seed, "--gradebook", self.url
+        return run(self.root / "submitted", *out, *words)
+
+    def mark(self, student: str, points: float) -> None:
+        with Gradebook(self.url) as book:
+            mark = book.find_grade(WRITTEN, LESSON, LESSON, student)
+            mark.manual_score, mark.needs_manual_grade = points, False
+            book.db.commit()
+
+    def exported(self) -> dict[str, dict[str, str]]:
+        words = ["--from", str(self.root / "grades"), "--gradebook", self.url]
+        command_line.main(["grades", "students", *words])
+        with (self.root / "grades" / "grades-students.csv").open(newline="") as file:
+            return {row["student"]: row for row in csv.DictReader(file)}
+
+    def dump(self) -> list[tuple[Any, ...]]:
+        queries = (
+            "select student_id, timestamp, extension from submitted_assignment order by 1",
+            "select late_submission_penalty from submitted_notebook order by id",
+            "select auto_score, manual_score, needs_manual_grade from grade",
+            "select auto_comment from comment",
+        )
+        with closing(sqlite3.connect(self.root / "gradebook.db")) as book:
+            return [
+                tuple(map(str, row)) for q in queries for row in sorted(book.execute(q), key=str)
+            ]
+
+
+@pytest.fixture(scope="module")
+def entered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The lesson released, its cells in the gradebook."""
+    prepare()
+    root = tmp_path_factory.mktemp("desk")
+    private.make(root / "private")
+    desk = Desk(root / "course", root / "private")
+    desk.settings(SETTINGS)
+    desk.enter()
+    overlay.use(None)
+    return root
+
+
+@pytest.fixture
+def desk(entered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    shutil.copytree(entered, tmp_path, dirs_exist_ok=True)
+    lateness.install()
+    monkeypatch.setattr(nbgrader_glue, "Pool", functools.partial(Pool, check=fakes.CHECK))
+    desk = Desk(tmp_path / "course", tmp_path / "private")
+    monkeypatch.chdir(desk.root)
+    overlay.use(desk.seed)
+    yield desk
+    overlay.use(None)
+
+
+@pytest.mark.parametrize("when", [LATE, ""], ids=["late", "no time"])
+@pytest.mark.parametrize("written", ["Because.", ""], ids=["written", "not written"])
+def test_a_gradebook_that_is_made_anew_gets_all_that_the_last_one_had(
+    desk: Desk, entered: Path, when: str, written: str
+) -> None:
+    desk.hand_in("deneb", written, when)
+    assert desk.grade() == grade.DONE
+    before = desk.dump()
+    shutil.copy(entered / "course" / "gradebook.db", desk.root)
+    assert desk.dump() != before
+    assert desk.grade() == grade.DONE
+    assert desk.dump() == before
+
+
+def test_nbgraders_command_fills_a_new_gradebook_too(desk: Desk, entered: Path) -> None:
+    desk.hand_in("deneb")
+    assert desk.grade() == grade.DONE
+    before = desk.dump()
+    shutil.copy(entered / "course" / "gradebook.db", desk.root)
+    desk.step(nbgrader_glue.JudgedAutograde)  # of verdicts that are known
+    assert desk.dump() == before
+
+
+def test_lateness_costs_its_share_of_a_mark_given_since(desk: Desk, tmp_path: Path) -> None:
+    desk.hand_in("deneb")
+    assert desk.grade() == grade.DONE
+    desk.mark("deneb", 1.5)
+    assert desk.exported()["deneb"][LESSON] == "4.4"  # 20 % of 5.5, and not of 4
+    desk.mark("deneb", 2)
+    desk.step(GenerateFeedback)
+    page = (desk.root / "feedback" / "deneb" / LESSON / f"{LESSON}.html").read_text()
+    assert "Score: 4.8 / " in page
+    desk.mark("deneb", 1)
+    with Gradebook(desk.url) as book:
+        export = Export()
+        export.to = str(tmp_path / "nbgrader.csv")
+        export.export(book)
+    [row] = csv.DictReader((tmp_path / "nbgrader.csv").open(newline=""))
+    assert (row["late_submission_penalty"], row["score"]) == ("1.0", "4.0")
+    # ... as the next grading has it
+    before = desk.dump()
+    assert desk.grade() == grade.DONE
+    assert desk.dump() == before
+
+
+def test_where_no_grading_said_what_lateness_costs_a_penalty_stays(desk: Desk) -> None:
+    desk.hand_in("deneb")
+    assert desk.grade() == grade.DONE
+    with closing(sqlite3.connect(desk.root / "gradebook.db")) as book:
+        book.execute(f"DROP TABLE {lateness.POLICY.name}")  # of the version before
+        book.commit()
+    desk.mark("deneb", 1.5)
+    assert desk.exported()["deneb"][LESSON] == "4.7"
+
+
+def test_points_that_changed_in_mid_term_are_said_with_the_commands_that_mend_it(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.hand_in("deneb", when="")
+    assert desk.grade() == grade.DONE
+    desk.mark("deneb", 1.5)
+    more = SETTINGS.replace("= 2\n", f"= 3\n{EXERCISES[0]} = 8\n", 1)
+    desk.settings(more)
+    capsys.readouterr()
+    assert desk.grade() == grade.NOT_ALL
+    said = capsys.readouterr().err
+    assert f"{WRITTEN} (2 there, 3); {EXERCISES[0]} (4 there, 8)." in said
+    assert "`python -m autograder build` and `nbgrader generate_assignment 01_threads" in said
+    desk.enter()
+    assert desk.grade() == grade.DONE
+    desk.mark("deneb", 1.5)
+    assert desk.exported()["deneb"][LESSON] == "9.5"
+
+
+def test_a_mark_that_is_missing_is_looked_for_where_it_is_given(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.hand_in("deneb")
+    assert desk.grade() == grade.DONE
+    capsys.readouterr()
+    assert desk.exported()["deneb"][LESSON] == ""
+    said = capsys.readouterr().err
+    assert "since a written answer has no mark yet: deneb 01_threads. The formgrader" in said
+    assert "`grade` again" not in said
+
+
+def test_who_handed_in_no_notebook_is_among_the_last_words(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.hand_in("vega")
+    put(desk.root / "submitted" / "spica" / LESSON / "solution.zip", b"PK")
+    assert desk.grade() == grade.DONE
+    said = capsys.readouterr().err
+    assert "Handed in what cannot be read as a notebook, and so without points: spica (" in said
+
+
+def test_an_extension_of_nobody_is_said_with_who_is_meant(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.hand_in("vega")
+    later = "01_threads = 2026-10-12T23:59:00+02:00\n"
+    desk.settings(f"{SETTINGS}[extensions.vegga]\n{later}[extensions.altair]\n{later}")
+    roster = put(desk.root / "roster.csv", b"student\nvega\naltair\n")
+    assert desk.grade("--roster", roster) == grade.DONE
+    said = capsys.readouterr().err
+    assert "[extensions.vegga], and nobody called 'vegga'" in said
+    assert "Did you mean 'vega'?" in said
+    assert "extensions.altair" not in said
+
+
+def test_who_is_on_the_roster_is_in_the_gradebook_without_any_work(desk: Desk) -> None:
+    desk.hand_in("vega")
+    roster = put(desk.root / "roster.csv", b"student\nvega\naltair\n")
+    assert desk.grade("--roster", roster) == grade.DONE
+    with Gradebook(desk.url) as book:
+        assert [student.id for student in book.students] == ["altair", "vega"]
+
+
+def test_the_last_word_is_what_lateness_took(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.hand_in("vega", when="2026-10-01 10:00:00 UTC\n")
+    desk.hand_in("deneb")
+    assert desk.grade() == grade.DONE
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("Late, and points taken for it in the gradebook: 1 notebook (deneb")
+    assert last.endswith("01_threads 0.8).")
+
+
+# ------------------------------------------------------------------ gradebooks that do not fit
+
+
+def test_an_older_gradebook_is_told_before_anything_is_judged(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.hand_in("vega")
+    with closing(sqlite3.connect(desk.root / "gradebook.db")) as book:
+        book.execute("ALTER TABLE student DROP COLUMN lms_user_id")
+        book.commit()
+    assert desk.grade() == grade.CANNOT
+    said = capsys.readouterr().err
+    assert "is of an older version of nbgrader: it lacks student.lms_user_id." in said
+    assert "`nbgrader db upgrade --db sqlite:///" in said
+    assert not (desk.root / "grades").exists()
+    with pytest.raises(nbgrader_glue.NbGraderException, match="nbgrader db upgrade"):
+        desk.step(nbgrader_glue.JudgedAutograde)
+
+
+def test_another_courses_gradebook_is_called_so_and_left(desk: Desk) -> None:
+    url = f"sqlite:///{desk.root / 'other.db'}"
+    with Gradebook(url) as book:
+        book.add_assignment("ps1")
+        book.add_notebook("problem 1", "ps1")
+    with pytest.raises(GradebookError, match="is another course's gradebook: it has ps1, and no"):
+        require_gradebook(url)
+
+
+def test_a_server_without_its_driver_is_told_at_once_with_the_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(GradebookError, match=r"needs psycopg: .*pip install .*postgresql"):
+        require_gradebook("postgresql://ada@127.0.0.1:1/class")
+
+
+def test_a_word_about_a_gradebook_hides_its_password() -> None:
+    rows = [Graded("vega", LESSON, EXERCISES[0], "PASS", 1, 1)]
+    [said] = write_scores("postgresql://ada:secret@127.0.0.1:1/class", rows)
+    assert "secret" not in said
