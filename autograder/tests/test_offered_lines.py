@@ -10,11 +10,13 @@ import course
 from autograder.proof.witness import Witness, witnesses_of
 from course import exercises
 from course.check.check import check_function
-from course.engine.faults import Outcome
+from course.engine.faults import KernelFault, Outcome
 from course.exercises import lesson, stems
 from course.notebook import exercises as shown
 from course.spec.exercise import KernelExercise
 from course.tests.families import family
+
+ADD = "triton_add"
 
 
 def _first_wrong(stem: str) -> list[Witness]:
@@ -50,6 +52,24 @@ def test_the_line_that_a_wrong_answer_offers_runs(
         assert "   -> " in capsys.readouterr().out
     else:
         assert len(returned) == len(exercise.passed)
+
+
+@pytest.mark.parametrize("name", ["no_mask", "programs_128_apart"])
+def test_the_line_that_a_fault_of_a_program_offers_leads_to_it(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("triton", reason="Triton has no wheel for this system")
+    stem = "hello_triton"
+    witness = next(one for one in witnesses_of(stem) if (one.exercise, one.name) == (ADD, name))
+    function = _defined(witness, tmp_path)
+    verdict = check_function(lesson(stem)[ADD], function)
+    line = verdict.commands[-1]
+    assert line.startswith(f"course.trace({ADD}, block=")
+    capsys.readouterr()
+    with pytest.raises(KernelFault) as caught:
+        eval(line, {"course": course, "ex": _Exercises(stem), ADD: function})
+    assert caught.value.outcome is witness.outcome
+    assert "offsets = " in capsys.readouterr().out
 
 
 def _defined(witness: Witness, folder: Path) -> Any:
