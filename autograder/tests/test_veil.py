@@ -117,6 +117,7 @@ def noisy(random_: random.Random) -> Verdict:
         commands=(f"command {number}",),
         detailed=bool(number % 2),
         internal_error=f"error {number}",
+        wrong_at=(f"array {number}", (number,)),
     )
 
 
