@@ -57,7 +57,7 @@ def test_a_trace_prints_one_threads_steps_and_returns_nothing(
     assert course.trace(add_one, block=1, thread=3)[4, 32](x, y) is None
     first, *_, last = capsys.readouterr().out.splitlines()
     assert first.endswith("-> i = 35")
-    assert last.endswith("y[i] = x[i] + 1")
+    assert last.endswith("y[i] = x[i] + 1   -> y[35] = 1.0")
 
 
 def test_forall_launches_enough_threads_for_its_tasks() -> None:
