@@ -9,7 +9,8 @@ import pytest
 import course
 from autograder.proof.witness import Witness, witnesses_of
 from course import exercises
-from course.check.check import check_function
+from course.check.check import check_source
+from course.check.traced import with_trace
 from course.engine.faults import KernelFault, Outcome
 from course.exercises import lesson, stems
 from course.notebook import exercises as shown
@@ -42,7 +43,8 @@ def test_the_line_that_a_wrong_answer_offers_runs(
 ) -> None:
     exercise = lesson(stem)[witness.exercise]
     function = _defined(witness, tmp_path)
-    verdict = check_function(exercise, function)
+    assert isinstance(exercise, KernelExercise)
+    verdict = with_trace(exercise, check_source(exercise, witness.source))
     line = verdict.commands[-1]
     capsys.readouterr()
     names = {"course": course, "ex": _Exercises(stem), witness.exercise: function}
@@ -62,7 +64,9 @@ def test_the_line_that_a_fault_of_a_program_offers_leads_to_it(
     stem = "hello_triton"
     witness = next(one for one in witnesses_of(stem) if (one.exercise, one.name) == (ADD, name))
     function = _defined(witness, tmp_path)
-    verdict = check_function(lesson(stem)[ADD], function)
+    exercise = lesson(stem)[ADD]
+    assert isinstance(exercise, KernelExercise)
+    verdict = check_source(exercise, witness.source)
     line = verdict.commands[-1]
     assert line.startswith(f"course.trace({ADD}, block=")
     capsys.readouterr()

@@ -116,6 +116,7 @@ def noisy(random_: random.Random) -> Verdict:
         next_steps=(f"next {number}",),
         commands=(f"command {number}",),
         detailed=bool(number % 2),
+        wrong_at=("c", (number,)),
         internal_error=f"error {number}",
         wrong_at=(f"array {number}", (number,)),
     )

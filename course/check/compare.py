@@ -135,7 +135,9 @@ class Compared:
         candidate = np.broadcast_to(np.asarray(values), self.got.shape)
         if self.got.dtype.kind == "f":  # what does not fit is infinite
             most = float(np.finfo(self.got.dtype).max)
-            candidate = np.where(np.abs(candidate) > most, np.sign(candidate) * np.inf, candidate)
+            candidate = np.where(
+                np.abs(candidate) > most, np.copysign(np.inf, candidate), candidate
+            )
         about = self.magnitude if sizes is None else np.broadcast_to(sizes, self.got.shape)
         size = np.maximum(np.abs(candidate), about)
         relative, absolute = self.limits

@@ -32,7 +32,8 @@ def program_race(fault: KernelFault, tree: ast.Module, launched: Launched) -> Ca
     free = [axis for axis in apart if axis not in _counted(offset)]
     if apart and free == apart:
         return "tile_race_axis", {**fields, "axis": free[0]}
-    if apart == long == [0] and not bindings.loops(store):
+    own_rows = fields.get("columns") is None  # else a mask lets a row's end into the next one
+    if own_rows and apart == long == [0] and not bindings.loops(store):
         return _overlap(KernelText(tree, line, launched), str(fields["array"]), offset)
     return None
 

@@ -29,7 +29,7 @@ class Maker:
 
 def with_trace(exercise: KernelExercise, verdict: Verdict) -> Verdict:
     """The verdict on visible cases, with this line in the place of the one that shows the case."""
-    if verdict.wrong_at is None or exercise.gluon:
+    if verdict.wrong_at is None or exercise.gluon or exercise.target:
         return verdict
     case = ordered_cases(exercise, exercise.cases)[verdict.case_number - 1]
     maker = maker_of(exercise, case, verdict.source, verdict.wrong_at)

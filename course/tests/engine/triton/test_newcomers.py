@@ -123,8 +123,8 @@ ATTEMPTS = {
         ADD, "tl.program_id(0)", "cuda.grid(1)", 10, "`cuda` cannot be used", "tl.program_id(0)",
     ),
     "every program the same block": (
-        ADD, "tl.program_id(0) * BLOCK + ", "", 14, "stores to out_ptr[0]",
-        "its number belongs in the offset",
+        ADD, "tl.program_id(0) * BLOCK + ", "", 14, "goes with tl.program_id(0)",
+        "a place of its own",
     ),
     "a mask that lets all through": (
         ADD, "offsets < N", "offsets < BLOCK", 12, "x_ptr[1], which does not exist",
