@@ -118,7 +118,6 @@ def noisy(random_: random.Random) -> Verdict:
         detailed=bool(number % 2),
         wrong_at=("c", (number,)),
         internal_error=f"error {number}",
-        wrong_at=(f"array {number}", (number,)),
     )
 
 

@@ -97,13 +97,6 @@ def _overlap(text: KernelText, array: str, offset: ast.expr) -> Cause | None:
     if len(blocks) != 1 or not isinstance(blocks[0], ast.Call) or len(blocks[0].args) != 2:
         return None
     ends = [text.number(end) for end in blocks[0].args]
-    own = {node.id for node in ast.walk(blocks[0]) if isinstance(node, ast.Name)}
-    if any(
-        node.id in text.launched.numbers.keys() - own
-        for node in ast.walk(offset)
-        if isinstance(node, ast.Name)
-    ):  # a row's length: the mask may be what is wrong
-        return None
     first, next_one, beside = (_place(text, array, offset, *at) for at in ((0, 0), (1, 0), (0, 1)))
     if first is None or next_one is None or beside is None or None in ends:
         return None
