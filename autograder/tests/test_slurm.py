@@ -39,7 +39,9 @@ COMMANDS = {
     "squeue": """
         for number in $(echo "$3" | tr , ' '); do
             if [ ! -e $number/process ]; then echo $number PENDING Resources
-            elif kill -0 $(cat $number/process) 2>/dev/null; then echo $number RUNNING None; fi
+            elif grep -qs '^State:.[^Z]' /proc/$(cat $number/process)/status; then
+                echo $number RUNNING None
+            fi
         done
     """,
     "scancel": "kill -- -$(cat $1/process); echo $1 >>cancelled",
