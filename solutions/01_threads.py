@@ -465,7 +465,7 @@ pictures.down_a_column()
 # whole of lesson 02 is about them. For now one rule is enough: **the last index of an
 # array, the one that steps by one address, belongs to x.**
 #
-# ### Exercise: `index_2d` (★ core)
+# ### Exercise: `index_2d`
 
 # %%
 ex.index_2d

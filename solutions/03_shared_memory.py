@@ -10,17 +10,16 @@
 # of its own. **How do 256 numbers become one sum without a trip to memory, and in 8 steps, not
 # 255?**
 #
-# One thing answers both: a small memory on the chip that the threads of a block share. This lesson
-# is the longest of the first half. Plan three sittings, about six and a half hours in all, and an
-# hour and a half more for the bonus:
+# One thing answers both: a small memory on the chip that the threads of a block share. The lesson
+# has two halves, one for each question. Each is a lesson of its own length: do them on different
+# days. You can go on to lesson 04 after the first one; its bonus alone needs the second.
 #
-# | part | exercises | time |
+# | half | exercises | time |
 # |---|---|---|
-# | tiles | `shared_reverse`, `transpose` (★ core), `transpose_padded`, `stencil_halo` | 2 h 15 |
-# | sums | `block_sum`, `row_sum`, `dot` (★ core), `dot_any_block` | 2 h 30 |
-# | warps | `warp_sum` | 30 min |
-# | repairs | `five_mistakes`, `debug_threads` | 1 h 15 |
-# | bonus | `prefix_sum`, `histogram` | 1 h 30 |
+# | 1, tiles | `shared_reverse`, `transpose` (★ core), `transpose_padded`, `stencil_halo` | 2 h |
+# | 2, sums | `block_sum`, `row_sum`, `dot` (★ core), `dot_any_block`, `warp_sum` | 2 h 50 |
+# | 2, repairs | `five_mistakes`, `debug_threads` | 1 h 15 |
+# | bonus | `prefix_sum`, `histogram` | 1 h 25 |
 
 # %%
 import numpy as np
@@ -45,6 +44,8 @@ def show(traffic):
 
 
 # %% [markdown]
+# # First half: tiles
+#
 # ## A memory for each block
 #
 # The arrays that a kernel gets lie in device memory, and every thread of the grid can reach them.
@@ -475,10 +476,25 @@ def stencil_halo(a, out):  # a, out: (N,)
 ex.stencil_halo.check(stencil_halo)
 
 # %% [markdown]
+# That is the first half. You can explain now:
+#
+# - What **shared memory** is, who sees it, how large it is, and the pattern *load, wait, use*.
+# - What a **race** is, and what a **barrier** orders and what it does not.
+# - Why a direct transpose asks for 4.5 times its bytes, and how a **tile** repairs that.
+# - What **banks** and **bank conflicts** are, and what one float of **padding** does.
+# - Why a **stencil** needs a **halo**, and who fills it.
+#
+# This is a good place to stop for a day.
+
+# %% [markdown]
+# # Second half: sums
+#
+# (If you begin here with a fresh kernel, run the cell at the top of the notebook first.)
+#
 # ## Many numbers become one
 #
-# The second half of the lesson is about **reductions**: many values, one result. A sum, a maximum,
-# a mean, the norm of a vector, the denominator of a softmax.
+# This half is about **reductions**: many values, one result. A sum, a maximum, a mean, the norm of
+# a vector, the denominator of a softmax.
 #
 # Suppose a block has 256 numbers in a tile. If thread 0 adds them up, that takes 255 additions one
 # after the other, while 255 threads wait. But the numbers may be added in another order: let 128
@@ -525,6 +541,7 @@ def one_thread_adds(a, out):
         out[0] = total
 
 
+a, out = np.ones(256, np.float32), np.zeros(1, np.float32)
 with course.measure() as traffic:
     one_thread_adds[1, 256](a, out)
 
@@ -1277,12 +1294,9 @@ ex.debug_threads.check(debug_threads)
 # %% [markdown]
 # ## What you can explain now
 #
-# - What **shared memory** is, who sees it, how large it is, and the pattern *load, wait, use*.
-# - What a **race** is, what a **barrier** orders and what it does not, and why a barrier under an
-#   `if` is **barrier divergence**.
-# - Why a direct transpose asks for 4.5 times its bytes, and how a **tile** repairs that.
-# - What **banks** and **bank conflicts** are, and what one float of **padding** does.
-# - Why a **stencil** needs a **halo**, and who fills it.
+# Beside what stood at the end of the first half:
+#
+# - Why a barrier under an `if` is **barrier divergence**.
 # - A **tree reduction**: the same additions, log2 deep; what changes when the count is odd.
 # - How to go from a **symptom** to a line: when it is wrong, by how much, the smallest such case.
 # - Three levels of a sum: registers, shared memory (or **shuffles**), and one number a block, by a

@@ -24,7 +24,7 @@ pictures.norm_speeds()
 #
 # | exercise | time |
 # |---|---|
-# | `rmsnorm` | 35 min |
+# | `rmsnorm` (★ core) | 35 min |
 # | `layernorm` | 50 min |
 # | `cross_entropy` | 65 min |
 # | `rmsnorm_backward` (bonus) | 70 min |
@@ -120,7 +120,7 @@ show(traffic)
 # read of x goes. What about w? 32 programs read the same 4 KB, so that nearly all of them find it
 # in a cache; but they do ask for it, and the meter counts that. Section 4 asks what it costs.
 #
-# ### Exercise: `rmsnorm` (35 minutes)
+# ### Exercise: `rmsnorm` (35 minutes, ★ core)
 #
 # One program, one row, one load of it. The exercise also comes with float16 arrays: read section 3
 # if you want to know in advance why the line `.to(tl.float32)` matters.

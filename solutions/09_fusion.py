@@ -17,7 +17,7 @@
 # | `read_the_ptx` | 40 min |
 # | `grouped_order` | 45 min |
 # | `matmul_epilogue` | 40 min |
-# | `gated_linear` | 60 min |
+# | `gated_linear` (★ core) | 60 min |
 # | `quantised_matmul` (bonus) | 45 min |
 # | `split_k` (bonus) | 50 min |
 #
@@ -675,7 +675,7 @@ pictures.saved_by_fusing()
 # does, 372; at 4096 that one is ahead, 703 to 574. So **fuse where K is small beside what happens
 # around it**, and look for the fat before you write a kernel.
 #
-# ### Exercise: `gated_linear` (60 minutes)
+# ### Exercise: `gated_linear` (60 minutes, ★ core)
 
 # %%
 ex.gated_linear

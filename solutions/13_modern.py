@@ -653,8 +653,32 @@ ex.persistent.check(persistent)
 
 # %% [markdown]
 # Persistence hides fills and stores. It does not hide waves: 133 tiles on 132 SMs take as long as
-# 264 (lesson 05). Against that there are smaller tiles, or tiles whose K several programs share
-# (`split_k`; *stream-K* does so for the last wave).
+# 264 (lesson 05). Against that there are smaller tiles, or tiles whose K several programs share, as
+# in `split_k` of lesson 09. There every tile is cut into as many parts. **Stream-K** cuts the whole
+# work: write the K steps of all tiles into one long list, and give each program an even piece of
+# it. A piece begins in the middle of one tile and ends in the middle of another. Whoever does not
+# end a tile stores its sums so far, and who ends it adds them.
+#
+# *Predict:* C is 1536 x 1536, so it has 144 tiles of 128 x 128. K is 4096 and a step 64 of it: 64
+# steps a tile. 132 programs share the tiles, or they share the steps. How many times fewer steps
+# has the busiest program then?
+
+# %% predict_stream
+prediction = ...
+
+# %%
+tiles, steps, programs = 144, 64, 132
+busiest_by_tiles = -(-tiles // programs) * steps
+busiest_by_steps = -(-tiles * steps // programs)
+compare(prediction, busiest_by_tiles / busiest_by_steps, "times", tolerance=0.02)
+
+# %% [markdown]
+# 128 steps against 70. The price: up to 131 tiles are cut, and 64 KB of float32 sums of each are
+# written and read again, 17 MB in all. A copy's 4,242 GB/s on an H200 move them in 4 us, where the
+# product itself takes 25 us at the 777 TFLOP/s that cuBLAS reaches there (both rates as in lesson
+# 12). So it pays here. With the 512 tiles of the exercise the busiest program has 256 steps or 249,
+# 1.03 times fewer, and that does not pay. Libraries share the last one or two waves and leave the
+# tiles before them whole.
 #
 # ## 7. Fewer bits, and scales for them
 #

@@ -54,7 +54,7 @@ def test_a_new_folder_changes_nothing(folder):
 
 def test_the_two_week_unit_has_the_core_and_nothing_else(folder):
     overlay.use(folder, "two-week")
-    assert names("threads") == ["vector_add", "index_2d"]
+    assert names("threads") == ["vector_add"]
     assert names("start") == []
     assert lessons.has_no_exercises("00_start")
     overlay.use(None)
@@ -63,10 +63,10 @@ def test_the_two_week_unit_has_the_core_and_nothing_else(folder):
 
 
 def test_the_unit_and_points_of_the_settings_hold(folder):
-    overlay.use(written(folder, 'unit = "two-week"\n[points]\nvector_add = 2.5\n'))
-    points = {e.name: e.points for e in lessons.lesson_exercises("threads")}
-    assert points["vector_add"] == 2.5
-    assert points["index_2d"] == exercises.lesson("threads")["index_2d"].points
+    overlay.use(written(folder, 'unit = "two-week"\n[points]\ndot = 2.5\n'))
+    points = {e.name: e.points for e in lessons.lesson_exercises("shared_memory")}
+    own = exercises.lesson("shared_memory")["transpose"].points
+    assert points == {"transpose": own, "dot": 2.5}
 
 
 def test_ranges_of_ones_own_stand_in_the_place_of_the_courses(folder):
@@ -222,15 +222,15 @@ def test_a_build_gives_the_class_its_points_and_the_repository_the_courses(folde
 
 
 def test_grading_takes_the_unit_and_the_points(folder, tmp_path, capsys):
-    written(folder, 'unit = "two-week"\n[points]\nvector_add = 42\n')
-    [lesson] = read_lessons(ROOT, ["threads"])
-    put(tmp_path / "class/vega_01_threads.ipynb", notebook_of(lesson.solutions))
+    written(folder, 'unit = "two-week"\n[points]\ndot = 42\n')
+    [lesson] = read_lessons(ROOT, ["shared_memory"])
+    put(tmp_path / "class/vega_03_shared_memory.ipynb", notebook_of(lesson.solutions))
     out = tmp_path / "grades"
     arguments = ["grade", str(tmp_path / "class"), "--out", str(out), "--seed", str(folder)]
     assert main(arguments) == 0, capsys.readouterr().err
     rows = json.loads((out / "verdicts.json").read_text())
-    points = exercises.lesson("threads")["index_2d"].points
+    points = exercises.lesson("shared_memory")["transpose"].points
     assert [(r["exercise"], r["outcome"], r["points"], r["max_points"]) for r in rows] == [
-        ("vector_add", "PASS", 42, 42),
-        ("index_2d", "PASS", points, points),
+        ("transpose", "PASS", points, points),
+        ("dot", "PASS", 42, 42),
     ]

@@ -154,3 +154,13 @@ def test_no_single_configuration_will_do_for_every_shape(configuration: int) -> 
         )
     ]
     assert max(regrets) > within
+
+
+def test_lesson_13_prices_stream_k_at_the_rates_of_lesson_12() -> None:
+    said = prose("13_modern")
+    pieces = 131 * 128 * 128 * 4 * 2
+    copy, product = CEILINGS["COPY_GB_S"], CEILINGS["FLOAT16_TFLOP_S"]
+    assert f"{pieces / 1e6:.0f} MB in all. A copy's {copy:,.0f} GB/s" in said
+    assert f"move them in {pieces / copy / 1e3:.0f} us" in said
+    took = 2 * 1536 * 1536 * 4096 / product / 1e6
+    assert f"product itself takes {took:.0f} us at the {product:.0f} TFLOP/s" in said

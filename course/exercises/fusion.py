@@ -321,6 +321,7 @@ gated_linear = KernelExercise(
     points=10,
     minutes=60,
     difficulty=4,
+    core=True,
     hints=(
         "Two accumulators of the same shape, one loop over K. In each step: one tile of x, one of "
         "w1, one of w2, two tl.dot.",

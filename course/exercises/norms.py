@@ -111,6 +111,7 @@ rmsnorm = KernelExercise(
     points=7,
     minutes=35,
     difficulty=2,
+    core=True,
     hints=(
         "The whole row fits into one block: load it once, with a mask, and everything that "
         "follows works on registers.",

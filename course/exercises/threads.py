@@ -204,7 +204,6 @@ index_2d = KernelExercise(
     points=4,
     minutes=20,
     difficulty=2,
-    core=True,
     hints=(
         "cuda.grid(2) gives two numbers: along x first, then along y. One of them is the row and "
         "one the column.",
