@@ -119,6 +119,34 @@ def test_lesson_11_quotes_how_long_the_way_back_takes() -> None:
     assert said in prose("11_attention_backward")
 
 
+def test_lesson_11_quotes_the_speeds_of_libraries_and_of_tuned_walks() -> None:
+    def torch(kernel: str, heads: str, peer: str) -> dict[str, Any]:
+        return next(
+            r
+            for r in RECORD["runs"]
+            if r["kernel"] == f"{kernel}/tuned"
+            and r["case"].startswith(heads)
+            and r["case"].endswith(f"; beside {peer}")
+        )
+
+    wide, narrow = "H=32, N=8192, D=128", "H=32, N=8192, D=64"
+    forward = [
+        torch("flash_forward", wide, p)["torch_TFLOP/s"] for p in ("FlashAttention", "cuDNN")
+    ]
+    gradients, all_of_it = "FlashAttention, all gradients", ", causal=0"
+    back = torch("flash_dkdv", wide + all_of_it, gradients)["torch_TFLOP/s"]
+    theirs = torch("flash_dkdv", narrow + all_of_it, gradients)
+    ours = theirs["us"] + run("flash_dq/tuned", narrow + all_of_it)["us"]
+    said = prose("11_attention_backward")
+    assert (
+        f"forward {forward[0]:.0f} TFLOP/s with PyTorch's FlashAttention-2 and {forward[1]:.0f}"
+        in said
+    )
+    assert f"all gradients {back:.0f} with the former" in said
+    assert f"take {ours / 1000:.1f} ms for heads of 64" in said
+    assert f"FlashAttention-2's backward takes {theirs['torch_us'] / 1000:.1f} (" in said
+
+
 def test_lesson_03_quotes_the_speeds_of_small_grids() -> None:
     long = "N=67108864"
     dots = rate("dot", long), rate("dot", f"{long}, BLOCKS=1056")
