@@ -10,6 +10,8 @@ NO_GPU := $(if $(GPU),, and not gpu)
 SEED ?= $(shell git rev-parse --short 'HEAD^{tree}' 2>/dev/null || date -u +%F)
 # Who is root here is so in a container, as a rule; Jupyter wants to be told.
 AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
+# Modules that are compiled anew in each process cost more than their files: tests start hundreds.
+unexport PYTHONDONTWRITEBYTECODE
 # A process a core: more threads than cores wait for each other by spinning.
 PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
