@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from course.engine import sampling
 from course.engine.faults import (
     KernelFault,
     Outcome,
@@ -117,15 +118,20 @@ def launch(
     state.meter.shared_bytes = program.shared_bytes + shared_bytes
     threads = -(-geometry.threads // WARP_LANES) * WARP_LANES
     batch = max(1, BATCH_LANES // threads)
+    few = _few(function, geometry, views)
     try:
         with np.errstate(all="ignore"):
-            for first in range(0, geometry.blocks, batch):
-                lanes = Lanes(geometry, first, min(batch, geometry.blocks - first), state)
+            for first, count in _batches(geometry, batch, few):
+                lanes = Lanes(geometry, first, count, state)
                 lanes.vars = dict(parameters)
                 lanes.watch = watch
                 lanes.told = getattr(watch, "told", None)
                 lanes.run(program.statements)
                 state.meter.batch_has_run(*lanes.longest_warp(), lanes.lane_work)
+                if few is not None:
+                    few.saw(state.meter.touched(), lanes.steps)
+                    few.detail["turns"] = few.detail.get("turns", 0) + lanes.turn
+                    few.detail["private_bytes"] = sum(a.bytes for a in lanes.local.values())
     except KernelFault as fault:
         fault.traffic = state.meter.traffic()
         raise
@@ -134,7 +140,36 @@ def launch(
     finally:
         if printing is True:
             printed.show()
-    return state.meter.traffic()
+    traffic = state.meter.traffic()
+    if few is not None:
+        requests = {site.array: 0 for site in traffic.sites}
+        for site in traffic.sites:
+            requests[site.array] += site.requests or 0
+        few.detail["axes"] = sum(n * len(views[name].shape) for name, n in requests.items())
+        few.end(traffic, {name: view.allocation.size_bytes for name, view in views.items()})
+    return traffic
+
+
+def _few(
+    function: Function, geometry: Geometry, views: Mapping[str, GlobalView]
+) -> sampling.Launched | None:
+    """What hears of the few blocks that run, where not all of them do."""
+    if (among := sampling.current()) is None:
+        return None
+    for view in views.values():
+        view.allocation.history = sampling.Unwatched()  # type: ignore[assignment]  # of one's kind
+    return among.begin(function.name, geometry.grid, -(-geometry.threads // WARP_LANES))
+
+
+def _batches(
+    geometry: Geometry, together: int, few: sampling.Launched | None
+) -> Iterator[tuple[int, int]]:
+    """(first block, how many) that run in lockstep."""
+    if few is not None:
+        yield from ((block, 1) for block in few.wanted())
+        return
+    for first in range(0, geometry.blocks, together):
+        yield first, min(together, geometry.blocks - first)
 
 
 def _extent(value: int | Sequence[int], what: str) -> tuple[int, int, int]:
