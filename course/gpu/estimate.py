@@ -212,7 +212,7 @@ def _percent(work: Work, alone: Mapping[str, float], us: float) -> dict[str, flo
     filled = max(0.0, work.dram_bytes - min(work.stored_bytes, LEFT_IN_L2))
     found = max(0.0, work.l2_bytes - work.dram_bytes)
     return {
-        "waves": work.waves,
+        "waves": work.blocks / SMS,  # an SM with one block works, whatever else it could hold
         "local_load_sectors": work.spilled_bytes / 2 / SECTOR_BYTES,
         "dram_percent": share["dram"] * FULL_PERCENT / DRAM_FULL,
         "l1_percent": share["l1"],
@@ -232,7 +232,7 @@ DRAM_FULL = 80
 def work_of(few: Launched) -> Work:
     """The whole launch, of the blocks that ran: what each asks on the average, times the grid."""
     traffic = few.traffic
-    base = {
+    base: dict[str, Any] = {
         "name": few.name, "blocks": few.blocks, "warps": few.warps, "longest": few.longest,
         "shared_bytes": traffic.shared_bytes, "registers": _registers(few),
     }  # fmt: skip
@@ -305,7 +305,7 @@ def _of_numba(few: Launched) -> dict[str, Any]:
     }
 
 
-def _from_memory(few: Launched, spilled: float) -> dict[str, float]:
+def _from_memory(few: Launched, spilled: float) -> dict[str, Any]:
     """Bytes that pass L2, and DRAM, in a launch.
 
     L1 keeps what one line uses again; L2 all that the blocks under way touch, if it has room.

@@ -12,7 +12,7 @@ from course.exercises.speed_of_light import CEILINGS
 from course.gpu.estimate import FITTED, Estimate, estimate, work_of
 from course.gpu.recorded import recorded
 from course.gpu.runs import largest_cases
-from course.gpu.sampled import launches_of
+from course.gpu.sampled import TARGET, launches_of
 from course.spec.exercise import KernelExercise
 from course.words.fault_panel import text
 from course.words.panel import table_html
@@ -115,7 +115,7 @@ def rows_of(one: Estimate) -> list[tuple[str, str, str]]:
     instructions = work.issued(FITTED) * work.blocks * work.warps
     special, fma = (n * work.blocks * work.warps for n in (work.special, work.fma))
     flop = work.blocks * (work.flop + work.mma_flop)
-    fields = {
+    fields: dict[str, dict[str, object]] = {
         "dram": {"bytes": _bytes(work.dram_bytes), "rate": f"{CEILINGS['COPY_GB_S']:,.0f}"},
         "l2": {
             "bytes": _bytes(work.l2_bytes),
@@ -169,6 +169,9 @@ def estimated(exercise: KernelExercise, source: str, gpu: str) -> Estimated:
         known = ", ".join(GPUS)
         why = sentence("estimate_refused", {"gpu": gpu, "known": known})
         return Estimated(exercise.name, case.told, gpu, reason=why)
+    if exercise.target not in (0, TARGET):
+        fields = {"gpu": gpu, "capability": exercise.target / 10}
+        return Estimated(exercise.name, case.told, gpu, reason=sentence("estimate_other", fields))
     constants = chosen(read_solution(source, exercise), exercise)
     try:
         launches = launches_of(exercise, source, case, constants)

@@ -189,6 +189,11 @@ GPU: dict[str, tuple[str, str]] = {
         "No rates of a GPU called {gpu} are recorded here, and none are guessed. Known: {known}.",
         "",
     ),
+    "estimate_other": (
+        "No estimate for an {gpu}: the kernel is written for compute capability {capability} "
+        "alone.",
+        "",
+    ),
     "estimate_none": ("No estimate of {case}: {why}", ""),
     "unit_dram": ("DRAM", ""),
     "unit_dram_work": ("{bytes} at the {rate} GB/s of a copy", ""),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from course.engine.simt.running import arith
 from course.engine.simt.running.lanes import Geometry, Lanes
 from course.engine.simt.running.memory import Allocation, GlobalView
 from course.engine.simt.running.meter import Meter
+from course.engine.simt.running.races import History
 from course.engine.traffic import Traffic
 from course.plain.sectors import WARP_LANES
 
@@ -130,7 +131,7 @@ def launch(
                 state.meter.batch_has_run(*lanes.longest_warp(), lanes.lane_work)
                 if few is not None:
                     few.saw(state.meter.touched(), lanes.steps)
-                    few.detail["turns"] = few.detail.get("turns", 0) + lanes.turn
+                    few.detail["turns"] += lanes.turn
                     few.detail["private_bytes"] = sum(a.bytes for a in lanes.local.values())
     except KernelFault as fault:
         fault.traffic = state.meter.traffic()
@@ -142,10 +143,9 @@ def launch(
             printed.show()
     traffic = state.meter.traffic()
     if few is not None:
-        requests = {site.array: 0 for site in traffic.sites}
-        for site in traffic.sites:
-            requests[site.array] += site.requests or 0
-        few.detail["axes"] = sum(n * len(views[name].shape) for name, n in requests.items())
+        few.detail["axes"] = sum(
+            (site.requests or 0) * len(views[site.array].shape) for site in traffic.sites
+        )
         few.end(traffic, {name: view.allocation.size_bytes for name, view in views.items()})
     return traffic
 
@@ -157,8 +157,10 @@ def _few(
     if (among := sampling.current()) is None:
         return None
     for view in views.values():
-        view.allocation.history = sampling.Unwatched()  # type: ignore[assignment]  # of one's kind
-    return among.begin(function.name, geometry.grid, -(-geometry.threads // WARP_LANES))
+        view.allocation.history = cast("History", sampling.Unwatched())
+    few = among.begin(function.name, geometry.grid, -(-geometry.threads // WARP_LANES))
+    few.detail["turns"] = 0
+    return few
 
 
 def _batches(

@@ -67,7 +67,8 @@ def test_long_blocks_are_few():
 def test_blocks_lie_spread_over_each_axis(grid):
     numbers = chosen(grid)
     assert len(set(numbers)) == len(numbers) == min(BLOCKS, np.prod(grid))
-    assert 0 <= min(numbers) and max(numbers) < np.prod(grid)
+    assert min(numbers) >= 0
+    assert max(numbers) < np.prod(grid)
     if np.prod(grid) > BLOCKS:
         x = np.array(numbers) % grid[0]
         assert abs(x.mean() - (grid[0] - 1) / 2) < 0.15 * grid[0]

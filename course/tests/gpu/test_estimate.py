@@ -128,6 +128,15 @@ def test_a_gpu_without_records_is_refused_with_a_sentence():
     assert said._repr_html_() == f"<p>{said}</p>"
 
 
+def test_a_kernel_for_another_gpu_alone_is_refused():
+    from course.gpu.estimated import estimated
+
+    blackwell = exercises.lesson("modern")["blackwell_matmul"]
+    assert str(estimated(blackwell, "", "H200")) == (
+        "No estimate for an H200: the kernel is written for compute capability 10.0 alone."
+    )
+
+
 def test_of_a_wrong_kernel_the_verdict_comes():
     verdict = exercise("threads", "vector_add").estimate(VECTOR_ADD.replace("+ b[i]", "- b[i]"))
     assert verdict.outcome.value == "WRONG_ANSWER"

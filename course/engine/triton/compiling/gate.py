@@ -319,8 +319,10 @@ def reached(source: Source, target: int) -> Reached | None:
 
 def _of_the_ptx(source: Source, target: int) -> dict[str, Any]:
     ptx = compiler.to_ptx(source, target).ptx
-    found = {_SHARED: shared_accesses(ptx), _ISSUED: issued(ptx)}
-    return {name: [astuple(one) for one in told] for name, told in found.items()}
+    return {
+        _SHARED: [astuple(one) for one in shared_accesses(ptx)],
+        _ISSUED: [astuple(one) for one in issued(ptx)],
+    }
 
 
 def _form_key(source: Source, target: int, form: Form) -> str:

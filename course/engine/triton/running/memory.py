@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -251,10 +251,11 @@ class Memory:
         if found is None:
             if allocation.unseen:
                 raise Unsupported("a store through a pointer that it cannot follow")
-            ordered = self.run.order is not None
-            found = Unwatched()  # type: ignore[assignment]  # of one's kind
-            if self._watched:
-                found = History(allocation, ordered, self.too_early)
+            found = (
+                History(allocation, self.run.order is not None, self.too_early)
+                if self._watched
+                else cast("History", Unwatched())
+            )
             self.histories[allocation.number] = found
             allocation.tracked = True
         return found

@@ -53,10 +53,9 @@ def mix(module: Module, issued: Sequence[Issued], ran: Mapping[Block, int]) -> d
     for kind, blocks in loading.items():
         found[kind] = sum(ran.get(block, 0) for block in blocks) / programs
     loops = _turns(issued, places, ran)
-    for one in issued:
-        found[one.pipe] += one.count * (loops.get(one.loop, programs) if one.depth else programs)
-    for pipe in {one.pipe for one in issued}:
-        found[pipe] /= programs
+    for there in issued:
+        times = loops.get(there.loop, programs) if there.depth else programs
+        found[there.pipe] += there.count * times / programs
     return dict(found)
 
 
