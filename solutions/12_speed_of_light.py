@@ -396,9 +396,9 @@ ex.limiter.check(limiter)
 # own rate, as if it were alone, and an estimate of the whole. It is a model. The last sentence of
 # its table says how often it is right on runs that it was not fitted to.
 #
-# *Predict:* your `vector_add` of lesson 01 took 242 us for the bytes that `triton_add` moves in
-# 188. One thread adds one number, 256 threads make a block: 262,144 blocks. Which line of the table
-# comes nearest to DRAM's?
+# *Predict:* in the record `vector_add` of lesson 01 took 242 us for the bytes that `triton_add`
+# moves in 188. A thread adds one number, and 256 threads make a block. Which line of its table, here
+# for a quarter of these bytes, takes longer than DRAM's?
 
 # %%
 from numba import cuda
@@ -416,7 +416,7 @@ def vector_add(a, b, c):
 ex.vector_add.estimate(vector_add)
 
 # %% [markdown]
-# *Waiting* does. A block lives for one load and one store, and then the next one has to begin. DRAM
+# *Waiting* does. A block lives for one load and one store, and then the next one has to begin: DRAM
 # waits for blocks as much as blocks wait for DRAM. `triton_add` gives a thread eight numbers, so
 # that each wait brings more. Try it on a kernel of yours: copy its cell from its notebook to here.
 

@@ -7,7 +7,8 @@ Without `--count` the counts stored before are fitted anew; the whole takes some
 
 The truth of a limit: where Nsight Compute's report is recorded, what lesson 12's rule says of it.
 Of a run that has a time alone, DRAM or the tensor cores where it is within 1.25 times of exactly
-that roof; the others are not counted.
+that roof; the others are not counted. The form of the model was chosen with all runs in sight, and
+so was what Nsight Compute calls 100 percent; what is held out are the constants.
 """
 
 from __future__ import annotations
@@ -41,7 +42,29 @@ FITTED = ROOT / "course" / "gpu" / "recorded" / "h200_estimate.json"
 #: A time counts as right within this factor; a run lies at its roof within that.
 WITHIN, AT_ITS_ROOF = 1.5, 1.25
 #: Where the estimate fails, and why, as far as that is known.
-CAUSES: dict[str, str] = {}
+_DEAR = "what Numba's compiler makes of an access or a turn is an average, here too much"
+_OWN_STAGES = "how many of its copies are under way, which it orders itself, is not known: two"
+CAUSES: dict[str, str] = {
+    "flash_forward": "products and the softmax between them wait for each other; the model lets "
+    "them overlap",
+    "histogram": "atomics on shared memory are not counted as instructions",
+    "hopper_matmul/tiles_of_128": "L2 hands out the large boxes of TMA faster than the one rate "
+    "that is fitted for all",
+    "layernorm": "at D = 1024 just below the share of a copy's rate that counts as full",
+    "matmul_a_stationary": "the cost of an atomic is fitted to ones that meet; these do not",
+    "matmul_coarse_1d/local_array": "a private array with an index that is not known lies in "
+    "memory: its loads and stores are not counted",
+    "matmul_naive": _DEAR + ": the report stands at 73 percent of the SM's peak",
+    "paged_decode": "sequences are of different lengths: towards the end few SMs have work",
+    "softmax_three_pass": "too fast by an eighth, so that DRAM seems full; the report stands at 68 "
+    "percent",
+    "specialised_matmul": _OWN_STAGES,
+    "specialised_matmul/six_stages": _OWN_STAGES,
+    "split_k": "a few microseconds, of which atomics on one tile that all programs share take most",
+    "tiles": "registers that spill in a loop count once and not each turn; two stages hide less; "
+    "L2's one rate for all tiles",
+    "vector_add": _DEAR + ": 93 instructions instead of 42",
+}
 #: Of lesson 12's configurations every second is counted, on these shapes.
 SHAPES, EVERY = ("square", "small", "flat"), 2
 
@@ -197,6 +220,12 @@ _BOUNDS = {
     "mma": (0.3, 1.0), "axis": (2.0, 20.0), "shared": (0.5, 4.0), "turn": (2.0, 20.0),
     "start": (10.0, 60.0), "ptx": (0.8, 2.0), "special": (1.0, 10.0),
 }  # fmt: skip
+#: Where fitting begins.
+BEGIN = Constants(
+    sharpness=4.0, begin_us=0.08, start_us=0.4, wait=1.0, ahead=1.0, step_cycles=4.0,
+    barrier_cycles=20.0, l2_gb_s=10_000.0, atomic=8.0, mma=0.6, axis=5.0, shared=1.5, turn=8.0,
+    start=25.0, ptx=1.25, special=4.0,
+)  # fmt: skip
 #: Of the recorded reports, which say how many instructions there were.
 _OF_INSTRUCTIONS = ("axis", "shared", "turn", "start", "ptx", "special")
 TRIES, SEEDS = 1500, (1, 2, 3, 4)
@@ -234,13 +263,13 @@ def _instructions(row: Row) -> float:
     return 0.0
 
 
-def fit(rows: Sequence[Row], begin: Constants) -> Constants:
+def fit(rows: Sequence[Row]) -> Constants:
     """Constants that suit these runs: steps by chance, of which those that help are kept."""
     rest = [name for name in _BOUNDS if name not in _OF_INSTRUCTIONS]
     found = []
     for seed in SEEDS:
         chance = random.Random(seed)
-        counts = _climbed(lambda c: instructions_off(rows, c), begin, _OF_INSTRUCTIONS, chance)
+        counts = _climbed(lambda c: instructions_off(rows, c), BEGIN, _OF_INSTRUCTIONS, chance)
         found.append(_climbed(lambda c: loss(rows, c), counts, rest, chance))
     return min(found, key=lambda c: loss(rows, c))
 
@@ -303,9 +332,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", action="store_true", help="count all runs anew")
     args = parser.parse_args(argv)
     rows = list(counted()) if args.count else stored()
-    before = json.loads(FITTED.read_text(encoding="utf-8"))
     fits, tests = halves(rows)
-    constants = fit(fits, Constants(**before["constants"]))
+    constants = fit(fits)
     constants = Constants(**{n: float(f"{v:.3g}") for n, v in asdict(constants).items()})
     told = {
         "command": "python -m tools.calibrate_estimate --count",

@@ -94,11 +94,10 @@ class Estimated:
             "runs": right["runs"], "within": self.worth["within"], "limits": right["limits_known"],
             "time": f"{100 * right['time']:.0f}", "limit": f"{100 * right['limit']:.0f}",
         }  # fmt: skip
-        return " ".join(
+        told = (sentence("estimate_time", fields), sentence(self._limit_id, fields))
+        return "\n".join(
             [
-                sentence("estimate_time", fields),
-                sentence(self._limit_id, fields),
-                next_step(self._limit_id, fields),
+                " ".join([*told, next_step(self._limit_id, fields)]),
                 sentence("estimate_worth", honest),
             ]
         )
@@ -134,7 +133,7 @@ def rows_of(one: Estimate) -> list[tuple[str, str, str]]:
         "special": {"instructions": _count(special)},
         "tensor": {"flop": _count(flop), "rate": f"{CEILINGS['FLOAT16_TFLOP_S']:.0f}"},
         "starts": {"blocks": f"{work.blocks:,}"},
-        "latency": {"waits": f"{work.waits + work.copies:,.0f}"},
+        "latency": {"waits": f"{max(work.waits, 1) + work.copies:,.0f}"},
     }
     return [
         (

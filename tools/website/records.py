@@ -152,7 +152,9 @@ def _estimates() -> Iterable[str]:
         f"`{record['command']}` ({record['date']}): what `ex.NAME.estimate(kernel)` says of the "
         f"recorded runs on an {record['gpu']}, from a few blocks of each launch on the engine. "
         f"{len(record['constants'])} constants are fitted to every second exercise; the others "
-        f"test them. A time counts as right within {record['within']} times. A limit is known "
+        "test them (the form of the model was chosen with all of them in sight). Counts are those "
+        "of up to 16 blocks spread over the grid of the full-size launch, times the grid. A time "
+        f"counts as right within {record['within']} times. A limit is known "
         "where Nsight Compute's report is recorded, or where the time is within 1.25 times of "
         "exactly one roof: DRAM's or the tensor cores'.",
         "",

@@ -3,9 +3,12 @@
 import dataclasses
 
 import pytest
+from numba import cuda
 
 from course import exercises
+from course.engine.faults import KernelFault, Outcome
 from course.exercises.speed_of_light import CEILINGS, RECORD
+from course.gpu import estimated
 from course.gpu.estimate import DRAM_US, FITTED, LAUNCH_US, Work, estimate, held
 from course.gpu.recorded import recorded
 from course.notebook.exercises import shown
@@ -45,8 +48,15 @@ def work(**asked):
     return dataclasses.replace(IDLE, **asked)
 
 
-def exercise(lesson, name):
-    return shown(exercises.lesson(lesson)[name])
+def of(lesson, name, source, gpu="H200"):
+    return estimated.estimated(exercises.lesson(lesson)[name], source, gpu)
+
+
+@cuda.jit
+def double(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = 2 * x[i]
 
 
 def test_each_unit_has_its_work_at_its_own_rate():
@@ -98,30 +108,31 @@ def test_a_block_that_is_longer_than_the_others_is_waited_for():
 
 
 def test_a_numba_kernel_is_told_with_its_case_its_limit_and_what_that_is_worth():
-    said = exercise("threads", "vector_add").estimate(VECTOR_ADD)
+    said = of("threads", "vector_add", VECTOR_ADD)
     right = recorded("h200_estimate")["held_out"]
     text = str(said)
-    assert text.startswith("vector_add at N = 67108864 on an H200: an estimate.")
-    assert "262,144 blocks of 8 warps" in text
-    assert "805 MB at the 4,242 GB/s of a copy" in text
+    assert text.startswith("vector_add at N=16777216 on an H200: an estimate.")
+    assert "65,536 blocks of 8 warps" in text
+    assert "201 MB at the 4,242 GB/s of a copy" in text
     assert f"Of {right['runs']} recorded runs that it was not fitted to" in text
-    assert said.us == pytest.approx(RECORD["kernels"]["vector_add"]["us"], rel=0.5)
+    # recorded at four times as many elements
+    assert said.us == pytest.approx(RECORD["kernels"]["vector_add"]["us"] / 4, rel=0.5)
     page = said._repr_html_()
     assert "<table" in page
     assert "What limits it" in page
 
 
 def test_a_triton_kernel_is_counted_as_it_is_compiled_for_that_gpu():
-    said = exercise("hello_triton", "triton_add").estimate(TRITON_ADD)
+    said = of("hello_triton", "triton_add", TRITON_ADD)
     assert said.limit == "limit_dram"
-    assert said.us == pytest.approx(RECORD["kernels"]["triton_add"]["us"], rel=0.1)
+    assert said.us == pytest.approx(RECORD["kernels"]["triton_add"]["us"] / 4, rel=0.1)
     report = RECORD["reports"]["launches"]["triton_add"][0]["counts"]
     (one,) = said.launches
-    assert (one.work.registers, one.work.blocks) == (report["registers"], report["blocks"])
+    assert (one.work.registers, 4 * one.work.blocks) == (report["registers"], report["blocks"])
 
 
 def test_a_gpu_without_records_is_refused_with_a_sentence():
-    said = exercise("threads", "vector_add").estimate(VECTOR_ADD, gpu="T4")
+    said = of("threads", "vector_add", VECTOR_ADD, "T4")
     assert str(said) == (
         "No rates of a GPU called T4 are recorded here, and none are guessed. Known: H200."
     )
@@ -129,26 +140,26 @@ def test_a_gpu_without_records_is_refused_with_a_sentence():
 
 
 def test_a_kernel_for_another_gpu_alone_is_refused():
-    from course.gpu.estimated import estimated
-
-    blackwell = exercises.lesson("modern")["blackwell_matmul"]
-    assert str(estimated(blackwell, "", "H200")) == (
+    assert str(of("modern", "blackwell_matmul", "")) == (
         "No estimate for an H200: the kernel is written for compute capability 10.0 alone."
     )
 
 
-def test_of_a_wrong_kernel_the_verdict_comes():
-    verdict = exercise("threads", "vector_add").estimate(VECTOR_ADD.replace("+ b[i]", "- b[i]"))
-    assert verdict.outcome.value == "WRONG_ANSWER"
+def test_a_right_kernel_is_estimated_and_a_wrong_one_gets_its_verdict(monkeypatch):
+    asked = []
+    monkeypatch.setattr(estimated, "estimated", lambda *given: asked.append(given) or "estimate")
+    assert shown(exercises.double).estimate(double, gpu="T4") == "estimate"
+    assert [(one.name, "2 * x[i]" in source, gpu) for one, source, gpu in asked] == [
+        ("double", True, "T4")
+    ]
+    assert not shown(exercises.double).estimate(None)
+    assert len(asked) == 1
 
 
 def test_what_cannot_run_at_full_size_says_why(monkeypatch):
-    from course.engine.faults import KernelFault, Outcome
-    from course.gpu import estimated
-
     def fails(*_, **__):
         raise KernelFault(Outcome.TIMED_OUT, "too_large_to_run", threads=1 << 40, limit=1 << 31)
 
     monkeypatch.setattr(estimated, "launches_of", fails)
-    said = str(exercise("threads", "vector_add").estimate(VECTOR_ADD))
-    assert said.startswith("No estimate of N = 67108864: ")
+    said = str(of("threads", "vector_add", VECTOR_ADD))
+    assert said.startswith("No estimate of N=16777216: ")
