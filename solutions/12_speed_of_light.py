@@ -397,8 +397,8 @@ ex.limiter.check(limiter)
 # its table says how often it is right on runs that it was not fitted to.
 #
 # *Predict:* in the record `vector_add` of lesson 01 took 242 us for the bytes that `triton_add`
-# moves in 188. A thread adds one number, and 256 threads make a block. Which line of its table, here
-# for a quarter of these bytes, takes longer than DRAM's?
+# moves in 188. A thread adds one number, and 256 threads make a block. Which line of its table
+# (here for a quarter of these bytes) takes longer than DRAM's?
 
 # %%
 from numba import cuda
