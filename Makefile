@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow test-all lab build check mutate seeds bench bench-class bench-gpu stock-nbgrader triton-versions colab nightly site new clean
+.PHONY: help venv demo test test-slow test-all lab build check mutate seeds bench bench-class bench-gpu estimates stock-nbgrader triton-versions colab nightly site new clean
 
 help:
 	@echo "make demo        the whole product on a sample class: notebooks, grades, a report"
@@ -29,6 +29,7 @@ help:
 	@echo "make seeds       held-out cases of fifty seeds: does a grade hang on luck?"
 	@echo "make bench       the engine beside Numba's simulator, and what grading costs"
 	@echo "make bench-class grading classes of 10 to 10,000, and what 1 to 1,000 workers would take"
+	@echo "make estimates   what a kernel's estimate without a GPU is worth, on the recorded runs"
 	@echo "make bench-gpu   every solution at full size on this machine's GPU, beside PyTorch"
 	@echo "make stock-nbgrader  the exploits against nbgrader as it comes"
 	@echo "make triton-versions  the Triton half on Triton 3.6, the pinned one, 3.8 and 3.9"
@@ -79,6 +80,9 @@ seeds: venv
 bench: venv
 	$(PY) -m tools.bench
 	$(PY) -m autograder.proof.bench
+
+estimates: venv
+	$(PY) -m tools.calibrate_estimate --count
 
 bench-class: venv
 	$(PY) -m autograder.proof.class_sizes --out docs/class_sizes.json

@@ -390,6 +390,35 @@ ex.limiter.check(limiter)
 # anybody to tune the arithmetic of a kernel whose SMs are empty. On a machine with a GPU and Nsight
 # Compute, `ex.dot.profile(dot)` in the notebook of your `dot` makes such a report of your own
 # kernel, and reads it by this rule.
+#
+# **And without a GPU?** What a kernel asks for can be counted on the engine, and what an H200
+# delivers is recorded. `ex.NAME.estimate(kernel)` puts the two together: each unit's work at its
+# own rate, as if it were alone, and an estimate of the whole. It is a model. The last sentence of
+# its table says how often it is right on runs that it was not fitted to.
+#
+# *Predict:* in the record `vector_add` of lesson 01 took 242 us for the bytes that `triton_add`
+# moves in 188. A thread adds one number, and 256 threads make a block. Which line of its table
+# (here for a quarter of these bytes) takes longer than DRAM's?
+
+# %%
+from numba import cuda
+
+
+@cuda.jit
+def vector_add(a, b, c):
+    i = cuda.grid(1)
+    if i >= c.size:
+        return
+    c[i] = a[i] + b[i]
+
+
+# %%
+ex.vector_add.estimate(vector_add)
+
+# %% [markdown]
+# *Waiting* does. A block lives for one load and one store, and then the next one has to begin: DRAM
+# waits for blocks as much as blocks wait for DRAM. `triton_add` gives a thread eight numbers, so
+# that each wait brings more. Try it on a kernel of yours: copy its cell from its notebook to here.
 
 # %% [markdown]
 # ## 4. Tiles by arithmetic

@@ -17,6 +17,7 @@ from course.spec.exercise import Exercise, KernelExercise, NumberExercise
 from course.words.statement import Hint, next_hint, statement_html, statement_text
 
 if TYPE_CHECKING:
+    from course.gpu.estimated import Estimated
     from course.gpu.profile import Profile
     from course.notebook.gpus import OnGpus
     from course.words.verdict import Verdict
@@ -99,6 +100,18 @@ class _Kernel(_Shown, KernelExercise):
         from course.gpu.profile import profile  # starts processes: not where nobody asks
 
         return profile(self, verdict.source)
+
+    def estimate(self, kernel: object = None, gpu: str = "H200") -> Estimated | Verdict:
+        """How long a right kernel would take on a GPU at full size, and why; no GPU is needed.
+
+        A few blocks of each launch run on the engine. `gpu` is one whose rates are recorded.
+        """
+        verdict = check_function(self, kernel)
+        if not verdict:
+            return verdict
+        from course.gpu.estimated import estimated  # reads records: not where nobody asks
+
+        return estimated(self, verdict.source, gpu)
 
 
 def _offered(exercise: Exercise, verdict: Verdict) -> Verdict:

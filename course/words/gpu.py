@@ -163,6 +163,57 @@ GPU: dict[str, tuple[str, str]] = {
         "What limits it: no unit is full, its warps wait, most of all for {stall}.",
         "More warps there at once, or more loads on their way before the first is used.",
     ),
+    "estimate_head": (
+        "{kernel} at {case} on an {gpu}: an estimate. A few blocks of each launch ran on the "
+        "engine, at full size.",
+        "",
+    ),
+    "estimate_held": (
+        "{kernel}: {blocks} blocks of {warps} warps, {registers} registers a thread, {shared} "
+        "bytes of shared memory; an SM holds {an_sm} blocks, {occupancy} % of its warps; {waves} "
+        "waves.",
+        "",
+    ),
+    "estimate_time": ("Together about {us} us.", ""),
+    "estimate_waits": (
+        "What limits it: no unit is full, its warps wait.",
+        "More warps there at once, or more loads on their way before the first is used.",
+    ),
+    "estimate_worth": (
+        "Of {runs} recorded runs that it was not fitted to, such an estimate was within {within} "
+        "times of the time for {time} %, and named the limit of {limit} % of the {limits} whose "
+        "limit is known.",
+        "",
+    ),
+    "estimate_refused": (
+        "No rates of a GPU called {gpu} are recorded here, and none are guessed. Known: {known}.",
+        "",
+    ),
+    "estimate_other": (
+        "No estimate for an {gpu}: the kernel is written for compute capability {capability} "
+        "alone.",
+        "",
+    ),
+    "estimate_none": ("No estimate of {case}: {why}", ""),
+    "unit_dram": ("DRAM", ""),
+    "unit_dram_work": ("{bytes} at the {rate} GB/s of a copy", ""),
+    "unit_l2": ("L2", ""),
+    "unit_l2_work": ("{bytes}|, and {atomics} of atomics|, at {rate} GB/s", ""),
+    "unit_l1": ("L1, shared memory", ""),
+    "unit_l1_work": ("{turns} turns|, {conflicts} of them bank conflicts|", ""),
+    "unit_issue": ("issue slots", ""),
+    "unit_issue_work": (
+        "{instructions} instructions of warps|, {fma} of them multiply-adds||, {a_byte} a byte|",
+        "",
+    ),
+    "unit_special": ("special functions", ""),
+    "unit_special_work": ("{instructions} instructions of warps", ""),
+    "unit_tensor": ("tensor cores", ""),
+    "unit_tensor_work": ("{flop} FLOP, of float16 {rate} TFLOP/s", ""),
+    "unit_starts": ("blocks begun", ""),
+    "unit_starts_work": ("{blocks}, one after the other on each SM", ""),
+    "unit_latency": ("waiting", ""),
+    "unit_latency_work": ("for memory in a block, {waits} times; wave after wave", ""),
     "stall_long_scoreboard": ("global or local memory", ""),
     "stall_short_scoreboard": ("shared memory or a special function", ""),
     "stall_barrier": ("a barrier", ""),

@@ -138,7 +138,56 @@ def speed() -> str:
                     for run in full["runs"]
                 ],
             ),
+            *_estimates(),
         ]
+    )
+
+
+def _estimates() -> Iterable[str]:
+    """How the estimates without a GPU compare with the recorded runs."""
+    record = _read("docs/estimate.json")
+    yield from (
+        "## Estimates without a GPU",
+        "",
+        f"`{record['command']}` ({record['date']}): what `ex.NAME.estimate(kernel)` says of the "
+        f"recorded runs on an {record['gpu']}, from a few blocks of each launch on the engine. "
+        f"{len(record['constants'])} constants are fitted to every second exercise; the others "
+        "test them (the form of the model was chosen with all of them in sight). Counts are those "
+        "of up to 16 blocks spread over the grid of the full-size launch, times the grid. A time "
+        f"counts as right within {record['within']} times. A limit is known "
+        "where Nsight Compute's report is recorded, or where the time is within 1.25 times of "
+        "exactly one roof: DRAM's or the tensor cores'.",
+        "",
+        table(
+            ("runs", "how many", "time right", "limits known", "limit right"),
+            [
+                (
+                    name,
+                    record[part]["runs"],
+                    f"{record[part]['time']:.0%}",
+                    record[part]["limits_known"],
+                    f"{record[part]['limit']:.0%}",
+                )
+                for name, part in (("fitted to", "fitted"), ("held out", "held_out"))
+            ],
+        ),
+        "Where it fails, as far as that is known:",
+        "",
+        table(("kernel", "why"), [(f"`{name}`", why) for name, why in record["fails"].items()]),
+        table(
+            ("kernel", "case", "us", "estimate, us", "limit", "estimated limit"),
+            [
+                (
+                    f"`{run['kernel']}`",
+                    run["case"],
+                    run["us"],
+                    run["estimated_us"],
+                    (run["limit"] or "").removeprefix("limit_"),
+                    run["estimated_limit"].removeprefix("limit_"),
+                )
+                for run in record["runs"]
+            ],
+        ),
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 
+from course.engine import sampling
 from course.engine.faults import (
     KernelFault,
     Outcome,
@@ -35,6 +36,7 @@ from course.engine.simt.running import arith
 from course.engine.simt.running.lanes import Geometry, Lanes
 from course.engine.simt.running.memory import Allocation, GlobalView
 from course.engine.simt.running.meter import Meter
+from course.engine.simt.running.races import History
 from course.engine.traffic import Traffic
 from course.plain.sectors import WARP_LANES
 
@@ -117,15 +119,20 @@ def launch(
     state.meter.shared_bytes = program.shared_bytes + shared_bytes
     threads = -(-geometry.threads // WARP_LANES) * WARP_LANES
     batch = max(1, BATCH_LANES // threads)
+    few = _few(function, geometry, views)
     try:
         with np.errstate(all="ignore"):
-            for first in range(0, geometry.blocks, batch):
-                lanes = Lanes(geometry, first, min(batch, geometry.blocks - first), state)
+            for first, count in _batches(geometry, batch, few):
+                lanes = Lanes(geometry, first, count, state)
                 lanes.vars = dict(parameters)
                 lanes.watch = watch
                 lanes.told = getattr(watch, "told", None)
                 lanes.run(program.statements)
                 state.meter.batch_has_run(*lanes.longest_warp(), lanes.lane_work)
+                if few is not None:
+                    few.saw(state.meter.touched(), lanes.steps)
+                    few.detail["turns"] += lanes.turn
+                    few.detail["private_bytes"] = sum(a.bytes for a in lanes.local.values())
     except KernelFault as fault:
         fault.traffic = state.meter.traffic()
         raise
@@ -134,7 +141,37 @@ def launch(
     finally:
         if printing is True:
             printed.show()
-    return state.meter.traffic()
+    traffic = state.meter.traffic()
+    if few is not None:
+        few.detail["axes"] = sum(
+            (site.requests or 0) * len(views[site.array].shape) for site in traffic.sites
+        )
+        few.end(traffic, {name: view.allocation.size_bytes for name, view in views.items()})
+    return traffic
+
+
+def _few(
+    function: Function, geometry: Geometry, views: Mapping[str, GlobalView]
+) -> sampling.Launched | None:
+    """What hears of the few blocks that run, where not all of them do."""
+    if (among := sampling.current()) is None:
+        return None
+    for view in views.values():
+        view.allocation.history = cast("History", sampling.Unwatched())
+    few = among.begin(function.name, geometry.grid, -(-geometry.threads // WARP_LANES))
+    few.detail["turns"] = 0
+    return few
+
+
+def _batches(
+    geometry: Geometry, together: int, few: sampling.Launched | None
+) -> Iterator[tuple[int, int]]:
+    """(first block, how many) that run in lockstep."""
+    if few is not None:
+        yield from ((block, 1) for block in few.wanted())
+        return
+    for first in range(0, geometry.blocks, together):
+        yield first, min(together, geometry.blocks - first)
 
 
 def _extent(value: int | Sequence[int], what: str) -> tuple[int, int, int]:

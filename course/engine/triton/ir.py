@@ -214,6 +214,16 @@ class Module:
     def warps(self) -> int:
         return int(self.attributes["ttg.num-warps"].split()[0])
 
+    @property
+    def other_warps(self) -> int:
+        """How many warps a program has beside `warps`: those that have a code of their own."""
+        apart = [
+            sum(one.integers("partitionNumWarps"))
+            for one in self.operations()
+            if one.name == "ttg.warp_specialize"
+        ]
+        return max(apart, default=0)
+
     def specialised_warps(self) -> dict[int, int]:
         """How many warps run an operation, by its number, where that is not `warps`."""
         return {

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from course.engine import stated_gpu
+from course.engine import sampling, stated_gpu
 from course.engine.faults import KernelFault, Outcome
 from course.engine.printed import Printed
 from course.engine.requests import Requests
 from course.engine.traffic import Traffic
 from course.engine.triton.arguments import arguments_of
 from course.engine.triton.compiling.functions import called_at, code_of, loads_and_loops, own_files
-from course.engine.triton.compiling.gate import lower, shared_memory
+from course.engine.triton.compiling.gate import lower, reached
 from course.engine.triton.compiling.lowering import ACCESSES, Form, Lowered
 from course.engine.triton.compiling.specialisation import Source, source_of
 from course.engine.triton.entry import Grid, begun
@@ -32,7 +32,14 @@ from course.engine.triton.running.banks import count, reaches
 from course.engine.triton.running.counts import CompiledMeter, Shown
 from course.engine.triton.running.machine import Machine
 from course.engine.triton.running.memory import Memory
-from course.engine.triton.running.programs import BATCH_ELEMENTS, in_batches, in_turns, takes_turns
+from course.engine.triton.running.mix import mix
+from course.engine.triton.running.programs import (
+    BATCH_ELEMENTS,
+    a_few,
+    in_batches,
+    in_turns,
+    takes_turns,
+)
 from course.engine.triton.running.run import Run
 from course.engine.triton.running.sites import Listener, Uncounted
 from course.engine.triton.running.values import Unsupported, Value
@@ -88,6 +95,8 @@ def launch(
     source = source_of(kernel, args, named)
     compiled = lower(source, target)
     made = _Launch(run, function, passed, compiled, listener, requests)
+    if (among := sampling.current()) is not None:
+        return made.of_a_few(among, source)
     put_back = passed.keep()
 
     def as_written() -> KernelFault | None:
@@ -135,8 +144,8 @@ def _leaves_out(compiled: Lowered, function: Any, source: Source) -> bool:
     return bool(_written(source, compiled.target).places - compiled.places)
 
 
-#: Of a program, unless a launch says otherwise.
-_WARPS = 4
+#: Of a program, and of a pipelined loop, unless a launch says otherwise.
+_WARPS, _STAGES = 4, 3
 #: Sees each step of a run, with the values that it shows (`course.engine.triton.compiling.steps`).
 Watch = Callable[[Run, Operation, list[Value]], None]
 
@@ -196,12 +205,14 @@ class _Launch:
         warps: int = 0,
     ) -> None:
         self.run, self._function, self._passed = run, function, passed
+        self._few: sampling.Launched | None = None
         self._module = module = lowered.module
         operations = list(module.operations())
         #: whether the kernel itself orders the warps of a program
         self._ordered_within = function.is_gluon() or any(
             one.name == "ttg.warp_specialize" for one in operations
         )
+        self._target = lowered.target
         self._largest = max((_size(operation) for operation in operations), default=1)
         self._meter: CompiledMeter | None = None
         if lowered.form is Form.COMPILED:
@@ -211,7 +222,7 @@ class _Launch:
         meter: Uncounted = self._meter or Uncounted()
         if self._meter is None and requests is not None:
             meter = Shown(requests, warps)
-        run.memory = Memory(run, passed.views, meter)
+        run.memory = Memory(run, passed.views, meter, watched=sampling.current() is None)
 
     def all_programs(self, together: int | None) -> None:
         """Runs all programs, as many at once as memory allows unless told.
@@ -227,7 +238,9 @@ class _Launch:
                 machine = Machine(module, one, files, self._ordered_within)
                 return partial(machine.start, arguments)
 
-            if takes_turns(self._function, run.size):
+            if self._few is not None and self._meter is not None:
+                a_few(run, begin, self._few, self._meter.touched)
+            elif takes_turns(self._function, run.size):
                 in_turns(run, begin, self._passed)
             else:
                 several = together or max(1, BATCH_ELEMENTS // self._largest)
@@ -241,6 +254,26 @@ class _Launch:
             raise
         run.end()
 
+    def of_a_few(self, among: sampling.Sampling, source: Source) -> Traffic:
+        """Runs the programs that stand for all; `among` hears of their counts.
+
+        Raises:
+            KernelFault: as `all_programs`.
+        """
+        module, target = self._module, self._target
+        warps = module.warps + module.other_warps
+        few = self._few = among.begin(self._function.__name__, self.run.grid, warps)
+        self.all_programs(None)
+        assert self._meter is not None
+        traffic = self.traffic()
+        self.count_banks(traffic, source, target)
+        views = self._passed.views
+        few.end(traffic, {view.name: len(view.allocation.bytes) for view in views})
+        if (made := reached(source, target)) is not None:
+            few.detail = mix(module, made.issued, self._meter.runs)
+            few.detail["stages"] = int(source.options.get("num_stages", _STAGES))
+        return traffic
+
     def traffic(self) -> Traffic:
         """The counts so far; none of the written form."""
         return self.run.noted(Traffic() if self._meter is None else self._meter.traffic())
@@ -249,11 +282,11 @@ class _Launch:
         """Enters the bank conflicts of shared memory."""
         if self._meter is None or not reaches(self._module):
             return
-        shared = shared_memory(source, target)
-        if shared is None:
+        made = reached(source, target)
+        if made is None:
             traffic.shared_uncounted.append(code_of(self._function).first_line)
         else:
-            count(traffic, self._module, shared, self._meter.runs, own_files(self._function))
+            count(traffic, self._module, made.shared, self._meter.runs, own_files(self._function))
 
 
 def _size(operation: Operation) -> int:

@@ -134,9 +134,9 @@ def test_a_missing_field_never_fails_and_leaves_no_brace_or_bar(message_id):
         assert "{" not in text.replace("{...}", "")
 
 
-#: What a GPU made of a right kernel, where there is nothing to do.
+#: What a GPU made or would make of a right kernel, where there is nothing to do.
 WITHOUT_NEXT = (
-    *(one for one in WORDS if one.startswith(("profile_", "stall_"))),
+    *(one for one in WORDS if one.startswith(("profile_", "stall_", "estimate_", "unit_"))),
     *("gpu_called", "gpu_right", "gpu_timed", "gpu_slower", "gpu_untimed", "gpu_no_room"),
 )
 

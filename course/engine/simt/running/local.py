@@ -26,6 +26,11 @@ class LocalArray(Packed):
         #: lanes that wrote a cell: None where every lane did
         self.written: list[Mask] = [None] * len(self.cells)
 
+    @property
+    def bytes(self) -> int:
+        """Of one thread."""
+        return len(self.cells) * self.dtype.itemsize
+
     def _each(self, lanes: Lanes, access: Access) -> Iterator[tuple[int, Mask]]:
         """Each cell of an access, after every check, and the lanes whose it is."""
         check_bounds(lanes, self.name, self.shape, access)

@@ -150,13 +150,17 @@ class Meter:
         self.work |= Counter(by_line)
         self.lane_work += lane_work
 
+    def touched(self) -> list[tuple[tuple[str, str], Touched]]:
+        """(array, direction) of each site, and the sectors that it has touched."""
+        return [(key[:2], site.touched) for key, site in self.sites.items()]
+
     def traffic(self) -> Traffic:
         """The counts so far, as the learner sees them."""
         sites = [
             Site(*key, site.requests, site.sectors, site.lane_bytes, footprint_of(site.touched))
             for key, site in self.sites.items()
         ]
-        touched = together((key[:2], site.touched) for key, site in self.sites.items())
+        touched = together(self.touched())
         return Traffic(
             sites=sites,
             footprints=footprints_of(touched),

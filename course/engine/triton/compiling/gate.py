@@ -31,6 +31,7 @@ from course.engine.triton.compiling import compiler
 from course.engine.triton.compiling.compiler import AssemblerError, AssemblerLateError, Usage
 from course.engine.triton.compiling.complaints import of_the_compiler
 from course.engine.triton.compiling.functions import code_of, is_assigned, own_files
+from course.engine.triton.compiling.issued import Issued, issued
 from course.engine.triton.compiling.lowering import (
     MOST_KEPT,
     Form,
@@ -51,8 +52,9 @@ COMPILE_SECONDS = 30.0
 _KEPT_FILE = "course_gate.json"
 #: What says something of this machine's hour, and not of the kernel.
 _OF_THE_HOUR = ("tile_compile_late", "tile_compiler_died")
-#: Where a compile's answer has the form that it went through, and what it asks of shared memory.
-_FORM, _SHARED = "form", "shared"
+#: Where a compile's answer has the form that it went through, what it asks of shared memory, and
+#: its instructions.
+_FORM, _SHARED, _ISSUED = "form", "shared", "issued"
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,14 @@ class Resources:
     def fits(self) -> bool:
         """Whether a program's shared memory fits on the target."""
         return self.shared_bytes <= shared_limit(self.target)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What a kernel's PTX tells: its accesses to shared memory, its instructions by pipe."""
+
+    shared: list[SharedAccess]
+    issued: list[Issued]
 
 
 Found = Resources | KernelFault
@@ -103,7 +113,7 @@ _whole: set[str] = set()
 _forms: OrderedDict[str, Lowered] = OrderedDict()
 #: In which forms a kernel has had the compiler say what it has to say: it says it once.
 _said: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
-_shared: OrderedDict[str, list[SharedAccess]] = OrderedDict()
+_reached: OrderedDict[str, Reached] = OrderedDict()
 #: What was compiled for `TARGET` and may be compiled for the others, later: the last ones.
 _passed: deque[Source] = deque(maxlen=64)
 
@@ -287,25 +297,32 @@ def lower(source: Source, target: int, form: Form = Form.COMPILED) -> Lowered:
     return found
 
 
-def shared_memory(source: Source, target: int) -> list[SharedAccess] | None:
-    """Compiles a kernel up to PTX for its accesses to shared memory; each combination once.
+def reached(source: Source, target: int) -> Reached | None:
+    """Compiles a kernel up to PTX for what that tells; each combination once.
 
     None where the compiler does not come so far.
     """
     key = key_of(source, target)
-    found = _shared.get(key)
+    found = _reached.get(key)
     if found is None:
-        *_, answer = _answers(lambda say: say(_reached(source, target)), source, target)
+        *_, answer = _answers(lambda say: say(_of_the_ptx(source, target)), source, target)
         if _SHARED not in answer:
             return None
-        found = _shared[key] = [SharedAccess(*tuples(one)) for one in answer[_SHARED]]
-        if len(_shared) > MOST_KEPT:
-            _shared.popitem(last=False)
+        found = _reached[key] = Reached(
+            [SharedAccess(*tuples(one)) for one in answer[_SHARED]],
+            [Issued(*tuples(one)) for one in answer[_ISSUED]],
+        )
+        if len(_reached) > MOST_KEPT:
+            _reached.popitem(last=False)
     return found
 
 
-def _reached(source: Source, target: int) -> dict[str, Any]:
-    return {_SHARED: [astuple(one) for one in shared_accesses(compiler.to_ptx(source, target).ptx)]}
+def _of_the_ptx(source: Source, target: int) -> dict[str, Any]:
+    ptx = compiler.to_ptx(source, target).ptx
+    return {
+        _SHARED: [astuple(one) for one in shared_accesses(ptx)],
+        _ISSUED: [astuple(one) for one in issued(ptx)],
+    }
 
 
 def _form_key(source: Source, target: int, form: Form) -> str:

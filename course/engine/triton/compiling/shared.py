@@ -22,8 +22,8 @@ from course.plain.sectors import WARP_LANES
 #: Bytes of one row of a matrix that `ldmatrix` and `stmatrix` move, and its rows.
 _ROW_BYTES, _ROWS = 16, 8
 _THREADS = re.compile(r"\.reqntid (\d+)")
-_LINE = re.compile(r"\s*(?:@(!?)(%\w+) )?([a-z]\w*(?:[.:]+\w+)*)\s+(.*?);")
-_SHARED = re.compile(
+_ROW = re.compile(r"\s*(?:@(!?)(%\w+) )?([a-z]\w*(?:[.:]+\w+)*)\s+(.*?);")
+SHARED = re.compile(
     r"(?P<kind>ld|st|ldmatrix|stmatrix)\.(?:volatile\.)?(?:sync\.aligned\.m8n8\.x(?P<rows>\d)\."
     r"(?:trans\.)?)?shared(?:::cta)?\.(?:v(?P<vector>\d)\.)?[a-z](?P<bits>\d+)"
 )
@@ -62,12 +62,15 @@ class SharedAccess:
 
 
 @dataclass(frozen=True)
-class _Line:
+class Line:
+    """One instruction; `loop` is the row at which the innermost loop around it begins, or -1."""
+
     opcode: str
     operands: tuple[str, ...]
     guard: tuple[str, bool] | None
     chain: tuple[Place, ...]
     depth: int
+    loop: int
     #: of lines between which nothing writes shared memory
     stretch: int
 
@@ -75,7 +78,7 @@ class _Line:
 def shared_accesses(ptx: str) -> list[SharedAccess]:
     """Every load and store of shared memory in a kernel's PTX."""
     threads = int(_THREADS.search(ptx)[1])  # type: ignore[index]  # every kernel of Triton's says it
-    lines = list(_read(ptx))
+    lines = list(instructions(ptx))
     draws = [_Threads(lines, threads, draw) for draw in (0, 1)]
     found = []
     for line, access in _accesses(lines, draws[0]):
@@ -96,16 +99,16 @@ class _Taken:
     rows: int = 0
 
 
-def _accesses(lines: Sequence[_Line], threads: _Threads) -> Iterator[tuple[_Line, _Taken]]:
+def _accesses(lines: Sequence[Line], threads: _Threads) -> Iterator[tuple[Line, _Taken]]:
     """The accesses as the assembler makes them of the PTX.
 
     Of loads behind one base, with nothing between that writes shared memory, it leaves out words
     that nothing uses, and takes neighbours at once, as far as they lie aligned.
     """
     used = _used(lines)
-    words: dict[tuple[int, str], dict[int, _Line]] = defaultdict(dict)
+    words: dict[tuple[int, str], dict[int, Line]] = defaultdict(dict)
     for line in lines:
-        if (made := _SHARED.fullmatch(line.opcode)) is None:
+        if (made := SHARED.fullmatch(line.opcode)) is None:
             continue
         text = next(operand for operand in line.operands if operand.startswith("["))
         if (address := _ADDRESS.fullmatch(text)) is None:
@@ -139,7 +142,7 @@ def _accesses(lines: Sequence[_Line], threads: _Threads) -> Iterator[tuple[_Line
                 held.pop(at, None)
 
 
-def _used(lines: Sequence[_Line]) -> frozenset[str]:
+def _used(lines: Sequence[Line]) -> frozenset[str]:
     """The registers that something is made of."""
     named = (
         operand
@@ -149,12 +152,12 @@ def _used(lines: Sequence[_Line]) -> frozenset[str]:
     return frozenset(name for operand in named for name in _REGISTER.findall(operand))
 
 
-def _goes_somewhere(line: _Line) -> bool:
+def _goes_somewhere(line: Line) -> bool:
     """Whether the first operand is an address, and no result."""
     return bool(line.operands) and line.operands[0].startswith("[")
 
 
-def _read(ptx: str) -> Iterator[_Line]:
+def instructions(ptx: str) -> Iterator[Line]:
     """The instructions, each with its place in the source and the loops around it."""
     rows = ptx.splitlines()
     labels = {row[: row.index(":")]: at for at, row in enumerate(rows) if row.startswith("$L")}
@@ -177,13 +180,13 @@ def _read(ptx: str) -> Iterator[_Line]:
             said = chains[here] = _chain(text) + chains.get(call, ())
             # what LLVM merged has line 0, and no one place: it stays with what is before it
             chain = said if all(number for _, number, _ in said) else chain
-        elif (found := _LINE.match(row)) is not None:
+        elif (found := _ROW.match(row)) is not None:
             negated, guard, opcode, operands = found.groups()
-            depth = sum(start < at <= end for start, end in ends.items())
+            around = [start for start, end in ends.items() if start < at <= end]
             listed = tuple(re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^\s,|]+", operands))
             stretch += _WRITES.match(opcode) is not None
             under = (guard, not negated) if guard else None
-            yield _Line(opcode, listed, under, chain, depth, stretch)
+            yield Line(opcode, listed, under, chain, len(around), max(around, default=-1), stretch)
 
 
 def _chain(text: str) -> tuple[Place, ...]:
@@ -192,7 +195,7 @@ def _chain(text: str) -> tuple[Place, ...]:
     return tuple((at[1], int(at[2]), int(at[3] or 0)) for at in places if at)
 
 
-def _asked(line: _Line, access: _Taken, threads: _Threads) -> int | None:
+def _asked(line: Line, access: _Taken, threads: _Threads) -> int | None:
     """Turns of an access beyond the fewest."""
     base = threads.value(access.base)
     active: Array | None = np.ones(threads.count, np.bool_)
@@ -216,9 +219,9 @@ class _Threads:
     that of the second in the other. It has none where threads do not change it alike.
     """
 
-    def __init__(self, lines: Sequence[_Line], count: int, draw: int) -> None:
+    def __init__(self, lines: Sequence[Line], count: int, draw: int) -> None:
         self.count, self._draw = count, draw
-        self._made: dict[str, list[_Line]] = defaultdict(list)
+        self._made: dict[str, list[Line]] = defaultdict(list)
         for line in lines:
             if line.operands and not _goes_somewhere(line):
                 for name in _REGISTER.findall(line.operands[0]):
@@ -265,7 +268,7 @@ class _Threads:
         self._known = before
         return later if self._draw else value
 
-    def _made_by(self, line: _Line) -> Array | None:
+    def _made_by(self, line: Line) -> Array | None:
         """What an instruction leaves in its first operand."""
         name, *kind = line.opcode.split(".")
         if name == "ld" and kind[0] == "param":

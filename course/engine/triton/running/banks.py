@@ -58,9 +58,9 @@ def count(
     found: dict[_Chain, list[_Found]] = defaultdict(list)
     beside: dict[_Chain, list[_Found]] = defaultdict(list)
     alike = len(module.functions) == 1
-    for one, path in _operations(module.entry, ()):
+    for one, path in operations(module.entry, ()):
         alike = alike and one.name != _APART
-        (found if _reaches(one) else beside)[_chain(one)].append((one, path))
+        (found if _reaches(one) else beside)[chain_of(one)].append((one, path))
     depths: dict[_Chain, set[int]] = defaultdict(set)
     for access in accesses:
         depths[access.chain].add(access.depth)
@@ -79,13 +79,14 @@ def count(
             traffic.bank_conflict_sites[key] = traffic.bank_conflict_sites.get(key, 0) + extra
 
 
-def _operations(around: Operation, path: tuple[Block, ...]) -> Iterator[_Found]:
+def operations(around: Operation, path: tuple[Block, ...]) -> Iterator[_Found]:
+    """All operations, each with the blocks around it, one for each loop and the innermost last."""
     for region in around.regions:
         for block in region:
             here = (*path, block) if around.name in _LOOPS or not path else (*path[:-1], block)
             for operation in block.operations:
                 yield operation, here
-                yield from _operations(operation, here)
+                yield from operations(operation, here)
 
 
 def _times(
@@ -101,7 +102,8 @@ def _times(
     return times.pop() if len(times) == 1 else None
 
 
-def _chain(operation: Operation) -> _Chain:
+def chain_of(operation: Operation) -> _Chain:
+    """Where an operation comes from, as the PTX says it."""
     places = operation.place.files
     return tuple((Path(name).name, line, column) for name, line, column in places)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from course.engine.faults import KernelFault, Outcome
+from course.engine.sampling import Unwatched
 from course.engine.triton.running import narrow
 from course.engine.triton.running.addresses import BYTE, MIDDLE, REGION_BITS
 from course.engine.triton.running.atomics import updated
@@ -40,8 +41,9 @@ _WITH_A_MASK = {
 class Memory:
     """All tensors of a launch."""
 
-    def __init__(self, run: Run, views: list[View], meter: Uncounted) -> None:
+    def __init__(self, run: Run, views: list[View], meter: Uncounted, watched: bool = True) -> None:
         self.run = run
+        self._watched = watched
         self.views = views
         self.meter = meter
         self.histories: dict[int, History] = {}
@@ -249,7 +251,11 @@ class Memory:
         if found is None:
             if allocation.unseen:
                 raise Unsupported("a store through a pointer that it cannot follow")
-            found = History(allocation, self.run.order is not None, self.too_early)
+            found = (
+                History(allocation, self.run.order is not None, self.too_early)
+                if self._watched
+                else cast("History", Unwatched())
+            )
             self.histories[allocation.number] = found
             allocation.tracked = True
         return found

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from course.engine.faults import KernelFault, Outcome
+from course.engine.sampling import Launched, Sites
 from course.engine.triton.compiling.functions import looks_at_atomics, names_used
 from course.engine.triton.passed import Passed
 from course.engine.triton.running.locks import Order
@@ -59,6 +60,16 @@ def in_batches(run: Run, begin: Begin, together: int) -> None:
         for first in range(0, run.size, together):
             run.start(np.arange(first, min(run.size, first + together)))
             execute()
+
+
+def a_few(run: Run, begin: Begin, few: Launched, touched: Callable[[], Sites]) -> None:
+    """Runs the programs that stand for all, each for itself; `touched` tells of their sectors."""
+    with np.errstate(all="ignore"):
+        execute = begin(run)
+        for program in few.wanted():
+            run.start(np.array([program]))
+            execute()
+            few.saw(touched(), run.steps)
 
 
 def in_turns(run: Run, begin: Begin, passed: Passed) -> None:

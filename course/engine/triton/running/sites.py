@@ -173,12 +173,16 @@ class SiteMeter(Uncounted, ABC):
         if self._listener is not None:
             self._listener(access.listed(), access.direction != "load")
 
+    def touched(self) -> list[tuple[tuple[str, str], Touched]]:
+        """(array, direction) of each site, and the sectors that it has touched."""
+        return [(key[:2], site.touched) for key, site in self._sites.items()]
+
     def traffic(self) -> Traffic:
         """The counts so far, as the learner sees them."""
         sites = [
             site.at(key) for key, site in sorted(self._sites.items(), key=lambda item: item[0][2:])
         ]
-        touched = together((key[:2], site.touched) for key, site in self._sites.items())
+        touched = together(self.touched())
         return Traffic(
             sites=sites,
             footprints=footprints_of(touched),

@@ -127,7 +127,7 @@ def test_the_table_says_on_which_line_of_what_and_how_many():
 def test_a_kernel_that_needs_no_shared_memory_is_not_compiled_further(monkeypatch):
     from course.engine.triton import launch as module
 
-    monkeypatch.setattr(module, "shared_memory", lambda *_: pytest.fail("compiled"))
+    monkeypatch.setattr(module, "reached", lambda *_: pytest.fail("compiled"))
     x, out = torch.randn(1024), torch.empty(1024)
     traffic = launch(copied, (x, out), (1,), {"N": 1024}, banks=True)
     assert (traffic.bank_conflicts, traffic.shared_uncounted) == (0, [])
@@ -136,7 +136,7 @@ def test_a_kernel_that_needs_no_shared_memory_is_not_compiled_further(monkeypatc
 def test_where_the_compiler_does_not_come_to_ptx_nothing_is_said_to_be_counted(monkeypatch):
     from course.engine.triton import launch as module
 
-    monkeypatch.setattr(module, "shared_memory", lambda *_: None)
+    monkeypatch.setattr(module, "reached", lambda *_: None)
     x, out = (torch.ones(SIDE * SIDE, dtype=torch.half) for _ in range(2))
     traffic: Traffic = launch(mirrored, (x, out, 1), (1,), {"N": SIDE}, banks=True)
     assert traffic.shared_uncounted == [mirrored.fn.__code__.co_firstlineno + 1]
