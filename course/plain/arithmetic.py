@@ -502,6 +502,12 @@ FUNCTIONS: dict[str, Callable[[Sequence[Any]], Any]] = {
     **{f"np.{n}": _on_numbers(f"np.{n}", getattr(np, n)) for n in _NUMPY},
     **{f"np.{n}": _on_numbers(f"np.{n}", t, 1, 1) for n, t in NUMPY_SCALARS.items()},
 }
+#: Methods of numbers, by name, which take nothing more.
+METHODS: dict[str, Callable[[Any], Any]] = {
+    "bit_length": int.bit_length,
+    "bit_count": int.bit_count,
+    "is_integer": float.is_integer,
+}
 CONSTANTS: dict[str, float] = {
     f"{module}.{name}": getattr(math, name)
     for module in ("math", "np")

@@ -15,6 +15,7 @@ from typing import Any
 from course.plain.arithmetic import (
     CONSTANTS,
     FUNCTIONS,
+    METHODS,
     MOST_ITEMS,
     Facts,
     NotHere,
@@ -24,10 +25,12 @@ from course.plain.arithmetic import (
     by_position,
     compare,
     dict_of,
+    is_number,
     item_of,
     items_of,
     kind,
     size_of,
+    tried,
     truth,
     unary,
 )
@@ -43,6 +46,14 @@ class Ref:
     """A listed module or function, by its path: ``math.sqrt``."""
 
     path: str
+
+
+@dataclass(frozen=True)
+class OfNumber:
+    """A listed method, looked up on a number."""
+
+    number: Any
+    name: str
 
 
 @dataclass
@@ -178,6 +189,8 @@ class Evaluator:
         owner = self.value(node.value)
         if isinstance(owner, Facts) and node.attr in owner.values:
             return owner.values[node.attr]
+        if is_number(owner) and node.attr in METHODS:
+            return OfNumber(owner, node.attr)
         return self.member(node, owner)
 
     # ------------------------------------------------------------ collections
@@ -347,12 +360,22 @@ class Evaluator:
         named = self.keywords(node)
         if isinstance(function, Ref) and function.path in FUNCTIONS:
             return self.listed(node, function.path, arguments, named)
+        if isinstance(function, OfNumber):
+            return self.of_number(node, function, arguments, named)
         return self.called(node, function, arguments, named)
 
     def listed(self, node: ast.Call, path: str, arguments: list[Any], named: dict[str, Any]) -> Any:
         """A call of a function of the closed table."""
         placed = self.tried(node, by_position, path, arguments, named)
         return self.tried(node, FUNCTIONS[path], placed)
+
+    def of_number(
+        self, node: ast.Call, method: OfNumber, arguments: list[Any], named: dict[str, Any]
+    ) -> Any:
+        """``(256).bit_length()``."""
+        if arguments or named:
+            raise self.broken(node, f"`.{method.name}` takes no arguments")
+        return self.tried(node, tried, METHODS[method.name], method.number)
 
     def keywords(self, node: ast.Call) -> dict[str, Any]:
         """A call's arguments by name; `**xs` is one for each item of a dict."""

@@ -58,6 +58,7 @@ from course.plain.arithmetic import (
     kind,
     limits,
 )
+from course.plain.evaluator import OfNumber
 
 #: What a launch counts as: a launcher of this course makes one to three.
 LAUNCH_STEPS = 300
@@ -162,6 +163,8 @@ class Calls(Expressions):
             return self._of_path(node, function.path, arguments, named)
         if isinstance(function, tensors.Method):
             return self._method(node, function, arguments, named)
+        if isinstance(function, OfNumber):
+            return self.of_number(node, function, arguments, named)
         if isinstance(function, Own | ast.FunctionDef):
             return self._applied(node, function, arguments, named)
         if is_kernel(function):

@@ -20,6 +20,7 @@ from triton.runtime.jit import KernelInterface
 from course.engine.faults import KernelFault, rejected
 from course.engine.launcher import gluon, gpu
 from course.plain.arithmetic import CONSTANTS, FUNCTIONS, TOLD_OF_TYPES, Facts
+from course.plain.arithmetic import METHODS as NUMBER_METHODS
 from course.plain.evaluator import Ref, text
 
 __all__ = ["Ref", "text"]  # beside what is defined here
@@ -138,7 +139,7 @@ ITEMS = frozenset({"append", "extend", "get", "items", "keys", "values"})
 CONFIG_OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg"})
 ATTRIBUTES = (
     PROPERTIES | METHODS | DTYPE_ATTRIBUTES | ITEMS | CONFIG_OPTIONS | gpu.ATTRIBUTES
-    | {"from_tensor", "kwargs"}
+    | {"from_tensor", "kwargs", *NUMBER_METHODS}
 )  # fmt: skip
 #: Attributes that only the value of a call or of an attribute like these has.
 OF_THEIR_OWN = {FINFO: TOLD_OF_TYPES, IINFO: TOLD_OF_TYPES, "device": ("type",)}
