@@ -299,12 +299,24 @@ class Evaluator:
         elif isinstance(target, ast.Tuple | ast.List):
             if not isinstance(value, tuple | list):
                 raise self.broken(target, f"{kind(value)} cannot be unpacked")
-            if len(value) != len(target.elts):
-                raise self.uneven(target, len(value))
-            for part, item in zip(target.elts, value, strict=True):
+            for part, item in zip(*self._unpacked(target, value), strict=True):
                 self.store(part, item)
         else:
             raise self.foreign(target, f"`{text(target)} = ...`")
+
+    def _unpacked(
+        self, target: ast.Tuple | ast.List, value: tuple[Any, ...] | list[Any]
+    ) -> tuple[list[ast.expr], list[Any]]:
+        """Names and the value of each; a starred one takes what the others leave, as a list."""
+        parts, items = list(target.elts), list(value)
+        starred = [place for place, part in enumerate(parts) if isinstance(part, ast.Starred)]
+        if len(items) < len(parts) - len(starred) or (not starred and len(items) > len(parts)):
+            raise self.uneven(target, len(items))
+        for place in starred:  # Python's grammar has at most one
+            taken = len(items) - len(parts) + 1
+            items[place : place + taken] = [items[place : place + taken]]
+            parts[place] = parts[place].value  # type: ignore[attr-defined]  # starred
+        return parts, items
 
     def uneven(self, target: ast.Tuple | ast.List, got: int) -> Exception:
         """What is raised where the names and the values differ in number."""
@@ -339,11 +351,15 @@ class Evaluator:
     def visit_Compare(self, node: ast.Compare) -> bool:
         left = self.value(node.left)
         for op, right_node in zip(node.ops, node.comparators, strict=True):
-            right = self.value(right_node)
+            right = self.right_side(op, right_node)
             if not self.compared(node, op, left, right):
                 return False
             left = right
         return True
+
+    def right_side(self, op: ast.cmpop, node: ast.expr) -> Any:
+        """What stands behind a comparison."""
+        return self.value(node)
 
     def compared(self, node: ast.Compare, op: ast.cmpop, left: Any, right: Any) -> bool:
         """One comparison."""

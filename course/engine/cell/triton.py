@@ -231,6 +231,7 @@ def _read_statement(statement: ast.stmt, cell: TileCell) -> None:
         elif statement.decorator_list:
             _define(cell, statement.name, _jitted(statement, cell))
         else:
+            _settle_defaults(statement, cell)
             _define(cell, statement.name, statement)
     elif isinstance(statement, ast.Pass) or (
         isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
@@ -241,6 +242,16 @@ def _read_statement(statement: ast.stmt, cell: TileCell) -> None:
     else:
         construct = ast.unparse(statement).splitlines()[0][:60]
         raise rejected(statement, "rejected_top_level", construct=construct)
+
+
+def _settle_defaults(statement: ast.FunctionDef, cell: TileCell) -> None:
+    """A default that is a constant's name is from here on what the constant is by now."""
+    for defaults in (statement.args.defaults, statement.args.kw_defaults):
+        for place, node in enumerate(defaults):
+            held = cell.names.get(node.id, MISSING) if isinstance(node, ast.Name) else MISSING
+            held = held.value if isinstance(held, tl.constexpr) else held
+            if isinstance(node, ast.Name) and isinstance(held, bool | int | float | str | None):
+                defaults[place] = ast.copy_location(ast.Constant(held), node)
 
 
 def _is_constexpr_function(statement: ast.FunctionDef, cell: TileCell) -> bool:
