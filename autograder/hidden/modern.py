@@ -25,13 +25,16 @@ _PRODUCTS = (
 )
 
 
-@described("groups near the largest float32, groups near its smallest, and all between")
+@described("groups near the largest float32, near the smallest that have a scale, and between")
 def _ends_of_float32(
     rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> np.ndarray:
-    """Each 32 neighbours times a power of two, from 2**-122 to 2**122, both ends among them."""
+    """Each 32 neighbours times a power of two, from 2**-115 to 2**122, both ends among them.
+
+    Below 2**-118 no byte holds the scale's exponent.
+    """
     groups = rng.standard_normal((shape[0] // 32, 32))
-    powers = np.linspace(-122, 122, len(groups)).round()
+    powers = np.linspace(-115, 122, len(groups)).round()
     return (groups * np.exp2(powers)[:, None]).reshape(shape).astype(dtype)
 
 
