@@ -25,6 +25,8 @@ READERS = {
 #: ... and what such an operand is called, where it is given by its name.
 _NAMES = ("src", "a", "b")
 _FENCE = "fence_async_shared"
+#: Loops in so many others are gone through twice; twice in each would never end.
+DEEPEST_TWICE = 3
 #: Names that are followed to the allocation that they are a part of.
 _PARTS = ("index", "slice")
 
@@ -47,6 +49,7 @@ class _Walk:
 
     def __init__(self, functions: set[str]) -> None:
         self.functions = functions
+        self.depth = 0
         self.stored: dict[str, int] = {}
         self.wholes: dict[str, str] = {}
 
@@ -56,10 +59,13 @@ class _Walk:
 
     def _statement(self, node: ast.stmt) -> Iterator[Cause]:
         if isinstance(node, ast.For | ast.While):
-            for _ in range(2):
+            self.depth += 1
+            for _ in range(2 if self.depth <= DEEPEST_TWICE else 1):
                 yield from self.block(node.body)
+            self.depth -= 1
         elif isinstance(node, ast.If):
-            before, after = dict(self.stored), {}
+            before: dict[str, int] = dict(self.stored)
+            after: dict[str, int] = {}
             for side in (node.body, node.orelse):
                 self.stored = dict(before)
                 yield from self.block(side)
