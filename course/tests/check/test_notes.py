@@ -11,6 +11,7 @@ from course.check.notes import numba_notes, triton_notes
 from course.engine.faults import Outcome
 from course.engine.traffic import Site, Traffic
 from course.exercises import lesson
+from course.tests.pace import within
 
 ADD = "from numba import cuda, float32\n\n\n@cuda.jit\ndef vector_add(a, b, c):\n"
 GUARD = "    i = cuda.grid(1)\n    if i < c.size:\n        "
@@ -190,6 +191,13 @@ FENCE = "fence_async_shared()"
 )
 def test_shared_memory_that_is_read_with_no_fence_is_mentioned(lines, noted):
     assert sorted(set(fences(*lines))) == noted
+
+
+def test_loops_in_loops_are_gone_through_soon():
+    loops = [f"{'    ' * depth}for i in range(4):" for depth in range(20)]
+    with within(1.0):
+        found = fences(*loops, f"{'    ' * 20}s.store(x)", COPY)
+    assert set(found) == {(21, 22)}
 
 
 def test_of_the_lessons_kernels_those_without_a_fence_are_mentioned():
