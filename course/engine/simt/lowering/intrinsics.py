@@ -308,10 +308,13 @@ def _extremum(smaller: bool) -> Lower:
     def lower(low: Lowering, node: ast.Call) -> Expr:
         if node.keywords or not node.args:
             raise low.untyped(node, f"{name} takes two or more numbers")
-        if len(node.args) == 1 and isinstance(low.value(node.args[0]).type, ArrayType):
-            first = ast.Subscript(node.args[0], ast.Constant(0), ast.Load())
-            return _folded(low, node, name, node.args[0], first)
-        parts = _compared(low, node)
+        if len(node.args) > 1:
+            parts = [low.scalar(argument) for argument in node.args]
+        else:
+            several = low.value(node.args[0])
+            if isinstance(several.type, ArrayType):
+                return _folded(low, node, name, several, None)
+            parts = _numbers_of(low, node, several)
         if all(part.type == INT and isinstance(part.const, int) for part in parts):
             known = [part.const for part in parts]
             return replace(number(min(known) if smaller else max(known)), literal=False)
@@ -328,11 +331,8 @@ def _extremum(smaller: bool) -> Lower:
     return lower
 
 
-def _compared(low: Lowering, node: ast.Call) -> list[Expr]:
-    """The numbers that `min` or `max` is given, one by one or in a tuple."""
-    if len(node.args) > 1:
-        return [low.scalar(argument) for argument in node.args]
-    several = low.value(node.args[0])
+def _numbers_of(low: Lowering, node: ast.Call, several: Expr) -> list[Expr]:
+    """The numbers of the tuple that `min` or `max` is given."""
     parts = unpacked(low, several) if isinstance(several.type, TupleType) else []
     if not parts or not all(is_scalar(part.type) for part in parts):
         words = f"`{ast.unparse(node)}` takes numbers, or a tuple of them"
@@ -415,29 +415,37 @@ def _no_name(name: str) -> Any:
     raise KeyError(name)
 
 
-def _folded(low: Lowering, node: ast.Call, name: str, items: ast.expr, start: ast.expr) -> Expr:
-    """A call of the loop that Numba makes of `sum`, `min` or `max`, all of it on this line."""
+def _folded(low: Lowering, node: ast.Call, name: str, items: Expr, start: Expr | None) -> Expr:
+    """A call of the loop that Numba makes of `sum`, `min` or `max`, all of it on this line.
+
+    Without a start it begins with the first item.
+    """
     text = f"def {name}(items, best):\n    {_FOLDS[name]}\n    return best"
     loop = ast.parse(text).body[0]
     assert isinstance(loop, ast.FunctionDef)
     for part in ast.walk(loop):
         ast.copy_location(part, node)
     low.instances += 1
-    hidden = f"%fold.{low.instances}"
-    low.frame.assigned.add(hidden)
-    filename = low.frame.function.filename
-    low.frame.env[hidden] = known(Function(name, loop, _no_name, True, filename))
-    call = ast.copy_location(ast.Call(ast.Name(hidden, ast.Load()), [items, start], []), node)
+    function = known(Function(name, loop, _no_name, True, low.frame.function.filename))
+    names = []
+    for part_name, value in (("fold", function), ("items", items), ("start", start)):
+        names.append(ast.Name(f"%{part_name}.{low.instances}", ast.Load()))
+        low.frame.assigned.add(names[-1].id)
+        if value is not None:
+            low.frame.env[names[-1].id] = value
+    begin = names[2] if start is not None else ast.Subscript(names[1], ast.Constant(0), ast.Load())
+    call = ast.copy_location(ast.Call(names[0], [names[1], begin], []), node)
     return low.expression(ast.fix_missing_locations(call))
 
 
 def _sum(low: Lowering, node: ast.Call) -> Expr:
     if node.keywords or not 1 <= len(node.args) <= 2:
         raise low.untyped(node, "sum takes a tuple or an array, and what it starts from")
-    items = low.value(node.args[0]).type
-    if isinstance(items, TupleType) and len(set(items.items)) > 1:
+    items = low.value(node.args[0])
+    if isinstance(items.type, TupleType) and len(set(items.type.items)) > 1:
         raise low.untyped(node, "sum takes a tuple whose items have one type")
-    return _folded(low, node, "sum", *[*node.args, ast.Constant(0)][:2])
+    start = low.scalar(node.args[1]) if len(node.args) == 2 else number(0)
+    return _folded(low, node, "sum", items, start)
 
 
 def _place(number: int, sides: tuple[int, int, int]) -> str:

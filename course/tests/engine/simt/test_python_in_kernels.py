@@ -460,6 +460,20 @@ def test_a_sum_of_a_row_loads_each_element_once():
 
 
 @cuda.jit
+def loads_in_folds(out, x):
+    i = cuda.grid(1)
+    out[i] = max((x[i], 0.0)) + sum((x[i + 32], x[i + 64])) + divmod(x[i + 96], 2)[1]
+
+
+def test_what_a_fold_takes_is_loaded_once():
+    x, out = np.ones(128, np.float32), np.zeros(32)
+    with course.measure() as traffic:
+        loads_in_folds[1, 32](out, x)
+    assert (out == 4).all()
+    assert traffic.sectors("x", "load") == 4 * 4
+
+
+@cuda.jit
 def numpys(out, x):
     i = cuda.threadIdx.x
     v = x[i]
