@@ -98,11 +98,24 @@ def by_name(low: Lowering, node: ast.For) -> ast.For:
     return _at(node, ast.For(ast.Name(pair, ast.Store()), node.iter, body, node.orelse))
 
 
+def looked_at_once(low: Lowering, node: ast.For) -> ast.For:
+    """``for x in m[j[0]]`` with a name for what it goes over: what finds it is lowered once.
+
+    A load that is lowered twice is one that the compiler merges with itself: nobody counts it.
+    """
+    turned = isinstance(node.iter, ast.Attribute) and node.iter.attr == "T"
+    if not turned and not isinstance(node.iter, ast.Subscript):
+        return node
+    low.instances += 1
+    name = f"%over.{low.instances}"
+    low.frame.env[name] = low.expression(node.iter)
+    low.frame.assigned.add(name)
+    over = ast.Name(name, ast.Load())
+    return _at(node, ast.For(node.target, over, node.body, node.orelse))
+
+
 def _is_array(low: Lowering, node: ast.expr) -> bool:
-    turned = isinstance(node, ast.Attribute) and node.attr == "T"
-    if not turned and not isinstance(node, ast.Name | ast.Subscript):
-        return False
-    return isinstance(low.expression(node).type, ArrayType)
+    return isinstance(node, ast.Name) and isinstance(low.expression(node).type, ArrayType)
 
 
 def _call(name: str, *arguments: ast.expr) -> ast.Call:

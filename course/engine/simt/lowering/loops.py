@@ -23,7 +23,7 @@ from course.engine.simt.lowering.expr import (
     variable,
 )
 from course.engine.simt.lowering.frames import LoopTargets
-from course.engine.simt.lowering.iteration import by_name, counted, with_else
+from course.engine.simt.lowering.iteration import by_name, counted, looked_at_once, with_else
 from course.engine.simt.lowering.types import (
     INT,
     INT32,
@@ -102,6 +102,7 @@ def for_range(low: Lowering, node: ast.For) -> Statement:
     """``for name in range(...)``, or over a tuple written out."""
     if node.orelse:
         return _in_order(low, with_else(low, node))
+    node = looked_at_once(low, node)
     rewritten = counted(low, node)
     if rewritten is not None:
         before, by_number = rewritten

@@ -474,6 +474,21 @@ def test_what_a_fold_takes_is_loaded_once():
 
 
 @cuda.jit
+def over_a_row(m, rows, out):
+    i = cuda.grid(1)
+    for value in m[rows[i]]:
+        out[i] += value
+
+
+def test_what_finds_a_row_is_loaded_once():
+    m, rows, out = np.ones((32, 8), np.float32), np.arange(32, dtype=np.int32), np.zeros(32)
+    with course.measure() as traffic:
+        over_a_row[1, 32](m, rows, out)
+    assert (out == 8).all()
+    assert traffic.sectors("rows", "load") == 4
+
+
+@cuda.jit
 def numpys(out, x):
     i = cuda.threadIdx.x
     v = x[i]
