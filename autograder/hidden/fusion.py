@@ -68,7 +68,11 @@ HIDDEN = {
         Draws(M=16, N=64, K=512, draws={"w": integers(126, 128)}),
         # parts of any length, the last one shorter, and rows that are no power of two
         Draws(
-            M=between(33, 63), N=between(65, 150), K=between(1100, 1500), draws={"x": LARGE_HALF}
+            M=between(33, 63),
+            N=between(65, 150),
+            K=between(1100, 1500),
+            # scales of both signs
+            draws={"x": LARGE_HALF, "scale": uniform(-0.002, 0.002)},
         ),
         Draws(traffic=True, M=16, N=multiples(128, 128, 384), K=multiples(512, 4608, 5120)),
         Draws(traffic=True, M=64, N=128, K=multiples(512, 2048, 3072)),

@@ -1,7 +1,7 @@
 """Held-out ranges of lesson 04."""
 
 from autograder.hidden import Draws, between, leaving, multiples
-from course.spec.draws import LARGE
+from course.spec.draws import LARGE, integers
 
 _SMALL = Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15))
 #: beyond all that is visible, along each axis, in a row or a column of tiles
@@ -10,7 +10,13 @@ _COLUMN = Draws(M=between(129, 170), N=1, K=between(17, 31))
 #: One step along K, one row and one column more than whole tiles of 64, and one less.
 _ONE_MORE = Draws(M=leaving(1, 64, 65, 129), N=leaving(1, 64, 65, 129), K=leaving(1, 32, 33, 65))
 _ONE_LESS = Draws(M=63, N=leaving(63, 64, 63, 127), K=leaving(31, 32, 31, 63))
-_THIN = Draws(M=between(17, 40), N=between(17, 40), K=1)
+#: products that are 0, and others
+_THIN = Draws(
+    M=between(17, 40),
+    N=between(17, 40),
+    K=1,
+    draws={"A": integers(-1, 2), "B": integers(-1, 2)},
+)
 _RAGGED = Draws(
     M=between(17, 90), N=between(17, 90), K=between(17, 70), draws={"A": LARGE, "B": LARGE}
 )

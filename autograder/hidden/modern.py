@@ -1,7 +1,11 @@
 """Held-out ranges of lesson 13. TMA takes rows whose bytes are a multiple of 16."""
 
+from typing import Any
+
+import numpy as np
+
 from autograder.hidden import Draws, between, choice, multiples
-from course.spec.draws import LARGE_HALF
+from course.spec.draws import LARGE_HALF, described, uniform
 
 #: more steps of K than any ring has buffers, not a multiple of them; the last one ragged
 _LONG = multiples(8, 648, 952)
@@ -20,6 +24,20 @@ _PRODUCTS = (
     Draws(traffic=True, M=choice(256, 384), N=choice(256, 320), K=choice(320, 384)),
 )
 
+
+@described("groups near the largest float32, near the smallest that have a scale, and between")
+def _ends_of_float32(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    """Each 32 neighbours times a power of two, from 2**-115 to 2**122, both ends among them.
+
+    Below 2**-118 no byte holds the scale's exponent.
+    """
+    groups = rng.standard_normal((shape[0] // 32, 32))
+    powers = np.linspace(-115, 122, len(groups)).round()
+    return (groups * np.exp2(powers)[:, None]).reshape(shape).astype(dtype)
+
+
 HIDDEN = {
     "what_dot_became": (
         Draws(BM=256, BN=choice(64, 128), BK=choice(32, 128), WARPS=4),
@@ -29,7 +47,15 @@ HIDDEN = {
     "tma_scale": (
         Draws(M=between(2, 60), N=multiples(8, 16, 56), FACTOR=between(2, 9)),
         Draws(M=between(65, 120), N=multiples(8, 200, 312), FACTOR=between(-9, -2)),
-        Draws(M=between(257, 300), N=multiples(8, 520, 600), FACTOR=between(2, 9)),
+        # a factor that is no whole number, and one that float16 does not hold
+        Draws(M=between(2, 60), N=64, FACTOR=1, scalars={"factor": choice(-0.7, 0.3)}),
+        Draws(
+            M=between(257, 300),
+            N=multiples(8, 520, 600),
+            FACTOR=between(2, 9),
+            scalars={"factor": choice(1e5, -9e4)},
+            draws={"X": uniform(-0.5, 0.5)},
+        ),
         Draws(traffic=True, M=choice(320, 384), N=choice(384, 576), FACTOR=between(2, 9)),
     ),
     "hopper_matmul": _PRODUCTS,
@@ -38,6 +64,7 @@ HIDDEN = {
     "mx_quantise": (
         Draws(N=multiples(32, 64, 480)),
         Draws(N=multiples(32, 2080, 4064)),
+        Draws(N=multiples(32, 512, 1024), draws={"x": _ends_of_float32}),
         Draws(N=multiples(32, 5024, 8160)),
         Draws(traffic=True, N=multiples(1024, 40960, 81920)),
     ),

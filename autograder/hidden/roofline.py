@@ -1,7 +1,7 @@
 """Ranges of held-out cases for lesson 05."""
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.spec.draws import LARGE, uniform
+from course.spec.draws import LARGE, integers, uniform
 
 HIDDEN = {
     "repeat_multiply": (
@@ -19,6 +19,7 @@ HIDDEN = {
     ),
     "half_the_bytes": (
         Draws(N=between(2, 31)),
+        Draws(N=between(32, 255), draws={"x": integers(-1, 2)}),
         Draws(N=leaving(1, 256, 257, 3000), scalars={"scale": choice(0.003, 0.03, 0.11)}),
         Draws(N=leaving(255, 256, 257, 3000), scalars={"scale": choice(0.003, 0.03, 0.11)}),
         # small values as well: a kernel must not owe its answer to a narrow range

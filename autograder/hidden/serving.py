@@ -71,7 +71,8 @@ HIDDEN = {
     ),
     "loss_gradient": (
         Draws(M=between(3, 9), V=between(2, 200)),
-        Draws(M=between(4, 9), V=leaving(1, 2048, 2049, 8193)),
+        # a loss that is subtracted
+        Draws(M=between(4, 9), V=leaving(1, 2048, 2049, 8193), scalars={"scale": choice(-0.5, -3)}),
         # tokens that 16 bits do not count
         Draws(M=between(3, 5), V=between(65600, 66000)),
         Draws(M=between(4, 9), V=leaving(2047, 2048, 6143, 8191), dtypes={"logits": "float16"}),

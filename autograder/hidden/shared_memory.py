@@ -13,7 +13,7 @@ from course.spec.draws import LARGE, any_size, described, integers, uniform
 
 _TRANSPOSES = (
     Draws(M=between(2, 31), N=between(2, 31)),
-    Draws(M=1, N=between(161, 200)),
+    Draws(M=1, N=between(161, 200), draws={"A": integers(-1, 2)}),
     Draws(M=between(161, 200), N=1),
     Draws(M=leaving(1, 32, 33, 160), N=leaving(31, 32, 33, 160)),
     Draws(M=leaving(31, 32, 33, 160), N=leaving(1, 32, 33, 160), draws={"A": any_size}),
@@ -21,6 +21,8 @@ _TRANSPOSES = (
     Draws(traffic=True, M=multiples(32, 288, 384), N=multiples(32, 288, 384)),
 )
 
+#: Nothing but zeros: what is not stored since it is 0 was never written.
+_NOTHING = {"a": integers(0, 1)}
 #: Products above 65,504, the largest float16: no rounding is right by chance.
 _TOO_LARGE_FOR_HALF = {"a": uniform(300.0, 400.0), "b": uniform(300.0, 400.0)}
 _TOO_FAR_DOWN = {**_TOO_LARGE_FOR_HALF, "b": uniform(-400.0, -300.0)}
@@ -49,11 +51,12 @@ HIDDEN = {
         # for every TPB a last block of one element, of 3, of one too few, and of all
         Draws(N=leaving(1, 1024, 1025, 4000)),
         Draws(N=leaving(3, 1024, 1025, 4000), draws={"a": LARGE}),
-        Draws(N=leaving(1023, 1024, 1025, 4000)),
+        Draws(N=leaving(1023, 1024, 1025, 4000), draws={"a": integers(-1, 2)}),
         Draws(traffic=True, N=multiples(1024, 6144, 12288)),
     ),
     "block_sum": (
         Draws(N=between(2, 31)),
+        Draws(N=between(32, 600), draws=_NOTHING),
         Draws(N=between(33, 255)),
         Draws(N=leaving(1, 256, 257, 3000)),
         Draws(N=leaving(255, 256, 257, 3000)),
@@ -65,6 +68,7 @@ HIDDEN = {
         Draws(M=leaving(1, 32, 33, 70), N=leaving(1, 32, 33, 300), draws={"a": LARGE}),
         Draws(M=leaving(31, 32, 31, 63), N=leaving(31, 32, 33, 300)),
         Draws(M=1, N=between(900, 1300)),
+        Draws(M=between(2, 9), N=between(1, 31), draws=_NOTHING),
         # several blocks of 1,024 threads, a warp a row
         Draws(traffic=True, M=between(257, 300), N=multiples(256, 256, 512)),
     ),
@@ -90,6 +94,7 @@ HIDDEN = {
     ),
     "warp_sum": (
         Draws(N=between(2, 31)),
+        Draws(N=between(32, 600), draws=_NOTHING),
         Draws(N=leaving(1, 32, 33, 3000)),
         Draws(N=leaving(31, 32, 33, 3000)),
         # whole warps and no whole blocks: the first lane of a warp is the first behind the end
@@ -97,7 +102,8 @@ HIDDEN = {
         Draws(traffic=True, N=multiples(1024, 9216, 16384), draws={"a": LARGE}),
     ),
     "prefix_sum": (
-        Draws(N=between(2, 31)),
+        Draws(N=between(2, 31), draws={"a": integers(0, 2)}),
+        Draws(N=between(32, 600), draws=_NOTHING),
         Draws(N=between(33, 255)),
         Draws(N=leaving(1, 256, 257, 2000)),
         Draws(N=leaving(255, 256, 257, 2000), draws={"a": LARGE}),

@@ -14,7 +14,8 @@ HIDDEN = {
         Draws(N=leaving(1, 256, 257, 2500), draws={"a": any_size, "b": any_size}),
         Draws(N=leaving(255, 256, 257, 2500), draws={"a": LARGE, "b": LARGE}),
         Draws(N=leaving(96, 256, 257, 2500)),
-        Draws(N=multiples(256, 512, 2500)),
+        # sums that are 0, whole blocks of them: an element that is not stored is seen
+        Draws(N=multiples(256, 512, 2500), draws={"a": integers(-1, 2), "b": integers(-1, 2)}),
         # beyond all that is visible
         Draws(N=leaving(1, 256, 4353, 9000)),
         # blocks enough to tell a few that do the work of all

@@ -228,7 +228,10 @@ def test_every_seed_asks_for_outputs_beyond_16_bits_on_both_sides(stem: str) -> 
                 )
                 given = given_to_reference(exercise, drawn(exercise, case, rng))
                 for output, values in exercise.reference(**given).items():
-                    ends = {f"-{output}": -np.min(values), f"+{output}": np.max(values)}
+                    ends = {
+                        f"-{output}": -float(np.min(values)),
+                        f"+{output}": float(np.max(values)),
+                    }
                     within |= set(ends)
                     beyond |= {end for end, size in ends.items() if 2**16 < size < np.inf}
             assert within - beyond == set(WITHIN_16_BITS.get(name, {})), (name, seed)

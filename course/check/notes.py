@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from course.check.accesses import NEARLY
 from course.check.bindings import Bindings, function_at, value_of
+from course.check.fences import unfenced
 from course.check.kernel_text import Cause, path_of, shown
 from course.engine.traffic import Traffic
 
@@ -55,6 +56,7 @@ def triton_notes(
         next(_cut_to_tf32(tree), None),
         next(_masked_turns(tree, graded), None),
         next(_filled_for_nothing(tree, graded, inputs), None),
+        next(unfenced(tree), None),
     ]
     return [note for note in found if note is not None]
 

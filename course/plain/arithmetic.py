@@ -192,6 +192,8 @@ def binary(operation: ast.operator, left: Any, right: Any) -> Any:
     if isinstance(operation, ast.Add) and type(left) is type(right) and type(left) in (tuple, list):
         _few(len(left) + len(right))
         return bounded(left + right)
+    if isinstance(operation, ast.BitOr) and type(left) is type(right) is dict:
+        return bounded(left | right)
     if isinstance(operation, ast.Mult) and is_whole(left) and type(right) in (tuple, list):
         left, right = right, left
     if isinstance(operation, ast.Mult) and type(left) in (tuple, list) and is_whole(right):
@@ -420,6 +422,14 @@ def _read(name: str, read: Callable[[Any], Any]) -> Callable[[Sequence[Any]], An
     return call
 
 
+def _sorted(arguments: Sequence[Any]) -> list[Any]:
+    values, backwards = (*arguments, False)[:2] if arguments else (None, False)
+    if len(arguments) > 2:
+        raise NoValue(f"`sorted` takes a tuple, and gets {len(arguments)} arguments")
+    numbers = _numbers("sorted", items_of(values), 0, MOST_ITEMS)
+    return sorted(numbers, reverse=truth(backwards))
+
+
 def _length(arguments: Sequence[Any]) -> int:
     if len(arguments) != 1:
         raise NoValue(f"`len` takes 1 argument, and gets {len(arguments)}")
@@ -489,7 +499,7 @@ FUNCTIONS: dict[str, Callable[[Sequence[Any]], Any]] = {
     "math.prod": _total("math.prod", operator.mul),
     "any": _on_items("any", lambda items: any(map(truth, items))),
     "all": _on_items("all", lambda items: all(map(truth, items))),
-    "sorted": _on_items("sorted", lambda items: sorted(_numbers("sorted", items, 0, MOST_ITEMS))),
+    "sorted": _sorted,
     "reversed": _on_items("reversed", lambda items: items[::-1]),
     "range": lambda arguments: tried(range, *_numbers("range", arguments, 1, 3)),
     "len": _length,
@@ -501,6 +511,12 @@ FUNCTIONS: dict[str, Callable[[Sequence[Any]], Any]] = {
     **{f"math.{n}": _on_numbers(f"math.{n}", getattr(math, n), 1, 2) for n in _OF_TWO},
     **{f"np.{n}": _on_numbers(f"np.{n}", getattr(np, n)) for n in _NUMPY},
     **{f"np.{n}": _on_numbers(f"np.{n}", t, 1, 1) for n, t in NUMPY_SCALARS.items()},
+}
+#: Methods of numbers, by name, which take nothing more.
+METHODS: dict[str, Callable[[Any], Any]] = {
+    "bit_length": int.bit_length,
+    "bit_count": int.bit_count,
+    "is_integer": float.is_integer,
 }
 CONSTANTS: dict[str, float] = {
     f"{module}.{name}": getattr(math, name)
@@ -514,6 +530,7 @@ _PARAMETERS = {
     "sum": ("iterable", "start"),
     "enumerate": ("iterable", "start"),
     "pow": ("base", "exp", "mod"),
+    "sorted": ("iterable", "reverse"),
     "math.prod": ("iterable", "start"),
     "triton.cdiv": ("x", "y"),
     "triton.next_power_of_2": ("n",),

@@ -15,6 +15,7 @@ from typing import Any
 from course.plain.arithmetic import (
     CONSTANTS,
     FUNCTIONS,
+    METHODS,
     MOST_ITEMS,
     Facts,
     NotHere,
@@ -24,10 +25,12 @@ from course.plain.arithmetic import (
     by_position,
     compare,
     dict_of,
+    is_number,
     item_of,
     items_of,
     kind,
     size_of,
+    tried,
     truth,
     unary,
 )
@@ -43,6 +46,14 @@ class Ref:
     """A listed module or function, by its path: ``math.sqrt``."""
 
     path: str
+
+
+@dataclass(frozen=True)
+class OfNumber:
+    """A listed method, looked up on a number."""
+
+    number: Any
+    name: str
 
 
 @dataclass
@@ -178,6 +189,8 @@ class Evaluator:
         owner = self.value(node.value)
         if isinstance(owner, Facts) and node.attr in owner.values:
             return owner.values[node.attr]
+        if is_number(owner) and node.attr in METHODS:
+            return OfNumber(owner, node.attr)
         return self.member(node, owner)
 
     # ------------------------------------------------------------ collections
@@ -286,12 +299,24 @@ class Evaluator:
         elif isinstance(target, ast.Tuple | ast.List):
             if not isinstance(value, tuple | list):
                 raise self.broken(target, f"{kind(value)} cannot be unpacked")
-            if len(value) != len(target.elts):
-                raise self.uneven(target, len(value))
-            for part, item in zip(target.elts, value, strict=True):
+            for part, item in zip(*self._unpacked(target, value), strict=True):
                 self.store(part, item)
         else:
             raise self.foreign(target, f"`{text(target)} = ...`")
+
+    def _unpacked(
+        self, target: ast.Tuple | ast.List, value: tuple[Any, ...] | list[Any]
+    ) -> tuple[list[ast.expr], list[Any]]:
+        """Names and the value of each; a starred one takes what the others leave, as a list."""
+        parts, items = list(target.elts), list(value)
+        starred = [place for place, part in enumerate(parts) if isinstance(part, ast.Starred)]
+        if len(items) < len(parts) - len(starred) or (not starred and len(items) > len(parts)):
+            raise self.uneven(target, len(items))
+        for place in starred:  # Python's grammar has at most one
+            taken = len(items) - len(parts) + 1
+            items[place : place + taken] = [items[place : place + taken]]
+            parts[place] = parts[place].value  # type: ignore[attr-defined]  # starred
+        return parts, items
 
     def uneven(self, target: ast.Tuple | ast.List, got: int) -> Exception:
         """What is raised where the names and the values differ in number."""
@@ -326,11 +351,15 @@ class Evaluator:
     def visit_Compare(self, node: ast.Compare) -> bool:
         left = self.value(node.left)
         for op, right_node in zip(node.ops, node.comparators, strict=True):
-            right = self.value(right_node)
+            right = self.right_side(op, right_node)
             if not self.compared(node, op, left, right):
                 return False
             left = right
         return True
+
+    def right_side(self, op: ast.cmpop, node: ast.expr) -> Any:
+        """What stands behind a comparison."""
+        return self.value(node)
 
     def compared(self, node: ast.Compare, op: ast.cmpop, left: Any, right: Any) -> bool:
         """One comparison."""
@@ -347,12 +376,22 @@ class Evaluator:
         named = self.keywords(node)
         if isinstance(function, Ref) and function.path in FUNCTIONS:
             return self.listed(node, function.path, arguments, named)
+        if isinstance(function, OfNumber):
+            return self.of_number(node, function, arguments, named)
         return self.called(node, function, arguments, named)
 
     def listed(self, node: ast.Call, path: str, arguments: list[Any], named: dict[str, Any]) -> Any:
         """A call of a function of the closed table."""
         placed = self.tried(node, by_position, path, arguments, named)
         return self.tried(node, FUNCTIONS[path], placed)
+
+    def of_number(
+        self, node: ast.Call, method: OfNumber, arguments: list[Any], named: dict[str, Any]
+    ) -> Any:
+        """``(256).bit_length()``."""
+        if arguments or named:
+            raise self.broken(node, f"`.{method.name}` takes no arguments")
+        return self.tried(node, tried, METHODS[method.name], method.number)
 
     def keywords(self, node: ast.Call) -> dict[str, Any]:
         """A call's arguments by name; `**xs` is one for each item of a dict."""

@@ -25,6 +25,12 @@ NOTES: dict[str, tuple[str, str]] = {
         'bits. It was enough here; `input_precision="ieee"` keeps all of them.',
         "",
     ),
+    "note_fence": (
+        "A note: line {stored} stores to `{name}` in shared memory, `{reader}` on line {line} "
+        "reads it, and no `fence_async_shared()` stands between. Triton 3.7 and later put one "
+        "there; Triton 3.6 does not, and there the reader may find what `{name}` held before.",
+        "",
+    ),
     "note_filled": (
         "A note: line {line} fills {bytes} bytes with a number, and the kernel stores over all of "
         "them. On a GPU that is a kernel of its own, which no row here counts; `torch.empty` "

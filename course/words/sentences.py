@@ -99,6 +99,10 @@ _ADMISSION = {
         "`{construct}` stands in the cell of the kernel, outside any function.",
         _CELL_NEXT,
     ),
+    "false_assertion": Words(
+        "`{construct}` is false: Python stops here, and the cell defines nothing.",
+        "Mend the constants, or the assertion.",
+    ),
     "rejected_decorator": Words(
         "`{name}` has a decorator that this course cannot read.",
         "Write `@cuda.jit` above the kernel, or `@cuda.jit(device=True)` above a function that "

@@ -24,7 +24,14 @@ from numba import cuda
 from numba.core import types
 from numba.core.registry import CPUDispatcher
 
-from course.engine.cell.source import assigned, check_annotations, check_compiles, parse
+from course.engine.cell.source import (
+    assigned,
+    check_annotations,
+    check_assertion,
+    check_compiles,
+    parse,
+    spelled_out,
+)
 from course.engine.faults import KernelFault, Outcome, not_measured, rejected, rejected_syntax
 from course.engine.simt.lowering.intrinsics import CALLS, PATHS, VALUES
 from course.engine.simt.lowering.signatures import Function, declared
@@ -143,6 +150,7 @@ def read_cell(source: str) -> Cell:
 
 def _read_statement(statement: ast.stmt, cell: Cell) -> None:
     names = cell.names
+    statement = spelled_out(statement)
     check_annotations(statement)
     if isinstance(statement, ast.Import):
         for alias in statement.names:
@@ -156,6 +164,8 @@ def _read_statement(statement: ast.stmt, cell: Cell) -> None:
         _read_from_import(statement, names)
     elif isinstance(statement, ast.Assign | ast.AnnAssign):
         _read_constant(statement, cell)
+    elif isinstance(statement, ast.Assert):
+        check_assertion(statement, lambda node: _constant(node, cell.reader))
     elif isinstance(statement, ast.FunctionDef):
         names[statement.name] = Function(
             statement.name,
@@ -221,9 +231,12 @@ def _constant(node: ast.expr, reader: _Constants) -> Any:
 
 
 def _is_constant(value: Any) -> bool:
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return all(map(_is_constant, value))
-    return is_number(value) or isinstance(value, types.Number | types.Boolean | np.ndarray)
+    if isinstance(value, dict):
+        return all(map(_is_constant, (*value, *value.values())))
+    plain = str | types.Number | types.Boolean | np.ndarray
+    return value is None or is_number(value) or isinstance(value, plain)
 
 
 class _Constants(Evaluator):
@@ -445,7 +458,6 @@ INSTEAD_OF_PATHS = {
     "cuda.random": "pass random numbers in as an array",
     "cuda.cg": "cuda.syncthreads() for a block; a second launch for the whole grid",
     "print": "print(...) with numbers and text",
-    "sum": "write the loop that adds the elements",
     "sorted": "write the loop",
     "enumerate": "for i in range(n)",
     "zip": "for i in range(n)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from course.engine.faults import KernelFault, does_not_compile, rejected, rejected_syntax
@@ -110,6 +110,29 @@ def check_annotations(statement: ast.stmt) -> None:
                 )
 
 
+def spelled_out(statement: ast.stmt) -> ast.stmt:
+    """``N += 1`` as ``N = N + 1``; any other statement as it is."""
+    if not isinstance(statement, ast.AugAssign) or not isinstance(statement.target, ast.Name):
+        return statement
+    before = ast.copy_location(ast.Name(statement.target.id, ast.Load()), statement.target)
+    value = ast.BinOp(before, statement.op, statement.value)
+    spelled = ast.Assign([statement.target], ast.copy_location(value, statement))
+    return ast.copy_location(spelled, statement)
+
+
+def check_assertion(statement: ast.Assert, value_of: Callable[[ast.expr], Any]) -> None:
+    """Holds an `assert` at a cell's top level to arithmetic, its message too, and to be true.
+
+    Raises:
+        KernelFault: REJECTED where it is neither; and what `value_of` raises.
+    """
+    message = statement.msg
+    for part in message.values if isinstance(message, ast.JoinedStr) else filter(None, [message]):
+        value_of(part.value if isinstance(part, ast.FormattedValue) else part)
+    if not value_of(statement.test):
+        raise rejected(statement, "false_assertion", construct=ast.unparse(statement.test)[:60])
+
+
 def assigned(statement: ast.Assign | ast.AnnAssign, value: Any) -> Iterator[tuple[str, Any]]:
     """(name, value) of each name that an assignment of a constant gives a value; tuples unpack.
 
@@ -117,10 +140,13 @@ def assigned(statement: ast.Assign | ast.AnnAssign, value: Any) -> Iterator[tupl
         KernelFault: REJECTED for any other target.
     """
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    for target in targets:
-        elements = target.elts if isinstance(target, ast.Tuple) else [target]
-        items = value if isinstance(target, ast.Tuple) else (value,)
-        names = [element.id for element in elements if isinstance(element, ast.Name)]
-        if not isinstance(items, tuple) or not len(names) == len(elements) == len(items):
+    waiting = [(target, value) for target in targets]
+    while waiting:
+        target, held = waiting.pop(0)
+        if isinstance(target, ast.Name):
+            yield target.id, held
+            continue
+        parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
+        if not parts or not isinstance(held, tuple | list) or len(parts) != len(held):
             raise rejected(statement, "rejected_constant", construct=ast.unparse(statement)[:60])
-        yield from zip(names, items, strict=True)
+        waiting[:0] = zip(parts, held, strict=True)

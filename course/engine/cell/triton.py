@@ -30,7 +30,14 @@ from course.engine.cell.heuristics import Heuristics, heuristics_of
 from course.engine.cell.namespaces import PATHS, behind
 from course.engine.cell.operations import INSTEAD
 from course.engine.cell.solution import Solution, found, missing
-from course.engine.cell.source import assigned, check_annotations, check_compiles, parse
+from course.engine.cell.source import (
+    assigned,
+    check_annotations,
+    check_assertion,
+    check_compiles,
+    parse,
+    spelled_out,
+)
 from course.engine.cell.tuning import CLEAR, TUNED, Tuned, read_tuning
 from course.engine.faults import KernelFault, rejected, rejected_syntax
 from course.engine.launcher import Constants, admit, admit_expression, gluon
@@ -207,6 +214,7 @@ def _define(cell: TileCell, name: str, value: Any) -> None:
 
 
 def _read_statement(statement: ast.stmt, cell: TileCell) -> None:
+    statement = spelled_out(statement)
     if isinstance(statement, ast.Import):
         for alias in statement.names:
             _import_module(statement, alias, cell)
@@ -214,6 +222,8 @@ def _read_statement(statement: ast.stmt, cell: TileCell) -> None:
         _import_names(statement, cell)
     elif isinstance(statement, ast.Assign | ast.AnnAssign):
         _read_constant(statement, cell)
+    elif isinstance(statement, ast.Assert):
+        check_assertion(statement, cell.constants_of_text.value)
     elif isinstance(statement, ast.FunctionDef):
         cell.nodes[statement.name] = statement
         if _is_constexpr_function(statement, cell):
@@ -221,6 +231,7 @@ def _read_statement(statement: ast.stmt, cell: TileCell) -> None:
         elif statement.decorator_list:
             _define(cell, statement.name, _jitted(statement, cell))
         else:
+            _settle_defaults(statement, cell)
             _define(cell, statement.name, statement)
     elif isinstance(statement, ast.Pass) or (
         isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
@@ -231,6 +242,16 @@ def _read_statement(statement: ast.stmt, cell: TileCell) -> None:
     else:
         construct = ast.unparse(statement).splitlines()[0][:60]
         raise rejected(statement, "rejected_top_level", construct=construct)
+
+
+def _settle_defaults(statement: ast.FunctionDef, cell: TileCell) -> None:
+    """A default that is a constant's name is from here on what the constant is by now."""
+    for defaults in (statement.args.defaults, statement.args.kw_defaults):
+        for place, node in enumerate(defaults):
+            held = cell.names.get(node.id, MISSING) if isinstance(node, ast.Name) else MISSING
+            held = held.value if isinstance(held, tl.constexpr) else held
+            if isinstance(node, ast.Name) and isinstance(held, bool | int | float | str | None):
+                defaults[place] = ast.copy_location(ast.Constant(held), node)
 
 
 def _is_constexpr_function(statement: ast.FunctionDef, cell: TileCell) -> bool:

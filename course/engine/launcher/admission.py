@@ -10,6 +10,9 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
+import torch
+import triton.language as tl
+
 from course.engine.cell.source import names_a_type
 from course.engine.faults import rejected
 from course.engine.launcher import gpu
@@ -59,7 +62,7 @@ _WORDS: dict[type[ast.AST], tuple[str, str | None]] = {
     ast.Yield: ("`yield`", "`return`"),
     ast.YieldFrom: ("`yield`", "`return`"),
     ast.Set: ("a set", "a tuple"),
-    ast.JoinedStr: ("an f-string outside an `assert` or `raise`", "the message of an assert"),
+    ast.JoinedStr: ("an f-string with a format outside an `assert` or `raise`", "it without one"),
 }
 if hasattr(ast, "TryStar"):
     _WORDS[ast.TryStar] = _WORDS[ast.Try]
@@ -134,10 +137,18 @@ class _Admission:
             self._plain(argument, argument.arg)
             _annotation(argument.annotation)
         for default in (*arguments.defaults, *arguments.kw_defaults):
-            if default is not None and not is_literal(default):
+            if default is not None and not is_literal(default) and not self._is_dtype(default):
                 raise _foreign(
                     default, f"the default `{text(default)}`", "a number, or no default at all"
                 )
+
+    def _is_dtype(self, node: ast.expr) -> bool:
+        """``torch.float16``, where `torch` is the module."""
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+            return False
+        owner = self.scope.get(node.value.id)
+        found = member(owner.path, node.attr) if isinstance(owner, Ref) else MISSING
+        return isinstance(found, torch.dtype | tl.dtype)
 
     def _plain(self, node: ast.AST, name: str) -> None:
         if name.startswith("__"):
@@ -194,7 +205,7 @@ class _Admission:
         """What is assigned to: names alone."""
         if isinstance(node, ast.Tuple | ast.List):
             for item in node.elts:
-                self.target(item)
+                self.target(item.value if isinstance(item, ast.Starred) else item)
         elif isinstance(node, ast.Name):
             self._plain(node, node.id)
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
@@ -223,16 +234,21 @@ class _Admission:
     def message(self, node: ast.expr | None) -> None:
         """The text of an assert, a raise or a print: f-strings may stand here."""
         if isinstance(node, ast.JoinedStr):
-            for part in node.values:
-                if isinstance(part, ast.FormattedValue):  # its format is left out
-                    self.expression(part.value)
+            self._joined(node)
         elif node is not None:
             self.expression(node)
 
     # ------------------------------------------------------------ expressions
 
+    def _joined(self, node: ast.JoinedStr) -> None:
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):  # its format is left out of a message
+                self.expression(part.value)
+
     def expression(self, node: ast.AST) -> Any:
         """One expression and what stands in it; what it stands for, where that is known."""
+        if isinstance(node, ast.JoinedStr) and not formats(node):
+            return self._joined(node)
         if not isinstance(node, _EXPRESSIONS):
             raise _unlisted(node)
         if isinstance(node, ast.Constant):
@@ -252,9 +268,19 @@ class _Admission:
             self._call(node)
         else:
             for child in ast.iter_child_nodes(node):
-                if isinstance(child, ast.expr):
+                if isinstance(child, ast.Set) and isinstance(node, ast.Compare):
+                    self._looked_into(node, child)
+                elif isinstance(child, ast.expr):
                     self.expression(child)
         return None
+
+    def _looked_into(self, node: ast.Compare, several: ast.Set) -> None:
+        """``x in {16, 32}``: a set holds what is looked for, and is nothing else here."""
+        pairs = zip(node.ops, node.comparators, strict=True)
+        if not any(side is several and isinstance(op, ast.In | ast.NotIn) for op, side in pairs):
+            raise _unlisted(several)
+        for item in several.elts:
+            self.expression(item)
 
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> None:
         before = self.local
@@ -390,6 +416,14 @@ class _Value(_Admission):
         if makes or is_kernel(found) or isinstance(found, ast.FunctionDef):
             raise _foreign(node, f"`{text(node)}`", "a number")
         return found
+
+
+def formats(node: ast.JoinedStr) -> bool:
+    """Whether an f-string says how a value is to be written: ``f'{n:>3}'``."""
+    return any(
+        isinstance(part, ast.FormattedValue) and (part.format_spec or part.conversion != -1)
+        for part in node.values
+    )
 
 
 def _dotted(node: ast.expr) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cmp_to_key
 from typing import Any
 
 import torch
 
 from course.engine.faults import KernelFault, rejected
 from course.engine.launcher import gpu, tensors
-from course.engine.launcher.admission import is_literal, locals_of
+from course.engine.launcher.admission import locals_of
 from course.engine.launcher.expressions import Expressions
 from course.engine.launcher.frames import (
     Break,
@@ -53,11 +55,15 @@ from course.plain.arithmetic import (
     NotHere,
     NoValue,
     bounded,
+    compare,
+    dict_of,
     is_whole,
     items_of,
     kind,
     limits,
+    tried,
 )
+from course.plain.evaluator import OfNumber
 
 #: What a launch counts as: a launcher of this course makes one to three.
 LAUNCH_STEPS = 300
@@ -132,8 +138,8 @@ class Calls(Expressions):
             if default is not None:
                 defaults[argument.arg] = default
         for parameter, default in defaults.items():
-            if parameter not in values and is_literal(default):
-                values[parameter] = self.value(default)
+            if parameter not in values:
+                values[parameter] = self._default(default)
         missing = [p for p in every if p not in values]
         too_many = len(arguments) > len(by_place) and not parameters.vararg
         if wrong or missing or too_many:
@@ -147,6 +153,14 @@ class Calls(Expressions):
         if parameters.kwarg:
             values[parameters.kwarg.arg] = more
         return values
+
+    def _default(self, node: ast.expr) -> Any:
+        """A default: of the names around a call it knows none."""
+        before, self.frame = self.frame, Frame(frozenset(), {})
+        try:
+            return self.value(node)
+        finally:
+            self.frame = before
 
     def visit_Call(self, node: ast.Call) -> Any:
         function = self.value(node.func)
@@ -162,6 +176,8 @@ class Calls(Expressions):
             return self._of_path(node, function.path, arguments, named)
         if isinstance(function, tensors.Method):
             return self._method(node, function, arguments, named)
+        if isinstance(function, OfNumber):
+            return self.of_number(node, function, arguments, named)
         if isinstance(function, Own | ast.FunctionDef):
             return self._applied(node, function, arguments, named)
         if is_kernel(function):
@@ -177,6 +193,8 @@ class Calls(Expressions):
         if isinstance(function, Partial):
             given = [*function.arguments, *arguments]
             return self._applied(node, function.function, given, function.named | named)
+        if isinstance(function, Ref) and function.path in FUNCTIONS and isinstance(node, ast.Call):
+            return self.listed(node, function.path, arguments, named)
         written = getattr(function, "node", function)  # of `@triton.constexpr_function`
         if isinstance(written, ast.FunctionDef):
             return self.apply(node, written, arguments, named, None)
@@ -207,6 +225,10 @@ class Calls(Expressions):
             return self.tried(node, _dict, arguments, named)
         if path in ("filter", "map"):
             return self._on_each(node, path, arguments)
+        if path in ("max", "min", "sorted") and "key" in named:
+            return self._by_key(node, path, arguments, named)
+        if path == "next" and isinstance(node.args[0], ast.GeneratorExp) and not named:
+            return self._first(node, arguments)
         if path == "bool" and len(arguments) == 1:
             return self.true(node.args[0], arguments[0])
         if path in FUNCTIONS and not any(isinstance(a, torch.Tensor) for a in arguments):
@@ -229,6 +251,36 @@ class Calls(Expressions):
             return list(self.tried(node, bounded, results))
         kept = zip(items, results, strict=True)
         return [item for item, result in kept if self.true(node, result)]
+
+    def _by_key(
+        self, node: ast.Call, path: str, arguments: list[Any], named: dict[str, Any]
+    ) -> Any:
+        """`min`, `max` and `sorted` of what the learner's function makes of each item."""
+        several = len(arguments) > 1 and path != "sorted"
+        items = self.tried(node, items_of, tuple(arguments) if several else arguments[0])
+        keys = [self._applied(node, named["key"], [item], {}) for item in items]
+        if len(named) > 1 or not items:
+            raise self.beyond(node, f"`{path}` takes some items and a key here")
+        order = sorted(range(len(items)), key=cmp_to_key(self._ordered(node, keys)))
+        if path == "sorted":
+            return [items[place] for place in order]
+        best = keys[order[0 if path == "min" else -1]]
+        return next(item for item, key in zip(items, keys, strict=True) if key == best)
+
+    def _ordered(self, node: ast.Call, keys: list[Any]) -> Callable[[int, int], int]:
+        """Which of two places has the smaller key: -1, 0 or 1."""
+
+        def order(one: int, other: int) -> int:
+            less = self.tried(node, compare, ast.Lt(), keys[one], keys[other])
+            return -1 if less else int(self.tried(node, compare, ast.Gt(), keys[one], keys[other]))
+
+        return order
+
+    def _first(self, node: ast.Call, arguments: list[Any]) -> Any:
+        """``next((n for n in (16, 32) if n >= N), 64)``"""
+        if len(arguments) > 2 or not [*arguments[0], *arguments[1:]]:
+            raise self.broken(node, "nothing is left, and no default stands behind it")
+        return [*arguments[0], *arguments[1:]][0]
 
     def _set_allocator(self, node: ast.Call, arguments: list[Any]) -> None:
         """Takes the function, and never calls it: the engine's kernels need no such memory."""
@@ -313,9 +365,14 @@ def _named(node: ast.Call, named: dict[str, Any]) -> list[tuple[ast.expr, Any]]:
 
 
 def _dict(arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[Any, Any]:
+    if len(arguments) > 1:
+        raise NoValue("`dict` takes a dict or pairs, and values by name")
     before = arguments[0] if arguments else {}
-    if len(arguments) > 1 or not isinstance(before, dict):
-        raise NoValue("`dict` takes a dict, and values by name")
+    if not isinstance(before, dict):
+        pairs = [items_of(pair) for pair in items_of(before)]
+        if any(len(pair) != 2 for pair in pairs):
+            raise NoValue("`dict` takes pairs, of a key and a value")
+        before = dict_of([key for key, _ in pairs], [value for _, value in pairs])
     return dict(bounded(before | dict(named)))
 
 
@@ -332,6 +389,10 @@ def _of_items(owner: Any, name: str, args: Sequence[Any], named: Mapping[str, An
         owner.extend(items)
         bounded(owner)
         return None
+    if isinstance(owner, tuple | list) and name in ("count", "index") and len(args) == 1:
+        return tried(getattr(type(owner), name), bounded(owner), bounded(args[0]))
+    if isinstance(owner, tuple) and name == "numel" and not args and all(map(is_whole, owner)):
+        return bounded(math.prod(owner))
     if isinstance(owner, dict) and name == "get" and 1 <= len(args) <= 2:
         return owner.get(bounded(args[0]), *args[1:])
     if isinstance(owner, dict) and name in ("items", "keys", "values") and not args:

@@ -12,6 +12,7 @@ import triton.language as tl
 
 from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.launcher import tensors
+from course.engine.launcher.admission import formats
 from course.engine.launcher.frames import (
     MESSAGE_CHARACTERS,
     Closure,
@@ -109,13 +110,25 @@ class Expressions(Evaluator):
         """The text of an assert or raise, with the values that it names."""
         if not isinstance(node, ast.JoinedStr):
             return shown(self.value(node))[:MESSAGE_CHARACTERS]
+        return self._joined(node)[:MESSAGE_CHARACTERS]
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> str:
+        """An f-string without formats, as a text."""
+        if formats(node):
+            raise self.foreign(node, "an f-string with a format outside an `assert` or `raise`")
+        text_ = self._joined(node)
+        if len(text_) > MESSAGE_CHARACTERS:
+            raise self.beyond(node, f"a text has at most {MESSAGE_CHARACTERS} characters here")
+        return text_
+
+    def _joined(self, node: ast.JoinedStr) -> str:
         parts = []
         for part in node.values:
             if isinstance(part, ast.FormattedValue):  # its format is left out
                 parts.append(shown(self.value(part.value)))
             elif isinstance(part, ast.Constant):
                 parts.append(str(part.value))
-        return "".join(parts)[:MESSAGE_CHARACTERS]
+        return "".join(parts)
 
     def outside(self, node: ast.Name) -> Any:
         return resolve(self.names, node, node.id)
@@ -141,7 +154,7 @@ class Expressions(Evaluator):
             return owner.type if name == "type" else owner.index
         if isinstance(owner, Config) and name in CONFIG_OPTIONS | {"kwargs"}:
             return owner.member(name)
-        if isinstance(owner, dict | list) and name in ITEMS:
+        if isinstance(owner, dict | list | tuple) and name in ITEMS:
             return tensors.Method(owner, name)
         if not isinstance(owner, Facts) and name not in METHODS | PROPERTIES | {*TOLD_OF_TYPES}:
             raise refused_attribute(node, name)
@@ -193,6 +206,11 @@ class Expressions(Evaluator):
         if isinstance(left, torch.dtype | torch.device | tl.dtype):
             return bool(left == right)
         return left is right
+
+    def right_side(self, op: ast.cmpop, node: ast.expr) -> Any:
+        if isinstance(node, ast.Set) and isinstance(op, ast.In | ast.NotIn):
+            return tuple(value for _, value in self.spread(node.elts))
+        return super().right_side(op, node)
 
     def visit_Lambda(self, node: ast.Lambda) -> Closure:
         return Closure(node, self.frame)

@@ -20,6 +20,7 @@ from triton.runtime.jit import KernelInterface
 from course.engine.faults import KernelFault, rejected
 from course.engine.launcher import gluon, gpu
 from course.plain.arithmetic import CONSTANTS, FUNCTIONS, TOLD_OF_TYPES, Facts
+from course.plain.arithmetic import METHODS as NUMBER_METHODS
 from course.plain.evaluator import Ref, text
 
 __all__ = ["Ref", "text"]  # beside what is defined here
@@ -114,31 +115,38 @@ PATHS = frozenset(
     }
 )
 BUILTINS = frozenset(name for name in FUNCTIONS if "." not in name) | {
-    *("dict", "filter", "isinstance", "map", "print", "str"),
+    *("dict", "filter", "isinstance", "map", "next", "print", "str"),
 }
 #: what `raise` may raise, and what a bare `raise` of a class says
 EXCEPTIONS = frozenset(
     {"AssertionError", "NotImplementedError", "RuntimeError", "TypeError", "ValueError"}
 )
 
-PROPERTIES = frozenset({"T", "device", "dtype", "is_cuda", "ndim", "shape"})
+PROPERTIES = frozenset(
+    {"T", "device", "dtype", "is_cuda", "itemsize", "mT", "nbytes", "ndim", "shape"}
+)
 VIEWS = frozenset(
     {
-        *("contiguous", "flatten", "permute", "reshape", "squeeze", "t", "transpose"),
-        *("unsqueeze", "view", "view_as"),
+        *("contiguous", "flatten", "movedim", "narrow", "permute", "ravel", "reshape", "select"),
+        *("squeeze", "swapaxes", "swapdims", "t", "transpose", "unsqueeze", "view", "view_as"),
     }
 )
-QUESTIONS = frozenset({"dim", "element_size", "is_contiguous", "numel", "size", "stride"})
-NEW_TENSORS = frozenset({"new_empty", "new_full", "new_zeros"})
+QUESTIONS = frozenset(
+    {
+        *("dim", "element_size", "get_device", "is_complex", "is_contiguous", "is_floating_point"),
+        *("ndimension", "nelement", "numel", "size", "stride"),
+    }
+)
+NEW_TENSORS = frozenset({"new_empty", "new_full", "new_ones", "new_zeros"})
 METHODS = VIEWS | QUESTIONS | NEW_TENSORS
 DTYPE_ATTRIBUTES = frozenset({"is_floating_point", "itemsize"})
-#: of dicts and lists; what a list gains is no list itself
-ITEMS = frozenset({"append", "extend", "get", "items", "keys", "values"})
+#: of dicts, lists and tuples; what a list gains is no list itself, and a shape has a `numel`
+ITEMS = frozenset({"append", "count", "extend", "get", "index", "items", "keys", "numel", "values"})
 #: of `triton.Config`
 CONFIG_OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg"})
 ATTRIBUTES = (
     PROPERTIES | METHODS | DTYPE_ATTRIBUTES | ITEMS | CONFIG_OPTIONS | gpu.ATTRIBUTES
-    | {"from_tensor", "kwargs"}
+    | {"from_tensor", "kwargs", *NUMBER_METHODS}
 )  # fmt: skip
 #: Attributes that only the value of a call or of an attribute like these has.
 OF_THEIR_OWN = {FINFO: TOLD_OF_TYPES, IINFO: TOLD_OF_TYPES, "device": ("type",)}

@@ -202,6 +202,8 @@ def attribute(tensor: torch.Tensor, name: str) -> Any:
         return gpu.DEVICE
     if name == "is_cuda":
         return True  # a launcher that asks wants a GPU; the engine stands for one
+    if name == "mT" and tensor.ndim < 2:
+        raise NoValue("`.mT` turns the last two axes, and this tensor has one or none")
     if name == "T" and tensor.ndim != 2:
         raise NoValue(f"`.T` turns a tensor of 2 axes, and this one has {tensor.ndim}")
     return getattr(tensor, name)
@@ -220,7 +222,7 @@ def question(tensor: torch.Tensor, name: str, args: Sequence[Any]) -> Any:
         return int(axes[args[0]])
     if args:
         raise NotHere(f"`.{name}` takes no arguments here")
-    return getattr(tensor, name)()
+    return 0 if name == "get_device" else getattr(tensor, name)()
 
 
 def view(tensor: torch.Tensor, name: str, args: Sequence[Any]) -> torch.Tensor:
@@ -245,10 +247,16 @@ def view(tensor: torch.Tensor, name: str, args: Sequence[Any]) -> torch.Tensor:
         return _flattened(tensor, axes)
     if name == "permute":
         return _tried(tensor.permute, axes)
-    fewest, most = {"t": (0, 0), "transpose": (2, 2), "unsqueeze": (1, 1), "squeeze": (0, 1)}[name]
+    if name == "ravel" and not axes:
+        return _reshaped(tensor, [-1])
+    fewest, most = _AXES.get(name, (2, 2))
     if not fewest <= len(axes) <= most:
         raise NoValue(f"`.{name}` takes {most} arguments, and gets {len(axes)}")
     return _tried(getattr(tensor, name), *axes)
+
+
+#: The fewest and the most numbers that a view takes, where these are not two.
+_AXES = {"t": (0, 0), "ravel": (0, 0), "unsqueeze": (1, 1), "squeeze": (0, 1), "narrow": (3, 3)}
 
 
 def _reshaped(tensor: torch.Tensor, shape: list[int]) -> torch.Tensor:

@@ -4,11 +4,14 @@ import ast
 
 import pytest
 
+from autograder.proof.witness import solutions_of, witnesses_of
 from course.check.check import check_source
+from course.check.fences import unfenced
 from course.check.notes import numba_notes, triton_notes
 from course.engine.faults import Outcome
 from course.engine.traffic import Site, Traffic
 from course.exercises import lesson
+from course.tests.pace import within
 
 ADD = "from numba import cuda, float32\n\n\n@cuda.jit\ndef vector_add(a, b, c):\n"
 GUARD = "    i = cuda.grid(1)\n    if i < c.size:\n        "
@@ -141,3 +144,81 @@ def test_an_output_that_is_filled_and_then_stored_over_is_mentioned(filled, more
     traffic = Traffic(sites, {("C", "store"): 4096}, filled_bytes=filled)
     found = triton_notes(cell, [traffic], ["A"])
     assert found == [("note_filled", {"line": 2, "bytes": 4096})] * noted
+
+
+STORED = (
+    "@gluon.jit\ndef k(x, s, t, c):\n    s = gl.allocate_shared_memory(gl.float16, [64, 64], x)\n"
+)
+
+
+def fences(*lines: str) -> list[tuple[object, object]]:
+    """(line stored, line read) of each note, by the numbers of `lines`, from 1."""
+    tree = ast.parse(STORED + "".join(f"    {line}\n" for line in lines))
+    return [
+        (fields["stored"] - 3, fields["line"] - 3)  # type: ignore[operator]
+        for _, fields in unfenced(tree)
+    ]
+
+
+COPY = "tma.async_copy_shared_to_global(c, [0, 0], s)"
+FENCE = "fence_async_shared()"
+
+
+@pytest.mark.parametrize(
+    ("lines", "noted"),
+    [
+        (["s.store(x)", COPY], [(1, 2)]),
+        (["s.store(x)", FENCE, COPY], []),
+        (["s.store(x)", f"hopper.{FENCE}", COPY], []),
+        ([FENCE, "s.store(x)", COPY], [(2, 3)]),
+        (["s.index(1).store(x)", "r = s.index(0)", "t = warpgroup_mma(r, t, c)"], [(1, 3)]),
+        (["t = warpgroup_mma(s, t, c)", "s.store(x)"], []),
+        (["for i in range(4):", f"    {COPY}", "    s.store(x)"], [(3, 2)]),
+        (["for i in range(4):", "    s.store(x)", f"    {FENCE}", f"    {COPY}"], []),
+        (["if c:", "    s.store(x)", "else:", "    pass", COPY], [(2, 5)]),
+        (["s.store(x)", "if c:", f"    {FENCE}", COPY], []),
+        (["s.store(x)", "k(s)", COPY], []),
+        (["t.store(x)", COPY], []),
+        (["x = s.load(t)", COPY], []),
+        (["tl.store(s, x)", COPY], []),
+        (["t = gl.allocate_shared_memory(gl.float16, [64], c, x)", "m(t)"], []),
+        (
+            ["t = gl.allocate_shared_memory(gl.float16, [64], c, x)", "tcgen05_mma(s, b=t, acc=c)"],
+            [(1, 2)],
+        ),
+        (["s.store(x)", "tma.async_copy_global_to_shared(c, [0, 0], t, s)"], []),
+    ],
+)
+def test_shared_memory_that_is_read_with_no_fence_is_mentioned(lines, noted):
+    assert sorted(set(fences(*lines))) == noted
+
+
+def test_loops_in_loops_are_gone_through_soon():
+    loops = [f"{'    ' * depth}for i in range(4):" for depth in range(20)]
+    with within(1.0):
+        found = fences(*loops, f"{'    ' * 20}s.store(x)", COPY)
+    assert set(found) == {(21, 22)}
+
+
+def test_of_the_lessons_kernels_those_without_a_fence_are_mentioned():
+    honest = [one for one in witnesses_of("modern") if one.is_honest]
+    bare = {one.exercise: one.source for one in honest if one.name == "without_a_fence"}
+    assert bare.keys() == {"tma_scale", "hopper_matmul", "specialised_matmul", "blackwell_matmul"}
+    fenced = [one.source for one in honest if one.source not in bare.values()]
+    for source in (*fenced, *solutions_of("modern").values()):
+        assert list(unfenced(ast.parse(source))) == []
+    for source in bare.values():
+        notes = dict(unfenced(ast.parse(source)))
+        assert list(notes) == ["note_fence"]
+        lines = source.splitlines()
+        assert ".store(" in lines[notes["note_fence"]["stored"] - 1]  # type: ignore[operator]
+        assert "shared_to_global" in lines[notes["note_fence"]["line"] - 1]  # type: ignore[operator]
+
+
+def test_a_kernel_without_its_fence_passes_with_a_note():
+    bare = solutions_of("modern")["tma_scale"].replace(f"        {FENCE}\n", "")
+    verdict = check_source(lesson("modern")["tma_scale"], bare)
+    assert (verdict.outcome, verdict.credit) == (Outcome.PASS, 1.0)
+    (note,) = verdict.next_steps
+    assert "stores to `buffer` in shared memory" in note
+    assert "Triton 3.6 does not" in note

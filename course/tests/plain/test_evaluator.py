@@ -33,6 +33,7 @@ NUMBERS = [
     *("T not in [1]", "sum(i * i for i in range(10) if i % 2)", "len([i for i in range(3)])"),
     *("sum(a * b for a, b in zip((1, 2), (3, 4)))", "sum(i * x for i, x in enumerate((5, 6), 1))"),
     *("{'a': 3, 'b': 4}['b']", "max(range(1, T, 7))", "sorted((3, 1, 2))[0]", "sum((1, 2)[1:])"),
+    *("(5).bit_length()", "(T - 1).bit_length()", "(7).bit_count()", "(T / 2).is_integer()"),
     *("all((1, 2))", "any([0, 0])", "len((0,) * 5 + (1,))", "sum([*range(3), 4])", "True + 1"),
 ]
 #: What a Numba cell names, which no formula has for an answer.
@@ -56,7 +57,7 @@ REFUSED = [
     *("math.factorial(10 ** 6)", "eval('1')", "(lambda: 1)()", "f'{T}'", "(x := 3)"),
     *("open('x')", "[0 for a in range(99) for b in range(99) for c in range(99)]", "1j", "b'x'"),
     *("{1, 2}", "unknown", "max(x for x in (1, 2)).real", "{}[[1]]", "(1, 2)['a']", "'a' < 1"),
-    *("math", "sum", "T[0]"),
+    *("math", "sum", "T[0]", "(2.5).bit_length()", "T.bit_length(1)", "T.real", "T.to_bytes(9)"),
 ]
 HEAD = "from numba import cuda\nimport numpy as np\nimport math\nT = 256\n"
 
@@ -78,6 +79,41 @@ def test_what_python_says_of_arithmetic_an_answer_and_a_constant_say(expression:
 def test_a_constant_has_the_value_and_the_type_that_it_has_on_a_gpu(expression: str) -> None:
     assert constant(expression) == TYPED[expression]
     assert type(constant(expression)) is type(TYPED[expression])
+
+
+#: Statements at a cell's top level, on `T`.
+STATEMENTS = [
+    *("T += 1", "T *= 4; U = T // 2", "T <<= 1", "(U, V), W = (1, 2), 3", "[U, V] = 1, 2"),
+    *("U = V = 3", "U: int = 5", "U = {'a': 3}; V = U['a']", "U = [1, 2]; U += [3]; V = U[2]"),
+    *("assert T % 32 == 0", "assert T > 0, 'why'", "assert T > 0, f'{T} is not {T + 1:>5}'"),
+    *("U = None", "U = 'text'", "U = V = T; V -= 1"),
+]
+
+
+@pytest.mark.parametrize("statements", STATEMENTS)
+@pytest.mark.parametrize("dialect", ["numba", "triton"])
+def test_a_cells_top_level_does_what_python_does(dialect: str, statements: str) -> None:
+    reader = pytest.importorskip(f"course.engine.cell.{dialect}", reason="no Triton here")
+    found = reader.read_cell(f"T = 256\n{statements}\n")
+    expected: dict[str, object] = {"T": 256}
+    exec(statements, {}, expected)
+    expected.pop("__annotations__", None)
+    assert found.names == expected
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["assert T < 0", "assert T, open('x')", "assert T, f'{T.__class__}'", "T @= 2", "T.x += 1"],
+)
+@pytest.mark.parametrize("dialect", ["numba", "triton"])
+def test_a_false_assertion_and_what_is_no_arithmetic_are_refused(
+    dialect: str, statement: str
+) -> None:
+    reader = pytest.importorskip(f"course.engine.cell.{dialect}", reason="no Triton here")
+    with pytest.raises(KernelFault) as fault:
+        reader.read_cell(f"T = 256\n{statement}\n")
+    assert fault.value.outcome is Outcome.REJECTED
+    assert fault.value.line == 2
 
 
 @pytest.mark.parametrize("expression", REFUSED)

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 def check_parameters(function: Function) -> None:
-    """Kernels take plain positional parameters.
+    """Kernels take plain positional parameters; of a device function numbers may be defaults.
 
     Raises:
-        KernelFault: REJECTED for defaults, annotations' absence aside, stars and keywords.
+        KernelFault: REJECTED for other defaults, stars and keywords.
     """
     arguments = function.node.args
     if (
@@ -39,9 +39,14 @@ def check_parameters(function: Function) -> None:
         or arguments.kwarg
         or arguments.kwonlyargs
         or arguments.posonlyargs
-        or arguments.defaults
+        or not all(function.device and _is_number(default) for default in arguments.defaults)
     ):
         raise rejected(function.node, "rejected_parameter", name=function.name)
+
+
+def _is_number(node: ast.expr) -> bool:
+    plain = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(plain, ast.Constant) and isinstance(plain.value, bool | int | float)
 
 
 def call_expression(low: Lowering, node: ast.Call) -> Expr:
@@ -161,6 +166,8 @@ def _call_arguments(low: Lowering, node: ast.Call, function: Function) -> dict[s
         if keyword.arg is None or keyword.arg not in names or keyword.arg in given:
             raise low.untyped(node, f"{function.name} has no free parameter {keyword.arg}")
         given[keyword.arg] = low.expression(keyword.value)
+    for name, default in zip(names[::-1], function.node.args.defaults[::-1], strict=False):
+        given.setdefault(name, low.expression(default))
     if len(node.args) > len(names) or len(given) != len(names):
         raise low.untyped(
             node,

@@ -26,6 +26,7 @@ from course.engine.simt.lowering.types import INT, ArrayType, TupleType, is_inte
 from course.engine.simt.running import arith
 from course.engine.simt.running.bounds import Access, Extent, check_bounds
 from course.engine.simt.running.lanes import Lanes, Statement, select
+from course.engine.simt.running.views import Turned
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
@@ -54,7 +55,7 @@ def _item(low: Lowering, base: Expr, node: ast.Subscript) -> Expr:
         return _items(low, base, node, node.slice)
     place = low.value(node.slice)
     count = len(base.type.items)
-    alike = len(set(base.type.items)) == 1 and not isinstance(base.type.items[0], TupleType)
+    alike = len(set(base.type.items)) == 1
     if alike and not isinstance(place.const, int) and is_integer(place.type):
         return _any_item(base, converted(place, INT), node)
     if not isinstance(place.const, int) or not -count <= place.const < count:
@@ -213,8 +214,6 @@ def array_attribute(low: Lowering, base: Expr, name: str) -> Expr:
         return known(base.type.dtype)
     if name == "ndim":
         return number(ndim)
-    if name == "itemsize":
-        return number(arith.numpy_dtype(base.type.dtype).itemsize)
 
     def part(compute: Callable[[Any], Extent], what: Hashable) -> Expr:
         def read(lanes: Lanes) -> np.ndarray:
@@ -226,9 +225,17 @@ def array_attribute(low: Lowering, base: Expr, name: str) -> Expr:
     def of_axis(axis: int, attribute: str, scale: int) -> Expr:
         return part(lambda view: getattr(view, attribute)[axis] * scale, (attribute, axis))
 
+    itemsize = arith.numpy_dtype(base.type.dtype).itemsize
+    if name == "itemsize":
+        return number(itemsize)
+    if name == "T":
+        return combined(
+            "T", base.type, lambda lanes: Turned(run(lanes)), [base], origin=base.origin
+        )
     if name == "size":
         return part(lambda view: math.prod(view.shape[:ndim]), "size")
+    if name == "nbytes":
+        return part(lambda view: math.prod(view.shape[:ndim]) * itemsize, "nbytes")
     if name == "strides":
-        itemsize = arith.numpy_dtype(base.type.dtype).itemsize
         return tuple_of(low, [of_axis(axis, "strides", itemsize) for axis in range(ndim)])
     return tuple_of(low, [of_axis(axis, "shape", 1) for axis in range(ndim)])

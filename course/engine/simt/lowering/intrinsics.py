@@ -28,11 +28,13 @@ from course.engine.simt.lowering.expr import (
     combined,
     converted,
     describe,
+    known,
     nothing,
     number,
     tuple_of,
 )
-from course.engine.simt.lowering.operators import binary, once
+from course.engine.simt.lowering.operators import binary, once, unpacked
+from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.lowering.types import (
     BOOL,
     FLOAT,
@@ -304,9 +306,15 @@ def _extremum(smaller: bool) -> Lower:
         return lambda lanes: compute(a(lanes), b(lanes))
 
     def lower(low: Lowering, node: ast.Call) -> Expr:
-        parts = [low.scalar(argument) for argument in node.args]
-        if len(parts) < 2 or node.keywords:
+        if node.keywords or not node.args:
             raise low.untyped(node, f"{name} takes two or more numbers")
+        if len(node.args) > 1:
+            parts = [low.scalar(argument) for argument in node.args]
+        else:
+            several = low.value(node.args[0])
+            if isinstance(several.type, ArrayType):
+                return _folded(low, node, name, several, None)
+            parts = _numbers_of(low, node, several)
         if all(part.type == INT and isinstance(part.const, int) for part in parts):
             known = [part.const for part in parts]
             return replace(number(min(known) if smaller else max(known)), literal=False)
@@ -321,6 +329,15 @@ def _extremum(smaller: bool) -> Lower:
         return result
 
     return lower
+
+
+def _numbers_of(low: Lowering, node: ast.Call, several: Expr) -> list[Expr]:
+    """The numbers of the tuple that `min` or `max` is given."""
+    parts = unpacked(low, several) if isinstance(several.type, TupleType) else []
+    if not parts or not all(is_scalar(part.type) for part in parts):
+        words = f"`{ast.unparse(node)}` takes numbers, or a tuple of them"
+        raise low.untyped(node, words)
+    return parts
 
 
 def _abs(low: Lowering, node: ast.Call) -> Expr:
@@ -379,10 +396,56 @@ def _len(low: Lowering, node: ast.Call) -> Expr:
 
 def _divmod(low: Lowering, node: ast.Call) -> Expr:
     (a, a_again), (b, b_again) = (once(low, part) for part in numbers(low, node, ("a", "b")))
-    return tuple_of(
+    both = tuple_of(
         low,
         [binary(low, node, ast.FloorDiv(), a, b), binary(low, node, ast.Mod(), a_again, b_again)],
     )
+    return replace(both, items=None)  # one alone would lack what the other has computed
+
+
+#: what Numba makes of these, given several numbers in one array
+_FOLDS = {
+    "sum": "for item in items: best = best + item",
+    "max": "for item in items: best = item if item > best else best",
+    "min": "for item in items: best = item if item < best else best",
+}
+
+
+def _no_name(name: str) -> Any:
+    raise KeyError(name)
+
+
+def _folded(low: Lowering, node: ast.Call, name: str, items: Expr, start: Expr | None) -> Expr:
+    """A call of the loop that Numba makes of `sum`, `min` or `max`, all of it on this line.
+
+    Without a start it begins with the first item.
+    """
+    text = f"def {name}(items, best):\n    {_FOLDS[name]}\n    return best"
+    loop = ast.parse(text).body[0]
+    assert isinstance(loop, ast.FunctionDef)
+    for part in ast.walk(loop):
+        ast.copy_location(part, node)
+    low.instances += 1
+    function = known(Function(name, loop, _no_name, True, low.frame.function.filename))
+    names = []
+    for part_name, value in (("fold", function), ("items", items), ("start", start)):
+        names.append(ast.Name(f"%{part_name}.{low.instances}", ast.Load()))
+        low.frame.assigned.add(names[-1].id)
+        if value is not None:
+            low.frame.env[names[-1].id] = value
+    begin = names[2] if start is not None else ast.Subscript(names[1], ast.Constant(0), ast.Load())
+    call = ast.copy_location(ast.Call(names[0], [names[1], begin], []), node)
+    return low.expression(ast.fix_missing_locations(call))
+
+
+def _sum(low: Lowering, node: ast.Call) -> Expr:
+    if node.keywords or not 1 <= len(node.args) <= 2:
+        raise low.untyped(node, "sum takes a tuple or an array, and what it starts from")
+    items = low.value(node.args[0])
+    if isinstance(items.type, TupleType) and len(set(items.type.items)) > 1:
+        raise low.untyped(node, "sum takes a tuple whose items have one type")
+    start = low.scalar(node.args[1]) if len(node.args) == 2 else number(0)
+    return _folded(low, node, "sum", items, start)
 
 
 def _place(number: int, sides: tuple[int, int, int]) -> str:
@@ -448,8 +511,16 @@ NUMPY_FUNCTIONS = {
     **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "hypot", "fabs")},
     **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
     "deg2rad": "radians",
+    "radians": "radians",
     "rad2deg": "degrees",
+    "degrees": "degrees",
 }
+#: ... and those that Numba compiles for kernels beside them
+NUMPY_CHOICES = (
+    *("maximum", "minimum", "fmax", "fmin", "greater", "greater_equal", "less", "less_equal"),
+    *("equal", "not_equal", "logical_and", "logical_or", "logical_xor", "logical_not"),
+    *("bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"),
+)
 #: of `cuda.libdevice`: the one of double precision, and with an `f` behind its name of single
 LIBDEVICE: dict[str, Callable[..., np.ndarray]] = {
     **{name: arith.MATH[name] for name in ("sqrt", "exp", "expm1", "exp2", "log", "log2", "log10")},
@@ -500,6 +571,7 @@ CALLS: dict[str, Lower] = {
     **{f"math.{name}": _math(name) for name in arith.MATH},
     # those of NumPy's that are of `math`, too; Numba says which of them kernels have
     **{f"np.{n}": _stub(getattr(np, n), arith.MATH[m]) for n, m in NUMPY_FUNCTIONS.items()},
+    **{f"np.{name}": _stub(getattr(np, name), getattr(np, name)) for name in NUMPY_CHOICES},
     **{
         f"cuda.libdevice.{name}{f}": _stub(getattr(libdevice, f"{name}{f}"), compute)
         for name, compute in LIBDEVICE.items()
@@ -520,6 +592,7 @@ CALLS: dict[str, Lower] = {
     "float": _cast(float, is_float, FLOAT),
     "bool": _cast(bool, lambda type_: type_ == BOOL, BOOL),
     "len": _len,
+    "sum": _sum,
     "print": _print,
     "range": _range_outside,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from course.engine.simt.lowering.types import ArrayType
@@ -19,47 +20,102 @@ def counted(low: Lowering, node: ast.For) -> tuple[list[ast.stmt], ast.For] | No
 
     None for a loop that is counted already, or over something else.
     """
-    call = node.iter
-    name = call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
-    if name in low.frame.assigned or name not in ("", "enumerate", "zip"):
-        return None
-    if name and (call.keywords or not call.args):  # type: ignore[attr-defined]  # a call
-        return None
-    given = call.args if name else [call]  # type: ignore[attr-defined]  # a call
-    if not name and not _is_array(low, call):
+    if not _is_call(low, node.iter, _WALKS) and not _is_array(low, node.iter):
         return None
     low.instances += 1
-    hidden = f"%each.{low.instances}"
-    start = given[1] if name == "enumerate" and len(given) == 2 else None
-    sources = given[:1] if name == "enumerate" else given
-    if name == "enumerate" and len(given) > 2:
-        return None
-    before: list[ast.stmt] = []
-    names = []
-    for place, source in enumerate(sources):
-        names.append(f"{hidden}.{place}")
-        before.append(_at(node, ast.Assign([ast.Name(names[-1], ast.Store())], source)))
-    turn = f"{hidden}.turn"
-    low.frame.assigned.update([*names, turn])
-    lengths: list[ast.expr] = [_call("len", ast.Name(one, ast.Load())) for one in names]
+    walk = _Walk(low, node, f"%each.{low.instances}")
+    value = walk.item(node.iter)
+    lengths = walk.lengths
     length = lengths[0] if len(lengths) == 1 else _call("min", *lengths)
-    items: list[ast.expr] = [
-        ast.Subscript(ast.Name(one, ast.Load()), ast.Name(turn, ast.Load()), ast.Load())
-        for one in names
-    ]
-    if name == "enumerate":
-        here: ast.expr = ast.Name(turn, ast.Load())
-        items.insert(0, here if start is None else ast.BinOp(here, ast.Add(), start))
-    value = ast.Tuple(items, ast.Load()) if name else items[0]
     body = [_at(node, ast.Assign([node.target], value)), *node.body]
-    loop = ast.For(ast.Name(turn, ast.Store()), _call("range", length), body, node.orelse)
-    return before, _at(node, loop)
+    loop = ast.For(ast.Name(walk.turn, ast.Store()), _call("range", length), body, node.orelse)
+    return walk.before, _at(node, loop)
+
+
+class _Walk:
+    """One loop over several things at once, in one another as they may be.
+
+    Attributes:
+        before: keeps in variables what is gone through.
+        lengths: of all that, and it ends with the shortest.
+    """
+
+    def __init__(self, low: Lowering, node: ast.For, hidden: str) -> None:
+        self.low = low
+        self.node = node
+        self.hidden = hidden
+        self.turn = f"{hidden}.turn"
+        low.frame.assigned.add(self.turn)
+        self.before: list[ast.stmt] = []
+        self.lengths: list[ast.expr] = []
+
+    def item(self, source: ast.expr) -> ast.expr:
+        """What one turn gets of a source."""
+        here = ast.Name(self.turn, ast.Load())
+        if _is_call(self.low, source, _WALKS):
+            name, given = source.func.id, source.args  # type: ignore[attr-defined]  # a call
+            if name == "zip":
+                return ast.Tuple([self.item(part) for part in given], ast.Load())
+            number = here if len(given) == 1 else ast.BinOp(here, ast.Add(), self._kept(given[1]))
+            return ast.Tuple([number, self.item(given[0])], ast.Load())
+        if _is_call(self.low, source, {"range": 2}):
+            ends = [self._kept(end) for end in source.args]  # type: ignore[attr-defined]  # a call
+            if len(ends) == 1:
+                self.lengths.append(ends[0])
+                return here
+            self.lengths.append(ast.BinOp(ends[1], ast.Sub(), ends[0]))
+            return ast.BinOp(ends[0], ast.Add(), here)
+        kept = self._kept(source)
+        self.lengths.append(_call("len", kept))
+        return ast.Subscript(kept, here, ast.Load())
+
+    def _kept(self, source: ast.expr) -> ast.Name:
+        name = f"{self.hidden}.{len(self.before)}"
+        self.low.frame.assigned.add(name)
+        self.before.append(_at(self.node, ast.Assign([ast.Name(name, ast.Store())], source)))
+        return ast.Name(name, ast.Load())
+
+
+#: the most arguments that they have here
+_WALKS = {"enumerate": 2, "zip": 1024}
+
+
+def _is_call(low: Lowering, node: ast.expr, most: Mapping[str, int]) -> bool:
+    """Whether it is a call of one of these builtins, with no more arguments."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
+        return False
+    name = node.func.id
+    return 1 <= len(node.args) <= most.get(name, 0) and name not in low.frame.assigned
+
+
+def by_name(low: Lowering, node: ast.For) -> ast.For:
+    """``for a, b in pairs`` as a loop over the pairs, each of which is taken apart."""
+    low.instances += 1
+    pair = f"%pair.{low.instances}"
+    low.frame.assigned.add(pair)
+    apart = _at(node, ast.Assign([node.target], ast.Name(pair, ast.Load())))
+    body = [apart, *node.body]
+    return _at(node, ast.For(ast.Name(pair, ast.Store()), node.iter, body, node.orelse))
+
+
+def looked_at_once(low: Lowering, node: ast.For) -> ast.For:
+    """``for x in m[j[0]]`` with a name for what it goes over: what finds it is lowered once.
+
+    A load that is lowered twice is one that the compiler merges with itself: nobody counts it.
+    """
+    turned = isinstance(node.iter, ast.Attribute) and node.iter.attr == "T"
+    if not turned and not isinstance(node.iter, ast.Subscript):
+        return node
+    low.instances += 1
+    name = f"%over.{low.instances}"
+    low.frame.env[name] = low.expression(node.iter)
+    low.frame.assigned.add(name)
+    over = ast.Name(name, ast.Load())
+    return _at(node, ast.For(node.target, over, node.body, node.orelse))
 
 
 def _is_array(low: Lowering, node: ast.expr) -> bool:
-    if not isinstance(node, ast.Name | ast.Subscript):
-        return False
-    return isinstance(low.expression(node).type, ArrayType)
+    return isinstance(node, ast.Name) and isinstance(low.expression(node).type, ArrayType)
 
 
 def _call(name: str, *arguments: ast.expr) -> ast.Call:

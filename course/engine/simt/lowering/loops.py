@@ -23,7 +23,7 @@ from course.engine.simt.lowering.expr import (
     variable,
 )
 from course.engine.simt.lowering.frames import LoopTargets
-from course.engine.simt.lowering.iteration import counted, with_else
+from course.engine.simt.lowering.iteration import by_name, counted, looked_at_once, with_else
 from course.engine.simt.lowering.types import (
     INT,
     INT32,
@@ -32,7 +32,6 @@ from course.engine.simt.lowering.types import (
     TupleType,
     is_float,
     is_integer,
-    is_scalar,
     unify,
 )
 from course.engine.simt.nvvm.merging import Held, LoopScope, available, old_enough
@@ -103,16 +102,14 @@ def for_range(low: Lowering, node: ast.For) -> Statement:
     """``for name in range(...)``, or over a tuple written out."""
     if node.orelse:
         return _in_order(low, with_else(low, node))
+    node = looked_at_once(low, node)
     rewritten = counted(low, node)
     if rewritten is not None:
         before, by_number = rewritten
         return _in_order(low, [*before, by_number])
     if not isinstance(node.target, ast.Name):
-        raise rejected_syntax(
-            node,
-            f"the loop variable `{ast.unparse(node.target)}`",
-            "use one name: for i in range(n)",
-        )
+        node = by_name(low, node)
+    assert isinstance(node.target, ast.Name)
     name = node.target.id
     if isinstance(node.iter, ast.Tuple):
         return _over_tuple(low, node, name, [low.value(e) for e in node.iter.elts])
@@ -166,7 +163,7 @@ def _in_order(low: Lowering, nodes: list[ast.stmt]) -> Statement:
 
 def _over_tuple(low: Lowering, node: ast.For, name: str, elements: list[Expr]) -> Statement:
     """A loop over a tuple written out: every element is evaluated once, before the first turn."""
-    if not all(is_scalar(e.type) for e in elements) and len({e.type for e in elements}) > 1:
+    if len({e.type for e in elements}) > 1:
         raise low.untyped(node, f"the items of `{ast.unparse(node.iter)}` have several types")
     low.instances += 1
     kept: list[tuple[str, Expr]] = []

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
 
 
-ARRAY_ATTRIBUTES = ("shape", "size", "ndim", "dtype", "itemsize", "strides")
+ARRAY_ATTRIBUTES = ("shape", "size", "ndim", "dtype", "itemsize", "nbytes", "strides", "T")
 
 
 _BUILTINS = {

@@ -173,6 +173,14 @@ def once(low: Lowering, value: Expr) -> tuple[Expr, Expr]:
     )
 
 
+def unpacked(low: Lowering, several: Expr) -> list[Expr]:
+    """The items of a tuple; what computes all of them is run for the first."""
+    if several.items is not None:
+        return list(several.items)
+    first, again = once(low, several)
+    return [*tuple_items(low, first)[:1], *tuple_items(low, again)[1:]]
+
+
 def compare(low: Lowering, node: ast.Compare) -> Expr:
     """``a < b < c``: each operand computed once, the chain cut short."""
     left = low.scalar(node.left)
@@ -209,12 +217,9 @@ def _within(low: Lowering, node: ast.Compare, left: Expr, operation: ast.cmpop) 
     several = low.value(node.comparators[0])
     if not isinstance(several.type, TupleType):
         raise low.untyped(node, f"`in` looks into a tuple, and this is {describe(several)}")
-    several, again = once(low, several)
     left, left_again = once(low, left)
     found: Expr = number(False)
-    for place, item in enumerate(several.items or tuple_items(low, several)):
-        if place:
-            item = (again.items or tuple_items(low, again))[place]
+    for place, item in enumerate(unpacked(low, several)):
         one = apply(operator.eq, np.equal, [left if not place else left_again, item], "eq")
         found = one if not place else apply(operator.or_, np.bitwise_or, [found, one], "or_")
     return found if isinstance(operation, ast.In) else _negated(found)

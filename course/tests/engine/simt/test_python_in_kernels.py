@@ -1,6 +1,7 @@
 """Python that Numba compiles and students write: loops over tuples, `in`, records, overloads."""
 
 import math
+from types import FunctionType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from numba.cuda.random import (
     xoroshiro128p_uniform_float32,
     xoroshiro128p_uniform_float64,
 )
+from numba.cuda.ufuncs import ufunc_db
 
 import course  # kernels run on the engine
 from course.engine.faults import KernelFault, Outcome
+from course.engine.simt.lowering.intrinsics import NUMPY_CHOICES
 
 
 @cuda.jit
@@ -381,3 +384,185 @@ def test_a_long_tuple_takes_any_index():
     out = np.zeros(40)
     in_a_long_tuple[1, 40](out)
     np.testing.assert_array_equal(out, np.arange(40))
+
+
+PAIRS = ((0, 1), (2, 3), (5, 7))
+
+
+@cuda.jit
+def over_pairs(out, x):
+    i = cuda.threadIdx.x
+    for a, b in PAIRS:
+        out[0, i] += 10 * a + b
+    for a, (b, c) in ((1, (2, 3)), (4, (5, 6))):
+        if a == i:
+            continue
+        out[1, i] += a + b * x[i] + c
+    for k, ((a, b), value) in enumerate(zip(PAIRS, x), 2):  # noqa: B905  # Numba's has no `strict`
+        out[2, i] += 100 * a + 10 * b + k * value
+    for (j, value), k in zip(enumerate(x), range(1, 3)):  # noqa: B905
+        out[3, i] += j * value + k
+    a, b = PAIRS[i % 3]
+    out[4, i] = 10 * a + b
+    for a, b in PAIRS:
+        if a == i:
+            break
+        out[5, i] += b
+    else:
+        out[5, i] = -1
+
+
+def in_python(kernel, *arrays, threads=4):
+    """What plain Python makes of a kernel, one thread after the other."""
+    place = SimpleNamespace(threadIdx=SimpleNamespace(x=0))
+    alone = FunctionType(kernel.py_func.__code__, {**kernel.py_func.__globals__, "cuda": place})
+    for thread in range(threads):
+        place.threadIdx.x = thread
+        alone(*arrays)
+
+
+def same_as_python(kernel, shape, *arrays):
+    out, wanted = np.zeros(shape), np.zeros(shape)
+    kernel[1, 4](out, *[array.copy() for array in arrays])
+    in_python(kernel, wanted, *arrays)
+    np.testing.assert_array_equal(out, wanted)
+
+
+def test_loops_over_pairs_and_over_what_is_counted_and_zipped():
+    same_as_python(over_pairs, (6, 4), np.array([1.5, -2.0, 0.5, 4.0]))
+
+
+@cuda.jit
+def folds(out, x):
+    i = cuda.threadIdx.x
+    t = (x[i], x[0], x[1])
+    out[0, i] = sum(t) + sum((1, 2, 3)) + sum(x, 0.5)
+    out[1, i] = max(t) + 2 * min(t) + min((3, x[i]))
+    out[2, i] = max(x) - min(x)
+    out[3, i] = divmod(i + 7, 3)[1] + divmod(7.5, 2.0)[0]
+
+
+def test_a_fold_of_a_tuple_or_an_array_is_pythons():
+    same_as_python(folds, (4, 4), np.array([1.5, -2.0, 0.5, 4.0]))
+
+
+@cuda.jit
+def adds_up(out, x):
+    out[cuda.grid(1)] = sum(x[cuda.grid(1)])
+
+
+def test_a_sum_of_a_row_loads_each_element_once():
+    x, out = np.ones((32, 8), np.float32), np.zeros(32)
+    with course.measure() as traffic:
+        adds_up[1, 32](out, x)
+    assert (out == 8).all()
+    assert traffic.sectors("x", "load") == 8 * 32
+
+
+@cuda.jit
+def loads_in_folds(out, x):
+    i = cuda.grid(1)
+    out[i] = max((x[i], 0.0)) + sum((x[i + 32], x[i + 64])) + divmod(x[i + 96], 2)[1]
+
+
+def test_what_a_fold_takes_is_loaded_once():
+    x, out = np.ones(128, np.float32), np.zeros(32)
+    with course.measure() as traffic:
+        loads_in_folds[1, 32](out, x)
+    assert (out == 4).all()
+    assert traffic.sectors("x", "load") == 4 * 4
+
+
+@cuda.jit
+def over_a_row(m, rows, out):
+    i = cuda.grid(1)
+    for value in m[rows[i]]:
+        out[i] += value
+
+
+def test_what_finds_a_row_is_loaded_once():
+    m, rows, out = np.ones((32, 8), np.float32), np.arange(32, dtype=np.int32), np.zeros(32)
+    with course.measure() as traffic:
+        over_a_row[1, 32](m, rows, out)
+    assert (out == 8).all()
+    assert traffic.sectors("rows", "load") == 4
+
+
+@cuda.jit
+def numpys(out, x):
+    i = cuda.threadIdx.x
+    v = x[i]
+    out[0, i] = np.maximum(v, 0) - np.minimum(v, i)
+    out[1, i] = np.fmax(math.nan, v) + np.fmin(v, math.nan)
+    out[2, i] = np.maximum(math.nan, v)
+    out[3, i] = np.greater(v, 1) + 2 * np.less_equal(v, 0) + 4 * np.equal(i, 3)
+    out[4, i] = np.logical_and(v > 0, i) + 2 * np.logical_not(i) + 4 * np.logical_xor(i, v > 1)
+    out[5, i] = np.bitwise_and(i, 3) + np.left_shift(i, 2) + np.right_shift(i, 1) + np.invert(i)
+    out[6, i] = np.bitwise_or(i, 9) + np.bitwise_xor(i, 5) + np.greater_equal(v, 1) * 32
+    out[7, i] = np.less(v, 1) + 2 * np.not_equal(i, 3) + 4 * np.logical_or(i > 2, v < 0)
+
+
+def test_numpys_functions_that_numba_has_in_kernels():
+    same_as_python(numpys, (8, 4), np.array([1.5, -2.0, 0.5, 4.0]))
+
+
+@pytest.mark.parametrize("name", NUMPY_CHOICES)
+def test_each_of_them_is_in_numbas_table_for_kernels(name):
+    assert getattr(np, name) in ufunc_db()
+
+
+@cuda.jit
+def turned(out, m):
+    i = cuda.threadIdx.x
+    t = m.T
+    out[0, i] = t[i, 1] + t[i][2] + t.shape[0] + t.T[0, i]
+    column = t[:, 2]
+    out[1, i] = column[i]
+    for row in m.T:
+        out[2, i] += row[1]
+    t[i, 0] = 100 + i
+    out[3, i] = m[0, i] + m.nbytes + m[1].nbytes + m.itemsize
+
+
+def test_an_array_turned_is_the_same_memory():
+    same_as_python(turned, (4, 4), np.arange(12.0).reshape(3, 4))
+
+
+@cuda.jit
+def turned_too_far(out, m):
+    out[0] = m.T[0, 3]
+
+
+def test_an_index_past_an_array_turned_is_out_of_bounds():
+    with pytest.raises(KernelFault) as caught:
+        turned_too_far[1, 1](np.zeros(1), np.zeros((3, 4)))
+    assert caught.value.outcome is Outcome.OUT_OF_BOUNDS
+
+
+@cuda.jit(device=True)
+def scaled(value, factor=2, shift=-0.5):
+    return value * factor + shift
+
+
+@cuda.jit
+def leaves_out(out, x):
+    i = cuda.threadIdx.x
+    out[i] = scaled(x[i]) + scaled(x[i], 3) + scaled(x[i], shift=1)
+
+
+def test_a_device_function_has_defaults():
+    x, out = np.array([1.5, -2.0, 0.5, 4.0]), np.zeros(4)
+    leaves_out[1, 4](out, x)
+    np.testing.assert_array_equal(out, 2 * x - 0.5 + 3 * x - 0.5 + 2 * x + 1)
+
+
+@cuda.jit
+def several_types(out):
+    for value in (1, 2.5):
+        out[0] += value
+
+
+def test_a_loop_over_several_types_does_not_compile():
+    with pytest.raises(KernelFault) as caught:
+        several_types[1, 1](np.zeros(1))
+    assert caught.value.outcome is Outcome.DOES_NOT_COMPILE

@@ -115,6 +115,16 @@ def fault_of(source, *arguments, admitted=True, **scope):
         "[*x.shape, *range(2)], (*x.shape,)", "int('7'), divmod(y, 2), 1 << 7",
         "x.contiguous() is x", "(lambda *a, **b: (a, b))(1, 2, c=3)", "'a' in 'bar'",
         "x.shape == (3, 4), x.shape != (3, 4)", "'relu' == 'relu'", "y == None", "(1, 2)[True - 1]",
+        "x.itemsize, x.nbytes, x.nelement(), x.ndimension(), x.is_floating_point()",
+        "x.is_complex(), x.shape.numel(), x.size().numel()", "f'{y} of {x.shape[0]}, {x.dtype}'",
+        "x.dtype in {torch.float16, torch.float32}, y not in {7, 8}", "{'a': 1, **{'b': 2}}",
+        "{'a': 1} | {'b': 2}", "dict([('a', 1)], b=2), dict(zip((1, 2), x.shape))",
+        "min((3, 1, 2), key=lambda n: -n), max(3, 1, 2, key=lambda n: (n % 3, n))",
+        "max(1, -2, key=abs), list(map(float, x.shape))",
+        "max((3, 0, 6), key=lambda n: n % 3), min((3, 0, 6), key=lambda n: n % 3)",
+        "sorted((3, 1, 2), reverse=True), sorted((4, 3, 6), key=lambda n: n % 3)",
+        "next(n for n in (4, 8, 16) if n >= y), next((n for n in (4,) if n > y), 64)",
+        "(1, 2, 1).count(1), [4, 5].index(5)", "(y - 1).bit_length(), 1 << (y - 1).bit_length()",
     ],
 )  # fmt: skip
 def test_an_expression_has_the_value_that_python_gives_it(expression):
@@ -133,7 +143,8 @@ def test_an_expression_has_the_value_that_python_gives_it(expression):
         "x.unsqueeze(0)", "x.unsqueeze(1).squeeze(1)", "x.unsqueeze(0).squeeze()", "x.flatten()",
         "x.flatten(0, 1)", "x.unsqueeze(0).flatten(0, 1)", "x[1]", "x[1:, ::2]", "x[None, ..., 0]",
         "x[:, 1:3]", "x[-1, -1]", "x[y - 6:]", "x.view(3, 2, 2).permute(2, 0, 1)", "x[:0]",
-        "x.unsqueeze(dim=1)", "x.view(-1).view_as(x)",
+        "x.unsqueeze(dim=1)", "x.view(-1).view_as(x)", "x.mT", "x.ravel()", "x.swapaxes(0, 1)",
+        "x.swapdims(0, -1)", "x.movedim(0, 1)", "x.narrow(1, 1, 2)", "x.select(0, 1)",
     ],
 )  # fmt: skip
 def test_a_view_is_the_one_that_torch_gives_and_shares_its_memory(view):
@@ -472,9 +483,9 @@ def test_a_reshape_that_would_copy_is_refused():
         ("class C:\n        pass", "launcher_syntax", 2),
         ("a = {1, 2}", "launcher_syntax", 2),
         ("if (a := 1):\n        pass", "launcher_syntax", 2),
-        ("a, *b = x.shape", "launcher_syntax", 2),
+        ("a, *x.b = x.shape", "launcher_syntax", 2),
         ("yield x", "launcher_syntax", 2),
-        ("a = f'{y}'", "launcher_syntax", 2),
+        ("a = f'{y:>3}'", "launcher_syntax", 2),
         ("assert y, f'{y.__class__}'", "launcher_attribute", 2),
         ("del x", "launcher_syntax", 2),
         ("x.shape = 3", "launcher_syntax", 2),
@@ -506,7 +517,7 @@ def test_a_reshape_that_would_copy_is_refused():
         ("kernel.warmup(x)", "launcher_attribute", 2),
         ("'{0.__class__}'.format(x)", "launcher_attribute", 2),
         ("'a'.join(('b', 'c'))", "launcher_attribute", 2),
-        ("(1, 2).count(1)", "launcher_attribute", 2),
+        ("(1, 2).pop()", "launcher_attribute", 2),
         ("x.registr_hook(y)", "launcher_attribute", 2),
         ("getattr(x, 'sum')()", "launcher_name", 2),
         ("eval('1')", "launcher_name", 2),
@@ -568,7 +579,7 @@ def test_the_walker_itself_refuses_what_admission_refuses():
         "global g", "a = {i for i in (1,)}", "x.__class__", "getattr(x, 'sum')", "a = {1}",
         "x[0] = 1", "torch.os.system('true')", "python_function(x)",
         "try:\n  a = 1\n finally:\n  a",
-        "import os", "a = f'{x}'", "max(*x)", "x.shape = 1", "with x:\n  pass",
+        "import os", "a = f'{y:>3}'", "max(*x)", "x.shape = 1", "with x:\n  pass",
         "class C:\n  pass", "del x", "raise x", "kernel.fn", "b'a'",
         "kernel[(1,)](x, **y)",
     ):  # fmt: skip
@@ -692,7 +703,7 @@ def test_an_error_of_pythons_is_told_as_the_launchers_own(expression, message):
         ("'a' * 10 ** 9", "launcher_value"),
         ("'a' + 'b'", "launcher_value"),
         ("'%s' % x.shape[0]", "launcher_value"),
-        ("max(1, 2, key=abs)", "launcher_value"),
+        ("max(1, 2, key=abs, default=3)", "launcher_value"),
         ("x.view(torch.int32)", "launcher_value"),
         ("x.view(2 ** 70)", "launcher_value"),
         ("x[x]", "launcher_value"),
@@ -817,3 +828,86 @@ def test_a_fault_in_the_kernel_keeps_its_own_line():
         walked(source, matrix(), 7, launch=launch)
     assert caught.value.message_id == "tile_out_of_bounds"
     assert caught.value.line > 10
+
+
+# ---------------------------------------------------------------- what students write
+
+WRITTEN = {
+    "a shape taken apart": """
+        def f(x, y):
+            *rows, N = x.shape
+            first, *rest = rows
+            (M, *none), [K] = x.shape[:1], x.shape[1:]
+            return rows, N, first, rest, M, none, K
+    """,
+    "defaults": """
+        def tile(n, size=64, dtype=torch.float16, *, warps=4):
+            return n // size, dtype, warps
+        def f(x, y, width: int = 3, *more, **named):
+            torch_, BLOCK = x, 128
+            return tile(256), tile(256, 32), tile(256, warps=8), width, more, named, BLOCK
+    """,
+    "a table of configurations": """
+        def f(x, y):
+            tables = {torch.float32: dict(B=64, num_warps=4), torch.float16: {"B": 128}}
+            chosen = dict(tables[x.dtype])
+            chosen["num_warps"] = 8 if x.shape[1] > 64 else 4
+            name = f"{chosen['B']}x{x.shape[0]}"
+            return chosen, {"64x3": "small"}.get(name, "large"), tables[x.dtype]
+    """,
+    "a search for a size": """
+        def f(x, y):
+            assert x.is_contiguous() and x.dtype in {torch.float32}, f"{x.shape=}, {y:>4}"
+            for size in (256, 128, 64, 4):
+                if x.numel() % size == 0:
+                    break
+            else:
+                return None
+            width = 16
+            while width < y or width < x.shape[1]:
+                width *= 2
+            size += 0; width -= 0
+            return size, width, next(n for n in (1, 2, 4, 8, 16) if n * y > 20)
+    """,
+    "an early return": """
+        def f(x, y):
+            if x.numel() == 12 and not y == 8:
+                return "early"
+            return "late"
+    """,
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_students_write_does_what_python_does(name):
+    source = textwrap.dedent(WRITTEN[name])
+    python = dict(LIVE)
+    exec(source, python)
+    assert walked(source, matrix(), 7) == python["f"](matrix(), 7)
+
+
+def test_a_default_is_the_constant_of_its_time():
+    from course.engine.cell.triton import read_cell
+
+    cell = read_cell("N = 4\ndef f(x, n=N, *, k=N):\n    N = 9\n    return n, k, N\nN = 8\n")
+    assert launcher.call(cell.launchers["f"], cell.names, [1], None) == (4, 4, 9)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "{1, 2}", "len({1, 2})", "{1, 2} in (1,)", "{1, 2} == {1, 2}", "f'{x.__class__}'",
+        "f'{y:>999999999}'", "f'{y!r}'", "next((1, 2))", "next(n for n in ())",
+        "min((1, 2), key=y)", "min((), key=lambda n: n)", "(1, 2).__class__", "x.data_ptr()",
+        "x.mT.__class__", "dict([(1, 2, 3)])", "'a' * 10**9", "1 << 10**9", "10**10**10",
+        "[0] * 10**9", "sorted(range(10**9), reverse=True)", "x.narrow(0, 1)", "x.ravel(3)",
+    ],
+)  # fmt: skip
+def test_what_is_beyond_the_closed_table_is_refused(expression):
+    fault_of(expression)
+
+
+def test_defaults_that_could_be_changed_or_computed_are_refused():
+    for default in ("[]", "{}", "x.T", "torch.empty", "torch.empty(3)", "(1, [2])"):
+        fault = fault_of(f"def f(x, y, z={default}):\n    return z")
+        assert fault.message_id in ("launcher_syntax", "undefined_name"), default
