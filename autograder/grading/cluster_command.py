@@ -99,8 +99,8 @@ def _certificates(folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     old = os.umask(0o077)
     try:
-        write(folder / KEY, made.tls_client_key.encode())
-        write(folder / CERTIFICATE, made.tls_ca_file.encode())
+        write(folder / KEY, [made.tls_client_key.encode()])
+        write(folder / CERTIFICATE, [made.tls_ca_file.encode()])
     finally:
         os.umask(old)
     print(

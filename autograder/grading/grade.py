@@ -18,7 +18,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -40,7 +40,7 @@ from autograder.grading.names import clean, few
 from autograder.grading.opened import GradebookError, require_gradebook
 from autograder.grading.roster import Roster, RosterError, read_roster
 from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed, guessable
-from autograder.grading.store import Store, StoreError, ordered
+from autograder.grading.store import Store, StoreError
 from autograder.grading.submissions import Submission
 from autograder.judge import overlay
 from autograder.judge.judge import CHECK, Graded, seed_id
@@ -209,12 +209,14 @@ def main(args: argparse.Namespace) -> int:
         run.notes += guessable(seed)
         overlay.use(chosen_folder(args.seed), args.unit or "")
         limits = Limits(args.time_limit, int(args.memory_limit * 2**20))
-        stopped = False
+        judged, stopped = list[Graded](), False
         before = signal.signal(signal.SIGTERM, _interrupted)
         try:
             with _judges(args, seed, limits) as pool, Progress() as progress:
                 for graded in grade(args.paths, store, pool, run, asked, args.regrade):
                     progress.tell(run, graded)
+                    if args.dry_run:
+                        judged.append(replace(graded, panel="", text=""))
         except KeyboardInterrupt:
             stopped = True
         finally:
@@ -229,19 +231,20 @@ def main(args: argparse.Namespace) -> int:
         left = f"{there} of {run.expected} verdicts are" if run.expected else "All is"
         print(f"Stopped. {left} kept in {args.out}. The same command goes on from there.")
         return INTERRUPTED
-    if not run.rows:
+    if not run.done:
         said = [plain(problem) for problem in (*run.problems, *run.notes)]
         print("\n".join(said) or "There is nothing to grade.", file=sys.stderr)
         return CANNOT
     if args.dry_run:
-        return _say_changes(run, store)
-    show(ordered(run.rows))
-    run.problems += judges_failures(run.rows)
-    run.notes += _without_notebook(run.rows)
+        return _say_changes(run, judged, store)
+    own = run.among(rows)
+    show(own)
+    run.problems += judges_failures(run.failed)
+    run.notes += _without_notebook(own)
     if args.gradebook:
-        run.problems += _to_gradebook(args.gradebook, run, store, asked.roster)
+        run.problems += _to_gradebook(args.gradebook, run, own, store, asked.roster)
         everybody = {*store.students(), *(one.student for one in run.submissions)}
-        lessons = {row.notebook for row in run.rows}
+        lessons = {row.notebook for row in own}
         run.notes += said_of_class(args.gradebook, lessons, everybody)
     _say(run, args.out, len(rows))
     return NOT_ALL if run.problems else DONE
@@ -278,13 +281,13 @@ def _store(args: argparse.Namespace) -> Store:
     return DryStore(args.out)
 
 
-def _say_changes(run: Run, store: Store) -> int:
+def _say_changes(run: Run, judged: Iterable[Graded], store: Store) -> int:
     """Lists what a regrade would change."""
     from autograder.grading.table import plain
 
-    for line in told(changes(run.rows, store), store.students()):
+    for line in told(changes(judged, store), store.students()):
         print(plain(line))
-    problems = [*run.problems, *judges_failures(run.rows)]
+    problems = [*run.problems, *judges_failures(run.failed)]
     for sentence in (*problems, *run.notes):
         print(plain(sentence), file=sys.stderr)
     return NOT_ALL if problems else DONE
@@ -381,12 +384,12 @@ def _without_notebook(rows: Iterable[Graded]) -> list[str]:
     return [f"Handed in what cannot be read as a notebook, and so without points: {named}"]
 
 
-def _to_gradebook(url: str, run: Run, store: Store, roster: Roster | None) -> list[str]:
+def _to_gradebook(
+    url: str, run: Run, own: Iterable[Graded], store: Store, roster: Roster | None
+) -> list[str]:
     from autograder.grading.gradebook import write_scores
 
-    named = (
-        (row.student, row.notebook, row.exercise) for row in run.rows if row.message_id not in HELD
-    )
+    named = ((row.student, row.notebook, row.exercise) for row in own if row.message_id not in HELD)
     rows = [kept for whose in named if (kept := store.last(*whose)) is not None]
     students = roster.students if roster else ()
     return write_scores(url, rows, run.submissions, run.fresh, students)
@@ -396,7 +399,7 @@ def _say(run: Run, out: Path, total: int) -> None:
     from autograder.grading.table import plain
 
     counts = f"{run.judged} judged" + (f", {run.known} known from before" if run.known else "")
-    print(f"{len(run.rows)} verdicts ({counts}). {out} holds {total}:")
+    print(f"{run.done} verdicts ({counts}). {out} holds {total}:")
     print(f"  {out / 'report.html'}   the class, with every verdict: open it in a browser")
     print(f"  {out / 'verdicts.csv'}  a row a verdict; verdicts.json and verdicts.jsonl as well")
     for problem in (*run.problems, *run.notes):

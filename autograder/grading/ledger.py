@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
@@ -431,13 +432,18 @@ def _graded(row: Mapping[Any, Any]) -> Graded | None:
         return None
     try:
         content = json.loads(row["verdict"])
-        known = {name: content[name] for name in _GRADED_FIELDS & content.keys()}
+        known = {name: _once(content[name]) for name in _GRADED_FIELDS & content.keys()}
         return Graded(**known, **{name: row[name] for name in _LONG if name in row})
     except (ValueError, TypeError, AttributeError) as error:
         raise LedgerError(
             f"Row {row['id']} of the ledger holds no verdict: something else has written it. Put "
             "your copy of the ledger back."
         ) from error
+
+
+def _once(value: Any) -> Any:
+    """A value, and of a text that many verdicts have the one object for all of them."""
+    return sys.intern(value) if isinstance(value, str) else value
 
 
 def _kept(text: str) -> str:

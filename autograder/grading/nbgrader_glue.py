@@ -133,12 +133,12 @@ class JudgedAutograde(Writer):
             for graded in judging.judge_all(due, self._store, self._pool, run, regrade=self.force):
                 whose = graded.student, graded.notebook
                 self._judged.setdefault(whose, {})[graded.exercise] = graded
-            self.log.info("%d verdicts, %d of them known from before", len(run.rows), run.known)
-            for sentence in judging.judges_failures(run.rows):
+            self.log.info("%d verdicts, %d of them known from before", run.done, run.known)
+            for sentence in judging.judges_failures(run.failed):
                 self.log.error("%s", sentence)
             super().convert_notebooks()
         finally:
-            if run.rows:
+            if run.done:
                 judging.summarise(self._store, seed_id(self._pool.seed))
                 self.log.info("The class report: %s", self._store.out / "report.html")
 

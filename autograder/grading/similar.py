@@ -123,7 +123,7 @@ def main(args: argparse.Namespace) -> int:
         if any(one.answers for one in compared):
             store = Store(args.out) if has_ledger(args.out) else None
             made = page(compared, matches, args.anonymous, store)
-            write(place, made.encode("utf-8", "replace"))
+            write(place, [made.encode("utf-8", "replace")])
     except (RosterError, StoreError) as error:
         print(error, file=sys.stderr)
         return 2

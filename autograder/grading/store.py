@@ -34,6 +34,7 @@ from autograder.lessons.catalogue import lesson_exercises, stem_of_notebook
 
 _NAMES = {field.name for field in fields(Graded)}
 _ROW_NAMES = list(Graded("", "", "", "", 0, 0).row())
+_LINE = "\n"
 SEED_BYTES = 32
 SEED_FILE = ".seed"
 
@@ -204,20 +205,21 @@ class Store:
             finally:
                 os.close(handle)
 
-    def write(self, name: str, data: str, durable: bool = True) -> Path:
-        """Writes a report of the whole folder, or of a part of it."""
+    def write(self, name: str, data: str | Iterable[str], durable: bool = True) -> Path:
+        """Writes a report of the whole folder, or of a part of it: a text, or parts of one."""
+        parts = (data,) if isinstance(data, str) else data
         with self.explained():
-            write(self.out / name, data.encode("utf-8", "backslashreplace"), durable)
+            encoded = (part.encode("utf-8", "backslashreplace") for part in parts)
+            write(self.out / name, encoded, durable)
         return self.out / name
 
 
-def write(path: Path, data: bytes, durable: bool = True) -> None:
+def write(path: Path, data: Iterable[bytes], durable: bool = True) -> None:
     """Puts `data` at `path`, whole or not at all; durably, even if the machine stops then."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with _temporary(path) as (handle, name):
-        view = memoryview(data)
-        while view:
-            view = view[os.write(handle, view) :]
+        with os.fdopen(handle, "wb", closefd=False) as file:
+            file.writelines(data)
         if durable:
             os.fsync(handle)
         name.replace(path)
@@ -277,16 +279,20 @@ def ordered(rows: Iterable[Graded]) -> list[Graded]:
     return sorted(listed, key=key)
 
 
-def as_json(rows: Iterable[Graded]) -> str:
-    """One list of rows."""
-    return json.dumps([graded.row() for graded in rows], indent=1) + "\n"
+def as_json(rows: Iterable[Graded]) -> Iterator[str]:
+    """One list of rows, in parts."""
+    between = "[\n"
+    for graded in rows:
+        yield f"{between} {json.dumps(graded.row(), indent=1).replace(_LINE, _LINE + ' ')}"
+        between = ",\n"
+    yield "[]\n" if between.startswith("[") else "\n]\n"
 
 
-def as_json_lines(rows: Iterable[Graded]) -> str:
+def as_json_lines(rows: Iterable[Graded]) -> Iterator[str]:
     """A row a line."""
-    return "".join(json.dumps(graded.row()) + "\n" for graded in rows)
+    return (json.dumps(graded.row()) + "\n" for graded in rows)
 
 
-def as_csv(rows: Iterable[Graded]) -> str:
-    """A table for a spreadsheet, in which no text is taken for a formula."""
-    return spreadsheet.table(_ROW_NAMES, (graded.row() for graded in rows))
+def as_csv(rows: Iterable[Graded]) -> Iterator[str]:
+    """A table for a spreadsheet, in which no text is taken for a formula, in parts."""
+    return spreadsheet.lines(_ROW_NAMES, (graded.row() for graded in rows))

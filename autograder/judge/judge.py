@@ -46,7 +46,7 @@ MOST_ROWS = 40
 LARGEST_PANEL = 400_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Graded:
     """One verdict of the gradebook: a student, a notebook, an exercise, and what came of it.
 
