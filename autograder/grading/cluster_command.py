@@ -23,7 +23,7 @@ from autograder.grading.cluster import (
     security,
     with_protocol,
 )
-from autograder.grading.store import write
+from autograder.grading.files import write
 from autograder.judge.pool import ROOT, JudgeError
 from autograder.sandbox import walls
 

@@ -196,19 +196,15 @@ def _or_earlier(row: Graded, store: Store) -> Graded:
 
 def summarise(store: Store, shown_seed: str) -> list[Graded]:
     """Writes what sums up the whole folder, and gives its verdicts, without their panels."""
-    from autograder.grading.report import report_html
-    from autograder.grading.report_pages import rows_of, write_pages
+    from autograder.grading.report_pages import Class, write_report
 
     with store.summarising():
-        numbered, on_one_page = rows_of(store)
-        rows = [row.graded for row in numbered]
+        known = Class(store)
+        rows = [row.graded for row in known.rows]
         store.write(SUMMARY, as_json(rows))
         store.write("verdicts.jsonl", as_json_lines(rows))
         store.write("verdicts.csv", as_csv(rows))
-        if on_one_page:
-            store.write("report.html", report_html(store.all(), shown_seed))
-        else:
-            write_pages(store, numbered, shown_seed)
+        write_report(known, shown_seed)
     return rows
 
 

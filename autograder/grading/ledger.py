@@ -272,6 +272,31 @@ class Ledger:
         found = self._listed(query) if whose else self._entries(query)  # a class is too many
         return (entry for entry in found if entry.graded is not None)
 
+    def verdict(self, number: int) -> Graded:
+        """The verdict of this number, without its panel.
+
+        Raises:
+            LedgerError: where there is none of it, or it was withdrawn.
+        """
+        query = sql.select(*_SHORT_COLUMNS).where(_VERDICTS.c.id == number)
+        for entry in self._listed(query):
+            if entry.graded is not None:
+                return entry.graded
+        raise LedgerError(f"{self.name} has no verdict of the number {number}.")
+
+    def attempts(self) -> dict[tuple[str, str], int]:
+        """By notebook and exercise, how many different submissions have had a verdict on it."""
+        each = sql.select(*_WHOSE, _VERDICTS.c.submission).distinct().subquery()
+        place = each.c.notebook, each.c.exercise
+        query = sql.select(*place, sql.func.count()).group_by(*place)
+
+        def work(_: bool) -> dict[tuple[str, str], int]:
+            with self._reading.begin() as connection:
+                found = connection.execute(query).all()
+            return {(notebook, exercise): count for notebook, exercise, count in found}
+
+        return self._database.during(work)
+
     def panel_characters(self) -> int:
         """What the panels of all verdicts that hold have together."""
         lengths = sql.func.sum(sql.func.length(_VERDICTS.c.panel))

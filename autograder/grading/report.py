@@ -1,23 +1,34 @@
 """The class on one page: who has what, what stopped whom, and where the traffic went.
 
-One file, without scripts and without anything fetched. Whatever a student wrote is escaped: by
-the template here, by `course.words.panel` in the verdicts. A class that is too large for a page has
-several (`autograder.grading.report_pages`).
+One file, with nothing fetched. Whatever a student wrote is escaped: by the template here, by
+`course.words.panel` in the verdicts. Above the class stands what is common in it (`overview`). A
+class that is too large for a page has several (`autograder.grading.report_pages`).
+
+The filter of students is the one script, `report_filter.js`: no style sheet can look for a part of
+a name. The Content-Security-Policy names that script by its digest and allows no other, no handler
+and no `eval`: text of a student's that came through unescaped would still run nothing. The script
+reads two attributes and hides rows; it makes no markup. Pages with panels of large classes, and all
+of students and exercises, have none.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from autograder.grading.insights import Insights, insights
+from autograder.grading.mistakes import Mistakes, Shown
 from autograder.grading.names import counted, slug
 from autograder.judge.judge import RIGHT, Graded, course_version
 from autograder.lessons.catalogue import lesson_exercises, stem_of_notebook
@@ -74,6 +85,7 @@ class StudentView:
     cells: list[Cell | None]
     points: float
     max_points: float
+    verdicts: str
 
 
 @dataclass(frozen=True)
@@ -84,6 +96,15 @@ class LessonView:
     exercises: list[str]
     students: list[StudentView]
     views: list[ExerciseView]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What is common in a class. `similar` is where similar answers are, "" where nowhere."""
+
+    found: Insights
+    mistakes: Sequence[Shown] = ()
+    similar: str = ""
 
 
 def environment() -> Environment:
@@ -97,6 +118,7 @@ def environment() -> Environment:
     )
     made.filters["points"] = lambda value: f"{value:g}"
     made.filters["count"] = counted
+    made.filters["token"] = token
     return made
 
 
@@ -106,8 +128,64 @@ def picture() -> dict[str, Any]:
     return {"ticks": ticks, "budget_x": _x(1.0), "width": _WIDTH, "axis": _AXIS}
 
 
-def report_html(rows: Sequence[Graded], shown_seed: str) -> str:
-    """The whole report on one page."""
+@cache
+def script() -> tuple[Markup, str]:
+    """(the filter, the digest by which a page's policy allows it)"""
+    text = (Path(__file__).parent / "report_filter.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return Markup(text), f"sha256-{digest}"
+
+
+def token(exercise: str) -> str:
+    """An exercise in a row's list of verdicts, as the filter looks for it."""
+    return exercise or "-"
+
+
+def filter_of(rows: Sequence[Graded]) -> dict[str, Any]:
+    """What a template needs to filter students: by name, exercise and outcome."""
+    text, digest = script()
+    there = {row.outcome for row in rows}
+    return {
+        "script": text,
+        "script_digest": digest,
+        "all_exercises": list(dict.fromkeys(row.exercise for row in rows)),
+        "all_outcomes": [(o.value, o.label) for o in Outcome if o.value in there],
+    }
+
+
+def verdicts_of(rows: Iterable[Graded]) -> str:
+    """A student's verdicts for the filter: ` vector_add.PASS dot.RACE `."""
+    return f" {' '.join(f'{token(row.exercise)}.{row.outcome}' for row in rows)} "
+
+
+def overview(
+    rows: Sequence[Graded],
+    attempts: Mapping[tuple[str, str], int] | None = None,
+    mistakes: Mistakes | None = None,
+    verdict_of: Callable[[int], Graded] | None = None,
+    similar: str = "",
+) -> Overview:
+    """What is common in a class.
+
+    Args:
+        rows: the verdicts that hold.
+        attempts, mistakes, verdict_of: from a ledger; without one as if it held `rows` alone.
+    """
+    if attempts is None:
+        attempts = Counter((row.notebook, row.exercise) for row in rows)
+    if mistakes is None or verdict_of is None:
+        mistakes, verdict_of = Mistakes(), rows.__getitem__
+        for number, row in enumerate(rows):
+            mistakes.add(number, row)
+    return Overview(insights(rows, attempts), mistakes.shown(verdict_of), similar)
+
+
+def report_html(rows: Sequence[Graded], shown_seed: str, above: Overview | None = None) -> str:
+    """The whole report on one page.
+
+    Args:
+        above: what is common in the class, where a ledger knows more of it than `rows`.
+    """
     notebooks = sorted({row.notebook for row in rows})
     return (
         environment()
@@ -118,6 +196,9 @@ def report_html(rows: Sequence[Graded], shown_seed: str) -> str:
             verdicts=len(rows),
             version=course_version()[:12],
             seed=shown_seed,
+            above=above or overview(rows),
+            link=lambda *whose: f"#{anchor(whose[1], whose[0], *filter(None, whose[2:]))}",
+            **filter_of(rows),
             **picture(),
         )
     )
@@ -139,17 +220,19 @@ def lesson_view(notebook: str, rows: Sequence[Graded]) -> LessonView:
         students.append(
             StudentView(
                 name,
-                _anchor(notebook, name),
+                anchor(notebook, name),
                 [verdict_cell(own[e]) if e in own else None for e in exercises],
                 math.fsum(row.points for row in own.values()),
                 math.fsum(row.max_points for row in own.values()),
+                verdicts_of(own.values()),
             )
         )
     views = [exercise_view(e, [row for row in rows if row.exercise == e]) for e in exercises]
     return LessonView(notebook or "No lesson", exercises, students, views)
 
 
-def _anchor(*parts: str) -> str:
+def anchor(*parts: str) -> str:
+    """Where something stands on a page."""
     return "-".join(slug(part or "none") for part in parts)
 
 
@@ -159,10 +242,10 @@ def verdict_cell(graded: Graded) -> Cell:
     kind = "pass" if outcome is Outcome.PASS else "cost" if outcome in RIGHT else "wrong"
     if outcome in (Outcome.NOT_ATTEMPTED, Outcome.NOT_MEASURED):
         kind = "none"
-    anchor = _anchor(graded.notebook, graded.student, graded.exercise)
+    place = anchor(graded.notebook, graded.student, graded.exercise)
     # `course.words.panel` escapes what a learner wrote; nothing else reaches a panel
     panel = Markup(graded.panel) if graded.panel else None
-    return Cell(graded, HEADLINES[outcome][0], outcome.label, kind, anchor, panel)
+    return Cell(graded, HEADLINES[outcome][0], outcome.label, kind, place, panel)
 
 
 def exercise_view(name: str, rows: Sequence[Graded]) -> ExerciseView:

@@ -14,7 +14,6 @@ import contextlib
 import fcntl
 import json
 import os
-import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
@@ -25,6 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.grading import spreadsheet
 from autograder.grading.database import FILES, NAME, URL_FILE, LedgerError, said_by
+from autograder.grading.files import secret, temporary, write
 from autograder.grading.ledger import Ledger
 from autograder.grading.submissions import Submission
 from autograder.judge import judge
@@ -35,7 +35,6 @@ from autograder.lessons.catalogue import lesson_exercises, stem_of_notebook
 _NAMES = {field.name for field in fields(Graded)}
 _ROW_NAMES = list(Graded("", "", "", "", 0, 0).row())
 _LINE = "\n"
-SEED_BYTES = 32
 SEED_FILE = ".seed"
 
 
@@ -57,7 +56,7 @@ class Store:
         self.notes: list[str] = []
         with self.explained():
             out.mkdir(parents=True, exist_ok=True)
-            with _temporary(out / "probe") as (handle, name):
+            with temporary(out / "probe") as (handle, name):
                 os.write(handle, b"?")
                 name.unlink()
             self.ledger = Ledger(out, ledger)
@@ -110,14 +109,7 @@ class Store:
         """The secret of this folder's runs: made by the first of them, readable by its owner."""
         path = self.out / SEED_FILE
         with self.explained():
-            if not path.exists():
-                with _temporary(path, mode=0o600) as (handle, name):
-                    os.write(handle, secrets.token_hex(SEED_BYTES).encode())
-                    os.fsync(handle)
-                    with contextlib.suppress(FileExistsError):
-                        os.link(name, path)  # the first of two runs wins, whole
-                    name.unlink()
-            seed = path.read_bytes().strip()
+            seed = secret(path)
         if not seed:
             raise StoreError(
                 f"{path} is empty, and everybody knows the cases of an empty seed. Put your copy "
@@ -212,37 +204,6 @@ class Store:
             encoded = (part.encode("utf-8", "backslashreplace") for part in parts)
             write(self.out / name, encoded, durable)
         return self.out / name
-
-
-def write(path: Path, data: Iterable[bytes], durable: bool = True) -> None:
-    """Puts `data` at `path`, whole or not at all; durably, even if the machine stops then."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with _temporary(path) as (handle, name):
-        with os.fdopen(handle, "wb", closefd=False) as file:
-            file.writelines(data)
-        if durable:
-            os.fsync(handle)
-        name.replace(path)
-    if not durable:
-        return
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-@contextlib.contextmanager
-def _temporary(path: Path, mode: int = 0o666) -> Iterator[tuple[int, Path]]:
-    name = path.parent / f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
-    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    try:
-        yield handle, name
-    except BaseException:
-        name.unlink(missing_ok=True)
-        raise
-    finally:
-        os.close(handle)
 
 
 def _written_at(path: Path) -> str:
