@@ -44,7 +44,12 @@ def pseudonyms(folder: Path) -> Callable[[str], str]:
     return called
 
 
-def meant(name: str, students: Iterable[str], called: Callable[[str], str]) -> str:
+def has_pseudonyms(folder: Path) -> bool:
+    """Whether any were made there."""
+    return (folder / KEY_FILE).exists()
+
+
+def behind(name: str, students: Iterable[str], called: Callable[[str], str]) -> str:
     """The student whom a pseudonym is of; any other name is as it was."""
     return next((one for one in students if called(one) == name), name)
 

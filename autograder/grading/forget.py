@@ -19,7 +19,7 @@ from pathlib import Path
 
 from autograder.grading.collect import find
 from autograder.grading.database import FILES, NAME, SUMMARY, has_ledger
-from autograder.grading.grade import UNPACKED, add_from
+from autograder.grading.grade import NOTES, UNPACKED, add_from
 from autograder.grading.judging import summarise
 from autograder.grading.names import clean, counted, few, look_alike, slug
 from autograder.grading.opened import GradebookError, explained, open_gradebook, require_gradebook
@@ -136,7 +136,16 @@ def _kept(student: str, store: Store, args: argparse.Namespace, roster: Roster |
         kept.folders += [one for one in _folders(root) if _is(one.name, student, roster)]
     kept.folders += [p for p in (store.out / FILES / slug(student),) if p.is_dir()]
     kept.folders += [p for p in _unpacked(store.out / UNPACKED) if _holds(p, student, roster)]
-    made = [SUMMARY, "verdicts.jsonl", "verdicts.csv", "report.html", PAGES, ANONYMOUS, SIMILAR]
+    made = [
+        SUMMARY,
+        "verdicts.jsonl",
+        "verdicts.csv",
+        "report.html",
+        PAGES,
+        ANONYMOUS,
+        SIMILAR,
+        NOTES,
+    ]
     anew = [store.out / name for name in made] + sorted(store.out.glob("grades-*.csv"))
     kept.made_anew = [path for path in anew if path.exists()]
     kept.beyond = list(_beyond(student, store, args))

@@ -118,7 +118,6 @@ def environment() -> Environment:
     )
     made.filters["points"] = lambda value: f"{value:g}"
     made.filters["count"] = counted
-    made.filters["token"] = token
     return made
 
 
@@ -136,26 +135,30 @@ def script() -> tuple[Markup, str]:
     return Markup(text), f"sha256-{digest}"
 
 
-def token(exercise: str) -> str:
-    """An exercise in a row's list of verdicts, as the filter looks for it."""
-    return exercise or "-"
+class Filter:
+    """What a page's filter goes by: numbers for the exercises and outcomes that there are."""
 
+    def __init__(self, rows: Iterable[Graded]) -> None:
+        there = dict.fromkeys((row.exercise, row.outcome) for row in rows)
+        names = dict.fromkeys(exercise for exercise, _ in there)
+        outcomes = {outcome for _, outcome in there}
+        self._exercises = {name: number for number, name in enumerate(names)}
+        self._outcomes = {o.value: number for number, o in enumerate(Outcome)}
+        text, digest = script()
+        #: for the template
+        self.given: dict[str, Any] = {
+            "script": text,
+            "script_digest": digest,
+            "all_exercises": [(number, name) for name, number in self._exercises.items()],
+            "all_outcomes": [
+                (self._outcomes[o.value], o.label) for o in Outcome if o.value in outcomes
+            ],
+        }
 
-def filter_of(rows: Sequence[Graded]) -> dict[str, Any]:
-    """What a template needs to filter students: by name, exercise and outcome."""
-    text, digest = script()
-    there = {row.outcome for row in rows}
-    return {
-        "script": text,
-        "script_digest": digest,
-        "all_exercises": list(dict.fromkeys(row.exercise for row in rows)),
-        "all_outcomes": [(o.value, o.label) for o in Outcome if o.value in there],
-    }
-
-
-def verdicts_of(rows: Iterable[Graded]) -> str:
-    """A student's verdicts for the filter: ` vector_add.PASS dot.RACE `."""
-    return f" {' '.join(f'{token(row.exercise)}.{row.outcome}' for row in rows)} "
+    def verdicts(self, rows: Iterable[Graded]) -> str:
+        """A student's verdicts: ` 0.1 12.4 `, exercise and outcome of each."""
+        pairs = (f"{self._exercises[r.exercise]}.{self._outcomes[r.outcome]}" for r in rows)
+        return f" {' '.join(pairs)} "
 
 
 def overview(
@@ -187,18 +190,21 @@ def report_html(rows: Sequence[Graded], shown_seed: str, above: Overview | None 
         above: what is common in the class, where a ledger knows more of it than `rows`.
     """
     notebooks = sorted({row.notebook for row in rows})
+    choice = Filter(rows)
     return (
         environment()
         .get_template("report.html")
         .render(
-            lessons=[lesson_view(n, [r for r in rows if r.notebook == n]) for n in notebooks],
+            lessons=[
+                lesson_view(n, [r for r in rows if r.notebook == n], choice) for n in notebooks
+            ],
             students=len({row.student for row in rows}),
             verdicts=len(rows),
             version=course_version()[:12],
             seed=shown_seed,
             above=above or overview(rows),
             link=lambda *whose: f"#{anchor(whose[1], whose[0], *filter(None, whose[2:]))}",
-            **filter_of(rows),
+            **choice.given,
             **picture(),
         )
     )
@@ -211,7 +217,7 @@ def exercises_of(notebook: str, rows: Iterable[Graded]) -> list[str]:
     return exercises + sorted({row.exercise for row in rows} - set(exercises))
 
 
-def lesson_view(notebook: str, rows: Sequence[Graded]) -> LessonView:
+def lesson_view(notebook: str, rows: Sequence[Graded], choice: Filter) -> LessonView:
     """One lesson's verdicts, all of them of this notebook."""
     exercises = exercises_of(notebook, rows)
     students = []
@@ -224,7 +230,7 @@ def lesson_view(notebook: str, rows: Sequence[Graded]) -> LessonView:
                 [verdict_cell(own[e]) if e in own else None for e in exercises],
                 math.fsum(row.points for row in own.values()),
                 math.fsum(row.max_points for row in own.values()),
-                verdicts_of(own.values()),
+                choice.verdicts(own.values()),
             )
         )
     views = [exercise_view(e, [row for row in rows if row.exercise == e]) for e in exercises]

@@ -23,17 +23,16 @@ from autograder.grading.mistakes import Mistakes
 from autograder.grading.names import slug
 from autograder.grading.report import (
     Cell,
+    Filter,
     Overview,
     anchor,
     environment,
     exercise_view,
     exercises_of,
-    filter_of,
     overview,
     picture,
     report_html,
     verdict_cell,
-    verdicts_of,
 )
 from autograder.grading.store import Store, ordered
 from autograder.judge.judge import RIGHT, Graded, course_version
@@ -151,7 +150,7 @@ def write_report(known: Class, shown_seed: str) -> Path:
 def _write_pages(known: Class, shown_seed: str) -> Path:
     """Writes the pages of exercises, those of students that have new verdicts, and the index."""
     rows = [row.graded for row in known.rows]
-    templates = environment()
+    templates, choice = environment(), Filter(rows)
     links = {one: f"students/{slug(one)}.html" for one in known.whose}
     by_notebook: dict[str, list[Graded]] = {}
     for row in rows:
@@ -179,13 +178,13 @@ def _write_pages(known: Class, shown_seed: str) -> Path:
 
     index = templates.get_template("report_index.html").render(
         lessons=lessons,
-        students=_write_students(known, links, templates),
+        students=_write_students(known, links, templates, choice),
         verdicts=len(rows),
         version=course_version()[:12],
         seed=shown_seed,
         above=known.overview(),
         link=link,
-        **filter_of(rows),
+        **choice.given,
     )
     return known.store.write(f"{known.place}report.html", index)
 
@@ -213,7 +212,9 @@ def _right(rows: Sequence[Graded]) -> str:
     return f"{right} of {len(rows)}"
 
 
-def _write_students(known: Class, links: Mapping[str, str], templates: Any) -> list[Student]:
+def _write_students(
+    known: Class, links: Mapping[str, str], templates: Any, choice: Filter
+) -> list[Student]:
     """Writes the pages that are not up to date; gives what the index says of each student."""
     template = templates.get_template("report_student.html")
     made_by = _templates_digest()
@@ -228,7 +229,7 @@ def _write_students(known: Class, links: Mapping[str, str], templates: Any) -> l
             _put(known, place, f"<!-- {stamp} -->\n{page}")
         points = math.fsum(row.graded.points for row in own)
         possible = math.fsum(row.graded.max_points for row in own)
-        verdicts = verdicts_of(row.graded for row in own)
+        verdicts = choice.verdicts(row.graded for row in own)
         told.append(Student(student, f"{FOLDER}/{place}", points, possible, verdicts))
     return told
 

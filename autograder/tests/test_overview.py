@@ -15,7 +15,7 @@ from autograder.grading.insights import insights
 from autograder.grading.judging import summarise
 from autograder.grading.kernel_shape import shape_and_mark
 from autograder.grading.mistakes import Mistakes
-from autograder.grading.report import overview, script, verdicts_of
+from autograder.grading.report import Filter, overview, script
 from autograder.grading.store import Store
 from autograder.judge.judge import Graded, result
 from autograder.lessons.catalogue import lesson_exercises
@@ -150,11 +150,19 @@ def test_the_report_has_all_of_it_on_one_page_or_several(
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="There is no Node here.")
 def test_the_filter_shows_whoever_fits_all_that_was_chosen() -> None:
-    rows = [
-        {"student": "Vega", "verdicts": verdicts_of([graded("", FIRST), graded("", SECOND)])},
-        {"student": "Deneb", "verdicts": verdicts_of([graded("", FIRST, outcome="RACE")])},
+    class_ = {"Vega": [graded("", FIRST), graded("", SECOND)]}
+    class_["Deneb"] = [graded("", FIRST, outcome="RACE")]
+    choice = Filter([row for rows in class_.values() for row in rows])
+    rows = [{"student": name, "verdicts": choice.verdicts(own)} for name, own in class_.items()]
+    offered = [*choice.given["all_exercises"], *choice.given["all_outcomes"]]
+    numbers = {words: str(number) for number, words in offered}
+    asked = [
+        ["", "", ""],
+        ["EG", "", ""],
+        ["", numbers[FIRST], numbers["RACE"]],
+        ["", numbers[SECOND], ""],
+        ["", "", numbers["PASS"]],
     ]
-    asked = [["", "", ""], ["EG", "", ""], ["", FIRST, "RACE"], ["", SECOND, ""], ["", "", "PASS"]]
     text, _ = script()
     page = f"""
     const rows = {json.dumps(rows)}.map(dataset => ({{dataset, hidden: false}}));
