@@ -39,7 +39,7 @@ from autograder.grading.judging import (
 from autograder.grading.lms import latest
 from autograder.grading.names import clean, counted, few
 from autograder.grading.opened import GradebookError, require_gradebook
-from autograder.grading.roster import Roster, RosterError, read_roster
+from autograder.grading.roster import Roster, RosterError, class_roster
 from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed, guessable
 from autograder.grading.store import Store, StoreError
 from autograder.grading.submissions import Submission
@@ -127,7 +127,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="a CSV with a column `student`: work under another name is held, and who handed in "
-        "nothing is named",
+        "nothing is named; default: your settings.toml's",
     )
     parser.add_argument("--regrade", action="store_true", help="judge again what is done already")
     parser.add_argument(
@@ -208,14 +208,12 @@ def main(args: argparse.Namespace) -> int:
             )
         if args.gradebook:
             require_gradebook(args.gradebook)  # before an hour's judging, not after it
-        asked = Asked(
-            _stem(args.lesson), args.student or "", args.roster and read_roster(args.roster)
-        )
         store = _store(args)
         run.notes += store.notes
         seed = chosen_seed(args.seed, store)
         run.notes += guessable(seed)
         overlay.use(chosen_folder(args.seed), args.unit or "")
+        asked = Asked(_stem(args.lesson), args.student or "", class_roster(args.roster))
         limits = Limits(args.time_limit, int(args.memory_limit * 2**20))
         with store.explained():
             called = pseudonyms(store.out) if args.anonymous else None

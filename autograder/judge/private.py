@@ -40,6 +40,9 @@ _SETTINGS = """\
 # Which part of the course counts: "course" (all of it) or "two-week" (the core).
 unit = "course"
 
+# Who is in the class, for `grade` and nbgrader: a file in this folder, or a whole path.
+# roster = "roster.csv"
+
 # What an exercise is worth, where that is not what the course says; and a written answer, which is
 # worth nothing unless told here, before `make build`.
 [points]

@@ -6,13 +6,9 @@ import re
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
-
-import pytest
 
 from autograder.grading.report import exercise_view, report_html, script
 from autograder.judge.judge import Graded
-from autograder.tests import browser
 from autograder.tests.notebooks import EXERCISES, LESSON
 
 FIRST, SECOND = EXERCISES[:2]
@@ -131,21 +127,3 @@ def test_a_tall_stack_of_dots_fits_a_screen() -> None:
 
 def test_an_empty_class_is_a_report_too() -> None:
     assert "0 students, 0 verdicts" in report_html([], "shown")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(browser.found() is None, reason="There is no Chromium here.")
-@pytest.mark.parametrize("width", [400, 1200])
-def test_the_report_is_no_wider_than_its_window(tmp_path: Path, width: int) -> None:
-    report = tmp_path / "report.html"
-    report.write_text(report_html(small_class(), "shown"))
-    with browser.started() as page:
-        page.ask(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=900,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
-        page.open(report.as_uri())
-        assert page.value("document.documentElement.scrollWidth") <= width
