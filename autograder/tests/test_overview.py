@@ -11,16 +11,19 @@ from pathlib import Path
 import pytest
 
 from autograder.grading import report_pages
+from autograder.grading.grade import grade
 from autograder.grading.insights import insights
-from autograder.grading.judging import summarise
+from autograder.grading.judging import Run, summarise
 from autograder.grading.kernel_shape import shape_and_mark
 from autograder.grading.mistakes import Mistakes
 from autograder.grading.report import Filter, overview, script
 from autograder.grading.store import Store
 from autograder.judge.judge import Graded, result
+from autograder.judge.pool import Pool
 from autograder.lessons.catalogue import lesson_exercises
+from autograder.tests import fakes
 from autograder.tests.fakes import verdict
-from autograder.tests.notebooks import LESSON
+from autograder.tests.notebooks import LESSON, put, solved
 from autograder.tests.test_report import FIRST, SECOND, Reader, graded
 from course.engine.faults import Outcome
 
@@ -102,6 +105,20 @@ def test_a_right_cell_is_not_kept_and_a_wrong_one_is() -> None:
     assert kept["cell"] == CELL
     assert (kept["shape"], kept["mark"]) == shape_and_mark(RENAMED, MARKED_LINE)
     assert kept["mark"] != shape_and_mark(CELL, MARKED_LINE - 1)[1]
+
+
+def test_a_worker_sends_the_wrong_cell_and_its_time(tmp_path: Path) -> None:
+    put(
+        tmp_path / "in/vega/01_threads.ipynb",
+        solved({FIRST: "WRONG_ANSWER\n# by vega", SECOND: "slow 0.1"}),
+    )
+    kept = Store(tmp_path / "out")
+    with Pool(b"seed", check=fakes.CHECK, trust=True) as workers:
+        list(grade([tmp_path / "in"], kept, workers, Run()))
+    found = {one.graded.exercise: one.graded for one in kept.ledger.latest() if one.graded}
+    assert found[FIRST].cell == "WRONG_ANSWER\n# by vega"
+    assert found[SECOND].cell == ""
+    assert found[FIRST].seconds < 0.1 <= found[SECOND].seconds < 60
 
 
 def test_what_leads_out_of_a_cell_is_named_and_a_plain_refusal_is_not() -> None:

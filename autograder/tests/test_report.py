@@ -96,7 +96,8 @@ def runs_its_own_script_alone(html: str) -> None:
 def test_what_a_student_wrote_is_text() -> None:
     wrong = graded(f"{HOSTILE} 2", outcome="RACE", panel="", message=HOSTILE)
     alike = [replace(wrong, student=f"{HOSTILE} {n}", cell=HOSTILE, line=1) for n in (3, 4)]
-    html = report_html([graded(HOSTILE, panel=""), wrong, *alike], HOSTILE)
+    html = report_html([graded(HOSTILE, panel=""), *alike, wrong], HOSTILE)
+    assert html.count("&lt;script&gt;alert(1)&lt;/script&gt;\n</span>") == 1, "the cell is shown"
     assert HOSTILE not in html
     runs_its_own_script_alone(html)
 
