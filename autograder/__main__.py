@@ -31,6 +31,7 @@ COMMANDS = {
         "make the zip of an autograder that judges on Gradescope",
     ),
     "grades": ("autograder.grading.grades", "write the points as Canvas or Moodle imports them"),
+    "report": ("autograder.grading.report_command", "make the class report anew, or without names"),
     "history": ("autograder.grading.history", "show every verdict on a student's exercise"),
     "ledger": ("autograder.grading.move", "take the verdicts to a database server, or back"),
     "gradebook": (

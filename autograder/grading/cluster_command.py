@@ -23,7 +23,7 @@ from autograder.grading.cluster import (
     security,
     with_protocol,
 )
-from autograder.grading.store import write
+from autograder.grading.files import write
 from autograder.judge.pool import ROOT, JudgeError
 from autograder.sandbox import walls
 
@@ -99,8 +99,8 @@ def _certificates(folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     old = os.umask(0o077)
     try:
-        write(folder / KEY, made.tls_client_key.encode())
-        write(folder / CERTIFICATE, made.tls_ca_file.encode())
+        write(folder / KEY, [made.tls_client_key.encode()])
+        write(folder / CERTIFICATE, [made.tls_ca_file.encode()])
     finally:
         os.umask(old)
     print(

@@ -19,14 +19,14 @@ from pathlib import Path
 
 from autograder.grading.collect import find
 from autograder.grading.database import FILES, NAME, SUMMARY, has_ledger
-from autograder.grading.grade import UNPACKED, add_from
+from autograder.grading.grade import NOTES, UNPACKED, add_from
 from autograder.grading.judging import summarise
 from autograder.grading.names import clean, counted, few, look_alike, slug
 from autograder.grading.opened import GradebookError, explained, open_gradebook, require_gradebook
+from autograder.grading.report_pages import ANONYMOUS, SIMILAR
 from autograder.grading.report_pages import FOLDER as PAGES
 from autograder.grading.roster import Roster, RosterError, read_roster
 from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed
-from autograder.grading.similar import PAGE as SIMILAR
 from autograder.grading.store import Store, StoreError
 from autograder.judge import overlay
 from autograder.judge.judge import seed_id
@@ -136,7 +136,16 @@ def _kept(student: str, store: Store, args: argparse.Namespace, roster: Roster |
         kept.folders += [one for one in _folders(root) if _is(one.name, student, roster)]
     kept.folders += [p for p in (store.out / FILES / slug(student),) if p.is_dir()]
     kept.folders += [p for p in _unpacked(store.out / UNPACKED) if _holds(p, student, roster)]
-    made = [SUMMARY, "verdicts.jsonl", "verdicts.csv", "report.html", PAGES, SIMILAR]
+    made = [
+        SUMMARY,
+        "verdicts.jsonl",
+        "verdicts.csv",
+        "report.html",
+        PAGES,
+        ANONYMOUS,
+        SIMILAR,
+        NOTES,
+    ]
     anew = [store.out / name for name in made] + sorted(store.out.glob("grades-*.csv"))
     kept.made_anew = [path for path in anew if path.exists()]
     kept.beyond = list(_beyond(student, store, args))

@@ -18,11 +18,12 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from autograder.grading.anonymous import pseudonyms, without_name
 from autograder.grading.claims import without_collisions
 from autograder.grading.class_list import said_of_class
 from autograder.grading.collect import find
@@ -36,11 +37,11 @@ from autograder.grading.judging import (
     with_lessons,
 )
 from autograder.grading.lms import latest
-from autograder.grading.names import clean, few
+from autograder.grading.names import clean, counted, few
 from autograder.grading.opened import GradebookError, require_gradebook
-from autograder.grading.roster import Roster, RosterError, read_roster
+from autograder.grading.roster import Roster, RosterError, class_roster
 from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed, guessable
-from autograder.grading.store import Store, StoreError, ordered
+from autograder.grading.store import Store, StoreError
 from autograder.grading.submissions import Submission
 from autograder.judge import overlay
 from autograder.judge.judge import CHECK, Graded, seed_id
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
 DEFAULT_OUT = Path("grades")
 #: Below the folder of the grades: what zips held.
 UNPACKED = "handed_in"
+#: What was said of a run that showed no names.
+NOTES = "notes.txt"
 DONE, NOT_ALL, CANNOT = 0, 1, 2
 INTERRUPTED = 130
 #: Verdicts that a sentence names.
@@ -124,7 +127,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="a CSV with a column `student`: work under another name is held, and who handed in "
-        "nothing is named",
+        "nothing is named; default: your settings.toml's",
     )
     parser.add_argument("--regrade", action="store_true", help="judge again what is done already")
     parser.add_argument(
@@ -167,6 +170,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tls", type=Path, metavar="DIR", help="what `cluster certificates DIR` has made"
     )
+    parser.add_argument(
+        "--anonymous",
+        action="store_true",
+        help="show pseudonyms, and write to DIR/notes.txt what has to name students",
+    )
     parser.set_defaults(check=CHECK)
 
 
@@ -200,21 +208,23 @@ def main(args: argparse.Namespace) -> int:
             )
         if args.gradebook:
             require_gradebook(args.gradebook)  # before an hour's judging, not after it
-        asked = Asked(
-            _stem(args.lesson), args.student or "", args.roster and read_roster(args.roster)
-        )
         store = _store(args)
         run.notes += store.notes
         seed = chosen_seed(args.seed, store)
         run.notes += guessable(seed)
         overlay.use(chosen_folder(args.seed), args.unit or "")
+        asked = Asked(_stem(args.lesson), args.student or "", class_roster(args.roster))
         limits = Limits(args.time_limit, int(args.memory_limit * 2**20))
-        stopped = False
+        with store.explained():
+            called = pseudonyms(store.out) if args.anonymous else None
+        judged, stopped = list[Graded](), False
         before = signal.signal(signal.SIGTERM, _interrupted)
         try:
             with _judges(args, seed, limits) as pool, Progress() as progress:
                 for graded in grade(args.paths, store, pool, run, asked, args.regrade):
-                    progress.tell(run, graded)
+                    progress.tell(run, without_name(graded, called) if called else graded)
+                    if args.dry_run:
+                        judged.append(replace(graded, panel="", text=""))
         except KeyboardInterrupt:
             stopped = True
         finally:
@@ -229,21 +239,31 @@ def main(args: argparse.Namespace) -> int:
         left = f"{there} of {run.expected} verdicts are" if run.expected else "All is"
         print(f"Stopped. {left} kept in {args.out}. The same command goes on from there.")
         return INTERRUPTED
-    if not run.rows:
-        said = [plain(problem) for problem in (*run.problems, *run.notes)]
-        print("\n".join(said) or "There is nothing to grade.", file=sys.stderr)
+    if not run.done:
+        if not (run.problems or run.notes):
+            print("There is nothing to grade.", file=sys.stderr)
+        _say_sentences(run, args, store)
         return CANNOT
     if args.dry_run:
-        return _say_changes(run, store)
-    show(ordered(run.rows))
-    run.problems += judges_failures(run.rows)
-    run.notes += _without_notebook(run.rows)
+        compared = changes(judged, store)
+        if called:
+            compared = [replace(c, after=without_name(c.after, called)) for c in compared]
+        for line in told(compared, map(called or str, store.students())):
+            print(plain(line))
+        run.problems += judges_failures(run.failed)
+        _say_sentences(run, args, store)
+        return NOT_ALL if run.problems else DONE
+    own = run.among(rows)
+    show([without_name(row, called) for row in own] if called else own)
+    run.problems += judges_failures(run.failed)
+    run.notes += _without_notebook(own)
     if args.gradebook:
-        run.problems += _to_gradebook(args.gradebook, run, store, asked.roster)
+        run.problems += _to_gradebook(args.gradebook, run, own, store, asked.roster)
         everybody = {*store.students(), *(one.student for one in run.submissions)}
-        lessons = {row.notebook for row in run.rows}
+        lessons = {row.notebook for row in own}
         run.notes += said_of_class(args.gradebook, lessons, everybody)
     _say(run, args.out, len(rows))
+    _say_sentences(run, args, store)
     return NOT_ALL if run.problems else DONE
 
 
@@ -276,18 +296,6 @@ def _store(args: argparse.Namespace) -> Store:
     if not args.out.is_dir():
         raise UsageError(f"There is no folder {args.out}, and so no verdict to compare with.")
     return DryStore(args.out)
-
-
-def _say_changes(run: Run, store: Store) -> int:
-    """Lists what a regrade would change."""
-    from autograder.grading.table import plain
-
-    for line in told(changes(run.rows, store), store.students()):
-        print(plain(line))
-    problems = [*run.problems, *judges_failures(run.rows)]
-    for sentence in (*problems, *run.notes):
-        print(plain(sentence), file=sys.stderr)
-    return NOT_ALL if problems else DONE
 
 
 @dataclass(frozen=True)
@@ -381,23 +389,34 @@ def _without_notebook(rows: Iterable[Graded]) -> list[str]:
     return [f"Handed in what cannot be read as a notebook, and so without points: {named}"]
 
 
-def _to_gradebook(url: str, run: Run, store: Store, roster: Roster | None) -> list[str]:
+def _to_gradebook(
+    url: str, run: Run, own: Iterable[Graded], store: Store, roster: Roster | None
+) -> list[str]:
     from autograder.grading.gradebook import write_scores
 
-    named = (
-        (row.student, row.notebook, row.exercise) for row in run.rows if row.message_id not in HELD
-    )
+    named = ((row.student, row.notebook, row.exercise) for row in own if row.message_id not in HELD)
     rows = [kept for whose in named if (kept := store.last(*whose)) is not None]
     students = roster.students if roster else ()
     return write_scores(url, rows, run.submissions, run.fresh, students)
 
 
 def _say(run: Run, out: Path, total: int) -> None:
-    from autograder.grading.table import plain
-
     counts = f"{run.judged} judged" + (f", {run.known} known from before" if run.known else "")
-    print(f"{len(run.rows)} verdicts ({counts}). {out} holds {total}:")
+    print(f"{run.done} verdicts ({counts}). {out} holds {total}:")
     print(f"  {out / 'report.html'}   the class, with every verdict: open it in a browser")
     print(f"  {out / 'verdicts.csv'}  a row a verdict; verdicts.json and verdicts.jsonl as well")
-    for problem in (*run.problems, *run.notes):
-        print(plain(problem), file=sys.stderr)
+
+
+def _say_sentences(run: Run, args: argparse.Namespace, store: Store) -> None:
+    """Problems and notes; without names they go to a file, for they say whom they are about."""
+    from autograder.grading.table import plain
+
+    said = [plain(sentence) for sentence in (*run.problems, *run.notes)]
+    if args.anonymous and said:
+        try:
+            notes = store.write(NOTES, "".join(f"{sentence}\n" for sentence in said))
+            said = [f"{counted(len(said), 'sentence')} that may name students: {notes}."]
+        except StoreError as error:
+            said = [str(error)]
+    for sentence in said:
+        print(sentence, file=sys.stderr)

@@ -17,12 +17,13 @@ import contextlib
 import math
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from autograder.grading import spreadsheet
+from autograder.grading.anonymous import pseudonyms
 from autograder.grading.grade import add_from
 from autograder.grading.gradebook import marked
 from autograder.grading.names import counted, few
@@ -95,18 +96,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help=f"with --fill: how it calls the {column}, where that is not in English",
         )
     parser.add_argument(
+        "--anonymous", action="store_true", help="with students: pseudonyms for names"
+    )
+    parser.add_argument(
         "--to", type=Path, metavar="FILE", help="default: grades-FORMAT.csv in that folder"
     )
 
 
 def main(args: argparse.Namespace) -> int:
     """Writes the file, and returns 0 (done), 1 (without some grades) or 2 (not written)."""
-    to = args.to or args.grades / f"grades-{args.format}.csv"
+    form = f"{args.format}-anonymous" if args.anonymous else args.format
+    to = args.to or args.grades / f"grades-{form}.csv"
     try:
         if not args.grades.is_dir():
             raise GradesError(
                 f"There is no folder {args.grades}. `grade` makes it; --from names another one."
             )
+        if args.anonymous and args.format != "students":
+            raise GradesError("An LMS goes by names: --anonymous is for `grades students`.")
         roster = args.roster and read_roster(args.roster)
         rows = Store(args.grades).all()
         points = totals(rows)
@@ -116,6 +123,8 @@ def main(args: argparse.Namespace) -> int:
             points = _with_marks(points, args.gradebook)
         if args.fill is not None:
             return _filled(args, to, rows, points, roster)
+        if args.anonymous:
+            points, roster = _without_names(points, roster, pseudonyms(args.grades))
         text = _FORMATS[args.format](points, roster)
         to.write_bytes(text.encode("utf-8", "backslashreplace"))
     except (StoreError, RosterError, GradesError, WorksheetError, GradebookError) as error:
@@ -204,6 +213,14 @@ def _with_marks(points: Points, url: str) -> Points:
     }
     worth = {lesson: one.worth for (_, lesson), one in found.items()}
     return Points(by_student, {lesson: worth[lesson] for lesson in points.worth})
+
+
+def _without_names(
+    points: Points, roster: Roster | None, called: Callable[[str], str]
+) -> tuple[Points, Roster | None]:
+    by_student = {called(student): own for student, own in points.by_student.items()}
+    listed = roster and Roster(tuple(sorted(map(called, roster.students))))
+    return replace(points, by_student=by_student), listed
 
 
 def _marked(one: Lesson, points: float | None) -> Lesson:

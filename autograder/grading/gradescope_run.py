@@ -62,7 +62,7 @@ def main(words: list[str] | None = None, check: str = CHECK) -> int:
     except _REFUSED as error:
         print(error, file=sys.stderr)
         return 1
-    failed = judges_failures(found)
+    failed = judges_failures(run.failed)
     if failed:
         print(*failed, sep="\n", file=sys.stderr)
         return 1

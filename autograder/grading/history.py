@@ -1,7 +1,8 @@
 """`python -m autograder history STUDENT EXERCISE`: every verdict on it, to answer an appeal.
 
 Each says what it is in the place of, and what had changed; the last one, which holds, is shown as
-the student sees it. Without EXERCISE: what the student has in each.
+the student sees it. Without EXERCISE: what the student has in each. STUDENT may be the pseudonym
+that a report without names has; with --anonymous no name is shown.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import argparse
 import difflib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
+from autograder.grading.anonymous import behind, has_pseudonyms, pseudonyms, without_name
 from autograder.grading.grade import add_from
 from autograder.grading.ledger import Entry
 from autograder.grading.names import look_alike
@@ -29,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("student", metavar="STUDENT", help="as the report calls them")
     parser.add_argument("exercise", metavar="EXERCISE", nargs="?", help="such as vector_add")
     add_from(parser)
+    parser.add_argument(
+        "--anonymous", action="store_true", help="with a pseudonym, and no text of the student's"
+    )
 
 
 def main(args: argparse.Namespace) -> int:
@@ -39,9 +45,13 @@ def main(args: argparse.Namespace) -> int:
     try:
         store = Store(args.grades)
         with store.explained():
+            called: Callable[[str], str] | None = None
+            if args.anonymous or has_pseudonyms(args.grades):
+                called = pseudonyms(args.grades)
             names = store.students()
             named = {look_alike(name): name for name in names}
-            student = args.student if args.student in names else named.get(look_alike(args.student))
+            asked = behind(args.student, names, called) if called else args.student
+            student = asked if asked in names else named.get(look_alike(asked))
             found, entries = list[Entry](), list[Entry]()
             if student is not None:
                 found = list(store.ledger.latest(student=student))
@@ -51,10 +61,14 @@ def main(args: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return 2
     if student is None:
-        near = difflib.get_close_matches(look_alike(args.student), named, 3)
+        known = [] if args.anonymous else named
+        near = difflib.get_close_matches(look_alike(args.student), known, 3)
         meant = f" Did you mean {', '.join(named[name] for name in near)}?" if near else ""
         print(plain(f"{args.grades} has no student {args.student}.{meant}"), file=sys.stderr)
         return 2
+    if args.anonymous and called:
+        found, entries = _without_names(found, called), _without_names(entries, called)
+        student = called(student)
     own = ordered(filter(None, (entry.graded for entry in found)))
     if args.exercise is not None and not entries:
         names = [row.exercise for row in own]
@@ -66,6 +80,13 @@ def main(args: argparse.Namespace) -> int:
     for line in told:
         print(plain(line))
     return 0
+
+
+def _without_names(entries: Iterable[Entry], called: Callable[[str], str]) -> list[Entry]:
+    return [
+        replace(entry, graded=entry.graded and without_name(entry.graded, called))
+        for entry in entries
+    ]
 
 
 def _overview(student: str, rows: Sequence[Graded]) -> Iterator[str]:

@@ -24,20 +24,33 @@ _NAMED = 5
 
 @dataclass
 class Run:
-    """What a run did: its verdicts, new and known, and what it could not do.
+    """What a run did, and what it could not do. Its verdicts are in the store, and not here.
 
     Attributes:
-        fresh: (student, notebook) of those with a new one.
+        fresh: (student, notebook) of those with a new verdict.
+        done: verdicts so far: `judged` ones, and those `known` from before.
+        failed: of these the ones that say something of the judge and not of an answer.
     """
 
     submissions: Sequence[Submission] = ()
-    rows: list[Graded] = field(default_factory=list)
     fresh: set[tuple[str, str]] = field(default_factory=set)
     judged: int = 0
     known: int = 0
     expected: int = 0
+    done: int = 0
+    failed: list[Graded] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def among(self, rows: Iterable[Graded]) -> list[Graded]:
+        """Of a folder's verdicts those on what this run was given."""
+        asked = {(one.student, one.notebook): exercises_of(one) for one in self.submissions}
+        return [
+            row
+            for row in rows
+            if (names := asked.get((row.student, row.notebook))) is not None
+            and (row.exercise in names or not row.exercise)
+        ]
 
 
 def judge_all(
@@ -78,7 +91,9 @@ def _kept(ready: list[Graded], store: Store, run: Run, new: bool = False) -> Ite
             run.fresh.add((graded.student, graded.notebook))
         else:
             run.known += 1
-        run.rows.append(replace(graded, panel="", text=""))  # nearly all of a class's bytes
+        run.done += 1
+        if graded.message_id in JUDGED_AGAIN:
+            run.failed.append(replace(graded, panel="", text=""))  # nearly all of its bytes
         yield graded
 
 
@@ -181,27 +196,22 @@ def _or_earlier(row: Graded, store: Store) -> Graded:
 
 def summarise(store: Store, shown_seed: str) -> list[Graded]:
     """Writes what sums up the whole folder, and gives its verdicts, without their panels."""
-    from autograder.grading.report import report_html
-    from autograder.grading.report_pages import rows_of, write_pages
+    from autograder.grading.report_pages import Class, write_report
 
     with store.summarising():
-        numbered, on_one_page = rows_of(store)
-        rows = [row.graded for row in numbered]
+        known = Class(store)
+        rows = [row.graded for row in known.rows]
         store.write(SUMMARY, as_json(rows))
         store.write("verdicts.jsonl", as_json_lines(rows))
         store.write("verdicts.csv", as_csv(rows))
-        if on_one_page:
-            store.write("report.html", report_html(store.all(), shown_seed))
-        else:
-            write_pages(store, numbered, shown_seed)
+        write_report(known, shown_seed)
     return rows
 
 
-def judges_failures(rows: Iterable[Graded]) -> list[str]:
+def judges_failures(failed: Sequence[Graded]) -> list[str]:
     """A sentence where the judge or the machine failed on some: their zeros are no grades."""
     from autograder.grading.table import plain
 
-    failed = [row for row in rows if row.message_id in JUDGED_AGAIN]
     if not failed:
         return []
     names = few([f"{row.student} {row.exercise}" for row in failed], _NAMED)

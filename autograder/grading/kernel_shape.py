@@ -47,6 +47,19 @@ def statements_of(source: str) -> list[Statement]:
         return []
 
 
+def shape_and_mark(source: str, line: int | None) -> tuple[str, str]:
+    """(a digest of all marks of a cell, the mark of its statement at a line), "" for none.
+
+    Args:
+        line: counts from 1.
+    """
+    statements = statements_of(source) if source else []
+    before = [one for one in statements if one.line <= (line or 0)]
+    mark = f"{max(before, key=lambda one: one.line).mark:x}" if before else ""
+    shape = f"{_digest(*sorted(one.mark for one in statements)):x}" if statements else ""
+    return shape, mark
+
+
 def _digest(*parts: object) -> int:
     made = hashlib.blake2b(digest_size=_DIGEST_BYTES)
     for part in parts:

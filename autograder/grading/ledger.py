@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
@@ -271,6 +272,31 @@ class Ledger:
         found = self._listed(query) if whose else self._entries(query)  # a class is too many
         return (entry for entry in found if entry.graded is not None)
 
+    def verdict(self, number: int) -> Graded:
+        """The verdict of this number, without its panel.
+
+        Raises:
+            LedgerError: where there is none of it, or it was withdrawn.
+        """
+        query = sql.select(*_SHORT_COLUMNS).where(_VERDICTS.c.id == number)
+        for entry in self._listed(query):
+            if entry.graded is not None:
+                return entry.graded
+        raise LedgerError(f"{self.name} has no verdict of the number {number}.")
+
+    def attempts(self) -> dict[tuple[str, str], int]:
+        """By notebook and exercise, how many different submissions have had a verdict on it."""
+        each = sql.select(*_WHOSE, _VERDICTS.c.submission).distinct().subquery()
+        place = each.c.notebook, each.c.exercise
+        query = sql.select(*place, sql.func.count()).group_by(*place)
+
+        def work(_: bool) -> dict[tuple[str, str], int]:
+            with self._reading.begin() as connection:
+                found = connection.execute(query).all()
+            return {(notebook, exercise): count for notebook, exercise, count in found}
+
+        return self._database.during(work)
+
     def panel_characters(self) -> int:
         """What the panels of all verdicts that hold have together."""
         lengths = sql.func.sum(sql.func.length(_VERDICTS.c.panel))
@@ -431,13 +457,18 @@ def _graded(row: Mapping[Any, Any]) -> Graded | None:
         return None
     try:
         content = json.loads(row["verdict"])
-        known = {name: content[name] for name in _GRADED_FIELDS & content.keys()}
+        known = {name: _once(content[name]) for name in _GRADED_FIELDS & content.keys()}
         return Graded(**known, **{name: row[name] for name in _LONG if name in row})
     except (ValueError, TypeError, AttributeError) as error:
         raise LedgerError(
             f"Row {row['id']} of the ledger holds no verdict: something else has written it. Put "
             "your copy of the ledger back."
         ) from error
+
+
+def _once(value: Any) -> Any:
+    """A value, and of a text that many verdicts have the one object for all of them."""
+    return sys.intern(value) if isinstance(value, str) else value
 
 
 def _kept(text: str) -> str:

@@ -29,7 +29,7 @@ from autograder.grading.folders import SUFFIX
 from autograder.grading.names import clean
 from autograder.grading.nbgrader_writer import Writer, is_ignored
 from autograder.grading.opened import GradebookError, open_gradebook, prepare, require_gradebook
-from autograder.grading.roster import Roster, RosterError, read_roster
+from autograder.grading.roster import RosterError, class_roster
 from autograder.grading.store import Store, StoreError
 from autograder.grading.submissions import Submission
 from autograder.judge import overlay
@@ -65,7 +65,8 @@ class JudgedAutograde(Writer):
     ).tag(config=True)
     roster = Unicode(
         "",
-        help="A CSV with a column `student`; nobody else's work is graded. Empty: everybody's is.",
+        help="A CSV with a column `student`; nobody else's work is graded. Empty: the one in your "
+        "settings.toml, or else everybody's is.",
     ).tag(config=True)
     trust = Bool(
         False, help="Grade although this machine can put no wall around what was handed in."
@@ -81,12 +82,12 @@ class JudgedAutograde(Writer):
         prepare()
         try:
             require_gradebook(self.coursedir.db_url, self.coursedir.assignment_id)
-            self._roster: Roster | None = read_roster(Path(self.roster)) if self.roster else None
             self._store = Store(Path(self.coursedir.root) / self.grades_directory)
             seed = seeds.chosen_seed(self.seed or None, self._store)
             for sentence in seeds.guessable(seed):
                 self.log.warning("%s", sentence)
             overlay.use(seeds.chosen_folder(self.seed or None))
+            self._roster = class_roster(Path(self.roster) if self.roster else None)
             limits = Limits(self.time_limit, self.memory_limit * 2**20)
             with Pool(seed, self.jobs, limits, trust=self.trust) as self._pool:
                 super().start()
@@ -133,12 +134,12 @@ class JudgedAutograde(Writer):
             for graded in judging.judge_all(due, self._store, self._pool, run, regrade=self.force):
                 whose = graded.student, graded.notebook
                 self._judged.setdefault(whose, {})[graded.exercise] = graded
-            self.log.info("%d verdicts, %d of them known from before", len(run.rows), run.known)
-            for sentence in judging.judges_failures(run.rows):
+            self.log.info("%d verdicts, %d of them known from before", run.done, run.known)
+            for sentence in judging.judges_failures(run.failed):
                 self.log.error("%s", sentence)
             super().convert_notebooks()
         finally:
-            if run.rows:
+            if run.done:
                 judging.summarise(self._store, seed_id(self._pool.seed))
                 self.log.info("The class report: %s", self._store.out / "report.html")
 

@@ -81,7 +81,7 @@ class Progress:
 
 def told(run: Run, seconds: float, right: int, failed: int) -> str:
     """`120 of 510 verdicts, 85 a minute, 5 min left: 90 PASS, 28 other, 2 failed`."""
-    done = len(run.rows)
+    done = run.done
     parts = [f"{done} of {run.expected} verdicts"]
     if run.judged and seconds > 0:
         rate = run.judged / seconds  # those known from before took no time

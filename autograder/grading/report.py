@@ -1,23 +1,34 @@
 """The class on one page: who has what, what stopped whom, and where the traffic went.
 
-One file, without scripts and without anything fetched. Whatever a student wrote is escaped: by
-the template here, by `course.words.panel` in the verdicts. A class that is too large for a page has
-several (`autograder.grading.report_pages`).
+One file, with nothing fetched. Whatever a student wrote is escaped: by the template here, by
+`course.words.panel` in the verdicts. Above the class stands what is common in it (`overview`). A
+class that is too large for a page has several (`autograder.grading.report_pages`).
+
+The filter of students is the one script, `report_filter.js`: no style sheet can look for a part of
+a name. The Content-Security-Policy names that script by its digest and allows no other, no handler
+and no `eval`: text of a student's that came through unescaped would still run nothing. The script
+reads two attributes and hides rows; it makes no markup. Pages with panels of large classes, and all
+of students and exercises, have none.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from autograder.grading.insights import Insights, insights
+from autograder.grading.mistakes import Mistakes, Shown
 from autograder.grading.names import counted, slug
 from autograder.judge.judge import RIGHT, Graded, course_version
 from autograder.lessons.catalogue import lesson_exercises, stem_of_notebook
@@ -74,6 +85,7 @@ class StudentView:
     cells: list[Cell | None]
     points: float
     max_points: float
+    verdicts: str
 
 
 @dataclass(frozen=True)
@@ -84,6 +96,15 @@ class LessonView:
     exercises: list[str]
     students: list[StudentView]
     views: list[ExerciseView]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What is common in a class. `similar` is where similar answers are, "" where nowhere."""
+
+    found: Insights
+    mistakes: Sequence[Shown] = ()
+    similar: str = ""
 
 
 def environment() -> Environment:
@@ -106,18 +127,84 @@ def picture() -> dict[str, Any]:
     return {"ticks": ticks, "budget_x": _x(1.0), "width": _WIDTH, "axis": _AXIS}
 
 
-def report_html(rows: Sequence[Graded], shown_seed: str) -> str:
-    """The whole report on one page."""
+@cache
+def script() -> tuple[Markup, str]:
+    """(the filter, the digest by which a page's policy allows it)"""
+    text = (Path(__file__).parent / "report_filter.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return Markup(text), f"sha256-{digest}"
+
+
+class Filter:
+    """What a page's filter goes by: numbers for the exercises and outcomes that there are."""
+
+    def __init__(self, rows: Iterable[Graded]) -> None:
+        there = dict.fromkeys((row.exercise, row.outcome) for row in rows)
+        names = dict.fromkeys(exercise for exercise, _ in there)
+        outcomes = {outcome for _, outcome in there}
+        self._exercises = {name: number for number, name in enumerate(names)}
+        self._outcomes = {o.value: number for number, o in enumerate(Outcome)}
+        text, digest = script()
+        #: for the template
+        self.given: dict[str, Any] = {
+            "script": text,
+            "script_digest": digest,
+            "all_exercises": [(number, name) for name, number in self._exercises.items()],
+            "all_outcomes": [
+                (self._outcomes[o.value], o.label) for o in Outcome if o.value in outcomes
+            ],
+        }
+
+    def verdicts(self, rows: Iterable[Graded]) -> str:
+        """A student's verdicts: ` 0.1 12.4 `, exercise and outcome of each."""
+        pairs = (f"{self._exercises[r.exercise]}.{self._outcomes[r.outcome]}" for r in rows)
+        return f" {' '.join(pairs)} "
+
+
+def overview(
+    rows: Sequence[Graded],
+    attempts: Mapping[tuple[str, str], int] | None = None,
+    mistakes: Mistakes | None = None,
+    verdict_of: Callable[[int], Graded] | None = None,
+    similar: str = "",
+) -> Overview:
+    """What is common in a class.
+
+    Args:
+        rows: the verdicts that hold.
+        attempts, mistakes, verdict_of: from a ledger; without one as if it held `rows` alone.
+    """
+    if attempts is None:
+        attempts = Counter((row.notebook, row.exercise) for row in rows)
+    if mistakes is None or verdict_of is None:
+        mistakes, verdict_of = Mistakes(), rows.__getitem__
+        for number, row in enumerate(rows):
+            mistakes.add(number, row)
+    return Overview(insights(rows, attempts), mistakes.shown(verdict_of), similar)
+
+
+def report_html(rows: Sequence[Graded], shown_seed: str, above: Overview | None = None) -> str:
+    """The whole report on one page.
+
+    Args:
+        above: what is common in the class, where a ledger knows more of it than `rows`.
+    """
     notebooks = sorted({row.notebook for row in rows})
+    choice = Filter(rows)
     return (
         environment()
         .get_template("report.html")
         .render(
-            lessons=[lesson_view(n, [r for r in rows if r.notebook == n]) for n in notebooks],
+            lessons=[
+                lesson_view(n, [r for r in rows if r.notebook == n], choice) for n in notebooks
+            ],
             students=len({row.student for row in rows}),
             verdicts=len(rows),
             version=course_version()[:12],
             seed=shown_seed,
+            above=above or overview(rows),
+            link=lambda *whose: f"#{anchor(whose[1], whose[0], *filter(None, whose[2:]))}",
+            **choice.given,
             **picture(),
         )
     )
@@ -130,7 +217,7 @@ def exercises_of(notebook: str, rows: Iterable[Graded]) -> list[str]:
     return exercises + sorted({row.exercise for row in rows} - set(exercises))
 
 
-def lesson_view(notebook: str, rows: Sequence[Graded]) -> LessonView:
+def lesson_view(notebook: str, rows: Sequence[Graded], choice: Filter) -> LessonView:
     """One lesson's verdicts, all of them of this notebook."""
     exercises = exercises_of(notebook, rows)
     students = []
@@ -139,17 +226,19 @@ def lesson_view(notebook: str, rows: Sequence[Graded]) -> LessonView:
         students.append(
             StudentView(
                 name,
-                _anchor(notebook, name),
+                anchor(notebook, name),
                 [verdict_cell(own[e]) if e in own else None for e in exercises],
                 math.fsum(row.points for row in own.values()),
                 math.fsum(row.max_points for row in own.values()),
+                choice.verdicts(own.values()),
             )
         )
     views = [exercise_view(e, [row for row in rows if row.exercise == e]) for e in exercises]
     return LessonView(notebook or "No lesson", exercises, students, views)
 
 
-def _anchor(*parts: str) -> str:
+def anchor(*parts: str) -> str:
+    """Where something stands on a page."""
     return "-".join(slug(part or "none") for part in parts)
 
 
@@ -159,10 +248,10 @@ def verdict_cell(graded: Graded) -> Cell:
     kind = "pass" if outcome is Outcome.PASS else "cost" if outcome in RIGHT else "wrong"
     if outcome in (Outcome.NOT_ATTEMPTED, Outcome.NOT_MEASURED):
         kind = "none"
-    anchor = _anchor(graded.notebook, graded.student, graded.exercise)
+    place = anchor(graded.notebook, graded.student, graded.exercise)
     # `course.words.panel` escapes what a learner wrote; nothing else reaches a panel
     panel = Markup(graded.panel) if graded.panel else None
-    return Cell(graded, HEADLINES[outcome][0], outcome.label, kind, anchor, panel)
+    return Cell(graded, HEADLINES[outcome][0], outcome.label, kind, place, panel)
 
 
 def exercise_view(name: str, rows: Sequence[Graded]) -> ExerciseView:

@@ -1,29 +1,37 @@
 """The report of a class that is too large for one page, made from the ledger.
 
-    report.html                                  the class: each exercise, each student, with links
+    report.html                                  the class: what is common, with links to all else
     report/exercises/01_threads-vector_add.html  who has what, and where the traffic went
     report/students/vega.html                    all verdicts of one student, with their panels
 
 A student's page says of which verdicts it was made, and is left as it is until these are others.
+Without names the same stands in `anonymous/`, to be given away as a folder.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from autograder.grading.anonymous import without_name
+from autograder.grading.mistakes import Mistakes
 from autograder.grading.names import slug
 from autograder.grading.report import (
     Cell,
+    Filter,
+    Overview,
+    anchor,
     environment,
     exercise_view,
     exercises_of,
+    overview,
     picture,
+    report_html,
     verdict_cell,
 )
 from autograder.grading.store import Store, ordered
@@ -36,6 +44,10 @@ MOST_ON_ONE_PAGE = 1500
 #: What all panels of a page may have together, in characters: a browser has to open it.
 MOST_OF_PANELS = 60_000_000
 FOLDER = "report"
+#: Where a report without names is, below the folder of the grades.
+ANONYMOUS = "anonymous"
+#: What `autograder similar` writes.
+SIMILAR = "similar.html"
 #: A page's first line ends within it.
 _STAMP_BYTES = 200
 
@@ -58,25 +70,91 @@ class Lesson:
     max_points: float
 
 
-def rows_of(store: Store) -> tuple[list[Row], bool]:
-    """(the verdicts that hold, in order, without panels; whether one page has room for all)"""
-    numbers = {}
-    for entry in store.ledger.latest(panels=False):
-        if entry.graded is not None:
-            numbers[entry.graded] = entry.id
-    rows = [Row(numbers[graded], graded) for graded in ordered(numbers)]
-    if len(rows) > MOST_ON_ONE_PAGE:
-        return rows, False
-    return rows, store.ledger.panel_characters() <= MOST_OF_PANELS
+@dataclass(frozen=True)
+class Student:
+    """A student's line in the index. `verdicts` are for the filter."""
+
+    name: str
+    place: str
+    points: float
+    possible: float
+    verdicts: str
 
 
-def write_pages(store: Store, rows: Sequence[Row], shown_seed: str) -> None:
+@dataclass
+class Class:
+    """The verdicts that hold, read once, as they are to be shown.
+
+    Attributes:
+        called: what a report without names calls students; None with names.
+        rows: in order.
+        whose: by the name that is shown the one that the ledger knows.
+    """
+
+    store: Store
+    called: Callable[[str], str] | None = None
+    rows: list[Row] = field(default_factory=list)
+    mistakes: Mistakes = field(default_factory=Mistakes)
+    whose: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        numbers = {}
+        for entry in self.store.ledger.latest(panels=False):
+            if entry.graded is not None:
+                shown = self.shown(replace(entry.graded, cell=""))
+                self.whose[shown.student] = entry.graded.student
+                self.mistakes.add(entry.id, shown)
+                numbers[shown] = entry.id
+        self.rows = [Row(numbers[graded], graded) for graded in ordered(numbers)]
+
+    @property
+    def place(self) -> str:
+        """Where its report is, below the folder of the grades."""
+        return f"{ANONYMOUS}/" if self.called else ""
+
+    def shown(self, graded: Graded) -> Graded:
+        return without_name(graded, self.called) if self.called else graded
+
+    def fits_one_page(self) -> bool:
+        if len(self.rows) > MOST_ON_ONE_PAGE:
+            return False
+        return self.store.ledger.panel_characters() <= MOST_OF_PANELS
+
+    def overview(self) -> Overview:
+        """What is common in it."""
+        ledger = self.store.ledger
+        similar = not self.called and (self.store.out / SIMILAR).exists()
+        return overview(
+            [row.graded for row in self.rows],
+            ledger.attempts(),
+            self.mistakes,
+            lambda number: self.shown(ledger.verdict(number)),
+            SIMILAR if similar else "",
+        )
+
+    def of(self, student: str) -> list[Graded]:
+        """A student's verdicts, with their panels, by the name that is shown."""
+        found = self.store.ledger.latest(student=self.whose[student])
+        return ordered(self.shown(one.graded) for one in found if one.graded is not None)
+
+
+def write_report(known: Class, shown_seed: str) -> Path:
+    """Writes a class's report, on one page where that has room for it, and gives its place."""
+    if known.fits_one_page():
+        rows = [row for student in known.whose for row in known.of(student)]
+        page = report_html(ordered(rows), shown_seed, known.overview())
+        return known.store.write(f"{known.place}report.html", page)
+    return _write_pages(known, shown_seed)
+
+
+def _write_pages(known: Class, shown_seed: str) -> Path:
     """Writes the pages of exercises, those of students that have new verdicts, and the index."""
-    templates = environment()
-    links = {one: f"students/{slug(one)}.html" for one in {row.graded.student for row in rows}}
+    rows = [row.graded for row in known.rows]
+    templates, choice = environment(), Filter(rows)
+    links = {one: f"students/{slug(one)}.html" for one in known.whose}
     by_notebook: dict[str, list[Graded]] = {}
     for row in rows:
-        by_notebook.setdefault(row.graded.notebook, []).append(row.graded)
+        by_notebook.setdefault(row.notebook, []).append(row)
     lessons = []
     for notebook, graded in sorted(by_notebook.items()):
         by_exercise: dict[str, list[Graded]] = {}
@@ -90,18 +168,25 @@ def write_pages(store: Store, rows: Sequence[Row], shown_seed: str) -> None:
             page = templates.get_template("report_exercise.html").render(
                 view=view, lesson=notebook, outcomes=_outcomes(own, links), **picture()
             )
-            _put(store, place, page)
+            _put(known, place, page)
             exercises.append((replace(view, dots=[]), f"{FOLDER}/{place}", _right(own)))
         lessons.append((notebook, exercises))
-    students = _write_students(store, rows, links, templates)
+
+    def link(student: str, notebook: str, exercise: str) -> str:
+        place = f"#{anchor(notebook, student, exercise)}" if exercise else ""
+        return f"{FOLDER}/{links[student]}{place}"
+
     index = templates.get_template("report_index.html").render(
         lessons=lessons,
-        students=students,
+        students=_write_students(known, links, templates, choice),
         verdicts=len(rows),
         version=course_version()[:12],
         seed=shown_seed,
+        above=known.overview(),
+        link=link,
+        **choice.given,
     )
-    store.write("report.html", index)
+    return known.store.write(f"{known.place}report.html", index)
 
 
 def _outcomes(
@@ -128,23 +213,24 @@ def _right(rows: Sequence[Graded]) -> str:
 
 
 def _write_students(
-    store: Store, rows: Sequence[Row], links: Mapping[str, str], templates: Any
-) -> list[tuple[str, str, float, float]]:
+    known: Class, links: Mapping[str, str], templates: Any, choice: Filter
+) -> list[Student]:
     """Writes the pages that are not up to date; gives what the index says of each student."""
     template = templates.get_template("report_student.html")
     made_by = _templates_digest()
     told = []
-    for student, group in groupby(rows, key=lambda row: row.graded.student):
+    for student, group in groupby(known.rows, key=lambda row: row.graded.student):
         own = list(group)
         numbers = " ".join(str(row.number) for row in own)
         stamp = hashlib.sha256(f"{made_by} {numbers}".encode()).hexdigest()
         place = links[student]
-        if _stamp_of(store.out / FOLDER / place) != stamp:
-            page = template.render(student=student, lessons=_lessons_of(store, student))
-            _put(store, place, f"<!-- {stamp} -->\n{page}")
+        if _stamp_of(known.store.out / known.place / FOLDER / place) != stamp:
+            page = template.render(student=student, lessons=_lessons_of(known.of(student)))
+            _put(known, place, f"<!-- {stamp} -->\n{page}")
         points = math.fsum(row.graded.points for row in own)
         possible = math.fsum(row.graded.max_points for row in own)
-        told.append((student, f"{FOLDER}/{place}", points, possible))
+        verdicts = choice.verdicts(row.graded for row in own)
+        told.append(Student(student, f"{FOLDER}/{place}", points, possible, verdicts))
     return told
 
 
@@ -165,9 +251,7 @@ def _stamp_of(page: Path) -> str:
     return first.decode("ascii", "replace").removeprefix("<!-- ").removesuffix(" -->")
 
 
-def _lessons_of(store: Store, student: str) -> list[Lesson]:
-    found = [entry.graded for entry in store.ledger.latest(student=student)]
-    graded = ordered(filter(None, found))
+def _lessons_of(graded: Iterable[Graded]) -> list[Lesson]:
     lessons = []
     for notebook, group in groupby(graded, key=lambda row: row.notebook):
         own = list(group)
@@ -178,6 +262,6 @@ def _lessons_of(store: Store, student: str) -> list[Lesson]:
     return lessons
 
 
-def _put(store: Store, place: str, page: str) -> None:
+def _put(known: Class, place: str, page: str) -> None:
     """Writes a page whole or not at all. It can be made again: it need not outlive a power cut."""
-    store.write(f"{FOLDER}/{place}", page, durable=False)
+    known.store.write(f"{known.place}{FOLDER}/{place}", page, durable=False)

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from autograder.grading.names import clean, few, look_alike
 from autograder.grading.submissions import Submission, read_bytes
+from autograder.judge import overlay
 from autograder.judge.sentences import Fault
 
 COLUMN = "student"
@@ -141,6 +142,16 @@ def _key(kind: str, value: str) -> tuple[str, str]:
 
 def _squashed(name: str) -> str:
     return "".join(re.findall(r"\w", name)).lower()
+
+
+def class_roster(named: Path | None) -> Roster | None:
+    """The roster that a command names, or else the one in the settings.
+
+    Raises:
+        RosterError: as `read_roster`.
+    """
+    path = named or overlay.active().roster
+    return read_roster(path) if path else None
 
 
 def read_roster(path: Path) -> Roster:

@@ -10,9 +10,7 @@ at and never a verdict; docs/instructors.md says how to use it. Nothing is execu
 from __future__ import annotations
 
 import argparse
-import io
 import sys
-import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,14 +19,17 @@ from itertools import combinations, groupby
 from pathlib import Path
 from typing import Any
 
+from autograder.grading.anonymous import pseudonyms, without_texts
 from autograder.grading.children import in_children
 from autograder.grading.database import has_ledger
+from autograder.grading.files import write
 from autograder.grading.grade import DEFAULT_OUT, Asked, collected
 from autograder.grading.judging import Run
 from autograder.grading.kernel_shape import statements_of
 from autograder.grading.names import counted, few
+from autograder.grading.report_pages import SIMILAR
 from autograder.grading.roster import RosterError, read_roster
-from autograder.grading.store import Store, StoreError, write
+from autograder.grading.store import Store, StoreError
 from autograder.grading.submissions import Submission, parse, read_bytes
 from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import lesson_exercises, lesson_name
@@ -38,7 +39,6 @@ from course.engine.faults import Outcome
 from course.plain.text import lines_of, unstacked
 from course.spec.exercise import KernelExercise
 
-PAGE = "similar.html"
 #: Statements of which a class has more than these shares are anybody's.
 _COMMON_PART, _COMMON_FEW, _COMMON_MANY = 10, 3, 50
 #: Whole answers that were written independently share 3 statements at most (the honest variants
@@ -105,7 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--anonymous",
         action="store_true",
-        help="number the students, and show neither comments nor texts of their cells",
+        help="pseudonyms for names, and neither comments nor texts of the cells",
     )
 
 
@@ -114,7 +114,7 @@ def main(args: argparse.Namespace) -> int:
     from autograder.grading.table import plain
 
     run = Run()
-    place = args.out / PAGE
+    place = args.out / SIMILAR
     try:
         asked = Asked(roster=args.roster and read_roster(args.roster))
         submissions = collected(args.paths, args.out, run, asked, _with_lessons)
@@ -122,8 +122,9 @@ def main(args: argparse.Namespace) -> int:
         matches = ranked(match for one in compared for match in one.matches)
         if any(one.answers for one in compared):
             store = Store(args.out) if has_ledger(args.out) else None
-            made = page(compared, matches, args.anonymous, store)
-            write(place, made.encode("utf-8", "replace"))
+            called = pseudonyms(args.out) if args.anonymous else None
+            made = page(compared, matches, called, store)
+            write(place, [made.encode("utf-8", "replace")])
     except (RosterError, StoreError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -317,37 +318,34 @@ class Side:
 def page(
     compared: Sequence[Compared],
     matches: Sequence[Match],
-    anonymous: bool,
+    called: Callable[[str], str] | None = None,
     store: Store | None = None,
 ) -> str:
     """The page: what was compared, and each match side by side.
 
     Args:
+        called: what students are called on a page without names.
         store: where the verdicts are, if there are any yet.
     """
     from autograder.grading.report import environment
 
     shown = matches[:MOST_ON_PAGE]
-    numbers: dict[str, str] = {}
-
-    def called(student: str) -> str:
-        return numbers.setdefault(student, f"student {len(numbers) + 1}") if anonymous else student
 
     def verdict(answer: Answer) -> str:
         whose = answer.students[0], answer.lesson, answer.exercise
         graded = store.last(*whose) if store is not None else None
         if graded is None:
             return ""
-        came = f", handed in {graded.handed_in}" if graded.handed_in and not anonymous else ""
+        came = f", handed in {graded.handed_in}" if graded.handed_in and not called else ""
         return f"{Outcome(graded.outcome).label}{came}. "
 
-    cells = _cells(shown, anonymous)
+    cells = _cells(shown, called is not None)
     return (
         environment()
         .get_template("similar.html")
         .render(
             compared=[one for one in compared if one.answers],
-            matches=[(match, _sides(match, cells, called, verdict)) for match in shown],
+            matches=[(match, _sides(match, cells, called or str, verdict)) for match in shown],
             left=len(matches) - len(shown),
             fewest=FEWEST_SHARED,
         )
@@ -369,28 +367,6 @@ def _cell(item: tuple[Path, str, bool]) -> dict[str, Any]:
         return {}
     marks = [(one.mark, one.line) for one in statements_of(source)]
     return {"source": without_texts(source) if anonymous else source, "marks": marks}
-
-
-def without_texts(source: str) -> str:
-    """A cell without its comments and texts, in which a name may stand; lines stay where they are.
-
-    Where they cannot be told apart, nothing of it.
-    """
-    lines = lines_of(source)
-    try:
-        tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
-    except (tokenize.TokenError, SyntaxError):
-        return ""
-    for token in reversed(tokens):
-        if token.type in (tokenize.COMMENT, tokenize.STRING):
-            (first, begin), (last, end) = token.start, token.end
-            mark = "#" if token.type == tokenize.COMMENT else '"…"'
-            after = lines[last - 1][end:]
-            lines[first - 1] = lines[first - 1][:begin] + mark + (after if first == last else "")
-            lines[first:last] = ["" for _ in range(first, last)]
-            if first != last:
-                lines[last - 1] = after
-    return "\n".join(lines)
 
 
 def _sides(

@@ -9,7 +9,8 @@ from __future__ import annotations
 import csv
 import io
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 #: What begins a formula, in the width of ASCII; and a minus that no normal form makes one.
@@ -22,11 +23,16 @@ _QUOTE = "'"
 
 def table(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     """A row of names, then these rows. A value that is None is an empty field."""
-    text = io.StringIO()
-    writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
-    writer.writerow([_field(name) for name in names])
-    writer.writerows([_field(row.get(name)) for name in names] for row in rows)
-    return text.getvalue()
+    return "".join(lines(names, rows))
+
+
+def lines(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The same in parts, a row each."""
+    for row in chain([dict(zip(names, names, strict=True))], rows):
+        text = io.StringIO()
+        writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
+        writer.writerow([_field(row.get(name)) for name in names])
+        yield text.getvalue()
 
 
 def _field(value: object) -> object:

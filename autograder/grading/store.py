@@ -14,7 +14,6 @@ import contextlib
 import fcntl
 import json
 import os
-import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
@@ -25,6 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.grading import spreadsheet
 from autograder.grading.database import FILES, NAME, URL_FILE, LedgerError, said_by
+from autograder.grading.files import secret, temporary, write
 from autograder.grading.ledger import Ledger
 from autograder.grading.submissions import Submission
 from autograder.judge import judge
@@ -34,7 +34,7 @@ from autograder.lessons.catalogue import lesson_exercises, stem_of_notebook
 
 _NAMES = {field.name for field in fields(Graded)}
 _ROW_NAMES = list(Graded("", "", "", "", 0, 0).row())
-SEED_BYTES = 32
+_LINE = "\n"
 SEED_FILE = ".seed"
 
 
@@ -56,7 +56,7 @@ class Store:
         self.notes: list[str] = []
         with self.explained():
             out.mkdir(parents=True, exist_ok=True)
-            with _temporary(out / "probe") as (handle, name):
+            with temporary(out / "probe") as (handle, name):
                 os.write(handle, b"?")
                 name.unlink()
             self.ledger = Ledger(out, ledger)
@@ -109,14 +109,7 @@ class Store:
         """The secret of this folder's runs: made by the first of them, readable by its owner."""
         path = self.out / SEED_FILE
         with self.explained():
-            if not path.exists():
-                with _temporary(path, mode=0o600) as (handle, name):
-                    os.write(handle, secrets.token_hex(SEED_BYTES).encode())
-                    os.fsync(handle)
-                    with contextlib.suppress(FileExistsError):
-                        os.link(name, path)  # the first of two runs wins, whole
-                    name.unlink()
-            seed = path.read_bytes().strip()
+            seed = secret(path)
         if not seed:
             raise StoreError(
                 f"{path} is empty, and everybody knows the cases of an empty seed. Put your copy "
@@ -204,43 +197,13 @@ class Store:
             finally:
                 os.close(handle)
 
-    def write(self, name: str, data: str, durable: bool = True) -> Path:
-        """Writes a report of the whole folder, or of a part of it."""
+    def write(self, name: str, data: str | Iterable[str], durable: bool = True) -> Path:
+        """Writes a report of the whole folder, or of a part of it: a text, or parts of one."""
+        parts = (data,) if isinstance(data, str) else data
         with self.explained():
-            write(self.out / name, data.encode("utf-8", "backslashreplace"), durable)
+            encoded = (part.encode("utf-8", "backslashreplace") for part in parts)
+            write(self.out / name, encoded, durable)
         return self.out / name
-
-
-def write(path: Path, data: bytes, durable: bool = True) -> None:
-    """Puts `data` at `path`, whole or not at all; durably, even if the machine stops then."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with _temporary(path) as (handle, name):
-        view = memoryview(data)
-        while view:
-            view = view[os.write(handle, view) :]
-        if durable:
-            os.fsync(handle)
-        name.replace(path)
-    if not durable:
-        return
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-@contextlib.contextmanager
-def _temporary(path: Path, mode: int = 0o666) -> Iterator[tuple[int, Path]]:
-    name = path.parent / f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
-    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    try:
-        yield handle, name
-    except BaseException:
-        name.unlink(missing_ok=True)
-        raise
-    finally:
-        os.close(handle)
 
 
 def _written_at(path: Path) -> str:
@@ -277,16 +240,20 @@ def ordered(rows: Iterable[Graded]) -> list[Graded]:
     return sorted(listed, key=key)
 
 
-def as_json(rows: Iterable[Graded]) -> str:
-    """One list of rows."""
-    return json.dumps([graded.row() for graded in rows], indent=1) + "\n"
+def as_json(rows: Iterable[Graded]) -> Iterator[str]:
+    """One list of rows, in parts."""
+    between = "[\n"
+    for graded in rows:
+        yield f"{between} {json.dumps(graded.row(), indent=1).replace(_LINE, _LINE + ' ')}"
+        between = ",\n"
+    yield "[]\n" if between.startswith("[") else "\n]\n"
 
 
-def as_json_lines(rows: Iterable[Graded]) -> str:
+def as_json_lines(rows: Iterable[Graded]) -> Iterator[str]:
     """A row a line."""
-    return "".join(json.dumps(graded.row()) + "\n" for graded in rows)
+    return (json.dumps(graded.row()) + "\n" for graded in rows)
 
 
-def as_csv(rows: Iterable[Graded]) -> str:
-    """A table for a spreadsheet, in which no text is taken for a formula."""
-    return spreadsheet.table(_ROW_NAMES, (graded.row() for graded in rows))
+def as_csv(rows: Iterable[Graded]) -> Iterator[str]:
+    """A table for a spreadsheet, in which no text is taken for a formula, in parts."""
+    return spreadsheet.lines(_ROW_NAMES, (graded.row() for graded in rows))

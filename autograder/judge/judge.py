@@ -9,7 +9,7 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 
 import course
 from autograder import hidden
+from autograder.grading.kernel_shape import shape_and_mark
 from autograder.hidden import Seed, derived, hidden_cases
 from autograder.judge import overlay
 from autograder.judge.sentences import Fault, RunnerLostError
@@ -36,6 +37,8 @@ Check = Callable[[Exercise, str, Sequence[Case] | None, int], Verdict]
 CHECK = "autograder.judge.judge:course_check"
 #: What a right answer can get: these say how dear it was, all others that it is not right.
 RIGHT = COST | {Outcome.PASS}
+#: Verdicts on which nobody has to learn from the cell.
+NO_MISTAKE = frozenset({Outcome.PASS, Outcome.NOT_ATTEMPTED, Outcome.NOT_MEASURED})
 
 #: How a lesson's file imports another's.
 _IMPORT = r"(?:exercises|hidden)\.%(stem)s\b|import [^\n]*\b%(stem)s\b"
@@ -44,15 +47,20 @@ LONGEST_MESSAGE = 2000
 MOST_ROWS = 40
 #: In characters of HTML. An honest panel has some 10,000, one of 150 long lines some 300,000.
 LARGEST_PANEL = 400_000
+#: Characters kept of a cell: the course's longest solution has some 4,000.
+LONGEST_CELL = 6_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Graded:
     """One verdict of the gradebook: a student, a notebook, an exercise, and what came of it.
 
     Bytes are of the graded case, all accesses together; None where nothing was measured.
     `late` and `handed_in` (a time) are what the LMS says. `key` is the same for the same notebook,
     lesson's version, judge and seed. `content` is the notebook's SHA-256. `panel` is HTML, escaped.
+
+    For the report: `seconds` that judging took, of a wrong answer the `cell`, a digest of its
+    `shape`, and the `mark` of its statement at `line` (`kernel_shape`), "" where there is none.
     """
 
     student: str
@@ -72,6 +80,10 @@ class Graded:
     handed_in: str = ""
     key: str = ""
     content: str = ""
+    seconds: float = field(default=0.0, compare=False)
+    cell: str = ""
+    shape: str = ""
+    mark: str = ""
     panel: str = ""
     text: str = ""
 
@@ -83,11 +95,12 @@ class Graded:
         return self.requested_bytes / self.budget_bytes
 
     def row(self) -> dict[str, Any]:
-        """What a report's row holds: everything but the panels."""
+        """What a table's row holds: what a verdict says, and nothing that is long."""
         return {name: getattr(self, name) for name in _ROW}
 
 
-_ROW = [f.name for f in fields(Graded) if f.name not in ("panel", "text", "key", "content")]
+_NOT_IN_ROWS = ("key", "content", "seconds", "cell", "shape", "mark", "panel", "text")
+_ROW = [f.name for f in fields(Graded) if f.name not in _NOT_IN_ROWS]
 
 
 def course_check(
@@ -195,10 +208,16 @@ def bounded(verdict: Verdict) -> tuple[Verdict, str, str]:
     return least, least._repr_html_(), str(least)
 
 
-def result(exercise: Exercise | None, verdict: Verdict) -> dict[str, Any]:
-    """A verdict as plain data, for the frame that a worker sends and for `Graded`."""
+def result(exercise: Exercise | None, verdict: Verdict, cell: str = "") -> dict[str, Any]:
+    """A verdict as plain data, for the frame that a worker sends and for `Graded`.
+
+    Args:
+        cell: what it is on; of a right one nothing is kept.
+    """
     points = 0 if exercise is None else exercise.points
     verdict, panel, text = bounded(verdict)
+    kept = "" if verdict.outcome in NO_MISTAKE else cell[:LONGEST_CELL]
+    shape, mark = shape_and_mark(kept, verdict.line)
     return {
         "exercise": "" if exercise is None else exercise.name,
         "outcome": verdict.outcome.value,
@@ -211,6 +230,9 @@ def result(exercise: Exercise | None, verdict: Verdict) -> dict[str, Any]:
         "message_id": verdict.message_id,
         "line": verdict.line,
         "case": verdict.case_text,
+        "cell": kept,
+        "shape": shape,
+        "mark": mark,
         "panel": panel,
         "text": text,
     }

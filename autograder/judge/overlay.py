@@ -1,7 +1,7 @@
 """What an instructor's private folder changes: the unit, points, held-out ranges, exercises.
 
-    settings.toml        unit = "two-week", [points] by exercise and written answer, and until when
-                         (`deadlines`)
+    settings.toml        unit = "two-week", roster = "roster.csv", [points] by exercise and written
+                         answer, and until when (`deadlines`)
     hidden/STEM.py       stands in the place of autograder/hidden/STEM.py
     exercises/STEM.py    stands in the place of course/exercises/STEM.py, for students too:
                          `autograder release` packs it
@@ -33,7 +33,8 @@ WHOLE = "course"
 #: unit: how `init` and `release` describe it
 UNITS = {WHOLE: "every exercise", "two-week": "the core, marked with a star"}
 MOST_POINTS = 1000.0
-_SETTINGS = ("unit", "points", *TABLES)
+_PLAIN = ("unit", "roster")
+_SETTINGS = (*_PLAIN, "points", *TABLES)
 _EXPLAIN = "explain_"
 _WRITTEN = re.compile(rf"^# %% \[markdown\] ({_EXPLAIN}\w+)", re.MULTILINE)
 
@@ -48,13 +49,14 @@ class Overlay:
 
     Attributes:
         points: by exercise, where they are not the course's own, and by written answer.
-        deadlines: of which no verdict depends.
+        deadlines, roster: on which no verdict depends.
     """
 
     folder: Path | None = None
     unit: str = WHOLE
     points: Mapping[str, float] = field(default_factory=dict)
     deadlines: Deadlines = field(default_factory=Deadlines)
+    roster: Path | None = None
 
     def counts(self, exercise: Exercise) -> bool:
         """Whether an exercise belongs to the class's unit."""
@@ -200,11 +202,14 @@ def _read(folder: Path | None, unit: str) -> Overlay:
         raise OverlayError(f"{path} cannot be read: {error}.") from error
     unknown = sorted(settings.keys() - set(_SETTINGS))
     if unknown:
-        known = ", ".join(("unit", *(f"[{name}]" for name in _SETTINGS[1:])))
+        known = ", ".join((*_PLAIN, *(f"[{name}]" for name in _SETTINGS[len(_PLAIN) :])))
         raise OverlayError(f"{path}: there is no setting {unknown[0]!r}. There are: {known}.")
     own = settings.get("unit", WHOLE)
     if not isinstance(own, str) or own not in UNITS:
         raise OverlayError(f"{path}: there is no unit {own!r}. There are: {', '.join(UNITS)}.")
+    roster = settings.get("roster", "")
+    if not isinstance(roster, str):
+        raise OverlayError(f"{path}: roster should be the name of a file, got {roster!r}.")
     points = settings.get("points", {})
     if not isinstance(points, Mapping):
         raise OverlayError(
@@ -216,7 +221,7 @@ def _read(folder: Path | None, unit: str) -> Overlay:
     except ValueError as error:
         raise OverlayError(f"{path}: {error}.") from error
     worth = {name: _points(path, name, value) for name, value in points.items()}
-    return Overlay(path.parent, unit or own, worth, until)
+    return Overlay(path.parent, unit or own, worth, until, path.parent / roster if roster else None)
 
 
 def _points(path: Path, name: str, value: object) -> float:

@@ -17,7 +17,7 @@ import stat
 import sys
 from pathlib import Path
 
-from autograder.grading.store import SEED_BYTES
+from autograder.grading.files import SECRET_BYTES
 from autograder.judge import overlay
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,6 +39,9 @@ _README = """\
 _SETTINGS = """\
 # Which part of the course counts: "course" (all of it) or "two-week" (the core).
 unit = "course"
+
+# Who is in the class, for `grade` and nbgrader: a file in this folder, or a whole path.
+# roster = "roster.csv"
 
 # What an exercise is worth, where that is not what the course says; and a written answer, which is
 # worth nothing unless told here, before `make build`.
@@ -160,7 +163,7 @@ def make(folder: Path) -> bool:
             return False
         handle = os.open(seed, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w") as file:
-            file.write(secrets.token_hex(SEED_BYTES) + "\n")
+            file.write(secrets.token_hex(SECRET_BYTES) + "\n")
         for name, text in (("README.md", _README), (overlay.SETTINGS, _SETTINGS)):
             if not (folder / name).exists():
                 (folder / name).write_text(text)

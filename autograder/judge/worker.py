@@ -25,6 +25,7 @@ import json
 import os
 import select
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -141,8 +142,10 @@ def _judge(request: dict[str, Any], data: bytes, answers: int, check: Check) -> 
 
 
 def _verdict(exercise: Exercise, notebook: Notebook, seed: bytes, check: Check) -> dict[str, Any]:
+    begun, cell = time.monotonic(), ""
     try:
-        verdict = judge_cell(exercise, notebook.solution(exercise.name), seed, check)
+        cell = notebook.solution(exercise.name)
+        verdict = judge_cell(exercise, cell, seed, check)
     except Fault as fault:
         verdict = faulted(exercise, fault)
     except (MemoryError, RunnerLostError):
@@ -150,7 +153,8 @@ def _verdict(exercise: Exercise, notebook: Notebook, seed: bytes, check: Check) 
     except Exception as error:  # a fault of the judge must not become one of the student
         detail = f"{type(error).__name__}: {error}"[:300]
         verdict = faulted(exercise, Fault("judge_failed", exercise=exercise.name, detail=detail))
-    return result(exercise, verdict)
+    seconds = round(time.monotonic() - begun, 3)
+    return {**result(exercise, verdict, cell), "seconds": seconds}
 
 
 def _wait(child: int, requests: BinaryIO, answers: int) -> bool:

@@ -189,9 +189,21 @@ def test_the_report_runs_nothing_and_asks_for_nothing(
     report = server.course / "grades" / "report.html"
     found = _look(page, report.as_uri(), listener, None)
     assert found["handlers"] == []
-    assert set(found["elements"]) <= {"svg"}
+    assert set(found["elements"]) <= {"svg", "input"}
     _has_all(page)
-    assert page.value("document.scripts.length") == 0
+    assert page.value("document.scripts.length") == 1, "the filter"
+    assert page.value("!document.getElementById('filter').hidden"), "it has run"
+
+
+def test_a_script_that_came_into_the_report_would_not_run(
+    server: Server, page: Browser, listener: Any, tmp_path: Path
+) -> None:
+    html = (server.course / "grades" / "report.html").read_text()
+    bad = tmp_path / "bad.html"
+    for text in ("<script>alert('reached')</script>", "<img src=x onerror=alert('reached')>"):
+        bad.write_text(html.replace("</body>", f"{text}</body>"))
+        page.open(bad.as_uri())
+        assert page.dialogs == []
 
 
 def test_the_formgraders_page_runs_its_own_and_asks_its_own_server(

