@@ -273,8 +273,9 @@ class Compiling:
         if _FORM in answer:
             _keep_form(self._source, lowered_of(answer[_FORM], Form.COMPILED, self._target))
         else:
-            self._answers.close()
             self._ended = from_plain(answer)
+            for _ in self._answers:  # its end, behind which a helper is free
+                pass
             remember(self._key, self._ended)
             if isinstance(self._ended, Resources):
                 _whole.add(self._kind)
