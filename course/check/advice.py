@@ -10,19 +10,18 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from course.check.causes import cause_of, launched_in, mask_cause, serial_cause
 from course.check.compare import Compared
 from course.check.kernel_text import Cause, Launched, path_of
 from course.check.notes import numba_notes, triton_notes
-from course.check.outputs import axes_of, compared
+from course.check.outputs import axes_of
 from course.check.program_races import program_race
 from course.check.traffic_causes import busy_cause, traffic_cause
 from course.check.tutor import Told, told
 from course.engine.cell.solution import Solution
 from course.engine.faults import KernelFault
-from course.engine.job import Ran
 from course.engine.traffic import Traffic
 from course.spec.exercise import Array, Case, KernelExercise, Role, Scalar
 from course.words.verdict import Row
@@ -96,18 +95,15 @@ class Advice:
 
     @_optional
     def of_answers(
-        self, ordered: Sequence[Case], results: Sequence[tuple[Mapping[str, Any], Ran]]
+        self, ordered: Sequence[Case], compared: Callable[[], Sequence[Sequence[Compared]]]
     ) -> Told:
         """What all cases say together of the first output that is wrong.
 
         Args:
             ordered: the cases, the smallest first.
-            results: of each the arguments as they were drawn, and what the launch left.
+            compared: gives of each what it left, beside what was expected.
         """
-        outputs: list[list[Compared]] = []
-        for number, (case, (before, ran)) in enumerate(zip(ordered, results, strict=True), start=1):
-            constants = self.constants, self.cell.constants
-            outputs.append(compared(self.exercise, case, number, *constants, before, ran))
+        outputs = compared()
         cases = next(
             list(one) for one in zip(*outputs, strict=True) if any(case.wrong.any() for case in one)
         )

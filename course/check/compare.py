@@ -133,15 +133,15 @@ class Compared:
         `sizes` is what the tolerance is relative to, where the values do not say it.
         """
         candidate = np.broadcast_to(np.asarray(values), self.got.shape)
-        if self.got.dtype.kind == "f":  # what does not fit is infinite
-            most = float(np.finfo(self.got.dtype).max)
-            candidate = np.where(
-                np.abs(candidate) > most, np.copysign(np.inf, candidate), candidate
-            )
         about = self.magnitude if sizes is None else np.broadcast_to(sizes, self.got.shape)
         size = np.maximum(np.abs(candidate), about)
         relative, absolute = self.limits
-        return close(self.got, candidate, SLIP_ROUNDS * size, relative, absolute)
+        same = close(self.got, candidate, SLIP_ROUNDS * size, relative, absolute)
+        if self.got.dtype.kind == "f":  # what does not fit, rounded, is infinite
+            error = SLIP_ROUNDS * relative * size + absolute
+            beyond = np.abs(candidate) + error > float(np.finfo(self.got.dtype).max)
+            same |= beyond & (self.got == np.copysign(np.inf, candidate))
+        return same
 
 
 def mistake_in(one: Compared) -> Mistake | None:

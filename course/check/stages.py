@@ -63,6 +63,8 @@ class Stages:
         self.case: Case | None = None
         self.number = 0
         self.count = 0
+        #: by a case's number, once its launch has ended
+        self._outputs: dict[int, list[Compared]] = {}
         #: what the kernel prints, where a learner is to see it
         self.printed: Printed | None = None
 
@@ -143,7 +145,7 @@ class Stages:
                     fields = {"array": array.name}
                     verdict = self._wrong_verdict("input_written", fields, ran.traffic)
                     return replace(verdict, line=min(written))
-        for one in self._compared(case, before, ran):
+        for one in self._compared(self.number, case, before, ran):
             if exercise.finish is not None:
                 unwritten = self._unwritten(ran)
                 if unwritten is not None and one.wrong.any():
@@ -165,10 +167,15 @@ class Stages:
             {**wrong.fields, **wrong.pattern_fields},
         )
 
-    def _compared(self, case: Case, before: Mapping[str, Any], ran: Ran) -> list[Compared]:
-        """What a case left in each output, beside what was expected."""
-        cell = {} if self.cell is None else self.cell.constants
-        return compared(self.exercise, case, self.number, self.constants, cell, before, ran)
+    def _compared(
+        self, number: int, case: Case, before: Mapping[str, Any], ran: Ran
+    ) -> list[Compared]:
+        """What a case left in each output, beside what was expected; worked out once."""
+        if number not in self._outputs:
+            cell = {} if self.cell is None else self.cell.constants
+            given = self.exercise, case, number, self.constants, cell
+            self._outputs[number] = compared(*given, before, ran)
+        return self._outputs[number]
 
     def _told(
         self, wrong: Verdict, ordered: Sequence[Case], results: Sequence[tuple[Any, Ran]]
@@ -177,7 +184,10 @@ class Stages:
         of_a_part = self.exercise.finish is not None and wrong.message_id == "never_written"
         if self.advice is None or wrong.message_id not in FOR_ALL_CASES or of_a_part:
             return wrong
-        found = self.advice.of_answers(ordered, results)
+        numbered = list(enumerate(zip(ordered, results, strict=True), start=1))
+        found = self.advice.of_answers(
+            ordered, lambda: [self._compared(k, case, *result) for k, (case, result) in numbered]
+        )
         if found is None:
             return wrong
         self.number = found.shown.number

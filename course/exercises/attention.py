@@ -21,6 +21,7 @@ from course.spec.exercise import (
 )
 from course.spec.findings import KINDS, kind_question, kinds_in_words, line_question
 from course.spec.launching import Launcher
+from course.spec.once import once
 
 #: Relative to `_size`. float16: an output is rounded once, and so are the weights that `tl.dot`
 #: takes, each by at most 2**-11 = 4.9e-4 of itself; right kernels err by less than 5e-4.
@@ -80,6 +81,7 @@ def _size_of_scores(q: np.ndarray, k: np.ndarray) -> np.ndarray:
     return size
 
 
+@once
 def _weights(q: np.ndarray, k: np.ndarray, causal: bool) -> tuple[np.ndarray, np.ndarray]:
     """(softmax of the scores, the size of each score's products) for (H, M, D) and (H, N, D)."""
     scores = _scores(q, k, causal)
@@ -140,7 +142,7 @@ def _seen(q: np.ndarray, k: np.ndarray, v: np.ndarray, more: int) -> dict[str, n
     return {"out": weights / weights.sum(axis=-1, keepdims=True) @ v}
 
 
-def _in_tiles(
+def in_tiles(
     q: np.ndarray,
     k: np.ndarray,
     v: np.ndarray,
@@ -184,7 +186,7 @@ def _undivided(
 
 
 #: How many keys at a time kernels take.
-_TILES = (16, 32, 64, 128, 256)
+TILES = (16, 32, 64, 128, 256)
 _LARGER = "when a tile of {tile} keys brings a larger maximum"
 _KEPT: dict[str, tuple[str, ...]] = {
     f"the weighted sum of v not rescaled {_LARGER}": ("acc",),
@@ -205,9 +207,9 @@ def slips_of_tiles(
         of: makes an exercise's reference of one that takes q, k and v, each (H, N, D).
     """
     found = {}
-    for tile in _TILES:
+    for tile in TILES:
         for said, kept in _KEPT.items():
-            slip = partial(_in_tiles, tile=tile, kept=kept, causal=causal)
+            slip = partial(in_tiles, tile=tile, kept=kept, causal=causal)
             found[said.format(tile=tile)] = of(slip)
         if not causal:
             said = f"a score of 0, not -inf, for keys past the end in tiles of {tile}"
@@ -216,6 +218,112 @@ def slips_of_tiles(
         partial(_undivided, causal=causal)
     )
     return found
+
+
+#: So many keys at a time meet a tile of queries on the diagonal.
+_STEP = 32
+
+
+def _on_the_diagonal(
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    tile: int,
+    counts: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    hidden: float = -np.inf,
+) -> dict[str, np.ndarray]:
+    """Attention of tiles of queries to the keys as far as each tile reaches, zeros past the end.
+
+    Args:
+        counts: which scores stay as they are, of the places of queries and keys.
+        hidden: what the others become.
+    """
+    beyond = ((0, 0), (0, -k.shape[1] % _STEP), (0, 0))
+    k, v = np.pad(k, beyond), np.pad(v, beyond)
+    row, column = np.arange(q.shape[1])[:, None], np.arange(k.shape[1])
+    scores = np.where(counts(row, column), _scores(q, k, False), hidden)
+    scores[:, column >= (row // tile + 1) * tile] = -np.inf
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    weights[np.isneginf(scores[..., :_STEP].max(axis=-1))] = np.nan  # exp(-inf - -inf), and stays
+    moved = 1 + 2 * SCORE_SHARE * _size_of_scores(q, k)
+    return {"out": weights @ v, "size of out": (weights * moved) @ np.abs(v)}
+
+
+def _slips_of_the_diagonal() -> dict[str, Reference]:
+    """What slips of the causal rule give in a kernel that leaves whole tiles of the future out."""
+    found: dict[str, Reference] = {}
+    for tile in TILES[:-1]:
+        step, queries = min(tile, _STEP), f"in tiles of {tile} queries"
+        slips: dict[str, Any] = {
+            "one key too many, the first of the future": {"counts": lambda i, j: j <= i + 1},
+            "the tile on the diagonal used whole": {"counts": lambda i, j: j < len(i)},
+            "a score of 0, not -inf, for keys of the future": {
+                "counts": lambda i, j: j <= i,
+                "hidden": 0.0,
+            },
+            "the comparison turned round, so that a query sees itself and what follows": {
+                "counts": lambda i, j: j >= i
+            },
+            "places compared as they are counted within their tiles, not in the sequence": {
+                "counts": lambda i, j, tile=tile, step=step: j % step <= i % tile
+            },
+            "the tile on the diagonal left out": {
+                "counts": lambda i, j, tile=tile: j < i // tile * tile
+            },
+        }
+        for said, slip in slips.items():
+            found[f"{said}, {queries}"] = partial(_on_the_diagonal, tile=tile, **slip)
+    return found
+
+
+def _in_chunks(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, chunk: int, shared: bool, divided: int
+) -> dict[str, np.ndarray]:
+    """Chunks of so many keys, each with a maximum of its own, that are added up as they are.
+
+    Args:
+        shared: whether the sum is divided by the chunks' weights together, else each by its own.
+        divided: 1 where a mean is taken of the chunks, 0 where they are added.
+    """
+    acc, total, size = [], [], []
+    for start in range(0, k.shape[1], chunk):
+        keys, values = k[:, start : start + chunk], v[:, start : start + chunk]
+        scores = _scores(q, keys, False)
+        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        moved = 1 + 2 * SCORE_SHARE * _size_of_scores(q, keys)
+        own = weights.sum(axis=-1, keepdims=True)
+        total.append(own)
+        acc.append(weights @ values / (1 if shared else own))
+        size.append(weights * moved @ np.abs(values) / (1 if shared else own))
+    whole = np.sum(total, axis=0) if shared else len(total) ** divided
+    return {"out": np.sum(acc, axis=0) / whole, "size of out": np.sum(size, axis=0) / whole}
+
+
+_JOINED = {
+    "the sums of chunks of {chunk} keys added up, each measured against its own maximum": (True, 0),
+    "the mean of chunks of {chunk} keys, each divided by its own sum": (False, 1),
+    "the sum of chunks of {chunk} keys, each divided by its own sum": (False, 0),
+}
+_CHUNKS = (128, 256, 512, 1024)
+
+
+def _slips_of_chunks() -> dict[str, Reference]:
+    """What one query's chunks give that are put together in another way."""
+    return {
+        said.format(chunk=chunk): single_queries(
+            partial(_in_chunks, chunk=chunk, shared=shared, divided=divided)
+        )
+        for chunk in _CHUNKS
+        for said, (shared, divided) in _JOINED.items()
+    }
+
+
+def _dealt_in_turn(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+    """Query head h attends to head h % G of the keys."""
+    dealt = q.reshape(-1, len(k), q.shape[-1]).swapaxes(0, 1)
+    found = {"out": _attention(dealt, k, v)["out"], "size of out": _size(dealt, k, v)["out"]}
+    return {name: one.swapaxes(0, 1).reshape(q.shape) for name, one in found.items()}
 
 
 def _slips(of: Reference) -> dict[str, Reference]:
@@ -557,6 +665,7 @@ flash_causal = KernelExercise(
         "every key, those of the future, too": _attention,
         "one key too many, the first of the future": lambda q, k, v: _seen(q, k, v, 1),
         "one key too few, the query's own left out": lambda q, k, v: _seen(q, k, v, -1),
+        **_slips_of_the_diagonal(),
     },
     cases=(
         case(H=1, N=1, D=16, GAP=0),
@@ -611,7 +720,7 @@ flash_decode = KernelExercise(
     small=case(H=1, N=4, D=16, GAP=0),
     full=case(H=8, N=32_768, D=64, GAP=0),
     parameters=_OF_ONE_QUERY,
-    **_ONE_QUERY,
+    **_ONE_QUERY | {"slips": _ONE_QUERY["slips"] | _slips_of_chunks()},
     cases=(
         case(H=1, N=1, D=16, GAP=0),
         case(H=2, N=700, D=32, GAP=3, draws=FAR_BELOW),
@@ -665,7 +774,13 @@ flash_gqa = KernelExercise(
         Array("v", "G, N, D", pitch="D + GAP"),
         Array("out", "G * R, D", Role.OUT),
     ),
-    **_ONE_QUERY,
+    **_ONE_QUERY
+    | {
+        "slips": {
+            **_ONE_QUERY["slips"],
+            "query head h attends to head h % G of the keys": _dealt_in_turn,
+        }
+    },
     cases=(
         case(G=1, R=1, N=1, D=16, GAP=0),
         case(G=2, R=3, N=37, D=32, GAP=3, draws=FAR_BELOW),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from course.exercises.attention import TILES, in_tiles
 from course.spec.draws import Draw, described, spread, uniform
 from course.spec.exercise import Array, Budget, KernelExercise, Role, Scalar, case, halves
 from course.spec.launching import Launcher
+from course.spec.once import once
 
 #: Relative to the sums of absolute products below. float32: the solutions err by 2.4e-5 where the
 #: scores are near 100, because a score's last digit counts there; float16 operands err by more
@@ -119,14 +122,16 @@ HALF_KV = halves("q", "k", "v", "dout", "dk", "dv")
 HALF_Q = halves("q", "k", "v", "dout", "dq")
 
 
+@once
 def _softmax(q: np.ndarray, k: np.ndarray, causal: bool) -> tuple[np.ndarray, np.ndarray]:
     """(weights, log-sum-exp of each row of scores) of q and k, both (H, N, D)."""
     scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
     if causal:
         scores[:, ~np.tri(q.shape[1], dtype=bool)] = -np.inf
     top = scores.max(axis=-1, keepdims=True)
-    total = np.exp(scores - top).sum(axis=-1, keepdims=True)
-    return np.exp(scores - top) / total, (top + np.log(total))[..., 0]
+    weights = np.exp(scores - top)
+    total = weights.sum(axis=-1, keepdims=True)
+    return weights / total, (top + np.log(total))[..., 0]
 
 
 def _top(q: np.ndarray, k: np.ndarray, causal: bool) -> np.ndarray:
@@ -162,19 +167,12 @@ def _delta(
 def gradients(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, dout: np.ndarray, causal: bool, **_: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """dq, dk and dv, each (H, N, D), as torch's autograd computes them in float64."""
-    import torch  # late: lessons without Triton do without it
-
-    inputs = [torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in (q, k, v)]
-    scores = inputs[0] @ inputs[1].transpose(-1, -2) / q.shape[-1] ** 0.5
-    if causal:
-        future = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
-        scores = scores.masked_fill(future, -float("inf"))
-    out = scores.softmax(dim=-1) @ inputs[2]
-    # a sum to differentiate: given dout itself, torch imports a second of symbolic shapes
-    loss = (out * torch.tensor(dout, dtype=torch.float64)).sum()
-    grads = torch.autograd.grad(loss, inputs)
-    return {name: grad.numpy() for name, grad in zip(("dq", "dk", "dv"), grads, strict=True)}
+    """dq, dk and dv, each (H, N, D)."""
+    weights = _softmax(q, k, causal)[0]
+    dweights = dout @ v.swapaxes(-1, -2)
+    delta = np.sum(weights * dweights, axis=-1, keepdims=True)
+    of_scores = weights * (dweights - delta) / np.sqrt(q.shape[-1])
+    return _products(weights, of_scores, q, k, dout)
 
 
 def gradient_sizes(
@@ -199,16 +197,7 @@ def _products(
     }
 
 
-def _without_delta(
-    q: np.ndarray, k: np.ndarray, v: np.ndarray, dout: np.ndarray, causal: bool, **_: np.ndarray
-) -> dict[str, np.ndarray]:
-    """What comes of gradients of scores without the part that all keys of a query share."""
-    weights = _softmax(q, k, causal)[0]
-    of_scores = weights * (dout @ v.swapaxes(-1, -2)) / np.sqrt(q.shape[-1])
-    return _products(weights, of_scores, q, k, dout)
-
-
-def _by_exp2(
+def _from_left(
     q: np.ndarray,
     k: np.ndarray,
     v: np.ndarray,
@@ -216,32 +205,101 @@ def _by_exp2(
     lse: np.ndarray,
     delta: np.ndarray,
     causal: bool,
+    weigh: Callable[[np.ndarray, np.ndarray], np.ndarray] = lambda s, lse: np.exp(s - lse),
+    of_keys: bool = False,
+    ds_in_dv: bool = False,
+    p_in_dq: bool = False,
 ) -> dict[str, np.ndarray]:
-    """What comes of exp2 in the place of exp, from what the forward pass left."""
+    """The gradients, and how large their terms are together, as kernels compute them after a slip.
+
+    Args:
+        weigh: weights of scores, scaled, and of lse.
+        of_keys: lse and delta are looked up by key.
+        ds_in_dv: gradients of scores, not scaled, are in the weights' place for dv.
+        p_in_dq: weights are in their place for dq.
+    """
     root = np.sqrt(q.shape[-1])
     seen = np.tri(q.shape[1], dtype=bool) if causal else True
-    scores = q @ k.swapaxes(-1, -2) / root
-    weights = np.where(seen, np.exp2(scores - lse[..., None]), 0.0)
-    of_scores = weights * (dout @ v.swapaxes(-1, -2) - delta[..., None]) / root
-    return _products(weights, of_scores, q, k, dout)
+    lse, delta = (one[:, None, :] if of_keys else one[..., None] for one in (lse, delta))
+    weights = np.where(seen, weigh(q @ k.swapaxes(-1, -2) / root, lse), 0.0)
+    ds = weights * (dout @ v.swapaxes(-1, -2) - delta)
+    size = weights * (np.abs(dout) @ np.abs(v).swapaxes(-1, -2) + np.abs(delta))
+    found = _products(ds if ds_in_dv else weights, ds / root, q, k, dout)
+    inputs = np.abs(q), np.abs(k), np.abs(dout)
+    sizes = _products(size if ds_in_dv else weights, size / root, *inputs)
+    if p_in_dq:
+        found["dq"], sizes["dq"] = weights @ k / root, weights @ np.abs(k) / root
+    return found | {f"size of {name}": one for name, one in sizes.items()}
+
+
+def _not_scaled(q: np.ndarray, **of: Any) -> dict[str, np.ndarray]:
+    """dq without the factor that its scores were scaled by."""
+    return {name: one * np.sqrt(q.shape[-1]) for name, one in _from_left(q, **of).items()}
 
 
 def _only(names: tuple[str, ...], of: Any) -> Any:
     """`of` as a reference of an exercise that asks for some of its gradients."""
+    wanted = (*names, *(f"size of {name}" for name in names))
 
     def reference(**given: Any) -> dict[str, np.ndarray]:
-        found = of(**given)
-        return {name: found[name] for name in names}
+        return {name: one for name, one in of(**given).items() if name in wanted}
 
     return reference
 
 
 def _slips(*names: str) -> dict[str, Any]:
     """Of the two kernels that compute gradients from what the forward pass left."""
-    return {
-        "delta never subtracted": _only(names, _without_delta),
-        "exp2 of a difference that is meant for exp": _only(names, _by_exp2),
+    slips: dict[str, Any] = {
+        "delta never subtracted": lambda delta, **of: _from_left(delta=0 * delta, **of),
+        "exp2 of a difference that is meant for exp": partial(
+            _from_left, weigh=lambda s, lse: np.exp2(s - lse)
+        ),
+        "scores turned to the base 2 for exp2, and lse not": partial(
+            _from_left, weigh=lambda s, lse: np.exp2(s / np.log(2) - lse)
+        ),
+        "lse and delta looked up by key, where they are the query's": partial(
+            _from_left, of_keys=True
+        ),
     }
+    if "dv" in names:
+        said = "gradients of the scores in the place of the weights in dv"
+        slips[said] = partial(_from_left, ds_in_dv=True)
+    else:
+        slips["dq never scaled, though its scores were"] = _not_scaled
+        said = "weights in the place of the gradients of the scores"
+        slips[said] = partial(_from_left, p_in_dq=True)
+    return {said: _only(names, slip) for said, slip in slips.items()}
+
+
+def _of_forward(attend: Any, **more: Any) -> Any:
+    """A slip of attention as one of an exercise that gives lse, too: the slip is not in lse."""
+
+    def reference(
+        q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool
+    ) -> dict[str, np.ndarray]:
+        return _forward(q, k, v, causal) | attend(q, k, v, causal=causal, **more)
+
+    return reference
+
+
+def _counted_past_the_end(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool, tile: int
+) -> dict[str, np.ndarray]:
+    """Zeros past the end are keys, too, as far as a tile of keys reaches; no query is before."""
+    beyond = ((0, 0), (0, 0 if causal else -k.shape[1] % tile), (0, 0))
+    return _forward(q, np.pad(k, beyond), np.pad(v, beyond), causal)
+
+
+def _slips_of_forward() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for tile in TILES:
+        larger = f"when a tile of {tile} keys brings a larger maximum"
+        found[f"the weighted sum of v not rescaled {larger}"] = _of_forward(
+            in_tiles, tile=tile, kept=("acc",)
+        )
+        said = f"a score of 0, not -inf, for keys past the end in tiles of {tile}"
+        found[said] = partial(_counted_past_the_end, tile=tile)
+    return found
 
 
 _INPUTS = (Array("q", "H, N, D"), Array("k", "H, N, D"), Array("v", "H, N, D"))
@@ -313,6 +371,7 @@ flash_lse = KernelExercise(
             **_forward(q, k, v, causal),
             "lse": _lse(q, k, causal) - _top(q, k, causal),
         },
+        **_slips_of_forward(),
     },
     cases=(
         case(H=1, N=1, D=16, causal=0, dtypes=HALF),

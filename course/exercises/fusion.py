@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,35 @@ _TILES_OF_64 = {
 }
 
 
+#: Steps along K that kernels take.
+_STEPS_OF_K = (16, 32, 64, 128)
+
+
+def _in_steps(
+    x: np.ndarray, w: np.ndarray, step: int, then: Callable[[Any, Any], Any]
+) -> np.ndarray:
+    """A running sum of so many columns' products at a time: `then` of it and the next."""
+    total: Any = 0.0
+    for start in range(0, x.shape[1], step):
+        total = then(total, x[:, start : start + step] @ w[start : start + step])
+    return np.asarray(total)
+
+
+def _after_steps(of: Callable[..., Any], said: str) -> dict[str, Any]:
+    """A slip that each step along K makes, for the usual steps: `of` takes the step first."""
+    return {f"{said}, in steps of {step}": partial(of, step) for step in _STEPS_OF_K}
+
+
+def _added_again(step: int, A: np.ndarray, B: np.ndarray) -> dict[str, np.ndarray]:
+    def then(total: Any, product: Any) -> Any:
+        return total + (total + product)
+
+    return {
+        "C": _in_steps(A, B, step, then),
+        "size of C": _in_steps(np.abs(A), np.abs(B), step, then),
+    }
+
+
 triton_matmul = KernelExercise(
     name="triton_matmul",
     title="Tiles without threads",
@@ -67,6 +98,9 @@ triton_matmul = KernelExercise(
     full=case(M=2048, N=2048, K=2048),
     operations="2 * M * N * K",
     **_PRODUCT,
+    slips=_after_steps(
+        _added_again, "the sum so far added to a product that tl.dot has added it to already"
+    ),
     cases=(
         case(M=1, N=1, K=1),
         case(M=33, N=150, K=50),
@@ -244,6 +278,24 @@ def _size_of_linear(x: np.ndarray, w: np.ndarray, bias: np.ndarray) -> np.ndarra
     return np.abs(x) @ np.abs(w) + np.abs(bias)
 
 
+def _of_rows(of_columns: np.ndarray, rows: int) -> np.ndarray:
+    """What belongs to columns, looked up by row: 0 past its end."""
+    padded = np.pad(of_columns, (0, max(0, rows - len(of_columns))))
+    return padded[:rows, None]
+
+
+def _biased_in_each(
+    step: int, x: np.ndarray, w: np.ndarray, bias: np.ndarray
+) -> dict[str, np.ndarray]:
+    return {"out": _gelu(x @ w + bias * -(-x.shape[1] // step))}
+
+
+def _bent_in_each(
+    step: int, x: np.ndarray, w: np.ndarray, bias: np.ndarray
+) -> dict[str, np.ndarray]:
+    return {"out": _in_steps(x, w, step, lambda total, product: total + _gelu(product)) + bias}
+
+
 matmul_epilogue = KernelExercise(
     name="matmul_epilogue",
     title="Before the store",
@@ -281,6 +333,11 @@ matmul_epilogue = KernelExercise(
             "out": _gelu_by_tanh(x @ w + bias)
         },
         "no activation": lambda x, w, bias: {"out": x @ w + bias},
+        "the bias looked up by row, where it is the column's": lambda x, w, bias: {
+            "out": _gelu(x @ w + _of_rows(bias, len(x)))
+        },
+        **_after_steps(_biased_in_each, "the bias added once a step along K"),
+        **_after_steps(_bent_in_each, "the activation of each step's product, and then their sum"),
         "relu in the place of gelu": lambda x, w, bias: {"out": np.maximum(x @ w + bias, 0.0)},
     },
     cases=(
@@ -378,6 +435,25 @@ gated_linear = KernelExercise(
     ),
 )
 
+
+def _scaled_in_each(
+    step: int, x: np.ndarray, w: np.ndarray, scale: np.ndarray
+) -> dict[str, np.ndarray]:
+    return {"out": _in_steps(x, w, step, lambda total, product: (total + product) * scale)}
+
+
+def _whole_parts(
+    part: int, x: np.ndarray, w: np.ndarray, scale: np.ndarray
+) -> dict[str, np.ndarray]:
+    """The first part is there, however short it is."""
+    length = x.shape[1]
+    kept = max(length // part * part, min(length, part))
+    return {
+        "out": x[:, :kept] @ w[:kept] * scale,
+        "size of out": np.abs(x[:, :kept]) @ np.abs(w[:kept]) * scale,
+    }
+
+
 quantised_matmul = KernelExercise(
     name="quantised_matmul",
     title="Weights of one byte",
@@ -414,6 +490,16 @@ quantised_matmul = KernelExercise(
     reference=lambda x, w, scale: {"out": x @ w * scale},
     magnitude=lambda x, w, scale: {"out": np.abs(x) @ np.abs(w) * scale},
     tolerance=TOLERANCE,
+    slips={
+        "the scale looked up by row, where it is the column's": lambda x, w, scale: {
+            "out": x @ w * _of_rows(scale, len(x))
+        },
+        **_after_steps(_scaled_in_each, "the running sum scaled in every step along K"),
+        **{
+            f"the rest of K behind whole parts of {part} left out": partial(_whole_parts, part)
+            for part in (128, 256, 512, 1024)
+        },
+    },
     cases=(
         case(M=1, N=1, K=1),
         case(M=5, N=150, K=700),

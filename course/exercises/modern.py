@@ -376,6 +376,11 @@ def _bits_of_e4m3(values: np.ndarray) -> np.ndarray:
     return (((exponent + 6) << 3) + eighths + 128 * np.signbit(values)).astype(np.uint8)
 
 
+def _times_scale(x: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    groups = x.reshape(len(scale), -1)
+    return _bits_of_e4m3(np.ldexp(groups, scale.astype(int)[:, None] - 127)).reshape(x.shape)
+
+
 def _in_mx(
     x: np.ndarray,
     below: int = 8,
@@ -419,6 +424,14 @@ mx_quantise = KernelExercise(
         "e as large as the largest number's own exponent": lambda x: _in_mx(x, 0),
         "the largest number with its sign, without tl.abs": lambda x: _in_mx(x, size=np.positive),
         "e 7 below it": lambda x: _in_mx(x, 7),
+        "numbers multiplied by 2**e, not by 2**-e": lambda x: {
+            **_in_mx(x),
+            "q": _times_scale(x, _in_mx(x)["scale"]),
+        },
+        "e itself, without the 127": lambda x: {
+            **_in_mx(x),
+            "scale": _in_mx(x)["scale"] - np.uint8(127),
+        },
         "e 9 below it": lambda x: _in_mx(x, 9),
         "the exponent by tl.log2, which rounds a number just below a power of two up to it": (
             lambda x: _in_mx(x, exponent=_by_log2)

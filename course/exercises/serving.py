@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from course.spec.exercise import (
     case,
 )
 from course.spec.launching import Launcher, Programs
+from course.spec.once import once
 
 #: Sums in float32, relative to the size of what is added up: they err by about 1e-7 of it, and
 #: whatever passed through float16 by 3e-5 and more.
@@ -329,6 +331,7 @@ paged_decode = KernelExercise(
 # ---------------------------------------------------------------- int4 weights
 
 
+@once
 def _unpacked(w: np.ndarray, groups: int) -> np.ndarray:
     """(N, groups, GROUP): a group's low halves of bytes, then its high ones, 0 to 15 less 8."""
     return _in_order(w & 15, w >> 4, groups)
@@ -592,6 +595,34 @@ def _size_of_losses(x: np.ndarray, w: np.ndarray, targets: np.ndarray) -> dict[s
     return {"loss": sizes.max(axis=1) + math.log(len(w)) + 1.0}
 
 
+#: Tokens of a program, and tokens at a time.
+_TOKENS_OF_A_PART, _TOKENS_OF_A_TILE = (256, 512, 1024), (32, 64, 128)
+
+
+def _in_parts(
+    x: np.ndarray, w: np.ndarray, targets: np.ndarray, part: int, step: int = 0
+) -> dict[str, np.ndarray]:
+    """Sums of parts that are added as they are, or, with `step`, sums of tiles in a part."""
+    logits = x @ w.T
+    top, total = logits.max(axis=1), np.zeros(len(x))
+    for start in range(0, len(w), part):
+        of_part = logits[:, start : start + part]
+        highest, own = of_part.max(axis=1), np.full(len(x), -np.inf)
+        for first in range(0, of_part.shape[1], step or part):
+            tile = of_part[:, first : first + (step or part)]
+            own = np.maximum(own, tile.max(axis=1))
+            rescale = np.exp(highest - top) if step else 1.0
+            total += rescale * np.exp(tile - own[:, None]).sum(axis=1)
+    return {"loss": np.where(targets < 0, 0.0, top + np.log(total) - _own(logits, targets))}
+
+
+def _by_log2(x: np.ndarray, w: np.ndarray, targets: np.ndarray) -> dict[str, np.ndarray]:
+    logits = x @ w.T
+    top = logits.max(axis=1)
+    lse = top + (_lse(logits) - top) / math.log(2)
+    return {"loss": np.where(targets < 0, 0.0, lse - _own(logits, targets))}
+
+
 linear_cross_entropy = KernelExercise(
     name="linear_cross_entropy",
     title="A loss without its logits",
@@ -627,6 +658,20 @@ linear_cross_entropy = KernelExercise(
     slips={
         "the log of the sum without the target's logit": lambda x, w, targets: {
             "loss": np.where(targets < 0, 0.0, _lse(x @ w.T))
+        },
+        "the logarithm of the sum to the base 2": _by_log2,
+        **{
+            f"the sums of parts of {part} tokens, each measured against its own maximum": partial(
+                _in_parts, part=part
+            )
+            for part in _TOKENS_OF_A_PART
+        },
+        **{
+            f"the sum not rescaled when {step} tokens of {part} bring a larger maximum": partial(
+                _in_parts, part=part, step=step
+            )
+            for part in _TOKENS_OF_A_PART
+            for step in _TOKENS_OF_A_TILE
         },
         "the loss with the other sign": lambda x, w, targets: {
             "loss": -_losses(x, w, targets)["loss"]

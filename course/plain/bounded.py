@@ -17,6 +17,7 @@ import signal
 import sys
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -49,10 +50,14 @@ class Child:
         seconds: float,
         niceness: int = 0,
         memory_bytes: int = MEMORY_BYTES,
+        stdin: int | None = None,
     ) -> None:
+        """`stdin` is an open file that the work may read as its own; nothing unless told."""
         self.seconds = seconds
-        self._deadline = time.monotonic() + _PATIENCE * seconds
+        self.waits_anew()
         self._buffer = b""
+        #: lines that came with others, of which the last one asked for was enough
+        self._unheard: deque[bytes] = deque()
         self._status: int | None = None
         reading, writing = os.pipe()
         with warnings.catch_warnings():
@@ -66,11 +71,15 @@ class Child:
                 os.close(writing)
                 raise
         if self._process == 0:
-            _live(work, writing, seconds, niceness, memory_bytes)
+            _live(work, writing, seconds, niceness, memory_bytes, stdin)
         os.close(writing)
         self._reading = reading
         self._poll = select.poll()
         self._poll.register(reading, select.POLLIN)
+
+    def waits_anew(self) -> None:
+        """From here on it has all its time once more: its work begins (`more_seconds`)."""
+        self._deadline = time.monotonic() + _PATIENCE * self.seconds
 
     def lines(self, wait: bool) -> Iterator[Any]:
         """What it has said since, and, with `wait`, what it says until it ends.
@@ -79,7 +88,10 @@ class Child:
             LateError: where it took too long.
             DiedError: where it ended by a fault.
         """
-        while self._status is None:
+        while self._unheard or self._status is None:
+            if self._unheard:
+                yield json.loads(self._unheard.popleft())
+                continue
             left = max(0.0, self._deadline - time.monotonic()) if wait else 0.0
             if not self._poll.poll(1000 * left):
                 if time.monotonic() < self._deadline:
@@ -88,7 +100,7 @@ class Child:
                 raise LateError
             part = os.read(self._reading, _CHUNK_BYTES)
             *whole, self._buffer = (self._buffer + part).split(b"\n")
-            yield from map(json.loads, whole)
+            self._unheard.extend(whole)
             if len(self._buffer) > LARGEST_LINE_BYTES:
                 self.close()
                 raise DiedError("it says too much")
@@ -126,7 +138,12 @@ def _how(status: int) -> str:
 
 
 def _live(
-    work: Callable[[Say], None], writing: int, seconds: float, niceness: int, memory_bytes: int
+    work: Callable[[Say], None],
+    writing: int,
+    seconds: float,
+    niceness: int,
+    memory_bytes: int,
+    stdin: int | None,
 ) -> NoReturn:
     """A child's whole life."""
     status = 1
@@ -138,11 +155,11 @@ def _live(
         signal.signal(signal.SIGINT, signal.SIG_IGN if niceness else signal.SIG_DFL)
         gc.freeze()  # nothing of the parent's is collected, and so closed, here
         sys.stdout = sys.stderr = None  # what a kernel prints while it is compiled goes nowhere
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing if stdin is None else stdin, 0)
+        os.dup2(nothing, 1)
         os.closerange(3, writing)
         os.closerange(writing + 1, 1 << 16)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        os.dup2(nothing, 0)
-        os.dup2(nothing, 1)
         os.dup2(os.memfd_create("stderr"), 2)  # for the work to read what a compiler says there
         _limit(resource.RLIMIT_CPU, int(seconds) + 1)
         _limit(resource.RLIMIT_DATA, _own_bytes() + memory_bytes)
@@ -158,6 +175,11 @@ def _live(
         status = 0
     finally:
         os._exit(status)
+
+
+def more_seconds(seconds: float) -> None:
+    """From here on this child may take so many seconds of the processor, whatever it has taken."""
+    _limit(resource.RLIMIT_CPU, int(time.process_time() + seconds) + 1)
 
 
 def _limit(kind: int, most: int) -> None:

@@ -20,6 +20,7 @@ def drawn(
     """The kernel's arguments by parameter name, in order: fresh inputs, poisoned outputs."""
     names = exercise.names(case, constants)
     arguments: dict[str, Any] = {}
+    wide: dict[str, np.ndarray] = {}
     for parameter in exercise.passed:
         if isinstance(parameter, Meta):
             arguments[parameter.name] = int(names[parameter.name])
@@ -38,7 +39,8 @@ def drawn(
         elif parameter.role is Role.ACCUMULATE:
             values = np.full(shape, parameter.start, dtype)
         elif parameter.computed is not None:
-            values = parameter.computed(**_known(exercise, case, names, arguments)).astype(dtype)
+            known = _known(exercise, case, names, arguments, wide)
+            values = parameter.computed(**known).astype(dtype)
         else:
             draw = case.draws.get(parameter.name, parameter.draw)
             values = draw(rng, shape, dtype)
@@ -54,13 +56,16 @@ def _known(
     case: Case,
     names: Mapping[str, Number],
     arguments: Mapping[str, Any],
+    wide: dict[str, np.ndarray],
 ) -> dict[str, Any]:
-    """What an array may be computed of: the arrays so far, in float64, and every scalar."""
-    known = {
-        name: value.astype(np.float64)
-        for name, value in arguments.items()
-        if isinstance(value, np.ndarray)
-    }
+    """What an array may be computed of: the arrays so far, in float64, and every scalar.
+
+    `wide` keeps the arrays in float64 for the next one that is computed.
+    """
+    for name, value in arguments.items():
+        if isinstance(value, np.ndarray) and name not in wide:
+            wide[name] = value.astype(np.float64)
+    known: dict[str, Any] = dict(wide)
     for parameter in exercise.passed:
         if isinstance(parameter, Scalar):
             known[parameter.name] = exercise.number(parameter, case, names).item()

@@ -23,6 +23,7 @@ from course.engine.traffic import Traffic, merged
 from course.engine.triton.canary import require_right_counts
 from course.engine.triton.compiling import findings, gate
 from course.engine.triton.compiling.functions import base_function
+from course.engine.triton.compiling.helper import Helper
 from course.engine.triton.compiling.specialisation import key_of, source_of
 from course.engine.triton.entry import first_line
 from course.engine.triton.launch import Watch, follow, launch
@@ -55,6 +56,8 @@ class TritonEngine:
     requests: Requests | None = None
     watch: Watch | None = None
     _cell: TileCell | None = field(default=None, init=False)
+    #: compiles the cell's kernels
+    _helper: Helper = field(init=False)
     compiled: dict[Any, gate.Resources] = field(default_factory=dict, init=False)
     #: what the compiler for another GPU says against a launch, where a grader asks
     elsewhere: KernelFault | None = field(default=None, init=False)
@@ -65,6 +68,7 @@ class TritonEngine:
     def _forget(self) -> None:
         if self._cell is not None:
             forget(self._cell)
+            self._helper.close()
             self._cell = None
 
     def __call__(self, run: Run) -> Ran:
@@ -77,6 +81,13 @@ class TritonEngine:
         if self._cell is None or self._cell.changes or run.source != self._cell.source:
             self._forget()
             self._cell = read_cell(run.source)
+            kernels = tuple(self._cell.kernels.values())
+            self._helper = Helper(kernels, gate.COMPILE_SECONDS)
+        with gate.helped_by(self._helper):
+            return self._made(run)
+
+    def _made(self, run: Run) -> Ran:
+        assert self._cell is not None
         tensors = {
             name: torch.from_numpy(value) if isinstance(value, np.ndarray) else _number(value)
             for name, value in run.arguments.items()

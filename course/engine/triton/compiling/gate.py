@@ -18,6 +18,7 @@ import linecache
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -31,6 +32,7 @@ from course.engine.triton.compiling import compiler
 from course.engine.triton.compiling.compiler import AssemblerError, AssemblerLateError, Usage
 from course.engine.triton.compiling.complaints import of_the_compiler
 from course.engine.triton.compiling.functions import code_of, is_assigned, own_files
+from course.engine.triton.compiling.helper import Helper, Work
 from course.engine.triton.compiling.issued import Issued, issued
 from course.engine.triton.compiling.lowering import (
     MOST_KEPT,
@@ -96,12 +98,14 @@ Assembler = Callable[[str, int], Usage]
 class Setting:
     """Where the compiler works: in a child or in place, with a disk or without.
 
-    `others` says that a grader asks what the other targets' compilers say, too.
+    `others` says that a grader asks what the other targets' compilers say, too; `helper` is a child
+    that compiles, one for all of a cell.
     """
 
     alone: bool = True
     keeps: bool = True
     others: bool = False
+    helper: Helper | None = None
     assembler: Assembler = compiler.assembled
 
 
@@ -127,8 +131,21 @@ def work_in_place(assembler: Assembler = compiler.assembled, others: bool = Fals
 @contextlib.contextmanager
 def in_place() -> Iterator[None]:
     """Inside, the compiler works in this process and without limits: for kernels that are known."""
+    with _set(alone=False):
+        yield
+
+
+@contextlib.contextmanager
+def helped_by(helper: Helper) -> Iterator[None]:
+    """Inside, one child compiles what it knows, in the place of one for each compile."""
+    with _set(helper=helper):
+        yield
+
+
+@contextlib.contextmanager
+def _set(**changes: Any) -> Iterator[None]:
     global _setting
-    before, _setting = _setting, replace(_setting, alone=False)
+    before, _setting = _setting, replace(_setting, **changes)
     try:
         yield
     finally:
@@ -247,9 +264,7 @@ class Compiling:
         self._ended: Found | None = None
         self._kind = key_of(unspecialised(source), target)
         whole = binary or self._kind not in _whole
-        self._answers = _answers(
-            lambda say: _compiled(source, target, binary, whole, say), source, target
-        )
+        self._answers = _answers(partial(_compiled, source, target, binary, whole), source, target)
         self._hear()
 
     @property
@@ -268,8 +283,9 @@ class Compiling:
         if _FORM in answer:
             _keep_form(self._source, lowered_of(answer[_FORM], Form.COMPILED, self._target))
         else:
-            self._answers.close()
             self._ended = from_plain(answer)
+            for _ in self._answers:  # its end, behind which a helper is free
+                pass
             remember(self._key, self._ended)
             if isinstance(self._ended, Resources):
                 _whole.add(self._kind)
@@ -284,7 +300,7 @@ def lower(source: Source, target: int, form: Form = Form.COMPILED) -> Lowered:
     key = _form_key(source, target, form)
     found = _forms.get(key)
     if found is None:
-        *_, answer = _answers(lambda say: say(in_form(source, target, form)), source, target)
+        *_, answer = _answers(partial(_formed, source, target, form), source, target)
         if "fault" in answer:
             refused = from_plain(answer)
             assert isinstance(refused, KernelFault)
@@ -305,7 +321,7 @@ def reached(source: Source, target: int) -> Reached | None:
     key = key_of(source, target)
     found = _reached.get(key)
     if found is None:
-        *_, answer = _answers(lambda say: say(_of_the_ptx(source, target)), source, target)
+        *_, answer = _answers(partial(_of_the_ptx, source, target), source, target)
         if _SHARED not in answer:
             return None
         found = _reached[key] = Reached(
@@ -317,12 +333,14 @@ def reached(source: Source, target: int) -> Reached | None:
     return found
 
 
-def _of_the_ptx(source: Source, target: int) -> dict[str, Any]:
+def _formed(source: Source, target: int, form: Form, say: Say) -> None:
+    say(in_form(source, target, form))
+
+
+def _of_the_ptx(source: Source, target: int, say: Say) -> None:
     ptx = compiler.to_ptx(source, target).ptx
-    return {
-        _SHARED: [astuple(one) for one in shared_accesses(ptx)],
-        _ISSUED: [astuple(one) for one in issued(ptx)],
-    }
+    shared = [astuple(one) for one in shared_accesses(ptx)]
+    say({_SHARED: shared, _ISSUED: [astuple(one) for one in issued(ptx)]})
 
 
 def _form_key(source: Source, target: int, form: Form) -> str:
@@ -338,32 +356,27 @@ def _keep_form(source: Source, found: Lowered) -> None:
         _forms.popitem(last=False)
 
 
-def _answers(
-    work: Callable[[Say], None], source: Source, target: int
-) -> Generator[dict[str, Any], None, None]:
+def _answers(work: Work, source: Source, target: int) -> Generator[dict[str, Any], None, None]:
     """What the compiler's `work` says, plain data, in a child with limits or in place.
 
     The last is a fault where it refuses the kernel, is late or dies.
     """
-
-    def refusing(say: Say) -> None:
-        try:
-            work(say)
-        except KernelFault as fault:
-            say(plain(fault))
-
-    child = None
-    if _setting.alone:
+    refusing = partial(_refusing, work)
+    answers, child = None, None
+    if _setting.alone and _setting.helper is not None:
+        answers = _setting.helper.answers(refusing)
+    if _setting.alone and answers is None:
         with contextlib.suppress(OSError):  # no child can be made here
             child = Child(refusing, COMPILE_SECONDS)
-    if child is None:
+            answers = child.lines(wait=True)
+    if answers is None:
         said: list[dict[str, Any]] = []
         refusing(said.append)
         yield from said
         return
     answer: dict[str, Any] | None = None
     try:
-        for answer in child.lines(wait=True):
+        for answer in answers:
             yield answer
         if answer is None or _FORM in answer:
             raise DiedError("it ended without an answer")
@@ -372,7 +385,15 @@ def _answers(
     except DiedError as error:
         yield plain(died(source, target, error))
     finally:
-        child.close()
+        if child is not None:
+            child.close()
+
+
+def _refusing(work: Work, say: Say) -> None:
+    try:
+        work(say)
+    except KernelFault as fault:
+        say(plain(fault))
 
 
 def known(key: str, binary: bool) -> Found | None:

@@ -1,0 +1,127 @@
+"""A child that compiles all launches of a cell."""
+
+import os
+import time
+from functools import partial
+
+import pytest
+
+pytest.importorskip("triton", reason="Triton has no wheel for this system")
+
+import triton
+
+from course.check.check import check_source
+from course.engine.faults import Outcome
+from course.engine.triton.canary import require_right_counts
+from course.engine.triton.compiling import gate
+from course.engine.triton.compiling.helper import Helper
+from course.exercises import all_exercises
+from course.plain.bounded import DiedError, LateError
+
+SECONDS = 20.0
+ADD = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def triton_add(x_ptr, y_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < N)
+    y = tl.load(y_ptr + at, mask=at < N)
+    tl.store(out_ptr + at, x + y, mask=at < N)
+"""
+
+
+@triton.jit
+def one(x):
+    pass
+
+
+@triton.jit
+def other(x):
+    pass
+
+
+@pytest.fixture
+def helper():
+    made = Helper([one], SECONDS)
+    yield made
+    made.close()
+
+
+def says_where(function, say):
+    say([os.getpid(), function.fn.__name__])
+
+
+def works_on(seconds, say):
+    say("begun")
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+    say("ended")
+
+
+def dies(say):
+    os._exit(3)
+
+
+def test_work_after_work_is_done_in_one_child(helper):
+    places = [answer for _ in range(3) for answer in helper.answers(partial(says_where, one))]
+    assert places == [places[0]] * 3
+    assert places[0][0] != os.getpid()
+    assert places[0][1] == "one"
+
+
+def test_a_function_that_the_child_does_not_know_is_left_to_another(helper):
+    assert helper.answers(partial(says_where, other)) is None
+
+
+def test_work_that_nobody_waits_for_any_more_leaves_the_next_to_another(helper):
+    answers = helper.answers(partial(works_on, 0.5))
+    assert next(answers) == "begun"
+    answers.close()
+    assert helper.answers(partial(says_where, one)) is None
+    end = time.monotonic() + SECONDS
+    while (answers := helper.answers(partial(says_where, one))) is None:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert next(answers)[1] == "one"
+
+
+def test_who_waits_hears_the_end_though_others_ask_before(helper):
+    answers = helper.answers(partial(works_on, 0.1))
+    assert next(answers) == "begun"
+    time.sleep(0.5)
+    assert helper.answers(partial(says_where, one)) is None
+    assert list(answers) == ["ended"]
+
+
+def test_each_piece_of_work_has_all_of_the_time():
+    helper = Helper([], 1.0)
+    for _ in range(3):
+        assert list(helper.answers(partial(works_on, 0.6))) == ["begun", "ended"]
+    with pytest.raises(LateError):
+        list(helper.answers(partial(works_on, SECONDS)))
+    helper.close()
+
+
+def test_behind_a_child_that_died_stands_another(helper):
+    with pytest.raises(DiedError):
+        list(helper.answers(dies))
+    [[_, name]] = helper.answers(partial(says_where, one))
+    assert name == "one"
+
+
+def test_a_check_compiles_its_launches_in_one_child(monkeypatch, tmp_path):
+    require_right_counts()  # a launch of its own, once a process
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(gate, "_found", {})
+    monkeypatch.setattr(gate, "Child", None)  # the child of a single compile
+    exercise = all_exercises()["triton_add"]
+    asked, answers = [], Helper.answers
+    monkeypatch.setattr(
+        Helper, "answers", lambda self, work: asked.append(self) or answers(self, work)
+    )
+    assert check_source(exercise, ADD).outcome is Outcome.PASS
+    assert len(asked) > 1
+    assert len(set(map(id, asked))) == 1
