@@ -96,10 +96,22 @@ class Store:
                     "What was written before is kept. Is the server there, and its address right? "
                     "Then run the same command again."
                 ) from error
+            if isinstance(error, PermissionError) and (whose := self._others()):
+                raise StoreError(
+                    f"{self.out} belongs to {whose}, and nobody else may read the seed in it. "
+                    f"Grade as {whose}, or with an --out of your own."
+                ) from error
             raise StoreError(
                 f"Cannot write to {self.out}: {detail}. What was written before is kept. "
                 "Make room or choose another --out, and run the same command again."
             ) from error
+
+    def _others(self) -> str:
+        """Whose the folder is, if not ours."""
+        with contextlib.suppress(OSError, KeyError):  # it is not there, its user has no name
+            if self.out.stat().st_uid != os.getuid():
+                return self.out.owner()
+        return ""
 
     def has_seed(self) -> bool:
         """Whether a run of this folder has made a seed of its own."""

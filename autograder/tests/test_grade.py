@@ -22,7 +22,7 @@ from autograder.grading import grade, judging, seeds, store
 from autograder.grading.ledger import Entry as LedgerEntry
 from autograder.grading.ledger import Ledger
 from autograder.grading.names import slug
-from autograder.grading.store import Store, as_csv
+from autograder.grading.store import Store, StoreError, as_csv
 from autograder.grading.submissions import Submission
 from autograder.judge import pool
 from autograder.judge.judge import (
@@ -434,6 +434,16 @@ def test_a_full_disk_is_a_sentence_and_what_was_written_stays(
     assert "Make room" in said
     kept = [e.graded.exercise for e in entered(tmp_path / "out").values() if e.graded]
     assert sorted(kept) == sorted(written)
+
+
+def test_a_folder_of_another_user_is_said_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Store(tmp_path / "grades")
+    monkeypatch.setattr(os, "getuid", lambda: one.out.stat().st_uid + 1)
+    said = rf"belongs to {one.out.owner()}, .* Grade as "
+    with pytest.raises(StoreError, match=said), one.explained():
+        raise PermissionError(13, "Permission denied")
 
 
 def test_nothing_to_grade_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
