@@ -68,16 +68,15 @@ def test_every_verdict_of_the_class_is_the_one_it_was_made_for(
     submissions = without_collisions(find([tmp_path]).submissions)
     run = Run()
     with Pool(b"a test", jobs=2) as pool:
-        for _ in judge_all(submissions, Store(tmp_path / "out"), pool, run):
-            pass
-    got = {(row.student, row.notebook, row.exercise): row.outcome for row in run.rows}
+        rows = list(judge_all(submissions, Store(tmp_path / "out"), pool, run))
+    got = {(row.student, row.notebook, row.exercise): row.outcome for row in rows}
     expected = {
         (one.student, one.lesson, exercise): outcome.value
         for one in handed_in
         for exercise, outcome in one.expected.items()
     }
     assert got == expected
-    assert len(run.rows) == len(got)
+    assert len(rows) == len(got)
 
 
 def test_a_submission_is_the_released_notebook_with_its_cells_filled(

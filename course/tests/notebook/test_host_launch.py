@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from numba import cuda
+from numba import cuda, float32
 
 import course
 
@@ -21,7 +21,7 @@ def add_one(x, y):
 @cuda.jit
 def fill_from_a_tuple(x, y):
     i = cuda.grid(1)
-    for v in (x[i], 2.0):
+    for v in (x[i], float32(2)):
         x[i] = 0
         y[i] += v
 
