@@ -11,8 +11,9 @@ import numpy as np
 from course.check.cases import VISIBLE_SEED, case_seed, run_of
 from course.engine.runner import Engine
 from course.engine.sampling import Launched, sampled
-from course.spec.exercise import Array, Case, KernelExercise, Meta, Role, Scalar, Stride
+from course.spec.exercise import Array, Case, KernelExercise, Role
 from course.spec.formula import Number, evaluate
+from course.spec.inputs import in_order
 
 #: The compute capability of an H200, for which Triton compiles.
 TARGET = 90
@@ -68,18 +69,12 @@ def imagined(exercise: KernelExercise, case: Case, names: Mapping[str, Number]) 
     Whole numbers, which may be places in other arrays, are drawn; floats are 0.
     """
     rng = np.random.default_rng(case_seed(exercise, case, VISIBLE_SEED))
-    given: dict[str, Any] = {}
-    for parameter in exercise.passed:
-        if isinstance(parameter, Meta):
-            given[parameter.name] = int(names[parameter.name])
-        elif isinstance(parameter, Stride):
-            strided = given[parameter.array]
-            given[parameter.name] = strided.strides[parameter.axis] // strided.itemsize
-        elif isinstance(parameter, Scalar):
-            given[parameter.name] = exercise.number(parameter, case, names)
-        else:
-            given[parameter.name] = _array(exercise, parameter, case, names, given, rng)
-    return given
+    return in_order(
+        exercise,
+        case,
+        names,
+        lambda array, given: _array(exercise, array, case, names, given, rng),
+    )
 
 
 def _array(

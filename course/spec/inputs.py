@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from course.spec.exercise import Array, Case, KernelExercise, Meta, Role, Scalar, Stride
 from course.spec.formula import Number, evaluate
+
+
+def in_order(
+    exercise: KernelExercise,
+    case: Case,
+    names: Mapping[str, Number],
+    array_of: Callable[[Array, Mapping[str, Any]], np.ndarray],
+) -> dict[str, Any]:
+    """The kernel's arguments by parameter name, in order.
+
+    Args:
+        array_of: makes an array, from the arguments before it.
+    """
+    arguments: dict[str, Any] = {}
+    for parameter in exercise.passed:
+        if isinstance(parameter, Meta):
+            arguments[parameter.name] = int(names[parameter.name])
+        elif isinstance(parameter, Stride):
+            strided = arguments[parameter.array]
+            arguments[parameter.name] = strided.strides[parameter.axis] // strided.itemsize
+        elif isinstance(parameter, Scalar):
+            arguments[parameter.name] = exercise.number(parameter, case, names)
+        else:
+            arguments[parameter.name] = array_of(parameter, arguments)
+    return arguments
 
 
 def drawn(
@@ -19,36 +44,24 @@ def drawn(
 ) -> dict[str, Any]:
     """The kernel's arguments by parameter name, in order: fresh inputs, poisoned outputs."""
     names = exercise.names(case, constants)
-    arguments: dict[str, Any] = {}
     wide: dict[str, np.ndarray] = {}
-    for parameter in exercise.passed:
-        if isinstance(parameter, Meta):
-            arguments[parameter.name] = int(names[parameter.name])
-            continue
-        if isinstance(parameter, Stride):
-            strided = arguments[parameter.array]
-            arguments[parameter.name] = strided.strides[parameter.axis] // strided.itemsize
-            continue
-        if isinstance(parameter, Scalar):
-            arguments[parameter.name] = exercise.number(parameter, case, names)
-            continue
-        dtype = exercise.dtype(parameter, case)
-        shape = exercise.shape(parameter, names)
-        if parameter.role is Role.OUT:
+
+    def array_of(array: Array, before: Mapping[str, Any]) -> np.ndarray:
+        dtype, shape = exercise.dtype(array, case), exercise.shape(array, names)
+        if array.role is Role.OUT:
             values = np.full(shape, poison(dtype), dtype)
-        elif parameter.role is Role.ACCUMULATE:
-            values = np.full(shape, parameter.start, dtype)
-        elif parameter.computed is not None:
-            known = _known(exercise, case, names, arguments, wide)
-            values = parameter.computed(**known).astype(dtype)
+        elif array.role is Role.ACCUMULATE:
+            values = np.full(shape, array.start, dtype)
+        elif array.computed is not None:
+            known = _known(exercise, case, names, before, wide)
+            values = array.computed(**known).astype(dtype)
         else:
-            draw = case.draws.get(parameter.name, parameter.draw)
-            values = draw(rng, shape, dtype)
-        stored = _pitched(parameter, values, names)
-        if parameter.name in case.transposed:
-            stored = np.asfortranarray(values)
-        arguments[parameter.name] = stored
-    return arguments
+            values = case.draws.get(array.name, array.draw)(rng, shape, dtype)
+        if array.name in case.transposed:
+            return np.asfortranarray(values)
+        return _pitched(array, values, names)
+
+    return in_order(exercise, case, names, array_of)
 
 
 def _known(
