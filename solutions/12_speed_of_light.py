@@ -398,27 +398,16 @@ ex.limiter.check(limiter)
 #
 # *Predict:* in the record `vector_add` of lesson 01 took 242 us for the bytes that `triton_add`
 # moves in 188. A thread adds one number, and 256 threads make a block. Which line of its table
-# (here for a quarter of these bytes) takes longer than DRAM's?
+# (here for a quarter of these bytes) takes longer than DRAM's? Copy the cell of your `vector_add`
+# to the next one, in front of its last line, and take the `#` away.
 
 # %%
-from numba import cuda
-
-
-@cuda.jit
-def vector_add(a, b, c):
-    i = cuda.grid(1)
-    if i >= c.size:
-        return
-    c[i] = a[i] + b[i]
-
-
-# %%
-ex.vector_add.estimate(vector_add)
+# ex.vector_add.estimate(vector_add)
 
 # %% [markdown]
 # *Waiting* does. A block lives for one load and one store, and then the next one has to begin: DRAM
 # waits for blocks as much as blocks wait for DRAM. `triton_add` gives a thread eight numbers, so
-# that each wait brings more. Try it on a kernel of yours: copy its cell from its notebook to here.
+# that each wait brings more. Try it on other kernels of yours.
 
 # %% [markdown]
 # ## 4. Tiles by arithmetic
