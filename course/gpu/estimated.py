@@ -133,7 +133,7 @@ def rows_of(one: Estimate) -> list[tuple[str, str, str]]:
         "special": {"instructions": _count(special)},
         "tensor": {"flop": _count(flop), "rate": f"{CEILINGS['FLOAT16_TFLOP_S']:.0f}"},
         "starts": {"blocks": f"{work.blocks:,}"},
-        "latency": {"waits": f"{max(work.waits, 1) + work.copies:,.0f}"},
+        "latency": {"waits": _times(max(work.waits, 1) + work.copies)},
     }
     return [
         (
@@ -155,6 +155,10 @@ def _count(number: float) -> str:
     """1,234,567 as 1.23 M."""
     scale, letter = next((one for one in _SCALES if number >= one[0]), (1.0, ""))
     return f"{number / scale:.3g} {letter}".strip()
+
+
+def _times(number: float) -> str:
+    return "once" if round(number) == 1 else f"{number:,.0f} times"
 
 
 def _bytes(number: float) -> str:

@@ -213,7 +213,7 @@ GPU: dict[str, tuple[str, str]] = {
     "unit_starts": ("blocks begun", ""),
     "unit_starts_work": ("{blocks}, one after the other on each SM", ""),
     "unit_latency": ("waiting", ""),
-    "unit_latency_work": ("for memory in a block, {waits} times; wave after wave", ""),
+    "unit_latency_work": ("for memory in a block, {waits}; wave after wave", ""),
     "stall_long_scoreboard": ("global or local memory", ""),
     "stall_short_scoreboard": ("shared memory or a special function", ""),
     "stall_barrier": ("a barrier", ""),
