@@ -66,7 +66,7 @@ HIDDEN = {
         Draws(M=between(70, 100), V=between(600, 900), D=320),
         # tokens that 16 bits do not count
         Draws(M=between(3, 5), V=between(65600, 66000), D=64),
-        Draws(traffic=True, M=128, V=multiples(1024, 7168, 8192), D=64),
+        Draws(traffic=True, M=128, V=multiples(1024, 6144, 8192), D=64),
         Draws(traffic=True, M=multiples(64, 576, 704), V=1024, D=64),
     ),
     "loss_gradient": (

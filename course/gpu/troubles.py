@@ -39,7 +39,8 @@ _SAID: tuple[tuple[str, Trouble], ...] = (
     (r"out.of.memory|MemoryError|Unable to allocate", Trouble("gpu_memory")),
     (
         r"illegal.(memory.access|address|instruction)|misaligned.address|invalid.(program.counter|pc)"
-        r"|unspecified.launch.failure|LAUNCH_FAILED",
+        r"|unspecified.launch.failure|LAUNCH_FAILED|INVALID_ADDRESS_SPACE"
+        r"|not supported on global/shared address space|hardware.stack.error",
         Trouble("gpu_stopped"),
     ),
 )

@@ -100,6 +100,8 @@ def test_a_clock_that_fell_is_told():
         "AcceleratorError: CUDA error: an illegal memory access was encountered\nSearch for ...",
         "AcceleratorError: CUDA error: an illegal instruction was encountered",
         "RuntimeError: Triton Error [CUDA]: misaligned address",
+        "AcceleratorError: CUDA error: operation not supported on global/shared address space",
+        "CudaAPIError: [<CUresult.CUDA_ERROR_INVALID_ADDRESS_SPACE: 717>] Call to cuCtxSynchronize",
         "CudaAPIError: [719] Call to cuCtxSynchronize results in CUDA_ERROR_LAUNCH_FAILED",
     ],
 )
