@@ -23,6 +23,15 @@ TO_RUN = {
     "warp_sum/active_lanes_for_all",
     "histogram/empty_bins_are_not_added",
     "matmul_coarse_1d/constants_that_grow",
+    "double/tuned",
+    "vector_add/tuned",
+    "index_2d/tuned",
+    "saxpy_grid_stride/tuned",
+    "shared_reverse/tuned",
+    "transpose_padded/tuned",
+    "stencil_halo/tuned",
+    "row_sum/tuned",
+    "histogram/tuned",
 }
 
 
