@@ -157,7 +157,7 @@ def _works(run: Run, kernel: Any) -> tuple[Work, ...]:
     exercise = kernel.exercise
     case = Case(run.sizes, dtypes=run.dtypes, draws=run.draws, transposed=run.transposed)
     constants = chosen(read_solution(kernel.source, exercise), exercise) | dict(run.constants)
-    made = launches_of(exercise, kernel.source, case, constants, run.grid)
+    made = launches_of(exercise, kernel.source, case, constants, run.grid, run.block)
     return tuple(work_of(few) for few in made)
 
 

@@ -7,6 +7,7 @@ there the exercise or the lesson's text is wrong.
 
 Times are medians of CUDA events in microseconds, with the L2 cleared before each run; GB/s are
 the bytes that have to move (each array once) over the time, TFLOP/s count a multiply-add as two.
+A run that is to be as fast as a copy, nearly, is held to one measured in the same minutes.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ WITHIN = 1.03
 AGREES = 2e-2
 #: Far more than an L2 holds; a quarter of a millisecond on an H200.
 CLEARED_BYTES = 1 << 30
+#: What is copied for the rate that others are held to, in bytes.
+COPIED_BYTES = 1 << 28
 #: A kernel runs at least and at most so often, and until it has run for this long.
 FEWEST, MOST, ENOUGH_US = 5, 50, 20_000
 
@@ -152,7 +155,7 @@ def launcher(
     if isinstance(launch, Launcher):
         return lambda: function(*given.values())
     grid, block, shared = launch.values(names)
-    grid = run.grid or grid
+    grid, block = run.grid or grid, run.block or block
     if exercise.dialect == "triton":
         warps = launch.num_warps  # type: ignore[union-attr]  # of Programs
         return lambda: function[grid](*given.values(), num_warps=warps)
@@ -180,6 +183,13 @@ def median_us(torch: Any, call: Callable[[], Any]) -> float:
         ends[1].synchronize()
         times.append(1e3 * ends[0].elapsed_time(ends[1]))
     return statistics.median(times)
+
+
+def copied(torch: Any) -> float:
+    """PyTorch's copy of one array to another, in GB/s: what is read and what is written."""
+    source = torch.ones(COPIED_BYTES, dtype=torch.int8, device="cuda")
+    target = torch.empty_like(source)
+    return 2e-3 * COPIED_BYTES / median_us(torch, lambda: target.copy_(source))
 
 
 def measured(run: Run, kernel: Kernel, folder: Path) -> dict[str, Any]:
@@ -243,10 +253,16 @@ def flagged(rows: Sequence[Mapping[str, Any]]) -> list[str]:
             said.append(f"{here}: differs from PyTorch by {row['error']}")
         if run.kernel.partition("/")[2] not in ("", "tuned"):  # it is there to be beaten
             continue
+        share = row.get("of_copy", 0.0)
+        if share < run.of_copy:
+            wanted = f"{run.of_copy} is wanted{run.because}"
+            said.append(f"{here}: {share:.2f} of a copy's rate; {wanted}")
         if row.get("torch_us", 0.0) < run.of_torch * row["us"] / WITHIN:
             peer = run.beside or "PyTorch"
             rate = row["torch_us"] / row["us"]
-            said.append(f"{here}: {rate:.2f} times as fast as {peer}; {run.of_torch} is wanted")
+            said.append(
+                f"{here}: {rate:.2f} times as fast as {peer}; {run.of_torch} is wanted{run.because}"
+            )
         for worse in run.replaces:
             other = by_name.get((worse, row["case"]), {})
             if "us" in other and row["us"] > WITHIN * other["us"]:
@@ -264,7 +280,7 @@ def kept(out: Path, machine: Mapping[str, str]) -> dict[tuple[str, str], dict[st
             raise SystemExit(
                 f"{out} was recorded with {name} {record[name]!r}; here it is {here!r}"
             )
-    return {(row["kernel"], row["case"]): row for row in record["runs"]}
+    return {(row["kernel"], row["case"]): {"date": record["date"]} | row for row in record["runs"]}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -291,6 +307,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         "python": platform.python_version(),
     }
     earlier = kept(args.out, machine) if args.only else {}
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    copy = copied(torch)
     known = solutions()
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
@@ -300,7 +318,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                 rows.append(earlier.get((run.kernel, run.label), left_out))
                 continue
             try:
-                row = measured(run, known[run.kernel], Path(scratch))
+                row = measured(run, known[run.kernel], Path(scratch)) | {"date": today}
+                if run.of_copy:
+                    row["of_copy"] = round(row["GB/s"] / copy, 3)
             except Exception as error:  # whatever a GPU or its compiler says
                 fault = f"{type(error).__name__}: {error}"[:300]
                 row = {"kernel": run.kernel, "case": run.label, "failed": fault}
@@ -309,7 +329,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(_line(row), flush=True)
     said = flagged(rows)
     record = machine | {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "date": today,
         "flagged": said,
     }
     lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)

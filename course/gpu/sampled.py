@@ -29,11 +29,13 @@ def launches_of(
     case: Case,
     constants: Mapping[str, int],
     grid: tuple[int, ...] = (),
+    block: tuple[int, ...] = (),
 ) -> list[Launched]:
     """The launches of a cell on a case, of each the few blocks that stand for it.
 
     Args:
         grid: instead of the one that the check launches.
+        block: threads along x and y, instead of those that the check launches.
 
     Raises:
         KernelFault: what is wrong with the cell or happens in a launch.
@@ -41,7 +43,8 @@ def launches_of(
     names = exercise.names(case, constants)
     run = run_of(exercise, case, constants, source, imagined(exercise, case, names))
     run = replace(run, step_limit=STEP_LIMIT, target=run.target or TARGET, binary=True)
-    run = replace(run, unwritten=(), cache=False, elsewhere=False, grid=grid or run.grid)
+    run = replace(run, grid=grid or run.grid, block=block or run.block)
+    run = replace(run, unwritten=(), cache=False, elsewhere=False)
     if exercise.dialect == "triton":
         from course.engine.triton.canary import require_right_counts  # Triton is not everywhere
 

@@ -79,6 +79,8 @@ def speed() -> str:
     """The engines beside the simulators, and the solutions beside PyTorch on a GPU."""
     bench, full = _read("docs/bench.json"), _read("docs/full_size.json")
     machine = bench["machine"]
+    days = sorted({run["date"] for run in full["runs"]})
+    ran = " to ".join(dict.fromkeys((days[0], days[-1])))
     races = bench["beside_the_simulator"] + bench["beside_the_interpreter"]
     return "\n".join(
         [
@@ -121,7 +123,7 @@ def speed() -> str:
             "## Solutions at full size on a GPU",
             "",
             f"`make bench-gpu` on an {full['gpu']} (PyTorch {full['torch']}, Triton "
-            f"{full['triton']}, {full['date']}): the course's own solutions beside what PyTorch "
+            f"{full['triton']}, {ran}): the course's own solutions beside what PyTorch "
             "has for the same work, where it has it.",
             "",
             table(
@@ -138,6 +140,10 @@ def speed() -> str:
                     for run in full["runs"]
                 ],
             ),
+            "Which of them are slower than is wanted of them, and why, where that is known:",
+            "",
+            *(f"- {sentence}" for sentence in full["flagged"]),
+            "",
             *_estimates(),
         ]
     )
