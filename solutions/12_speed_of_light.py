@@ -551,8 +551,8 @@ pictures.forty_tiles()
 # ## 5. Capstone: a kernel of your own
 #
 # So far somebody told you the grid, the tile, or at least the idea. Now nobody does. Here is a task
-# from a model, as its owner would write it down. It comes after every product that makes queries
-# and keys, in each layer, for every token:
+# from a language model, as its owner would write it down. It comes after every product that makes
+# queries and keys, in each layer, for every **token**: every word, or piece of one.
 #
 # 1. **Normalise** each head's row by its root mean square (lesson 08).
 # 2. **Rotate** it by angles that depend on the token's place, so that attention sees how far apart
