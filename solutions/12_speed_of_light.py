@@ -10,8 +10,8 @@
 # to measure it without fooling yourself, how to read why it is there, and how to choose tiles so
 # that it shrinks. At its end you will have found the configuration that brings 325 to 734.
 #
-# All times are from one H200 and are stored with this course. You need no GPU. Two sittings, about
-# four hours:
+# All times are from one H200 and are stored with this course. You need no GPU. Three sittings,
+# about five hours:
 #
 # | exercise | time |
 # |---|---|
@@ -21,6 +21,7 @@
 # | `limiter` | 25 min |
 # | `tile_arithmetic` | 40 min |
 # | `tile_pick` | 60 min |
+# | `rope_heads` | 75 min |
 
 # %%
 from course import exercises as ex
@@ -547,6 +548,152 @@ ex.tile_pick.check(tile_pick)
 pictures.forty_tiles()
 
 # %% [markdown]
+# ## 5. Capstone: a kernel of your own
+#
+# So far somebody told you the grid, the tile, or at least the idea. Now nobody does. Here is a task
+# from a language model, as its owner would write it down. It comes after every product that makes
+# queries and keys, in each layer, for every **token**: every word, or piece of one.
+#
+# 1. **Normalise** each head's row by its root mean square (lesson 08).
+# 2. **Rotate** it by angles that depend on the token's place, so that attention sees how far apart
+#    two tokens are. This is a *rotary embedding*, RoPE. Number r of the first half and number r of
+#    the second half are a point (a, b) in the plane, turned by the token's angle r.
+# 3. **Transpose** it: attention wants a head's tokens side by side (lesson 10).
+#
+# One head of one token in NumPy, with R = 2:
+
+# %%
+import numpy as np
+
+row, weight, eps = np.array([3.0, 0.0, 4.0, 1.0]), np.ones(4), 1e-5
+angle = np.array([np.pi / 2, 0.0])  # a quarter turn, and none
+y = row / np.sqrt(np.mean(row**2) + eps) * weight
+a, b = y[:2], y[2:]
+turned = np.concatenate(
+    [a * np.cos(angle) - b * np.sin(angle), b * np.cos(angle) + a * np.sin(angle)]
+)
+print("normalised", y.round(3), " turned", turned.round(3))
+
+# %% [markdown]
+# (3, 4) made a quarter turn and became (-4, 3), over the root of 6.5. (0, 1) stayed.
+#
+# In PyTorch that is a dozen operations, each through memory. You write one kernel. Work as the
+# lesson did, in this order:
+#
+# 1. **Count bytes.** Each array once: that is the least.
+# 2. **State the limit.** Operations over bytes, beside the knee of section 1.
+# 3. **Pick a tile.** What do all heads of a token share, and what does a program keep in registers
+#    for that? How many programs are there, and what has each under way?
+# 4. **Predict the time.**
+# 5. **Write it, check it, measure.** Then compare with your prediction, and say what the rest is.
+#
+# Steps 1 and 4 first. Full size: 16,384 tokens, 32 heads, R = 64; x, w and out are float16, cos and
+# sin float32.
+#
+# *Predict:* how many microseconds does this H200 need at least?
+
+# %% predict_rope_us
+prediction = ...
+
+# %%
+N, H, R = 16_384, 32, 64
+rope_bytes = 2 * (N * H * 2 * R) * 2 + 2 * (N * R) * 4 + 2 * R * 2
+rope_us = rope_bytes / record.CEILINGS["COPY_GB_S"] / 1000
+compare(prediction, rope_us, "us", tolerance=0.02)
+
+# %% [markdown]
+# *Predict:* how many bytes for each head of each token would be loaded if every head loaded its
+# tables by itself? (Its row of x, and its angles.)
+
+# %% predict_tables_again
+prediction = ...
+
+# %%
+compare(prediction, 2 * R * 2 + 2 * R * 4, "bytes")
+
+# %% [markdown]
+# Three times its own 256: the tables are larger than the row that they turn. Most of that would
+# come from L2 and not from DRAM. But L2 has a limit as well, and what a program keeps in registers
+# asks for nothing.
+#
+# ### Exercise: `rope_heads` (75 minutes)
+#
+# The cell holds a launcher's name. What else is in it, you decide.
+
+# %%
+import course
+
+course.require_triton()  # the rest of this lesson runs without Triton, and its capstone does not
+ex.rope_heads
+
+# %% rope_heads
+import torch
+import triton
+import triton.language as tl
+
+### BEGIN SOLUTION
+TOKENS = 8  # of a program
+
+
+@triton.jit
+def rope_kernel(
+    x,
+    w,
+    cos,
+    sin,
+    out,
+    N,
+    H,
+    eps,
+    R: tl.constexpr,
+    TOKENS: tl.constexpr,
+):
+    token = tl.program_id(0) * TOKENS + tl.arange(0, TOKENS)[:, None]
+    r = tl.arange(0, R)[None, :]
+    there = token < N
+    c = tl.load(cos + token * R + r, mask=there, other=0.0)  # read NR: for all heads
+    s = tl.load(sin + token * R + r, mask=there, other=0.0)  # read NR
+    w_first = tl.load(w + r).to(tl.float32)  # read 2R a program
+    w_second = tl.load(w + R + r).to(tl.float32)
+    for head in range(H):
+        row = (token * H + head) * (2 * R) + r
+        first = tl.load(x + row, mask=there, other=0.0).to(tl.float32)  # read 2NHR
+        second = tl.load(x + row + R, mask=there, other=0.0).to(tl.float32)
+        square = tl.sum(first * first + second * second, 1) / (2 * R)
+        scale = tl.rsqrt(square + eps)[:, None]
+        a = first * scale * w_first
+        b = second * scale * w_second
+        place = (head * N + token) * (2 * R) + r
+        tl.store(out + place, a * c - b * s, mask=there)  # write 2NHR
+        tl.store(out + place + R, b * c + a * s, mask=there)
+
+
+### END SOLUTION
+def rope_heads(x, w, cos, sin, eps):  # x: (N, H, 2 * R), w: (2 * R,), cos, sin: (N, R)
+    N, H, width = x.shape
+    ### BEGIN SOLUTION
+    out = torch.empty((H, N, width), device=x.device, dtype=x.dtype)
+    grid = (triton.cdiv(N, TOKENS),)
+    rope_kernel[grid](x, w, cos, sin, out, N, H, eps, width // 2, TOKENS)
+    return out  # (H, N, 2 * R)
+    ### END SOLUTION
+
+
+# %% rope_heads_check
+ex.rope_heads.check(rope_heads)
+
+# %% [markdown]
+# Now measure. With a GPU the check has told the time already. Without one, take the `#` away:
+
+# %%
+# ex.rope_heads.estimate(rope_heads)
+
+# %% [markdown]
+# Is DRAM's line the longest? Then the tile is good, and what is left is the distance to the copy.
+# If *waiting* is longer, a program has too little under way: more tokens, several heads at a time,
+# or fewer numbers kept. Change the tile and look again. The budget forgives any of them.
+
+# %% [markdown]
 # ## Explain
 #
 # A friend's kernel normalises rows of 16,384 float16 numbers. Nsight Compute shows `DRAM` 91
@@ -574,6 +721,7 @@ pictures.forty_tiles()
 # - Why L2 looks full when DRAM is, and what a full shared memory asks for.
 # - What a configuration of tiles costs in registers, shared memory and waves, before it runs; what
 #   a **stage** is, and why larger tiles are faster until they spill.
+# - How a kernel begins: bytes, limit, tile and predicted time first, and code after them.
 #
 # ## Where this stands in real code
 #
@@ -585,6 +733,8 @@ pictures.forty_tiles()
 #   kind and by tables of measured times.
 # - Nsight Compute's *GPU Speed Of Light* section is `SM` and `DRAM` of section 3.
 #   `python -m course.gpu.counters FILE` reads counters of your program.
+# - vLLM and SGLang have a fused kernel like `rope_heads` for models that normalise queries and keys
+#   (Qwen3); others leave the fusion to `torch.compile`.
 #
 # Next: **13 this decade's GPUs**: what `tl.dot` becomes on the newest GPUs, and kernels in which
 # you order its copies and products yourself.

@@ -376,6 +376,12 @@ RUNS: tuple[Run, ...] = (
         {"M": 8192, "V": 32_768},
         dtypes=_half("logits"),
     ),
+    Run("rope_heads", {"N": 16_384, "H": 32, "R": 64}, dtypes=_half("x", "w", "out"), of_torch=1.0),
+    Run(
+        "rope_heads/a_token_a_program",
+        {"N": 16_384, "H": 32, "R": 64},
+        dtypes=_half("x", "w", "out"),
+    ),
     *TUNED,
 )
 
@@ -504,6 +510,18 @@ def _rmsnorm_backward(torch: Any, g: Mapping[str, Any]) -> Callable[[], Any]:
     return lambda: torch.autograd.grad(y, (x, w), g["dy"], retain_graph=True)[0]
 
 
+def _rope_heads(torch: Any, g: Mapping[str, Any]) -> Callable[[], Any]:
+    """Norm, rotation and transposition as a model's code has them, in the dtype of x."""
+    cos, sin = (g[name].to(g["x"].dtype)[:, None] for name in ("cos", "sin"))
+
+    def turned() -> Any:
+        y = torch.nn.functional.rms_norm(g["x"], g["w"].shape, g["w"], g["eps"])
+        a, b = y.chunk(2, dim=2)
+        return torch.cat([a * cos - b * sin, b * cos + a * sin], 2).transpose(0, 1).contiguous()
+
+    return turned
+
+
 _PEERS: dict[str, _Maker] = {
     "double": lambda torch, g: lambda: g["x"] * 2,
     "vector_add": lambda torch, g: lambda: g["a"] + g["b"],
@@ -529,6 +547,7 @@ _PEERS: dict[str, _Maker] = {
         lambda: torch.nn.functional.cross_entropy(g["logits"], g["targets"], reduction="none")
     ),
     "rmsnorm_backward": _rmsnorm_backward,
+    "rope_heads": _rope_heads,
     "matmul_epilogue": lambda torch, g: (
         lambda: torch.nn.functional.gelu(g["x"] @ g["w"] + g["bias"])
     ),

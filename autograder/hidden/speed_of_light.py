@@ -3,21 +3,29 @@
 import json
 from pathlib import Path
 
-from autograder.hidden import Draws, choice
+from autograder.hidden import Draws, between, choice, leaving, multiples
 from course.exercises.speed_of_light import (
+    NEAR_300,
     ON_ROOFLINE,
     RAGGED,
     REPORTS,
     SHAPES,
+    TINY,
     WHOLE_WAVES,
     tile_rows,
 )
+from course.spec.draws import LARGE
+from course.spec.exercise import halves
 
 _RUN = {kernel: number for number, kernel in enumerate(ON_ROOFLINE, 1)}
 #: Shapes whose times do not come to learners: `tools.record_speed` writes them apart.
 HELD_OUT = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))["us"]
 TILES = tile_rows(HELD_OUT, len(SHAPES))
 _SHAPE = {name: number for number, name in enumerate(HELD_OUT, len(SHAPES))}
+
+
+_HALF = halves("x", "w", "out")
+_EPS = {"eps": choice(3e-6, 1e-4)}
 
 
 def _reports(limit: int, *kernels: str) -> Draws:
@@ -68,5 +76,20 @@ HIDDEN = {
         _runs("gated_linear", "flash_forward_narrow"),
         _runs("triton_matmul_long", "split_k"),
         _runs("attend_one_query", "flash_decode"),
+    ),
+    "rope_heads": (
+        Draws(N=between(2, 5), H=between(1, 3), R=choice(16, 32, 64)),
+        # a token more than whole tiles have, and one less
+        Draws(N=leaving(1, 16, 33, 65), H=between(2, 5), R=choice(16, 32), draws={"w": LARGE}),
+        Draws(N=leaving(15, 16, 31, 63), H=between(2, 5), R=16, dtypes=_HALF),
+        # heads of which no power of two is a divisor, and one more than a power of two
+        Draws(N=between(2, 9), H=choice(7, 11, 13), R=64, draws={"x": TINY}, scalars=_EPS),
+        Draws(N=between(2, 9), H=choice(17, 33), R=32, draws={"x": LARGE}),
+        Draws(N=between(10, 20), H=3, R=128, dtypes=_HALF, draws={"x": NEAR_300}),
+        # elements that 16 bits do not count, for each array
+        Draws(N=between(4100, 4300), H=2, R=16, dtypes=_HALF),
+        Draws(traffic=True, N=multiples(16, 272, 400), H=choice(3, 5), R=32, dtypes=_HALF),
+        Draws(traffic=True, N=multiples(16, 32, 64), H=between(41, 64), R=64, dtypes=_HALF),
+        Draws(traffic=True, N=multiples(16, 64, 128), H=between(9, 15), R=choice(16, 32, 64)),
     ),
 }

@@ -55,5 +55,5 @@ def test_the_table_names_witnesses_of_every_lesson(
 ) -> None:
     named = [(stem, name) for stem, names in ROWS.items() for name in names]
     assert set(named) <= set(witnesses)
-    assert len(ROWS) == 14
+    assert len(ROWS) == 15
     assert len(named) >= FEWEST

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from course.spec.exercise import NumberExercise, Question, case
+import numpy as np
+
+from course.spec.draws import spread, uniform
+from course.spec.exercise import (
+    Array,
+    Budget,
+    KernelExercise,
+    NumberExercise,
+    Question,
+    Role,
+    Scalar,
+    case,
+    halves,
+)
 from course.spec.formula import Number
+from course.spec.launching import Launcher
 
 #: What one H200 counted and timed; `tools.record_speed` writes it, its provenance says when.
 RECORD: Mapping[str, Any] = json.loads(
@@ -770,4 +785,210 @@ tile_pick = NumberExercise(
     },
     table=TILES,
     cases=tuple(case(SHAPE=number) for number in range(len(SHAPES))),
+)
+
+# ------------------------------------------------------------------ capstone
+
+TINY = uniform(-4e-3, 4e-3)  # squares near eps
+NEAR_300 = spread(20.0, 300.0)  # squares that float16 does not hold
+_HALF = halves("x", "w", "out")
+#: float16: a result is rounded once, and a cosine of nearly 0 leaves little of it.
+TOLERANCE = {"float32": (1e-5, 1e-9), "float16": (2e-3, 1e-6)}
+
+
+def _sine(cos: np.ndarray, **_: Any) -> np.ndarray:
+    """Sines of either sign that belong to the cosines."""
+    sign = np.where((cos * 2**12) % 1 < 0.5, -1.0, 1.0)
+    result: np.ndarray = sign * np.sqrt(1 - cos * cos)
+    return result
+
+
+def _mean_square(x: np.ndarray) -> np.ndarray:
+    """One for each head of each token, (N, H, 1)."""
+    result: np.ndarray = np.mean(x * x, axis=2, keepdims=True)
+    return result
+
+
+def _turned(row: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> dict[str, np.ndarray]:
+    """(N, H, 2R), rotated, heads first."""
+    first, second = np.split(row, 2, axis=2)
+    c, s = cos[:, None], sin[:, None]
+    turned = np.concatenate([first * c - second * s, second * c + first * s], axis=2)
+    return {"out": turned.swapaxes(0, 1)}
+
+
+def _rope(
+    x: np.ndarray, w: np.ndarray, cos: np.ndarray, sin: np.ndarray, eps: float
+) -> dict[str, np.ndarray]:
+    return _turned(x / np.sqrt(_mean_square(x) + eps) * w, cos, sin)
+
+
+def _neighbours(x: np.ndarray) -> np.ndarray:
+    """Even places of the last axis, then odd ones."""
+    return np.concatenate([x[..., ::2], x[..., 1::2]], axis=-1)
+
+
+def _in_pairs(
+    x: np.ndarray, w: np.ndarray, cos: np.ndarray, sin: np.ndarray, eps: float
+) -> dict[str, np.ndarray]:
+    """Neighbours for pairs, 2r and 2r + 1."""
+    out = _rope(_neighbours(x), _neighbours(w), cos, sin, eps)["out"]
+    first, second = np.split(out, 2, axis=2)
+    return {"out": np.stack([first, second], axis=3).reshape(out.shape)}
+
+
+def _by_first_of(
+    x: np.ndarray, w: np.ndarray, cos: np.ndarray, sin: np.ndarray, eps: float, tokens: int
+) -> dict[str, np.ndarray]:
+    """The angles of a tile's first token for all of the tile."""
+    first = np.arange(len(x)) // tokens * tokens
+    return _rope(x, w, cos[first], sin[first], eps)
+
+
+rope_heads = KernelExercise(
+    name="rope_heads",
+    title="Normalise, rotate, transpose: a kernel of your own",
+    task=(
+        "What a language model does to its queries and keys before attention. x is (N, H, 2 * R): "
+        "N tokens, H heads, a row of 2 * R numbers for each. Every row is normalised by itself: "
+        "y = x[n, h] / sqrt(mean of x[n, h]**2 + eps) * w, with w of 2 * R weights. Then it is "
+        "rotated: the first half of y is a, the second half b, and they become "
+        "a * cos[n] - b * sin[n] and b * cos[n] + a * sin[n], with tables of (N, R), which all "
+        "heads of a token share. Store it head by head: out[h, n] is the row, out is (H, N, 2 * R) "
+        "and has the dtype of x. x, w and out are float16 or float32, cos and sin float32: compute "
+        "in float32. R is a power of two, at most 128; N and H are any. x, cos and sin are loaded "
+        "once, out is stored once, and nothing else goes to memory. Kernel, tiles, grid and "
+        "launcher are yours; a program takes 16 tokens at most."
+    ),
+    points=12,
+    minutes=75,
+    difficulty=4,
+    hints=(
+        "Which part of the work shares an angle? All heads of one token. So one program has to see "
+        "all of them: its tables stay in registers while it goes through the heads.",
+        "Load a row as two halves, R numbers each: both halves of the result need both. The mean "
+        "square is the sum over both halves, divided by 2 * R.",
+        "A tile of (tokens, R) and a loop over the heads: row (n, h) of x begins at "
+        "(n * H + h) * 2 * R, and its row of out at (h * N + n) * 2 * R. Mask tokens from N on.",
+    ),
+    parameters=(
+        Array("x", "N, H, 2 * R"),
+        Array("w", "2 * R", draw=spread(0.3, 1.0)),
+        Array("cos", "N, R", draw=uniform(-1.0, 1.0)),
+        Array("sin", "N, R", computed=_sine),
+        Array("out", "H, N, 2 * R", Role.OUT),
+        Scalar("eps", "1e-5", "float32"),
+    ),
+    reference=_rope,
+    magnitude=lambda x, w, cos, sin, eps: {
+        "out": np.abs(_rope(x, w, cos, sin, eps)["out"])
+        + np.abs(_rope(x, w, -sin, cos, eps)["out"])
+    },
+    tolerance=TOLERANCE,
+    slips={
+        "eps added outside of the root": lambda x, w, cos, sin, eps: _turned(
+            x / (np.sqrt(_mean_square(x)) + eps) * w, cos, sin
+        ),
+        "eps left out": lambda x, w, cos, sin, eps: _rope(x, w, cos, sin, 0.0),
+        "the root left out": lambda x, w, cos, sin, eps: _turned(
+            x / (_mean_square(x) + eps) * w, cos, sin
+        ),
+        "the sum of squares, not their mean": lambda x, w, cos, sin, eps: _turned(
+            x / np.sqrt(x.shape[2] * _mean_square(x) + eps) * w, cos, sin
+        ),
+        "squares of both halves divided by R, not by 2 * R": lambda x, w, cos, sin, eps: _turned(
+            x / np.sqrt(2 * _mean_square(x) + eps) * w, cos, sin
+        ),
+        "one mean square for all heads of a token": lambda x, w, cos, sin, eps: _turned(
+            x / np.sqrt(np.mean(x * x, axis=(1, 2), keepdims=True) + eps) * w, cos, sin
+        ),
+        "the mean square of the first half alone": lambda x, w, cos, sin, eps: _turned(
+            x / np.sqrt(_mean_square(x[:, :, : cos.shape[1]]) + eps) * w, cos, sin
+        ),
+        "each half normalised by itself": lambda x, w, cos, sin, eps: _turned(
+            np.concatenate(
+                [half / np.sqrt(_mean_square(half) + eps) for half in np.split(x, 2, axis=2)],
+                axis=2,
+            )
+            * w,
+            cos,
+            sin,
+        ),
+        "the weights of the first half for both": lambda x, w, cos, sin, eps: _rope(
+            x, np.tile(w[: cos.shape[1]], 2), cos, sin, eps
+        ),
+        "the weights left out": lambda x, w, cos, sin, eps: _rope(
+            x, np.ones_like(w), cos, sin, eps
+        ),
+        "the weights after the rotation": lambda x, w, cos, sin, eps: {
+            "out": _rope(x, np.ones_like(w), cos, sin, eps)["out"] * w
+        },
+        "the rotation backwards": lambda x, w, cos, sin, eps: _rope(x, w, cos, -sin, eps),
+        "a * sin subtracted in the second half": lambda x, w, cos, sin, eps: {
+            "out": np.concatenate(
+                [
+                    _rope(x, w, cos, sin, eps)["out"][:, :, : cos.shape[1]],
+                    _rope(x, w, cos, -sin, eps)["out"][:, :, cos.shape[1] :],
+                ],
+                axis=2,
+            )
+        },
+        "b * sin added in the first half": lambda x, w, cos, sin, eps: {
+            "out": np.concatenate(
+                [
+                    _rope(x, w, cos, -sin, eps)["out"][:, :, : cos.shape[1]],
+                    _rope(x, w, cos, sin, eps)["out"][:, :, cos.shape[1] :],
+                ],
+                axis=2,
+            )
+        },
+        "sin and cos in each other's place": lambda x, w, cos, sin, eps: _rope(x, w, sin, cos, eps),
+        "neighbours 2 * r and 2 * r + 1 for the pairs": _in_pairs,
+        "the angles of token 0 for all": lambda x, w, cos, sin, eps: _rope(
+            x, w, cos[:1], sin[:1], eps
+        ),
+        **{
+            f"the angles of the first of {tokens} tokens for all of them": partial(
+                _by_first_of, tokens=tokens
+            )
+            for tokens in (2, 4, 8, 16, 32)
+        },
+        "the rotation left out": lambda x, w, cos, sin, eps: _rope(
+            x, w, np.ones_like(cos), np.zeros_like(sin), eps
+        ),
+        "rows stored token by token, as in x": lambda x, w, cos, sin, eps: {
+            "out": _rope(x, w, cos, sin, eps)["out"]
+            .swapaxes(0, 1)
+            .reshape(x.shape[1], x.shape[0], x.shape[2])
+        },
+        "x taken for (H, N, 2 * R)": lambda x, w, cos, sin, eps: _rope(
+            x.reshape(x.shape[1], x.shape[0], x.shape[2]).swapaxes(0, 1), w, cos, sin, eps
+        ),
+    },
+    small=case(N=3, H=2, R=2),
+    example=case(N=1, H=1, R=2),
+    full=case(N=16_384, H=32, R=64, dtypes=_HALF),
+    cases=(
+        case(N=1, H=1, R=16),
+        case(N=7, H=3, R=32, draws={"x": TINY}, scalars={"eps": 1e-4}),
+        case(N=33, H=5, R=16, dtypes=_HALF, draws={"x": NEAR_300}),
+        case(True, N=64, H=8, R=32),
+        case(True, N=256, H=4, R=32, dtypes=_HALF),
+        case(True, N=32, H=40, R=64, dtypes=_HALF),
+    ),
+    launch=Launcher(),
+    shares="N / 16",
+    budget=Budget(
+        {
+            "load x": "rows(2 * N * H, R)",
+            "load w": "N * sectors(2 * R)",
+            "load cos": "rows(N, R)",
+            "load sin": "rows(N, R)",
+            "store out": "rows(2 * H * N, R)",
+        },
+        why=(
+            "Every row once in and once out, as two halves. The tables once for each token, not "
+            "for each head. w, which is small, once for each token at most."
+        ),
+    ),
 )
