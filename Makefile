@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow test-all lab build check mutate seeds bench bench-class bench-gpu estimates stock-nbgrader triton-versions colab nightly site new clean
+.PHONY: help venv demo test test-slow test-all lab build lint check check-all mutate seeds bench bench-class bench-gpu estimates stock-nbgrader triton-versions colab nightly site new clean
 
 help:
 	@echo "make demo        the whole product on a sample class: notebooks, grades, a report"
@@ -24,7 +24,9 @@ help:
 	@echo "make lab         the course in JupyterLab"
 	@echo ""
 	@echo "make build       the notebooks from solutions/"
-	@echo "make check       lint, types, stale files, and every exercise against its witnesses"
+	@echo "make check       lint, types, stale files, and every exercise against its solution, its honest"
+	@echo "                 variants and a sample of its wrong kernels; the commit draws it"
+	@echo "make check-all   the same against every wrong kernel"
 	@echo "make mutate      small mistakes in every solution: do the graders see them?"
 	@echo "make seeds       held-out cases of fifty seeds: does a grade hang on luck?"
 	@echo "make bench       the engine beside Numba's simulator, and what grading costs"
@@ -34,7 +36,7 @@ help:
 	@echo "make stock-nbgrader  the exploits against nbgrader as it comes"
 	@echo "make triton-versions  the Triton half on Triton 3.6, the pinned one, 3.8 and 3.9"
 	@echo "make colab       every notebook on the versions that Colab has"
-	@echo "make nightly     all that takes hours: every test, colab, triton-versions, mutate"
+	@echo "make nightly     all that takes hours: every test and witness, colab, triton-versions, mutate"
 	@echo "make site        lessons, glossary, measurements and API as web pages, in .build/site"
 	@echo "make new NAME=row_max LESSON=threads  the files of a new exercise, its gaps marked"
 	@echo "make test-slow   a sample of the tests that 'make test' leaves out; the commit draws it"
@@ -65,10 +67,15 @@ lab: venv
 build: venv
 	$(PY) -m autograder build
 
-check: venv
+lint: venv
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
+
+check: lint
+	$(PY) -m autograder check --sample 4 --sample-seed "$(SEED)"
+
+check-all: lint
 	$(PY) -m autograder check
 
 mutate: venv
@@ -101,7 +108,7 @@ colab: venv
 
 # One after the other, whatever -j says; -k goes on to the next where one fails, and fails at the end.
 nightly:
-	@$(MAKE) -k -j1 test-all colab triton-versions mutate
+	@$(MAKE) -k -j1 test-all check-all colab triton-versions mutate
 
 # Sphinx and its kin lie beside .venv, in uv's cache: nothing else wants them.
 site: venv
