@@ -5,8 +5,8 @@ WORKERS ?= auto
 # A GPU's tests run where there is a GPU.
 GPU := $(wildcard /dev/nvidiactl)
 NO_GPU := $(if $(GPU),, and not gpu)
-# Of families of tests `make test-slow` takes one in thirty-two. Which ones, the files' contents say:
-# another machine draws the same for the same commit, and each commit draws others.
+# What a sampled run takes of tests and of wrong kernels, the files' contents say: another machine
+# draws the same for the same commit, and each commit draws others.
 SEED ?= $(shell git rev-parse --short 'HEAD^{tree}' 2>/dev/null || date -u +%F)
 # Who is root here is so in a container, as a rule; Jupyter wants to be told.
 AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -20,7 +20,7 @@ PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dis
 
 help:
 	@echo "make demo        the whole product on a sample class: notebooks, grades, a report"
-	@echo "make test        the tests"
+	@echo "make test        the quick tests; of those of one shape a sample, which the commit draws"
 	@echo "make lab         the course in JupyterLab"
 	@echo ""
 	@echo "make build       the notebooks from solutions/"
@@ -51,11 +51,12 @@ demo: venv
 	@$(PY) -m autograder demo
 
 test: venv
-	$(PYTEST) --durations=15 -m "not slow and not network$(NO_GPU)"
+	$(PYTEST) --durations=15 -m "not slow and not network$(NO_GPU)" \
+		--sample 8 --sample-seed "$(SEED)"
 
 test-slow: venv
 	$(PYTEST) --durations=15 -m "(slow or network)$(NO_GPU)" \
-		--sample 32 --sample-slow 3 --sample-seed "$(SEED)"
+		--sample 64 --sample-slow 5 --sample-seed "$(SEED)"
 
 test-all: venv
 	$(PYTEST) --durations=15 -m "(slow or not slow)$(NO_GPU)"
