@@ -5,8 +5,8 @@ WORKERS ?= auto
 # A GPU's tests run where there is a GPU.
 GPU := $(wildcard /dev/nvidiactl)
 NO_GPU := $(if $(GPU),, and not gpu)
-# Of families of tests `make test-slow` takes one in thirty-two. Which ones, the files' contents say:
-# another machine draws the same for the same commit, and each commit draws others.
+# What a sampled run takes of tests and of wrong kernels, the files' contents say: another machine
+# draws the same for the same commit, and each commit draws others.
 SEED ?= $(shell git rev-parse --short 'HEAD^{tree}' 2>/dev/null || date -u +%F)
 # Who is root here is so in a container, as a rule; Jupyter wants to be told.
 AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -16,15 +16,17 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow test-all lab build check mutate seeds bench bench-class bench-gpu estimates stock-nbgrader triton-versions colab nightly site new clean
+.PHONY: help venv demo test test-slow test-all lab build lint check check-all mutate seeds bench bench-class bench-gpu estimates stock-nbgrader triton-versions colab nightly site new clean
 
 help:
 	@echo "make demo        the whole product on a sample class: notebooks, grades, a report"
-	@echo "make test        the tests"
+	@echo "make test        the quick tests; of those of one shape a sample, which the commit draws"
 	@echo "make lab         the course in JupyterLab"
 	@echo ""
 	@echo "make build       the notebooks from solutions/"
-	@echo "make check       lint, types, stale files, and every exercise against its witnesses"
+	@echo "make check       lint, types, stale files, and every exercise against its solution, its honest"
+	@echo "                 variants and a sample of its wrong kernels; the commit draws it"
+	@echo "make check-all   the same against every wrong kernel"
 	@echo "make mutate      small mistakes in every solution: do the graders see them?"
 	@echo "make seeds       held-out cases of fifty seeds: does a grade hang on luck?"
 	@echo "make bench       the engine beside Numba's simulator, and what grading costs"
@@ -34,7 +36,7 @@ help:
 	@echo "make stock-nbgrader  the exploits against nbgrader as it comes"
 	@echo "make triton-versions  the Triton half on Triton 3.6, the pinned one, 3.8 and 3.9"
 	@echo "make colab       every notebook on the versions that Colab has"
-	@echo "make nightly     all that takes hours: every test, colab, triton-versions, mutate"
+	@echo "make nightly     all that takes hours: every test and witness, colab, triton-versions, mutate"
 	@echo "make site        lessons, glossary, measurements and API as web pages, in .build/site"
 	@echo "make new NAME=row_max LESSON=threads  the files of a new exercise, its gaps marked"
 	@echo "make test-slow   a sample of the tests that 'make test' leaves out; the commit draws it"
@@ -49,11 +51,12 @@ demo: venv
 	@$(PY) -m autograder demo
 
 test: venv
-	$(PYTEST) --durations=15 -m "not slow and not network$(NO_GPU)"
+	$(PYTEST) --durations=15 -m "not slow and not network$(NO_GPU)" \
+		--sample 8 --sample-seed "$(SEED)"
 
 test-slow: venv
 	$(PYTEST) --durations=15 -m "(slow or network)$(NO_GPU)" \
-		--sample 32 --sample-slow 3 --sample-seed "$(SEED)"
+		--sample 64 --sample-slow 5 --sample-seed "$(SEED)"
 
 test-all: venv
 	$(PYTEST) --durations=15 -m "(slow or not slow)$(NO_GPU)"
@@ -65,10 +68,15 @@ lab: venv
 build: venv
 	$(PY) -m autograder build
 
-check: venv
+lint: venv
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
+
+check: lint
+	$(PY) -m autograder check --sample 4 --sample-seed "$(SEED)"
+
+check-all: lint
 	$(PY) -m autograder check
 
 mutate: venv
@@ -101,7 +109,7 @@ colab: venv
 
 # One after the other, whatever -j says; -k goes on to the next where one fails, and fails at the end.
 nightly:
-	@$(MAKE) -k -j1 test-all colab triton-versions mutate
+	@$(MAKE) -k -j1 test-all check-all colab triton-versions mutate
 
 # Sphinx and its kin lie beside .venv, in uv's cache: nothing else wants them.
 site: venv

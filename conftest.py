@@ -1,7 +1,6 @@
-"""What a run takes of the slow tests.
+"""What a run takes of the slow tests, and of families, which are tests of one shape.
 
-``--sample N``: one in N of each family, hundreds of one shape. ``--sample-slow N``: of the files
-with others.
+``--sample N``: one in N of each family. ``--sample-slow N``: of the files with other slow tests.
 
 Which ones follows from ``--sample-seed``, so that a failure can be repeated. CI gives what names
 the commit's files: every commit draws others, and draws the same on every machine. Without the
@@ -41,16 +40,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Takes out what this seed does not choose."""
-    families: dict[str, list[pytest.Item]] = {}
+    families: dict[tuple[str, bool], list[pytest.Item]] = {}  # slow members have their own share
     files: dict[str, list[pytest.Item]] = {}  # of which a test may need the one before
     for item in items:
+        slow = item.get_closest_marker("slow") is not None
         if item.get_closest_marker("family"):
-            families.setdefault(item.nodeid.partition("[")[0], []).append(item)
-        elif item.get_closest_marker("slow"):
+            families.setdefault((item.nodeid.partition("[")[0], slow), []).append(item)
+        elif slow:
             files.setdefault(item.nodeid.partition("::")[0], []).append(item)
     seed, one_in = config.getoption("--sample-seed"), config.getoption("--sample")
     left_out: set[pytest.Item] = set()
-    for name, members in families.items():
+    for (name, _), members in families.items():
         left_out.update(not_drawn(members, one_in, f"{seed} {name}"))
     for name in not_drawn(sorted(files), config.getoption("--sample-slow"), seed):
         left_out.update(files[name])

@@ -8,6 +8,7 @@ cases alone, of several seeds. The budget must fit the worst honest design.
 from __future__ import annotations
 
 import math
+import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -61,6 +62,10 @@ class Entrant:
     where: str
     #: it passes the visible cases, and hidden ones alone give it away
     held_out: bool = False
+    #: a sample of the wrong kernels has it: one without is counted, and not tried
+    drawn: bool = True
+    #: in a sample: the one seed whose hidden cases it meets, counted from 0
+    only_seed: int | None = None
 
     @property
     def is_honest(self) -> bool:
@@ -84,6 +89,13 @@ class Trial:
     #: how many times the worst honest design the cheapest witness of too much traffic asks for
     waste: float | None = None
     failures: list[str] = field(default_factory=list)
+    #: of the wrong kernels: what a sample left out
+    left_out: int = 0
+
+    @property
+    def wrong_tried(self) -> int:
+        """Wrong kernels that were tried."""
+        return self.wrong_count - self.left_out
 
     @property
     def check_s(self) -> float:
@@ -132,6 +144,37 @@ def entrants(
     ]
 
 
+@dataclass(frozen=True)
+class Sample:
+    """What a check takes of each exercise's wrong kernels: one in so many, as a text draws them.
+
+    The text also draws one seed, on whose hidden cases all but the starter and the solution are
+    tried.
+    """
+
+    one_in: int = 1
+    seed: str = ""
+
+    def marked(self, exercise: str, cells: Sequence[Entrant]) -> list[Entrant]:
+        """All of an exercise's cells, starter and solution first: how each is tried."""
+        if self.one_in == 1:
+            return list(cells)
+        draw = random.Random(f"{self.seed} {exercise}")
+        only_seed = draw.randrange(SEEDS_FOR_WRONG)
+        wrong = [cell.name for cell in cells[2:] if not cell.is_honest]
+        drawn = draw.sample(wrong, math.ceil(len(wrong) / self.one_in))
+        return [
+            *cells[:2],
+            *(
+                replace(cell, drawn=cell.is_honest or cell.name in drawn, only_seed=only_seed)
+                for cell in cells[2:]
+            ),
+        ]
+
+
+WHOLE = Sample()
+
+
 def try_exercise(
     stem: str,
     exercise: Exercise,
@@ -139,7 +182,7 @@ def try_exercise(
     check: Check,
     seeds: Sequence[Seed] = SEEDS,
 ) -> Trial:
-    """Checks every cell, and the spec itself.
+    """Checks every cell that is drawn, and the spec itself.
 
     Args:
         stem: the lesson's.
@@ -153,11 +196,12 @@ def try_exercise(
         exercise.name,
         wrong_count=sum(not cell.is_honest for cell in cells[2:]),
         honest_count=sum(cell.is_honest for cell in cells[2:]),
+        left_out=sum(not cell.drawn for cell in cells),
     )
     trial.failures += [*_of_spec(exercise), *_of_counts(exercise, trial)]
     hidden = _hidden(stem, exercise, seeds, trial)
     costs: dict[str, dict[str, float]] = {}
-    for cell in cells:
+    for cell in (cell for cell in cells if cell.drawn):
         verdict = _checked(exercise, cell, check, trial)
         if verdict.rows:
             costs[cell.name] = _ratios(verdict)
@@ -167,6 +211,8 @@ def try_exercise(
             enough = number >= SEEDS_FOR_WRONG and not cell.is_honest
             if wrong or enough or trial.hidden_seconds.get(cell.name, 0.0) > SLOW_HIDDEN_S:
                 break  # one sentence a cell is enough, and so is one slow try
+            if cell.only_seed not in (None, number):
+                continue
             verdict = _checked(exercise, cell, check, trial, cases, seed)
             wrong = mismatch(exercise, cell, verdict, f"on the hidden cases of {seed!r}")
         trial.failures += wrong

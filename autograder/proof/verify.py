@@ -3,6 +3,9 @@
 Each exercise against its starter, its solution and its witnesses, on the visible cases and on
 hidden ones; its budget against the honest designs; each notebook run to its end, unfilled and
 solved; generated files against their sources. A failure is a sentence that says where to look.
+
+With `--sample N` of each exercise's wrong kernels one in N is tried. Every witness is read all the
+same: an edit that no longer fits its base is a failure.
 """
 
 from __future__ import annotations
@@ -28,7 +31,16 @@ from autograder.lessons.release import BuildError, settings
 from autograder.lessons.source import Lesson
 from autograder.proof.exploit import read_exploits
 from autograder.proof.processes import processes
-from autograder.proof.trial import SEEDS, Entrant, Trial, entrants, hidden_inputs, try_exercise
+from autograder.proof.trial import (
+    SEEDS,
+    WHOLE,
+    Entrant,
+    Sample,
+    Trial,
+    entrants,
+    hidden_inputs,
+    try_exercise,
+)
 from autograder.proof.witness import Witness, witness_file, witnesses_of
 from course.engine.faults import Outcome
 
@@ -69,7 +81,7 @@ class Findings:
         """What was tried and what failed, as JSON can keep it."""
         return {
             "exercises": [
-                {"name": t.exercise, "wrong": t.wrong_count, "honest": t.honest_count}
+                {"name": t.exercise, "wrong": t.wrong_tried, "honest": t.honest_count}
                 for t in self.trials
             ],
             "notebooks": [{"name": run.name, "version": run.version} for run in self.runs],
@@ -155,8 +167,11 @@ def verify(
     notebooks: bool = True,
     workers: int | None = None,
     watch: Callable[[Sequence[Future[Any]]], None] = lambda _: None,
+    sample: Sample = WHOLE,
 ) -> Findings:
     """Checks every lesson, or those of `stems`; `watch` waits for what is under way.
+
+    Each witness is read, and its edits made; those of the `sample` are tried.
 
     Raises:
         SourceError, BuildError: where the notebooks cannot be built.
@@ -177,7 +192,7 @@ def verify(
             continue
         findings.files += strangers(root, lesson, witnesses[lesson.stem])
     with processes(workers) as pool:
-        tried = _trials(pool, root, lessons, witnesses)
+        tried = _trials(pool, root, lessons, witnesses, sample)
         played = play(pool, root, built) if notebooks else []
         watch([*played, *tried])
         for run in played:
@@ -208,22 +223,14 @@ def _trials(
     root: Path,
     lessons: Iterable[Lesson],
     witnesses: Mapping[str, Sequence[Witness]],
+    sample: Sample = WHOLE,
 ) -> list[Future[Trial]]:
-    jobs = [
-        (
-            lesson.stem,
-            exercise.name,
-            entrants(
-                exercise.name,
-                lesson.solutions[exercise.name],
-                lesson.starters[exercise.name],
-                witnesses.get(lesson.stem, ()),
-                root,
-            ),
-        )
-        for lesson in lessons
-        for exercise in lesson.exercises
-    ]
+    jobs = []
+    for lesson in lessons:
+        for name in (exercise.name for exercise in lesson.exercises):
+            own = witnesses.get(lesson.stem, ())
+            cells = entrants(name, lesson.solutions[name], lesson.starters[name], own, root)
+            jobs.append((lesson.stem, name, sample.marked(name, cells)))
     return [pool.submit(_try, *job) for job in reversed(jobs)][::-1]
 
 
@@ -273,7 +280,9 @@ def print_findings(findings: Findings, console: Console) -> None:
     for trial in findings.trials:
         table.add_row(
             trial.exercise,
-            str(trial.wrong_count),
+            f"{trial.wrong_tried} of {trial.wrong_count}"
+            if trial.left_out
+            else str(trial.wrong_count),
             str(trial.honest_count),
             f"{trial.check_s:.2f}",
             f"{trial.hidden_s:.2f}" if trial.hidden_s else "-",
@@ -325,11 +334,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-notebooks", action="store_true", help="leave out running the notebooks"
     )
+    parser.add_argument(
+        "--sample",
+        type=_count,
+        default=WHOLE.one_in,
+        metavar="N",
+        help="of each exercise's wrong kernels try one in N (default all of them)",
+    )
+    parser.add_argument(
+        "--sample-seed", default=WHOLE.seed, metavar="TEXT", help="which ones: any text"
+    )
     parser.add_argument("--workers", type=int, help="processes (default: one a core)")
     parser.add_argument("--out", type=Path, help="a file for what was found, as JSON")
     parser.add_argument(
         "--root", type=Path, default=ROOT, help="the repository (default: this one)"
     )
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1, got {text!r}")
+    return int(text)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -339,6 +364,13 @@ def main(args: argparse.Namespace) -> int:
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=120)
+    sample = Sample(args.sample, args.sample_seed)
+    if sample.one_in > 1:
+        console.print(
+            f"check: of each exercise's wrong kernels one in {sample.one_in}, "
+            f"--sample-seed '{sample.seed}'; `make check-all` tries all",
+            markup=False,
+        )
     started = time.perf_counter()
     try:
         findings = verify(
@@ -347,6 +379,7 @@ def main(args: argparse.Namespace) -> int:
             notebooks=not args.no_notebooks,
             workers=args.workers,
             watch=partial(watch, console),
+            sample=sample,
         )
     except (SourceError, BuildError) as error:
         print(error, file=sys.stderr)

@@ -15,6 +15,7 @@ STAGES = ("flash_lse", "flash_delta", "flash_dkdv", "flash_dq")
 PREAMBLE = "import course, torch, triton\nimport triton.language as tl\ndevice = 'cpu'\n"
 
 
+@pytest.mark.slow
 def test_all_of_it_waits_until_all_four_are_written(tmp_path):
     pytest.importorskip("triton")
     (lesson,) = read_lessons(REPOSITORY, ["attention_backward"])

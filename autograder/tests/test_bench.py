@@ -40,6 +40,7 @@ def test_processor_time_of_a_child_counts_while_it_runs_and_when_its_parent_has_
 
 
 @pytest.mark.usefixtures("all_cores")
+@pytest.mark.slow
 def test_a_lesson_s_figures_stand_beside_those_of_the_other_bench(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,7 @@ def test_beyond_some_workers_all_wait_for_the_one_grader(workers, cores, seconds
     assert model.seconds(1_000, workers, cores) == pytest.approx(seconds)
 
 
+@pytest.mark.slow
 def test_classes_are_graded_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "sizes.json"
     assert class_sizes.main(["1", "3", "--lesson", "00_start", "--out", str(out)]) == 0

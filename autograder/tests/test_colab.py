@@ -106,6 +106,7 @@ def test_the_wheel_beside_the_notebook_is_installed_whatever_a_browser_called_it
     assert machine.has_course()
 
 
+@pytest.mark.slow
 def test_of_two_wheels_the_newest_is_taken(machine, wheel):
     shutil.copy(wheel, machine.folder / NAME.replace("0.1.0", "0.0.9"))
     (machine.folder / NAME).write_text("an older one, broken off")
@@ -115,6 +116,7 @@ def test_of_two_wheels_the_newest_is_taken(machine, wheel):
 
 
 @pytest.mark.parametrize("folder", ["", "a course"])
+@pytest.mark.slow
 def test_the_wheel_in_drive_is_installed_where_drive_is_open(machine, wheel, tmp_path, folder):
     drive = tmp_path / "drive"
     (drive / folder).mkdir(parents=True)
@@ -124,6 +126,7 @@ def test_the_wheel_in_drive_is_installed_where_drive_is_open(machine, wheel, tmp
     assert machine.has_course()
 
 
+@pytest.mark.slow
 def test_on_colab_the_wheel_is_asked_for_in_a_sentence(machine, wheel):
     asked = "Please choose gpu_kernel_course-...whl: it came with this notebook.\n"
     assert machine.run(colab.set_up(), uploads=[wheel]) == (True, asked)

@@ -279,6 +279,7 @@ def shares(kernel: Any, x: Any, block: int) -> Any:
 
 
 @pytest.mark.parametrize(("N", "BLOCK"), [(10, 4), (64, 16), (37, 16)])
+@pytest.mark.slow
 def test_rows_that_begin_with_a_tile_of_padding_add_up_to_their_rest(kernels, N, BLOCK):
     broken, mended = kernels("softmax_p")
     x = torch.zeros(N + 1, N)
@@ -342,6 +343,7 @@ def test_the_first_row_beyond_int32(stride):
 
 
 @pytest.mark.parametrize(("N", "BC"), [(4096, 4), (9000, 4), (512, 16)])
+@pytest.mark.slow
 def test_a_mean_of_ones_stops_growing_in_float16(kernels, N, BC):
     means = []
     for kernel in kernels("attend_q"):
@@ -353,6 +355,7 @@ def test_a_mean_of_ones_stops_growing_in_float16(kernels, N, BC):
 
 
 @pytest.mark.parametrize(("H", "G", "wrong"), [(8, 1, 0), (8, 8, 0), (8, 2, 4), (12, 3, 6)])
+@pytest.mark.slow
 def test_heads_that_share_keys_get_those_of_others(kernels, H, G, wrong):
     generator = torch.Generator().manual_seed(0)
     q, k, v = (

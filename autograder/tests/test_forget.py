@@ -56,6 +56,7 @@ def forget(desk: Desk, *words: str) -> int:  # noqa: F811
     return command_line.main(["forget", *words, *known, "--course-dir", str(desk.root)])
 
 
+@pytest.mark.slow
 def test_nothing_of_a_student_is_left_and_all_of_the_others(
     a_class: Desk, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -345,6 +345,7 @@ def test_any_kernel_has_one_verdict(source: str) -> None:
 
 @QUICK
 @given(kernels())
+@pytest.mark.slow
 def test_any_kernel_that_runs_has_one_verdict(source: str) -> None:
     one_cells_verdict(source)
 

@@ -27,6 +27,7 @@ CASES = family(
 
 
 @pytest.mark.parametrize("row", CASES)
+@pytest.mark.family
 def test_sectors_are_those_of_the_counters(row: dict[str, Any]) -> None:
     exercise, source = SOLUTIONS[row["exercise"]]
     if exercise.name in OTHER_CODE and triton.__version__ != RECORDED["triton"]:

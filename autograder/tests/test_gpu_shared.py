@@ -23,6 +23,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("name", SOLUTIONS)
+@pytest.mark.family
 def test_requests_sectors_and_bank_conflicts_are_those_of_the_counters(name: str) -> None:
     exercise, source = SOLUTIONS[name]
     beyond = 0

@@ -313,6 +313,7 @@ def workers() -> set[int]:
     return found
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     count = slow_class(tmp_path / "in")
     command = tmp_path / "in", "--out", tmp_path / "out", "--jobs", 2
@@ -386,6 +387,7 @@ def test_two_runs_side_by_side_leave_one_verdict_each(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cell", ["slow 0.15", "raise on purpose"])
+@pytest.mark.slow
 def test_two_runs_judge_again_once_and_end(tmp_path: Path, cell: str) -> None:
     """Each waited for the other's failures to be judged again, without end."""
     for number in range(4):

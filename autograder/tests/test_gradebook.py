@@ -149,6 +149,7 @@ def desk(entered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 @pytest.mark.parametrize("when", [LATE, ""], ids=["late", "no time"])
 @pytest.mark.parametrize("written", ["Because.", ""], ids=["written", "not written"])
+@pytest.mark.slow
 def test_a_gradebook_that_is_made_anew_gets_all_that_the_last_one_had(
     desk: Desk, entered: Path, when: str, written: str
 ) -> None:

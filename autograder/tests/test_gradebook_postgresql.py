@@ -31,6 +31,7 @@ def graded_on(desk: Desk, url: str) -> int:  # noqa: F811
     return run(desk.root / "submitted", *words)
 
 
+@pytest.mark.slow
 def test_marks_and_comments_go_to_a_server_and_back(
     desk: Desk,  # noqa: F811
     server: Server,  # noqa: F811
@@ -68,6 +69,7 @@ def test_marks_and_comments_go_to_a_server_and_back(
     assert desk.grade() == grade.DONE
 
 
+@pytest.mark.slow
 def test_a_gradebook_that_is_made_anew_on_a_server_gets_all(
     desk: Desk,  # noqa: F811
     server: Server,  # noqa: F811
@@ -89,6 +91,7 @@ def test_a_gradebook_that_is_made_anew_on_a_server_gets_all(
         assert found.needs_manual_grade
 
 
+@pytest.mark.slow
 def test_a_server_of_something_else_and_an_empty_one_are_told_apart(
     desk: Desk,  # noqa: F811
     server: Server,  # noqa: F811
@@ -105,6 +108,7 @@ def test_a_server_of_something_else_and_an_empty_one_are_told_apart(
     assert (desk.root / "gradebook.db").exists()
 
 
+@pytest.mark.slow
 def test_a_student_is_forgotten_on_a_server_by_the_tables_owner_alone(
     desk: Desk,  # noqa: F811
     server: Server,  # noqa: F811

@@ -304,6 +304,7 @@ def test_what_a_run_has_claimed_is_free_when_it_is_killed_or_done(tmp_path: Path
     assert not list((tmp_path / ".runs").iterdir())
 
 
+@pytest.mark.slow
 def test_who_waits_for_another_grader_says_for_whom_and_how_long(tmp_path: Path) -> None:
     put(tmp_path / "in/vega_01_threads.ipynb", solved({FIRST: "slow 8"}))
     words = tmp_path / "in", "--out", tmp_path / "out", "--seed", "value:x"

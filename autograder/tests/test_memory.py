@@ -54,6 +54,7 @@ def held_bytes() -> int:
     return tracemalloc.get_traced_memory()[0]
 
 
+@pytest.mark.slow
 def test_a_run_grows_by_little_for_each_submission(tmp_path: Path) -> None:
     path = put(tmp_path / "01_threads.ipynb", solved())
     names = [f"s{number:03}" for number in range(160)]
@@ -65,6 +66,7 @@ def test_a_run_grows_by_little_for_each_submission(tmp_path: Path) -> None:
     assert (held[1] - held[0]) / 90 < MOST_BYTES_EACH
 
 
+@pytest.mark.slow
 def test_what_sums_up_a_class_grows_by_little_for_each_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

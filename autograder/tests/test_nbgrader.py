@@ -236,6 +236,7 @@ def judged(scores: dict[str, float | None]) -> dict[str, float | None]:
     return {name: value for name, value in scores.items() if name in POINTS}
 
 
+@pytest.mark.slow
 def test_scores_in_the_gradebook_are_the_verdicts_points(course: Course) -> None:
     assert judged(course.scores("vega")) == POINTS
     assert judged(course.scores("altair")) == {**POINTS, "vector_add": 0.0}
@@ -705,6 +706,7 @@ def test_no_page_is_all_lines_or_all_letters_that_browsers_look_up(
 
 @pytest.mark.parametrize("kind", ["code", "markdown"])
 @pytest.mark.parametrize("text", ["> " * 10_000, "x" * 200_000, "", "# ours"])
+@pytest.mark.family
 def test_a_thousand_cells_are_as_many_as_a_page_takes(kind: str, text: str) -> None:
     cells = [{"cell_type": kind, "metadata": {}, "source": text}] * 3000
     cells += [{"cell_type": "code", "metadata": {"nbgrader": {"grade_id": "a"}}, "source": "mine"}]

@@ -61,12 +61,14 @@ TEXTS = (" \n" * 20_000, "a." * 20_000, "%%perl\n" + "m{" * 20_000, '%%R\n"%(' *
         lambda member: f"{member[0][:6]!r} {member[1]}",
     ),
 )
+@pytest.mark.slow
 def test_a_page_of_code_that_is_slow_to_colour_takes_seconds(text: str, length: int) -> None:
     cells = [new_code_cell(text[:length]) for _ in range(400_000 // length)]
     with within(20):
         page(*cells)
 
 
+@pytest.mark.slow
 def test_a_page_of_markdown_that_is_slow_to_render_takes_seconds() -> None:
     slow = ("*a **b " * 3000, "> " * 10_000, "[x](" * 5000, "`" * 20_000, "- " * 10_000)
     with within(20):

@@ -61,6 +61,7 @@ def test_no_student_has_two_files_of_a_lesson(handed_in: list[HandedIn]) -> None
     assert len({(one.student, one.lesson) for one in handed_in}) == len(handed_in)
 
 
+@pytest.mark.slow
 def test_every_verdict_of_the_class_is_the_one_it_was_made_for(
     handed_in: list[HandedIn], tmp_path: Path
 ) -> None:

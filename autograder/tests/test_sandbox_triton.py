@@ -99,6 +99,7 @@ def villain(request: pytest.FixtureRequest) -> Iterator[Remote]:
     walls.end(process)
 
 
+@pytest.mark.slow
 def test_a_constant_of_heuristics_is_worked_out_behind_the_wall_as_in_a_notebook(
     wall: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,6 +224,7 @@ def test_a_whole_check_behind_the_wall_says_what_it_says_at_home(wall: Remote) -
     assert len(outcomes) >= 2
 
 
+@pytest.mark.slow
 def test_another_gpus_compiler_is_heard_where_the_answer_is_right(wall: Remote) -> None:
     check = sandboxed(wall.connection, 60.0, MEMORY_BYTES)
     exercise = next(e for e in lesson_exercises("fusion") if e.name == "quantised_matmul")

@@ -61,6 +61,7 @@ def by_few(source: str, name: str, few: int = 1) -> str:
 
 
 @pytest.mark.parametrize("name", [n for n in SOLVED if n != "padded_rows"])
+@pytest.mark.family
 def test_a_block_that_does_the_work_of_all_is_too_serial(name):
     exercise, source = SOLVED[name]
     bad = by_few(source, name)

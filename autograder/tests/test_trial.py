@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from autograder.hidden import Draws, multiples
 from autograder.proof import trial as trials
-from autograder.proof.trial import Entrant, try_exercise
+from autograder.proof.trial import Entrant, Sample, hidden_inputs, try_exercise
 from autograder.tests.small_course import ADD_ONE, COUNT_BLOCKS
 from course.check.cost import DRAM_BYTES
 from course.engine.faults import Outcome
@@ -83,6 +84,49 @@ def test_an_exercise_that_keeps_its_promises_has_no_failures():
     assert (trial.wrong_count, trial.honest_count) == (4, 2)
     assert trial.honest == pytest.approx(1.0)
     assert trial.waste == pytest.approx(2.0)
+
+
+def test_what_a_sample_leaves_out_is_counted_and_not_tried():
+    wrong = verdict(Outcome.RACE)
+    told = cells(stray={"drawn": False}, waste={"drawn": False})
+    trial = tried(told, stray=wrong, waste=wrong)
+    assert trial.failures == []
+    assert (trial.wrong_count, trial.wrong_tried, trial.honest_count) == (4, 2, 2)
+    assert set(trial.check_seconds) == {*VERDICTS} - {"stray", "waste"}
+    assert trial.waste is None
+
+
+def test_of_hidden_cases_a_sample_draws_one_seed_for_all_but_the_solution():
+    met = []
+
+    def check(exercise, source, cases, seed):
+        met.append((source, seed))
+        return VERDICTS[source]
+
+    for text in "abcdefgh":
+        try_exercise("small", ADD_ONE, Sample(1000, text).marked("add_one", cells()), check, SEEDS)
+    inputs = {hidden_inputs("add_one", seed) for seed in SEEDS}
+    hidden = [(source, seed) for source, seed in met if seed in inputs]
+    count = Counter(source for source, _ in hidden)
+    assert count["solution"] == count["starter"] == 16
+    assert count["honest_1"] == count["honest_2"] == 8
+    assert sum(count[name] for name in ("stray", "wrong", "race", "waste")) == 8
+    assert {seed for source, seed in hidden if source == "honest_1"} == inputs
+
+
+def test_a_sample_has_its_share_of_the_wrong_kernels_and_all_honest_ones():
+    def taken(seed, one_in=3):
+        return {cell.name for cell in Sample(one_in, seed).marked("add_one", cells()) if cell.drawn}
+
+    honest = {"starter", "solution", "honest_1", "honest_2"}
+    wrong = {*VERDICTS} - honest
+    assert honest < taken("tree 1")
+    assert len(taken("tree 1") & wrong) == 2
+    assert taken("tree 1") == taken("tree 1")
+    drawn = [taken(f"tree {n}") for n in range(20)]
+    assert len({frozenset(one) for one in drawn}) > 3
+    assert set().union(*drawn) == {*VERDICTS}
+    assert taken("", 1) == {*VERDICTS}
 
 
 def test_a_row_too_small_to_matter_is_not_held_to_its_formula():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+from concurrent.futures import Future
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,9 +16,9 @@ from autograder import __main__ as command_line
 from autograder.lessons.notebook_run import NotebookRun
 from autograder.lessons.source import read_lesson
 from autograder.proof import verify
-from autograder.proof.trial import SEEDS, Entrant, Trial, hidden_inputs
+from autograder.proof.trial import SEEDS, Entrant, Sample, Trial, hidden_inputs
 from autograder.proof.verify import Findings, gaps, print_findings, strangers, unreadable
-from autograder.proof.witness import Witness
+from autograder.proof.witness import Witness, read_witnesses, solutions_of
 from autograder.tests.small_course import ADD_ONE, COUNT_BLOCKS, LESSON, small_course
 from course.engine.faults import Outcome
 from course.words.verdict import Verdict
@@ -57,6 +59,58 @@ def test_findings_show_a_row_an_exercise_and_every_failure_as_a_sentence():
         "notebooks": [{"name": "01_small", "version": "student"}],
         "failures": findings.failures,
     }
+
+
+def test_a_sampled_exercise_says_how_many_of_its_wrong_kernels_were_tried():
+    trial = Trial("small", "add_one", 9, 2, left_out=6)
+    assert "add_one 3 of 9 2" in " ".join(printed(Findings(trials=[trial])).split())
+    assert Findings(trials=[trial]).plain()["exercises"][0]["wrong"] == 3
+
+
+def test_a_sampled_check_says_so_first_and_how_to_try_all(monkeypatch, capsys):
+    asked = []
+
+    def verified(*args, sample, **options):
+        asked.append(sample)
+        return Findings()
+
+    monkeypatch.setattr(verify, "verify", verified)
+    check = ["check", "--root", str(Path.cwd())]
+    assert command_line.main([*check, "--sample", "4", "--sample-seed", "a1b2"]) == 0
+    head = capsys.readouterr().out.splitlines()[0]
+    assert head == (
+        "check: of each exercise's wrong kernels one in 4, --sample-seed 'a1b2'; "
+        "`make check-all` tries all"
+    )
+    assert command_line.main(check) == 0
+    assert "check-all" not in capsys.readouterr().out
+    assert asked == [Sample(4, "a1b2"), Sample()]
+    with pytest.raises(SystemExit):
+        command_line.main([*check, "--sample", "0"])
+    assert "Argument --sample: expected a whole number from 1, got '0'" in capsys.readouterr().err
+
+
+def test_a_rotten_edit_fails_a_sampled_check_whether_drawn_or_not(tmp_path, monkeypatch):
+    file = tmp_path / "threads.cells"
+    row = "# %% vector_add wrong_{} -> RACE\n# Why.\n- i = cuda.grid(1)\n+ i = {}\n\n"
+    cells = "".join(row.format(n, n) for n in range(8))
+    file.write_text(cells.replace("cuda.grid(1)\n+ i = 5", "cuda.gird(1)\n+ i = 5"))
+
+    class Pool(contextlib.nullcontext):
+        def submit(self, work, *job):
+            tried = Future()
+            tried.set_result(Trial(*job[:2]))
+            return tried
+
+    monkeypatch.setattr(verify, "processes", lambda workers: Pool(Pool()))
+    monkeypatch.setattr("autograder.lessons.build.make", lambda *args: [])
+    monkeypatch.setattr("autograder.lessons.build.stale", lambda *args: [])
+    monkeypatch.setattr(
+        verify, "witnesses_of", lambda stem, root: read_witnesses(file, solutions_of(stem))
+    )
+    for seed in "abc":
+        found = verify.verify(verify.ROOT, ["threads"], notebooks=False, sample=Sample(8, seed))
+        assert any("found it 0 times: `i = cuda.gird(1)`" in one for one in found.files)
 
 
 def test_a_witness_of_another_lessons_exercise_is_a_failure(tmp_path, lesson):

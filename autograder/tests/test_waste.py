@@ -41,6 +41,7 @@ def judged_by(one: Exploit, seeds: range) -> set[tuple[Outcome, float]]:
 
 
 @pytest.mark.parametrize("one", WASTERS, ids=lambda one: one.name)
+@pytest.mark.family
 def test_waste_off_the_graded_sizes_is_billed(one: Exploit) -> None:
     [name] = one.expect
     assert judged_by(one, FEW_SEEDS) == {(one.expected(name), 0.6)}

@@ -35,6 +35,7 @@ def pictures_of_the_lessons() -> list[Callable[[], Picture]]:
 @pytest.mark.parametrize(
     "draw", pictures_of_the_lessons(), ids=lambda f: f"{f.__module__.split('.')[-1]}.{f.__name__}"
 )
+@pytest.mark.family
 def test_a_lessons_picture_has_a_text_alternative_and_draws_the_same_twice(
     draw: Callable[[], Picture],
 ) -> None:

@@ -50,6 +50,7 @@ def test_jupyter_is_told_that_it_runs_as_root_where_it_does(tmp_path, user, told
     assert ("--allow-root" in done.stdout) is told
 
 
+@pytest.mark.slow
 def test_the_second_step_tries_a_triton_kernel():
     pytest.importorskip("triton", reason="Triton has no wheel for this system")
     if not (ROOT / ".venv/bin/python").exists():

@@ -22,6 +22,13 @@ def test_many(n):
 def test_few(n):
     pass
 
+SLOW = [pytest.param(n, marks=pytest.mark.slow) for n in range(8, 24)]
+
+@pytest.mark.family
+@pytest.mark.parametrize("n", [*range(8), *SLOW])
+def test_mixed(n):
+    pass
+
 @pytest.mark.parametrize("n", range(5))
 def test_always(n):
     pass
@@ -51,7 +58,7 @@ def chosen(pytester):
 
 
 def test_without_the_option_every_test_runs(chosen):
-    assert len(chosen()) == 34
+    assert len(chosen()) == 58
 
 
 def test_a_sample_has_its_share_of_each_family_and_all_other_tests(chosen):
@@ -62,10 +69,20 @@ def test_a_sample_has_its_share_of_each_family_and_all_other_tests(chosen):
     assert sum(n.startswith("test_slow") for n in names) == 6
 
 
+def test_of_a_familys_quick_members_there_is_a_share_in_every_run(chosen):
+    options = ("--sample", "8", "-m", "not slow", "--sample-seed")
+    for seed in "abcd":
+        names = chosen(*options, seed)
+        assert [sum(n.startswith(stem) for n in names) for stem in ("test_mixed", "test_many")] == [
+            1,
+            3,
+        ]
+
+
 def test_of_files_with_slow_tests_that_are_no_family_there_is_a_share_of_their_own(chosen):
     names = chosen("--sample-slow", "3", "--sample-seed", "2026-11-23")
     assert [n for n in names if n.startswith("test_slow")] == ["test_slow[0]", "test_slow[1]"]
-    assert len(names) == 30
+    assert len(names) == 54
 
 
 def test_a_seed_repeats_itself_and_seeds_go_through_all(chosen):

@@ -129,6 +129,7 @@ def two_steps(monkeypatch, tmp_path):
     return tmp_path / "record.json"
 
 
+@pytest.mark.slow
 def test_what_came_of_each_step_is_recorded_and_told_at_the_end(two_steps, capsys):
     assert tool.main(["3.6.0", "3.9.0", "--out", str(two_steps)]) == 1
     kept = json.loads(two_steps.read_text())["versions"]
@@ -148,6 +149,7 @@ def test_what_came_of_each_step_is_recorded_and_told_at_the_end(two_steps, capsy
     assert end == f"1 of 4 steps failed. The record: {two_steps}"
 
 
+@pytest.mark.slow
 def test_a_later_run_takes_the_place_of_what_it_ran_again(two_steps, monkeypatch):
     assert tool.main(["3.9.0", "--out", str(two_steps)]) == 1
     assert tool.main(["3.6.0", "--out", str(two_steps)]) == 0

@@ -99,6 +99,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.slow
 def test_set_up_goes_on_after_each_interruption(checkout: Checkout, wheels: dict[str, str]) -> None:
     unreachable = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "1"}
     code, said = checkout.set_up(**unreachable)

@@ -151,6 +151,7 @@ def test_an_evaluator_counts_its_steps() -> None:
     ],
 )
 @pytest.mark.parametrize("name", ["vector_add", "triton_add", "grid_math"])
+@pytest.mark.family
 def test_thousands_of_constants_take_a_second_in_all(line: str, name: str) -> None:
     lines = "".join(line.format(k=k) + "\n" for k in range(1500))
     text = f"t = (1,) * 1000\nq = 9\n{lines}"

@@ -22,6 +22,7 @@ def ran(*arguments, module="course.run", folder=PROGRAMS):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_program_for_a_gpu_runs_to_its_end_and_tells_its_traffic_by_kernel_and_line() -> None:
     done = ran("--target", "sm_90", "right.py", "--size", "1000")
     assert done.returncode == 0, done.stderr

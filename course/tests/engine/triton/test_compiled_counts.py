@@ -46,6 +46,7 @@ def counted(traffic):
 
 
 @pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.family
 def test_requests_and_sectors_are_those_of_the_counters_and_results_are_right(name):
     case = cases.RECORDED[name]()
     found = counted(launch(case.kernel, case.args, case.grid, case.constants, target=90))

@@ -191,6 +191,7 @@ def test_a_box_may_begin_where_the_hardware_takes_it(what, dtype, at, box):
 
 
 @pytest.mark.parametrize(("what", "dtype", "at", "box"), NOT_TAKEN)
+@pytest.mark.family
 def test_a_box_that_the_hardware_does_not_take_is_a_fault_where_it_copies(what, dtype, at, box):
     with pytest.raises(KernelFault) as caught:
         copied(what, dtype, at, box, 90)

@@ -38,7 +38,7 @@ def drawing(examples: int) -> Any:
     return settings(max_examples=examples, deadline=None, suppress_health_check=health)
 
 
-@drawing(20)
+@drawing(6)
 @given(drawn_kernels(), TOGETHER)
 def test_a_drawn_kernel_is_the_same_on_both_paths(tmp_path, drawn, together):
     agree(drawn, tmp_path, together)

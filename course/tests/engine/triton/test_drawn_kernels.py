@@ -54,7 +54,7 @@ _LOOPS = ("scf.for", "scf.while")
 Places = dict[tuple[str, int], Counter[tuple[int, int]]]
 
 
-@drawing(10)
+@drawing(4)
 @given(drawn_kernels(), TOGETHER)
 def test_a_drawn_kernel_is_the_same_as_the_compiler_made_it(tmp_path, drawn, together):
     agree(drawn, tmp_path, together)

@@ -37,6 +37,7 @@ def test_a_number_names_the_kernel_that_was_run():
 
 
 @pytest.mark.parametrize("name", COUNTED[::5])
+@pytest.mark.family
 def test_requests_sectors_and_results_are_the_gpus(tmp_path, name):
     agrees(name, tmp_path)
 

@@ -501,6 +501,7 @@ def test_what_lies_in_a_tuple_is_compiled_for_as_alone():
     [(cases.add, (1001,)), (cases.matmul, (128,)), (cases.softmax_online, (64, 781)),
      (cases.flash_forward, (128,)), (cases.ordered_matmul, (256, 128, 64, 4))],
 )  # fmt: skip
+@pytest.mark.family
 def test_shared_memory_is_the_same_without_llvm(make, given, target):
     case = make(*given)
     source = gate.source_of(case.kernel, case.args, case.constants)

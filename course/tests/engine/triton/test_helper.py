@@ -96,6 +96,7 @@ def test_who_waits_hears_the_end_though_others_ask_before(helper):
     assert list(answers) == ["ended"]
 
 
+@pytest.mark.slow
 def test_each_piece_of_work_has_all_of_the_time():
     helper = Helper([], 1.0)
     for _ in range(3):

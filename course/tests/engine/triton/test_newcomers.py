@@ -298,6 +298,7 @@ REFUSED = sorted(what for what in ATTEMPTS if MINOR < TAKEN_FROM.get(what, (4,))
 
 
 @pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.family
 def test_a_first_attempt_is_told_what_is_wrong_and_what_to_do(what):
     cell, old, new, line, said, step = ATTEMPTS[what]
     assert old in cell

@@ -27,6 +27,7 @@ def test_every_launch_of_the_table_was_recorded_and_no_other():
 
 
 @pytest.mark.parametrize("name", accesses.ACCESSES)
+@pytest.mark.family
 def test_requests_sectors_and_result_are_the_gpus(name):
     access, counted = accesses.ACCESSES[name], RECORD["counted"][name]
     tensors, passed = accesses.arguments(access)

@@ -47,6 +47,7 @@ def test_every_launch_of_the_table_was_recorded_and_no_other():
 
 
 @pytest.mark.parametrize("name", shared_accesses.SHARED)
+@pytest.mark.family
 def test_bank_conflicts_are_the_gpus(name):
     access, counted = shared_accesses.SHARED[name], RECORD["counted"][name]
     _, passed = accesses.arguments(access)

@@ -113,6 +113,7 @@ def fitting(configs, named_args, **kwargs):
         "configs_of([256]), reset_to_zero=[], restore_value=None",
     ],
 )
+@pytest.mark.family
 def test_configurations_may_be_worked_out(configs):
     cell = TUNED.replace(CONFIGS, f"{LISTED}@triton.autotune(configs={configs}, key=['N'])\n")
     found = verdict(cell.replace("import triton\n", "import triton\nimport itertools\n", 1), SCALE)

@@ -33,6 +33,7 @@ def test_a_lock_that_keeps_nobody_out_orders_nothing(kernel):
     assert line < race.value.line < line + 6
 
 
+@pytest.mark.slow
 def test_a_lock_that_is_never_let_go_is_waited_for_without_end():
     args = [torch.zeros(1, dtype=torch.int32), torch.zeros(1)]
     with pytest.raises(KernelFault) as late:

@@ -96,6 +96,7 @@ def read_only(kernel, constants):
 
 @pytest.mark.parametrize("run", [launched, compiled, read_only])
 @pytest.mark.parametrize(("kernel", "line"), [(loads, 2), (nested, 2), (nothing, 1), (ordered, 2)])
+@pytest.mark.family
 def test_a_loop_that_is_written_out_without_end_is_told_with_its_line(run, kernel, line):
     fault = refused(run, kernel, N=3_000_000)
     assert (fault.outcome, fault.message_id) == (Outcome.TIMED_OUT, "tile_loop_written_out")
