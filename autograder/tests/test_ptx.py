@@ -17,7 +17,10 @@ EXPLAINED = {
     "divergence eight_lanes_a_row": "one way through the code for each row, with a load of its own",
 }
 #: NVVM leaves the power of two numbers a function.
-CALLS = {"repeat_multiply closed_form", "divergence math_functions"}
+CALLS = {
+    *("repeat_multiply closed_form", "repeat_multiply closed_form_of_most"),
+    "divergence math_functions",
+}
 
 
 @pytest.mark.slow

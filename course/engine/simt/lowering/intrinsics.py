@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ from course.engine.simt.lowering.expr import (
     number,
     tuple_of,
 )
-from course.engine.simt.lowering.operators import binary, once, unpacked
+from course.engine.simt.lowering.operators import binary, once, range_call, unpacked
 from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.lowering.types import (
     BOOL,
@@ -403,11 +403,11 @@ def _divmod(low: Lowering, node: ast.Call) -> Expr:
     return replace(both, items=None)  # one alone would lack what the other has computed
 
 
-#: what Numba makes of these, given several numbers in one array
+#: what Numba makes of these, given several numbers in one array, or a range
 _FOLDS = {
-    "sum": "for item in items: best = best + item",
-    "max": "for item in items: best = item if item > best else best",
-    "min": "for item in items: best = item if item < best else best",
+    "sum": "best = best + item",
+    "max": "best = item if item > best else best",
+    "min": "best = item if item < best else best",
 }
 
 
@@ -420,31 +420,60 @@ def _folded(low: Lowering, node: ast.Call, name: str, items: Expr, start: Expr |
 
     Without a start it begins with the first item.
     """
-    text = f"def {name}(items, best):\n    {_FOLDS[name]}\n    return best"
+    low.instances += 1
+    held = ast.Name(f"%items.{low.instances}", ast.Load())
+    low.frame.assigned.add(held.id)
+    low.frame.env[held.id] = items
+    first = start or ast.Subscript(held, ast.Constant(0), ast.Load())
+    return _loop(low, node, name, "{0}", [held], first)
+
+
+def _loop(
+    low: Lowering,
+    node: ast.Call,
+    name: str,
+    over: str,
+    given: Sequence[ast.expr | Expr],
+    start: ast.expr | Expr,
+) -> Expr:
+    """A call of a function with the loop of `name` in it, over what `over` makes of `given`."""
+    parts = [f"part{number_}" for number_ in range(len(given))]
+    text = (
+        f"def {name}({', '.join([*parts, 'best'])}):\n"
+        f"    for item in {over.format(*parts)}: {_FOLDS[name]}\n"
+        "    return best"
+    )
     loop = ast.parse(text).body[0]
     assert isinstance(loop, ast.FunctionDef)
     for part in ast.walk(loop):
         ast.copy_location(part, node)
     low.instances += 1
     function = known(Function(name, loop, _no_name, True, low.frame.function.filename))
-    names = []
-    for part_name, value in (("fold", function), ("items", items), ("start", start)):
-        names.append(ast.Name(f"%{part_name}.{low.instances}", ast.Load()))
-        low.frame.assigned.add(names[-1].id)
-        if value is not None:
-            low.frame.env[names[-1].id] = value
-    begin = names[2] if start is not None else ast.Subscript(names[1], ast.Constant(0), ast.Load())
-    call = ast.copy_location(ast.Call(names[0], [names[1], begin], []), node)
+
+    def named(place: str, value: ast.expr | Expr) -> ast.expr:
+        if isinstance(value, ast.expr):
+            return value
+        holder = ast.Name(f"%{place}.{low.instances}", ast.Load())
+        low.frame.assigned.add(holder.id)
+        low.frame.env[holder.id] = value
+        return holder
+
+    arguments_ = [named(*pair) for pair in zip([*parts, "start"], [*given, start], strict=True)]
+    call = ast.copy_location(ast.Call(named("fold", function), arguments_, []), node)
     return low.expression(ast.fix_missing_locations(call))
 
 
 def _sum(low: Lowering, node: ast.Call) -> Expr:
     if node.keywords or not 1 <= len(node.args) <= 2:
         raise low.untyped(node, "sum takes a tuple or an array, and what it starts from")
+    start = low.scalar(node.args[1]) if len(node.args) == 2 else number(0)
+    counted = range_call(low, node.args[0])
+    if counted is not None and not counted.keywords:
+        over = f"range({', '.join(f'{{{at}}}' for at in range(len(counted.args)))})"
+        return _loop(low, node, "sum", over, [low.scalar(end) for end in counted.args], start)
     items = low.value(node.args[0])
     if isinstance(items.type, TupleType) and len(set(items.type.items)) > 1:
         raise low.untyped(node, "sum takes a tuple whose items have one type")
-    start = low.scalar(node.args[1]) if len(node.args) == 2 else number(0)
     return _folded(low, node, "sum", items, start)
 
 

@@ -24,6 +24,7 @@ from course.engine.simt.lowering.expr import (
 )
 from course.engine.simt.lowering.frames import LoopTargets
 from course.engine.simt.lowering.iteration import by_name, counted, looked_at_once, with_else
+from course.engine.simt.lowering.operators import range_call
 from course.engine.simt.lowering.types import (
     INT,
     INT32,
@@ -45,7 +46,6 @@ from course.engine.simt.nvvm.unrolling import (
 from course.engine.simt.running import control, turns
 from course.engine.simt.running.control import Casts
 from course.engine.simt.running.lanes import Lanes, Statement
-from course.plain.evaluator import Ref
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
@@ -233,15 +233,10 @@ def _turn_by_turn(low: Lowering, node: ast.For, name: str, values: list[Expr]) -
 
 
 def _range(low: Lowering, node: ast.For) -> tuple[list[Expr], Scalar]:
-    call = node.iter
-    if not (
-        isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Name)
-        and call.func.id not in low.frame.assigned
-        and low.expression(call.func).const == Ref("range")
-    ):
+    call = range_call(low, node.iter)
+    if call is None:
         raise rejected_syntax(
-            node, f"a loop over `{ast.unparse(call)[:40]}`", "for i in range(...)"
+            node, f"a loop over `{ast.unparse(node.iter)[:40]}`", "for i in range(...)"
         )
     if not 1 <= len(call.args) <= 3 or call.keywords:
         raise low.untyped(call, "range takes one to three whole numbers")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from course.engine.simt.lowering.expr import (
     converted,
     describe,
     joined,
+    no_number,
     number,
     tuple_items,
     tuple_of,
@@ -41,6 +43,7 @@ from course.engine.simt.nvvm.work import branches
 from course.engine.simt.running import arith
 from course.engine.simt.running.lanes import Lanes, select
 from course.plain.arithmetic import BINARY, ORDER, UNARY
+from course.plain.evaluator import Ref
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
@@ -168,8 +171,8 @@ def once(low: Lowering, value: Expr) -> tuple[Expr, Expr]:
         lanes.vars[holder] = result = run(lanes)
         return result
 
-    return replace(value, run=compute), replace(
-        value, run=lambda lanes: lanes.vars[holder], masked=False
+    return replace(value, run=compute, items=None), replace(
+        value, run=lambda lanes: lanes.vars[holder], masked=False, items=None
     )
 
 
@@ -183,7 +186,7 @@ def unpacked(low: Lowering, several: Expr) -> list[Expr]:
 
 def compare(low: Lowering, node: ast.Compare) -> Expr:
     """``a < b < c``: each operand computed once, the chain cut short."""
-    left = low.scalar(node.left)
+    left = low.value(node.left)
     result: Expr | None = None
     held, last = low.registers.held, len(node.ops) - 1
     for number_, (operation, comparator) in enumerate(zip(node.ops, node.comparators, strict=True)):
@@ -191,14 +194,15 @@ def compare(low: Lowering, node: ast.Compare) -> Expr:
         if function is None and isinstance(operation, ast.In | ast.NotIn) and last == 0:
             return _within(low, node, left, operation)
         if function is None:
+            _only_number(low, node.left, left)
             raise rejected_syntax(node, f"`{ast.unparse(node)}`", "use == != < <= > >=")
-        right = again = low.scalar(comparator)
+        right = again = low.value(comparator)
         if number_ == 0:
             held = dict(low.registers.held)
             low.registers.depth += 1
         if number_ < last:
             right, again = once(low, right)
-        link = apply(function, arith.BINARY[function], [left, right], function.__name__)
+        link = _compared(low, function, left, right, (node.left, *node.comparators)[number_:])
         result = link if result is None else _and(low, result, link)
         left = again
     low.registers.depth -= 1
@@ -207,20 +211,66 @@ def compare(low: Lowering, node: ast.Compare) -> Expr:
     return result
 
 
+def _compared(
+    low: Lowering, function: Any, left: Expr, right: Expr, nodes: Sequence[ast.expr]
+) -> Expr:
+    """One comparison, of two numbers or of two tuples; `nodes` are those of the two, for words."""
+    sides = (left, right)
+    if all(isinstance(side.type, TupleType) for side in sides):
+        return _compared_tuples(low, function, left, right)
+    for side, node in zip(sides, nodes, strict=False):
+        _only_number(low, node, side)
+    return apply(function, arith.BINARY[function], [left, right], function.__name__)
+
+
+def _only_number(low: Lowering, node: ast.expr, value: Expr) -> None:
+    if not is_scalar(value.type):
+        raise low.untyped(node, no_number(ast.unparse(node), value.type))
+
+
+def _compared_tuples(low: Lowering, function: Any, left: Expr, right: Expr) -> Expr:
+    """The first items that differ decide, or else the lengths; every item is computed.
+
+    `==` of different lengths is False, whatever stands in them.
+    """
+    if function is operator.ne:
+        return _negated(_compared_tuples(low, operator.eq, left, right))
+    ones, others = unpacked(low, left), unpacked(low, right)
+    pairs = list(zip(ones, others, strict=False))
+    rest = number(function(len(ones), len(others)))
+    strict = {operator.le: operator.lt, operator.ge: operator.gt}.get(function, function)
+    links = []
+    for pair in pairs:
+        (one, one_again), (other, other_again) = (once(low, side) for side in pair)
+        decides = None if strict is operator.eq else _compared(low, strict, one, other, ())
+        if decides is not None:
+            one, other = one_again, other_again
+        links.append((decides, _compared(low, operator.eq, one, other, ())))
+    for decides, equal in reversed(links):
+        rest = apply(operator.and_, np.bitwise_and, [equal, rest], "and_")
+        if decides is not None:
+            rest = apply(operator.or_, np.bitwise_or, [decides, rest], "or_")
+    return rest
+
+
 def _within(low: Lowering, node: ast.Compare, left: Expr, operation: ast.cmpop) -> Expr:
     """``x in (a, b)`` and ``x not in range(a, b)``: is it one of these numbers?"""
-    if (ends := _ends_of_range(low, node.comparators[0])) is not None:
+    several_of = node.comparators[0]
+    counted = range_call(low, several_of)
+    if counted is not None and 1 <= len(counted.args) <= 2:
+        ends = [number(0), *map(low.scalar, counted.args)][-2:]
         left, again = once(low, left)
         below = apply(operator.le, np.less_equal, [ends[0], left], "le")
         inside = _and(low, below, apply(operator.lt, np.less, [again, ends[1]], "lt"))
         return inside if isinstance(operation, ast.In) else _negated(inside)
-    several = low.value(node.comparators[0])
+    several = low.value(several_of)
     if not isinstance(several.type, TupleType):
         raise low.untyped(node, f"`in` looks into a tuple, and this is {describe(several)}")
     left, left_again = once(low, left)
     found: Expr = number(False)
     for place, item in enumerate(unpacked(low, several)):
-        one = apply(operator.eq, np.equal, [left if not place else left_again, item], "eq")
+        asked = left if not place else left_again
+        one = _compared(low, operator.eq, asked, item, (node.left, several_of))
         found = one if not place else apply(operator.or_, np.bitwise_or, [found, one], "or_")
     return found if isinstance(operation, ast.In) else _negated(found)
 
@@ -229,14 +279,12 @@ def _negated(test: Expr) -> Expr:
     return apply(operator.xor, np.bitwise_xor, [test, number(True)], "xor")
 
 
-def _ends_of_range(low: Lowering, node: ast.expr) -> tuple[Expr, Expr] | None:
-    """Where ``range(a, b)`` starts and ends, of whole numbers, if that is what a node is."""
-    if not isinstance(node, ast.Call) or ast.unparse(node.func) != "range":
+def range_call(low: Lowering, node: ast.expr) -> ast.Call | None:
+    """The node, if it is a call of the builtin `range`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         return None
-    ends = [low.scalar(argument) for argument in node.args]
-    if len(ends) == 1:
-        ends.insert(0, number(0))
-    return (ends[0], ends[1]) if len(ends) == 2 else None
+    own = node.func.id in low.frame.assigned or low.expression(node.func).const != Ref("range")
+    return None if own else node
 
 
 def _and(low: Lowering, left: Expr, right: Expr) -> Expr:

@@ -447,6 +447,52 @@ def test_a_fold_of_a_tuple_or_an_array_is_pythons():
 
 
 @cuda.jit
+def sums_of_ranges(out, x):
+    i = cuda.threadIdx.x
+    out[0, i] = sum(range(i)) + sum(range(2, 9 * i)) + sum(range(5))
+    out[1, i] = sum(range(x.size, -i, -2), 0.5)
+
+
+def test_a_sum_of_a_range_is_pythons():
+    same_as_python(sums_of_ranges, (2, 4), np.array([1.5, -2.0, 0.5, 4.0]))
+
+
+@cuda.jit
+def compared_tuples(out, x):
+    i = cuda.threadIdx.x
+    own, other = (i % 2, x[i]), (1, x[0])
+    for k, answer in enumerate(
+        (own == other, own != other, own < other, own <= other, own > other, own >= other)
+    ):
+        out[k, i] = answer
+    out[6, i] = (i, 2) < (1,)
+    out[7, i] = (1,) <= (i, 2) < (2, 2, i)
+    out[8, i] = (i, (2, x[i])) == (3, (2, 4.0)) or (i,) == (i, i)
+    out[9, i] = (i, 1) in ((0, 1), (2, 1), (3, 3))
+    out[10, i] = out.shape == (11, 4) and x.shape > (i + 2,)
+    out[11, i] = divmod(i + 4, 3) >= divmod(x.size + 1, 3)
+
+
+def test_tuples_are_compared_as_in_python():
+    same_as_python(compared_tuples, (12, 4), np.array([1.5, -2.0, np.nan, 4.0]))
+
+
+@cuda.jit
+def loads_in_compared_tuples(out, x):
+    i = cuda.grid(1)
+    out[i] = (x[i], x[i + 32]) < (x[i + 64], x[i + 96]) <= (1, 1)
+
+
+def test_what_stands_in_compared_tuples_is_loaded_once():
+    x, out = np.ones(128, np.float32), np.zeros(32)
+    x[:32] = 0
+    with course.measure() as traffic:
+        loads_in_compared_tuples[1, 32](out, x)
+    assert (out == 1).all()
+    assert traffic.sectors("x", "load") == 4 * 4
+
+
+@cuda.jit
 def adds_up(out, x):
     out[cuda.grid(1)] = sum(x[cuda.grid(1)])
 
