@@ -432,7 +432,7 @@ int4_matvec = KernelExercise(
         case(N=37, K=192, GROUP=64),
         case(N=100, K=2176, GROUP=128),
         case(True, N=256, K=4096, GROUP=64),
-        case(True, N=128, K=4096, GROUP=128),
+        case(True, N=128, K=4096, GROUP=32),
     ),
     launch=Launcher(),
     shares="N / 64",
