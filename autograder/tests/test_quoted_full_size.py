@@ -188,7 +188,18 @@ def test_lesson_13_quotes_the_speeds_of_what_moves_bytes() -> None:
 
 def test_what_loses_at_full_size_is_what_the_lessons_explain() -> None:
     flagged = [sentence.split(" ")[0] for sentence in RECORD["flagged"]]
-    assert flagged == ["layernorm", "gated_linear/tuned"]
+    assert flagged == [
+        "softmax_online",
+        "softmax_online",
+        "layernorm",
+        "paged_decode",
+        "index_2d/tuned",
+        "transpose_padded/tuned",
+        "stencil_halo/tuned",
+        "row_sum/tuned",
+        "histogram/tuned",
+        "flash_decode/tuned",
+    ]
 
 
 def test_lesson_09_quotes_what_tuned_tiles_bring() -> None:
@@ -204,7 +215,9 @@ def test_lesson_09_quotes_what_tuned_tiles_bring() -> None:
     tall, square = (run("gated_linear/tuned", f"M={m}") for m in (65536, 4096))
     assert f"it reaches {tall['TFLOP/s']:.0f}, and a compiled layer" in said
     assert f"as yours does, {tall['torch_TFLOP/s']:.0f}; at 4096" in said
-    assert f"ahead, {square['torch_TFLOP/s']:.0f} to {square['TFLOP/s']:.0f}." in said
+    assert (
+        f"little of that is left, {square['TFLOP/s']:.0f} to {square['torch_TFLOP/s']:.0f}." in said
+    )
 
 
 def test_lesson_10_quotes_what_tuned_attention_reaches() -> None:
