@@ -62,6 +62,7 @@ def outcome(stem: str, witness: Witness, seed: str) -> Outcome:
 
 
 @pytest.mark.parametrize(("stem", "witness"), QUICK, ids=ids(QUICK))
+@pytest.mark.family
 def test_no_seed_is_lucky(stem: str, witness: Witness) -> None:
     assert outcome(stem, witness, "one seed") is Outcome.WRONG_ANSWER
 

@@ -334,7 +334,7 @@ def one_verdict_by_a_reply(data: bytes, end: object) -> None:
 ends = st.one_of(st.just(0), st.sampled_from(["late", "over", "x", -9, -11, 1, 137, None, 2.5, {}]))
 
 
-@effort(40)
+@effort(15)
 @given(kernels())
 def test_any_kernel_has_one_verdict(source: str) -> None:
     one_verdict(ADD, source)
@@ -346,7 +346,7 @@ def test_any_kernel_has_one_verdict_of_the_compiler(source: str) -> None:
     one_verdict(ADD, source, compiles=True)
 
 
-@effort(40)
+@effort(15)
 @given(launchers())
 def test_any_launcher_has_one_verdict(source: str) -> None:
     one_verdict(DELTA, source)

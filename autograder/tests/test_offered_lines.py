@@ -38,6 +38,7 @@ MEMBERS = family(
 
 
 @pytest.mark.parametrize(("stem", "witness"), MEMBERS)
+@pytest.mark.family
 def test_the_line_that_a_wrong_answer_offers_runs(
     stem: str, witness: Witness, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -22,7 +22,7 @@ ROWS: dict[str, dict[str, str]] = tomllib.loads(TABLE.read_text(encoding="utf-8"
 FEWEST = 300
 
 
-#: Lessons in Numba, whose kernels take milliseconds: their rows run whole, in every `make test`.
+#: Lessons in Numba, whose kernels take milliseconds: `make test` draws from all of their rows.
 QUICK = ("start", "threads", "coalescing", "shared_memory", "matmul", "roofline")
 _EVERY = [(stem, name, said) for stem, named in ROWS.items() for name, said in named.items()]
 MEMBERS = [
@@ -38,6 +38,7 @@ def witnesses() -> dict[tuple[str, str], Witness]:
 
 
 @pytest.mark.parametrize(("stem", "name", "said"), MEMBERS)
+@pytest.mark.family
 def test_a_mistake_gets_the_sentence_that_is_true_of_it(
     stem: str, name: str, said: str, witnesses: dict[tuple[str, str], Witness]
 ) -> None:

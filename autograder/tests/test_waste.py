@@ -25,7 +25,7 @@ WASTERS = [
     if one.name.startswith("waste_off_the_sizes")
 ]
 FEW_SEEDS, ALL_SEEDS = range(2), range(50)
-QUICK = ("start", "threads", "coalescing", "hello_triton")
+QUICK = ("threads", "hello_triton")  # of each dialect one: the others are slow, below
 #: So many times what the solution asks for, and so many sectors more, on one case alone.
 TIMES, MORE = 4, 32
 #: Where a tile's places past the end may be wrapped round, a whole tile is no waste; nor is what a

@@ -102,7 +102,8 @@ def advice(row: Row, traffic: Traffic) -> str:
         if in_blocks and worst.direction == "store":
             return (
                 f"Each sector of {worst.array} is written {times} times. Could the value wait in a "
-                f"variable, and be stored once, after the loop?"
+                f"variable, and be stored once: after a loop, or by the one launch that has all "
+                f"of it?"
             )
         if in_blocks:
             return (

@@ -1,6 +1,7 @@
 """Families: tests of one shape, of which every run takes the first of each kind.
 
-The others are slow, and `make test-slow` draws from them (`conftest.py`).
+The others are slow, and `make test-slow` draws from them (`conftest.py`). Where the test itself is
+marked a family, or has quick members alone, `make test` draws from what is not slow.
 """
 
 from collections.abc import Callable, Hashable, Iterable

@@ -32,6 +32,7 @@ def test_every_box_was_counted():
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: " ".join(str(row[k]) for k in CASES[0]))
+@pytest.mark.family
 def test_boxes_and_sectors_are_those_of_the_counters(row):
     traffic = launch(kernel(), arguments(row, "cpu"), (1,), {"num_warps": 4}, target=90)
     loads, stores = traffic.loads, traffic.stores

@@ -19,6 +19,7 @@ CELLS = [
 
 
 @pytest.mark.parametrize(("stem", "name"), CELLS)
+@pytest.mark.family
 def test_a_product_in_tensor_memory_is_right(
     stem: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
