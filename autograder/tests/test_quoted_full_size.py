@@ -194,9 +194,7 @@ def test_what_loses_at_full_size_is_what_the_lessons_explain() -> None:
         "layernorm",
         "paged_decode",
         "index_2d/tuned",
-        "transpose_padded/tuned",
         "stencil_halo/tuned",
-        "row_sum/tuned",
         "histogram/tuned",
         "flash_decode/tuned",
     ]
