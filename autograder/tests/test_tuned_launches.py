@@ -18,7 +18,7 @@ KNOWN = solutions()
 SMALL: dict[str, list[tuple[tuple[int, ...], dict[str, int]]]] = {
     "double": [((2,), {"N": 2048}), ((2,), {"N": 5000})],
     "vector_add": [((2,), {"N": 2048}), ((2,), {"N": 5000})],
-    "index_2d": [((1, 6), {"M": 45, "N": 200})],
+    "index_2d": [((1, 45), {"M": 45, "N": 1300})],
     "saxpy_grid_stride": [((2,), {"N": 5000, "G": 2})],
     "shared_reverse": [((2,), {"B": 8}), ((2,), {"B": 13})],
     "transpose_padded": [((2, 2), {"M": 128, "N": 64}), ((3, 2), {"M": 101, "N": 70})],
