@@ -74,7 +74,7 @@ class _Launched:
         elif isinstance(launch, Launch):
             self.call = lambda: function[grid, block, 0, shared](*self.given.values())
         else:
-            self.call = lambda: function[grid](*self.given.values(), num_warps=launch.num_warps)
+            self.call = lambda: function[grid](*self.given.values())
 
     def _put(self, value: Any) -> Any:
         if isinstance(value, np.ndarray):

@@ -61,6 +61,14 @@ def test_the_courses_own_solution_is_right_there_and_timed_at_full_size(name):
     assert "not timed" not in said
 
 
+def test_a_kernel_that_tunes_its_warps_is_launched_with_them():
+    source = _cell(KERNELS["triton_add"])
+    tuned = "@triton.autotune(configs=[triton.Config({}, num_warps=8)], key=[])\n@triton.jit"
+    said = told("triton_add", source.replace("@triton.jit", tuned))
+    assert "right on all" in said
+    assert "not timed" not in said
+
+
 @pytest.mark.parametrize("name", STRAYS)
 def test_a_kernel_that_leaves_its_memory_breaks_its_own_process_alone(name):
     assert "GPU stopped it" in told(name, STRAYS[name])
