@@ -157,8 +157,7 @@ def launcher(
     grid, block, shared = launch.values(names)
     grid, block = run.grid or grid, run.block or block
     if exercise.dialect == "triton":
-        warps = launch.num_warps  # type: ignore[union-attr]  # of Programs
-        return lambda: function[grid](*given.values(), num_warps=warps)
+        return lambda: function[grid](*given.values())
     from numba import cuda
 
     known = [e.name for e in exercise.parameters if isinstance(e, Array)]
@@ -280,7 +279,7 @@ def kept(out: Path, machine: Mapping[str, str]) -> dict[tuple[str, str], dict[st
             raise SystemExit(
                 f"{out} was recorded with {name} {record[name]!r}; here it is {here!r}"
             )
-    return {(row["kernel"], row["case"]): {"date": record["date"]} | row for row in record["runs"]}
+    return {(row["kernel"], row["case"]): row for row in record["runs"]}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -47,7 +47,7 @@ for launched, given, expected in cases:
             left = {name}(*tensors)
             left = [one.numpy() for one in (left if isinstance(left, tuple) else (left,))]
         else:
-            {name}[launched["grid"]](*tensors, num_warps=launched["warps"])
+            {name}[launched["grid"]](*tensors)
     for got, wanted in zip(left, expected.values()):
         np.testing.assert_allclose(got, wanted, rtol=2e-2, atol=1e-2)
 """
@@ -115,7 +115,7 @@ def _cases(exercise: KernelExercise, source: str, seed: bytes) -> list[tuple[Any
         ran = engine(run)
         launched: Any = None if run.outputs else (run.grid, run.block, 0, run.shared_bytes)
         if run.dialect == "triton" and not run.outputs:
-            launched = {"grid": run.grid, "warps": run.warps}
+            launched = {"grid": run.grid}
         found.append((launched, given, {name: ran.arrays[name] for name in outputs}))
     return found
 

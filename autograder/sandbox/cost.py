@@ -148,7 +148,7 @@ def small_run(dialect: str) -> Run:
     if dialect == "numba":
         return Run(_NUMBA, "add_one", arguments, blocks, (_BLOCK,), 0, 5000)
     passed = {**arguments, "BLOCK": np.int64(_BLOCK)}
-    return Run(_TRITON, "add_one", passed, blocks, (), 0, 5000, dialect="triton", warps=4)
+    return Run(_TRITON, "add_one", passed, blocks, (), 0, 5000, dialect="triton")
 
 
 if __name__ == "__main__":

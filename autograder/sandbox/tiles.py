@@ -69,7 +69,7 @@ def prepare() -> None:
     gate.work_in_place(_ask, others=True)
     x = np.ones(100, np.float32)
     arguments = {"x": x, "out": np.zeros_like(x), "n": np.int32(100), "BLOCK": np.int64(64)}
-    run_case(Run(_WARM_UP, "warm_up", arguments, (2,), (), 0, 5000, dialect="triton", warps=4))
+    run_case(Run(_WARM_UP, "warm_up", arguments, (2,), (), 0, 5000, dialect="triton"))
     gc.collect()
     gc.freeze()
 

@@ -238,7 +238,7 @@ def test_a_launch_finds_nothing_of_the_one_before_it(engine: Runner, leaves: str
             out = np.full(32, np.nan, np.float32)
             return Run(source, "k", {"x": x, "out": out}, (1,), (32,), 0, 5000)
         outputs = (Output("out", (32,), "float32"),)
-        words = {"dialect": "triton", "warps": 4, "outputs": outputs}
+        words = {"dialect": "triton", "outputs": outputs}
         return Run(source, "k", {"x": x}, (), (), 0, 5000, **words)
 
     def came_of(remote: Remote, run: Run) -> tuple[object, ...]:

@@ -134,7 +134,7 @@ def launch(source: str = KERNEL, binary: bool = False) -> Run:
     }
     return Run(
         source, "row_sum", arguments, (ROWS,), (), 0, 5000,
-        dialect="triton", warps=4, graded=True, binary=binary,
+        dialect="triton", graded=True, binary=binary,
     )  # fmt: skip
 
 

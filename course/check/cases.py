@@ -49,7 +49,6 @@ def run_of(
         shared_bytes,
         step_limit(exercise, case, constants),
         dialect=exercise.dialect,
-        warps=0 if isinstance(exercise.launch, Launch) else exercise.launch.num_warps,
         target=exercise.target,
         gluon=exercise.gluon,
         outputs=tuple(

@@ -44,8 +44,6 @@ class Run:
     step_limit: int
     #: `numba` or `triton`; what follows is Triton's
     dialect: str = "numba"
-    #: warps of a program, where the launch does not say
-    warps: int = 0
     #: the compute capability for which it is compiled; 0: the stated GPU's
     target: int = 0
     #: whether the cell's kernels have to be Gluon's

@@ -39,7 +39,6 @@ class Programs:
     """How the check launches a Triton kernel: programs along x, y, z, as formulas."""
 
     grid: str | tuple[str, ...]
-    num_warps: int = 4
 
     def values(self, names: Mapping[str, Number]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         """(grid, nothing, 0): a program's threads are the compiler's affair."""
@@ -54,7 +53,6 @@ class Programs:
 class Launcher:
     """The cell's own function launches: it takes the inputs and returns the outputs."""
 
-    num_warps: int = 4  # unless the launch says another number
     #: the compute capability for which its kernels are compiled, 90 for 9.0; 0: the stated GPU's
     target: int = 0
     #: what TMA has to copy, loads of inputs or stores of outputs too, as a Gluon kernel orders it

@@ -26,7 +26,7 @@ from course.engine.triton.compiling.functions import base_function
 from course.engine.triton.compiling.helper import Helper
 from course.engine.triton.compiling.specialisation import key_of, source_of
 from course.engine.triton.entry import first_line
-from course.engine.triton.launch import Watch, follow, launch
+from course.engine.triton.launch import WARPS, Watch, follow, launch
 from course.engine.triton.passed import bound
 from course.engine.triton.running.cache import CHECK_L2_BYTES, CHECK_MULTIPROCESSORS, Cache
 from course.engine.triton.running.tensors import uninitialised
@@ -141,7 +141,7 @@ class _Launches:
     def make(self, kernel: Any, args: Sequence[Any], grid: Any, named: Mapping[str, Any]) -> None:
         """One launch: compiled for a GPU, run and measured; it runs while the compiler goes on."""
         tuned = with_tuned(kernel, args, named)
-        options = {"num_warps": self.run.warps, **with_computed(kernel, args, tuned)}
+        options = {"num_warps": WARPS, **with_computed(kernel, args, tuned)}
         function = base_function(kernel)
         if self.run.gluon and not function.is_gluon():
             line = first_line(kernel)

@@ -145,7 +145,7 @@ def _leaves_out(compiled: Lowered, function: Any, source: Source) -> bool:
 
 
 #: Of a program, and of a pipelined loop, unless a launch says otherwise.
-_WARPS, _STAGES = 4, 3
+WARPS, _STAGES = 4, 3
 #: Sees each step of a run, with the values that it shows (`course.engine.triton.compiling.steps`).
 Watch = Callable[[Run, Operation, list[Value]], None]
 
@@ -171,7 +171,7 @@ def follow(
     run.watch = partial(watch, run)
     source = replace(source_of(kernel, args, named), attributes={})
     lowered = lower(source, stated_gpu.TARGET, Form.FOLLOWED)
-    warps = int(source.options.get("num_warps", _WARPS))
+    warps = int(source.options.get("num_warps", WARPS))
     launch = _Launch(run, function, passed, lowered, requests=requests, warps=warps)
     undo = passed.keep()
     try:

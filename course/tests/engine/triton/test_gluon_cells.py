@@ -84,7 +84,7 @@ def scaled(X, factor):
 def ran(source, target=90, shape=(70, 136)):
     x = np.random.default_rng(0).standard_normal(shape).astype(np.float16)
     run = Run(
-        source, "scaled", {"X": x, "factor": 3.0}, (), (), 0, 10**6, dialect="triton", warps=4,
+        source, "scaled", {"X": x, "factor": 3.0}, (), (), 0, 10**6, dialect="triton",
         target=target, gluon=True, outputs=(Output("Y", shape, "float16"),),
     )  # fmt: skip
     return x, TritonEngine()(run)

@@ -317,7 +317,7 @@ _SPLIT = """\
 def called(source):
     """What the launcher gives for 0 to 9, or the fault that it comes to."""
     arguments = {"x": np.arange(10, dtype=np.float32)}
-    run = Run(source, "total", arguments, (1,), (), 0, 5000, dialect="triton", warps=4,
+    run = Run(source, "total", arguments, (1,), (), 0, 5000, dialect="triton",
               outputs=(Output("out", (1,), "float32"),))  # fmt: skip
     found = []
     for together in (None, 1):
@@ -367,7 +367,7 @@ def test_an_output_of_a_run_is_unwritten_and_its_other_arrays_are_not():
     source = _CELL.replace("tl.store(out, ", "tl.store(out, tl.load(out) * 0 + ")
     arguments = {"parts": np.ones(8, np.float32), "out": np.zeros(1, np.float32),
                  "count": np.int32(8), "MOST": np.int64(8)}  # fmt: skip
-    run = Run(source, "whole", arguments, (1,), (), 0, 5000, dialect="triton", warps=4,
+    run = Run(source, "whole", arguments, (1,), (), 0, 5000, dialect="triton",
               unwritten=("out",))  # fmt: skip
     with pytest.raises(KernelFault) as caught:
         TritonEngine(compiles=False)(run)
