@@ -33,6 +33,7 @@ from course.engine.simt.lowering.expr import (
     number,
     tuple_of,
 )
+from course.engine.simt.lowering.iteration import holder
 from course.engine.simt.lowering.operators import binary, once, range_call, unpacked
 from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.lowering.types import (
@@ -313,7 +314,7 @@ def _extremum(smaller: bool) -> Lower:
         else:
             several = low.value(node.args[0])
             if isinstance(several.type, ArrayType):
-                return _folded(low, node, name, several, None)
+                return _folded(low, node, name, [several], None)
             parts = _numbers_of(low, node, several)
         if all(part.type == INT and isinstance(part.const, int) for part in parts):
             known = [part.const for part in parts]
@@ -415,51 +416,35 @@ def _no_name(name: str) -> Any:
     raise KeyError(name)
 
 
-def _folded(low: Lowering, node: ast.Call, name: str, items: Expr, start: Expr | None) -> Expr:
-    """A call of the loop that Numba makes of `sum`, `min` or `max`, all of it on this line.
-
-    Without a start it begins with the first item.
-    """
-    low.instances += 1
-    held = ast.Name(f"%items.{low.instances}", ast.Load())
-    low.frame.assigned.add(held.id)
-    low.frame.env[held.id] = items
-    first = start or ast.Subscript(held, ast.Constant(0), ast.Load())
-    return _loop(low, node, name, "{0}", [held], first)
-
-
-def _loop(
+def _folded(
     low: Lowering,
     node: ast.Call,
     name: str,
-    over: str,
-    given: Sequence[ast.expr | Expr],
-    start: ast.expr | Expr,
+    items: Sequence[Expr],
+    start: Expr | None,
+    ranged: bool = False,
 ) -> Expr:
-    """A call of a function with the loop of `name` in it, over what `over` makes of `given`."""
-    parts = [f"part{number_}" for number_ in range(len(given))]
+    """A call of the loop that Numba makes of `sum`, `min` or `max`, all of it on this line.
+
+    Args:
+        items: one thing that has several numbers, or with `ranged` the arguments of a range.
+        start: without it, the first item.
+    """
+    parts = [f"part{place}" for place in range(len(items))]
+    over = f"range({', '.join(parts)})" if ranged else parts[0]
     text = (
         f"def {name}({', '.join([*parts, 'best'])}):\n"
-        f"    for item in {over.format(*parts)}: {_FOLDS[name]}\n"
+        f"    for item in {over}: {_FOLDS[name]}\n"
         "    return best"
     )
     loop = ast.parse(text).body[0]
     assert isinstance(loop, ast.FunctionDef)
     for part in ast.walk(loop):
         ast.copy_location(part, node)
-    low.instances += 1
     function = known(Function(name, loop, _no_name, True, low.frame.function.filename))
-
-    def named(place: str, value: ast.expr | Expr) -> ast.expr:
-        if isinstance(value, ast.expr):
-            return value
-        holder = ast.Name(f"%{place}.{low.instances}", ast.Load())
-        low.frame.assigned.add(holder.id)
-        low.frame.env[holder.id] = value
-        return holder
-
-    arguments_ = [named(*pair) for pair in zip([*parts, "start"], [*given, start], strict=True)]
-    call = ast.copy_location(ast.Call(named("fold", function), arguments_, []), node)
+    held: list[ast.expr] = [holder(low, item) for item in items]
+    first = holder(low, start) if start else ast.Subscript(held[0], ast.Constant(0), ast.Load())
+    call = ast.copy_location(ast.Call(holder(low, function), [*held, first], []), node)
     return low.expression(ast.fix_missing_locations(call))
 
 
@@ -469,12 +454,12 @@ def _sum(low: Lowering, node: ast.Call) -> Expr:
     start = low.scalar(node.args[1]) if len(node.args) == 2 else number(0)
     counted = range_call(low, node.args[0])
     if counted is not None and not counted.keywords:
-        over = f"range({', '.join(f'{{{at}}}' for at in range(len(counted.args)))})"
-        return _loop(low, node, "sum", over, [low.scalar(end) for end in counted.args], start)
+        ends = [low.scalar(end) for end in counted.args]
+        return _folded(low, node, "sum", ends, start, ranged=True)
     items = low.value(node.args[0])
     if isinstance(items.type, TupleType) and len(set(items.type.items)) > 1:
         raise low.untyped(node, "sum takes a tuple whose items have one type")
-    return _folded(low, node, "sum", items, start)
+    return _folded(low, node, "sum", [items], start)
 
 
 def _place(number: int, sides: tuple[int, int, int]) -> str:

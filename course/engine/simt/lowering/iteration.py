@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from course.engine.simt.lowering.types import ArrayType
 
 if TYPE_CHECKING:
+    from course.engine.simt.lowering.expr import Expr
     from course.engine.simt.lowering.lower import Lowering
 
 Node = TypeVar("Node", ast.Assign, ast.For, ast.If)
@@ -106,12 +107,17 @@ def looked_at_once(low: Lowering, node: ast.For) -> ast.For:
     turned = isinstance(node.iter, ast.Attribute) and node.iter.attr == "T"
     if not turned and not isinstance(node.iter, ast.Subscript):
         return node
-    low.instances += 1
-    name = f"%over.{low.instances}"
-    low.frame.env[name] = low.expression(node.iter)
-    low.frame.assigned.add(name)
-    over = ast.Name(name, ast.Load())
+    over = holder(low, low.expression(node.iter))
     return _at(node, ast.For(node.target, over, node.body, node.orelse))
+
+
+def holder(low: Lowering, value: Expr) -> ast.Name:
+    """A name that no cell can have, bound to what is lowered already."""
+    low.instances += 1
+    name = f"%held.{low.instances}"
+    low.frame.env[name] = value
+    low.frame.assigned.add(name)
+    return ast.Name(name, ast.Load())
 
 
 def _is_array(low: Lowering, node: ast.expr) -> bool:
