@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from course.spec.draws import Draw, integers
@@ -71,9 +71,9 @@ def _runs(
     Args:
         of_copy, limit: of the last one.
     """
-    *worse, best = names = kernels.split()
-    runs = [Run(name, sizes, replaces=tuple(names[:i]), **more) for i, name in enumerate(worse)]
-    return *runs, Run(best, sizes, replaces=tuple(worse), of_copy=of_copy, limit=limit, **more)
+    names = kernels.split()
+    runs = [Run(name, sizes, replaces=tuple(names[:i]), **more) for i, name in enumerate(names)]
+    return *runs[:-1], replace(runs[-1], of_copy=of_copy, limit=limit)
 
 
 #: The share of a copy's rate that a kernel limited by memory is to reach.

@@ -837,6 +837,16 @@ def _in_pairs(
     return {"out": np.stack([first, second], axis=3).reshape(out.shape)}
 
 
+def _one_sign_wrong(
+    x: np.ndarray, w: np.ndarray, cos: np.ndarray, sin: np.ndarray, eps: float, sign: int
+) -> dict[str, np.ndarray]:
+    """The first half rotated one way, the second the other: `sign` is that of the first."""
+    one, other = (_rope(x, w, cos, way * sin, eps)["out"] for way in (sign, -sign))
+    return {
+        "out": np.concatenate([one[:, :, : x.shape[2] // 2], other[:, :, x.shape[2] // 2 :]], 2)
+    }
+
+
 def _by_first_of(
     x: np.ndarray, w: np.ndarray, cos: np.ndarray, sin: np.ndarray, eps: float, tokens: int
 ) -> dict[str, np.ndarray]:
@@ -924,24 +934,8 @@ rope_heads = KernelExercise(
             "out": _rope(x, np.ones_like(w), cos, sin, eps)["out"] * w
         },
         "the rotation backwards": lambda x, w, cos, sin, eps: _rope(x, w, cos, -sin, eps),
-        "a * sin subtracted in the second half": lambda x, w, cos, sin, eps: {
-            "out": np.concatenate(
-                [
-                    _rope(x, w, cos, sin, eps)["out"][:, :, : cos.shape[1]],
-                    _rope(x, w, cos, -sin, eps)["out"][:, :, cos.shape[1] :],
-                ],
-                axis=2,
-            )
-        },
-        "b * sin added in the first half": lambda x, w, cos, sin, eps: {
-            "out": np.concatenate(
-                [
-                    _rope(x, w, cos, -sin, eps)["out"][:, :, : cos.shape[1]],
-                    _rope(x, w, cos, sin, eps)["out"][:, :, cos.shape[1] :],
-                ],
-                axis=2,
-            )
-        },
+        "a * sin subtracted in the second half": partial(_one_sign_wrong, sign=1),
+        "b * sin added in the first half": partial(_one_sign_wrong, sign=-1),
         "sin and cos in each other's place": lambda x, w, cos, sin, eps: _rope(x, w, sin, cos, eps),
         "neighbours 2 * r and 2 * r + 1 for the pairs": _in_pairs,
         "the angles of token 0 for all": lambda x, w, cos, sin, eps: _rope(

@@ -85,17 +85,7 @@ def test_a_triton_lesson_says_in_its_first_cells_where_it_runs(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     lessons = done.stdout.split("===== ")[1:]
-    assert [lesson[:2] for lesson in lessons] == [
-        "06",
-        "07",
-        "08",
-        "09",
-        "10",
-        "11",
-        "12",
-        "13",
-        "14",
-    ]
+    assert [lesson[:2] for lesson in lessons] == [f"{number:02}" for number in range(6, 15)]
     for lesson in lessons:
         assert "! this lesson: not measured" in lesson
         assert "Triton cannot be imported here" in lesson
