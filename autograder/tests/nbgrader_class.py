@@ -121,9 +121,15 @@ def school_of(
     tried: Mapping[Lesson, Sequence[Exploit]], root: Path, seconds_each: float
 ) -> Iterator[School]:
     """Has all of these handed in, and graded in one run of nbgrader's own converter."""
+
+    def unsynced(connection: Any, _: Any) -> None:  # of this school alone: two may be open
+        """A power cut is not asked about here; what would be left after one costs half the time."""
+        if isinstance(connection, sqlite3.Connection):  # another test's may be a server's
+            connection.execute("PRAGMA synchronous = OFF")
+
     with contextlib.ExitStack() as stack:
-        event.listen(Engine, "connect", _unsynced)
-        stack.callback(event.remove, Engine, "connect", _unsynced)
+        event.listen(Engine, "connect", unsynced)
+        stack.callback(event.remove, Engine, "connect", unsynced)
         handed_in = []
         for lesson, exploits in tried.items():
             place = stack.enter_context(place_of(lesson, root))
@@ -157,12 +163,6 @@ def _handed(one: Exploit, place: Place) -> list[Handed]:
         else replace(each, expect=dict.fromkeys(each.expect, (Outcome.NOT_ATTEMPTED,)))
         for each in found
     ]
-
-
-def _unsynced(connection: Any, _: Any) -> None:
-    """What a power cut would leave of the gradebook is not asked here, and costs half the time."""
-    if isinstance(connection, sqlite3.Connection):  # another test's may be a server's
-        connection.execute("PRAGMA synchronous = OFF")
 
 
 def _hand_in(folder: Path, name: str, one: Handed) -> None:

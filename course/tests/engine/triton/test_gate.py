@@ -208,7 +208,7 @@ def test_what_a_gpu_cannot_hold_is_told_before_what_the_run_came_to():
     arguments = {"a": np.zeros((64, 512), np.float32), "b": np.zeros((64, 512), np.float32)}
     outputs = (Output("out", (64, 64), "float32"),)
     run = Run(
-        TOO_LARGE_AND_ASTRAY, "run", arguments, (1,), (1,), 0, 10**6, "triton", 4, outputs=outputs
+        TOO_LARGE_AND_ASTRAY, "run", arguments, (1,), (1,), 0, 10**6, "triton", outputs=outputs
     )
     for compiles, outcome in ((True, Outcome.TOO_MANY_RESOURCES), (False, Outcome.OUT_OF_BOUNDS)):
         with pytest.raises(KernelFault) as caught:
