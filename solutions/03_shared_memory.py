@@ -792,8 +792,8 @@ ex.dot.check(dot)
 # <details><summary>Is a grid of 16 blocks fast?</summary>
 # <p>No: 16 blocks occupy 16 of an H200's 132 SMs. The grids of this lesson are small because its
 # arrays are, so that a check does not keep you waiting. At 67 million elements the same kernel
-# moves 237 GB/s with 16 blocks and 4,041 with 1,056, eight for each SM; <code>histogram</code>
-# below moves 62 GB/s with its 8 blocks and 2,930 with 1,056 (<code>python -m
+# moves 237 GB/s with 16 blocks and 4,049 with 1,056, eight for each SM; <code>histogram</code>
+# below moves 62 GB/s with its 8 blocks and 2,931 with 1,056 (<code>python -m
 # tools.full_size</code>). The kernel does not change: that is what a grid-stride loop is for.</p>
 # </details>
 #

@@ -414,10 +414,10 @@ for ROWS, count in sectors.items():
 #
 # | rows of a tile | D = 1,024 | D = 4,096 | D = 8,192 |
 # |---|---|---|---|
-# | 1 | 3,409 | 3,977 | 4,094 |
-# | 2 | 3,720 | 4,038 | 4,082 |
-# | 4 | 3,568 | 3,935 | **198** |
-# | 8 | 3,506 | **213** | **199** |
+# | 1 | 3,413 | 3,976 | 4,114 |
+# | 2 | 3,722 | 4,032 | 4,085 |
+# | 4 | 3,582 | 3,935 | **198** |
+# | 8 | 3,485 | **214** | **198** |
 #
 # **Weights cost little**: all programs load the same few kilobytes, so nearly every one of these
 # loads is served by a cache, and what a program waits for is its row of x, from device memory.
@@ -742,7 +742,7 @@ ex.rmsnorm_backward.check(rmsnorm_backward)
 # 4. In float16 a row is 8 KB, and so are w and b: at a row a program the kernel asks for 8 KB each
 #    of x, y, w and b, 32 KB a row. With four rows a program w and b are 2 KB a row each, 20 KB in
 #    all, and the answer stays the same. But caches serve those reads, so little is won: an H200 had
-#    3,935 GB/s with four rows and 3,977 with one. And four rows take four times the registers: with
+#    3,935 GB/s with four rows and 3,976 with one. And four rows take four times the registers: with
 #    eight, or with four of 8,192, they spill, and it is about 200. No.
 # ### END SOLUTION
 

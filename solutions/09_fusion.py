@@ -2,7 +2,7 @@
 # # 09 Matrix multiplication in Triton, and fusion
 #
 # A gated layer, as most language models have it, is two matrix products, two biases, a sigmoid and
-# a multiplication. An H200 multiplies float16 matrices of 4096 x 4096 at 757 TFLOP/s with cuBLAS.
+# a multiplication. An H200 multiplies float16 matrices of 4096 x 4096 at 764 TFLOP/s with cuBLAS.
 # The gated layer, written in PyTorch and run on 65,536 rows with 512 features, reaches **186**, and
 # nearly all of its arithmetic is done by that same cuBLAS. **Where does the speed of the parts go
 # when they are put together?**
@@ -524,14 +524,14 @@ ex.grouped_order.check(grouped_order)
 # A real GPU is not in step, and its L2 is larger: 4 MB on a T4 with 40 SMs, tens of MB on an H200
 # with 132. Whoever multiplies matrices that fit into L2 gains nothing from the order. For large
 # ones the arithmetic is as above: 132 programs in a row need 133 panels, 11 rows of 12 need 23. At
-# M = N = K = 8192 on an H200, `triton_matmul` runs at 225 TFLOP/s and `grouped_order` at 302.
+# M = N = K = 8192 on an H200, `triton_matmul` runs at 231 TFLOP/s and `grouped_order` at 302.
 #
 # <details><summary>And the library's speed?</summary>
 # <p>The same loop reaches it. Tiles of 128 x 256 and steps of 64 on eight warps load three eighths
 # of what tiles of 64 x 64 load; groups of eight rows keep the panels in L2; and
 # <code>num_stages=3</code> has the loads of the next two steps under way while one is multiplied.
-# That product runs at 699 TFLOP/s for 4096, where cuBLAS has 760, and at 738 for 8192, where it has
-# 766. On a T4 the same tile spills 31 KB a thread: what is fast on one GPU is a choice for that
+# That product runs at 699 TFLOP/s for 4096, where cuBLAS has 766, and at 746 for 8192, where it has
+# 751. On a T4 the same tile spills 31 KB a thread: what is fast on one GPU is a choice for that
 # GPU. Change yours, the check takes any, and <code>ex.triton_matmul.gpus(triton_matmul)</code> says
 # what it asks of seven GPUs.</p>
 # </details>
@@ -615,10 +615,10 @@ ex.matmul_epilogue.check(matmul_epilogue)
 
 # %% [markdown]
 # <details><summary>Is it faster?</summary>
-# <p>Not at this size, with these tiles. On an H200 with M = N = K = 4096 the solution takes 447 us,
-# and eager PyTorch, cuBLAS and two small kernels, 248: cuBLAS's product is so much faster that it
+# <p>Not at this size, with these tiles. On an H200 with M = N = K = 4096 the solution takes 443 us,
+# and eager PyTorch, cuBLAS and two small kernels, 246: cuBLAS's product is so much faster that it
 # can afford the trips. The epilogue pays behind a product that is as good as the library's: with
-# the tiles of the box above it takes 218 us, and eager PyTorch 246 in that run.</p>
+# the tiles of the box above it takes 220 us, and eager PyTorch 246 in that run.</p>
 # </details>
 #
 # <details><summary>Could cuBLAS not do that?</summary>
@@ -669,10 +669,10 @@ pictures.saved_by_fusing()
 # into one pass. With M = N = K = 4096 it goes from 518 to 648. (Whoever times several shapes calls
 # `torch.compiler.reset()` before each: after eight it gives up, and eager code is timed.) In time
 # the gain is larger than in requested bytes, because operands mostly come from L2 and intermediates
-# from device memory. Your one kernel with tiles of 64 x 64 stands in between, at 317: it moves 1 MN
+# from device memory. Your one kernel with tiles of 64 x 64 stands in between, at 319: it moves 1 MN
 # where the compiled layer still moves 5, and its products are slower than cuBLAS's. With tiles of
-# 128 x 128 that TMA brings it reaches 418, and a compiled layer that stores float32, as yours does,
-# 374; at 4096 little of that is left, 721 to 702. So **fuse where K is small beside what happens
+# 128 x 128 that TMA brings it reaches 417, and a compiled layer that stores float32, as yours does,
+# 372; at 4096 little of that is left, 725 to 701. So **fuse where K is small beside what happens
 # around it**, and look for the fat before you write a kernel.
 #
 # ### Exercise: `gated_linear` (60 minutes, ★ core)
@@ -767,9 +767,9 @@ compare(prediction, as_half / as_bytes, "times", tolerance=0.01)
 #
 # | | N = K = 4096 | N = K = 8192 |
 # |---|---|---|
-# | float16 weights, cuBLAS | 17.7 | 47.4 |
-# | int8, a program a strip | 41.3 | 78.2 |
-# | int8, parts of 512 steps | 16.9 | 39.4 |
+# | float16 weights, cuBLAS | 17.6 | 46.8 |
+# | int8, a program a strip | 41.3 | 78.5 |
+# | int8, parts of 512 steps | 16.9 | 38.8 |
 #
 # Half the bytes are not half the time. What a weight needs on its way is more work than before: a
 # tensor core wants neighbours along K, these weights have neighbours along N, and so threads fetch
@@ -845,7 +845,7 @@ pictures.parts_of_k()
 #
 # | parts | 1 | 16 | 64 | 128 | 200 |
 # |---|---|---|---|---|---|
-# | time | 731 | 59 | 25 | 20 | 21 |
+# | time | 730 | 59 | 25 | 19 | 22 |
 #
 # Atomics have one more price. Which part comes first differs from run to run, and float32 sums
 # depend on their order: the last digits change. Where results have to repeat to the bit, write the

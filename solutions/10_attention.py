@@ -521,7 +521,7 @@ if course.has_gpu() and ex.flash_forward.check(flash_forward):
     }
     print("Measured now, on", torch.cuda.get_device_name())
 else:
-    times = {"PyTorch, unfused": 1.405, "flash_forward": 0.472, "PyTorch, fused": 0.153}
+    times = {"PyTorch, unfused": 1.403, "flash_forward": 0.471, "PyTorch, fused": 0.152}
     print("Recorded with the lesson's solution on an H200, 2026-11-23, PyTorch 2.11, Triton 3.6")
 for name, time in times.items():
     print(f"{name:16} {time:6.3f} ms  {4 * 4096**2 * 64 * 16 / time / 1e9:5.0f} TFLOP/s")
@@ -534,7 +534,7 @@ for name, time in times.items():
 # H200. `triton.autotune` is there to try such choices out. More is to be had by arithmetic: 128
 # queries on eight warps, no mask for the tiles of keys that are whole, and the scale, log2(e) and
 # the maximum in one multiply-add before `exp2`. On 32 heads of 8,192 positions that kernel reaches
-# 441 TFLOP/s, PyTorch's FlashAttention-2 305 and cuDNN's kernel 487.
+# 441 TFLOP/s, PyTorch's FlashAttention-2 305 and cuDNN's kernel 488.
 #
 # And the arithmetic? The fused kernel computes every score once, as before; it adds a factor and a
 # maximum for each tile. A few more operations for a fraction of the bytes: on a chip that does
@@ -688,7 +688,7 @@ compare(prediction, 8 * 16_384 // 256, "programs")
 # %% [markdown]
 # The price: D + 2 float32 numbers written and read for each chunk, beside 2 x 256 x D numbers of K
 # and V. With float16 inputs and D = 64 that is 0.8 %. The gain, on an H200 with 8 heads of 131,072
-# keys: 4,058 us become 88.
+# keys: 4,054 us become 88.
 #
 # ### Exercise: `flash_decode` (bonus, 60 minutes)
 #

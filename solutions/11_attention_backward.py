@@ -705,11 +705,11 @@ else:
 # - FlashAttention-2's CUDA kernels walk down columns and add dq with atomics; Triton's tutorial
 #   has two loops like yours, in one kernel. Where dq is added with atomics there is often a
 #   *deterministic* option, which is slower.
-# - How fast is fast? On an H200, for 32 heads of 128, 8,192 positions, in float16: forward 359
-#   TFLOP/s with PyTorch's FlashAttention-2 and 668 with cuDNN, all gradients 237 with the former.
+# - How fast is fast? On an H200, for 32 heads of 128, 8,192 positions, in float16: forward 360
+#   TFLOP/s with PyTorch's FlashAttention-2 and 660 with cuDNN, all gradients 234 with the former.
 #   The way back has more products, more shared memory and more registers to fit into. Your two
-#   walks with tiles of 64 x 64 and 128 x 64, `exp2`, and no mask for whole tiles take 3.3 ms for
-#   heads of 64; FlashAttention-2's backward takes 5.0 (all of it in `docs/full_size.json`).
+#   walks with tiles of 64 x 64 and 128 x 64, `exp2`, and no mask for whole tiles take 3.4 ms for
+#   heads of 64; FlashAttention-2's backward takes 5.1 (all of it in `docs/full_size.json`).
 # - Recomputation on a larger scale is called *activation checkpointing*: whole layers are dropped
 #   and computed again.
 #

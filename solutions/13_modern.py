@@ -248,8 +248,8 @@ ex.tma_scale.check(tma_scale)
 # <details><summary>Is that a good kernel?</summary>
 # <p>No. It never does two things at once: while the tile comes, nobody computes, and while it goes,
 # nothing comes. It has every part, in the order in which they are safe. The next one lets go of the
-# order. (The programs of an SM make up for much of it: 3,352 GB/s on an H200 for 65,536 x 2,048,
-# where PyTorch's `factor * X` has 4,162.)</p>
+# order. (The programs of an SM make up for much of it: 3,328 GB/s on an H200 for 65,536 x 2,048,
+# where PyTorch's `factor * X` has 4,152.)</p>
 # </details>
 #
 # <details><summary>What does a race look like on a GPU?</summary>
@@ -390,10 +390,10 @@ ex.hopper_matmul.check(hopper_matmul)
 #
 # | | TFLOP/s |
 # |---|---|
-# | one buffer in use | 296 |
-# | the ring | 382 |
-# | the ring, tiles of 128 x 128 | 686 |
-# | cuBLAS | 755 |
+# | one buffer in use | 289 |
+# | the ring | 381 |
+# | the ring, tiles of 128 x 128 | 671 |
+# | cuBLAS | 763 |
 #
 # ## 4. Warps with one job each
 #
@@ -511,9 +511,9 @@ ex.specialised_matmul.check(specialised_matmul)
 # of every fast Hopper kernel: CUTLASS's, FlashAttention 3's, and what Triton makes of
 # `tl.range(..., warp_specialize=True)`.
 #
-# This one is not fast yet. On the same H200 it makes 238 TFLOP/s, and the ring made 382. A buffer
+# This one is not fast yet. On the same H200 it makes 233 TFLOP/s, and the ring made 381. A buffer
 # goes back only when the product that read it has been made, and each way takes a barrier, so
-# three buffers are few: with six it makes 320, with tiles of 128 x 128 and three of them 525. And
+# three buffers are few: with six it makes 317, with tiles of 128 x 128 and three of them 523. And
 # it has one group of consumers. The form pays when there are two: while one group stores its tile,
 # or in attention takes exponentials, the other one's products keep the tensor cores busy.
 #
@@ -776,8 +776,8 @@ ex.mx_quantise.check(mx_quantise)
 # rounded twice. And the exponent is read from the bits, because `tl.log2` rounds: of a number just
 # below 2^30 it is 30, on the GPU as here, and that group's scale is twice what it should be.
 #
-# On an H200, with 2^26 numbers, the kernel moves 4,007 GB/s, and PyTorch, an operation after the
-# other, gets through the same numbers at 314. With 8 groups a program instead of 32 it is 2,080:
+# On an H200, with 2^26 numbers, the kernel moves 4,025 GB/s, and PyTorch, an operation after the
+# other, gets through the same numbers at 311. With 8 groups a program instead of 32 it is 2,078:
 # a program has too few bytes under way.
 #
 # Triton has `tl.dot_scaled(a, a_scale, "e2m1", b, b_scale, "e2m1")`; on sm_100 it becomes

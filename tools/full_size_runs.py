@@ -86,6 +86,7 @@ PRODUCT = "2 * M * N * K"
 SCORES = "4 * H * N * N * D / (1 + causal)"
 _NORM = _half("x", "w", "b", "y")
 HEADS = {"H": 16, "N": 4096, "D": 64}
+_PAGES = {"S": 64, "P": 128, "PAGE": 64, "G": 8, "R": 4, "D": 128}
 _MANY_HEADS = {"H": 32, "N": 8192}
 _ATTENDED = _half("q", "k", "v", "out")
 _GRADIENTS = _half("q", "k", "v", "dout", "dk", "dv", "dq")
@@ -171,6 +172,7 @@ TUNED: tuple[Run, ...] = (
             "and PyTorch's kernels 0.85"
         ),
     ),
+    Run("paged_decode/tuned", _PAGES, of_copy=NEARLY),
     *(
         Run(
             f"{kernel}/tuned",
@@ -380,11 +382,12 @@ RUNS: tuple[Run, ...] = (
     *_runs("mx_quantise/eight_groups mx_quantise", LONG, of_torch=1.0),
     *_runs(
         "paged_decode/cache_gathered_first paged_decode",
-        {"S": 64, "P": 128, "PAGE": 64, "G": 8, "R": 4, "D": 128},
+        _PAGES,
         of_copy=NEARLY,
         limit=(
-            "likely, and not measured: a program reads all of a sequence, and sequences are of 1 "
-            "to 8,192 tokens, so that at the end the longest ones read alone"
+            "a program reads all of a sequence, and sequences are of 1 to 8,192 tokens: at the end "
+            "the longest ones read alone. With sequences of one length the same kernel was "
+            "measured at 1.03, and with parts of sequences the tuned one gets there"
         ),
     ),
     *_runs(
