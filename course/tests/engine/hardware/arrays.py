@@ -79,20 +79,19 @@ def global_array(x, out):
         out[i] = WEIGHTS[i % 5] * x[i]
 
 
-book.add(local_constant, 4, 128, lambda: (ints(24, N + 3), blank(N)), 1)
+book.add(local_constant, lambda: (ints(24, N + 3), blank(N)), 1)
 book.add(
-    local_dynamic,
-    4,
-    128,
-    lambda: (ints(25, 8), ints(26, N, dtype="int64", low=0, high=8), blank(N)),
-    2,
+    local_dynamic, lambda: (ints(25, 8), ints(26, N, dtype="int64", low=0, high=8), blank(N)), 2
 )
 book.add(
-    local_sort, 2, 64, lambda: (ints(27, 100, 8, dtype="int32"), blank(100, 8, dtype="int32")), 1
+    local_sort,
+    lambda: (ints(27, 100, 8, dtype="int32"), blank(100, 8, dtype="int32")),
+    1,
+    launch=(2, 64),
 )
-book.add(constant_uniform, 4, 128, lambda: (ints(28, N + 4), blank(N)), 1)
-book.add(constant_lanes, 4, 128, lambda: (ints(29, N), blank(N)), 1)
-book.add(global_array, 4, 128, lambda: (ints(30, N), blank(N)), 1)
+book.add(constant_uniform, lambda: (ints(28, N + 4), blank(N)), 1)
+book.add(constant_lanes, lambda: (ints(29, N), blank(N)), 1)
+book.add(global_array, lambda: (ints(30, N), blank(N)), 1)
 
 
 @cuda.jit(device=True)
@@ -141,9 +140,9 @@ def device_memory(x, out):
         store_at(out, i, left * right)
 
 
-book.add(device_simple, 4, 128, lambda: (ints(31, N), blank(N)), 1)
-book.add(device_branches, 4, 128, lambda: (ints(32, N), blank(N)), 1)
-book.add(device_memory, 4, 128, lambda: (ints(33, N + 1), blank(N)), 1)
+book.add(device_simple, lambda: (ints(31, N), blank(N)), 1)
+book.add(device_branches, lambda: (ints(32, N), blank(N)), 1)
+book.add(device_memory, lambda: (ints(33, N + 1), blank(N)), 1)
 
 
 @cuda.jit
@@ -188,11 +187,11 @@ def index_tuple(x, out):
         out[i, 0] = len(x) + x.size
 
 
-book.add(index_row_view, 2, 64, lambda: (ints(34, 100, 12), blank(100)), 1)
-book.add(index_chained, (4, 2), (16, 8), lambda: (ints(35, 50, 12), blank(50, 12)), 1)
-book.add(index_slice, 2, 64, lambda: (ints(36, 100, 8), blank(100)), 1)
-book.add(index_negative, 2, 64, lambda: (ints(37, 100), blank(100)), 1)
-book.add(index_tuple, 2, 64, lambda: (ints(38, 100, 2), blank(100, 2)), 1)
+book.add(index_row_view, lambda: (ints(34, 100, 12), blank(100)), 1, launch=(2, 64))
+book.add(index_chained, lambda: (ints(35, 50, 12), blank(50, 12)), 1, launch=((4, 2), (16, 8)))
+book.add(index_slice, lambda: (ints(36, 100, 8), blank(100)), 1, launch=(2, 64))
+book.add(index_negative, lambda: (ints(37, 100), blank(100)), 1, launch=(2, 64))
+book.add(index_tuple, lambda: (ints(38, 100, 2), blank(100, 2)), 1, launch=(2, 64))
 
 
 @cuda.jit
@@ -214,8 +213,8 @@ def positions(out):
     out[6, i] = cuda.warpsize
 
 
-book.add(special_rows, 4, 128, lambda: (ints(39, N), blank(N)), 1)
-book.add(positions, 3, 40, lambda: (blank(7, 120, dtype="int64"),), 0)
+book.add(special_rows, lambda: (ints(39, N), blank(N)), 1)
+book.add(positions, lambda: (blank(7, 120, dtype="int64"),), 0, launch=(3, 40))
 
 
 @cuda.jit
@@ -236,8 +235,8 @@ def half_storage(x, out):
         out[i] = value * float32(2) + float32(1)
 
 
-book.add(repeat_multiply, 4, 128, lambda: (ints(40, N), blank(N), 17), 1)
-book.add(half_storage, 4, 128, lambda: (ints(41, N, dtype="float16"), blank(N, dtype="float16")), 1)
+book.add(repeat_multiply, lambda: (ints(40, N), blank(N), 17), 1)
+book.add(half_storage, lambda: (ints(41, N, dtype="float16"), blank(N, dtype="float16")), 1)
 
 
 @cuda.jit
@@ -262,5 +261,5 @@ def exit_in_middle(x, y, out):
     out[i] = value + x[i]
 
 
-book.add(three_trips_unrolled, 4, 128, lambda: (ints(42, N + 2), blank(N)), 1)
-book.add(exit_in_middle, 4, 128, lambda: (ints(43, N), ints(44, N), zeros(N)), 2)
+book.add(three_trips_unrolled, lambda: (ints(42, N + 2), blank(N)), 1)
+book.add(exit_in_middle, lambda: (ints(43, N), ints(44, N), zeros(N)), 2)

@@ -67,11 +67,11 @@ def branch_on_data(x, a, b, out):
 
 
 for kernel in (parity_branch, even_lanes):
-    book.add(kernel, 4, 128, lambda: (ints(1, N), zeros(N)), 1)
-book.add(first_lane, 4, 128, lambda: (ints(2, N), zeros(16)), 1)
+    book.add(kernel, lambda: (ints(1, N), zeros(N)), 1)
+book.add(first_lane, lambda: (ints(2, N), zeros(16)), 1)
 for kernel in (parity_branch_far, warp_branch):
-    book.add(kernel, 4, 128, lambda: (ints(3, N), ints(4, N), blank(N)), 2)
-book.add(branch_on_data, 4, 128, lambda: (ints(5, N), ints(6, N), ints(7, N), blank(N)), 3)
+    book.add(kernel, lambda: (ints(3, N), ints(4, N), blank(N)), 2)
+book.add(branch_on_data, lambda: (ints(5, N), ints(6, N), ints(7, N), blank(N)), 3)
 
 
 @cuda.jit
@@ -234,37 +234,30 @@ def trips(seed, high):
 
 
 for kernel in (trips_range, trips_while):
-    book.add(kernel, 4, 128, lambda: (ints(8, 32 * 12), trips(9, 12), blank(N)), 2)
-    book.add(kernel, 4, 128, lambda: (ints(8, 32 * 40), trips(9, 40), blank(N)), 2, tag="long")
-    book.add(
-        kernel,
-        4,
-        128,
-        lambda: (ints(8, 32 * 12), np.arange(N) // 32 % 12, blank(N)),
-        2,
-        tag="uniform",
-    )
-book.add(trips_triangle, 2, 64, lambda: (ints(10, 100), blank(100)), 1)
-book.add(trips_nested, 4, 128, lambda: (ints(11, 200), trips(12, 12), blank(N)), 2)
-book.add(trips_store, 4, 128, lambda: (trips(13, 7), zeros(7, N, dtype="int32")), 1)
+    book.add(kernel, lambda: (ints(8, 32 * 12), trips(9, 12), blank(N)), 2)
+    book.add(kernel, lambda: (ints(8, 32 * 40), trips(9, 40), blank(N)), 2, tag="long")
+    uniform = np.arange(N) // 32 % 12
+    book.add(kernel, lambda u=uniform: (ints(8, 32 * 12), u, blank(N)), 2, tag="uniform")
+book.add(trips_triangle, lambda: (ints(10, 100), blank(100)), 1, launch=(2, 64))
+book.add(trips_nested, lambda: (ints(11, 200), trips(12, 12), blank(N)), 2)
+book.add(trips_store, lambda: (trips(13, 7), zeros(7, N, dtype="int32")), 1)
 for kernel in (loop_break, loop_return, loop_else):
-    book.add(kernel, 4, 128, lambda: (ints(14, 10, N), blank(N)), 1)
-book.add(loop_continue, 4, 128, lambda: (ints(15, 10, N), ints(16, 10, N), blank(N)), 2)
-book.add(while_search, 4, 128, lambda: (ints(17, 10, N), blank(N), 4.0), 1)
+    book.add(kernel, lambda: (ints(14, 10, N), blank(N)), 1)
+book.add(loop_continue, lambda: (ints(15, 10, N), ints(16, 10, N), blank(N)), 2)
+book.add(while_search, lambda: (ints(17, 10, N), blank(N), 4.0), 1)
 book.add(
-    while_true, 1, 64, lambda: (ints(18, 50, dtype="int64", high=60), blank(50, dtype="int64")), 1
+    while_true,
+    lambda: (ints(18, 50, dtype="int64", high=60), blank(50, dtype="int64")),
+    1,
+    launch=(1, 64),
 )
 book.add(
     binary_search,
-    4,
-    128,
     lambda: (np.arange(0, 512, 2), ints(19, N, dtype="int64", high=600), blank(N, dtype="int64")),
     2,
 )
 book.add(
     sparse_rows,
-    2,
-    128,
     lambda: (
         np.concatenate([[0], np.cumsum(ints(20, 200, dtype="int64", low=0, high=9))]),
         ints(21, 1600, dtype="int64", low=0, high=200),
@@ -273,4 +266,5 @@ book.add(
         blank(200),
     ),
     4,
+    launch=(2, 128),
 )

@@ -5,7 +5,7 @@ from numba import cuda, float32
 
 from .cases import Book, blank, ints
 
-book = Book()
+book = Book(((4, 4), (16, 16)))
 T = 16
 
 
@@ -134,14 +134,14 @@ def product(seed, m, k, n):
     return lambda: (ints(seed, m, k), ints(seed + 1, k, n), blank(m, n))
 
 
-book.add(matmul_naive, (4, 4), (16, 16), product(20, 64, 64, 64), 2)
-book.add(matmul_naive, (2, 8), (32, 8), product(22, 60, 45, 50), 2, tag="ragged_32x8")
-book.add(matmul_naive, (8, 8), (16, 16), product(20, 128, 128, 128), 2, tag="128")
-book.add(matmul_swapped, (4, 4), (16, 16), product(24, 64, 64, 64), 2)
-book.add(matmul_swapped, (8, 8), (16, 16), product(20, 128, 128, 128), 2, tag="128")
-book.add(matmul_tiled, (4, 4), (16, 16), product(26, 64, 64, 64), 2)
-book.add(matmul_tiled, (8, 8), (16, 16), product(20, 128, 128, 128), 2, tag="128")
-book.add(matmul_tiled, (4, 4), (16, 16), product(28, 50, 37, 60), 2, tag="ragged")
-book.add(matmul_tiled_32, (2, 2), (32, 32), product(30, 64, 96, 64), 2)
-book.add(matmul_coarse_1d, (2, 1), (64, 8), product(32, 64, 64, 128), 2)
-book.add(matmul_coarse, (2, 1), (16, 16), product(34, 64, 64, 128), 2)
+book.add(matmul_naive, product(20, 64, 64, 64), 2)
+book.add(matmul_naive, product(22, 60, 45, 50), 2, launch=((2, 8), (32, 8)), tag="ragged_32x8")
+book.add(matmul_naive, product(20, 128, 128, 128), 2, launch=((8, 8), (16, 16)), tag="128")
+book.add(matmul_swapped, product(24, 64, 64, 64), 2)
+book.add(matmul_swapped, product(20, 128, 128, 128), 2, launch=((8, 8), (16, 16)), tag="128")
+book.add(matmul_tiled, product(26, 64, 64, 64), 2)
+book.add(matmul_tiled, product(20, 128, 128, 128), 2, launch=((8, 8), (16, 16)), tag="128")
+book.add(matmul_tiled, product(28, 50, 37, 60), 2, tag="ragged")
+book.add(matmul_tiled_32, product(30, 64, 96, 64), 2, launch=((2, 2), (32, 32)))
+book.add(matmul_coarse_1d, product(32, 64, 64, 128), 2, launch=((2, 1), (64, 8)))
+book.add(matmul_coarse, product(34, 64, 64, 128), 2, launch=((2, 1), (16, 16)))

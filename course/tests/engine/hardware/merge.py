@@ -9,7 +9,7 @@ from numba import cuda, float32
 
 from .cases import Book, blank, ints, zeros
 
-book = Book()
+book = Book((8, 128))
 N = 1024
 ROUNDS = 10
 
@@ -32,10 +32,6 @@ def rounds_out():
 
 def rounds_zero():
     return one(1), one(2), zeros(N), ROUNDS
-
-
-def case(kernel, make, outputs, source=None, **more):
-    book.add(kernel, 8, 128, make, outputs, source=source, **more)
 
 
 # ---- the same load twice, with something between -------------------------------------
@@ -200,27 +196,29 @@ def merge_ballot_between(x, y, out):
     out[i] = (mask & 1) + x[i]
 
 
-case(merge_same_expression, loads_and_out, 2, (3, 1))
-case(merge_across_statements, loads_and_out, 2, (3, 1))
-case(merge_load_between, loads_and_out, 2, (3, 1))
-case(merge_other_index_form, loads_and_out, 2, (3, 1))
-case(merge_store_other_between, with_other, (2, 3), (2, 2))
-case(merge_store_same_between, with_other, (2, 3), (3, 2))
-case(merge_store_same_array, lambda: (one(1), ints(2, 2 * N), blank(N)), (1, 2), (2, 2))
-case(merge_store_same_array_constant, lambda: (one(1), ints(2, 2 * N), blank(N)), (1, 2), (2, 2))
-case(
+book.add(merge_same_expression, loads_and_out, 2, (3, 1))
+book.add(merge_across_statements, loads_and_out, 2, (3, 1))
+book.add(merge_load_between, loads_and_out, 2, (3, 1))
+book.add(merge_other_index_form, loads_and_out, 2, (3, 1))
+book.add(merge_store_other_between, with_other, (2, 3), (2, 2))
+book.add(merge_store_same_between, with_other, (2, 3), (3, 2))
+book.add(merge_store_same_array, lambda: (one(1), ints(2, 2 * N), blank(N)), (1, 2), (2, 2))
+book.add(
+    merge_store_same_array_constant, lambda: (one(1), ints(2, 2 * N), blank(N)), (1, 2), (2, 2)
+)
+book.add(
     merge_store_other_type,
     lambda: (one(1), one(2), blank(N), blank(N, dtype="int32")),
     (2, 3),
     (2, 2),
 )
-case(merge_store_shared_between, loads_and_out, 2, (2, 1))
-case(merge_store_local_between, loads_and_out, 2, (3, 1))
-case(merge_store_local_dynamic, loads_and_out, 2, (2, 1))
-case(merge_syncthreads_between, loads_and_out, 2, (3, 1))
-case(merge_syncwarp_between, loads_and_out, 2, (3, 1))
-case(merge_threadfence_between, loads_and_out, 2, (3, 1))
-case(merge_atomic_between, lambda: (one(1), one(2), blank(N), zeros(N)), (2, 3), (2, 1))
-case(merge_atomic_shared_between, loads_and_out, 2, (2, 1))
-case(merge_shuffle_between, loads_and_out, 2, (2, 1))
-case(merge_ballot_between, loads_and_out, 2, (2, 1))
+book.add(merge_store_shared_between, loads_and_out, 2, (2, 1))
+book.add(merge_store_local_between, loads_and_out, 2, (3, 1))
+book.add(merge_store_local_dynamic, loads_and_out, 2, (2, 1))
+book.add(merge_syncthreads_between, loads_and_out, 2, (3, 1))
+book.add(merge_syncwarp_between, loads_and_out, 2, (3, 1))
+book.add(merge_threadfence_between, loads_and_out, 2, (3, 1))
+book.add(merge_atomic_between, lambda: (one(1), one(2), blank(N), zeros(N)), (2, 3), (2, 1))
+book.add(merge_atomic_shared_between, loads_and_out, 2, (2, 1))
+book.add(merge_shuffle_between, loads_and_out, 2, (2, 1))
+book.add(merge_ballot_between, loads_and_out, 2, (2, 1))

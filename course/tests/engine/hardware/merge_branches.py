@@ -4,7 +4,7 @@
 from numba import cuda, float32
 
 from .cases import blank, ints, zeros
-from .merge import N, case, loads_and_out, one, with_other
+from .merge import N, book, loads_and_out, one, with_other
 
 # ---- branches -------------------------------------------------------------------------
 
@@ -198,12 +198,10 @@ def merge_same_conditions(x, y, out, other):
 
 
 for kernel in (merge_both_branches, merge_ternary_same, merge_relu_ternary):
-    case(kernel, loads_and_out, 2, (2, 1))
+    book.add(kernel, loads_and_out, 2, (2, 1))
 for kernel in (
-    merge_both_branches_long,
     merge_before_and_inside,
     merge_inside_and_after,
-    merge_inside_and_after_far,
     merge_two_ifs,
     merge_guard_and_body,
     merge_ternary_two,
@@ -214,13 +212,12 @@ for kernel in (
     merge_short_circuit_and_same,
     merge_elif_chain,
 ):
-    if kernel in (merge_both_branches_long, merge_inside_and_after_far):
-        case(kernel, lambda: (one(1), ints(2, N, dtype="int64"), blank(N)), 2)
-    else:
-        case(kernel, loads_and_out, 2)
-case(merge_both_branches_stores, with_other, (2, 3))
-case(merge_min, loads_and_out, 2, (4, 1))
-case(merge_clip, loads_and_out, 2, (1, 1))
-case(merge_chained_comparison, loads_and_out, 2)
-case(merge_after_return, lambda: (one(1), one(2), zeros(N)), 2)
-case(merge_same_conditions, lambda: (one(1), one(2), zeros(N), zeros(N)), (2, 3))
+    book.add(kernel, loads_and_out, 2)
+for kernel in (merge_both_branches_long, merge_inside_and_after_far):
+    book.add(kernel, lambda: (one(1), ints(2, N, dtype="int64"), blank(N)), 2)
+book.add(merge_both_branches_stores, with_other, (2, 3))
+book.add(merge_min, loads_and_out, 2, (4, 1))
+book.add(merge_clip, loads_and_out, 2, (1, 1))
+book.add(merge_chained_comparison, loads_and_out, 2)
+book.add(merge_after_return, lambda: (one(1), one(2), zeros(N)), 2)
+book.add(merge_same_conditions, lambda: (one(1), one(2), zeros(N), zeros(N)), (2, 3))

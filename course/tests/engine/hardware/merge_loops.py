@@ -4,7 +4,7 @@
 from numba import cuda, float32
 
 from .cases import blank, ints, zeros
-from .merge import ROUNDS, N, book, case, loads_and_out, one, rounds_out, rounds_zero
+from .merge import ROUNDS, N, book, loads_and_out, one, rounds_out, rounds_zero
 
 # ---- loops ----------------------------------------------------------------------------
 
@@ -275,55 +275,54 @@ def rounds_rows():
     return one(1), one(2), blank(ROUNDS, N), ROUNDS
 
 
-case(merge_invariant_constant_trips, loads_and_out, 2, (20, 1))
-case(merge_invariant, rounds_out, 2, (20, 1))
-case(merge_invariant, lambda: (one(1), one(2), blank(N), 0), 2, (0, 1), tag="no_trips")
-case(merge_invariant, lambda: (one(1), one(2), blank(N), 1), 2, (2, 1), tag="one_trip")
-case(merge_invariant_while, rounds_out, 2, (20, 1))
-case(merge_invariant_under_if, rounds_out, 2)
-case(merge_invariant_under_lane_if, rounds_out, 2)
-case(merge_invariant_with_store, rounds_rows, 2, (20, 10))
-case(merge_invariant_with_shared, rounds_out, 2, (20, 1))
-case(merge_invariant_with_barrier, rounds_out, 2, (20, 1))
-case(
+book.add(merge_invariant_constant_trips, loads_and_out, 2, (20, 1))
+book.add(merge_invariant, rounds_out, 2, (20, 1))
+book.add(merge_invariant, lambda: (one(1), one(2), blank(N), 0), 2, (0, 1), tag="no_trips")
+book.add(merge_invariant, lambda: (one(1), one(2), blank(N), 1), 2, (2, 1), tag="one_trip")
+book.add(merge_invariant_while, rounds_out, 2, (20, 1))
+book.add(merge_invariant_under_if, rounds_out, 2)
+book.add(merge_invariant_under_lane_if, rounds_out, 2)
+book.add(merge_invariant_with_store, rounds_rows, 2, (20, 10))
+book.add(merge_invariant_with_shared, rounds_out, 2, (20, 1))
+book.add(merge_invariant_with_barrier, rounds_out, 2, (20, 1))
+book.add(
     merge_invariant_with_atomic,
     lambda: (one(1), one(2), blank(N), zeros(N), ROUNDS),
     (2, 3),
     (20, 1),
 )
-case(merge_accumulate, rounds_zero, 2, (30, 10))
-case(merge_accumulate_constant_trips, lambda: (one(1), one(2), zeros(N)), 2, (30, 10))
-case(merge_accumulate_zeroed, rounds_out, 2, (20, 11))
-case(merge_accumulate_constant, rounds_zero, 2, (10, 10))
-case(merge_accumulate_shared, rounds_out, 2, (20, 1))
-case(merge_consecutive_loops, rounds_out, 2, (40, 1))
-case(merge_before_and_in_loop, rounds_out, 2, (22, 1))
-case(merge_nested_invariant, rounds_out, 2, (80, 1))
-case(merge_nested_invariant_runtime, rounds_out, 2, (200, 1))
-case(merge_unrolled_overlap, loads_and_out, 2, (8, 1))
-case(merge_sliding_pair, lambda: (ints(1, N + 11), one(2), blank(N), ROUNDS), 2, (20, 1))
-case(merge_recurrence, rounds_rows, 2, (19, 10))
-case(merge_written_then_read, rounds_rows, 2, (20, 11))
-case(
+book.add(merge_accumulate, rounds_zero, 2, (30, 10))
+book.add(merge_accumulate_constant_trips, lambda: (one(1), one(2), zeros(N)), 2, (30, 10))
+book.add(merge_accumulate_zeroed, rounds_out, 2, (20, 11))
+book.add(merge_accumulate_constant, rounds_zero, 2, (10, 10))
+book.add(merge_accumulate_shared, rounds_out, 2, (20, 1))
+book.add(merge_consecutive_loops, rounds_out, 2, (40, 1))
+book.add(merge_before_and_in_loop, rounds_out, 2, (22, 1))
+book.add(merge_nested_invariant, rounds_out, 2, (80, 1))
+book.add(merge_nested_invariant_runtime, rounds_out, 2, (200, 1))
+book.add(merge_unrolled_overlap, loads_and_out, 2, (8, 1))
+book.add(merge_sliding_pair, lambda: (ints(1, N + 11), one(2), blank(N), ROUNDS), 2, (20, 1))
+book.add(merge_recurrence, rounds_rows, 2, (19, 10))
+book.add(merge_written_then_read, rounds_rows, 2, (20, 11))
+book.add(
     merge_loop_bound,
     lambda: (one(1), one(2), blank(N), ints(3, 1, dtype="int64", low=10, high=11)),
     2,
     (21, 1),
 )
-case(
+book.add(
     merge_loop_bound_store,
     lambda: (one(1), one(2), blank(10, N), ints(3, 1, dtype="int64", low=10, high=11)),
     2,
     (21, 10),
 )
-case(merge_while_condition, rounds_out, 2, (20, 1))
-case(merge_while_shrink, loads_and_out, 2)
+book.add(merge_while_condition, rounds_out, 2, (20, 1))
+book.add(merge_while_shrink, loads_and_out, 2)
 for kernel in (merge_accumulate_2d, merge_matmul_row_in_out):
     book.add(
         kernel,
-        (2, 4),
-        (16, 8),
         lambda: (ints(4, 32, 24), ints(5, 24, 32), zeros(32, 32)),
         2,
-        source=(72, 24) if kernel is merge_accumulate_2d else (72, 25),
+        (72, 24) if kernel is merge_accumulate_2d else (72, 25),
+        launch=((2, 4), (16, 8)),
     )

@@ -3,7 +3,7 @@
 
 from numba import cuda
 
-from .merge import ROUNDS, case, loads_and_out, one, rounds_out, with_other
+from .merge import ROUNDS, book, loads_and_out, one, rounds_out, with_other
 
 # ---- stores ---------------------------------------------------------------------------
 
@@ -135,20 +135,20 @@ def merge_store_flag_loop(x, y, out, rounds):
         out[i] = y[k]
 
 
-case(merge_store_then_load, with_other, (2, 3), (2, 2))
-case(merge_store_load_other_between, with_other, (2, 3), (3, 2))
-case(merge_two_stores, loads_and_out, 2, (1, 2))
-case(merge_two_stores_load_between, loads_and_out, 2, (2, 2))
-case(merge_two_stores_barrier, loads_and_out, 2, (1, 2))
-case(merge_store_then_augment, loads_and_out, 2, (3, 2))
-case(merge_zero_then_augment, loads_and_out, 2, (4, 3))
-case(merge_augment_twice, lambda: (one(1), one(2), one(3)), 2, (4, 2))
-case(merge_store_itself, lambda: (one(1), one(2), one(3)), 2, (1, 1))
-case(merge_store_back, lambda: (one(1), one(2), one(3)), 2, (2, 2))
-case(merge_swap, lambda: (one(1), one(2), one(3)), (0, 1), (2, 2))
-case(merge_store_branches, loads_and_out, 2, (0, 2))
-case(merge_store_branches_loads, loads_and_out, 2, (2, 2))
-case(merge_store_default_then_branch, loads_and_out, 2, (1, 2))
-case(merge_store_branch_then_always, loads_and_out, 2, (2, 2))
-case(merge_store_invariant_loop, loads_and_out, 2, (10, 10))
-case(merge_store_flag_loop, rounds_out, 2, (10, 10))
+book.add(merge_store_then_load, with_other, (2, 3), (2, 2))
+book.add(merge_store_load_other_between, with_other, (2, 3), (3, 2))
+book.add(merge_two_stores, loads_and_out, 2, (1, 2))
+book.add(merge_two_stores_load_between, loads_and_out, 2, (2, 2))
+book.add(merge_two_stores_barrier, loads_and_out, 2, (1, 2))
+book.add(merge_store_then_augment, loads_and_out, 2, (3, 2))
+book.add(merge_zero_then_augment, loads_and_out, 2, (4, 3))
+book.add(merge_augment_twice, lambda: (one(1), one(2), one(3)), 2, (4, 2))
+book.add(merge_store_itself, lambda: (one(1), one(2), one(3)), 2, (1, 1))
+book.add(merge_store_back, lambda: (one(1), one(2), one(3)), 2, (2, 2))
+book.add(merge_swap, lambda: (one(1), one(2), one(3)), (0, 1), (2, 2))
+book.add(merge_store_branches, loads_and_out, 2, (0, 2))
+book.add(merge_store_branches_loads, loads_and_out, 2, (2, 2))
+book.add(merge_store_default_then_branch, loads_and_out, 2, (1, 2))
+book.add(merge_store_branch_then_always, loads_and_out, 2, (2, 2))
+book.add(merge_store_invariant_loop, loads_and_out, 2, (10, 10))
+book.add(merge_store_flag_loop, rounds_out, 2, (10, 10))

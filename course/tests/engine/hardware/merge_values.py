@@ -4,7 +4,7 @@
 from numba import cuda, float32
 
 from .cases import blank, ints, order, zeros
-from .merge import N, book, case, loads_and_out, one, rounds_out, with_other
+from .merge import N, book, loads_and_out, one, rounds_out, with_other
 
 # ---- loads nobody needs, loads that stand side by side --------------------------------
 
@@ -130,28 +130,28 @@ def merge_grid_stride(x, y, out):
         out[i] = x[i] * x[i] + y[0]
 
 
-case(merge_dead_load, loads_and_out, 2, (2, 1))
-case(merge_dead_load_loop, rounds_out, 2, (10, 1))
-case(merge_times_zero, loads_and_out, 2, (1, 1))
-case(
+book.add(merge_dead_load, loads_and_out, 2, (2, 1))
+book.add(merge_dead_load_loop, rounds_out, 2, (10, 1))
+book.add(merge_times_zero, loads_and_out, 2, (1, 1))
+book.add(
     merge_integer_times_zero,
     lambda: (ints(1, N, dtype="int32"), one(2), blank(N, dtype="int32")),
     2,
     (3, 1),
 )
-case(merge_overwritten_value, loads_and_out, 2, (2, 1))
-case(merge_index_twice, lambda: (one(1), order(2, N), blank(N)), 2, (4, 1))
-case(merge_index_store, lambda: (one(1), order(2, N), blank(N)), 2, (3, 1))
-case(merge_index_augment, lambda: (one(1), order(2, N), zeros(N)), 2, (3, 1))
-case(merge_shape_only, loads_and_out, 2, (0, 1))
-case(merge_four_neighbours, lambda: (ints(1, 4 * N), blank(N)), 1, (4, 1))
-case(merge_four_stores, lambda: (one(1), blank(4 * N)), 1, (1, 4))
-case(merge_row_of_four, lambda: (ints(1, N, 4), blank(N)), 1, (4, 1))
-case(merge_three_point, lambda: (one(1), one(2), zeros(N)), 2)
-case(merge_same_array_twice, lambda: (lambda x: (x, x, blank(N)))(one(1)), 2, (2, 1))
-case(merge_device_function, loads_and_out, 2, (4, 1))
-case(merge_uniform_and_lane, loads_and_out, 2, (3, 1))
-book.add(merge_grid_stride, 2, 128, loads_and_out, 2, source=(12, 4))
+book.add(merge_overwritten_value, loads_and_out, 2, (2, 1))
+book.add(merge_index_twice, lambda: (one(1), order(2, N), blank(N)), 2, (4, 1))
+book.add(merge_index_store, lambda: (one(1), order(2, N), blank(N)), 2, (3, 1))
+book.add(merge_index_augment, lambda: (one(1), order(2, N), zeros(N)), 2, (3, 1))
+book.add(merge_shape_only, loads_and_out, 2, (0, 1))
+book.add(merge_four_neighbours, lambda: (ints(1, 4 * N), blank(N)), 1, (4, 1))
+book.add(merge_four_stores, lambda: (one(1), blank(4 * N)), 1, (1, 4))
+book.add(merge_row_of_four, lambda: (ints(1, N, 4), blank(N)), 1, (4, 1))
+book.add(merge_three_point, lambda: (one(1), one(2), zeros(N)), 2)
+book.add(merge_same_array_twice, lambda: (lambda x: (x, x, blank(N)))(one(1)), 2, (2, 1))
+book.add(merge_device_function, loads_and_out, 2, (4, 1))
+book.add(merge_uniform_and_lane, loads_and_out, 2, (3, 1))
+book.add(merge_grid_stride, loads_and_out, 2, (12, 4), launch=(2, 128))
 
 
 # ---- further questions ----------------------------------------------------------------
@@ -267,15 +267,15 @@ def merge_shared_barrier_reload(x, y, out):
     out[i] = cache[127 - t] + cache[127 - t] + x[i]
 
 
-case(merge_dead_store, loads_and_out, 2, (1, 2))
-case(merge_dead_store_other, with_other, (2, 3), (1, 3))
-case(merge_ternary_then_more, with_other, (2, 3))
-case(merge_ternary_2d, lambda: (one(1), one(2), blank(1, N)), 2)
+book.add(merge_dead_store, loads_and_out, 2, (1, 2))
+book.add(merge_dead_store_other, with_other, (2, 3), (1, 3))
+book.add(merge_ternary_then_more, with_other, (2, 3))
+book.add(merge_ternary_2d, lambda: (one(1), one(2), blank(1, N)), 2)
 for kernel in (merge_ternary_name, merge_ternary_guard, merge_max_zero):
-    case(kernel, loads_and_out, 2)
+    book.add(kernel, loads_and_out, 2)
 for kernel in (merge_sliding_constant, merge_next_twice):
-    case(kernel, lambda: (ints(1, N + 8), blank(N)), 1, None)
-case(merge_augment_in_if, lambda: (one(1), one(2), one(3)), 2)
-case(merge_row_repeat, lambda: (ints(1, N, 9), blank(N)), 1, (19, 1))
-case(merge_softmax_rows, lambda: (ints(1, N, 9), blank(N, 9)), 1, (28, 9))
-case(merge_shared_barrier_reload, loads_and_out, 2, (2, 1))
+    book.add(kernel, lambda: (ints(1, N + 8), blank(N)), 1)
+book.add(merge_augment_in_if, lambda: (one(1), one(2), one(3)), 2)
+book.add(merge_row_repeat, lambda: (ints(1, N, 9), blank(N)), 1, (19, 1))
+book.add(merge_softmax_rows, lambda: (ints(1, N, 9), blank(N, 9)), 1, (28, 9))
+book.add(merge_shared_barrier_reload, loads_and_out, 2, (2, 1))

@@ -23,19 +23,13 @@ def rows_by_y(x, out):
         out[row, column] = x[row, column] * 2
 
 
-for shape in ((16, 16), (32, 8), (8, 32), (5, 7), (64, 2), (1, 64), (33, 3), (40, 1)):
-    for kernel in (rows_by_x, rows_by_y):
-        wide = 70 if kernel is rows_by_x else 50
-        high = 50 if kernel is rows_by_x else 70
-        book.add(
-            kernel,
-            (-(-wide // shape[0]), -(-high // shape[1])),
-            shape,
-            lambda: (ints(25, 50, 70), blank(50, 70)),
-            1,
-            tag=f"{shape[0]}x{shape[1]}",
-        )
-book.add(rows_by_x, (3, 4), (32, 8), lambda: (ints(26, 32, 96), blank(32, 96)), 1, tag="exact")
+for x, y in ((16, 16), (32, 8), (8, 32), (5, 7), (64, 2), (1, 64), (33, 3), (40, 1)):
+    for kernel, wide, high in ((rows_by_x, 70, 50), (rows_by_y, 50, 70)):
+        at = (-(-wide // x), -(-high // y)), (x, y)
+        book.add(kernel, lambda: (ints(25, 50, 70), blank(50, 70)), 1, launch=at, tag=f"{x}x{y}")
+book.add(
+    rows_by_x, lambda: (ints(26, 32, 96), blank(32, 96)), 1, launch=((3, 4), (32, 8)), tag="exact"
+)
 
 
 @cuda.jit
@@ -47,7 +41,7 @@ def manual_2d(x, out):
     out[row, column] = x[row, column] - row + column
 
 
-book.add(manual_2d, (5, 7), (16, 8), lambda: (ints(27, 50, 70), blank(50, 70)), 1)
+book.add(manual_2d, lambda: (ints(27, 50, 70), blank(50, 70)), 1, launch=((5, 7), (16, 8)))
 
 
 @cuda.jit
@@ -65,21 +59,16 @@ def cube_swapped(x, out):
 
 
 for shape in ((4, 4, 4), (5, 3, 3), (32, 2, 2), (8, 8, 1)):
-    grid = tuple(-(-n // b) for n, b in zip((15, 11, 7), shape, strict=True))
+    grid = tuple((-(-n // b) for n, b in zip((15, 11, 7), shape, strict=True)))
     book.add(
         cube,
-        grid,
-        shape,
         lambda: (ints(28, 7, 11, 15), blank(7, 11, 15)),
         1,
+        launch=(grid, shape),
         tag="x".join(map(str, shape)),
     )
 book.add(
-    cube_swapped,
-    (2, 3, 4),
-    (4, 4, 4),
-    lambda: (ints(29, 7, 11, 15), blank(7, 11, 15)),
-    1,
+    cube_swapped, lambda: (ints(29, 7, 11, 15), blank(7, 11, 15)), 1, launch=((2, 3, 4), (4, 4, 4))
 )
 
 
@@ -99,23 +88,10 @@ def saxpy_chunks(a, x, y, out, chunk):
 
 
 for n, tag in ((4096, "exact"), (4001, "ragged"), (300, "short")):
-    book.add(
-        saxpy_grid_stride,
-        4,
-        128,
-        lambda n=n: (3.0, ints(30, n), ints(31, n), blank(n)),
-        3,
-        tag=tag,
-    )
-for chunk in (7, 8):
-    book.add(
-        saxpy_chunks,
-        4,
-        128,
-        lambda chunk=chunk: (2.0, ints(32, 3500), ints(33, 3500), blank(3500), chunk),
-        3,
-        tag=str(chunk),
-    )
+    book.add(saxpy_grid_stride, lambda n=n: (3.0, ints(30, n), ints(31, n), blank(n)), 3, tag=tag)
+book.each(
+    saxpy_chunks, (7, 8), lambda chunk: (2.0, ints(32, 3500), ints(33, 3500), blank(3500), chunk), 3
+)
 
 
 @cuda.jit
@@ -138,9 +114,9 @@ def row_sums(x, out):
         out[row] = total
 
 
-book.add(column_sums, 3, 64, lambda: (ints(34, 40, 150), blank(150)), 1)
-book.add(row_sums, 3, 64, lambda: (ints(35, 150, 40), blank(150)), 1)
-book.add(row_sums, 1, 64, lambda: (ints(36, 64, 37), blank(64)), 1, tag="odd")
+book.add(column_sums, lambda: (ints(34, 40, 150), blank(150)), 1, launch=(3, 64))
+book.add(row_sums, lambda: (ints(35, 150, 40), blank(150)), 1, launch=(3, 64))
+book.add(row_sums, lambda: (ints(36, 64, 37), blank(64)), 1, launch=(1, 64), tag="odd")
 
 
 @cuda.jit
@@ -158,75 +134,34 @@ def view_copy_2d(x, out):
 
 
 book.add(
-    view_copy,
-    4,
-    128,
-    lambda: (View(ints(37, 1000), lambda d: d[::2]), blank(500)),
-    1,
-    tag="every_second",
+    view_copy, lambda: (View(ints(37, 1000), lambda d: d[::2]), blank(500)), 1, tag="every_second"
+)
+book.add(view_copy, lambda: (View(ints(38, 600), lambda d: d[5:505]), blank(500)), 1, tag="from_5")
+book.add(
+    view_copy, lambda: (View(ints(39, 500, 4), lambda d: d[:, 2]), blank(500)), 1, tag="column"
 )
 book.add(
     view_copy,
-    4,
-    128,
-    lambda: (View(ints(38, 600), lambda d: d[5:505]), blank(500)),
-    1,
-    tag="from_5",
-)
-book.add(
-    view_copy,
-    4,
-    128,
-    lambda: (View(ints(39, 500, 4), lambda d: d[:, 2]), blank(500)),
-    1,
-    tag="column",
-)
-book.add(
-    view_copy,
-    4,
-    128,
     lambda: (ints(40, 500), View(fill(3, 1000), lambda d: d[1::2])),
     1,
     tag="into_every_second",
 )
 book.add(
     view_copy_2d,
-    (2, 4),
-    (32, 8),
     lambda: (View(ints(41, 40, 70), lambda d: d[3:33, 5:63]), blank(30, 58)),
     1,
+    launch=((2, 4), (32, 8)),
     tag="window",
 )
 book.add(
     view_copy_2d,
-    (2, 4),
-    (32, 8),
     lambda: (ints(42, 58, 30).T, blank(30, 58)),
     1,
+    launch=((2, 4), (32, 8)),
     tag="fortran",
 )
+book.add(vector_add, lambda: (lambda x: (x, x, blank(500)))(ints(43, 500)), 2, tag="same_twice")
+book.add(vector_add, lambda: (lambda x: (x, ints(45, 500), x))(ints(44, 500)), 2, tag="in_place")
 book.add(
-    vector_add,
-    4,
-    128,
-    lambda: (lambda x: (x, x, blank(500)))(ints(43, 500)),
-    2,
-    tag="same_twice",
-)
-book.add(
-    vector_add,
-    4,
-    128,
-    lambda: (lambda x: (x, ints(45, 500), x))(ints(44, 500)),
-    2,
-    tag="in_place",
-)
-book.add(
-    vector_add,
-    0,
-    0,
-    lambda: (ints(46, 1003), ints(47, 1003), blank(1003)),
-    2,
-    tag="forall",
-    forall=1003,
+    vector_add, lambda: (ints(46, 1003), ints(47, 1003), blank(1003)), 2, tag="forall", forall=1003
 )

@@ -62,11 +62,19 @@ def transpose_tile_square(x, out):
     out[cuda.blockIdx.x * T + ty, cuda.blockIdx.y * T + tx] = tile[tx, ty]
 
 
-book.add(transpose_direct, (3, 6), (32, 8), lambda: (ints(1, 45, 75), blank(75, 45)), 1)
-book.add(transpose_tile, (3, 2), (32, 8), lambda: (ints(2, 45, 75), blank(75, 45)), 1)
-book.add(transpose_tile, (2, 2), (32, 8), lambda: (ints(2, 64, 64), blank(64, 64)), 1, tag="exact")
-book.add(transpose_padded, (3, 2), (32, 32), lambda: (ints(3, 45, 75), blank(75, 45)), 1)
-book.add(transpose_tile_square, (4, 4), (16, 16), lambda: (ints(4, 64, 64), blank(64, 64)), 1)
+book.add(transpose_direct, lambda: (ints(1, 45, 75), blank(75, 45)), 1, launch=((3, 6), (32, 8)))
+book.add(transpose_tile, lambda: (ints(2, 45, 75), blank(75, 45)), 1, launch=((3, 2), (32, 8)))
+book.add(
+    transpose_tile,
+    lambda: (ints(2, 64, 64), blank(64, 64)),
+    1,
+    launch=((2, 2), (32, 8)),
+    tag="exact",
+)
+book.add(transpose_padded, lambda: (ints(3, 45, 75), blank(75, 45)), 1, launch=((3, 2), (32, 32)))
+book.add(
+    transpose_tile_square, lambda: (ints(4, 64, 64), blank(64, 64)), 1, launch=((4, 4), (16, 16))
+)
 
 
 @cuda.jit
@@ -79,7 +87,7 @@ def shared_reverse(x, out):
     out[start + t] = cache[TPB - 1 - t]
 
 
-book.add(shared_reverse, 4, TPB, lambda: (ints(5, 512), blank(512)), 1)
+book.add(shared_reverse, lambda: (ints(5, 512), blank(512)), 1)
 
 
 @cuda.jit
@@ -112,8 +120,8 @@ def stencil_direct(x, out):
         out[i] = x[i - 1] - 2 * x[i] + x[i + 1]
 
 
-book.add(stencil_halo, 4, TPB, lambda: (ints(6, 500), ints(7, 5), blank(500)), 2)
-book.add(stencil_direct, 4, TPB, lambda: (ints(8, 500), zeros(500)), 1)
+book.add(stencil_halo, lambda: (ints(6, 500), ints(7, 5), blank(500)), 2)
+book.add(stencil_direct, lambda: (ints(8, 500), zeros(500)), 1)
 
 
 @cuda.jit
@@ -173,18 +181,17 @@ def block_max_any_size(x, out):
         out[cuda.blockIdx.x] = cache[0]
 
 
-book.add(block_sum, 8, TPB, lambda: (ints(9, 1000), blank(8)), 1)
-book.add(block_sum_interleaved, 8, TPB, lambda: (ints(9, 1000), blank(8)), 1)
+book.add(block_sum, lambda: (ints(9, 1000), blank(8)), 1, launch=(8, TPB))
+book.add(block_sum_interleaved, lambda: (ints(9, 1000), blank(8)), 1, launch=(8, TPB))
 for threads in (96, 192):
     book.add(
         block_max_any_size,
-        -(-1000 // threads),
-        threads,
         lambda threads=threads: (
             ints(10, 1000, dtype="float64"),
             blank(-(-1000 // threads), dtype="float64"),
         ),
         1,
+        launch=(-(-1000 // threads), threads),
         tag=str(threads),
     )
 
@@ -231,15 +238,12 @@ def dot_range(a, b, out):
 
 
 for kernel, blocks in ((dot_grid_stride, 4), (dot_range, 1)):
-    for n in (4096, 4114, 4099, 500, 16000):
-        book.add(
-            kernel,
-            4,
-            TPB,
-            lambda n=n, blocks=blocks: (ints(11, n), ints(12, n), zeros(blocks)),
-            2,
-            tag=str(n),
-        )
+    book.each(
+        kernel,
+        (4096, 4114, 4099, 500, 16000),
+        lambda n, blocks=blocks: (ints(11, n), ints(12, n), zeros(blocks)),
+        2,
+    )
 
 
 @cuda.jit
@@ -252,7 +256,7 @@ def dynamic_reverse(x, out):
     out[i] = cache[cuda.blockDim.x - 1 - t]
 
 
-book.add(dynamic_reverse, 4, 96, lambda: (ints(13, 384), blank(384)), 1, shared=96 * 4)
+book.add(dynamic_reverse, lambda: (ints(13, 384), blank(384)), 1, launch=(4, 96), shared=96 * 4)
 
 
 @cuda.jit
@@ -274,7 +278,12 @@ def prefix_sum(x, out):
     out[i] = cache[t]
 
 
-book.add(prefix_sum, 2, 256, lambda: (ints(14, 512, dtype="int32"), blank(512, dtype="int32")), 1)
+book.add(
+    prefix_sum,
+    lambda: (ints(14, 512, dtype="int32"), blank(512, dtype="int32")),
+    1,
+    launch=(2, 256),
+)
 
 
 @cuda.jit
@@ -299,18 +308,13 @@ def histogram_global(x, out):
 
 
 book.add(
-    histogram_shared,
-    4,
-    128,
-    lambda: (ints(15, 2000, dtype="uint8", high=64), zeros(64, dtype="int32")),
-    1,
+    histogram_shared, lambda: (ints(15, 2000, dtype="uint8", high=64), zeros(64, dtype="int32")), 1
 )
 book.add(
     histogram_global,
-    8,
-    256,
     lambda: (ints(15, 2000, dtype="int32", low=0, high=64), zeros(64, dtype="int32")),
     1,
+    launch=(8, 256),
 )
 
 
@@ -351,18 +355,21 @@ def bank_gather(index, out):
     out[t] = cache[index[t]]
 
 
-for step in (1, 2, 3, 4, 8, 16, 32, 33):
-    book.add(bank_stride, 1, 32, lambda step=step: (blank(32), step), 0, tag=str(step))
-for step in (1, 2, 3, 8, 16):
-    book.add(bank_stride_64, 1, 32, lambda step=step: (blank(32), step), 0, tag=str(step))
-for step in (1, 2, 4, 8, 128):
-    book.add(bank_stride_8, 1, 32, lambda step=step: (blank(32), step), 0, tag=str(step))
-book.add(bank_gather, 1, 32, lambda: (ints(16, 32, dtype="int64", low=0, high=1024), blank(32)), 1)
+book.each(
+    bank_stride, (1, 2, 3, 4, 8, 16, 32, 33), lambda step: (blank(32), step), 0, launch=(1, 32)
+)
+book.each(bank_stride_64, (1, 2, 3, 8, 16), lambda step: (blank(32), step), 0, launch=(1, 32))
+book.each(bank_stride_8, (1, 2, 4, 8, 128), lambda step: (blank(32), step), 0, launch=(1, 32))
 book.add(
     bank_gather,
+    lambda: (ints(16, 32, dtype="int64", low=0, high=1024), blank(32)),
     1,
-    32,
+    launch=(1, 32),
+)
+book.add(
+    bank_gather,
     lambda: (ints(17, 32, dtype="int64", low=0, high=4) * 32, blank(32)),
     1,
+    launch=(1, 32),
     tag="same_bank",
 )

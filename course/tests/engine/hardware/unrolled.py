@@ -224,23 +224,19 @@ def with_trips():
     return ints(1, FLAT), trips(2, LIMIT), blank(N)
 
 
-def case(kernel, make, outputs):
-    book.add(kernel, 4, 128, make, outputs)
-
-
-case(unroll_two_loads, lambda: (ints(1, FLAT), ints(3, 24, N), trips(2, LIMIT), blank(N)), 3)
-case(unroll_if_inside, with_trips, 2)
-case(unroll_if_on_load, lambda: (ints(1, FLAT), ints(3, 24, N), trips(2, LIMIT), blank(N)), 3)
-case(unroll_inner_constant, with_trips, 2)
-case(unroll_inner_runtime, lambda: (*with_trips(), 5), 2)
-case(unroll_break_runtime, lambda: (ints(4, 10, N), blank(N), 10), 1)
-case(unroll_whole_total, lambda: (ints(5, 2100, dtype="int32"), blank(512, dtype="int64")), 1)
+book.add(unroll_two_loads, lambda: (ints(1, FLAT), ints(3, 24, N), trips(2, LIMIT), blank(N)), 3)
+book.add(unroll_if_inside, with_trips, 2)
+book.add(unroll_if_on_load, lambda: (ints(1, FLAT), ints(3, 24, N), trips(2, LIMIT), blank(N)), 3)
+book.add(unroll_inner_constant, with_trips, 2)
+book.add(unroll_inner_runtime, lambda: (*with_trips(), 5), 2)
+book.add(unroll_break_runtime, lambda: (ints(4, 10, N), blank(N), 10), 1)
+book.add(unroll_whole_total, lambda: (ints(5, 2100, dtype="int32"), blank(512, dtype="int64")), 1)
 for kernel in (unroll_count_from_one, unroll_count_down, unroll_step_two, unroll_between):
-    case(kernel, with_trips, 2)
+    book.add(kernel, with_trips, 2)
 for kernel in (unroll_while_down, unroll_capped, unroll_device_loop):
-    case(kernel, with_trips, 2)
-case(unroll_while_lane_start, lambda: (ints(6, 2100), blank(N)), 1)
-case(unroll_while_halving, lambda: (ints(7, N), blank(N)), 1)
-case(unroll_store, lambda: (trips(2, 7), ints(1, FLAT), zeros(7, N)), 2)
-case(unroll_atomic, lambda: (trips(2, 7), zeros(FLAT)), 1)
-case(unroll_five_loads, lambda: (ints(8, LIMIT, 5, N), trips(2, LIMIT), blank(N)), 2)
+    book.add(kernel, with_trips, 2)
+book.add(unroll_while_lane_start, lambda: (ints(6, 2100), blank(N)), 1)
+book.add(unroll_while_halving, lambda: (ints(7, N), blank(N)), 1)
+book.add(unroll_store, lambda: (trips(2, 7), ints(1, FLAT), zeros(7, N)), 2)
+book.add(unroll_atomic, lambda: (trips(2, 7), zeros(FLAT)), 1)
+book.add(unroll_five_loads, lambda: (ints(8, LIMIT, 5, N), trips(2, LIMIT), blank(N)), 2)

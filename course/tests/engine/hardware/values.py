@@ -11,7 +11,7 @@ from numba import boolean, cuda, float32, float64, int8, int16, int32, int64, ui
 
 from .cases import Book
 
-book = Book()
+book = Book(None)
 BIG = 3000000000
 HUGE = 2**63 - 1
 
@@ -55,8 +55,7 @@ def two(kernel, count, first, second):
         a, b = pairs(first, second)
         return a, b, *rows_pair(count, a.size)
 
-    n = pairs(first, second)[0].size
-    book.add(kernel, 1, n, make, (2, 3), tag=f"{first}_{second}")
+    book.add(kernel, make, (2, 3), tag=f"{first}_{second}")
 
 
 def single(kernel, count, dtype):
@@ -66,7 +65,7 @@ def single(kernel, count, dtype):
         a = corners(dtype)
         return a, *rows_pair(count, a.size)
 
-    book.add(kernel, 1, corners(dtype).size, make, (1, 2), tag=dtype)
+    book.add(kernel, make, (1, 2), tag=dtype)
 
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
@@ -212,7 +211,7 @@ for dtype in INTEGERS:
         n = a.size * shifts.size
         return np.repeat(a, shifts.size), np.tile(shifts, a.size), *rows_pair(4, n)
 
-    book.add(value_shift, 1, make_shift()[0].size, make_shift, (2, 3), tag=dtype)
+    book.add(value_shift, make_shift, (2, 3), tag=dtype)
 
 
 @cuda.jit
@@ -237,7 +236,7 @@ def small_powers(first, second):
             b = np.concatenate([b, np.array([-1, -2], second)])
         return np.repeat(a, b.size), np.tile(b, a.size), *rows_pair(7, a.size * b.size)
 
-    book.add(value_power, 1, make()[0].size, make, (2, 3), tag=f"{first}_{second}")
+    book.add(value_power, make, (2, 3), tag=f"{first}_{second}")
 
 
 for first, second in (
@@ -330,8 +329,7 @@ for dtype in ("float32", "float64", "int64", "uint64", "int16"):
         outputs = [np.full(a.size, 99).astype(kind) for kind in (*STORE_TYPES, "bool")]
         return a, *outputs
 
-    n = make_store()[0].size
-    book.add(value_narrow_store, 1, n, make_store, tuple(range(1, 11)), tag=dtype)
+    book.add(value_narrow_store, make_store, tuple(range(1, 11)), tag=dtype)
 
 
 @cuda.jit
@@ -349,13 +347,12 @@ def value_round(a, ints, floats):
     put(ints, floats, 9, i, round(a[i], 1))
 
 
-for dtype in ("float32", "float64"):
-
-    def make_round(dtype=dtype):
-        a = edges(dtype)
-        return a, *rows_pair(10, a.size)
-
-    book.add(value_round, 1, edges(dtype).size, make_round, (1, 2), tag=dtype)
+book.each(
+    value_round,
+    ("float32", "float64"),
+    lambda dtype: (edges(dtype), *rows_pair(10, edges(dtype).size)),
+    (1, 2),
+)
 
 
 @cuda.jit

@@ -7,7 +7,7 @@ from numba import cuda, float32, int32, uint8
 from .cases import Book, blank, ints
 from .values import put, rows_pair
 
-book = Book()
+book = Book(None)
 
 
 def lanes(kernel, count, first, second="", n=64):
@@ -19,7 +19,7 @@ def lanes(kernel, count, first, second="", n=64):
         b = ints(2, n, dtype=second)
         return a, b, *rows_pair(count, n)
 
-    book.add(kernel, 1, n, make, (2, 3), tag=f"{first}_{second}")
+    book.add(kernel, make, (2, 3), tag=f"{first}_{second}")
 
 
 @cuda.jit
@@ -265,22 +265,19 @@ lanes(value_range_zero_step, 1, "int64")
 lanes(value_index_types, 10, "float32")
 
 
-def make_augment(dtype):
-    def make():
-        return (
-            ints(1, 64, dtype=dtype),
-            ints(2, 64, dtype=dtype),
-            ints(3, 64, dtype="uint8", high=256),
-            ints(4, 64, dtype="int8", low=-128, high=128),
-            ints(5, 64),
-            ints(6, 64, dtype="int64", low=-100, high=100),
-        )
-
-    return make
-
-
-for dtype in ("int64", "uint8", "int32"):
-    book.add(value_augment, 1, 64, make_augment(dtype), (2, 3, 4, 5), tag=dtype)
+book.each(
+    value_augment,
+    ("int64", "uint8", "int32"),
+    lambda dtype: (
+        ints(1, 64, dtype=dtype),
+        ints(2, 64, dtype=dtype),
+        ints(3, 64, dtype="uint8", high=256),
+        ints(4, 64, dtype="int8", low=-128, high=128),
+        ints(5, 64),
+        ints(6, 64, dtype="int64", low=-100, high=100),
+    ),
+    (2, 3, 4, 5),
+)
 
 
 def reals(seed, n, dtype):
@@ -288,26 +285,17 @@ def reals(seed, n, dtype):
     return np.random.default_rng(seed).normal(0, 3, n).astype(dtype)
 
 
-for dtype in ("float32", "float64"):
-    book.add(
-        value_fused,
-        2,
-        64,
-        lambda dtype=dtype: (
-            reals(1, 128, dtype),
-            reals(2, 128, dtype),
-            blank(8, 128, dtype=dtype),
-        ),
-        2,
-        tag=dtype,
-    )
+book.each(
+    value_fused,
+    ("float32", "float64"),
+    lambda dtype: (reals(1, 128, dtype), reals(2, 128, dtype), blank(8, 128, dtype=dtype)),
+    2,
+    launch=(2, 64),
+)
 book.add(
     value_half,
-    1,
-    64,
     lambda: (
-        reals(3, 64, "float16"),
-        reals(4, 64, "float16"),
+        *(reals(seed, 64, "float16") for seed in (3, 4)),
         blank(6, 64, dtype="float16"),
         blank(3, 64),
     ),

@@ -9,7 +9,7 @@ from numba import cuda, float32
 from .cases import Book, blank, ints
 from .values import corners, edges, put, rows_pair
 
-book = Book()
+book = Book(None)
 
 
 # ---- the math module ------------------------------------------------------------------
@@ -103,52 +103,41 @@ def math_inputs(dtype):
     return ints(9, 58, dtype=dtype)
 
 
-for dtype in ("float32", "float64", "int64", "int32"):
+def make_one(dtype):
+    wide = "float32" if dtype == "float32" else "float64"
+    return math_inputs(dtype), blank(26, 58, dtype=wide), blank(3, 58, dtype="int32")
 
-    def make_math(dtype=dtype):
-        wide = "float32" if dtype == "float32" else "float64"
-        a = math_inputs(dtype)
-        return a, blank(26, 58, dtype=wide), blank(3, 58, dtype="int32")
 
-    book.add(value_math_one, 1, 58, make_math, (1, 2), tag=dtype)
-    book.add(
-        value_math_narrow,
-        1,
-        58,
-        lambda dtype=dtype: (np.abs(math_inputs(dtype)), *rows_pair(4, 58)),
-        (1, 2),
-        tag=dtype,
-    )
-for dtype in ("float32", "float64"):
-    book.add(
-        value_math_whole,
-        1,
-        edges(dtype).size,
-        lambda dtype=dtype: (edges(dtype), *rows_pair(8, edges(dtype).size)),
-        (1, 2),
-        tag=dtype,
-    )
-for dtype in ("int64", "uint8"):
-    book.add(
-        value_math_whole,
-        1,
-        58,
-        lambda dtype=dtype: (math_inputs(dtype), *rows_pair(8, 58)),
-        (1, 2),
-        tag=dtype,
-    )
-for first, second in (
-    ("float32", "float32"),
-    ("float64", "float64"),
-    ("int64", "int64"),
+def make_two(first, second):
+    a, b = corners(first), corners(second)
+    n = a.size * b.size
+    return np.repeat(a, b.size), np.tile(b, a.size), blank(5, n, dtype="float64")
+
+
+NUMBERS = ("float32", "float64", "int64", "int32")
+book.each(value_math_one, NUMBERS, make_one, (1, 2))
+book.each(
+    value_math_narrow,
+    NUMBERS,
+    lambda dtype: (np.abs(math_inputs(dtype)), *rows_pair(4, 58)),
+    (1, 2),
+)
+book.each(
+    value_math_whole,
     ("float32", "float64"),
-):
-
-    def make_two(first=first, second=second):
-        a, b = corners(first), corners(second)
-        n = a.size * b.size
-        return np.repeat(a, b.size), np.tile(b, a.size), blank(5, n, dtype="float64")
-
-    n = corners(first).size * corners(second).size
-    book.add(value_math_two, 1, n, make_two, 2, tag=f"{first}_{second}")
-book.add(value_fast_intrinsics, 1, 58, lambda: (math_inputs("float32"), blank(3, 58)), 1)
+    lambda dtype: (edges(dtype), *rows_pair(8, edges(dtype).size)),
+    (1, 2),
+)
+book.each(
+    value_math_whole,
+    ("int64", "uint8"),
+    lambda dtype: (math_inputs(dtype), *rows_pair(8, 58)),
+    (1, 2),
+)
+book.each(
+    value_math_two,
+    (*((dtype, dtype) for dtype in ("float32", "float64", "int64")), ("float32", "float64")),
+    make_two,
+    2,
+)
+book.add(value_fast_intrinsics, lambda: (math_inputs("float32"), blank(3, 58)), 1)

@@ -81,37 +81,37 @@ def bits(x, out):
     out[3, i] = cuda.brev(x[i])
 
 
-for dtype in ("float32", "int32", "float64", "int64"):
-    book.add(
-        shuffle_down_sum,
-        2,
-        64,
-        lambda dtype=dtype: (ints(22, 128, dtype=dtype), blank(4, dtype=dtype)),
-        1,
-        tag=dtype,
-    )
-    book.add(
-        shuffle_kinds,
-        1,
-        64,
-        lambda dtype=dtype: (ints(23, 64, dtype=dtype), blank(6, 64, dtype=dtype)),
-        1,
-        tag=dtype,
-    )
-book.add(warp_row_sum, 5, 128, lambda: (ints(24, 18, 100), blank(18)), 1)
-book.add(votes, 2, 64, lambda: (ints(25, 128, dtype="int32"), blank(8, 128, dtype="int64")), 1)
-book.add(
-    block_votes, 2, 96, lambda: (ints(26, 192, dtype="int32"), blank(3, 192, dtype="int32")), 1
+book.each(
+    shuffle_down_sum,
+    ("float32", "int32", "float64", "int64"),
+    lambda dtype: (ints(22, 128, dtype=dtype), blank(4, dtype=dtype)),
+    1,
+    launch=(2, 64),
 )
-for dtype in ("int32", "uint64"):
-    book.add(
-        bits,
-        1,
-        64,
-        lambda dtype=dtype: (ints(27, 64, dtype=dtype, high=100000), blank(4, 64, dtype="int64")),
-        1,
-        tag=dtype,
-    )
+book.each(
+    shuffle_kinds,
+    ("float32", "int32", "float64", "int64"),
+    lambda dtype: (ints(23, 64, dtype=dtype), blank(6, 64, dtype=dtype)),
+    1,
+    launch=(1, 64),
+)
+book.add(warp_row_sum, lambda: (ints(24, 18, 100), blank(18)), 1, launch=(5, 128))
+book.add(
+    votes, lambda: (ints(25, 128, dtype="int32"), blank(8, 128, dtype="int64")), 1, launch=(2, 64)
+)
+book.add(
+    block_votes,
+    lambda: (ints(26, 192, dtype="int32"), blank(3, 192, dtype="int32")),
+    1,
+    launch=(2, 96),
+)
+book.each(
+    bits,
+    ("int32", "uint64"),
+    lambda dtype: (ints(27, 64, dtype=dtype, high=100000), blank(4, 64, dtype="int64")),
+    1,
+    launch=(1, 64),
+)
 
 
 @cuda.jit
@@ -132,11 +132,10 @@ def last_block_done(x, out, counter):
         cuda.atomic.add(counter, 0, 1)
 
 
-book.add(warp_exchange, 2, 128, lambda: (ints(28, 256), blank(256)), 1)
+book.add(warp_exchange, lambda: (ints(28, 256), blank(256)), 1, launch=(2, 128))
 book.add(
     last_block_done,
-    4,
-    64,
     lambda: (ints(29, 256), zeros(1), zeros(1, dtype="int32")),
     (1, 2),
+    launch=(4, 64),
 )
