@@ -8,7 +8,6 @@ do: a fused multiply-add is two.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import subprocess
@@ -22,6 +21,7 @@ import numpy as np
 from numba import cuda, float32
 
 from course.gpu import counters
+from course.gpu.recording import commanded, provenance
 
 MODULE = "tools.record_profiles"
 T = 16
@@ -354,8 +354,6 @@ def timings() -> dict[str, Any]:
 
 def record(out: Path) -> None:
     """Count, time, and write the JSON file; a part that fails leaves its error."""
-    from course.tests.engine.hardware.record import provenance
-
     answer: dict[str, Any] = {
         "about": "counters of one launch each (sectors of 32 bytes, caches flushed before), "
         "and medians of timed launches",
@@ -387,20 +385,5 @@ def counted() -> None:
         cuda.synchronize()
 
 
-def commanded(about: str | None, worker: Callable[[], None], record: Callable[[Path], None]) -> int:
-    """The command line of what records into a file what a worker's launches count."""
-    parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--out", type=Path, help="the JSON file to write")
-    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.worker:
-        worker()
-    elif options.out:
-        record(options.out)
-    else:
-        parser.error("--out FILE is missing")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(commanded(__doc__, counted, record))
+    sys.exit(commanded(__doc__, record, counted))
