@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numba import cuda
 
 Count = int | tuple[int, ...]
 #: grid and block
@@ -91,19 +92,32 @@ class Book:
             )
         )
 
+    def case(self, *args: Any, **more: Any) -> Callable[[Any], Any]:
+        """A decorator, above others of its kind: compiles a kernel, and adds a launch of it."""
+
+        def added(function: Any) -> Any:
+            kernel = function if hasattr(function, "py_func") else cuda.jit(function)
+            self.add(kernel, *args, **more)
+            return kernel
+
+        return added
+
     def each(
-        self,
-        kernel: Any,
-        values: Iterable[Any],
-        make: Callable[..., tuple[Any, ...]],
-        outputs: Count,
-        **more: Any,
-    ) -> None:
-        """Add a launch for each value, or tuple of them, that `make` takes and its name ends in."""
-        for value in values:
-            taken = value if isinstance(value, tuple) else (value,)
-            tag = "_".join(map(str, taken))
-            self.add(kernel, partial(make, *taken), outputs, tag=tag, **more)
+        self, values: Iterable[Any], make: Callable[..., tuple[Any, ...]], *args: Any, **more: Any
+    ) -> Callable[[Any], Any]:
+        """The same, and a launch for each value, or tuple of them, that `make` takes.
+
+        The names of the cases end in them.
+        """
+
+        def added(kernel: Any) -> Any:
+            for value in values:
+                taken = value if isinstance(value, tuple) else (value,)
+                tag = "_".join(map(str, taken))
+                kernel = self.case(partial(make, *taken), *args, tag=tag, **more)(kernel)
+            return kernel
+
+        return added
 
 
 def _counts(given: Count) -> tuple[int, ...]:

@@ -37,13 +37,13 @@ def rounds_zero():
 # ---- the same load twice, with something between -------------------------------------
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (3, 1))
 def merge_same_expression(x, y, out):
     i = cuda.grid(1)
     out[i] = x[i] * x[i] + y[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (3, 1))
 def merge_across_statements(x, y, out):
     i = cuda.grid(1)
     first = x[i]
@@ -52,7 +52,7 @@ def merge_across_statements(x, y, out):
     out[i] = middle + second
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (3, 1))
 def merge_load_between(x, y, out):
     i = cuda.grid(1)
     first = x[i]
@@ -60,14 +60,14 @@ def merge_load_between(x, y, out):
     out[i] = first + middle + x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (3, 1))
 def merge_other_index_form(x, y, out):
     i = cuda.grid(1)
     j = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     out[i] = x[i] * x[j] + x[i + 1 - 1]
 
 
-@cuda.jit
+@book.case(with_other, (2, 3), (2, 2))
 def merge_store_other_between(x, y, out, other):
     i = cuda.grid(1)
     first = x[i]
@@ -75,7 +75,7 @@ def merge_store_other_between(x, y, out, other):
     out[i] = first + x[i]
 
 
-@cuda.jit
+@book.case(with_other, (2, 3), (3, 2))
 def merge_store_same_between(x, y, out, other):
     i = cuda.grid(1)
     first = x[i]
@@ -83,7 +83,7 @@ def merge_store_same_between(x, y, out, other):
     other[i] = out[i] + x[i]
 
 
-@cuda.jit
+@book.case(lambda: (one(1), ints(2, 2 * N), blank(N)), (1, 2), (2, 2))
 def merge_store_same_array(x, y, out):
     i = cuda.grid(1)
     first = y[i]
@@ -91,7 +91,7 @@ def merge_store_same_array(x, y, out):
     out[i] = first + y[i]
 
 
-@cuda.jit
+@book.case(lambda: (one(1), ints(2, 2 * N), blank(N)), (1, 2), (2, 2))
 def merge_store_same_array_constant(x, y, out):
     i = cuda.grid(1)
     first = y[i]
@@ -99,7 +99,7 @@ def merge_store_same_array_constant(x, y, out):
     out[i] = first + y[i]
 
 
-@cuda.jit
+@book.case(lambda: (one(1), one(2), blank(N), blank(N, dtype="int32")), (2, 3), (2, 2))
 def merge_store_other_type(x, y, out, other):
     i = cuda.grid(1)
     first = x[i]
@@ -107,7 +107,7 @@ def merge_store_other_type(x, y, out, other):
     out[i] = first + x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (2, 1))
 def merge_store_shared_between(x, y, out):
     cache = cuda.shared.array(128, float32)
     i = cuda.grid(1)
@@ -117,7 +117,7 @@ def merge_store_shared_between(x, y, out):
     out[i] = first * x[i] + cache[t]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (3, 1))
 def merge_store_local_between(x, y, out):
     cells = cuda.local.array(4, float32)
     i = cuda.grid(1)
@@ -127,7 +127,7 @@ def merge_store_local_between(x, y, out):
     out[i] = first * x[i] + cells[0] * cells[1]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (2, 1))
 def merge_store_local_dynamic(x, y, out):
     cells = cuda.local.array(4, float32)
     i = cuda.grid(1)
@@ -138,7 +138,7 @@ def merge_store_local_dynamic(x, y, out):
     out[i] = first * x[i] + cells[(i + 1) % 4]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (3, 1))
 def merge_syncthreads_between(x, y, out):
     i = cuda.grid(1)
     first = x[i]
@@ -146,7 +146,7 @@ def merge_syncthreads_between(x, y, out):
     out[i] = first * y[i] + x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (3, 1))
 def merge_syncwarp_between(x, y, out):
     i = cuda.grid(1)
     first = x[i]
@@ -154,7 +154,7 @@ def merge_syncwarp_between(x, y, out):
     out[i] = first * y[i] + x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (3, 1))
 def merge_threadfence_between(x, y, out):
     i = cuda.grid(1)
     first = x[i]
@@ -162,7 +162,7 @@ def merge_threadfence_between(x, y, out):
     out[i] = first * y[i] + x[i]
 
 
-@cuda.jit
+@book.case(lambda: (one(1), one(2), blank(N), zeros(N)), (2, 3), (2, 1))
 def merge_atomic_between(x, y, out, other):
     i = cuda.grid(1)
     first = x[i]
@@ -170,7 +170,7 @@ def merge_atomic_between(x, y, out, other):
     out[i] = first + x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (2, 1))
 def merge_atomic_shared_between(x, y, out):
     cache = cuda.shared.array(128, float32)
     i = cuda.grid(1)
@@ -180,7 +180,7 @@ def merge_atomic_shared_between(x, y, out):
     out[i] = first + x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (2, 1))
 def merge_shuffle_between(x, y, out):
     i = cuda.grid(1)
     first = x[i]
@@ -188,37 +188,9 @@ def merge_shuffle_between(x, y, out):
     out[i] = moved + x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (2, 1))
 def merge_ballot_between(x, y, out):
     i = cuda.grid(1)
     first = x[i]
     mask = cuda.ballot_sync(0xFFFFFFFF, first > 0)
     out[i] = (mask & 1) + x[i]
-
-
-book.add(merge_same_expression, loads_and_out, 2, (3, 1))
-book.add(merge_across_statements, loads_and_out, 2, (3, 1))
-book.add(merge_load_between, loads_and_out, 2, (3, 1))
-book.add(merge_other_index_form, loads_and_out, 2, (3, 1))
-book.add(merge_store_other_between, with_other, (2, 3), (2, 2))
-book.add(merge_store_same_between, with_other, (2, 3), (3, 2))
-book.add(merge_store_same_array, lambda: (one(1), ints(2, 2 * N), blank(N)), (1, 2), (2, 2))
-book.add(
-    merge_store_same_array_constant, lambda: (one(1), ints(2, 2 * N), blank(N)), (1, 2), (2, 2)
-)
-book.add(
-    merge_store_other_type,
-    lambda: (one(1), one(2), blank(N), blank(N, dtype="int32")),
-    (2, 3),
-    (2, 2),
-)
-book.add(merge_store_shared_between, loads_and_out, 2, (2, 1))
-book.add(merge_store_local_between, loads_and_out, 2, (3, 1))
-book.add(merge_store_local_dynamic, loads_and_out, 2, (2, 1))
-book.add(merge_syncthreads_between, loads_and_out, 2, (3, 1))
-book.add(merge_syncwarp_between, loads_and_out, 2, (3, 1))
-book.add(merge_threadfence_between, loads_and_out, 2, (3, 1))
-book.add(merge_atomic_between, lambda: (one(1), one(2), blank(N), zeros(N)), (2, 3), (2, 1))
-book.add(merge_atomic_shared_between, loads_and_out, 2, (2, 1))
-book.add(merge_shuffle_between, loads_and_out, 2, (2, 1))
-book.add(merge_ballot_between, loads_and_out, 2, (2, 1))

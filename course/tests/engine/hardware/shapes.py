@@ -9,7 +9,7 @@ from .cases import Book, View, blank, fill, ints
 book = Book()
 
 
-@cuda.jit
+@book.case(lambda: (ints(26, 32, 96), blank(32, 96)), 1, launch=((3, 4), (32, 8)), tag="exact")
 def rows_by_x(x, out):
     column, row = cuda.grid(2)
     if row < out.shape[0] and column < out.shape[1]:
@@ -27,21 +27,15 @@ for x, y in ((16, 16), (32, 8), (8, 32), (5, 7), (64, 2), (1, 64), (33, 3), (40,
     for kernel, wide, high in ((rows_by_x, 70, 50), (rows_by_y, 50, 70)):
         at = (-(-wide // x), -(-high // y)), (x, y)
         book.add(kernel, lambda: (ints(25, 50, 70), blank(50, 70)), 1, launch=at, tag=f"{x}x{y}")
-book.add(
-    rows_by_x, lambda: (ints(26, 32, 96), blank(32, 96)), 1, launch=((3, 4), (32, 8)), tag="exact"
-)
 
 
-@cuda.jit
+@book.case(lambda: (ints(27, 50, 70), blank(50, 70)), 1, launch=((5, 7), (16, 8)))
 def manual_2d(x, out):
     row = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
     column = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if row >= out.shape[0] or column >= out.shape[1]:
         return
     out[row, column] = x[row, column] - row + column
-
-
-book.add(manual_2d, lambda: (ints(27, 50, 70), blank(50, 70)), 1, launch=((5, 7), (16, 8)))
 
 
 @cuda.jit
@@ -51,7 +45,7 @@ def cube(x, out):
         out[k, j, i] = x[k, j, i] + 1
 
 
-@cuda.jit
+@book.case(lambda: (ints(29, 7, 11, 15), blank(7, 11, 15)), 1, launch=((2, 3, 4), (4, 4, 4)))
 def cube_swapped(x, out):
     i, j, k = cuda.grid(3)
     if i < out.shape[0] and j < out.shape[1] and k < out.shape[2]:
@@ -67,9 +61,6 @@ for shape in ((4, 4, 4), (5, 3, 3), (32, 2, 2), (8, 8, 1)):
         launch=(grid, shape),
         tag="x".join(map(str, shape)),
     )
-book.add(
-    cube_swapped, lambda: (ints(29, 7, 11, 15), blank(7, 11, 15)), 1, launch=((2, 3, 4), (4, 4, 4))
-)
 
 
 @cuda.jit
@@ -80,7 +71,7 @@ def saxpy_grid_stride(a, x, y, out):
         out[i] = a * x[i] + y[i]
 
 
-@cuda.jit
+@book.each((7, 8), lambda chunk: (2.0, ints(32, 3500), ints(33, 3500), blank(3500), chunk), 3)
 def saxpy_chunks(a, x, y, out, chunk):
     start = cuda.grid(1) * chunk
     for i in range(start, min(start + chunk, out.size)):
@@ -89,12 +80,9 @@ def saxpy_chunks(a, x, y, out, chunk):
 
 for n, tag in ((4096, "exact"), (4001, "ragged"), (300, "short")):
     book.add(saxpy_grid_stride, lambda n=n: (3.0, ints(30, n), ints(31, n), blank(n)), 3, tag=tag)
-book.each(
-    saxpy_chunks, (7, 8), lambda chunk: (2.0, ints(32, 3500), ints(33, 3500), blank(3500), chunk), 3
-)
 
 
-@cuda.jit
+@book.case(lambda: (ints(34, 40, 150), blank(150)), 1, launch=(3, 64))
 def column_sums(x, out):
     column = cuda.grid(1)
     if column < x.shape[1]:
@@ -104,7 +92,8 @@ def column_sums(x, out):
         out[column] = total
 
 
-@cuda.jit
+@book.case(lambda: (ints(36, 64, 37), blank(64)), 1, launch=(1, 64), tag="odd")
+@book.case(lambda: (ints(35, 150, 40), blank(150)), 1, launch=(3, 64))
 def row_sums(x, out):
     row = cuda.grid(1)
     if row < x.shape[0]:
@@ -114,52 +103,31 @@ def row_sums(x, out):
         out[row] = total
 
 
-book.add(column_sums, lambda: (ints(34, 40, 150), blank(150)), 1, launch=(3, 64))
-book.add(row_sums, lambda: (ints(35, 150, 40), blank(150)), 1, launch=(3, 64))
-book.add(row_sums, lambda: (ints(36, 64, 37), blank(64)), 1, launch=(1, 64), tag="odd")
-
-
-@cuda.jit
+@book.case(
+    lambda: (ints(40, 500), View(fill(3, 1000), lambda d: d[1::2])), 1, tag="into_every_second"
+)
+@book.case(lambda: (View(ints(39, 500, 4), lambda d: d[:, 2]), blank(500)), 1, tag="column")
+@book.case(lambda: (View(ints(38, 600), lambda d: d[5:505]), blank(500)), 1, tag="from_5")
+@book.case(lambda: (View(ints(37, 1000), lambda d: d[::2]), blank(500)), 1, tag="every_second")
 def view_copy(x, out):
     i = cuda.grid(1)
     if i < out.size:
         out[i] = x[i] + 1
 
 
-@cuda.jit
+@book.case(lambda: (ints(42, 58, 30).T, blank(30, 58)), 1, launch=((2, 4), (32, 8)), tag="fortran")
+@book.case(
+    lambda: (View(ints(41, 40, 70), lambda d: d[3:33, 5:63]), blank(30, 58)),
+    1,
+    launch=((2, 4), (32, 8)),
+    tag="window",
+)
 def view_copy_2d(x, out):
     column, row = cuda.grid(2)
     if row < out.shape[0] and column < out.shape[1]:
         out[row, column] = x[row, column] + 1
 
 
-book.add(
-    view_copy, lambda: (View(ints(37, 1000), lambda d: d[::2]), blank(500)), 1, tag="every_second"
-)
-book.add(view_copy, lambda: (View(ints(38, 600), lambda d: d[5:505]), blank(500)), 1, tag="from_5")
-book.add(
-    view_copy, lambda: (View(ints(39, 500, 4), lambda d: d[:, 2]), blank(500)), 1, tag="column"
-)
-book.add(
-    view_copy,
-    lambda: (ints(40, 500), View(fill(3, 1000), lambda d: d[1::2])),
-    1,
-    tag="into_every_second",
-)
-book.add(
-    view_copy_2d,
-    lambda: (View(ints(41, 40, 70), lambda d: d[3:33, 5:63]), blank(30, 58)),
-    1,
-    launch=((2, 4), (32, 8)),
-    tag="window",
-)
-book.add(
-    view_copy_2d,
-    lambda: (ints(42, 58, 30).T, blank(30, 58)),
-    1,
-    launch=((2, 4), (32, 8)),
-    tag="fortran",
-)
 book.add(vector_add, lambda: (lambda x: (x, x, blank(500)))(ints(43, 500)), 2, tag="same_twice")
 book.add(vector_add, lambda: (lambda x: (x, ints(45, 500), x))(ints(44, 500)), 2, tag="in_place")
 book.add(
