@@ -1,16 +1,12 @@
 """A launcher is walked, does what Python would do with it, and can do nothing else."""
 
 import ast
+import math
 import re
 import textwrap
 
 import numpy as np
 import pytest
-
-pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
-import math
-
 import torch
 import triton
 import triton.language as tl
