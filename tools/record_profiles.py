@@ -22,6 +22,7 @@ from numba import cuda, float32
 
 from course.gpu import counters
 from course.gpu.recording import commanded, provenance
+from course.tests.engine.hardware.matmul import matmul_naive, matmul_swapped
 
 MODULE = "tools.record_profiles"
 T = 16
@@ -97,28 +98,6 @@ def row_sum_warp(x, out):
         total += cuda.shfl_down_sync(0xFFFFFFFF, total, step)
     if lane == 0 and row < x.shape[0]:
         out[row] = total
-
-
-@cuda.jit
-def matmul_naive(a, b, c):
-    """A thread an output, columns along x."""
-    column, row = cuda.grid(2)
-    if row < c.shape[0] and column < c.shape[1]:
-        total = float32(0)
-        for k in range(a.shape[1]):
-            total += a[row, k] * b[k, column]
-        c[row, column] = total
-
-
-@cuda.jit
-def matmul_swapped(a, b, c):
-    """A thread an output, rows along x."""
-    row, column = cuda.grid(2)
-    if row < c.shape[0] and column < c.shape[1]:
-        total = float32(0)
-        for k in range(a.shape[1]):
-            total += a[row, k] * b[k, column]
-        c[row, column] = total
 
 
 @cuda.jit
