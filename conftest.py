@@ -4,7 +4,7 @@
 
 Which ones follows from ``--sample-seed``, so that a failure can be repeated. CI gives what names
 the commit's files: every commit draws others, and draws the same on every machine. Without the
-options every test runs.
+options every test runs; where Triton has no wheel, the tests of its engine do not.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ import pytest
 
 import course  # noqa: F401  # as a learner does, before `autograder` can: kernels run in the tests
 from course.check import advice
+from course.engine.triton.compiling.available import has_triton
+
+collect_ignore_glob = [] if has_triton() else ["course/tests/engine/triton/test_*.py"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -68,7 +71,9 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     """What is left out, and how to run it."""
     shares = {"of a family": "--sample", "of the files with other slow ones": "--sample-slow"}
     told = [f"one in {n} {of}" for of, name in shares.items() if (n := config.getoption(name)) > 1]
+    ignored = [f"no Triton here: {pattern} is left out" for pattern in collect_ignore_glob]
     if not told:
-        return []
+        return ignored
     seed = config.getoption("--sample-seed")
-    return [f"tests: {', '.join(told)}, --sample-seed '{seed}'; `make test-all` runs all"]
+    drawn = f"tests: {', '.join(told)}, --sample-seed '{seed}'; `make test-all` runs all"
+    return [drawn, *ignored]

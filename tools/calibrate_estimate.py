@@ -32,6 +32,7 @@ from course.engine.faults import KernelFault
 from course.exercises.speed_of_light import CEILINGS, RECORD
 from course.gpu.estimate import Constants, Estimate, Work, estimate, work_of
 from course.gpu.profile import limit_of
+from course.gpu.recording import in_lines
 from course.gpu.sampled import TARGET, launches_of
 from course.spec.exercise import Case
 from tools.full_size import solutions
@@ -349,11 +350,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     fails = {"fails": {name: CAUSES.get(name, "no cause is known") for name in failing}}
     FITTED.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     ordered = sorted(rows, key=lambda row: row.kernel)
-    lines = ",\n".join(f"  {json.dumps(_line(row, constants, row in fits))}" for row in rows)
-    STORED.write_text(
-        json.dumps(told | fails, indent=1)[:-2] + f',\n "runs": [\n{lines}\n ]\n}}\n',
-        encoding="utf-8",
-    )
+    runs = [_line(row, constants, row in fits) for row in rows]
+    STORED.write_text(in_lines(told | fails | {"runs": runs}) + "\n", encoding="utf-8")
     for row in ordered:
         us, limit = estimates(row, constants)
         if wrong(row, constants):

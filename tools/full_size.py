@@ -31,6 +31,7 @@ from autograder.lessons.catalogue import ROOT, lessons
 from autograder.lessons.source import lesson_files, solved_cells
 from autograder.proof.on_gpu import digest
 from autograder.proof.witness import witnesses_of
+from course.gpu.recording import in_lines
 from course.gpu.runs import imported
 from course.plain.sectors import SECTOR_BYTES
 from course.spec.draws import normal
@@ -327,12 +328,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             rows.append(row)
             print(_line(row), flush=True)
     said = flagged(rows)
-    record = machine | {
-        "date": today,
-        "flagged": said,
-    }
-    lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
-    args.out.write_text(json.dumps(record, indent=1)[:-2] + f',\n "runs": [\n{lines}\n ]\n}}\n')
+    record = machine | {"date": today, "flagged": said, "runs": rows}
+    args.out.write_text(in_lines(record) + "\n")
     print("\n".join(said) or "nothing is slower than what it replaces")
     return 1 if said else 0
 

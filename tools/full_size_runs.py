@@ -63,6 +63,11 @@ def _half(*names: str) -> dict[str, str]:
     return dict.fromkeys(names, "float16")
 
 
+def _cube(side: int) -> dict[str, int]:
+    """Sizes of a product of square matrices."""
+    return dict.fromkeys("MNK", side)
+
+
 def _runs(
     kernels: str, sizes: Mapping[str, int], of_copy: float = 0.0, limit: str = "", **more: Any
 ) -> tuple[Run, ...]:
@@ -86,7 +91,14 @@ PRODUCT = "2 * M * N * K"
 SCORES = "4 * H * N * N * D / (1 + causal)"
 _NORM = _half("x", "w", "b", "y")
 HEADS = {"H": 16, "N": 4096, "D": 64}
-_PAGES = {"S": 64, "P": 128, "PAGE": 64, "G": 8, "R": 4, "D": 128}
+PAGES = {"S": 64, "P": 128, "PAGE": 64, "G": 8, "R": 4, "D": 128}
+LONG_HEADS = {"H": 8, "N": 131_072, "D": 64, "GAP": 0}
+LOGITS = {"M": 8192, "V": 32_768, "PAD": 0}
+TARGETS = {"targets": integers(0, 32_768)}
+TALL = {"M": 32_768, "D": 4096}
+DEEP = {"M": 64, "N": 64, "K": 65_536}
+ROPE = {"N": 16_384, "H": 32, "R": 64}
+_BACKWARD = _half("x", "w", "dy", "dx")
 _MANY_HEADS = {"H": 32, "N": 8192}
 _ATTENDED = _half("q", "k", "v", "out")
 _GRADIENTS = _half("q", "k", "v", "dout", "dk", "dv", "dq")
@@ -129,29 +141,10 @@ TUNED: tuple[Run, ...] = (
             "dot, which reads two arrays, gets there"
         ),
     ),
-    Run(
-        "cross_entropy/tuned",
-        {"M": 8192, "V": 32_768, "PAD": 0},
-        dtypes=_half("logits"),
-        draws={"targets": integers(0, 32_768)},
-        of_copy=NEARLY,
-    ),
-    Run(
-        "rmsnorm_backward/tuned",
-        {"M": 32_768, "D": 4096},
-        dtypes=_half("x", "w", "dy", "dx"),
-        of_copy=NEARLY,
-    ),
-    *(
-        Run("triton_matmul/tuned", dict.fromkeys("MNK", n), operations=PRODUCT, of_torch=0.9)
-        for n in (4096, 8192)
-    ),
-    Run(
-        "matmul_epilogue/tuned",
-        {"M": 4096, "N": 4096, "K": 4096},
-        operations=PRODUCT,
-        of_torch=1.0,
-    ),
+    Run("cross_entropy/tuned", LOGITS, dtypes=_half("logits"), draws=TARGETS, of_copy=NEARLY),
+    Run("rmsnorm_backward/tuned", TALL, dtypes=_BACKWARD, of_copy=NEARLY),
+    *(Run("triton_matmul/tuned", _cube(n), operations=PRODUCT, of_torch=0.9) for n in (4096, 8192)),
+    Run("matmul_epilogue/tuned", _cube(4096), operations=PRODUCT, of_torch=1.0),
     *(
         Run(
             "gated_linear/tuned",
@@ -164,7 +157,7 @@ TUNED: tuple[Run, ...] = (
     ),
     Run(
         "flash_decode/tuned",
-        {"H": 8, "N": 131_072, "D": 64, "GAP": 0},
+        LONG_HEADS,
         dtypes=_ATTENDED,
         of_copy=NEARLY,
         limit=(
@@ -172,7 +165,7 @@ TUNED: tuple[Run, ...] = (
             "and PyTorch's kernels 0.85"
         ),
     ),
-    Run("paged_decode/tuned", _PAGES, of_copy=NEARLY),
+    Run("paged_decode/tuned", PAGES, of_copy=NEARLY),
     *(
         Run(
             f"{kernel}/tuned",
@@ -227,10 +220,10 @@ RUNS: tuple[Run, ...] = (
     *_runs(
         "matmul_naive matmul_tiled matmul_coarse_1d/local_array matmul_coarse_1d/rows_by_range "
         "matmul_coarse_1d matmul_coarse",
-        {"M": 2048, "N": 2048, "K": 2048},
+        _cube(2048),
         operations=PRODUCT,
     ),
-    Run("matmul_a_stationary", {"M": 2048, "N": 2048, "K": 2048}, operations=PRODUCT),
+    Run("matmul_a_stationary", _cube(2048), operations=PRODUCT),
     Run("repeat_multiply", LONG | {"k": 16}),
     Run("half_the_bytes", LONG),
     Run("triton_add", LONG),
@@ -278,22 +271,11 @@ RUNS: tuple[Run, ...] = (
             ),
         )
     ),
-    Run(
-        "cross_entropy",
-        {"M": 8192, "V": 32_768, "PAD": 0},
-        dtypes=_half("logits"),
-        draws={"targets": integers(0, 32_768)},
-        of_torch=1.0,
-    ),
-    Run(
-        "rmsnorm_backward",
-        {"M": 32_768, "D": 4096},
-        dtypes=_half("x", "w", "dy", "dx"),
-        of_torch=1.0,
-    ),
-    Run("triton_matmul", {"M": 4096, "N": 4096, "K": 4096}, operations=PRODUCT),
-    *_runs("triton_matmul grouped_order", {"M": 8192, "N": 8192, "K": 8192}, operations=PRODUCT),
-    Run("matmul_epilogue", {"M": 4096, "N": 4096, "K": 4096}, operations=PRODUCT),
+    Run("cross_entropy", LOGITS, dtypes=_half("logits"), draws=TARGETS, of_torch=1.0),
+    Run("rmsnorm_backward", TALL, dtypes=_BACKWARD, of_torch=1.0),
+    Run("triton_matmul", _cube(4096), operations=PRODUCT),
+    *_runs("triton_matmul grouped_order", _cube(8192), operations=PRODUCT),
+    Run("matmul_epilogue", _cube(4096), operations=PRODUCT),
     Run("gated_linear", {"M": 65_536, "N": 512, "K": 512}, operations="4 * M * N * K"),
     *(
         run
@@ -305,30 +287,19 @@ RUNS: tuple[Run, ...] = (
         )
     ),
     *_runs("quantised_matmul/one_part quantised_matmul", {"M": 64, "N": 8192, "K": 8192}),
-    Run("quantised_matmul", {"M": 4096, "N": 4096, "K": 4096}, operations=PRODUCT),
-    *_runs(
-        "triton_matmul split_k/nobody_shares split_k/sixteen_parts split_k",
-        {"M": 64, "N": 64, "K": 65_536},
-    ),
-    Run("split_k/sixty_four_parts", {"M": 64, "N": 64, "K": 65_536}),
-    Run("split_k/two_hundred_parts", {"M": 64, "N": 64, "K": 65_536}),
+    Run("quantised_matmul", _cube(4096), operations=PRODUCT),
+    *_runs("triton_matmul split_k/nobody_shares split_k/sixteen_parts split_k", DEEP),
+    Run("split_k/sixty_four_parts", DEEP),
+    Run("split_k/two_hundred_parts", DEEP),
     *_runs("triton_matmul split_k", {"M": 128, "N": 256, "K": 16_384}),
-    *_runs(
-        "attend_one_query flash_decode",
-        {"H": 8, "N": 131_072, "D": 64, "GAP": 0},
-        dtypes=_half("q", "k", "v", "out"),
-    ),
-    Run(
-        "flash_gqa",
-        {"G": 8, "R": 8, "N": 65_536, "D": 64, "GAP": 0},
-        dtypes=_half("q", "k", "v", "out"),
-    ),
+    *_runs("attend_one_query flash_decode", LONG_HEADS, dtypes=_ATTENDED),
+    Run("flash_gqa", {"G": 8, "R": 8, "N": 65_536, "D": 64, "GAP": 0}, dtypes=_ATTENDED),
     *(
         Run(
             kernel,
             HEADS | {"GAP": 0},
             operations="4 * H * N * N * D",
-            dtypes=_half("q", "k", "v", "out"),
+            dtypes=_ATTENDED,
             beside=beside,
         )
         for kernel, beside in (
@@ -337,34 +308,14 @@ RUNS: tuple[Run, ...] = (
             ("flash_forward/keys_64_on_four_warps", ""),
         )
     ),
-    Run(
-        "flash_causal",
-        HEADS | {"GAP": 0},
-        operations="2 * H * N * N * D",
-        dtypes=_half("q", "k", "v", "out"),
-    ),
+    Run("flash_causal", HEADS | {"GAP": 0}, operations="2 * H * N * N * D", dtypes=_ATTENDED),
     *(
-        run
+        Run(kernel, HEADS | {"causal": causal}, operations=products, dtypes=dtypes)
         for causal in (0, 1)
-        for run in (
-            Run(
-                "flash_lse",
-                HEADS | {"causal": causal},
-                operations=SCORES,
-                dtypes=_half("q", "k", "v", "out"),
-            ),
-            Run(
-                "flash_dkdv",
-                HEADS | {"causal": causal},
-                operations=f"2 * {SCORES}",
-                dtypes=_half("q", "k", "v", "dout", "dk", "dv"),
-            ),
-            Run(
-                "flash_dq",
-                HEADS | {"causal": causal},
-                operations=f"1.5 * {SCORES}",
-                dtypes=_half("q", "k", "v", "dout", "dq"),
-            ),
+        for kernel, products, dtypes in (
+            ("flash_lse", SCORES, _ATTENDED),
+            ("flash_dkdv", f"2 * {SCORES}", _half("q", "k", "v", "dout", "dk", "dv")),
+            ("flash_dq", f"1.5 * {SCORES}", _half("q", "k", "v", "dout", "dq")),
         )
     ),
     Run("flash_delta", {"H": 64, "N": 8192, "D": 64}, dtypes=_half("out", "dout")),
@@ -377,12 +328,12 @@ RUNS: tuple[Run, ...] = (
             " specialised_matmul/six_stages",
             "specialised_matmul/tiles_of_128",
         )
-        for run in _runs(kernels, {"M": 4096, "N": 4096, "K": 4096}, operations=PRODUCT)
+        for run in _runs(kernels, _cube(4096), operations=PRODUCT)
     ),
     *_runs("mx_quantise/eight_groups mx_quantise", LONG, of_torch=1.0),
     *_runs(
         "paged_decode/cache_gathered_first paged_decode",
-        _PAGES,
+        PAGES,
         of_copy=NEARLY,
         limit=(
             "a program reads all of a sequence, and sequences are of 1 to 8,192 tokens: at the end "
@@ -407,12 +358,8 @@ RUNS: tuple[Run, ...] = (
         {"M": 8192, "V": 32_768},
         dtypes=_half("logits"),
     ),
-    Run("rope_heads", {"N": 16_384, "H": 32, "R": 64}, dtypes=_half("x", "w", "out"), of_torch=1.0),
-    Run(
-        "rope_heads/a_token_a_program",
-        {"N": 16_384, "H": 32, "R": 64},
-        dtypes=_half("x", "w", "out"),
-    ),
+    Run("rope_heads", ROPE, dtypes=_half("x", "w", "out"), of_torch=1.0),
+    Run("rope_heads/a_token_a_program", ROPE, dtypes=_half("x", "w", "out")),
     *TUNED,
 )
 

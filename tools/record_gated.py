@@ -7,22 +7,19 @@ after some shapes and runs eager code, unasked: it is reset before each shape.
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import json
+import sys
 from pathlib import Path
+
+from course.gpu.recording import commanded, provenance
 
 SHAPES = ((65536, 512, 512), (4096, 4096, 4096))
 
 
-def main() -> None:
-    """The command line."""
+def record(out: Path) -> None:
+    """Times all of them and writes the JSON file `out`."""
     import torch
     from triton.testing import do_bench
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="the JSON file to write")
-    out = parser.parse_args().out
 
     def layer(x, w1, w2, b1, b2):
         return torch.sigmoid(x @ w1 + b1) * (x @ w2 + b2)
@@ -42,10 +39,7 @@ def main() -> None:
         rows.append(row)
     answer = {
         "about": "TFLOP/s, a multiply-add counted as two, float16",
-        "gpu": torch.cuda.get_device_name(),
-        "torch": torch.__version__,
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "command": f"python -m tools.record_gated --out {out.name}",
+        **provenance(f"python -m tools.record_gated --out {out.name}"),
         "rows": rows,
     }
     out.write_text(json.dumps(answer, indent=1) + "\n")
@@ -53,4 +47,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(commanded(__doc__, record))

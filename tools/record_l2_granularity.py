@@ -16,7 +16,8 @@ from pathlib import Path
 from numba import cuda
 
 from course.gpu import counters
-from tools.record_profiles import blank, commanded, copy_strided, random
+from course.gpu.recording import commanded, provenance
+from tools.record_profiles import blank, copy_strided, random
 
 MODULE = "tools.record_l2_granularity"
 #: `CU_LIMIT_MAX_L2_FETCH_GRANULARITY` of the CUDA driver API.
@@ -41,8 +42,6 @@ def scattered_reads() -> None:
 
 def record(out: Path) -> None:
     """Counts and provenance into the JSON file ``out``."""
-    from course.tests.engine.hardware.record import provenance
-
     command = [sys.executable, "-m", MODULE, "--worker"]
     launches = counters.count_command(command, _METRICS, timeout_s=240)
     names = ("as_found", *map(str, SETTINGS_BYTES))
@@ -60,4 +59,4 @@ def record(out: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(commanded(__doc__, scattered_reads, record))
+    sys.exit(commanded(__doc__, record, scattered_reads))

@@ -8,7 +8,6 @@ do: a fused multiply-add is two.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import subprocess
@@ -22,6 +21,8 @@ import numpy as np
 from numba import cuda, float32
 
 from course.gpu import counters
+from course.gpu.recording import commanded, provenance
+from course.tests.engine.hardware.matmul import matmul_naive, matmul_swapped
 
 MODULE = "tools.record_profiles"
 T = 16
@@ -97,28 +98,6 @@ def row_sum_warp(x, out):
         total += cuda.shfl_down_sync(0xFFFFFFFF, total, step)
     if lane == 0 and row < x.shape[0]:
         out[row] = total
-
-
-@cuda.jit
-def matmul_naive(a, b, c):
-    """A thread an output, columns along x."""
-    column, row = cuda.grid(2)
-    if row < c.shape[0] and column < c.shape[1]:
-        total = float32(0)
-        for k in range(a.shape[1]):
-            total += a[row, k] * b[k, column]
-        c[row, column] = total
-
-
-@cuda.jit
-def matmul_swapped(a, b, c):
-    """A thread an output, rows along x."""
-    row, column = cuda.grid(2)
-    if row < c.shape[0] and column < c.shape[1]:
-        total = float32(0)
-        for k in range(a.shape[1]):
-            total += a[row, k] * b[k, column]
-        c[row, column] = total
 
 
 @cuda.jit
@@ -354,8 +333,6 @@ def timings() -> dict[str, Any]:
 
 def record(out: Path) -> None:
     """Count, time, and write the JSON file; a part that fails leaves its error."""
-    from course.tests.engine.hardware.record import provenance
-
     answer: dict[str, Any] = {
         "about": "counters of one launch each (sectors of 32 bytes, caches flushed before), "
         "and medians of timed launches",
@@ -387,20 +364,5 @@ def counted() -> None:
         cuda.synchronize()
 
 
-def commanded(about: str | None, worker: Callable[[], None], record: Callable[[Path], None]) -> int:
-    """The command line of what records into a file what a worker's launches count."""
-    parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--out", type=Path, help="the JSON file to write")
-    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.worker:
-        worker()
-    elif options.out:
-        record(options.out)
-    else:
-        parser.error("--out FILE is missing")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(commanded(__doc__, counted, record))
+    sys.exit(commanded(__doc__, record, counted))

@@ -14,7 +14,6 @@ Times are medians in microseconds by CUDA events with the L2 cleared before each
 
 from __future__ import annotations
 
-import json
 import statistics
 import subprocess
 import sys
@@ -30,15 +29,14 @@ if not hasattr(np, "row_stack"):  # Numba looks for the name that NumPy 2.5 took
     np.row_stack = np.vstack  # noqa: NPY201
 
 import torch
-import triton
 
 from course.gpu import counters
+from course.gpu.recording import commanded, in_lines, provenance
 from course.gpu.runs import imported
 from course.spec.exercise import Case
 from course.spec.formula import evaluate
 from tools import full_size
 from tools.full_size_runs import RUNS, Run
-from tools.record_profiles import commanded
 from tools.speed_kernels import CONFIGURATIONS, HELD_OUT, SHAPES, product
 
 MODULE = "tools.record_speed"
@@ -284,30 +282,9 @@ def ceilings() -> dict[str, float]:
     return answer
 
 
-def machine(command: str) -> dict[str, Any]:
-    """Where this was recorded, when and how."""
-    from course.tests.engine.hardware.record import provenance
-
-    return {**provenance(command), "torch": torch.__version__, "triton": triton.__version__}
-
-
-def in_lines(value: Any, levels: int, indent: str = "") -> str:
-    """JSON with a line for each entry of the outermost levels."""
-    if not levels or not isinstance(value, dict | list) or not value:
-        return json.dumps(value)
-    inner = indent + " "
-    if isinstance(value, list):
-        rows = [in_lines(one, levels - 1, inner) for one in value]
-    else:
-        rows = [f"{json.dumps(k)}: {in_lines(v, levels - 1, inner)}" for k, v in value.items()]
-    ends = "[]" if isinstance(value, list) else "{}"
-    lines = f",\n{inner}".join(rows)
-    return f"{ends[0]}\n{inner}{lines}\n{indent}{ends[1]}"
-
-
 def record(out: Path) -> None:
     """Records all parts; a part that fails leaves its error in the file."""
-    answer: dict[str, Any] = {"provenance": machine(f"python -m {MODULE} --out {out.name}")}
+    answer: dict[str, Any] = {"provenance": provenance(f"python -m {MODULE} --out {out.name}")}
     parts: Mapping[str, Callable[[], Any]] = {
         "benchmarks": lambda: benchmarks(say),
         "ceilings": ceilings,
@@ -330,10 +307,10 @@ def record(out: Path) -> None:
             us = {shape: answer[name]["us"].pop(shape) for shape in HELD_OUT}
             apart = {"provenance": answer["provenance"], "us": us}
             held_out = out.with_stem(f"{out.stem}_held_out")
-            held_out.write_text(in_lines(apart, 2) + "\n")
+            held_out.write_text(in_lines(apart) + "\n")
         out.write_text(in_lines(answer, 3) + "\n")
         say(name)
 
 
 if __name__ == "__main__":
-    sys.exit(commanded(__doc__, reported, record))
+    sys.exit(commanded(__doc__, record, reported))

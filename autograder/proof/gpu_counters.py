@@ -9,7 +9,6 @@ inputs, to them.
 from __future__ import annotations
 
 import argparse
-import datetime
 import functools
 import json
 import sys
@@ -22,6 +21,7 @@ from typing import Any
 from autograder.proof.on_gpu import digest, imported, launched, triton_solutions
 from course.check.cases import VISIBLE_SEED, case_seed
 from course.gpu import counters
+from course.gpu.recording import in_lines, provenance
 from course.spec.exercise import Case, KernelExercise
 
 RECORD = Path(__file__).parents[1] / "tests" / "gpu_counters.json"
@@ -74,9 +74,6 @@ def launch_all(log: Path) -> None:
 
 def record(out: Path) -> None:
     """Counts every launch and writes one JSON file."""
-    import torch
-    import triton
-
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "launched.json"
         command = [sys.executable, "-m", "autograder.proof.gpu_counters", "--launch", str(log)]
@@ -96,15 +93,8 @@ def record(out: Path) -> None:
             sum(one.counts[f"tma_{way}_requests"] for one in launches for way in ("load", "store"))
         )
         row["l2_read_sectors"] = round(sum(one.counts["l2_read_sectors"] for one in launches))
-    head = {
-        "command": "python -m autograder.proof.gpu_counters",
-        "gpu": torch.cuda.get_device_name(0),
-        "torch": torch.__version__,
-        "triton": triton.__version__,
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-    }
-    lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
-    out.write_text(json.dumps(head, indent=1)[:-2] + f',\n "launches": [\n{lines}\n ]\n}}\n')
+    answer = provenance("python -m autograder.proof.gpu_counters") | {"launches": rows}
+    out.write_text(in_lines(answer) + "\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

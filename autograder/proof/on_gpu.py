@@ -9,7 +9,6 @@ stand in the course today.
 from __future__ import annotations
 
 import argparse
-import datetime
 import hashlib
 import json
 import sys
@@ -26,6 +25,7 @@ from autograder.lessons.catalogue import ROOT, lessons
 from autograder.lessons.source import lesson_files, solved_cells
 from course.check import compare
 from course.check.cases import VISIBLE_SEED, case_seed
+from course.gpu.recording import provenance
 from course.gpu.runs import imported
 from course.spec.exercise import Case, KernelExercise, Role
 from course.spec.inputs import drawn, given_to_reference
@@ -141,9 +141,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--all", action="store_true", help="also what the record holds already")
     args = parser.parse_args(argv)
     known = {} if args.all or not RECORD.exists() else json.loads(RECORD.read_text())["exercises"]
-    import torch
-    import triton
-
     rows, right = {}, True
     with tempfile.TemporaryDirectory() as scratch:
         for exercise, source in triton_solutions():
@@ -164,14 +161,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             rows[exercise.name] = {"solution": digest(source), "error_of_tolerance": errors}
             said = f"{exercise.name:28} {len(errors)} cases {bad or 'right'}"
             print(said, flush=True)
-    record = {
-        "command": "python -m autograder.proof.on_gpu",
-        "gpu": torch.cuda.get_device_name(0),
-        "torch": torch.__version__,
-        "triton": triton.__version__,
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "exercises": rows,
-    }
+    record = provenance("python -m autograder.proof.on_gpu") | {"exercises": rows}
     args.out.write_text(json.dumps(record, indent=1) + "\n")
     return 0 if right else 1
 

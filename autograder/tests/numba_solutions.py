@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import re
 import tempfile
@@ -20,6 +19,7 @@ from autograder.proof.on_gpu import digest
 from autograder.proof.witness import witnesses_of
 from course.check.cases import VISIBLE_SEED, case_seed, run_of
 from course.engine.job import Run
+from course.gpu.recording import provenance
 from course.gpu.runs import imported
 from course.spec.exercise import KernelExercise
 from course.spec.inputs import drawn
@@ -68,8 +68,6 @@ def left(arrays: dict[str, np.ndarray]) -> str:
 
 def record() -> None:
     """Launches all of them and writes the record."""
-    from numba import __version__, cuda
-
     rows = {}
     with tempfile.TemporaryDirectory() as scratch:
         for name, exercise, source in numba_kernels():
@@ -82,14 +80,8 @@ def record() -> None:
                 arrays = {n: v for n, v in run.arguments.items() if isinstance(v, np.ndarray)}
                 found[label] = left(arrays)
             rows[name] = {"cell": digest(source), "left": found}
-    head = {
-        "command": "python -m autograder.tests.numba_solutions",
-        "gpu": str(cuda.get_current_device().name),
-        "numba": __version__,
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "kernels": rows,
-    }
-    RECORD.write_text(json.dumps(head, indent=1) + "\n")
+    answer = provenance("python -m autograder.tests.numba_solutions") | {"kernels": rows}
+    RECORD.write_text(json.dumps(answer, indent=1) + "\n")
 
 
 if __name__ == "__main__":

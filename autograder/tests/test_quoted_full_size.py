@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autograder.tests.test_quoted_records import prose
+from autograder.tests.quoted import prose
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RECORD = json.loads((DOCS / "full_size.json").read_text(encoding="utf-8"))

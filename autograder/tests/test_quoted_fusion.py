@@ -1,22 +1,17 @@
 """What lesson 09 says of an H200 is what was recorded there, and its sums come out."""
 
-import json
-from pathlib import Path
-
-from autograder.tests.test_quoted_numbers import prose
+from autograder.tests.quoted import COUNTED, prose
 
 LESSON = "09_fusion"
-ROOT = Path(__file__).resolve().parents[2]
-RECORDED = json.loads((ROOT / "course/tests/engine/triton/hardware/h200.json").read_text())["cases"]
 
 
 def test_the_load_sectors_of_a_product_are_those_that_the_counters_showed():
-    counted = RECORDED["matmul_float16 256"]["counts"]["load_sectors"]
+    counted = COUNTED["matmul_float16 256"]["counts"]["load_sectors"]
     assert f"hardware counters of an H200 said {counted:,} too" in prose(LESSON)
 
 
 def test_the_error_of_tf32_is_the_recorded_one():
-    off = RECORDED["matmul_float32 512"]["difference"]
+    off = COUNTED["matmul_float32 512"]["difference"]
     assert f"{100 * off:.1f} % off that way (K = 512" in prose(LESSON)
 
 

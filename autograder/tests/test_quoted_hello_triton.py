@@ -1,22 +1,18 @@
 """What lesson 06 says of a kernel that no cell runs is what the engine and the formulas say."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")
 
 import course  # noqa: E402  # after the wheels that it needs
-from autograder.tests.test_quoted_numbers import prose  # noqa: E402
+from autograder.tests.quoted import COUNTED, prose  # noqa: E402
 from course.engine.traffic import Traffic  # noqa: E402
 from course.figures import measured  # noqa: E402
 from course.tests.engine.triton.kernels import add  # noqa: E402
 
 N = 8192
 LESSON = "06_hello_triton"
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def measured_add(block: int) -> Traffic:
@@ -49,8 +45,7 @@ def test_recomputation_is_paid_at_lesson_00s_exchange_rate() -> None:
 
 
 def test_what_l1_counts_beyond_a_blocks_sectors_is_the_record_and_is_measured() -> None:
-    path = ROOT / "course/tests/engine/triton/hardware/h200.json"
-    counts = json.loads(path.read_text())["cases"]["unaligned add 16421"]["counts"]
+    counts = COUNTED["unaligned add 16421"]["counts"]
     assert f"L1 count {counts['load_sectors']:,} load sectors, as the meter does" in prose(LESSON)
     assert f"L2 counted {counts['l2_read_sectors']:,}." in prose(LESSON)
     x, y, out = torch.randn(16_421), torch.randn(16_421), torch.empty(16_421)

@@ -8,7 +8,7 @@ triton = pytest.importorskip("triton")
 import triton.language as tl  # noqa: E402
 
 import course  # noqa: E402  # after the wheels that it needs
-from autograder.tests.test_quoted_numbers import prose  # noqa: E402
+from autograder.tests.quoted import prose  # noqa: E402
 from course.engine.triton.compiling.compiler import to_ptx  # noqa: E402
 from course.engine.triton.compiling.gate import compile_for  # noqa: E402
 from course.engine.triton.compiling.specialisation import source_of  # noqa: E402

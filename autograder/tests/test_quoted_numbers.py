@@ -5,16 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from autograder.tests.quoted import prose
 from course import exercises
 from course.figures import measured
 
 SOLUTIONS = Path(__file__).resolve().parents[2] / "solutions"
-
-
-def prose(lesson: str) -> str:
-    """The lesson's text with its lines joined, so that a wrapped sentence is one."""
-    lines = (SOLUTIONS / f"{lesson}.py").read_text(encoding="utf-8").splitlines()
-    return " ".join(" ".join(line.removeprefix("# ") for line in lines).split())
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,14 @@
 """What lessons 02 and 05 say about an H200 is what the records beside `course.gpu` hold."""
 
-from pathlib import Path
-
 import pytest
 
+from autograder.tests.quoted import prose
 from course.exercises.coalescing import cache_rescue
 from course.exercises.roofline import EXCHANGE_US, GRAPH_US, PINNED_COPY_US, PROFILES
 from course.figures.roofline_waves import modelled_tflop_s
 from course.gpu.recorded import counts, recorded
 
-SOLUTIONS = Path(__file__).resolve().parents[2] / "solutions"
 ROOFLINE = recorded("h200_roofline")
-
-
-def prose(lesson: str) -> str:
-    """The lesson's text with its lines joined, so that a wrapped sentence is one."""
-    lines = (SOLUTIONS / f"{lesson}.py").read_text(encoding="utf-8").splitlines()
-    return " ".join(" ".join(line.removeprefix("#").strip() for line in lines).split())
 
 
 def rounded_us(kernel: str) -> int:

@@ -1,22 +1,10 @@
 """What lesson 07 says about an H200 is what its counters were recorded to say."""
 
-import json
-from pathlib import Path
-
 import pytest
 
-from autograder.tests.test_quoted_records import prose
+from autograder.tests.quoted import COUNTED, prose
 from course.figures import softmax as pictures
 
-RECORD = (
-    Path(__file__).resolve().parents[2]
-    / "course"
-    / "tests"
-    / "engine"
-    / "triton"
-    / "hardware"
-    / "h200.json"
-)
 KERNELS = {1: "softmax_one_pass", 2: "softmax_online", 3: "softmax_three_pass"}
 
 
@@ -27,8 +15,7 @@ def counted(passes: int, columns: int) -> pictures.Counted:
 @pytest.mark.parametrize(("passes", "columns"), [(1, 1024), (2, 1024), (3, 1024), (3, 4096)])
 def test_the_counts_of_lesson_07_are_those_of_the_record(passes: int, columns: int) -> None:
     shown = counted(passes, columns)
-    cases = json.loads(RECORD.read_text(encoding="utf-8"))["cases"]
-    seen = cases[f"{KERNELS[passes]} {shown.rows}x{columns}"]["counts"]
+    seen = COUNTED[f"{KERNELS[passes]} {shown.rows}x{columns}"]["counts"]
     assert (seen["load_sectors"], seen["l2_read_sectors"]) == (shown.requested, shown.l2_reads)
     assert seen["dram_read_bytes"] / 1e6 == pytest.approx(shown.dram_mb, abs=0.0005)
 

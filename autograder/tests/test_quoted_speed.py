@@ -11,7 +11,7 @@ from autograder.hidden import hidden_cases, hidden_ranges
 from autograder.hidden.speed_of_light import HELD_OUT
 from autograder.hidden.speed_of_light import TILES as HELD_OUT_TILES
 from autograder.lessons.source import solved_cells
-from autograder.tests.test_quoted_records import prose
+from autograder.tests.quoted import prose
 from course.check.answers import check_number_source
 from course.engine.faults import Outcome
 from course.exercises import speed_of_light

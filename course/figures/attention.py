@@ -68,9 +68,7 @@ def trips() -> Picture:
         for shift, label, kind, loads in pair:
             drawing.box(x + shift, 47, 70, 28, label, kind, 12.5)
             middle = x + shift + 35
-            drawing.line(
-                middle, 78 if loads else 128, middle, 128 if loads else 78, INK, 1.4, arrow=True
-            )
+            drawing.arrow(middle, 78 if loads else 128, middle, 128 if loads else 78)
     drawing.text(120, 186, "S and P make four trips of N x N elements.", 12.5, bold=True)
     drawing.text(24, 222, "One kernel", 14, bold=True)
     drawing.box(24, 232, 832, 42, kind="group")
@@ -78,8 +76,8 @@ def trips() -> Picture:
     drawing.box(120, 239, 130, 28, "Q, K, V", "used", 12.5)
     drawing.box(690, 239, 70, 28, "O", "store", 12.5)
     drawing.box(380, 282, 180, 32, "tiles of S and P", "shared", 13)
-    drawing.line(250, 262, 378, 298, INK, 1.4, arrow=True)
-    drawing.line(562, 298, 688, 262, INK, 1.4, arrow=True)
+    drawing.arrow(250, 262, 378, 298)
+    drawing.arrow(562, 298, 688, 262)
     return drawing.picture(
         "Above, three kernels. The first loads Q and K and stores S. The second loads S and stores "
         "P. The third loads P and V and stores O. S and P make four trips of N by N elements "
@@ -123,14 +121,14 @@ def running_sums() -> Picture:
             drawing.box(x + key * 58, 60, 52, 28, f"{EXAMPLE_SCORES[tile][key]:g}", "used", 13)
             drawing.box(x + key * 58, 94, 52, 28, f"{EXAMPLE_VALUES[tile][key]:g}", "fourth", 13)
         drawing.text(x, 50, f"tile {tile}", 12, faint=True)
-        drawing.line(x + 55, 128, x + 55, 150, INK, 1.4, arrow=True)
+        drawing.arrow(x + 55, 128, x + 55, 150)
         drawing.box(x - 4, 154, 196, 66, kind="store")
         for line, words in enumerate(
             (f"m     = {m:g}", f"total = {total:.4f}", f"acc   = {acc:.3f}")
         ):
             drawing.text(x + 8, 173 + line * 19, words, 12.5, mono=True, halo="#cdebe1")
         if tile:
-            drawing.line(x - 62, 187, x - 8, 187, INK, 1.4, arrow=True)
+            drawing.arrow(x - 62, 187, x - 8, 187)
             drawing.text(x - 34, 178, f"x {factor:.3g}", 11.5, "middle")
         said.append(
             f"after tile {tile} the maximum is {m:g}, the total {total:.4f}, acc {acc:.3f}"
@@ -190,7 +188,7 @@ def one_step() -> Picture:
         drawing.box(x, 72, 144, 52, formula, kind, 12)
         drawing.text(x + 72, 146, shape, 12, "middle", mono=True)
         if number:
-            drawing.line(x - 26, 98, x - 3, 98, INK, 1.4, arrow=True)
+            drawing.arrow(x - 26, 98, x - 3, 98)
     drawing.text(
         24, 186, "Row by row: each of the BR queries has its own maximum and its own factor.", 12.5
     )
@@ -255,7 +253,7 @@ def chunks(count: int = 5) -> Picture:
     drawing.text(24, 192, "second kernel", 12.5)
     drawing.box(330, 170, 320, 36, "greatest m; factor exp(m - greatest) a chunk", "shared", 12)
     drawing.box(700, 170, 70, 36, "out", "used", 13)
-    drawing.line(652, 188, 697, 188, INK, 1.4, arrow=True)
+    drawing.arrow(652, 188, 697, 188)
     return drawing.picture(
         f"The keys and values of one head in {count} chunks. In the first kernel a program for "
         "each chunk computes its own maximum, total and acc, and stores them. The second kernel "

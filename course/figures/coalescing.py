@@ -150,8 +150,8 @@ def path_of_a_load() -> Picture:
         drawing.box(x, 60, 140 if x < 700 else 170, 76, label, kind, 14)
         drawing.text(x + 6, 156, size, 12, faint=True)
     for x1, x2 in ((160, 236), (380, 456), (600, 696)):
-        drawing.line(x1, 84, x2, 84, INK, 1.4, arrow=True)
-        drawing.line(x2, 112, x1 + 4, 112, INK, 1.4, arrow=True)
+        drawing.arrow(x1, 84, x2, 84)
+        drawing.arrow(x2, 112, x1 + 4, 112)
     drawing.text(198, 190, "requested sectors", 13, "middle", bold=True)
     drawing.text(198, 208, "what the meter counts", 12, "middle", faint=True)
     drawing.text(418, 190, "L2 reads", 13, "middle", bold=True)

@@ -205,7 +205,7 @@ def store_or_recompute() -> Picture:
             for place, vector in enumerate(stored):
                 row = y + 14 + (place - (len(stored) - 1) / 2) * 28 + 14
                 drawing.box(left + 330, row - 12, 62, 24, vector, "store", 12.5, mono=True)
-                drawing.line(left + 272, y + 28, left + 327, row, INK, 1.4, arrow=True)
+                drawing.arrow(left + 272, y + 28, left + 327, row)
     drawing.key(24, 290, {"used": "loaded, N elements", "store": "stored, N elements"})
     return drawing.picture(
         "Two designs for the forward and the backward pass through three sigmoids. Storing: the "

@@ -70,7 +70,7 @@ def levels_of_a_reduction() -> Picture:
         drawing.text(420, y + 26, where, 12.5)
         drawing.text(660, y + 26, takes, 12.5)
         if number < len(levels) - 1:
-            drawing.line(150, y + 44, 150, y + 58, INK, 1.4, arrow=True)
+            drawing.arrow(150, y + 44, 150, y + 58)
     drawing.text(24, 350, "A sum along a row of 1,024 with 4 warps ends at the block.", 12.5)
     return drawing.picture(
         "Five levels of a reduction, from the smallest. A thread adds its 8 values in registers, 7 "
@@ -215,7 +215,7 @@ def row_in_a_cluster(blocks: int = 4) -> Picture:
     for b in range(blocks):
         x = 40 + b * width
         drawing.box(x, 44, width - 6, 30, f"{512 // blocks} KB of the row", "used", 12)
-        drawing.line(x + width / 2, 76, x + width / 2, 98, INK, 1.4, arrow=True)
+        drawing.arrow(x + width / 2, 76, x + width / 2, 98)
         drawing.box(x, 100, width - 6, 76, "", "group")
         drawing.text(x + 10, 118, f"block {b}, on its own SM", 12)
         drawing.box(x + 14, 128, width - 34, 38, "its part of the sum", "shared", 12)

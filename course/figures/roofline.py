@@ -54,7 +54,7 @@ def conveyor() -> Picture:
         (484, 122, 636, 90),
         (484, 152, 636, 180),
     ):
-        drawing.line(x1, y1, x2, y2, INK, 1.4, arrow=True)
+        drawing.arrow(x1, y1, x2, y2)
     return drawing.picture(
         "In the middle the kernels on the GPU, where the limit can be 1, compute. From the left "
         "come data from disk and host memory, 4, input, and the launches of Python on the host, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from course.figures.drawing import Drawing
-from course.figures.picture import BLUE, FAINT_INK, GREEN, INK, RED, Picture
+from course.figures.picture import BLUE, FAINT_INK, GREEN, RED, Picture
 from course.plain.banks import BANKS
 
 
@@ -20,8 +20,8 @@ def one_tile_a_block() -> Picture:
         drawing.box(x + 12, 116, 236, 32, "shared memory: one tile", "shared")
         drawing.text(x + 12, 166, "every thread of this block reads and", 11.5, faint=True)
         drawing.text(x + 12, 181, "writes it; no other block can", 11.5, faint=True)
-        drawing.line(x + 130, 190, x + 130, 226, INK, 1.4, arrow=True)
-        drawing.line(x + 150, 226, x + 150, 190, INK, 1.4, arrow=True)
+        drawing.arrow(x + 130, 190, x + 130, 226)
+        drawing.arrow(x + 150, 226, x + 150, 190)
     drawing.box(20, 228, 820, 40, "global memory: the arrays that the host passed", "plain")
     drawing.text(20, 288, "All blocks reach it, and every byte that moves here is counted.", 12)
     return drawing.picture(
@@ -142,8 +142,8 @@ def tile_turn() -> Picture:
             drawing.box(660 + x * side, 40 + y * side, side - 3, side - 3, label, kind, 11)
     drawing.text(610, 284, "store: lanes along a row of B", 12)
     drawing.text(610, 302, "B[row, column] = tile[tx, ty]", 11.5, mono=True)
-    drawing.line(246, 105, 314, 105, INK, 1.4, arrow=True)
-    drawing.line(500, 130, 652, 180, INK, 1.4, arrow=True)
+    drawing.arrow(246, 105, 314, 105)
+    drawing.arrow(500, 130, 652, 180)
     return drawing.picture(
         "Matrix A of 3 by 5 tiles; the tile in column 3, row 1 is marked. Its block loads it along "
         "rows into a tile in shared memory, drawn as 4 by 4 cells. The tile is then read along "
@@ -361,7 +361,7 @@ def odd_halving(threads: int = 96) -> Picture:
         kind = "warn" if count == lost else "shared"
         drawing.box(20 + number * 100, 44, 70, 36, str(count), kind, 15)
         if number + 1 < len(counts):
-            drawing.line(92 + number * 100, 62, 116 + number * 100, 62, INK, 1.4, arrow=True)
+            drawing.arrow(92 + number * 100, 62, 116 + number * 100, 62)
     for place in range(lost):
         kind = "warn" if place == lost - 1 and lost > 1 else "shared"
         drawing.box(20 + place * 110, 112, 100, 34, f"cell {place}", kind, 12)

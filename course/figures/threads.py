@@ -32,8 +32,8 @@ def two_memories() -> Picture:
     drawing.arrow(166, 92, 694, 92, "2  kernel[grid, block](d_a, d_b, d_c)")
     drawing.arrow(306, 178, 554, 178, "1  to_device: a, b")
     drawing.arrow(554, 216, 306, 216, "3  copy_to_host: c")
-    drawing.line(760, 128, 760, 146, INK, 1.4, arrow=True)
-    drawing.line(100, 128, 100, 146, INK, 1.4, arrow=True)
+    drawing.arrow(760, 128, 760, 146)
+    drawing.arrow(100, 128, 100, 146)
     return drawing.picture(
         "Two boxes. The host: a CPU that runs Python, and host memory with the NumPy arrays. The "
         "device: a GPU that runs kernels, and device memory with device arrays. Three arrows in "

@@ -15,7 +15,7 @@ TABLE = np.arange(12, dtype=np.int32).reshape(3, 4)
 SCALE = 3
 
 
-@cuda.jit
+@book.case(lambda: (ints(24, N + 3), blank(N)), 1)
 def local_constant(x, out):
     i = cuda.grid(1)
     window = cuda.local.array(4, float32)
@@ -25,7 +25,7 @@ def local_constant(x, out):
         out[i] = window[0] - window[1] + window[2] * window[3]
 
 
-@cuda.jit
+@book.case(lambda: (ints(25, 8), ints(26, N, dtype="int64", low=0, high=8), blank(N)), 2)
 def local_dynamic(x, index, out):
     i = cuda.grid(1)
     window = cuda.local.array(8, float32)
@@ -35,7 +35,9 @@ def local_dynamic(x, index, out):
         out[i] = window[index[i]]
 
 
-@cuda.jit
+@book.case(
+    lambda: (ints(27, 100, 8, dtype="int32"), blank(100, 8, dtype="int32")), 1, launch=(2, 64)
+)
 def local_sort(x, out):
     i = cuda.grid(1)
     cells = cuda.local.array(8, int32)
@@ -53,7 +55,7 @@ def local_sort(x, out):
             out[i, k] = cells[k]
 
 
-@cuda.jit
+@book.case(lambda: (ints(28, N + 4), blank(N)), 1)
 def constant_uniform(x, out):
     weights = cuda.const.array_like(WEIGHTS)
     i = cuda.grid(1)
@@ -64,7 +66,7 @@ def constant_uniform(x, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (ints(29, N), blank(N)), 1)
 def constant_lanes(x, out):
     table = cuda.const.array_like(TABLE)
     i = cuda.grid(1)
@@ -72,27 +74,11 @@ def constant_lanes(x, out):
         out[i] = table[i % 3, (i // 3) % 4] * x[i] + SCALE
 
 
-@cuda.jit
+@book.case(lambda: (ints(30, N), blank(N)), 1)
 def global_array(x, out):
     i = cuda.grid(1)
     if i < out.size:
         out[i] = WEIGHTS[i % 5] * x[i]
-
-
-book.add(local_constant, 4, 128, lambda: (ints(24, N + 3), blank(N)), 1)
-book.add(
-    local_dynamic,
-    4,
-    128,
-    lambda: (ints(25, 8), ints(26, N, dtype="int64", low=0, high=8), blank(N)),
-    2,
-)
-book.add(
-    local_sort, 2, 64, lambda: (ints(27, 100, 8, dtype="int32"), blank(100, 8, dtype="int32")), 1
-)
-book.add(constant_uniform, 4, 128, lambda: (ints(28, N + 4), blank(N)), 1)
-book.add(constant_lanes, 4, 128, lambda: (ints(29, N), blank(N)), 1)
-book.add(global_array, 4, 128, lambda: (ints(30, N), blank(N)), 1)
 
 
 @cuda.jit(device=True)
@@ -119,21 +105,21 @@ def store_at(out, i, value):
     out[i] = value
 
 
-@cuda.jit
+@book.case(lambda: (ints(31, N), blank(N)), 1)
 def device_simple(x, out):
     i = cuda.grid(1)
     if i < out.size:
         out[i] = square(x[i]) + square(i)
 
 
-@cuda.jit
+@book.case(lambda: (ints(32, N), blank(N)), 1)
 def device_branches(x, out):
     i = cuda.grid(1)
     if i < out.size:
         out[i] = clamp(x[i], -3, 4)
 
 
-@cuda.jit
+@book.case(lambda: (ints(33, N + 1), blank(N)), 1)
 def device_memory(x, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -141,12 +127,7 @@ def device_memory(x, out):
         store_at(out, i, left * right)
 
 
-book.add(device_simple, 4, 128, lambda: (ints(31, N), blank(N)), 1)
-book.add(device_branches, 4, 128, lambda: (ints(32, N), blank(N)), 1)
-book.add(device_memory, 4, 128, lambda: (ints(33, N + 1), blank(N)), 1)
-
-
-@cuda.jit
+@book.case(lambda: (ints(34, 100, 12), blank(100)), 1, launch=(2, 64))
 def index_row_view(x, out):
     i = cuda.grid(1)
     if i < x.shape[0]:
@@ -157,14 +138,14 @@ def index_row_view(x, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (ints(35, 50, 12), blank(50, 12)), 1, launch=((4, 2), (16, 8)))
 def index_chained(x, out):
     i, j = cuda.grid(2)
     if i < x.shape[0] and j < x.shape[1]:
         out[i][j] = x[i][j] + x.ndim
 
 
-@cuda.jit
+@book.case(lambda: (ints(36, 100, 8), blank(100)), 1, launch=(2, 64))
 def index_slice(x, out):
     i = cuda.grid(1)
     if i < x.shape[0]:
@@ -172,14 +153,14 @@ def index_slice(x, out):
         out[i] = part[0] + part[3] + len(part)
 
 
-@cuda.jit
+@book.case(lambda: (ints(37, 100), blank(100)), 1, launch=(2, 64))
 def index_negative(x, out):
     i = cuda.grid(1)
     if i < out.size:
         out[i] = x[-1] + x[-1 - i]
 
 
-@cuda.jit
+@book.case(lambda: (ints(38, 100, 2), blank(100, 2)), 1, launch=(2, 64))
 def index_tuple(x, out):
     i = cuda.grid(1)
     if i < out.shape[0]:
@@ -188,21 +169,14 @@ def index_tuple(x, out):
         out[i, 0] = len(x) + x.size
 
 
-book.add(index_row_view, 2, 64, lambda: (ints(34, 100, 12), blank(100)), 1)
-book.add(index_chained, (4, 2), (16, 8), lambda: (ints(35, 50, 12), blank(50, 12)), 1)
-book.add(index_slice, 2, 64, lambda: (ints(36, 100, 8), blank(100)), 1)
-book.add(index_negative, 2, 64, lambda: (ints(37, 100), blank(100)), 1)
-book.add(index_tuple, 2, 64, lambda: (ints(38, 100, 2), blank(100, 2)), 1)
-
-
-@cuda.jit
+@book.case(lambda: (ints(39, N), blank(N)), 1)
 def special_rows(x, out):
     i = cuda.grid(1)
     if i < out.size:
         out[i] = math.sqrt(abs(x[i])) if x[i] > 0 else math.exp(x[i])
 
 
-@cuda.jit
+@book.case(lambda: (blank(7, 120, dtype="int64"),), 0, launch=(3, 40))
 def positions(out):
     i = cuda.grid(1)
     out[0, i] = cuda.threadIdx.x + 1000 * cuda.threadIdx.y
@@ -214,11 +188,7 @@ def positions(out):
     out[6, i] = cuda.warpsize
 
 
-book.add(special_rows, 4, 128, lambda: (ints(39, N), blank(N)), 1)
-book.add(positions, 3, 40, lambda: (blank(7, 120, dtype="int64"),), 0)
-
-
-@cuda.jit
+@book.case(lambda: (ints(40, N), blank(N), 17), 1)
 def repeat_multiply(x, out, rounds):
     i = cuda.grid(1)
     if i < out.size:
@@ -228,7 +198,7 @@ def repeat_multiply(x, out, rounds):
         out[i] = value
 
 
-@cuda.jit
+@book.case(lambda: (ints(41, N, dtype="float16"), blank(N, dtype="float16")), 1)
 def half_storage(x, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -236,11 +206,7 @@ def half_storage(x, out):
         out[i] = value * float32(2) + float32(1)
 
 
-book.add(repeat_multiply, 4, 128, lambda: (ints(40, N), blank(N), 17), 1)
-book.add(half_storage, 4, 128, lambda: (ints(41, N, dtype="float16"), blank(N, dtype="float16")), 1)
-
-
-@cuda.jit
+@book.case(lambda: (ints(42, N + 2), blank(N)), 1)
 def three_trips_unrolled(x, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -251,7 +217,7 @@ def three_trips_unrolled(x, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (ints(43, N), ints(44, N), zeros(N)), 2)
 def exit_in_middle(x, y, out):
     i = cuda.grid(1)
     if i >= out.size or x[i] < -5:
@@ -260,7 +226,3 @@ def exit_in_middle(x, y, out):
     if value < 0:
         return
     out[i] = value + x[i]
-
-
-book.add(three_trips_unrolled, 4, 128, lambda: (ints(42, N + 2), blank(N)), 1)
-book.add(exit_in_middle, 4, 128, lambda: (ints(43, N), ints(44, N), zeros(N)), 2)

@@ -23,28 +23,30 @@ def atomic_add_each(x, out):
         cuda.atomic.add(out, i, x[i])
 
 
-@cuda.jit
+@book.each((2, 3, 8, 33), lambda step: (ints(2, N), zeros(N * step), step), 1)
 def atomic_add_stride(x, out, step):
     i = cuda.grid(1)
     if i < x.size:
         cuda.atomic.add(out, i * step, x[i])
 
 
-@cuda.jit
+@book.case(lambda: (ints(3, N), zeros(N), 4), 1, tag="float32_4")
+@book.each((2, 5, 32), lambda group: (ints(3, N, dtype="int32"), zeros(N, dtype="int32"), group), 1)
 def atomic_add_groups(x, out, group):
     i = cuda.grid(1)
     if i < x.size:
         cuda.atomic.add(out, i // group, x[i])
 
 
-@cuda.jit
+@book.case(lambda: (ints(4, N), order(6, N), zeros(N)), 2, tag="permuted")
+@book.case(lambda: (ints(4, N), ints(5, N, dtype="int64", low=0, high=64), zeros(64)), 2)
 def atomic_add_scatter(x, index, out):
     i = cuda.grid(1)
     if i < x.size:
         cuda.atomic.add(out, index[i], x[i])
 
 
-@cuda.jit
+@book.case(lambda: (ints(7, N), zeros(7), 5), 1)
 def atomic_add_loop(x, out, rounds):
     i = cuda.grid(1)
     if i < x.size:
@@ -52,7 +54,11 @@ def atomic_add_loop(x, out, rounds):
             cuda.atomic.add(out, (i + k) % 7, x[i])
 
 
-@cuda.jit
+@book.each(
+    ("int32", "float32", "float64", "int64"),
+    lambda dtype: (ints(8, N, dtype=dtype), zeros(1, dtype=dtype), blank(N, dtype="int32")),
+    (1, 2),
+)
 def atomic_add_used(x, out, seen):
     i = cuda.grid(1)
     if i < x.size:
@@ -60,264 +66,160 @@ def atomic_add_used(x, out, seen):
         seen[i] = 1 if old > -1000000 else 0
 
 
-@cuda.jit
+@book.each(
+    ("int32", "float32", "float64", "int64"),
+    lambda dtype: (ints(8, N, dtype=dtype), ints(9, N, dtype=dtype), blank(N, dtype=dtype)),
+    (1, 2),
+)
 def atomic_add_used_each(x, out, seen):
     i = cuda.grid(1)
     if i < x.size:
         seen[i] = cuda.atomic.add(out, i, x[i])
 
 
-@cuda.jit
+@book.case(lambda: (ints(10, 15, 40), zeros(15, 5)), 1, launch=((2, 2), (32, 8)))
 def atomic_add_2d(x, out):
     column, row = cuda.grid(2)
     if row < x.shape[0] and column < x.shape[1]:
         cuda.atomic.add(out, (row, column % 5), x[row, column])
 
 
-@cuda.jit
+@book.case(lambda: (ints(11, N), zeros(2, dtype="int32")), 1)
 def atomic_add_const(x, out):
     i = cuda.grid(1)
     if i < x.size:
         cuda.atomic.add(out, 1, 1)
 
 
-for dtype in ("float32", "float64", "int32", "int64", "uint32", "uint64"):
-    for kernel, cells in ((atomic_add_one, 1), (atomic_add_each, N)):
-        book.add(
-            kernel,
-            4,
-            128,
-            lambda dtype=dtype, cells=cells: (ints(1, N, dtype=dtype), zeros(cells, dtype=dtype)),
-            1,
-            tag=dtype,
-        )
-for step in (2, 3, 8, 33):
-    book.add(
-        atomic_add_stride,
-        4,
-        128,
-        lambda step=step: (ints(2, N), zeros(N * step), step),
+for kernel, cells in ((atomic_add_one, 1), (atomic_add_each, N)):
+    book.each(
+        ("float32", "float64", "int32", "int64", "uint32", "uint64"),
+        lambda dtype, cells=cells: (ints(1, N, dtype=dtype), zeros(cells, dtype=dtype)),
         1,
-        tag=str(step),
-    )
-for group in (2, 5, 32):
-    book.add(
-        atomic_add_groups,
-        4,
-        128,
-        lambda group=group: (ints(3, N, dtype="int32"), zeros(N, dtype="int32"), group),
-        1,
-        tag=str(group),
-    )
-book.add(
-    atomic_add_groups,
-    4,
-    128,
-    lambda: (ints(3, N), zeros(N), 4),
+    )(kernel)
+
+
+@book.each(
+    ("int32", "float32", "float64", "uint64"),
+    lambda dtype: (ints(13, N, dtype=dtype), fill(2, 3, dtype=dtype)),
     1,
-    tag="float32_4",
 )
-book.add(
-    atomic_add_scatter,
-    4,
-    128,
-    lambda: (ints(4, N), ints(5, N, dtype="int64", low=0, high=64), zeros(64)),
-    2,
-)
-book.add(atomic_add_scatter, 4, 128, lambda: (ints(4, N), order(6, N), zeros(N)), 2, tag="permuted")
-book.add(atomic_add_loop, 4, 128, lambda: (ints(7, N), zeros(7), 5), 1)
-for dtype in ("int32", "float32", "float64", "int64"):
-    book.add(
-        atomic_add_used,
-        4,
-        128,
-        lambda dtype=dtype: (
-            ints(8, N, dtype=dtype),
-            zeros(1, dtype=dtype),
-            blank(N, dtype="int32"),
-        ),
-        (1, 2),
-        tag=dtype,
-    )
-    book.add(
-        atomic_add_used_each,
-        4,
-        128,
-        lambda dtype=dtype: (
-            ints(8, N, dtype=dtype),
-            ints(9, N, dtype=dtype),
-            blank(N, dtype=dtype),
-        ),
-        (1, 2),
-        tag=dtype,
-    )
-book.add(atomic_add_2d, (2, 2), (32, 8), lambda: (ints(10, 15, 40), zeros(15, 5)), 1)
-book.add(atomic_add_const, 4, 128, lambda: (ints(11, N), zeros(2, dtype="int32")), 1)
-
-
-@cuda.jit
 def atomic_sub(x, out):
     i = cuda.grid(1)
     if i < x.size:
         cuda.atomic.sub(out, i % 3, x[i])
 
 
-@cuda.jit
+@book.each(
+    ("int32", "int64", "uint32", "float32", "float64"),
+    lambda dtype: (ints(12, N, dtype=dtype), fill(2, 3, dtype=dtype)),
+    1,
+)
 def atomic_max(x, out):
     i = cuda.grid(1)
     if i < x.size:
         cuda.atomic.max(out, i % 3, x[i])
 
 
-@cuda.jit
+@book.each(
+    ("int32", "int64", "uint32", "float32", "float64"),
+    lambda dtype: (ints(12, N, dtype=dtype), fill(2, 3, dtype=dtype)),
+    1,
+)
 def atomic_min(x, out):
     i = cuda.grid(1)
     if i < x.size:
         cuda.atomic.min(out, i % 3, x[i])
 
 
-for dtype in ("int32", "int64", "uint32", "float32", "float64"):
-    for kernel in (atomic_max, atomic_min):
-        book.add(
-            kernel,
-            4,
-            128,
-            lambda dtype=dtype: (ints(12, N, dtype=dtype), fill(2, 3, dtype=dtype)),
-            1,
-            tag=dtype,
-        )
-for dtype in ("int32", "float32", "float64", "uint64"):
-    book.add(
-        atomic_sub,
-        4,
-        128,
-        lambda dtype=dtype: (ints(13, N, dtype=dtype), fill(2, 3, dtype=dtype)),
-        1,
-        tag=dtype,
-    )
-
-
-@cuda.jit
+@book.each(
+    ("int32", "uint64"),
+    lambda dtype: (ints(14, N, dtype=dtype, low=0, high=256), fill(170, 3, dtype=dtype)),
+    1,
+)
 def atomic_and(x, out):
     i = cuda.grid(1)
     if i < x.size:
         cuda.atomic.and_(out, i % 3, x[i])
 
 
-@cuda.jit
+@book.each(
+    ("int32", "uint64"),
+    lambda dtype: (ints(14, N, dtype=dtype, low=0, high=256), fill(170, 3, dtype=dtype)),
+    1,
+)
 def atomic_or(x, out):
     i = cuda.grid(1)
     if i < x.size:
         cuda.atomic.or_(out, i % 3, x[i])
 
 
-@cuda.jit
+@book.each(
+    ("int32", "uint64"),
+    lambda dtype: (ints(14, N, dtype=dtype, low=0, high=256), fill(170, 3, dtype=dtype)),
+    1,
+)
 def atomic_xor(x, out):
     i = cuda.grid(1)
     if i < x.size:
         cuda.atomic.xor(out, i % 3, x[i])
 
 
-@cuda.jit
+@book.each(("int32", "int64"), lambda dtype: (ints(15, N, dtype=dtype), zeros(N, dtype=dtype)), 1)
 def atomic_exch(x, out):
     i = cuda.grid(1)
     if i < x.size:
         cuda.atomic.exch(out, i, x[i])
 
 
-@cuda.jit
+@book.each(
+    ("int32", "int64"),
+    lambda dtype: (ints(15, N, dtype=dtype), ints(16, N, dtype=dtype), blank(N, dtype=dtype)),
+    (1, 2),
+)
 def atomic_exch_used(x, out, old):
     i = cuda.grid(1)
     if i < x.size:
         old[i] = cuda.atomic.exch(out, i, x[i])
 
 
-@cuda.jit
+@book.each(
+    ("int32", "int64"),
+    lambda dtype: (
+        ints(17, N, dtype=dtype),
+        ints(18, N, dtype=dtype, low=2, high=5),
+        blank(N, dtype=dtype),
+    ),
+    (1, 2),
+)
 def atomic_cas(x, out, old):
     i = cuda.grid(1)
     if i < x.size:
         old[i] = cuda.atomic.cas(out, i, 3, x[i])
 
 
-@cuda.jit
+@book.case(lambda: (ints(17, N, dtype="int32"), ints(18, N, dtype="int32", low=2, high=5)), 1)
 def atomic_cas_unused(x, out):
     i = cuda.grid(1)
     if i < x.size:
         cuda.atomic.cas(out, i, 3, x[i])
 
 
-@cuda.jit
+@book.case(lambda: (ints(19, N, dtype="uint32"), fill(2, 1, dtype="uint32")), 1)
 def atomic_inc(x, out):
     i = cuda.grid(1)
     if i < x.size:
         cuda.atomic.inc(out, 0, 6)
 
 
-@cuda.jit
+@book.case(lambda: (ints(19, N, dtype="uint32"), fill(2, 1, dtype="uint32")), 1)
 def atomic_dec(x, out):
     i = cuda.grid(1)
     if i < x.size:
         cuda.atomic.dec(out, 0, 6)
 
 
-for dtype in ("int32", "uint64"):
-    for kernel in (atomic_and, atomic_or, atomic_xor):
-        book.add(
-            kernel,
-            4,
-            128,
-            lambda dtype=dtype: (
-                ints(14, N, dtype=dtype, low=0, high=256),
-                fill(170, 3, dtype=dtype),
-            ),
-            1,
-            tag=dtype,
-        )
-for dtype in ("int32", "int64"):
-    book.add(
-        atomic_exch,
-        4,
-        128,
-        lambda dtype=dtype: (ints(15, N, dtype=dtype), zeros(N, dtype=dtype)),
-        1,
-        tag=dtype,
-    )
-    book.add(
-        atomic_exch_used,
-        4,
-        128,
-        lambda dtype=dtype: (
-            ints(15, N, dtype=dtype),
-            ints(16, N, dtype=dtype),
-            blank(N, dtype=dtype),
-        ),
-        (1, 2),
-        tag=dtype,
-    )
-    book.add(
-        atomic_cas,
-        4,
-        128,
-        lambda dtype=dtype: (
-            ints(17, N, dtype=dtype),
-            ints(18, N, dtype=dtype, low=2, high=5),
-            blank(N, dtype=dtype),
-        ),
-        (1, 2),
-        tag=dtype,
-    )
-book.add(
-    atomic_cas_unused,
-    4,
-    128,
-    lambda: (ints(17, N, dtype="int32"), ints(18, N, dtype="int32", low=2, high=5)),
-    1,
-)
-for kernel in (atomic_inc, atomic_dec):
-    book.add(kernel, 4, 128, lambda: (ints(19, N, dtype="uint32"), fill(2, 1, dtype="uint32")), 1)
-
-
-@cuda.jit
+@book.case(lambda: (ints(20, 512), blank(4, 8)), 1)
 def atomic_shared(x, out):
     sums = cuda.shared.array(8, float32)
     t = cuda.threadIdx.x
@@ -330,7 +232,7 @@ def atomic_shared(x, out):
         out[cuda.blockIdx.x, t] = sums[t]
 
 
-@cuda.jit
+@book.case(lambda: (ints(21, 512, dtype="int32"), blank(4, 8, dtype="int32")), 1)
 def atomic_shared_int(x, out):
     sums = cuda.shared.array(8, int32)
     t = cuda.threadIdx.x
@@ -342,13 +244,3 @@ def atomic_shared_int(x, out):
     cuda.syncthreads()
     if t < 8:
         out[cuda.blockIdx.x, t] = sums[t]
-
-
-book.add(atomic_shared, 4, 128, lambda: (ints(20, 512), blank(4, 8)), 1)
-book.add(
-    atomic_shared_int,
-    4,
-    128,
-    lambda: (ints(21, 512, dtype="int32"), blank(4, 8, dtype="int32")),
-    1,
-)

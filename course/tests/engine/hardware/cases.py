@@ -7,11 +7,17 @@ order and a recorded output can be compared bit for bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numba import cuda
+
+Count = int | tuple[int, ...]
+#: grid and block
+Launch = tuple[Count, Count]
 
 
 @dataclass(frozen=True)
@@ -46,41 +52,76 @@ class Case:
 
 
 class Book:
-    """The cases of one module, in order, each name once."""
+    """The cases of one module, in order, each name once; most of them of one `launch`.
 
-    def __init__(self) -> None:
+    Where that is None, it is one block with a thread for each element of the first argument.
+    """
+
+    def __init__(self, launch: Launch | None = (4, 128)) -> None:
         self.cases: list[Case] = []
+        self.launch = launch
 
     def add(
         self,
         kernel: Any,
-        grid: int | tuple[int, ...],
-        block: int | tuple[int, ...],
         make: Callable[[], tuple[Any, ...]],
-        outputs: int | tuple[int, ...],
+        outputs: Count,
+        source: tuple[int, int] | None = None,
         *,
+        launch: Launch | None = None,
         tag: str = "",
         shared: int = 0,
         forall: int = 0,
-        source: tuple[int, int] | None = None,
     ) -> None:
         """Add a launch of ``kernel``; its name is the kernel's, with ``tag`` after it."""
         name = kernel.py_func.__name__ + (f"_{tag}" if tag else "")
         if any(known.name == name for known in self.cases):
             raise ValueError(f"two cases are called {name}")
+        grid, block = launch or self.launch or (1, make()[0].size)
         self.cases.append(
             Case(
                 name=name,
                 kernel=kernel,
-                grid=(grid,) if isinstance(grid, int) else grid,
-                block=(block,) if isinstance(block, int) else block,
+                grid=_counts(grid),
+                block=_counts(block),
                 make=make,
-                outputs=(outputs,) if isinstance(outputs, int) else outputs,
+                outputs=_counts(outputs),
                 shared=shared,
                 forall=forall,
                 source=source,
             )
         )
+
+    def case(self, *args: Any, **more: Any) -> Callable[[Any], Any]:
+        """A decorator, above others of its kind: compiles a kernel, and adds a launch of it."""
+
+        def added(function: Any) -> Any:
+            kernel = function if hasattr(function, "py_func") else cuda.jit(function)
+            self.add(kernel, *args, **more)
+            return kernel
+
+        return added
+
+    def each(
+        self, values: Iterable[Any], make: Callable[..., tuple[Any, ...]], *args: Any, **more: Any
+    ) -> Callable[[Any], Any]:
+        """The same, and a launch for each value, or tuple of them, that `make` takes.
+
+        The names of the cases end in them.
+        """
+
+        def added(kernel: Any) -> Any:
+            for value in values:
+                taken = value if isinstance(value, tuple) else (value,)
+                tag = "_".join(map(str, taken))
+                kernel = self.case(partial(make, *taken), *args, tag=tag, **more)(kernel)
+            return kernel
+
+        return added
+
+
+def _counts(given: Count) -> tuple[int, ...]:
+    return given if isinstance(given, tuple) else (given,)
 
 
 def ints(

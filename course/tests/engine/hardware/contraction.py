@@ -8,14 +8,15 @@ of the two was computed. On a machine with an NVIDIA GPU and Numba, at the repos
 
 from __future__ import annotations
 
-import argparse
-import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numba import cuda, float32, float64
+
+from course.gpu.recording import commanded, in_lines, provenance
 
 RECORD = Path(__file__).with_name("contraction.json")
 #: elements a turn of a loop reads, turns, rows of the output
@@ -354,19 +355,14 @@ def results() -> Iterator[tuple[str, str]]:
 
 def record(out: Path) -> None:
     """Runs every case on the GPU and writes one JSON file."""
-    from .record import provenance
-
     where = provenance(f"python -m course.tests.engine.hardware.contraction --out {out.name}")
-    head = {
+    answer = {
         "about": "what course/tests/engine/hardware/contraction.py computes on a GPU",
         "provenance": where,
+        "results": dict(results()),
     }
-    lines = [f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in results()]
-    start = json.dumps(head, indent=1)[:-2]
-    out.write_text(start + ',\n "results": {\n' + ",\n".join(lines) + "\n }\n}\n")
+    out.write_text(in_lines(answer) + "\n")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("contraction.json"))
-    record(parser.parse_args().out)
+    sys.exit(commanded(__doc__, record))

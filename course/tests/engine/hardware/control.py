@@ -8,9 +8,11 @@ from .cases import Book, blank, ints, zeros
 
 book = Book()
 N = 500
+#: turns that all lanes of a warp make
+UNIFORM = np.arange(N) // 32 % 12
 
 
-@cuda.jit
+@book.case(lambda: (ints(1, N), zeros(N)), 1)
 def parity_branch(x, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -20,7 +22,7 @@ def parity_branch(x, out):
             out[i] = x[i] - 1
 
 
-@cuda.jit
+@book.case(lambda: (ints(3, N), ints(4, N), blank(N)), 2)
 def parity_branch_far(x, y, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -30,7 +32,7 @@ def parity_branch_far(x, y, out):
             out[i] = y[i] - 1
 
 
-@cuda.jit
+@book.case(lambda: (ints(3, N), ints(4, N), blank(N)), 2)
 def warp_branch(x, y, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -40,21 +42,21 @@ def warp_branch(x, y, out):
             out[i] = y[i] - 1
 
 
-@cuda.jit
+@book.case(lambda: (ints(1, N), zeros(N)), 1)
 def even_lanes(x, out):
     i = cuda.grid(1)
     if i < out.size and i % 2 == 0:
         out[i] = x[i]
 
 
-@cuda.jit
+@book.case(lambda: (ints(2, N), zeros(16)), 1)
 def first_lane(x, out):
     i = cuda.grid(1)
     if cuda.laneid == 0 and i < x.size:
         out[i // 32] = x[i]
 
 
-@cuda.jit
+@book.case(lambda: (ints(5, N), ints(6, N), ints(7, N), blank(N)), 3)
 def branch_on_data(x, a, b, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -64,14 +66,6 @@ def branch_on_data(x, a, b, out):
             out[i] = b[i]
         else:
             out[i] = a[i] + b[i]
-
-
-for kernel in (parity_branch, even_lanes):
-    book.add(kernel, 4, 128, lambda: (ints(1, N), zeros(N)), 1)
-book.add(first_lane, 4, 128, lambda: (ints(2, N), zeros(16)), 1)
-for kernel in (parity_branch_far, warp_branch):
-    book.add(kernel, 4, 128, lambda: (ints(3, N), ints(4, N), blank(N)), 2)
-book.add(branch_on_data, 4, 128, lambda: (ints(5, N), ints(6, N), ints(7, N), blank(N)), 3)
 
 
 @cuda.jit
@@ -97,7 +91,7 @@ def trips_while(x, trips, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (ints(10, 100), blank(100)), 1, launch=(2, 64))
 def trips_triangle(x, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -107,7 +101,7 @@ def trips_triangle(x, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (ints(11, 200), trips(12, 12), blank(N)), 2)
 def trips_nested(x, trips, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -118,7 +112,7 @@ def trips_nested(x, trips, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (trips(13, 7), zeros(7, N, dtype="int32")), 1)
 def trips_store(trips, out):
     i = cuda.grid(1)
     if i < trips.size:
@@ -126,7 +120,7 @@ def trips_store(trips, out):
             out[k, i] = k + i
 
 
-@cuda.jit
+@book.case(lambda: (ints(14, 10, N), blank(N)), 1)
 def loop_break(x, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -139,7 +133,7 @@ def loop_break(x, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (ints(15, 10, N), ints(16, 10, N), blank(N)), 2)
 def loop_continue(x, y, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -151,7 +145,7 @@ def loop_continue(x, y, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (ints(14, 10, N), blank(N)), 1)
 def loop_return(x, out):
     i = cuda.grid(1)
     if i >= out.size:
@@ -163,7 +157,7 @@ def loop_return(x, out):
     out[i] = -1
 
 
-@cuda.jit
+@book.case(lambda: (ints(14, 10, N), blank(N)), 1)
 def loop_else(x, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -177,7 +171,7 @@ def loop_else(x, out):
         out[i] = found
 
 
-@cuda.jit
+@book.case(lambda: (ints(17, 10, N), blank(N), 4.0), 1)
 def while_search(x, out, wanted):
     i = cuda.grid(1)
     if i < out.size:
@@ -187,7 +181,9 @@ def while_search(x, out, wanted):
         out[i] = k
 
 
-@cuda.jit
+@book.case(
+    lambda: (ints(18, 50, dtype="int64", high=60), blank(50, dtype="int64")), 1, launch=(1, 64)
+)
 def while_true(x, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -204,7 +200,9 @@ def while_true(x, out):
         out[i] = steps
 
 
-@cuda.jit
+@book.case(
+    lambda: (np.arange(0, 512, 2), ints(19, N, dtype="int64", high=600), blank(N, dtype="int64")), 2
+)
 def binary_search(keys, x, out):
     i = cuda.grid(1)
     if i < x.size:
@@ -219,7 +217,17 @@ def binary_search(keys, x, out):
         out[i] = low
 
 
-@cuda.jit
+@book.case(
+    lambda: (
+        np.concatenate([[0], np.cumsum(ints(20, 200, dtype="int64", low=0, high=9))]),
+        ints(21, 1600, dtype="int64", low=0, high=200),
+        ints(22, 1600),
+        ints(23, 200),
+        blank(200),
+    ),
+    4,
+    launch=(2, 128),
+)
 def sparse_rows(starts, columns, values, x, out):
     row = cuda.grid(1)
     if row < out.size:
@@ -234,43 +242,6 @@ def trips(seed, high):
 
 
 for kernel in (trips_range, trips_while):
-    book.add(kernel, 4, 128, lambda: (ints(8, 32 * 12), trips(9, 12), blank(N)), 2)
-    book.add(kernel, 4, 128, lambda: (ints(8, 32 * 40), trips(9, 40), blank(N)), 2, tag="long")
-    book.add(
-        kernel,
-        4,
-        128,
-        lambda: (ints(8, 32 * 12), np.arange(N) // 32 % 12, blank(N)),
-        2,
-        tag="uniform",
-    )
-book.add(trips_triangle, 2, 64, lambda: (ints(10, 100), blank(100)), 1)
-book.add(trips_nested, 4, 128, lambda: (ints(11, 200), trips(12, 12), blank(N)), 2)
-book.add(trips_store, 4, 128, lambda: (trips(13, 7), zeros(7, N, dtype="int32")), 1)
-for kernel in (loop_break, loop_return, loop_else):
-    book.add(kernel, 4, 128, lambda: (ints(14, 10, N), blank(N)), 1)
-book.add(loop_continue, 4, 128, lambda: (ints(15, 10, N), ints(16, 10, N), blank(N)), 2)
-book.add(while_search, 4, 128, lambda: (ints(17, 10, N), blank(N), 4.0), 1)
-book.add(
-    while_true, 1, 64, lambda: (ints(18, 50, dtype="int64", high=60), blank(50, dtype="int64")), 1
-)
-book.add(
-    binary_search,
-    4,
-    128,
-    lambda: (np.arange(0, 512, 2), ints(19, N, dtype="int64", high=600), blank(N, dtype="int64")),
-    2,
-)
-book.add(
-    sparse_rows,
-    2,
-    128,
-    lambda: (
-        np.concatenate([[0], np.cumsum(ints(20, 200, dtype="int64", low=0, high=9))]),
-        ints(21, 1600, dtype="int64", low=0, high=200),
-        ints(22, 1600),
-        ints(23, 200),
-        blank(200),
-    ),
-    4,
-)
+    book.add(kernel, lambda: (ints(8, 32 * 12), trips(9, 12), blank(N)), 2)
+    book.add(kernel, lambda: (ints(8, 32 * 40), trips(9, 40), blank(N)), 2, tag="long")
+    book.add(kernel, lambda: (ints(8, 32 * 12), UNIFORM, blank(N)), 2, tag="uniform")

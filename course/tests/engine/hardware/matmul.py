@@ -5,11 +5,17 @@ from numba import cuda, float32
 
 from .cases import Book, blank, ints
 
-book = Book()
+book = Book(((4, 4), (16, 16)))
 T = 16
 
 
-@cuda.jit
+def product(seed, m, k, n):
+    return lambda: (ints(seed, m, k), ints(seed + 1, k, n), blank(m, n))
+
+
+@book.case(product(20, 128, 128, 128), 2, launch=((8, 8), (16, 16)), tag="128")
+@book.case(product(22, 60, 45, 50), 2, launch=((2, 8), (32, 8)), tag="ragged_32x8")
+@book.case(product(20, 64, 64, 64), 2)
 def matmul_naive(a, b, c):
     column, row = cuda.grid(2)
     if row < c.shape[0] and column < c.shape[1]:
@@ -19,7 +25,8 @@ def matmul_naive(a, b, c):
         c[row, column] = total
 
 
-@cuda.jit
+@book.case(product(20, 128, 128, 128), 2, launch=((8, 8), (16, 16)), tag="128")
+@book.case(product(24, 64, 64, 64), 2)
 def matmul_swapped(a, b, c):
     row, column = cuda.grid(2)
     if row < c.shape[0] and column < c.shape[1]:
@@ -29,7 +36,9 @@ def matmul_swapped(a, b, c):
         c[row, column] = total
 
 
-@cuda.jit
+@book.case(product(28, 50, 37, 60), 2, tag="ragged")
+@book.case(product(20, 128, 128, 128), 2, launch=((8, 8), (16, 16)), tag="128")
+@book.case(product(26, 64, 64, 64), 2)
 def matmul_tiled(a, b, c):
     left = cuda.shared.array((T, T), float32)
     right = cuda.shared.array((T, T), float32)
@@ -54,7 +63,7 @@ def matmul_tiled(a, b, c):
         c[row, column] = total
 
 
-@cuda.jit
+@book.case(product(30, 64, 96, 64), 2, launch=((2, 2), (32, 32)))
 def matmul_tiled_32(a, b, c):
     left = cuda.shared.array((32, 32), float32)
     right = cuda.shared.array((32, 32), float32)
@@ -72,7 +81,7 @@ def matmul_tiled_32(a, b, c):
     c[row, column] = total
 
 
-@cuda.jit
+@book.case(product(32, 64, 64, 128), 2, launch=((2, 1), (64, 8)))
 def matmul_coarse_1d(a, b, c):
     left = cuda.shared.array((64, 8), float32)
     right = cuda.shared.array((8, 64), float32)
@@ -97,7 +106,7 @@ def matmul_coarse_1d(a, b, c):
         c[row + r, column] = sums[r]
 
 
-@cuda.jit
+@book.case(product(34, 64, 64, 128), 2, launch=((2, 1), (16, 16)))
 def matmul_coarse(a, b, c):
     left = cuda.shared.array((64, 16), float32)
     right = cuda.shared.array((16, 64), float32)
@@ -128,20 +137,3 @@ def matmul_coarse(a, b, c):
     for r in range(4):
         for s in range(4):
             c[top + ty * 4 + r, side + tx + 16 * s] = sums[r, s]
-
-
-def product(seed, m, k, n):
-    return lambda: (ints(seed, m, k), ints(seed + 1, k, n), blank(m, n))
-
-
-book.add(matmul_naive, (4, 4), (16, 16), product(20, 64, 64, 64), 2)
-book.add(matmul_naive, (2, 8), (32, 8), product(22, 60, 45, 50), 2, tag="ragged_32x8")
-book.add(matmul_naive, (8, 8), (16, 16), product(20, 128, 128, 128), 2, tag="128")
-book.add(matmul_swapped, (4, 4), (16, 16), product(24, 64, 64, 64), 2)
-book.add(matmul_swapped, (8, 8), (16, 16), product(20, 128, 128, 128), 2, tag="128")
-book.add(matmul_tiled, (4, 4), (16, 16), product(26, 64, 64, 64), 2)
-book.add(matmul_tiled, (8, 8), (16, 16), product(20, 128, 128, 128), 2, tag="128")
-book.add(matmul_tiled, (4, 4), (16, 16), product(28, 50, 37, 60), 2, tag="ragged")
-book.add(matmul_tiled_32, (2, 2), (32, 32), product(30, 64, 96, 64), 2)
-book.add(matmul_coarse_1d, (2, 1), (64, 8), product(32, 64, 64, 128), 2)
-book.add(matmul_coarse, (2, 1), (16, 16), product(34, 64, 64, 128), 2)

@@ -9,7 +9,7 @@ from numba import cuda, float32
 
 from .cases import Book, blank, ints, zeros
 
-book = Book()
+book = Book((8, 128))
 N = 1024
 ROUNDS = 10
 
@@ -34,20 +34,16 @@ def rounds_zero():
     return one(1), one(2), zeros(N), ROUNDS
 
 
-def case(kernel, make, outputs, source=None, **more):
-    book.add(kernel, 8, 128, make, outputs, source=source, **more)
-
-
 # ---- the same load twice, with something between -------------------------------------
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (3, 1))
 def merge_same_expression(x, y, out):
     i = cuda.grid(1)
     out[i] = x[i] * x[i] + y[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (3, 1))
 def merge_across_statements(x, y, out):
     i = cuda.grid(1)
     first = x[i]
@@ -56,7 +52,7 @@ def merge_across_statements(x, y, out):
     out[i] = middle + second
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (3, 1))
 def merge_load_between(x, y, out):
     i = cuda.grid(1)
     first = x[i]
@@ -64,14 +60,14 @@ def merge_load_between(x, y, out):
     out[i] = first + middle + x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (3, 1))
 def merge_other_index_form(x, y, out):
     i = cuda.grid(1)
     j = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     out[i] = x[i] * x[j] + x[i + 1 - 1]
 
 
-@cuda.jit
+@book.case(with_other, (2, 3), (2, 2))
 def merge_store_other_between(x, y, out, other):
     i = cuda.grid(1)
     first = x[i]
@@ -79,7 +75,7 @@ def merge_store_other_between(x, y, out, other):
     out[i] = first + x[i]
 
 
-@cuda.jit
+@book.case(with_other, (2, 3), (3, 2))
 def merge_store_same_between(x, y, out, other):
     i = cuda.grid(1)
     first = x[i]
@@ -87,7 +83,7 @@ def merge_store_same_between(x, y, out, other):
     other[i] = out[i] + x[i]
 
 
-@cuda.jit
+@book.case(lambda: (one(1), ints(2, 2 * N), blank(N)), (1, 2), (2, 2))
 def merge_store_same_array(x, y, out):
     i = cuda.grid(1)
     first = y[i]
@@ -95,7 +91,7 @@ def merge_store_same_array(x, y, out):
     out[i] = first + y[i]
 
 
-@cuda.jit
+@book.case(lambda: (one(1), ints(2, 2 * N), blank(N)), (1, 2), (2, 2))
 def merge_store_same_array_constant(x, y, out):
     i = cuda.grid(1)
     first = y[i]
@@ -103,7 +99,7 @@ def merge_store_same_array_constant(x, y, out):
     out[i] = first + y[i]
 
 
-@cuda.jit
+@book.case(lambda: (one(1), one(2), blank(N), blank(N, dtype="int32")), (2, 3), (2, 2))
 def merge_store_other_type(x, y, out, other):
     i = cuda.grid(1)
     first = x[i]
@@ -111,7 +107,7 @@ def merge_store_other_type(x, y, out, other):
     out[i] = first + x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (2, 1))
 def merge_store_shared_between(x, y, out):
     cache = cuda.shared.array(128, float32)
     i = cuda.grid(1)
@@ -121,7 +117,7 @@ def merge_store_shared_between(x, y, out):
     out[i] = first * x[i] + cache[t]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (3, 1))
 def merge_store_local_between(x, y, out):
     cells = cuda.local.array(4, float32)
     i = cuda.grid(1)
@@ -131,7 +127,7 @@ def merge_store_local_between(x, y, out):
     out[i] = first * x[i] + cells[0] * cells[1]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (2, 1))
 def merge_store_local_dynamic(x, y, out):
     cells = cuda.local.array(4, float32)
     i = cuda.grid(1)
@@ -142,7 +138,7 @@ def merge_store_local_dynamic(x, y, out):
     out[i] = first * x[i] + cells[(i + 1) % 4]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (3, 1))
 def merge_syncthreads_between(x, y, out):
     i = cuda.grid(1)
     first = x[i]
@@ -150,7 +146,7 @@ def merge_syncthreads_between(x, y, out):
     out[i] = first * y[i] + x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (3, 1))
 def merge_syncwarp_between(x, y, out):
     i = cuda.grid(1)
     first = x[i]
@@ -158,7 +154,7 @@ def merge_syncwarp_between(x, y, out):
     out[i] = first * y[i] + x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (3, 1))
 def merge_threadfence_between(x, y, out):
     i = cuda.grid(1)
     first = x[i]
@@ -166,7 +162,7 @@ def merge_threadfence_between(x, y, out):
     out[i] = first * y[i] + x[i]
 
 
-@cuda.jit
+@book.case(lambda: (one(1), one(2), blank(N), zeros(N)), (2, 3), (2, 1))
 def merge_atomic_between(x, y, out, other):
     i = cuda.grid(1)
     first = x[i]
@@ -174,7 +170,7 @@ def merge_atomic_between(x, y, out, other):
     out[i] = first + x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (2, 1))
 def merge_atomic_shared_between(x, y, out):
     cache = cuda.shared.array(128, float32)
     i = cuda.grid(1)
@@ -184,7 +180,7 @@ def merge_atomic_shared_between(x, y, out):
     out[i] = first + x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (2, 1))
 def merge_shuffle_between(x, y, out):
     i = cuda.grid(1)
     first = x[i]
@@ -192,35 +188,9 @@ def merge_shuffle_between(x, y, out):
     out[i] = moved + x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (2, 1))
 def merge_ballot_between(x, y, out):
     i = cuda.grid(1)
     first = x[i]
     mask = cuda.ballot_sync(0xFFFFFFFF, first > 0)
     out[i] = (mask & 1) + x[i]
-
-
-case(merge_same_expression, loads_and_out, 2, (3, 1))
-case(merge_across_statements, loads_and_out, 2, (3, 1))
-case(merge_load_between, loads_and_out, 2, (3, 1))
-case(merge_other_index_form, loads_and_out, 2, (3, 1))
-case(merge_store_other_between, with_other, (2, 3), (2, 2))
-case(merge_store_same_between, with_other, (2, 3), (3, 2))
-case(merge_store_same_array, lambda: (one(1), ints(2, 2 * N), blank(N)), (1, 2), (2, 2))
-case(merge_store_same_array_constant, lambda: (one(1), ints(2, 2 * N), blank(N)), (1, 2), (2, 2))
-case(
-    merge_store_other_type,
-    lambda: (one(1), one(2), blank(N), blank(N, dtype="int32")),
-    (2, 3),
-    (2, 2),
-)
-case(merge_store_shared_between, loads_and_out, 2, (2, 1))
-case(merge_store_local_between, loads_and_out, 2, (3, 1))
-case(merge_store_local_dynamic, loads_and_out, 2, (2, 1))
-case(merge_syncthreads_between, loads_and_out, 2, (3, 1))
-case(merge_syncwarp_between, loads_and_out, 2, (3, 1))
-case(merge_threadfence_between, loads_and_out, 2, (3, 1))
-case(merge_atomic_between, lambda: (one(1), one(2), blank(N), zeros(N)), (2, 3), (2, 1))
-case(merge_atomic_shared_between, loads_and_out, 2, (2, 1))
-case(merge_shuffle_between, loads_and_out, 2, (2, 1))
-case(merge_ballot_between, loads_and_out, 2, (2, 1))

@@ -4,12 +4,12 @@
 from numba import cuda, float32
 
 from .cases import blank, ints, zeros
-from .merge import N, case, loads_and_out, one, with_other
+from .merge import N, book, loads_and_out, one, with_other
 
 # ---- branches -------------------------------------------------------------------------
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (2, 1))
 def merge_both_branches(x, y, out):
     i = cuda.grid(1)
     if i % 2 == 0:
@@ -19,7 +19,7 @@ def merge_both_branches(x, y, out):
     out[i] = value
 
 
-@cuda.jit
+@book.case(lambda: (one(1), ints(2, N, dtype="int64"), blank(N)), 2)
 def merge_both_branches_long(x, y, out):
     i = cuda.grid(1)
     value = float32(0)
@@ -31,7 +31,7 @@ def merge_both_branches_long(x, y, out):
     out[i] = value
 
 
-@cuda.jit
+@book.case(with_other, (2, 3))
 def merge_both_branches_stores(x, y, out, other):
     i = cuda.grid(1)
     if i % 2 == 0:
@@ -42,7 +42,7 @@ def merge_both_branches_stores(x, y, out, other):
         out[i] = 2
 
 
-@cuda.jit
+@book.case(loads_and_out, 2)
 def merge_before_and_inside(x, y, out):
     i = cuda.grid(1)
     value = x[i]
@@ -51,7 +51,7 @@ def merge_before_and_inside(x, y, out):
     out[i] = value
 
 
-@cuda.jit
+@book.case(loads_and_out, 2)
 def merge_inside_and_after(x, y, out):
     i = cuda.grid(1)
     value = float32(0)
@@ -60,7 +60,7 @@ def merge_inside_and_after(x, y, out):
     out[i] = value + x[i]
 
 
-@cuda.jit
+@book.case(lambda: (one(1), ints(2, N, dtype="int64"), blank(N)), 2)
 def merge_inside_and_after_far(x, y, out):
     i = cuda.grid(1)
     value = float32(1)
@@ -70,7 +70,7 @@ def merge_inside_and_after_far(x, y, out):
     out[i] = value + x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2)
 def merge_two_ifs(x, y, out):
     i = cuda.grid(1)
     value = float32(0)
@@ -81,7 +81,7 @@ def merge_two_ifs(x, y, out):
     out[i] = value
 
 
-@cuda.jit
+@book.case(loads_and_out, 2)
 def merge_guard_and_body(x, y, out):
     i = cuda.grid(1)
     if x[i] > 0:
@@ -90,25 +90,25 @@ def merge_guard_and_body(x, y, out):
         out[i] = 0
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (2, 1))
 def merge_relu_ternary(x, y, out):
     i = cuda.grid(1)
     out[i] = x[i] if x[i] > 0 else 0
 
 
-@cuda.jit
+@book.case(loads_and_out, 2)
 def merge_ternary_two(x, y, out):
     i = cuda.grid(1)
     out[i] = x[i] if i % 2 == 0 else y[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (2, 1))
 def merge_ternary_same(x, y, out):
     i = cuda.grid(1)
     out[i] = x[i] + 1 if i % 2 == 0 else x[i] * 2
 
 
-@cuda.jit
+@book.case(loads_and_out, 2)
 def merge_ternary_guarded(x, y, out):
     i = cuda.grid(1)
     left = x[i - 1] if i > 0 else 0
@@ -116,19 +116,19 @@ def merge_ternary_guarded(x, y, out):
     out[i] = left + right
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (4, 1))
 def merge_min(x, y, out):
     i = cuda.grid(1)
     out[i] = min(x[i], y[i]) + max(x[i], y[i])
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (1, 1))
 def merge_clip(x, y, out):
     i = cuda.grid(1)
     out[i] = max(-3, min(x[i], 3))
 
 
-@cuda.jit
+@book.case(loads_and_out, 2)
 def merge_short_circuit_and(x, y, out):
     i = cuda.grid(1)
     if x[i] > 0 and y[i] > 0:
@@ -137,7 +137,7 @@ def merge_short_circuit_and(x, y, out):
         out[i] = 0
 
 
-@cuda.jit
+@book.case(loads_and_out, 2)
 def merge_short_circuit_or(x, y, out):
     i = cuda.grid(1)
     if x[i] > 0 or y[i] > 0:
@@ -146,13 +146,13 @@ def merge_short_circuit_or(x, y, out):
         out[i] = 0
 
 
-@cuda.jit
+@book.case(loads_and_out, 2)
 def merge_short_circuit_value(x, y, out):
     i = cuda.grid(1)
     out[i] = x[i] > 0 and y[i] > 0
 
 
-@cuda.jit
+@book.case(loads_and_out, 2)
 def merge_short_circuit_and_same(x, y, out):
     i = cuda.grid(1)
     if i % 4 != 0 and x[i] > -5 and x[i] < 5:
@@ -161,13 +161,13 @@ def merge_short_circuit_and_same(x, y, out):
         out[i] = 9
 
 
-@cuda.jit
+@book.case(loads_and_out, 2)
 def merge_chained_comparison(x, y, out):
     i = cuda.grid(1)
     out[i] = 1 if -4 < x[i] < y[i] else 0
 
 
-@cuda.jit
+@book.case(loads_and_out, 2)
 def merge_elif_chain(x, y, out):
     i = cuda.grid(1)
     if x[i] < -4:
@@ -180,7 +180,7 @@ def merge_elif_chain(x, y, out):
         out[i] = 4
 
 
-@cuda.jit
+@book.case(lambda: (one(1), one(2), zeros(N)), 2)
 def merge_after_return(x, y, out):
     i = cuda.grid(1)
     if x[i] < 0:
@@ -188,39 +188,10 @@ def merge_after_return(x, y, out):
     out[i] = x[i] + y[i]
 
 
-@cuda.jit
+@book.case(lambda: (one(1), one(2), zeros(N), zeros(N)), (2, 3))
 def merge_same_conditions(x, y, out, other):
     i = cuda.grid(1)
     if x[i] > 0:
         out[i] = y[i]
     if x[i] > 0:
         other[i] = y[i]
-
-
-for kernel in (merge_both_branches, merge_ternary_same, merge_relu_ternary):
-    case(kernel, loads_and_out, 2, (2, 1))
-for kernel in (
-    merge_both_branches_long,
-    merge_before_and_inside,
-    merge_inside_and_after,
-    merge_inside_and_after_far,
-    merge_two_ifs,
-    merge_guard_and_body,
-    merge_ternary_two,
-    merge_ternary_guarded,
-    merge_short_circuit_and,
-    merge_short_circuit_or,
-    merge_short_circuit_value,
-    merge_short_circuit_and_same,
-    merge_elif_chain,
-):
-    if kernel in (merge_both_branches_long, merge_inside_and_after_far):
-        case(kernel, lambda: (one(1), ints(2, N, dtype="int64"), blank(N)), 2)
-    else:
-        case(kernel, loads_and_out, 2)
-case(merge_both_branches_stores, with_other, (2, 3))
-case(merge_min, loads_and_out, 2, (4, 1))
-case(merge_clip, loads_and_out, 2, (1, 1))
-case(merge_chained_comparison, loads_and_out, 2)
-case(merge_after_return, lambda: (one(1), one(2), zeros(N)), 2)
-case(merge_same_conditions, lambda: (one(1), one(2), zeros(N), zeros(N)), (2, 3))

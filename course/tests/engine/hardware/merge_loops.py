@@ -4,12 +4,20 @@
 from numba import cuda, float32
 
 from .cases import blank, ints, zeros
-from .merge import ROUNDS, N, book, case, loads_and_out, one, rounds_out, rounds_zero
+from .merge import ROUNDS, N, book, loads_and_out, one, rounds_out, rounds_zero
 
 # ---- loops ----------------------------------------------------------------------------
 
 
-@cuda.jit
+def product():
+    return ints(4, 32, 24), ints(5, 24, 32), zeros(32, 32)
+
+
+def rounds_rows():
+    return one(1), one(2), blank(ROUNDS, N), ROUNDS
+
+
+@book.case(loads_and_out, 2, (20, 1))
 def merge_invariant_constant_trips(x, y, out):
     i = cuda.grid(1)
     total = float32(0)
@@ -18,7 +26,9 @@ def merge_invariant_constant_trips(x, y, out):
     out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (one(1), one(2), blank(N), 1), 2, (2, 1), tag="one_trip")
+@book.case(lambda: (one(1), one(2), blank(N), 0), 2, (0, 1), tag="no_trips")
+@book.case(rounds_out, 2, (20, 1))
 def merge_invariant(x, y, out, rounds):
     i = cuda.grid(1)
     total = float32(0)
@@ -27,7 +37,7 @@ def merge_invariant(x, y, out, rounds):
     out[i] = total
 
 
-@cuda.jit
+@book.case(rounds_out, 2, (20, 1))
 def merge_invariant_while(x, y, out, rounds):
     i = cuda.grid(1)
     total = float32(0)
@@ -38,7 +48,7 @@ def merge_invariant_while(x, y, out, rounds):
     out[i] = total
 
 
-@cuda.jit
+@book.case(rounds_out, 2)
 def merge_invariant_under_if(x, y, out, rounds):
     i = cuda.grid(1)
     total = float32(0)
@@ -48,7 +58,7 @@ def merge_invariant_under_if(x, y, out, rounds):
     out[i] = total
 
 
-@cuda.jit
+@book.case(rounds_out, 2)
 def merge_invariant_under_lane_if(x, y, out, rounds):
     i = cuda.grid(1)
     total = float32(0)
@@ -58,14 +68,14 @@ def merge_invariant_under_lane_if(x, y, out, rounds):
     out[i] = total
 
 
-@cuda.jit
+@book.case(rounds_rows, 2, (20, 10))
 def merge_invariant_with_store(x, y, out, rounds):
     i = cuda.grid(1)
     for k in range(rounds):
         out[k, i] = x[i] * y[k]
 
 
-@cuda.jit
+@book.case(rounds_out, 2, (20, 1))
 def merge_invariant_with_shared(x, y, out, rounds):
     cache = cuda.shared.array(128, float32)
     t = cuda.threadIdx.x
@@ -77,7 +87,7 @@ def merge_invariant_with_shared(x, y, out, rounds):
     out[i] = total
 
 
-@cuda.jit
+@book.case(rounds_out, 2, (20, 1))
 def merge_invariant_with_barrier(x, y, out, rounds):
     i = cuda.grid(1)
     total = float32(0)
@@ -87,7 +97,7 @@ def merge_invariant_with_barrier(x, y, out, rounds):
     out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (one(1), one(2), blank(N), zeros(N), ROUNDS), (2, 3), (20, 1))
 def merge_invariant_with_atomic(x, y, out, other, rounds):
     i = cuda.grid(1)
     total = float32(0)
@@ -97,21 +107,21 @@ def merge_invariant_with_atomic(x, y, out, other, rounds):
     out[i] = total
 
 
-@cuda.jit
+@book.case(rounds_zero, 2, (30, 10))
 def merge_accumulate(x, y, out, rounds):
     i = cuda.grid(1)
     for k in range(rounds):
         out[i] += x[i] * y[k]
 
 
-@cuda.jit
+@book.case(lambda: (one(1), one(2), zeros(N)), 2, (30, 10))
 def merge_accumulate_constant_trips(x, y, out):
     i = cuda.grid(1)
     for k in range(ROUNDS):
         out[i] += x[i] * y[k]
 
 
-@cuda.jit
+@book.case(rounds_out, 2, (20, 11))
 def merge_accumulate_zeroed(x, y, out, rounds):
     i = cuda.grid(1)
     out[i] = 0
@@ -119,21 +129,21 @@ def merge_accumulate_zeroed(x, y, out, rounds):
         out[i] += y[k]
 
 
-@cuda.jit
+@book.case(rounds_zero, 2, (10, 10))
 def merge_accumulate_constant(x, y, out, rounds):
     i = cuda.grid(1)
     for k in range(rounds):
         out[i] += 2
 
 
-@cuda.jit
+@book.case(product, 2, (72, 24), launch=((2, 4), (16, 8)))
 def merge_accumulate_2d(a, b, c):
     column, row = cuda.grid(2)
     for k in range(a.shape[1]):
         c[row, column] += a[row, k] * b[k, column]
 
 
-@cuda.jit
+@book.case(rounds_out, 2, (20, 1))
 def merge_accumulate_shared(x, y, out, rounds):
     cache = cuda.shared.array(128, float32)
     t = cuda.threadIdx.x
@@ -144,7 +154,7 @@ def merge_accumulate_shared(x, y, out, rounds):
     out[i] = cache[t]
 
 
-@cuda.jit
+@book.case(rounds_out, 2, (40, 1))
 def merge_consecutive_loops(x, y, out, rounds):
     i = cuda.grid(1)
     first = float32(0)
@@ -156,7 +166,7 @@ def merge_consecutive_loops(x, y, out, rounds):
     out[i] = first * second
 
 
-@cuda.jit
+@book.case(rounds_out, 2, (22, 1))
 def merge_before_and_in_loop(x, y, out, rounds):
     i = cuda.grid(1)
     total = x[i]
@@ -165,7 +175,7 @@ def merge_before_and_in_loop(x, y, out, rounds):
     out[i] = total + x[i]
 
 
-@cuda.jit
+@book.case(rounds_out, 2, (80, 1))
 def merge_nested_invariant(x, y, out, rounds):
     i = cuda.grid(1)
     total = float32(0)
@@ -175,7 +185,7 @@ def merge_nested_invariant(x, y, out, rounds):
     out[i] = total
 
 
-@cuda.jit
+@book.case(rounds_out, 2, (200, 1))
 def merge_nested_invariant_runtime(x, y, out, rounds):
     i = cuda.grid(1)
     total = float32(0)
@@ -185,7 +195,7 @@ def merge_nested_invariant_runtime(x, y, out, rounds):
     out[i] = total
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (8, 1))
 def merge_unrolled_overlap(x, y, out):
     i = cuda.grid(1)
     total = float32(0)
@@ -194,7 +204,7 @@ def merge_unrolled_overlap(x, y, out):
     out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (ints(1, N + 11), one(2), blank(N), ROUNDS), 2, (20, 1))
 def merge_sliding_pair(x, y, out, rounds):
     i = cuda.grid(1)
     total = float32(0)
@@ -203,7 +213,7 @@ def merge_sliding_pair(x, y, out, rounds):
     out[i] = total
 
 
-@cuda.jit
+@book.case(rounds_rows, 2, (19, 10))
 def merge_recurrence(x, y, out, rounds):
     i = cuda.grid(1)
     out[0, i] = x[i]
@@ -211,7 +221,7 @@ def merge_recurrence(x, y, out, rounds):
         out[k, i] = out[k - 1, i] + y[k]
 
 
-@cuda.jit
+@book.case(rounds_rows, 2, (20, 11))
 def merge_written_then_read(x, y, out, rounds):
     i = cuda.grid(1)
     total = float32(0)
@@ -221,7 +231,9 @@ def merge_written_then_read(x, y, out, rounds):
     out[0, i] = total
 
 
-@cuda.jit
+@book.case(
+    lambda: (one(1), one(2), blank(N), ints(3, 1, dtype="int64", low=10, high=11)), 2, (21, 1)
+)
 def merge_loop_bound(x, y, out, bound):
     i = cuda.grid(1)
     k = 0
@@ -232,7 +244,9 @@ def merge_loop_bound(x, y, out, bound):
     out[i] = total
 
 
-@cuda.jit
+@book.case(
+    lambda: (one(1), one(2), blank(10, N), ints(3, 1, dtype="int64", low=10, high=11)), 2, (21, 10)
+)
 def merge_loop_bound_store(x, y, out, bound):
     i = cuda.grid(1)
     k = 0
@@ -241,7 +255,7 @@ def merge_loop_bound_store(x, y, out, bound):
         k += 1
 
 
-@cuda.jit
+@book.case(rounds_out, 2, (20, 1))
 def merge_while_condition(x, y, out, rounds):
     i = cuda.grid(1)
     k = 0
@@ -252,7 +266,7 @@ def merge_while_condition(x, y, out, rounds):
     out[i] = total
 
 
-@cuda.jit
+@book.case(loads_and_out, 2)
 def merge_while_shrink(x, y, out):
     i = cuda.grid(1)
     total = float32(0)
@@ -263,67 +277,9 @@ def merge_while_shrink(x, y, out):
     out[i] = total
 
 
-@cuda.jit
+@book.case(product, 2, (72, 25), launch=((2, 4), (16, 8)))
 def merge_matmul_row_in_out(a, b, c):
     column, row = cuda.grid(2)
     c[row, column] = 0
     for k in range(a.shape[1]):
         c[row, column] = c[row, column] + a[row, k] * b[k, column]
-
-
-def rounds_rows():
-    return one(1), one(2), blank(ROUNDS, N), ROUNDS
-
-
-case(merge_invariant_constant_trips, loads_and_out, 2, (20, 1))
-case(merge_invariant, rounds_out, 2, (20, 1))
-case(merge_invariant, lambda: (one(1), one(2), blank(N), 0), 2, (0, 1), tag="no_trips")
-case(merge_invariant, lambda: (one(1), one(2), blank(N), 1), 2, (2, 1), tag="one_trip")
-case(merge_invariant_while, rounds_out, 2, (20, 1))
-case(merge_invariant_under_if, rounds_out, 2)
-case(merge_invariant_under_lane_if, rounds_out, 2)
-case(merge_invariant_with_store, rounds_rows, 2, (20, 10))
-case(merge_invariant_with_shared, rounds_out, 2, (20, 1))
-case(merge_invariant_with_barrier, rounds_out, 2, (20, 1))
-case(
-    merge_invariant_with_atomic,
-    lambda: (one(1), one(2), blank(N), zeros(N), ROUNDS),
-    (2, 3),
-    (20, 1),
-)
-case(merge_accumulate, rounds_zero, 2, (30, 10))
-case(merge_accumulate_constant_trips, lambda: (one(1), one(2), zeros(N)), 2, (30, 10))
-case(merge_accumulate_zeroed, rounds_out, 2, (20, 11))
-case(merge_accumulate_constant, rounds_zero, 2, (10, 10))
-case(merge_accumulate_shared, rounds_out, 2, (20, 1))
-case(merge_consecutive_loops, rounds_out, 2, (40, 1))
-case(merge_before_and_in_loop, rounds_out, 2, (22, 1))
-case(merge_nested_invariant, rounds_out, 2, (80, 1))
-case(merge_nested_invariant_runtime, rounds_out, 2, (200, 1))
-case(merge_unrolled_overlap, loads_and_out, 2, (8, 1))
-case(merge_sliding_pair, lambda: (ints(1, N + 11), one(2), blank(N), ROUNDS), 2, (20, 1))
-case(merge_recurrence, rounds_rows, 2, (19, 10))
-case(merge_written_then_read, rounds_rows, 2, (20, 11))
-case(
-    merge_loop_bound,
-    lambda: (one(1), one(2), blank(N), ints(3, 1, dtype="int64", low=10, high=11)),
-    2,
-    (21, 1),
-)
-case(
-    merge_loop_bound_store,
-    lambda: (one(1), one(2), blank(10, N), ints(3, 1, dtype="int64", low=10, high=11)),
-    2,
-    (21, 10),
-)
-case(merge_while_condition, rounds_out, 2, (20, 1))
-case(merge_while_shrink, loads_and_out, 2)
-for kernel in (merge_accumulate_2d, merge_matmul_row_in_out):
-    book.add(
-        kernel,
-        (2, 4),
-        (16, 8),
-        lambda: (ints(4, 32, 24), ints(5, 24, 32), zeros(32, 32)),
-        2,
-        source=(72, 24) if kernel is merge_accumulate_2d else (72, 25),
-    )

@@ -3,19 +3,19 @@
 
 from numba import cuda
 
-from .merge import ROUNDS, case, loads_and_out, one, rounds_out, with_other
+from .merge import ROUNDS, book, loads_and_out, one, rounds_out, with_other
 
 # ---- stores ---------------------------------------------------------------------------
 
 
-@cuda.jit
+@book.case(with_other, (2, 3), (2, 2))
 def merge_store_then_load(x, y, out, other):
     i = cuda.grid(1)
     out[i] = x[i] * 2
     other[i] = out[i] + 1
 
 
-@cuda.jit
+@book.case(with_other, (2, 3), (3, 2))
 def merge_store_load_other_between(x, y, out, other):
     i = cuda.grid(1)
     out[i] = x[i] * 2
@@ -23,21 +23,21 @@ def merge_store_load_other_between(x, y, out, other):
     other[i] = out[i] + middle
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (1, 2))
 def merge_two_stores(x, y, out):
     i = cuda.grid(1)
     out[i] = 1
     out[i] = x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (2, 2))
 def merge_two_stores_load_between(x, y, out):
     i = cuda.grid(1)
     out[i] = x[i]
     out[i] = y[i] + 1
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (1, 2))
 def merge_two_stores_barrier(x, y, out):
     i = cuda.grid(1)
     out[i] = x[i]
@@ -45,14 +45,14 @@ def merge_two_stores_barrier(x, y, out):
     out[i] = 1
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (3, 2))
 def merge_store_then_augment(x, y, out):
     i = cuda.grid(1)
     out[i] = x[i]
     out[i] += y[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (4, 3))
 def merge_zero_then_augment(x, y, out):
     i = cuda.grid(1)
     out[i] = 0
@@ -60,20 +60,20 @@ def merge_zero_then_augment(x, y, out):
     out[i] += y[i]
 
 
-@cuda.jit
+@book.case(lambda: (one(1), one(2), one(3)), 2, (4, 2))
 def merge_augment_twice(x, y, out):
     i = cuda.grid(1)
     out[i] += x[i]
     out[i] += y[i]
 
 
-@cuda.jit
+@book.case(lambda: (one(1), one(2), one(3)), 2, (1, 1))
 def merge_store_itself(x, y, out):
     i = cuda.grid(1)
     out[i] = out[i]
 
 
-@cuda.jit
+@book.case(lambda: (one(1), one(2), one(3)), 2, (2, 2))
 def merge_store_back(x, y, out):
     i = cuda.grid(1)
     value = out[i]
@@ -81,13 +81,13 @@ def merge_store_back(x, y, out):
     out[i] = value
 
 
-@cuda.jit
+@book.case(lambda: (one(1), one(2), one(3)), (0, 1), (2, 2))
 def merge_swap(x, y, out):
     i = cuda.grid(1)
     x[i], y[i] = y[i], x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (0, 2))
 def merge_store_branches(x, y, out):
     i = cuda.grid(1)
     if i % 2 == 0:
@@ -96,7 +96,7 @@ def merge_store_branches(x, y, out):
         out[i] = 2
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (2, 2))
 def merge_store_branches_loads(x, y, out):
     i = cuda.grid(1)
     if i % 2 == 0:
@@ -105,7 +105,7 @@ def merge_store_branches_loads(x, y, out):
         out[i] = y[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (1, 2))
 def merge_store_default_then_branch(x, y, out):
     i = cuda.grid(1)
     out[i] = 0
@@ -113,7 +113,7 @@ def merge_store_default_then_branch(x, y, out):
         out[i] = x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (2, 2))
 def merge_store_branch_then_always(x, y, out):
     i = cuda.grid(1)
     if x[i] > 0:
@@ -121,34 +121,15 @@ def merge_store_branch_then_always(x, y, out):
     out[i] = x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (10, 10))
 def merge_store_invariant_loop(x, y, out):
     i = cuda.grid(1)
     for k in range(ROUNDS):
         out[i] = x[i] + k
 
 
-@cuda.jit
+@book.case(rounds_out, 2, (10, 10))
 def merge_store_flag_loop(x, y, out, rounds):
     i = cuda.grid(1)
     for k in range(rounds):
         out[i] = y[k]
-
-
-case(merge_store_then_load, with_other, (2, 3), (2, 2))
-case(merge_store_load_other_between, with_other, (2, 3), (3, 2))
-case(merge_two_stores, loads_and_out, 2, (1, 2))
-case(merge_two_stores_load_between, loads_and_out, 2, (2, 2))
-case(merge_two_stores_barrier, loads_and_out, 2, (1, 2))
-case(merge_store_then_augment, loads_and_out, 2, (3, 2))
-case(merge_zero_then_augment, loads_and_out, 2, (4, 3))
-case(merge_augment_twice, lambda: (one(1), one(2), one(3)), 2, (4, 2))
-case(merge_store_itself, lambda: (one(1), one(2), one(3)), 2, (1, 1))
-case(merge_store_back, lambda: (one(1), one(2), one(3)), 2, (2, 2))
-case(merge_swap, lambda: (one(1), one(2), one(3)), (0, 1), (2, 2))
-case(merge_store_branches, loads_and_out, 2, (0, 2))
-case(merge_store_branches_loads, loads_and_out, 2, (2, 2))
-case(merge_store_default_then_branch, loads_and_out, 2, (1, 2))
-case(merge_store_branch_then_always, loads_and_out, 2, (2, 2))
-case(merge_store_invariant_loop, loads_and_out, 2, (10, 10))
-case(merge_store_flag_loop, rounds_out, 2, (10, 10))

@@ -4,19 +4,19 @@
 from numba import cuda, float32
 
 from .cases import blank, ints, order, zeros
-from .merge import N, book, case, loads_and_out, one, rounds_out, with_other
+from .merge import N, book, loads_and_out, one, rounds_out, with_other
 
 # ---- loads nobody needs, loads that stand side by side --------------------------------
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (2, 1))
 def merge_dead_load(x, y, out):
     i = cuda.grid(1)
     unused = y[i]
     out[i] = x[i]
 
 
-@cuda.jit
+@book.case(rounds_out, 2, (10, 1))
 def merge_dead_load_loop(x, y, out, rounds):
     i = cuda.grid(1)
     value = float32(0)
@@ -25,19 +25,19 @@ def merge_dead_load_loop(x, y, out, rounds):
     out[i] = value
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (1, 1))
 def merge_times_zero(x, y, out):
     i = cuda.grid(1)
     out[i] = x[i] * 0
 
 
-@cuda.jit
+@book.case(lambda: (ints(1, N, dtype="int32"), one(2), blank(N, dtype="int32")), 2, (3, 1))
 def merge_integer_times_zero(x, y, out):
     i = cuda.grid(1)
     out[i] = x[i] * 0 + (x[i] - x[i])
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (2, 1))
 def merge_overwritten_value(x, y, out):
     i = cuda.grid(1)
     value = x[i]
@@ -45,37 +45,37 @@ def merge_overwritten_value(x, y, out):
     out[i] = value
 
 
-@cuda.jit
+@book.case(lambda: (one(1), order(2, N), blank(N)), 2, (4, 1))
 def merge_index_twice(x, index, out):
     i = cuda.grid(1)
     out[i] = x[index[i]] * 2 + x[index[i]]
 
 
-@cuda.jit
+@book.case(lambda: (one(1), order(2, N), blank(N)), 2, (3, 1))
 def merge_index_store(x, index, out):
     i = cuda.grid(1)
     out[index[i]] = x[index[i]]
 
 
-@cuda.jit
+@book.case(lambda: (one(1), order(2, N), zeros(N)), 2, (3, 1))
 def merge_index_augment(x, index, out):
     i = cuda.grid(1)
     out[index[i]] += x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (0, 1))
 def merge_shape_only(x, y, out):
     i = cuda.grid(1)
     out[i] = x.shape[0] + y.size + x.strides[0] + len(y)
 
 
-@cuda.jit
+@book.case(lambda: (ints(1, 4 * N), blank(N)), 1, (4, 1))
 def merge_four_neighbours(x, out):
     i = cuda.grid(1)
     out[i] = x[4 * i] + x[4 * i + 1] + x[4 * i + 2] + x[4 * i + 3]
 
 
-@cuda.jit
+@book.case(lambda: (one(1), blank(4 * N)), 1, (1, 4))
 def merge_four_stores(x, out):
     i = cuda.grid(1)
     value = x[i]
@@ -85,7 +85,7 @@ def merge_four_stores(x, out):
     out[4 * i + 3] = value
 
 
-@cuda.jit
+@book.case(lambda: (ints(1, N, 4), blank(N)), 1, (4, 1))
 def merge_row_of_four(x, out):
     i = cuda.grid(1)
     total = float32(0)
@@ -94,14 +94,14 @@ def merge_row_of_four(x, out):
     out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (one(1), one(2), zeros(N)), 2)
 def merge_three_point(x, y, out):
     i = cuda.grid(1)
     if 0 < i < N - 1:
         out[i] = x[i - 1] + x[i] + x[i + 1]
 
 
-@cuda.jit
+@book.case(lambda: (lambda x: (x, x, blank(N)))(one(1)), 2, (2, 1))
 def merge_same_array_twice(a, b, out):
     i = cuda.grid(1)
     out[i] = a[i] * b[i]
@@ -112,52 +112,28 @@ def twice(x, i):
     return x[i] + x[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (4, 1))
 def merge_device_function(x, y, out):
     i = cuda.grid(1)
     out[i] = twice(x, i) + twice(x, i)
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (3, 1))
 def merge_uniform_and_lane(x, y, out):
     i = cuda.grid(1)
     out[i] = x[0] * x[i] + x[0]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (12, 4), launch=(2, 128))
 def merge_grid_stride(x, y, out):
     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
         out[i] = x[i] * x[i] + y[0]
 
 
-case(merge_dead_load, loads_and_out, 2, (2, 1))
-case(merge_dead_load_loop, rounds_out, 2, (10, 1))
-case(merge_times_zero, loads_and_out, 2, (1, 1))
-case(
-    merge_integer_times_zero,
-    lambda: (ints(1, N, dtype="int32"), one(2), blank(N, dtype="int32")),
-    2,
-    (3, 1),
-)
-case(merge_overwritten_value, loads_and_out, 2, (2, 1))
-case(merge_index_twice, lambda: (one(1), order(2, N), blank(N)), 2, (4, 1))
-case(merge_index_store, lambda: (one(1), order(2, N), blank(N)), 2, (3, 1))
-case(merge_index_augment, lambda: (one(1), order(2, N), zeros(N)), 2, (3, 1))
-case(merge_shape_only, loads_and_out, 2, (0, 1))
-case(merge_four_neighbours, lambda: (ints(1, 4 * N), blank(N)), 1, (4, 1))
-case(merge_four_stores, lambda: (one(1), blank(4 * N)), 1, (1, 4))
-case(merge_row_of_four, lambda: (ints(1, N, 4), blank(N)), 1, (4, 1))
-case(merge_three_point, lambda: (one(1), one(2), zeros(N)), 2)
-case(merge_same_array_twice, lambda: (lambda x: (x, x, blank(N)))(one(1)), 2, (2, 1))
-case(merge_device_function, loads_and_out, 2, (4, 1))
-case(merge_uniform_and_lane, loads_and_out, 2, (3, 1))
-book.add(merge_grid_stride, 2, 128, loads_and_out, 2, source=(12, 4))
-
-
 # ---- further questions ----------------------------------------------------------------
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (1, 2))
 def merge_dead_store(x, y, out):
     i = cuda.grid(1)
     value = x[i]
@@ -165,7 +141,7 @@ def merge_dead_store(x, y, out):
     out[i] = value
 
 
-@cuda.jit
+@book.case(with_other, (2, 3), (1, 3))
 def merge_dead_store_other(x, y, out, other):
     i = cuda.grid(1)
     value = x[i]
@@ -174,41 +150,41 @@ def merge_dead_store_other(x, y, out, other):
     out[i] = 2
 
 
-@cuda.jit
+@book.case(with_other, (2, 3))
 def merge_ternary_then_more(x, y, out, other):
     i = cuda.grid(1)
     out[i] = x[i] if i % 2 == 0 else y[i]
     other[i] = 1
 
 
-@cuda.jit
+@book.case(lambda: (one(1), one(2), blank(1, N)), 2)
 def merge_ternary_2d(x, y, out):
     i = cuda.grid(1)
     out[0, i] = x[i] if i % 2 == 0 else y[i]
 
 
-@cuda.jit
+@book.case(loads_and_out, 2)
 def merge_ternary_name(x, y, out):
     i = cuda.grid(1)
     value = x[i] if i % 2 == 0 else y[i]
     out[i] = value
 
 
-@cuda.jit
+@book.case(loads_and_out, 2)
 def merge_ternary_guard(x, y, out):
     i = cuda.grid(1)
     if i < out.size:
         out[i] = x[i] if x[i] > 0 else 0
 
 
-@cuda.jit
+@book.case(loads_and_out, 2)
 def merge_max_zero(x, y, out):
     i = cuda.grid(1)
     if i < out.size:
         out[i] = max(x[i], 0)
 
 
-@cuda.jit
+@book.case(lambda: (ints(1, N + 8), blank(N)), 1)
 def merge_sliding_constant(x, out):
     i = cuda.grid(1)
     total = float32(0)
@@ -217,7 +193,7 @@ def merge_sliding_constant(x, out):
     out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (ints(1, N + 8), blank(N)), 1)
 def merge_next_twice(x, out):
     i = cuda.grid(1)
     left = x[i]
@@ -226,7 +202,7 @@ def merge_next_twice(x, out):
     out[i] = left * right + x[i + 1] - x[j]
 
 
-@cuda.jit
+@book.case(lambda: (one(1), one(2), one(3)), 2)
 def merge_augment_in_if(x, y, out):
     i = cuda.grid(1)
     if y[i] > 0:
@@ -235,7 +211,7 @@ def merge_augment_in_if(x, y, out):
         out[i] -= x[i]
 
 
-@cuda.jit
+@book.case(lambda: (ints(1, N, 9), blank(N)), 1, (19, 1))
 def merge_row_repeat(x, out):
     i = cuda.grid(1)
     total = float32(0)
@@ -244,7 +220,7 @@ def merge_row_repeat(x, out):
     out[i] = total + x[i, 0]
 
 
-@cuda.jit
+@book.case(lambda: (ints(1, N, 9), blank(N, 9)), 1, (28, 9))
 def merge_softmax_rows(x, out):
     i = cuda.grid(1)
     biggest = x[i, 0]
@@ -257,7 +233,7 @@ def merge_softmax_rows(x, out):
         out[i, k] = (x[i, k] - biggest) * total
 
 
-@cuda.jit
+@book.case(loads_and_out, 2, (2, 1))
 def merge_shared_barrier_reload(x, y, out):
     cache = cuda.shared.array(128, float32)
     i = cuda.grid(1)
@@ -265,17 +241,3 @@ def merge_shared_barrier_reload(x, y, out):
     cache[t] = x[i]
     cuda.syncthreads()
     out[i] = cache[127 - t] + cache[127 - t] + x[i]
-
-
-case(merge_dead_store, loads_and_out, 2, (1, 2))
-case(merge_dead_store_other, with_other, (2, 3), (1, 3))
-case(merge_ternary_then_more, with_other, (2, 3))
-case(merge_ternary_2d, lambda: (one(1), one(2), blank(1, N)), 2)
-for kernel in (merge_ternary_name, merge_ternary_guard, merge_max_zero):
-    case(kernel, loads_and_out, 2)
-for kernel in (merge_sliding_constant, merge_next_twice):
-    case(kernel, lambda: (ints(1, N + 8), blank(N)), 1, None)
-case(merge_augment_in_if, lambda: (one(1), one(2), one(3)), 2)
-case(merge_row_repeat, lambda: (ints(1, N, 9), blank(N)), 1, (19, 1))
-case(merge_softmax_rows, lambda: (ints(1, N, 9), blank(N, 9)), 1, (28, 9))
-case(merge_shared_barrier_reload, loads_and_out, 2, (2, 1))

@@ -8,11 +8,8 @@ A case that fails has its error recorded and the others go on.
 from __future__ import annotations
 
 import argparse
-import datetime
-import importlib.metadata
 import json
 import os
-import platform
 import re
 import subprocess
 import sys
@@ -25,6 +22,7 @@ from typing import Any, cast
 import numpy as np
 
 from course.gpu import counters
+from course.gpu.recording import in_lines, provenance
 
 from .cases import Case, View
 from .kernels import BY_NAME, CASES
@@ -220,64 +218,11 @@ def working_metrics(folder: Path) -> dict[str, str]:
     raise counters.CountersUnavailable("ncu counted nothing for the first case")
 
 
-def version(package: str) -> str:
-    """The installed version of a package, or 'absent'."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "absent"
-
-
-def provenance(command: str) -> dict[str, str]:
-    """Where and with what a recording was made."""
-    from numba import cuda
-
-    smi = subprocess.run(
-        [
-            "nvidia-smi",
-            "-i",
-            "0",
-            "--query-gpu=name,driver_version,memory.total",
-            "--format=csv,noheader",
-        ],
-        capture_output=True,
-        text=True,
-    ).stdout.strip()
-    ncu = subprocess.run(["ncu", "--version"], capture_output=True, text=True).stdout
-    found = re.search(r"Version ([\d.]+)", ncu)
-    nvcc = ""
-    try:
-        nvcc = subprocess.run(["nvcc", "--version"], capture_output=True, text=True).stdout
-    except FileNotFoundError:
-        pass
-    release = re.search(r"release ([\d.]+)", nvcc)
-    compute = cuda.get_current_device().compute_capability
-    return {
-        "gpu": smi,
-        "compute_capability": ".".join(map(str, compute)),
-        "cuda_runtime": ".".join(map(str, cuda.runtime.get_version())),
-        "cuda_toolkit": release.group(1) if release else "unknown",
-        "ncu": found.group(1) if found else "unknown",
-        "python": platform.python_version(),
-        **{name: version(name) for name in ("numba", "numba-cuda", "numpy", "llvmlite")},
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "command": command,
-        "ncu_options": "--clock-control none --csv --page raw --print-units base",
-    }
-
-
 def compact(counts: counters.KernelCounts | None) -> dict[str, int]:
     """Counts that are not zero, as whole numbers."""
     if counts is None:
         return {}
     return {name: round(value) for name, value in counts.counts.items() if value}
-
-
-def write(out: Path, head: dict[str, Any], cases: dict[str, Any]) -> None:
-    """One JSON file, a case a line."""
-    lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in cases.items()]
-    start = json.dumps(head, indent=1)[:-2]
-    out.write_text(start + ',\n "cases": {\n' + ",\n".join(lines) + "\n }\n}\n")
 
 
 def record(out: Path, pattern: str, processes: int) -> int:
@@ -321,7 +266,7 @@ def record(out: Path, pattern: str, processes: int) -> int:
             }
         metrics = working_metrics(folder)
         head["metrics"] = metrics
-        write(out, head, cases)
+        out.write_text(in_lines(head | {"cases": cases}) + "\n")
         for start in range(0, len(names), 60):
             part = names[start : start + 60]
             try:
@@ -337,7 +282,7 @@ def record(out: Path, pattern: str, processes: int) -> int:
                 if BY_NAME[name].forall:
                     cases[name]["grid"] = list(counted[name].grid)
                     cases[name]["block"] = list(counted[name].block)
-            write(out, head, cases)
+            out.write_text(in_lines(head | {"cases": cases}) + "\n")
             print(f"counted {start + len(part)} of {len(names)}", flush=True)
     errors = {name: value["error"] for name, value in cases.items() if "error" in value}
     for name, error in errors.items():

@@ -11,14 +11,15 @@ T = 16
 WITH_HALO = TPB + 4
 
 
-@cuda.jit
+@book.case(lambda: (ints(1, 45, 75), blank(75, 45)), 1, launch=((3, 6), (32, 8)))
 def transpose_direct(x, out):
     column, row = cuda.grid(2)
     if row < x.shape[0] and column < x.shape[1]:
         out[column, row] = x[row, column]
 
 
-@cuda.jit
+@book.case(lambda: (ints(2, 64, 64), blank(64, 64)), 1, launch=((2, 2), (32, 8)), tag="exact")
+@book.case(lambda: (ints(2, 45, 75), blank(75, 45)), 1, launch=((3, 2), (32, 8)))
 def transpose_tile(x, out):
     tile = cuda.shared.array((32, 32), float32)
     tx = cuda.threadIdx.x
@@ -36,7 +37,7 @@ def transpose_tile(x, out):
             out[row + k, column] = tile[tx, ty + k]
 
 
-@cuda.jit
+@book.case(lambda: (ints(3, 45, 75), blank(75, 45)), 1, launch=((3, 2), (32, 32)))
 def transpose_padded(x, out):
     tile = cuda.shared.array((32, 33), float32)
     tx = cuda.threadIdx.x
@@ -52,7 +53,7 @@ def transpose_padded(x, out):
         out[row, column] = tile[tx, ty]
 
 
-@cuda.jit
+@book.case(lambda: (ints(4, 64, 64), blank(64, 64)), 1, launch=((4, 4), (16, 16)))
 def transpose_tile_square(x, out):
     tile = cuda.shared.array((T, T), float32)
     tx = cuda.threadIdx.x
@@ -62,14 +63,7 @@ def transpose_tile_square(x, out):
     out[cuda.blockIdx.x * T + ty, cuda.blockIdx.y * T + tx] = tile[tx, ty]
 
 
-book.add(transpose_direct, (3, 6), (32, 8), lambda: (ints(1, 45, 75), blank(75, 45)), 1)
-book.add(transpose_tile, (3, 2), (32, 8), lambda: (ints(2, 45, 75), blank(75, 45)), 1)
-book.add(transpose_tile, (2, 2), (32, 8), lambda: (ints(2, 64, 64), blank(64, 64)), 1, tag="exact")
-book.add(transpose_padded, (3, 2), (32, 32), lambda: (ints(3, 45, 75), blank(75, 45)), 1)
-book.add(transpose_tile_square, (4, 4), (16, 16), lambda: (ints(4, 64, 64), blank(64, 64)), 1)
-
-
-@cuda.jit
+@book.case(lambda: (ints(5, 512), blank(512)), 1)
 def shared_reverse(x, out):
     cache = cuda.shared.array(TPB, float32)
     t = cuda.threadIdx.x
@@ -79,10 +73,7 @@ def shared_reverse(x, out):
     out[start + t] = cache[TPB - 1 - t]
 
 
-book.add(shared_reverse, 4, TPB, lambda: (ints(5, 512), blank(512)), 1)
-
-
-@cuda.jit
+@book.case(lambda: (ints(6, 500), ints(7, 5), blank(500)), 2)
 def stencil_halo(x, weights, out):
     cache = cuda.shared.array(WITH_HALO, float32)
     t = cuda.threadIdx.x
@@ -105,18 +96,14 @@ def stencil_halo(x, weights, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (ints(8, 500), zeros(500)), 1)
 def stencil_direct(x, out):
     i = cuda.grid(1)
     if 0 < i and i < x.size - 1:
         out[i] = x[i - 1] - 2 * x[i] + x[i + 1]
 
 
-book.add(stencil_halo, 4, TPB, lambda: (ints(6, 500), ints(7, 5), blank(500)), 2)
-book.add(stencil_direct, 4, TPB, lambda: (ints(8, 500), zeros(500)), 1)
-
-
-@cuda.jit
+@book.case(lambda: (ints(9, 1000), blank(8)), 1, launch=(8, TPB))
 def block_sum(x, out):
     cache = cuda.shared.array(TPB, float32)
     t = cuda.threadIdx.x
@@ -133,7 +120,7 @@ def block_sum(x, out):
         out[cuda.blockIdx.x] = cache[0]
 
 
-@cuda.jit
+@book.case(lambda: (ints(9, 1000), blank(8)), 1, launch=(8, TPB))
 def block_sum_interleaved(x, out):
     cache = cuda.shared.array(TPB, float32)
     t = cuda.threadIdx.x
@@ -173,18 +160,15 @@ def block_max_any_size(x, out):
         out[cuda.blockIdx.x] = cache[0]
 
 
-book.add(block_sum, 8, TPB, lambda: (ints(9, 1000), blank(8)), 1)
-book.add(block_sum_interleaved, 8, TPB, lambda: (ints(9, 1000), blank(8)), 1)
 for threads in (96, 192):
     book.add(
         block_max_any_size,
-        -(-1000 // threads),
-        threads,
         lambda threads=threads: (
             ints(10, 1000, dtype="float64"),
             blank(-(-1000 // threads), dtype="float64"),
         ),
         1,
+        launch=(-(-1000 // threads), threads),
         tag=str(threads),
     )
 
@@ -231,18 +215,14 @@ def dot_range(a, b, out):
 
 
 for kernel, blocks in ((dot_grid_stride, 4), (dot_range, 1)):
-    for n in (4096, 4114, 4099, 500, 16000):
-        book.add(
-            kernel,
-            4,
-            TPB,
-            lambda n=n, blocks=blocks: (ints(11, n), ints(12, n), zeros(blocks)),
-            2,
-            tag=str(n),
-        )
+    book.each(
+        (4096, 4114, 4099, 500, 16000),
+        lambda n, blocks=blocks: (ints(11, n), ints(12, n), zeros(blocks)),
+        2,
+    )(kernel)
 
 
-@cuda.jit
+@book.case(lambda: (ints(13, 384), blank(384)), 1, launch=(4, 96), shared=96 * 4)
 def dynamic_reverse(x, out):
     cache = cuda.shared.array(0, float32)
     t = cuda.threadIdx.x
@@ -252,10 +232,7 @@ def dynamic_reverse(x, out):
     out[i] = cache[cuda.blockDim.x - 1 - t]
 
 
-book.add(dynamic_reverse, 4, 96, lambda: (ints(13, 384), blank(384)), 1, shared=96 * 4)
-
-
-@cuda.jit
+@book.case(lambda: (ints(14, 512, dtype="int32"), blank(512, dtype="int32")), 1, launch=(2, 256))
 def prefix_sum(x, out):
     cache = cuda.shared.array(256, int32)
     t = cuda.threadIdx.x
@@ -274,10 +251,7 @@ def prefix_sum(x, out):
     out[i] = cache[t]
 
 
-book.add(prefix_sum, 2, 256, lambda: (ints(14, 512, dtype="int32"), blank(512, dtype="int32")), 1)
-
-
-@cuda.jit
+@book.case(lambda: (ints(15, 2000, dtype="uint8", high=64), zeros(64, dtype="int32")), 1)
 def histogram_shared(x, out):
     counts = cuda.shared.array(64, int32)
     t = cuda.threadIdx.x
@@ -291,30 +265,18 @@ def histogram_shared(x, out):
         cuda.atomic.add(out, t, counts[t])
 
 
-@cuda.jit
+@book.case(
+    lambda: (ints(15, 2000, dtype="int32", low=0, high=64), zeros(64, dtype="int32")),
+    1,
+    launch=(8, 256),
+)
 def histogram_global(x, out):
     i = cuda.grid(1)
     if i < x.size:
         cuda.atomic.add(out, x[i], 1)
 
 
-book.add(
-    histogram_shared,
-    4,
-    128,
-    lambda: (ints(15, 2000, dtype="uint8", high=64), zeros(64, dtype="int32")),
-    1,
-)
-book.add(
-    histogram_global,
-    8,
-    256,
-    lambda: (ints(15, 2000, dtype="int32", low=0, high=64), zeros(64, dtype="int32")),
-    1,
-)
-
-
-@cuda.jit
+@book.each((1, 2, 3, 4, 8, 16, 32, 33), lambda step: (blank(32), step), 0, launch=(1, 32))
 def bank_stride(out, step):
     cache = cuda.shared.array(1056, float32)
     t = cuda.threadIdx.x
@@ -323,7 +285,7 @@ def bank_stride(out, step):
     out[t] = cache[(31 - t) * step]
 
 
-@cuda.jit
+@book.each((1, 2, 3, 8, 16), lambda step: (blank(32), step), 0, launch=(1, 32))
 def bank_stride_64(out, step):
     cache = cuda.shared.array(1056, float64)
     t = cuda.threadIdx.x
@@ -332,7 +294,7 @@ def bank_stride_64(out, step):
     out[t] = cache[(31 - t) * step]
 
 
-@cuda.jit
+@book.each((1, 2, 4, 8, 128), lambda step: (blank(32), step), 0, launch=(1, 32))
 def bank_stride_8(out, step):
     cache = cuda.shared.array(4096, int8)
     t = cuda.threadIdx.x
@@ -341,7 +303,13 @@ def bank_stride_8(out, step):
     out[t] = cache[(31 - t) * step]
 
 
-@cuda.jit
+@book.case(
+    lambda: (ints(17, 32, dtype="int64", low=0, high=4) * 32, blank(32)),
+    1,
+    launch=(1, 32),
+    tag="same_bank",
+)
+@book.case(lambda: (ints(16, 32, dtype="int64", low=0, high=1024), blank(32)), 1, launch=(1, 32))
 def bank_gather(index, out):
     cache = cuda.shared.array(1024, float32)
     t = cuda.threadIdx.x
@@ -349,20 +317,3 @@ def bank_gather(index, out):
         cache[k] = k
     cuda.syncwarp()
     out[t] = cache[index[t]]
-
-
-for step in (1, 2, 3, 4, 8, 16, 32, 33):
-    book.add(bank_stride, 1, 32, lambda step=step: (blank(32), step), 0, tag=str(step))
-for step in (1, 2, 3, 8, 16):
-    book.add(bank_stride_64, 1, 32, lambda step=step: (blank(32), step), 0, tag=str(step))
-for step in (1, 2, 4, 8, 128):
-    book.add(bank_stride_8, 1, 32, lambda step=step: (blank(32), step), 0, tag=str(step))
-book.add(bank_gather, 1, 32, lambda: (ints(16, 32, dtype="int64", low=0, high=1024), blank(32)), 1)
-book.add(
-    bank_gather,
-    1,
-    32,
-    lambda: (ints(17, 32, dtype="int64", low=0, high=4) * 32, blank(32)),
-    1,
-    tag="same_bank",
-)

@@ -140,7 +140,7 @@ def test_requests_sectors_and_results_equal_the_hardware_s(name: str) -> None:
         np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
 
 
-def outputs(case: Case, args: tuple[Any, ...]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def outputs(case: Case, args: list[Any]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """(ours, the GPU's), of each output that was recorded."""
     for position in case.outputs:
         key = f"{case.name}.{position}"

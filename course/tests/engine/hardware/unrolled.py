@@ -14,7 +14,11 @@ def trips(seed, high):
     return ints(seed, N, dtype="int64", low=0, high=high)
 
 
-@cuda.jit
+def with_trips():
+    return ints(1, FLAT), trips(2, LIMIT), blank(N)
+
+
+@book.case(lambda: (ints(1, FLAT), ints(3, 24, N), trips(2, LIMIT), blank(N)), 3)
 def unroll_two_loads(x, y, trips, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -24,7 +28,7 @@ def unroll_two_loads(x, y, trips, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(with_trips, 2)
 def unroll_if_inside(x, trips, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -35,7 +39,7 @@ def unroll_if_inside(x, trips, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (ints(1, FLAT), ints(3, 24, N), trips(2, LIMIT), blank(N)), 3)
 def unroll_if_on_load(x, y, trips, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -46,7 +50,7 @@ def unroll_if_on_load(x, y, trips, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(with_trips, 2)
 def unroll_inner_constant(x, trips, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -57,7 +61,7 @@ def unroll_inner_constant(x, trips, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (*with_trips(), 5), 2)
 def unroll_inner_runtime(x, trips, out, rounds):
     i = cuda.grid(1)
     if i < out.size:
@@ -68,7 +72,7 @@ def unroll_inner_runtime(x, trips, out, rounds):
         out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (ints(4, 10, N), blank(N), 10), 1)
 def unroll_break_runtime(x, out, rounds):
     i = cuda.grid(1)
     if i < out.size:
@@ -81,7 +85,7 @@ def unroll_break_runtime(x, out, rounds):
         out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (ints(5, 2100, dtype="int32"), blank(512, dtype="int64")), 1)
 def unroll_whole_total(x, out):
     i = cuda.grid(1)
     total = 0
@@ -90,7 +94,7 @@ def unroll_whole_total(x, out):
     out[i] = total
 
 
-@cuda.jit
+@book.case(with_trips, 2)
 def unroll_count_from_one(x, trips, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -100,7 +104,7 @@ def unroll_count_from_one(x, trips, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(with_trips, 2)
 def unroll_count_down(x, trips, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -110,7 +114,7 @@ def unroll_count_down(x, trips, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(with_trips, 2)
 def unroll_step_two(x, trips, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -120,7 +124,7 @@ def unroll_step_two(x, trips, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(with_trips, 2)
 def unroll_between(x, trips, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -130,7 +134,7 @@ def unroll_between(x, trips, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (ints(6, 2100), blank(N)), 1)
 def unroll_while_lane_start(x, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -142,7 +146,7 @@ def unroll_while_lane_start(x, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(with_trips, 2)
 def unroll_while_down(x, trips, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -154,7 +158,7 @@ def unroll_while_down(x, trips, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (ints(7, N), blank(N)), 1)
 def unroll_while_halving(x, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -166,7 +170,7 @@ def unroll_while_halving(x, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(lambda: (trips(2, 7), ints(1, FLAT), zeros(7, N)), 2)
 def unroll_store(trips, x, out):
     i = cuda.grid(1)
     if i < trips.size:
@@ -174,7 +178,7 @@ def unroll_store(trips, x, out):
             out[k, i] = x[k * 32 + i % 32] + 1
 
 
-@cuda.jit
+@book.case(lambda: (trips(2, 7), zeros(FLAT)), 1)
 def unroll_atomic(trips, out):
     i = cuda.grid(1)
     if i < trips.size:
@@ -182,7 +186,7 @@ def unroll_atomic(trips, out):
             cuda.atomic.add(out, k * 32 + i % 32, 1.0)
 
 
-@cuda.jit
+@book.case(lambda: (ints(8, LIMIT, 5, N), trips(2, LIMIT), blank(N)), 2)
 def unroll_five_loads(x, trips, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -192,7 +196,7 @@ def unroll_five_loads(x, trips, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(with_trips, 2)
 def unroll_capped(x, trips, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -202,7 +206,7 @@ def unroll_capped(x, trips, out):
         out[i] = total
 
 
-@cuda.jit
+@book.case(with_trips, 2)
 def unroll_device_loop(x, trips, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -218,29 +222,3 @@ def lane_sum(x, count, lane):
 
 
 FLAT = 32 * 24
-
-
-def with_trips():
-    return ints(1, FLAT), trips(2, LIMIT), blank(N)
-
-
-def case(kernel, make, outputs):
-    book.add(kernel, 4, 128, make, outputs)
-
-
-case(unroll_two_loads, lambda: (ints(1, FLAT), ints(3, 24, N), trips(2, LIMIT), blank(N)), 3)
-case(unroll_if_inside, with_trips, 2)
-case(unroll_if_on_load, lambda: (ints(1, FLAT), ints(3, 24, N), trips(2, LIMIT), blank(N)), 3)
-case(unroll_inner_constant, with_trips, 2)
-case(unroll_inner_runtime, lambda: (*with_trips(), 5), 2)
-case(unroll_break_runtime, lambda: (ints(4, 10, N), blank(N), 10), 1)
-case(unroll_whole_total, lambda: (ints(5, 2100, dtype="int32"), blank(512, dtype="int64")), 1)
-for kernel in (unroll_count_from_one, unroll_count_down, unroll_step_two, unroll_between):
-    case(kernel, with_trips, 2)
-for kernel in (unroll_while_down, unroll_capped, unroll_device_loop):
-    case(kernel, with_trips, 2)
-case(unroll_while_lane_start, lambda: (ints(6, 2100), blank(N)), 1)
-case(unroll_while_halving, lambda: (ints(7, N), blank(N)), 1)
-case(unroll_store, lambda: (trips(2, 7), ints(1, FLAT), zeros(7, N)), 2)
-case(unroll_atomic, lambda: (trips(2, 7), zeros(FLAT)), 1)
-case(unroll_five_loads, lambda: (ints(8, LIMIT, 5, N), trips(2, LIMIT), blank(N)), 2)

@@ -11,7 +11,7 @@ from numba import boolean, cuda, float32, float64, int8, int16, int32, int64, ui
 
 from .cases import Book
 
-book = Book()
+book = Book(None)
 BIG = 3000000000
 HUGE = 2**63 - 1
 
@@ -48,25 +48,55 @@ def rows_pair(count, n):
     return np.full((count, n), -77, np.int64), np.full((count, n), np.nan)
 
 
-def two(kernel, count, first, second):
-    """A case of a kernel of (a, b, ints, floats) on all pairs of corners."""
+def edges(dtype):
+    """Floats at and beyond the ends of the integer types, and halves to round."""
+    values = []
+    for power in (7, 8, 15, 31, 32, 63, 64):
+        values += [2.0**power, -(2.0**power), 2.0**power - 1, 2.0**power + 2.0**power / 64]
+    values += [0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 0.49999997, 3.7, -3.7, 1e20, -1e20, 1e-30, 300.7]
+    values += [255.9, -1.0, -129.4, np.nan, np.inf, -np.inf]
+    return np.array(values).astype(dtype)
 
-    def make():
+
+def on_pairs(count):
+    """What makes (a, b, ints, floats) on all pairs of the corners of two types."""
+
+    def make(first, second):
         a, b = pairs(first, second)
         return a, b, *rows_pair(count, a.size)
 
-    n = pairs(first, second)[0].size
-    book.add(kernel, 1, n, make, (2, 3), tag=f"{first}_{second}")
+    return make
 
 
-def single(kernel, count, dtype):
-    """A case of a kernel of (a, ints, floats) on the corners of a type."""
+def on_corners(count):
+    """What makes (a, ints, floats) on the corners of a type."""
+    return lambda dtype: (corners(dtype), *rows_pair(count, corners(dtype).size))
 
-    def make():
-        a = corners(dtype)
-        return a, *rows_pair(count, a.size)
 
-    book.add(kernel, 1, corners(dtype).size, make, (1, 2), tag=dtype)
+def of_shifts(dtype):
+    a = corners(dtype)
+    shifts = (SHIFTS[:14] if dtype.startswith("u") else SHIFTS).astype(dtype)
+    n = a.size * shifts.size
+    return np.repeat(a, shifts.size), np.tile(shifts, a.size), *rows_pair(4, n)
+
+
+def of_small_powers(first, second):
+    a = np.array([0, 1, 2, 3, 5, 7, 10], first)
+    b = np.array([0, 1, 2, 3, 5, 8], second)
+    if np.dtype(first).kind != "u":
+        a = np.concatenate([a, np.array([-1, -2, -3], first)])
+    if np.dtype(second).kind != "u":
+        b = np.concatenate([b, np.array([-1, -2], second)])
+    return np.repeat(a, b.size), np.tile(b, a.size), *rows_pair(7, a.size * b.size)
+
+
+def of_stores(dtype):
+    a = edges(dtype) if dtype.startswith("f") else corners(dtype)
+    return a, *(np.full(a.size, 99).astype(kind) for kind in STORE_TYPES)
+
+
+def alike(*dtypes):
+    return tuple((dtype, dtype) for dtype in dtypes)
 
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
@@ -90,9 +120,22 @@ WITH_FLOATS = (
     ("uint64", "float32"),
     ("int16", "float64"),
 )
+SOME = alike("int8", "int32", "uint32", "int64", "uint64")
+SHIFTS = np.array([0, 1, 5, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 70, -1, -3], np.int64)
+STORE_TYPES = (
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float32", "bool"),
+)
 
 
-@cuda.jit
+@book.each(
+    (
+        *(*alike(*INTEGERS), *MIXED, *WITH_FLOATS, *alike("bool", "float16")),
+        *(("bool", "int32"), ("bool", "float32"), ("float16", "float32"), ("float16", "int32")),
+    ),
+    on_pairs(10),
+    (2, 3),
+)
 def value_arithmetic(a, b, ints, floats):
     i = cuda.grid(1)
     put(ints, floats, 0, i, a[i] + b[i])
@@ -107,7 +150,7 @@ def value_arithmetic(a, b, ints, floats):
     put(ints, floats, 9, i, 1 - a[i])
 
 
-@cuda.jit
+@book.each((*alike(*INTEGERS, "float16"), *MIXED, *WITH_FLOATS), on_pairs(10), (2, 3))
 def value_division(a, b, ints, floats):
     i = cuda.grid(1)
     put(ints, floats, 0, i, a[i] / b[i])
@@ -122,7 +165,7 @@ def value_division(a, b, ints, floats):
     put(ints, floats, 9, i, 7 % b[i])
 
 
-@cuda.jit
+@book.each((*SOME, *MIXED, *WITH_FLOATS, *alike("bool", "float16")), on_pairs(12), (2, 3))
 def value_compare(a, b, ints, floats):
     i = cuda.grid(1)
     put(ints, floats, 0, i, a[i] < b[i])
@@ -139,7 +182,7 @@ def value_compare(a, b, ints, floats):
     put(ints, floats, 11, i, a[i] < 0 or b[i] < 0)
 
 
-@cuda.jit
+@book.each((*SOME, *MIXED, *WITH_FLOATS), on_pairs(6), (2, 3))
 def value_choose(a, b, ints, floats):
     i = cuda.grid(1)
     put(ints, floats, 0, i, a[i] and b[i])
@@ -150,7 +193,7 @@ def value_choose(a, b, ints, floats):
     put(ints, floats, 5, i, max(a[i], b[i], 0.5))
 
 
-@cuda.jit
+@book.each((*alike(*INTEGERS, "bool"), *MIXED), on_pairs(10), (2, 3))
 def value_bits(a, b, ints, floats):
     i = cuda.grid(1)
     put(ints, floats, 0, i, a[i] & b[i])
@@ -165,7 +208,7 @@ def value_bits(a, b, ints, floats):
     put(ints, floats, 9, i, 1 << (a[i] & 31))
 
 
-@cuda.jit
+@book.each(INTEGERS, of_shifts, (2, 3))
 def value_shift(a, b, ints, floats):
     i = cuda.grid(1)
     put(ints, floats, 0, i, a[i] << b[i])
@@ -174,48 +217,14 @@ def value_shift(a, b, ints, floats):
     put(ints, floats, 3, i, -5 >> b[i])
 
 
-for dtype in INTEGERS:
-    two(value_arithmetic, 10, dtype, dtype)
-    two(value_division, 10, dtype, dtype)
-    two(value_bits, 10, dtype, dtype)
-for dtype in ("int8", "int32", "uint32", "int64", "uint64"):
-    two(value_compare, 12, dtype, dtype)
-    two(value_choose, 6, dtype, dtype)
-for first, second in MIXED:
-    two(value_arithmetic, 10, first, second)
-    two(value_division, 10, first, second)
-    two(value_compare, 12, first, second)
-    two(value_choose, 6, first, second)
-    two(value_bits, 10, first, second)
-for first, second in WITH_FLOATS:
-    two(value_arithmetic, 10, first, second)
-    two(value_division, 10, first, second)
-    two(value_compare, 12, first, second)
-    two(value_choose, 6, first, second)
-two(value_arithmetic, 10, "bool", "bool")
-two(value_arithmetic, 10, "bool", "int32")
-two(value_arithmetic, 10, "bool", "float32")
-two(value_compare, 12, "bool", "bool")
-two(value_bits, 10, "bool", "bool")
-two(value_arithmetic, 10, "float16", "float16")
-two(value_division, 10, "float16", "float16")
-two(value_compare, 12, "float16", "float16")
-two(value_arithmetic, 10, "float16", "float32")
-two(value_arithmetic, 10, "float16", "int32")
-SHIFTS = np.array([0, 1, 5, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 70, -1, -3], np.int64)
-for dtype in INTEGERS:
-
-    def make_shift(dtype=dtype):
-        a = corners(dtype)
-        shifts = SHIFTS[:14] if dtype.startswith("u") else SHIFTS
-        shifts = shifts.astype(dtype)
-        n = a.size * shifts.size
-        return np.repeat(a, shifts.size), np.tile(shifts, a.size), *rows_pair(4, n)
-
-    book.add(value_shift, 1, make_shift()[0].size, make_shift, (2, 3), tag=dtype)
-
-
-@cuda.jit
+@book.each(
+    (
+        *alike("int8", "int32", "int64", "uint32", "float32", "float64"),
+        *(("float32", "int32"), ("float64", "int64"), ("int32", "float32"), ("uint64", "int64")),
+    ),
+    of_small_powers,
+    (2, 3),
+)
 def value_power(a, b, ints, floats):
     i = cuda.grid(1)
     put(ints, floats, 0, i, a[i] ** 2)
@@ -227,35 +236,7 @@ def value_power(a, b, ints, floats):
     put(ints, floats, 6, i, 2 ** b[i])
 
 
-def small_powers(first, second):
-    def make():
-        a = np.array([0, 1, 2, 3, 5, 7, 10], first)
-        b = np.array([0, 1, 2, 3, 5, 8], second)
-        if np.dtype(first).kind != "u":
-            a = np.concatenate([a, np.array([-1, -2, -3], first)])
-        if np.dtype(second).kind != "u":
-            b = np.concatenate([b, np.array([-1, -2], second)])
-        return np.repeat(a, b.size), np.tile(b, a.size), *rows_pair(7, a.size * b.size)
-
-    book.add(value_power, 1, make()[0].size, make, (2, 3), tag=f"{first}_{second}")
-
-
-for first, second in (
-    ("int8", "int8"),
-    ("int32", "int32"),
-    ("int64", "int64"),
-    ("uint32", "uint32"),
-    ("float32", "int32"),
-    ("float32", "float32"),
-    ("float64", "int64"),
-    ("float64", "float64"),
-    ("int32", "float32"),
-    ("uint64", "int64"),
-):
-    small_powers(first, second)
-
-
-@cuda.jit
+@book.each(("float32", "float64", "int32", "uint8", "int64", "uint64"), on_corners(20), (1, 2))
 def value_cast(a, ints, floats):
     i = cuda.grid(1)
     put(ints, floats, 0, i, int8(a[i]))
@@ -280,11 +261,7 @@ def value_cast(a, ints, floats):
     put(ints, floats, 19, i, uint32(a[i]) - uint32(1))
 
 
-for dtype in ("float32", "float64", "int32", "uint8", "int64", "uint64"):
-    single(value_cast, 20, dtype)
-
-
-@cuda.jit
+@book.each(("bool",), on_corners(5), (1, 2))
 def value_cast_bool(a, ints, floats):
     i = cuda.grid(1)
     put(ints, floats, 0, i, int8(a[i]))
@@ -294,20 +271,7 @@ def value_cast_bool(a, ints, floats):
     put(ints, floats, 4, i, a[i] + 1)
 
 
-single(value_cast_bool, 5, "bool")
-
-
-def edges(dtype):
-    """Floats at and beyond the ends of the integer types, and halves to round."""
-    values = []
-    for power in (7, 8, 15, 31, 32, 63, 64):
-        values += [2.0**power, -(2.0**power), 2.0**power - 1, 2.0**power + 2.0**power / 64]
-    values += [0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 0.49999997, 3.7, -3.7, 1e20, -1e20, 1e-30, 300.7]
-    values += [255.9, -1.0, -129.4, np.nan, np.inf, -np.inf]
-    return np.array(values).astype(dtype)
-
-
-@cuda.jit
+@book.each(("float32", "float64", "int64", "uint64", "int16"), of_stores, tuple(range(1, 11)))
 def value_narrow_store(a, out8, out16, out32, out64, outu8, outu16, outu32, outu64, outf32, outb):
     i = cuda.grid(1)
     out8[i] = a[i]
@@ -322,19 +286,9 @@ def value_narrow_store(a, out8, out16, out32, out64, outu8, outu16, outu32, outu
     outb[i] = a[i]
 
 
-STORE_TYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32")
-for dtype in ("float32", "float64", "int64", "uint64", "int16"):
-
-    def make_store(dtype=dtype):
-        a = edges(dtype) if dtype.startswith("f") else corners(dtype)
-        outputs = [np.full(a.size, 99).astype(kind) for kind in (*STORE_TYPES, "bool")]
-        return a, *outputs
-
-    n = make_store()[0].size
-    book.add(value_narrow_store, 1, n, make_store, tuple(range(1, 11)), tag=dtype)
-
-
-@cuda.jit
+@book.each(
+    ("float32", "float64"), lambda dtype: (edges(dtype), *rows_pair(10, edges(dtype).size)), (1, 2)
+)
 def value_round(a, ints, floats):
     i = cuda.grid(1)
     put(ints, floats, 0, i, round(a[i]))
@@ -349,16 +303,7 @@ def value_round(a, ints, floats):
     put(ints, floats, 9, i, round(a[i], 1))
 
 
-for dtype in ("float32", "float64"):
-
-    def make_round(dtype=dtype):
-        a = edges(dtype)
-        return a, *rows_pair(10, a.size)
-
-    book.add(value_round, 1, edges(dtype).size, make_round, (1, 2), tag=dtype)
-
-
-@cuda.jit
+@book.each(("int32", "uint32", "int64", "float32"), on_corners(10), (1, 2))
 def value_literals(a, ints, floats):
     i = cuda.grid(1)
     put(ints, floats, 0, i, a[i] + 2147483647)
@@ -371,7 +316,3 @@ def value_literals(a, ints, floats):
     put(ints, floats, 7, i, a[i] + 0xFFFFFFFF)
     put(ints, floats, 8, i, -9223372036854775807 - a[i])
     put(ints, floats, 9, i, a[i] * a[i] * a[i])
-
-
-for dtype in ("int32", "uint32", "int64", "float32"):
-    single(value_literals, 10, dtype)

@@ -5,24 +5,36 @@ import numpy as np
 from numba import cuda, float32, int32, uint8
 
 from .cases import Book, blank, ints
-from .values import put, rows_pair
+from .values import alike, put, rows_pair
 
-book = Book()
-
-
-def lanes(kernel, count, first, second="", n=64):
-    """A case of a kernel of (a, b, ints, floats) on small whole numbers."""
-    second = second or first
-
-    def make():
-        a = ints(1, n, dtype=first)
-        b = ints(2, n, dtype=second)
-        return a, b, *rows_pair(count, n)
-
-    book.add(kernel, 1, n, make, (2, 3), tag=f"{first}_{second}")
+book = Book(None)
 
 
-@cuda.jit
+def lanes(count):
+    """What makes (a, b, ints, floats) of small whole numbers of two types."""
+    return lambda first, second: (
+        ints(1, 64, dtype=first),
+        ints(2, 64, dtype=second),
+        *rows_pair(count, 64),
+    )
+
+
+TYPES = alike("int8", "int32", "int64", "float32", "float64", "uint8", "uint64")
+
+
+def reals(seed, n, dtype):
+    """Normal random numbers, not whole, so that rounding shows."""
+    return np.random.default_rng(seed).normal(0, 3, n).astype(dtype)
+
+
+@book.each(
+    (
+        *(*TYPES, ("float32", "float64"), ("int32", "uint32")),
+        *(("int64", "float32"), ("int64", "uint64")),
+    ),
+    lanes(7),
+    (2, 3),
+)
 def value_unify_branch(a, b, ints, floats):
     i = cuda.grid(1)
     if a[i] > 0:
@@ -51,7 +63,7 @@ def value_unify_branch(a, b, ints, floats):
     put(ints, floats, 6, i, third)
 
 
-@cuda.jit
+@book.each(TYPES, lanes(8), (2, 3))
 def value_unify_loop(a, b, ints, floats):
     i = cuda.grid(1)
     total = 0
@@ -88,7 +100,7 @@ def value_unify_loop(a, b, ints, floats):
     put(ints, floats, 7, i, mixed)
 
 
-@cuda.jit
+@book.each((*TYPES, ("int32", "float32")), lanes(7), (2, 3))
 def value_swap(a, b, ints, floats):
     i = cuda.grid(1)
     left, right = a[i], b[i]
@@ -107,7 +119,7 @@ def value_swap(a, b, ints, floats):
     put(ints, floats, 6, i, x * y)
 
 
-@cuda.jit
+@book.each(TYPES, lanes(17), (2, 3))
 def value_logic(a, b, ints, floats):
     i = cuda.grid(1)
     yes = a[i] > 0
@@ -131,7 +143,7 @@ def value_logic(a, b, ints, floats):
     put(ints, floats, 16, i, -yes)
 
 
-@cuda.jit
+@book.each(alike("int64", "int32", "int8", "uint8"), lanes(11), (2, 3))
 def value_range(a, b, ints, floats):
     i = cuda.grid(1)
     count = 0
@@ -177,7 +189,7 @@ def value_range(a, b, ints, floats):
     put(ints, floats, 10, i, total)
 
 
-@cuda.jit
+@book.each(alike("int64"), lanes(1), (2, 3))
 def value_range_zero_step(a, b, ints, floats):
     i = cuda.grid(1)
     count = 0
@@ -188,7 +200,18 @@ def value_range_zero_step(a, b, ints, floats):
     put(ints, floats, 0, i, count)
 
 
-@cuda.jit
+@book.each(
+    ("int64", "uint8", "int32"),
+    lambda dtype: (
+        ints(1, 64, dtype=dtype),
+        ints(2, 64, dtype=dtype),
+        ints(3, 64, dtype="uint8", high=256),
+        ints(4, 64, dtype="int8", low=-128, high=128),
+        ints(5, 64),
+        ints(6, 64, dtype="int64", low=-100, high=100),
+    ),
+    (2, 3, 4, 5),
+)
 def value_augment(a, b, small, tiny, single, whole):
     i = cuda.grid(1)
     small[i] += 300
@@ -203,7 +226,7 @@ def value_augment(a, b, small, tiny, single, whole):
     whole[i] -= b[i]
 
 
-@cuda.jit
+@book.each(alike("float32"), lanes(10), (2, 3))
 def value_index_types(a, b, ints, floats):
     i = cuda.threadIdx.x
     put(ints, floats, 0, i, cuda.threadIdx.x - 100)
@@ -218,7 +241,12 @@ def value_index_types(a, b, ints, floats):
     put(ints, floats, 9, i, (cuda.blockDim.x - 128) // 3)
 
 
-@cuda.jit
+@book.each(
+    ("float32", "float64"),
+    lambda dtype: (reals(1, 128, dtype), reals(2, 128, dtype), blank(8, 128, dtype=dtype)),
+    2,
+    launch=(2, 64),
+)
 def value_fused(a, b, out):
     i = cuda.grid(1)
     out[0, i] = a[i] * b[i] + a[i]
@@ -235,7 +263,14 @@ def value_fused(a, b, out):
     out[7, i] = a[i] ** 2 + b[i]
 
 
-@cuda.jit
+@book.case(
+    lambda: (
+        *(reals(seed, 64, "float16") for seed in (3, 4)),
+        blank(6, 64, dtype="float16"),
+        blank(3, 64),
+    ),
+    (2, 3),
+)
 def value_half(a, b, out, wide):
     i = cuda.grid(1)
     out[0, i] = a[i] + b[i]
@@ -247,69 +282,3 @@ def value_half(a, b, out, wide):
     wide[0, i] = a[i] * b[i]
     wide[1, i] = float32(a[i]) + 1
     wide[2, i] = a[i]
-
-
-for dtype in ("int8", "int32", "int64", "float32", "float64", "uint8", "uint64"):
-    lanes(value_unify_branch, 7, dtype)
-    lanes(value_unify_loop, 8, dtype)
-    lanes(value_swap, 7, dtype)
-    lanes(value_logic, 17, dtype)
-lanes(value_unify_branch, 7, "float32", "float64")
-lanes(value_unify_branch, 7, "int32", "uint32")
-lanes(value_unify_branch, 7, "int64", "float32")
-lanes(value_unify_branch, 7, "int64", "uint64")
-lanes(value_swap, 7, "int32", "float32")
-for dtype in ("int64", "int32", "int8", "uint8"):
-    lanes(value_range, 11, dtype)
-lanes(value_range_zero_step, 1, "int64")
-lanes(value_index_types, 10, "float32")
-
-
-def make_augment(dtype):
-    def make():
-        return (
-            ints(1, 64, dtype=dtype),
-            ints(2, 64, dtype=dtype),
-            ints(3, 64, dtype="uint8", high=256),
-            ints(4, 64, dtype="int8", low=-128, high=128),
-            ints(5, 64),
-            ints(6, 64, dtype="int64", low=-100, high=100),
-        )
-
-    return make
-
-
-for dtype in ("int64", "uint8", "int32"):
-    book.add(value_augment, 1, 64, make_augment(dtype), (2, 3, 4, 5), tag=dtype)
-
-
-def reals(seed, n, dtype):
-    """Normal random numbers, not whole, so that rounding shows."""
-    return np.random.default_rng(seed).normal(0, 3, n).astype(dtype)
-
-
-for dtype in ("float32", "float64"):
-    book.add(
-        value_fused,
-        2,
-        64,
-        lambda dtype=dtype: (
-            reals(1, 128, dtype),
-            reals(2, 128, dtype),
-            blank(8, 128, dtype=dtype),
-        ),
-        2,
-        tag=dtype,
-    )
-book.add(
-    value_half,
-    1,
-    64,
-    lambda: (
-        reals(3, 64, "float16"),
-        reals(4, 64, "float16"),
-        blank(6, 64, dtype="float16"),
-        blank(3, 64),
-    ),
-    (2, 3),
-)

@@ -9,13 +9,36 @@ from numba import cuda, float32
 from .cases import Book, blank, ints
 from .values import corners, edges, put, rows_pair
 
-book = Book()
+book = Book(None)
 
 
 # ---- the math module ------------------------------------------------------------------
 
 
-@cuda.jit
+def math_inputs(dtype):
+    """Ordinary and special operands; whole ones for integer types."""
+    if np.dtype(dtype).kind == "f":
+        tail = np.random.default_rng(9).normal(0, 2, 42)
+        head = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.0, 10.0, 100.0, 1000.0, -1000.0, 1e-8, 1e30]
+        return np.concatenate([head, [np.inf, -np.inf, np.nan], tail]).astype(dtype)
+    return ints(9, 58, dtype=dtype)
+
+
+def make_one(dtype):
+    wide = "float32" if dtype == "float32" else "float64"
+    return math_inputs(dtype), blank(26, 58, dtype=wide), blank(3, 58, dtype="int32")
+
+
+def make_two(first, second):
+    a, b = corners(first), corners(second)
+    n = a.size * b.size
+    return np.repeat(a, b.size), np.tile(b, a.size), blank(5, n, dtype="float64")
+
+
+NUMBERS = ("float32", "float64", "int64", "int32")
+
+
+@book.each(NUMBERS, make_one, (1, 2))
 def value_math_one(a, out, flags):
     i = cuda.grid(1)
     x = a[i]
@@ -50,7 +73,10 @@ def value_math_one(a, out, flags):
     flags[2, i] = math.isfinite(x)
 
 
-@cuda.jit
+@book.each(("int64", "uint8"), lambda dtype: (math_inputs(dtype), *rows_pair(8, 58)), (1, 2))
+@book.each(
+    ("float32", "float64"), lambda dtype: (edges(dtype), *rows_pair(8, edges(dtype).size)), (1, 2)
+)
 def value_math_whole(a, ints, floats):
     i = cuda.grid(1)
     x = a[i]
@@ -64,7 +90,11 @@ def value_math_whole(a, ints, floats):
     put(ints, floats, 7, i, math.e * x)
 
 
-@cuda.jit
+@book.each(
+    (*((dtype, dtype) for dtype in ("float32", "float64", "int64")), ("float32", "float64")),
+    make_two,
+    2,
+)
 def value_math_two(a, b, out):
     i = cuda.grid(1)
     x = a[i]
@@ -76,7 +106,7 @@ def value_math_two(a, b, out):
     out[4, i] = math.copysign(x, y)
 
 
-@cuda.jit
+@book.each(NUMBERS, lambda dtype: (np.abs(math_inputs(dtype)), *rows_pair(4, 58)), (1, 2))
 def value_math_narrow(a, ints, floats):
     i = cuda.grid(1)
     put(ints, floats, 0, i, math.sqrt(a[i]) * 10000000000)
@@ -85,70 +115,10 @@ def value_math_narrow(a, ints, floats):
     put(ints, floats, 3, i, math.sin(a[i]))
 
 
-@cuda.jit
+@book.case(lambda: (math_inputs("float32"), blank(3, 58)), 1)
 def value_fast_intrinsics(a, out):
     i = cuda.grid(1)
     x = a[i]
     out[0, i] = cuda.fma(x, x, float32(1))
     out[1, i] = cuda.cbrt(x)
     out[2, i] = cuda.selp(x > 0, x, -x)
-
-
-def math_inputs(dtype):
-    """Ordinary and special operands; whole ones for integer types."""
-    if np.dtype(dtype).kind == "f":
-        tail = np.random.default_rng(9).normal(0, 2, 42)
-        head = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.0, 10.0, 100.0, 1000.0, -1000.0, 1e-8, 1e30]
-        return np.concatenate([head, [np.inf, -np.inf, np.nan], tail]).astype(dtype)
-    return ints(9, 58, dtype=dtype)
-
-
-for dtype in ("float32", "float64", "int64", "int32"):
-
-    def make_math(dtype=dtype):
-        wide = "float32" if dtype == "float32" else "float64"
-        a = math_inputs(dtype)
-        return a, blank(26, 58, dtype=wide), blank(3, 58, dtype="int32")
-
-    book.add(value_math_one, 1, 58, make_math, (1, 2), tag=dtype)
-    book.add(
-        value_math_narrow,
-        1,
-        58,
-        lambda dtype=dtype: (np.abs(math_inputs(dtype)), *rows_pair(4, 58)),
-        (1, 2),
-        tag=dtype,
-    )
-for dtype in ("float32", "float64"):
-    book.add(
-        value_math_whole,
-        1,
-        edges(dtype).size,
-        lambda dtype=dtype: (edges(dtype), *rows_pair(8, edges(dtype).size)),
-        (1, 2),
-        tag=dtype,
-    )
-for dtype in ("int64", "uint8"):
-    book.add(
-        value_math_whole,
-        1,
-        58,
-        lambda dtype=dtype: (math_inputs(dtype), *rows_pair(8, 58)),
-        (1, 2),
-        tag=dtype,
-    )
-for first, second in (
-    ("float32", "float32"),
-    ("float64", "float64"),
-    ("int64", "int64"),
-    ("float32", "float64"),
-):
-
-    def make_two(first=first, second=second):
-        a, b = corners(first), corners(second)
-        n = a.size * b.size
-        return np.repeat(a, b.size), np.tile(b, a.size), blank(5, n, dtype="float64")
-
-    n = corners(first).size * corners(second).size
-    book.add(value_math_two, 1, n, make_two, 2, tag=f"{first}_{second}")
-book.add(value_fast_intrinsics, 1, 58, lambda: (math_inputs("float32"), blank(3, 58)), 1)

@@ -8,7 +8,12 @@ from .cases import Book, blank, ints, zeros
 book = Book()
 
 
-@cuda.jit
+@book.each(
+    ("float32", "int32", "float64", "int64"),
+    lambda dtype: (ints(22, 128, dtype=dtype), blank(4, dtype=dtype)),
+    1,
+    launch=(2, 64),
+)
 def shuffle_down_sum(x, out):
     i = cuda.grid(1)
     value = x[i]
@@ -20,7 +25,12 @@ def shuffle_down_sum(x, out):
         out[i // 32] = value
 
 
-@cuda.jit
+@book.each(
+    ("float32", "int32", "float64", "int64"),
+    lambda dtype: (ints(23, 64, dtype=dtype), blank(6, 64, dtype=dtype)),
+    1,
+    launch=(1, 64),
+)
 def shuffle_kinds(x, out):
     i = cuda.grid(1)
     value = x[i]
@@ -32,7 +42,7 @@ def shuffle_kinds(x, out):
     out[5, i] = cuda.shfl_sync(0xFFFFFFFF, value, cuda.laneid + 40)
 
 
-@cuda.jit
+@book.case(lambda: (ints(24, 18, 100), blank(18)), 1, launch=(5, 128))
 def warp_row_sum(x, out):
     row = cuda.grid(1) // 32
     lane = cuda.laneid
@@ -46,7 +56,7 @@ def warp_row_sum(x, out):
         out[row] = total
 
 
-@cuda.jit
+@book.case(lambda: (ints(25, 128, dtype="int32"), blank(8, 128, dtype="int64")), 1, launch=(2, 64))
 def votes(x, out):
     i = cuda.grid(1)
     mask = 0xFFFFFFFF
@@ -64,7 +74,7 @@ def votes(x, out):
     out[7, i] = cuda.warpsize
 
 
-@cuda.jit
+@book.case(lambda: (ints(26, 192, dtype="int32"), blank(3, 192, dtype="int32")), 1, launch=(2, 96))
 def block_votes(x, out):
     i = cuda.grid(1)
     out[0, i] = cuda.syncthreads_count(int32(x[i] > 0))
@@ -72,7 +82,12 @@ def block_votes(x, out):
     out[2, i] = cuda.syncthreads_or(int32(x[i] > 7))
 
 
-@cuda.jit
+@book.each(
+    ("int32", "uint64"),
+    lambda dtype: (ints(27, 64, dtype=dtype, high=100000), blank(4, 64, dtype="int64")),
+    1,
+    launch=(1, 64),
+)
 def bits(x, out):
     i = cuda.grid(1)
     out[0, i] = cuda.popc(x[i])
@@ -81,40 +96,7 @@ def bits(x, out):
     out[3, i] = cuda.brev(x[i])
 
 
-for dtype in ("float32", "int32", "float64", "int64"):
-    book.add(
-        shuffle_down_sum,
-        2,
-        64,
-        lambda dtype=dtype: (ints(22, 128, dtype=dtype), blank(4, dtype=dtype)),
-        1,
-        tag=dtype,
-    )
-    book.add(
-        shuffle_kinds,
-        1,
-        64,
-        lambda dtype=dtype: (ints(23, 64, dtype=dtype), blank(6, 64, dtype=dtype)),
-        1,
-        tag=dtype,
-    )
-book.add(warp_row_sum, 5, 128, lambda: (ints(24, 18, 100), blank(18)), 1)
-book.add(votes, 2, 64, lambda: (ints(25, 128, dtype="int32"), blank(8, 128, dtype="int64")), 1)
-book.add(
-    block_votes, 2, 96, lambda: (ints(26, 192, dtype="int32"), blank(3, 192, dtype="int32")), 1
-)
-for dtype in ("int32", "uint64"):
-    book.add(
-        bits,
-        1,
-        64,
-        lambda dtype=dtype: (ints(27, 64, dtype=dtype, high=100000), blank(4, 64, dtype="int64")),
-        1,
-        tag=dtype,
-    )
-
-
-@cuda.jit
+@book.case(lambda: (ints(28, 256), blank(256)), 1, launch=(2, 128))
 def warp_exchange(x, out):
     cache = cuda.shared.array(128, float32)
     t = cuda.threadIdx.x
@@ -123,20 +105,10 @@ def warp_exchange(x, out):
     out[cuda.grid(1)] = cache[t ^ 1]
 
 
-@cuda.jit
+@book.case(lambda: (ints(29, 256), zeros(1), zeros(1, dtype="int32")), (1, 2), launch=(4, 64))
 def last_block_done(x, out, counter):
     i = cuda.grid(1)
     cuda.atomic.add(out, 0, x[i])
     cuda.threadfence()
     if cuda.threadIdx.x == 0:
         cuda.atomic.add(counter, 0, 1)
-
-
-book.add(warp_exchange, 2, 128, lambda: (ints(28, 256), blank(256)), 1)
-book.add(
-    last_block_done,
-    4,
-    64,
-    lambda: (ints(29, 256), zeros(1), zeros(1, dtype="int32")),
-    (1, 2),
-)

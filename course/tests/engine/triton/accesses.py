@@ -1,9 +1,9 @@
 """Launches whose accesses nobody arranged well: strides, offsets, widths, masks, copies, atomics.
 
 A table of small kernels and sizes. `python -m course.tests.engine.triton.accesses FOLDER` compiles
-each
-for sm_90, with the Triton that is installed here and without a GPU, and leaves the machine code
-with what a launch needs in FOLDER; `record.py` there runs it under Nsight Compute on a GPU machine.
+each for sm_90, with the Triton that is installed here and without a GPU, and leaves the machine
+code with what a launch needs in FOLDER; `record.py` there runs it under Nsight Compute on a GPU
+machine.
 """
 
 from __future__ import annotations
@@ -187,165 +187,95 @@ def contents(access: Access) -> list[np.ndarray]:
 
 def _table() -> Iterator[Access]:
     def one(
-        name: str, kernel: str, arrays: Any, numbers: Any, constants: Any, grid: Any, **options: int
+        name: str,
+        kernel: str,
+        arrays: Any,
+        numbers: Any,
+        constants: Any,
+        *grid: int,
+        **options: int,
     ) -> Access:
         label = ", ".join([name, *(f"{key} {value}" for key, value in options.items())])
         return Access(
             f"{kernel}: {label}", kernel, tuple(arrays), tuple(numbers), constants, grid, options
         )
 
+    def copied(
+        name: str, arrays: Any, n: int = 4096, step: int = 1, offset: int = 0, block: int = 1024,
+        **options: int,
+    ) -> Access:  # fmt: skip
+        constants = {"STEP": step, "OFFSET": offset, "BLOCK": block}
+        return one(name, "strided", arrays, (n,), constants, -(-n // block), **options)
+
+    def pair(dtype: str, size: int = 4096) -> Any:
+        return ((dtype, size, 0),) * 2
+
     for dtype in ("int8", "int16", "float16", "float32", "int64", "float64"):
         for n in (4096, 4100, 3001):
-            arrays = ((dtype, n, 0), (dtype, n, 0))
-            yield one(
-                f"{dtype} {n}",
-                "strided",
-                arrays,
-                (n,),
-                {"STEP": 1, "OFFSET": 0, "BLOCK": 1024},
-                (-(-n // 1024),),
-            )
+            yield copied(f"{dtype} {n}", pair(dtype, n), n)
     for step, offset in ((2, 0), (3, 0), (4, 0), (8, 0), (33, 0), (1, 1), (1, 4), (1, 8), (2, 3)):
-        n = 4096
-        arrays = (("float32", step * n + offset, 0), ("float32", n, 0))
-        yield one(
-            f"step {step} offset {offset}",
-            "strided",
-            arrays,
-            (n,),
-            {"STEP": step, "OFFSET": offset, "BLOCK": 1024},
-            (4,),
-        )
+        arrays = (("float32", step * 4096 + offset, 0), ("float32", 4096, 0))
+        yield copied(f"step {step} offset {offset}", arrays, step=step, offset=offset)
     for narrow, wide in (
         ("int8", "float32"),
         ("float16", "float32"),
         ("float32", "float16"),
         ("int64", "int8"),
     ):
-        arrays = ((narrow, 4096, 0), (wide, 4096, 0))
-        yield one(
-            f"{narrow} to {wide}",
-            "strided",
-            arrays,
-            (4096,),
-            {"STEP": 1, "OFFSET": 0, "BLOCK": 1024},
-            (4,),
-        )
+        yield copied(f"{narrow} to {wide}", ((narrow, 4096, 0), (wide, 4096, 0)))
     for front in (1, 2, 4):  # a base that is no multiple of 16 bytes
-        arrays = (("float32", 4096, front), ("float32", 4096, 0))
-        yield one(
-            f"front {front}",
-            "strided",
-            arrays,
-            (4096,),
-            {"STEP": 1, "OFFSET": 0, "BLOCK": 1024},
-            (4,),
-        )
+        yield copied(f"front {front}", (("float32", 4096, front), ("float32", 4096, 0)))
     for step in (1, 2, 16, 17, 32):
         arrays = (("float32", step * 2048, 0), ("float32", 2048, 0))
-        yield one(f"step {step}", "by_argument", arrays, (2048, step), {"BLOCK": 512}, (4,))
+        yield one(f"step {step}", "by_argument", arrays, (2048, step), {"BLOCK": 512}, 4)
     for warps in (1, 2, 4, 8):
         for block in (16, 64, 256, 2048):
-            arrays = (("float32", 4096, 0), ("float32", 4096, 0))
-            yield one(
-                f"block {block}",
-                "strided",
-                arrays,
-                (4096,),
-                {"STEP": 1, "OFFSET": 0, "BLOCK": block},
-                (-(-4096 // block),),
-                num_warps=warps,
-            )
+            yield copied(f"block {block}", pair("float32"), block=block, num_warps=warps)
     for dtype in ("float16", "float32"):
-        arrays = ((dtype, 4096, 0), (dtype, 4096, 0))
-        yield one(dtype, "backwards", arrays, (4096,), {"BLOCK": 1024}, (4,))
-        yield one(f"{dtype} holes", "holes", arrays, (4096,), {"PERIOD": 3, "BLOCK": 1024}, (4,))
-        yield one(f"{dtype} quarters", "holes", arrays, (4096,), {"PERIOD": 8, "BLOCK": 1024}, (4,))
+        arrays = pair(dtype)
+        yield one(dtype, "backwards", arrays, (4096,), {"BLOCK": 1024}, 4)
+        yield one(f"{dtype} holes", "holes", arrays, (4096,), {"PERIOD": 3, "BLOCK": 1024}, 4)
+        yield one(f"{dtype} quarters", "holes", arrays, (4096,), {"PERIOD": 8, "BLOCK": 1024}, 4)
     for rows in (4, 32):
-        yield one(
-            f"{rows} rows",
-            "permuted",
-            (("float32", 4096, 0),) * 2,
-            (),
-            {"ROWS": rows, "BLOCK": 1024},
-            (4,),
-        )
+        of = {"ROWS": rows, "BLOCK": 1024}
+        yield one(f"{rows} rows", "permuted", pair("float32"), (), of, 4)
     for each in (2, 4, 32, 64):
-        yield one(
-            f"{each} each",
-            "repeated",
-            (("float32", 4096, 0),) * 2,
-            (),
-            {"EACH": each, "BLOCK": 1024},
-            (4,),
-        )
+        of = {"EACH": each, "BLOCK": 1024}
+        yield one(f"{each} each", "repeated", pair("float32"), (), of, 4)
     for n in (4096, 3000):
         arrays = (("float32", 9000, 0), ("int32", n, 0), ("float32", n, 0))
-        yield one(f"{n}", "gathered", arrays, (n,), {"BLOCK": 512}, (-(-n // 512),))
+        yield one(f"{n}", "gathered", arrays, (n,), {"BLOCK": 512}, -(-n // 512))
     for warps in (1, 4, 8):
         arrays = (("float32", 4096, 0), ("float32", 16, 0), ("float32", 4096, 0))
-        yield one("scale", "one_number", arrays, (), {"BLOCK": 256}, (16,), num_warps=warps)
+        yield one("scale", "one_number", arrays, (), {"BLOCK": 256}, 16, num_warps=warps)
     for m, n, row, column, bm, bn in (
         (64, 256, 256, 1, 16, 64), (64, 256, 1, 64, 16, 64), (50, 100, 100, 1, 16, 32),
         (50, 100, 1, 50, 16, 32), (64, 64, 65, 1, 32, 32), (33, 48, 48, 1, 64, 16),
     ):  # fmt: skip
         arrays = (("float32", m * row + n * column, 0), ("float32", m * n, 0))
-        yield one(
-            f"{m}x{n} by {row}, {column}",
-            "tile",
-            arrays,
-            (m, n, row, column),
-            {"BM": bm, "BN": bn},
-            (-(-m // bm), -(-n // bn)),
-        )
+        name, numbers, of = f"{m}x{n} by {row}, {column}", (m, n, row, column), {"BM": bm, "BN": bn}
+        yield one(name, "tile", arrays, numbers, of, -(-m // bm), -(-n // bn))
+    of = {"BM": 32, "BN": 32}
     for dtype in ("float16", "float32"):
-        yield one(
-            dtype, "turned", ((dtype, 64 * 128, 0),) * 2, (64, 128), {"BM": 32, "BN": 32}, (2, 4)
-        )
-        yield one(
-            f"{dtype} 100x70",
-            "window",
-            ((dtype, 7000, 0),) * 2,
-            (100, 70),
-            {"BM": 32, "BN": 32},
-            (4, 3),
-        )
-    yield one("16x8x32", "cube", (("float32", 4096, 0),) * 2, (), {"A": 16, "B": 8, "C": 32}, (1,))
+        yield one(dtype, "turned", pair(dtype, 64 * 128), (64, 128), of, 2, 4)
+        yield one(f"{dtype} 100x70", "window", pair(dtype, 7000), (100, 70), of, 4, 3)
+    yield one("16x8x32", "cube", pair("float32"), (), {"A": 16, "B": 8, "C": 32}, 1)
     for n, block in ((1024, 256), (1000, 256), (1001, 512)):
-        yield one(
-            f"{n}",
-            "row_sums",
-            (("float32", 8 * n, 0), ("float32", 8, 0)),
-            (n,),
-            {"BLOCK": block},
-            (8,),
-        )
+        arrays = (("float32", 8 * n, 0), ("float32", 8, 0))
+        yield one(f"{n}", "row_sums", arrays, (n,), {"BLOCK": block}, 8)
     for dtype in ("float16", "float32"):
+        arrays = ((dtype, 64 * 256, 0), (dtype, 256 * 64, 0), ("float32", 64 * 64, 0))
+        of = {"N": 64, "BM": 64, "BK": 32}
         for stages in (1, 2, 3, 4):
             for warps in (4, 8):
-                arrays = ((dtype, 64 * 256, 0), (dtype, 256 * 64, 0), ("float32", 64 * 64, 0))
-                yield one(
-                    dtype,
-                    "product",
-                    arrays,
-                    (256,),
-                    {"N": 64, "BM": 64, "BK": 32},
-                    (1,),
-                    num_warps=warps,
-                    num_stages=stages,
-                )
+                options = {"num_warps": warps, "num_stages": stages}
+                yield one(dtype, "product", arrays, (256,), of, 1, **options)
     for dtype in ("float32", "int32"):
         for places in (4096, 256, 32):
-            yield one(
-                f"{dtype} to {places}",
-                "added",
-                ((dtype, 4096, 0), (dtype, places, 0)),
-                (4096,),
-                {"PLACES": places, "BLOCK": 1024},
-                (4,),
-            )
+            arrays, of = ((dtype, 4096, 0), (dtype, places, 0)), {"PLACES": places, "BLOCK": 1024}
+            yield one(f"{dtype} to {places}", "added", arrays, (4096,), of, 4)
     for n in (4096, 4001):
-        yield one(f"{n}", "largest", (("int32", n, 0),) * 2, (n,), {"BLOCK": 512}, (-(-n // 512),))
+        yield one(f"{n}", "largest", pair("int32", n), (n,), {"BLOCK": 512}, -(-n // 512))
 
 
 ACCESSES = {access.name: access for access in _table()}

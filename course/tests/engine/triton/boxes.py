@@ -6,13 +6,12 @@ and Nsight Compute writes `h200_boxes.json`.
 
 from __future__ import annotations
 
-import datetime
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from course.gpu import counters
+from course.gpu.recording import in_lines, provenance
 
 RECORD = Path(__file__).with_name("h200_boxes.json")
 ITEM_BYTES = {"float16": 2, "float32": 4, "int8": 1}
@@ -76,24 +75,15 @@ def _launch_all() -> None:
 
 def record() -> None:
     """Counts every launch and writes the record."""
-    import torch
-    import triton
-
     command = [sys.executable, "-m", "course.tests.engine.triton.boxes", "--launch"]
     every = counters.count_command(command, counters.TMA_METRICS)
     found = [one for one in every if one.name.startswith("copy_box")]
-    head = {
-        "command": "python -m course.tests.engine.triton.boxes",
-        "gpu": torch.cuda.get_device_name(0),
-        "triton": triton.__version__,
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-    }
     rows = [
         case | {name: round(count) for name, count in one.counts.items()}
         for case, one in zip(CASES, found, strict=True)
     ]
-    lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
-    RECORD.write_text(json.dumps(head, indent=1)[:-2] + f',\n "boxes": [\n{lines}\n ]\n}}\n')
+    answer = provenance("python -m course.tests.engine.triton.boxes") | {"boxes": rows}
+    RECORD.write_text(in_lines(answer) + "\n")
 
 
 if __name__ == "__main__":

@@ -3,9 +3,6 @@
 import importlib
 
 import pytest
-
-pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
 import torch
 import triton
 import triton.language as tl

@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
 from course.engine.triton.launch import launch
 from course.tests.engine.triton.boxes import CASES, ITEM_BYTES, RECORD, arguments, kernel
 

@@ -3,9 +3,6 @@
 import textwrap
 
 import pytest
-
-pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
 import torch
 
 from course.engine.cell.triton import read_cell

@@ -8,14 +8,13 @@ import re
 from pathlib import Path
 
 import pytest
+import triton
 
-triton = pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
-from course.engine.triton.launch import launch  # noqa: E402  # after the wheel that it needs
-from course.tests.engine.triton.accesses import TARGET  # noqa: E402
-from course.tests.engine.triton.drawn_on_gpu import OUTPUTS, name_of, numbered  # noqa: E402
-from course.tests.engine.triton.record import digest  # noqa: E402
-from course.tests.engine.triton.test_recorded_accesses import KINDS  # noqa: E402
+from course.engine.triton.launch import launch  # after the wheel that it needs
+from course.tests.engine.triton.accesses import TARGET
+from course.tests.engine.triton.drawn_on_gpu import OUTPUTS, name_of, numbered
+from course.tests.engine.triton.record import digest
+from course.tests.engine.triton.test_recorded_accesses import KINDS
 
 RECORD = json.loads(Path(__file__).with_name("h200_drawn.json").read_text(encoding="utf-8"))
 NAMES = tuple(RECORD["counted"])

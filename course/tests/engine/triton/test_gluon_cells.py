@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
 from triton.experimental.gluon.language.nvidia.hopper import tma
 
 from course.engine.faults import KernelFault, Outcome

@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 import torch
 
-pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
 from course.engine.triton.launch import launch
 from course.engine.triton.running.cache import through_l2
 from course.tests.engine.triton import cases

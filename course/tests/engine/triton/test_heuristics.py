@@ -2,8 +2,6 @@
 
 import pytest
 
-pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
 from course.engine.faults import Outcome
 from course.tests.engine.triton.test_check import ADD, ADD_CELL, SCALE, SCALE_CELL, verdict
 from course.tests.engine.triton.test_tuning import CONFIGS, turns

@@ -1,16 +1,12 @@
 """A launcher is walked, does what Python would do with it, and can do nothing else."""
 
 import ast
+import math
 import re
 import textwrap
 
 import numpy as np
 import pytest
-
-pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
-import math
-
 import torch
 import triton
 import triton.language as tl
@@ -76,6 +72,11 @@ def fault_of(source, *arguments, admitted=True, **scope):
     assert "(not known)" not in shown
     assert "|" not in shown
     return fault
+
+
+def told_as(**messages):
+    """(expression, message) of every expression."""
+    return [(one, message) for message, expressions in messages.items() for one in expressions]
 
 
 # ---------------------------------------------------------------- what Python does, the walker does
@@ -471,85 +472,46 @@ def test_a_reshape_that_would_copy_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("body", "message", "line"),
-    [
-        ("import os", "launcher_syntax", 2),
-        ("from torch import softmax", "launcher_syntax", 2),
-        ("global g", "launcher_syntax", 2),
-        ("try:\n        pass\n    except ValueError:\n        pass", "launcher_syntax", 2),
-        ("with open('x'):\n        pass", "launcher_name", 2),
-        ("with torch.no_grad() as a:\n        pass", "launcher_syntax", 2),
-        ("with torch.empty_like(x):\n        pass", "launcher_syntax", 2),
-        ("class C:\n        pass", "launcher_syntax", 2),
-        ("a = {1, 2}", "launcher_syntax", 2),
-        ("if (a := 1):\n        pass", "launcher_syntax", 2),
-        ("a, *x.b = x.shape", "launcher_syntax", 2),
-        ("yield x", "launcher_syntax", 2),
-        ("a = f'{y:>3}'", "launcher_syntax", 2),
-        ("assert y, f'{y.__class__}'", "launcher_attribute", 2),
-        ("del x", "launcher_syntax", 2),
-        ("x.shape = 3", "launcher_syntax", 2),
-        ("a = b'bytes'", "launcher_syntax", 2),
-        ("a = 1j", "launcher_syntax", 2),
-        ("match y:\n        case 1:\n            pass", "launcher_syntax", 2),
-        ("def g(a=print('x')):\n        pass", "launcher_syntax", 2),
-        ("def g(a=[]):\n        pass", "launcher_syntax", 2),
-        ("def g(a: print(1)):\n        pass", "launcher_syntax", 2),
-        ("def g() -> print(1):\n        pass", "launcher_syntax", 2),
-        ("@torch.compile\n    def g():\n        pass", "launcher_syntax", 2),
-        ("g = lambda a=print: a", "launcher_syntax", 2),
-        ("a: (lambda: 1)() = 3", "launcher_syntax", 2),
-        ("raise x", "launcher_syntax", 2),
-        ("raise ValueError('a') from x", "launcher_syntax", 2),
-        ("raise SystemExit(0)", "launcher_syntax", 2),
-        ("async def g():\n        pass", "launcher_syntax", 2),
-        ("x.__class__", "launcher_attribute", 2),
-        ("x._base", "launcher_attribute", 2),
-        ("torch.__builtins__", "launcher_attribute", 2),
-        ("torch.os.system('true')", "launcher_attribute", 2),
-        ("torch.load('x')", "launcher_attribute", 2),
-        ("torch.hub", "launcher_attribute", 2),
-        ("triton.testing", "launcher_attribute", 2),
-        ("tl.arange(0, 4)", "launcher_attribute", 2),
-        ("math.factorial(y)", "launcher_attribute", 2),
-        ("kernel.fn(x)", "launcher_attribute", 2),
-        ("kernel.fn.run(x)", "launcher_attribute", 2),
-        ("kernel.warmup(x)", "launcher_attribute", 2),
-        ("'{0.__class__}'.format(x)", "launcher_attribute", 2),
-        ("'a'.join(('b', 'c'))", "launcher_attribute", 2),
-        ("(1, 2).pop()", "launcher_attribute", 2),
-        ("x.registr_hook(y)", "launcher_attribute", 2),
-        ("getattr(x, 'sum')()", "launcher_name", 2),
-        ("eval('1')", "launcher_name", 2),
-        ("exec('1')", "launcher_name", 2),
-        ("__import__('os')", "launcher_name", 2),
-        ("open('x')", "launcher_name", 2),
-        ("globals()", "launcher_name", 2),
-        ("type(x)", "launcher_name", 2),
-        ("a = __builtins__", "launcher_name", 2),
-        ("__debug__", "launcher_name", 2),
-        ("other(x)", "undefined_name", 2),
-        ("np.sum(x)", "missing_import", 2),
-        ("a = [i for i in (1, 2) if i.__class__]", "launcher_attribute", 2),
-        ("a = [open(i) for i in ('x',)]", "launcher_name", 2),
-        ("a = sum(x.sum() for i in (1, 2))", "launcher_computes", 2),
-        ("a = {x.exp(): 1}", "launcher_computes", 2),
-        ("held[y] = x", "launcher_keeps", 2),
-        ("kept.append(x)", "launcher_keeps", 2),
-        ("torch.cuda.memory", "launcher_attribute", 2),
-        ("torch.cuda.set_device(0)", "launcher_attribute", 2),
-        ("triton.runtime.jit", "launcher_attribute", 2),
-        ("triton.runtime.driver.active.launcher_cls", "launcher_attribute", 2),
-        ("python_function(x)", "launcher_name", 2),
-        ("an_array[0]", "launcher_name", 2),
-    ],
+    ("body", "message"),
+    told_as(
+        launcher_syntax=[
+            "import os", "from torch import softmax", "global g",
+            "try:\n        pass\n    except ValueError:\n        pass",
+            "with torch.no_grad() as a:\n        pass", "with torch.empty_like(x):\n        pass",
+            "class C:\n        pass", "a = {1, 2}", "if (a := 1):\n        pass",
+            "a, *x.b = x.shape", "yield x", "a = f'{y:>3}'", "del x", "x.shape = 3", "a = b'bytes'",
+            "a = 1j", "match y:\n        case 1:\n            pass",
+            "def g(a=print('x')):\n        pass", "def g(a=[]):\n        pass",
+            "def g(a: print(1)):\n        pass", "def g() -> print(1):\n        pass",
+            "@torch.compile\n    def g():\n        pass", "g = lambda a=print: a",
+            "a: (lambda: 1)() = 3", "raise x", "raise ValueError('a') from x",
+            "raise SystemExit(0)", "async def g():\n        pass",
+        ],
+        launcher_name=[
+            "with open('x'):\n        pass", "getattr(x, 'sum')()", "eval('1')", "exec('1')",
+            "__import__('os')", "open('x')", "globals()", "type(x)", "a = __builtins__",
+            "__debug__", "a = [open(i) for i in ('x',)]", "python_function(x)", "an_array[0]",
+        ],
+        launcher_attribute=[
+            "assert y, f'{y.__class__}'", "x.__class__", "x._base", "torch.__builtins__",
+            "torch.os.system('true')", "torch.load('x')", "torch.hub", "triton.testing",
+            "tl.arange(0, 4)", "math.factorial(y)", "kernel.fn(x)", "kernel.fn.run(x)",
+            "kernel.warmup(x)", "'{0.__class__}'.format(x)", "'a'.join(('b', 'c'))", "(1, 2).pop()",
+            "x.registr_hook(y)", "a = [i for i in (1, 2) if i.__class__]", "torch.cuda.memory",
+            "torch.cuda.set_device(0)", "triton.runtime.jit",
+            "triton.runtime.driver.active.launcher_cls",
+        ],
+        undefined_name=["other(x)"],
+        missing_import=["np.sum(x)"],
+        launcher_computes=["a = sum(x.sum() for i in (1, 2))", "a = {x.exp(): 1}"],
+        launcher_keeps=["held[y] = x", "kept.append(x)"],
+    ),
 )  # fmt: skip
 @pytest.mark.parametrize("reached", [True, False])
-def test_what_is_no_launcher_code_is_refused_with_its_line(body, message, line, reached):
+def test_what_is_no_launcher_code_is_refused_with_its_line(body, message, reached):
     if not reached:
         indented = body.replace("\n", "\n    ")
         body = f"if y < 0:\n        {indented}"
-        line += 1
     fault = fault_of(
         f"def f(x, y):\n    {body}\n    return x",
         python_function=lambda x: x,
@@ -557,7 +519,8 @@ def test_what_is_no_launcher_code_is_refused_with_its_line(body, message, line, 
         held={},
         kept=[],
     )
-    assert (fault.outcome, fault.message_id, fault.line) == (Outcome.REJECTED, message, line)
+    assert (fault.outcome, fault.message_id) == (Outcome.REJECTED, message)
+    assert fault.line == (2 if reached else 3)
 
 
 @pytest.mark.parametrize("name", ["torch", "triton", "tl", "math", "TensorDescriptor"])
@@ -603,79 +566,34 @@ def test_a_local_name_does_not_open_a_module():
 
 @pytest.mark.parametrize(
     ("expression", "message"),
-    [
-        ("x.shape[2]", "launcher_index"),
-        ("(1, 2)[-3]", "launcher_index"),
-        ("(1, 2)['a']", "launcher_value"),
-        ("{'a': 1}['b']", "launcher_value"),
-        ("{[]: 1}", "launcher_value"),
-        ("torch.cuda.get_device_properties(1)", "launcher_value"),
-        ("torch.finfo(3)", "launcher_value"),
-        ("(1, 2)[1.0]", "launcher_value"),
-        ("y[0]", "launcher_value"),
-        ("y / 0", "launcher_value"),
-        ("y % 0", "launcher_value"),
-        ("triton.cdiv(y, 0)", "launcher_value"),
-        ("triton.cdiv(y)", "launcher_value"),
-        ("2.0 ** 5000", "launcher_value"),
-        ("len(range(10 ** 30))", "launcher_value"),
-        ("y + None", "launcher_value"),
-        ("y < 'a'", "launcher_value"),
-        ("math.sqrt(-1)", "launcher_value"),
-        ("math.exp(10000)", "launcher_value"),
-        ("math.log(0)", "launcher_value"),
-        ("math.sqrt()", "launcher_value"),
-        ("int(math.inf)", "launcher_value"),
-        ("round(1.5, 10 ** 9)", "launcher_value"),
-        ("range(0, 5, 0)", "launcher_value"),
-        ("range(1.5)", "launcher_value"),
-        ("min()", "launcher_value"),
-        ("max(())", "launcher_value"),
-        ("y()", "launcher_value"),
-        ("y.shape", "launcher_value"),
-        ("None.shape", "launcher_value"),
-        ("x.view(5, 5)", "launcher_value"),
-        ("x.view(-1, -1)", "launcher_value"),
-        ("x.view(-2, 6)", "launcher_value"),
-        ("x.view(0, -1)", "launcher_value"),
-        ("x.view(-1)[12]", "launcher_value"),
-        ("x.view(3, 2, 2).T", "launcher_value"),
-        ("x.permute(0)", "launcher_value"),
-        ("x.permute(0, 0)", "launcher_value"),
-        ("x.transpose(0)", "launcher_value"),
-        ("x.transpose(0, 9)", "launcher_value"),
-        ("x.unsqueeze(9)", "launcher_value"),
-        ("x.flatten(1, 0)", "launcher_value"),
-        ("x[3]", "launcher_value"),
-        ("x[0, 0, 0]", "launcher_value"),
-        ("x[::-1]", "launcher_value"),
-        ("x.stride(2)", "launcher_value"),
-        ("x.stride(0.0)", "launcher_value"),
-        ("x.size(dim=5)", "launcher_value"),
-        ("torch.empty((2, -1), device=x.device)", "launcher_value"),
-        ("torch.empty(2.0, device=x.device)", "launcher_value"),
-        ("torch.empty(device=x.device)", "launcher_value"),
-        ("torch.empty(2, device=x.device, dtype='float32')", "launcher_value"),
-        ("torch.empty_like(3)", "launcher_value"),
-        ("torch.full((2,), x, device=x.device)", "launcher_value"),
-        ("torch.full((2,), device=x.device)", "launcher_value"),
-        ("torch.full((2,), 10 ** 30, device=x.device)", "launcher_value"),
-        ("torch.empty(2, 2)", "launcher_device"),
-        ("torch.empty_like(x, device='cpu')", "launcher_device"),
-        ("torch.float32(3)", "launcher_value"),
-        ("torch(3)", "launcher_value"),
-        ("(lambda a: a)()", "launcher_arguments"),
-        ("(lambda a: a)(1, 2)", "launcher_arguments"),
-        ("(lambda a: a)(1, a=2)", "launcher_arguments"),
-        ("(lambda a: a)(b=2)", "launcher_arguments"),
-        ("TensorDescriptor.from_tensor(x)", "launcher_value"),
-        ("TensorDescriptor.from_tensor(3, [4, 4])", "launcher_value"),
-        ("TensorDescriptor.from_tensor(x, [4])", "launcher_value"),
-        ("TensorDescriptor.from_tensor(x, [3, 5])", "launcher_value"),
-        ("TensorDescriptor.from_tensor(x.T, [4, 4])", "launcher_value"),
-        ("TensorDescriptor.from_tensor(x, [4, 4], x)", "launcher_value"),
-        ("TensorDescriptor(x, [3, 4], [4, 1], [4, 4], colour=1)", "launcher_value"),
-    ],
+    told_as(
+        launcher_index=["x.shape[2]", "(1, 2)[-3]"],
+        launcher_value=[
+            "(1, 2)['a']", "{'a': 1}['b']", "{[]: 1}", "torch.cuda.get_device_properties(1)",
+            "torch.finfo(3)", "(1, 2)[1.0]", "y[0]", "y / 0", "y % 0", "triton.cdiv(y, 0)",
+            "triton.cdiv(y)", "2.0 ** 5000", "len(range(10 ** 30))", "y + None", "y < 'a'",
+            "math.sqrt(-1)", "math.exp(10000)", "math.log(0)", "math.sqrt()", "int(math.inf)",
+            "round(1.5, 10 ** 9)", "range(0, 5, 0)", "range(1.5)", "min()", "max(())", "y()",
+            "y.shape", "None.shape", "x.view(5, 5)", "x.view(-1, -1)", "x.view(-2, 6)",
+            "x.view(0, -1)", "x.view(-1)[12]", "x.view(3, 2, 2).T", "x.permute(0)",
+            "x.permute(0, 0)", "x.transpose(0)", "x.transpose(0, 9)", "x.unsqueeze(9)",
+            "x.flatten(1, 0)", "x[3]", "x[0, 0, 0]", "x[::-1]", "x.stride(2)", "x.stride(0.0)",
+            "x.size(dim=5)", "torch.empty((2, -1), device=x.device)",
+            "torch.empty(2.0, device=x.device)", "torch.empty(device=x.device)",
+            "torch.empty(2, device=x.device, dtype='float32')", "torch.empty_like(3)",
+            "torch.full((2,), x, device=x.device)", "torch.full((2,), device=x.device)",
+            "torch.full((2,), 10 ** 30, device=x.device)", "torch.float32(3)", "torch(3)",
+            "TensorDescriptor.from_tensor(x)", "TensorDescriptor.from_tensor(3, [4, 4])",
+            "TensorDescriptor.from_tensor(x, [4])", "TensorDescriptor.from_tensor(x, [3, 5])",
+            "TensorDescriptor.from_tensor(x.T, [4, 4])",
+            "TensorDescriptor.from_tensor(x, [4, 4], x)",
+            "TensorDescriptor(x, [3, 4], [4, 1], [4, 4], colour=1)",
+        ],
+        launcher_device=["torch.empty(2, 2)", "torch.empty_like(x, device='cpu')"],
+        launcher_arguments=[
+            "(lambda a: a)()", "(lambda a: a)(1, 2)", "(lambda a: a)(1, a=2)", "(lambda a: a)(b=2)",
+        ],
+    ),
 )  # fmt: skip
 def test_an_error_of_pythons_is_told_as_the_launchers_own(expression, message):
     fault = fault_of(f"def f(x, y):\n    a = 1\n    return {expression}")
@@ -685,39 +603,23 @@ def test_an_error_of_pythons_is_told_as_the_launchers_own(expression, message):
 
 @pytest.mark.parametrize(
     ("expression", "message"),
-    [
-        ("{x: 1}", "launcher_value"),
-        ("[0 for a in range(99) for b in range(99)]", "launcher_value"),
-        ("[[0] * 99 for a in range(99)]", "launcher_value"),
-        ("list(enumerate(range(10 ** 9)))", "launcher_value"),
-        ("list(zip(range(10 ** 9), x.shape))", "launcher_value"),
-        ("torch.device('cpu')", "launcher_value"),
-        ("triton.cdiv(y, 2.0)", "launcher_value"),
-        ("triton.next_power_of_2(-1)", "launcher_value"),
-        ("2 ** 10 ** 10", "launcher_value"),
-        ("10 ** 3000", "launcher_value"),
-        ("1 << 10 ** 9", "launcher_value"),
-        ("(-8) ** 0.5", "launcher_value"),
-        ("(1,) * 10 ** 9", "launcher_value"),
-        ("tuple(range(10 ** 9))", "launcher_value"),
-        ("'a' * 10 ** 9", "launcher_value"),
-        ("'a' + 'b'", "launcher_value"),
-        ("'%s' % x.shape[0]", "launcher_value"),
-        ("max(1, 2, key=abs, default=3)", "launcher_value"),
-        ("x.view(torch.int32)", "launcher_value"),
-        ("x.view(2 ** 70)", "launcher_value"),
-        ("x[x]", "launcher_value"),
-        ("x[[0, 1]]", "launcher_value"),
-        ("x[1.5]", "launcher_value"),
-        ("x[True]", "launcher_value"),
-        ("x[10 ** 30]", "launcher_value"),
-        ("x.numel(1)", "launcher_value"),
-        ("torch.empty(2, device=x.device, out=x)", "launcher_value"),
-        ("torch.empty(2, device=x.device, pin_memory=True)", "launcher_value"),
-        ("torch.empty((1,) * 9, device=x.device)", "launcher_value"),
-        ("torch.empty(1 << 40, device=x.device)", "launcher_memory"),
-        ("torch.empty(10 ** 30, device=x.device)", "launcher_memory"),
-    ],
+    told_as(
+        launcher_value=[
+            "{x: 1}", "[0 for a in range(99) for b in range(99)]", "[[0] * 99 for a in range(99)]",
+            "list(enumerate(range(10 ** 9)))", "list(zip(range(10 ** 9), x.shape))",
+            "torch.device('cpu')", "triton.cdiv(y, 2.0)", "triton.next_power_of_2(-1)",
+            "2 ** 10 ** 10", "10 ** 3000", "1 << 10 ** 9", "(-8) ** 0.5", "(1,) * 10 ** 9",
+            "tuple(range(10 ** 9))", "'a' * 10 ** 9", "'a' + 'b'", "'%s' % x.shape[0]",
+            "max(1, 2, key=abs, default=3)", "x.view(torch.int32)", "x.view(2 ** 70)", "x[x]",
+            "x[[0, 1]]", "x[1.5]", "x[True]", "x[10 ** 30]", "x.numel(1)",
+            "torch.empty(2, device=x.device, out=x)",
+            "torch.empty(2, device=x.device, pin_memory=True)",
+            "torch.empty((1,) * 9, device=x.device)",
+        ],
+        launcher_memory=[
+            "torch.empty(1 << 40, device=x.device)", "torch.empty(10 ** 30, device=x.device)",
+        ],
+    ),
 )  # fmt: skip
 def test_what_python_works_out_and_the_walk_does_not_is_rejected(expression, message):
     fault = fault_of(f"def f(x, y):\n    a = 1\n    return {expression}")

@@ -4,11 +4,8 @@ import ast
 import inspect
 from types import FunctionType
 
-import pytest
-
-pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
 import hypothesis.strategies as st
+import pytest
 import torch
 import triton
 from hypothesis import HealthCheck, given, settings

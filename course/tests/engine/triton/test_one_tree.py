@@ -6,9 +6,6 @@ import tokenize
 import warnings
 
 import pytest
-
-pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
 import torch
 import triton.language as tl
 from hypothesis import HealthCheck, given, settings

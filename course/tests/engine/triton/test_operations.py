@@ -3,9 +3,6 @@
 import linecache
 
 import pytest
-
-pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
 import torch
 import triton
 import triton.language as tl

@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+import triton
 
-triton = pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
-from course.engine.triton.launch import launch  # noqa: E402  # after the wheel that it needs
-from course.tests.engine.triton import accesses  # noqa: E402
-from course.tests.engine.triton.record import digest  # noqa: E402
+from course.engine.triton.launch import launch  # after the wheel that it needs
+from course.tests.engine.triton import accesses
+from course.tests.engine.triton.record import digest
 
 RECORD = json.loads(Path(__file__).with_name("h200_accesses.json").read_text(encoding="utf-8"))
 #: What the record counts of each direction: plain atomics and those whose result nobody wants.

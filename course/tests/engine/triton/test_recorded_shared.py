@@ -4,11 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+import triton
 
-triton = pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
-from course.engine.triton.launch import launch  # noqa: E402  # after the wheel that it needs
-from course.tests.engine.triton import accesses, shared_accesses  # noqa: E402
+from course.engine.triton.launch import launch  # after the wheel that it needs
+from course.tests.engine.triton import accesses, shared_accesses
 
 RECORD = json.loads(Path(__file__).with_name("h200_shared.json").read_text(encoding="utf-8"))
 KERNELS = vars(accesses) | vars(shared_accesses)

@@ -2,8 +2,6 @@
 
 import pytest
 
-pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
 from course.engine.triton.launch import launch
 from course.tests.engine.triton import cases
 

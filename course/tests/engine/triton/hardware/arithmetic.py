@@ -7,15 +7,16 @@ machine with an NVIDIA GPU, torch and Triton, at the repository's root:
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import torch
 import triton
 import triton.language as tl
+
+from course.gpu.recording import commanded, in_lines, provenance
 
 RECORD = Path(__file__).with_name("arithmetic.json")
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -103,20 +104,15 @@ def _shown(values: torch.Tensor) -> list[str]:
 
 def record(out: Path) -> None:
     """Runs every case on the GPU and writes one JSON file."""
-    from course.tests.engine.triton.hardware.record import provenance
-
-    where = provenance("python -m course.tests.engine.triton.hardware.arithmetic --out " + out.name)
-    head = {
+    command = f"python -m course.tests.engine.triton.hardware.arithmetic --out {out.name}"
+    answer = {
         "about": "what course/tests/engine/triton/hardware/arithmetic.py computes on a GPU",
-        "provenance": {name: v for name, v in where.items() if not name.startswith("ncu")},
+        "provenance": provenance(command),
         "values": [str(value) for value in VALUES],
+        "results": dict(results("cuda")),
     }
-    lines = [f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in results("cuda")]
-    start = json.dumps(head, indent=1)[:-2]
-    out.write_text(start + ',\n "results": {\n' + ",\n".join(lines) + "\n }\n}\n")
+    out.write_text(in_lines(answer) + "\n")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("arithmetic.json"))
-    record(parser.parse_args().out)
+    sys.exit(commanded(__doc__, record))

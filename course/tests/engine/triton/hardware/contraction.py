@@ -7,8 +7,7 @@ root: ``python -m course.tests.engine.triton.hardware.contraction --out contract
 
 from __future__ import annotations
 
-import argparse
-import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import torch
 import triton
 import triton.language as tl
 
+from course.gpu.recording import commanded, in_lines, provenance
 from course.tests.engine.triton.versions import NEGATES
 
 RECORD = Path(__file__).with_name("contraction.json")
@@ -371,21 +371,14 @@ def results(device: str) -> Iterator[tuple[str, str]]:
 
 def record(out: Path) -> None:
     """Runs every case on the GPU and writes one JSON file."""
-    from course.tests.engine.triton.hardware.record import provenance
-
-    where = provenance(
-        "python -m course.tests.engine.triton.hardware.contraction --out " + out.name
-    )
-    head = {
+    command = f"python -m course.tests.engine.triton.hardware.contraction --out {out.name}"
+    answer = {
         "about": "what course/tests/engine/triton/hardware/contraction.py computes on a GPU",
-        "provenance": {name: v for name, v in where.items() if not name.startswith("ncu")},
+        "provenance": provenance(command),
+        "results": dict(results("cuda")),
     }
-    lines = [f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in results("cuda")]
-    start = json.dumps(head, indent=1)[:-2]
-    out.write_text(start + ',\n "results": {\n' + ",\n".join(lines) + "\n }\n}\n")
+    out.write_text(in_lines(answer) + "\n")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("contraction.json"))
-    record(parser.parse_args().out)
+    sys.exit(commanded(__doc__, record))

@@ -1,28 +1,26 @@
 """Records what a GPU's counters say of the kernels in `course.tests.engine.triton.cases`.
 
 On a machine with an NVIDIA GPU, torch, Triton and Nsight Compute, at the repository's root:
-``python course/tests/engine/triton/hardware/record.py --out h200.json``. The course itself need not
-be installed there. Each case is launched once under ``ncu``; its results are compared with the
-reference, and the largest difference is recorded beside the counts.
+``python -m course.tests.engine.triton.hardware.record --out h200.json``. Each case is launched once
+under ``ncu``; its results are compared with the reference, and the largest difference is recorded
+beside the counts.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-import platform
-import re
-import subprocess
 import sys
 import tempfile
 import traceback
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[5]
-sys.path[:0] = [str(ROOT / "course" / "tests" / "engine" / "tile"), str(ROOT / "course" / "gpu")]
+from course.gpu import counters
+from course.gpu.recording import in_lines, provenance
+from course.tests.engine.triton import cases
 
+MODULE = "course.tests.engine.triton.hardware.record"
 #: bytes that tensor descriptors (TMA) bring to L1, beside the usual counters
 TMA = {"tma_load_bytes": "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum"}
 
@@ -40,7 +38,6 @@ def on_gpu(value: Any) -> Any:
 
 def launch_all(out: Path) -> None:
     """Launches every case once, in order, and writes how each ended."""
-    import cases  # type: ignore[import-not-found]
     import torch
 
     ended: list[dict[str, Any]] = []
@@ -69,39 +66,11 @@ def launch_all(out: Path) -> None:
         out.write_text(json.dumps(ended))
 
 
-def provenance(command: str) -> dict[str, str]:
-    """Where and with what a recording was made."""
-    import torch
-    import triton
-
-    smi = subprocess.run(
-        ["nvidia-smi", "-i", "0", "--query-gpu=name,driver_version,memory.total",
-         "--format=csv,noheader"],
-        capture_output=True,
-        text=True,
-    ).stdout.strip()  # fmt: skip
-    ncu = subprocess.run(["ncu", "--version"], capture_output=True, text=True).stdout
-    found = re.search(r"Version ([\d.]+)", ncu)
-    return {
-        "gpu": smi,
-        "compute_capability": ".".join(map(str, torch.cuda.get_device_capability())),
-        "ncu": found.group(1) if found else "unknown",
-        "ncu_options": "--clock-control none --csv --page raw --print-units base",
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "triton": triton.__version__,
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "command": command,
-    }
-
-
 def record(out: Path) -> None:
     """Counts every case and writes one JSON file."""
-    import counters  # type: ignore[import-not-found]
-
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "ended.json"
-        command = [sys.executable, str(Path(__file__).resolve()), "--launch", str(log)]
+        command = [sys.executable, "-m", MODULE, "--launch", str(log)]
         launches = counters.count_command(command, {**counters.METRICS, **TMA})
         ended = json.loads(log.read_text())
     kernels = {e["kernel"] for e in ended if "kernel" in e}
@@ -117,16 +86,13 @@ def record(out: Path) -> None:
             entry["grid"] = list(found.grid)
             entry["counts"] = {key: round(v) for key, v in found.counts.items() if v}
         rows[name] = entry
-    head = {
+    answer = {
         "about": "counters and results of tests/engine/triton/cases.py on a GPU; a count that is "
         "left out is 0; difference is |result - reference| / (1 + |reference|), the largest",
-        "provenance": provenance(
-            "python course/tests/engine/triton/hardware/record.py --out " + out.name
-        ),
+        "provenance": provenance(f"python -m {MODULE} --out {out.name}"),
+        "cases": rows,
     }
-    lines = [f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items()]
-    start = json.dumps(head, indent=1)[:-2]
-    out.write_text(start + ',\n "cases": {\n' + ",\n".join(lines) + "\n }\n}\n")
+    out.write_text(in_lines(answer) + "\n")
 
 
 if __name__ == "__main__":
