@@ -192,8 +192,18 @@ def copied(torch: Any) -> float:
     return 2e-3 * COPIED_BYTES / median_us(torch, lambda: target.copy_(source))
 
 
-def measured(run: Run, kernel: Kernel, folder: Path) -> dict[str, Any]:
-    """One run's row: microseconds, rate, and the same of the peer."""
+@dataclass(frozen=True)
+class Prepared:
+    """A run with its arrays on the GPU; `call` launches the kernel once."""
+
+    case: Case
+    names: Mapping[str, Number]
+    given: Mapping[str, Any]
+    call: Callable[[], Any]
+
+
+def prepared(run: Run, kernel: Kernel, folder: Path) -> Prepared:
+    """The cell's kernel, imported, and the arrays of a run."""
     import torch
 
     exercise = kernel.exercise
@@ -201,7 +211,16 @@ def measured(run: Run, kernel: Kernel, folder: Path) -> dict[str, Any]:
     case = Case(run.sizes, dtypes=run.dtypes, draws=run.draws, transposed=run.transposed)
     names = exercise.names(case, constants_of(exercise, module) | dict(run.constants))
     given = tensors(torch, exercise, case, names)
-    call = launcher(run, exercise, module, names, given)
+    return Prepared(case, names, given, launcher(run, exercise, module, names, given))
+
+
+def measured(run: Run, kernel: Kernel, folder: Path) -> dict[str, Any]:
+    """One run's row: microseconds, rate, and the same of the peer."""
+    import torch
+
+    exercise = kernel.exercise
+    ready = prepared(run, kernel, folder)
+    given, call = ready.given, ready.call
     result = call()
     torch.cuda.synchronize()
     row: dict[str, Any] = {"kernel": run.kernel, "case": run.label}
@@ -213,7 +232,7 @@ def measured(run: Run, kernel: Kernel, folder: Path) -> dict[str, Any]:
             got = given[next(a.name for a in exercise.arrays if a.role is not Role.IN)]
         row["error"] = _difference(got, peer())
     row["us"] = median_us(torch, call)
-    work = _work(exercise, run, case, names)
+    work = _work(exercise, run, ready.case, ready.names)
     row |= {unit: value / row["us"] for unit, value in work.items()}
     if peer is not None:
         row["torch_us"] = median_us(torch, peer)

@@ -32,7 +32,6 @@ import torch
 
 from course.gpu import counters
 from course.gpu.recording import commanded, in_lines, provenance
-from course.gpu.runs import imported
 from course.spec.exercise import Case
 from course.spec.formula import evaluate
 from tools import full_size
@@ -89,22 +88,12 @@ def chosen(kernel: str, case: str) -> Run:
     return next(r for r in RUNS if r.kernel == kernel and r.label.startswith(case))
 
 
-def prepared(run: Run, kernel: full_size.Kernel, folder: Path) -> Callable[[], Any]:
-    """A call that launches the kernel once."""
-    exercise = kernel.exercise
-    module = imported(kernel.source, run.kernel.replace("/", "_"), folder)
-    case = Case(run.sizes, dtypes=run.dtypes, draws=run.draws, transposed=run.transposed)
-    names = exercise.names(case, full_size.constants_of(exercise, module) | dict(run.constants))
-    given = full_size.tensors(torch, exercise, case, names)
-    return full_size.launcher(run, exercise, module, names, given)
-
-
 def reported() -> None:
     """What Nsight Compute sees: a marker, then one warm launch, of each report."""
     known = full_size.solutions()
     with tempfile.TemporaryDirectory() as scratch:
         for kernel, case in REPORTS.values():
-            call = prepared(chosen(kernel, case), known[kernel], Path(scratch))
+            call = full_size.prepared(chosen(kernel, case), known[kernel], Path(scratch)).call
             call()
             torch.cuda.synchronize()
             torch.cuda.cudart().cudaProfilerStart()

@@ -98,6 +98,7 @@ def test_lesson_10_quotes_the_times_of_attention() -> None:
     assert f'"PyTorch, unfused": {plain["torch_us"] / 1000:.3f}' in said
     assert f'"flash_forward": {fused["us"] / 1000:.3f}' in said
     assert f'"PyTorch, fused": {fused["torch_us"] / 1000:.3f}' in said
+    assert f"on an H200, {fused['date']}, PyTorch 2.11, Triton 3.6" in said
     assert f"the same kernel took {tuned['us'] / 1000:.3f} ms in the same run" in said
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from course.figures.drawing import Drawing
 from course.figures.picture import BLUE, FAINT_INK, INK, SERIES, Picture, plot
+from course.gpu.recorded import recorded
 
-#: GB/s on one NVIDIA H200 (driver 580, Triton 3.6, PyTorch with bfloat16 numbers), 2026-11: the
-#: bytes that have to move over the median time of one run. RMSNorm of 32768 x 8192, cross
-#: entropy of 8192 x 32768.
-COPY_GB_S = 4223
-RMSNORM_TORCH_GB_S, RMSNORM_COMPILED_GB_S = 2664, 4243
-LOSS_TORCH_GB_S, LOSS_COMPILED_GB_S = 1458, 1527
+_RECORD = recorded("h200_rows")
+#: GB/s of what has to move, over the median time of one run: RMSNorm of 32768 x 8192, cross entropy
+#: of 8192 x 32768, in float16.
+COPY_GB_S = round(_RECORD["copy_gb_s"])
+_TIMED = {row["kernel"]: row for row in _RECORD["timed"]}
 
 
 def chain_and_tree(values: int = 8) -> Picture:
@@ -245,10 +245,11 @@ def norm_speeds() -> Picture:
     """What an H200 delivered for RMSNorm and cross entropy, beside a copy."""
     rows = (
         ("copy", COPY_GB_S),
-        ("RMSNorm, torch", RMSNORM_TORCH_GB_S),
-        ("RMSNorm, torch.compile", RMSNORM_COMPILED_GB_S),
-        ("cross entropy, torch", LOSS_TORCH_GB_S),
-        ("cross entropy, torch.compile", LOSS_COMPILED_GB_S),
+        *(
+            (f"{name}, {by}", round(_TIMED[kernel][rate]))
+            for kernel, name in (("rmsnorm", "RMSNorm"), ("cross_entropy", "cross entropy"))
+            for by, rate in (("torch", "torch_GB/s"), ("torch.compile", "compiled_GB/s"))
+        ),
     )
     figure = plot(7.2, 2.9)
     axes = figure.add_subplot()
@@ -261,6 +262,6 @@ def norm_speeds() -> Picture:
         axes.annotate(f" {speed:,}", (speed, bar.get_y() + bar.get_height() / 2), va="center")
     axes.invert_yaxis()
     axes.set_xlim(0, 5000)
-    axes.set_xlabel("bytes that have to move / time, GB/s (H200, bfloat16)")
+    axes.set_xlabel("bytes that have to move / time, GB/s (H200, float16)")
     words = ", ".join(f"{name} {speed:,}" for name, speed in rows)
     return Picture(figure, f"GB/s of the bytes that have to move, on an H200, as bars: {words}.")

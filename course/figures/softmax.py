@@ -17,6 +17,7 @@ from course.figures.picture import (
     Picture,
     plot,
 )
+from course.gpu.recorded import recorded
 
 
 @dataclass(frozen=True)
@@ -25,16 +26,15 @@ class Counted:
 
     Attributes:
         dram_mb: megabytes of 10**6 bytes that DRAM read.
-        passes: how often the kernel reads its input.
     """
 
     kernel: str
     rows: int
     columns: int
-    passes: int
-    requested: float
-    l2_reads: float
+    requested: int
+    l2_reads: int
     dram_mb: float
+    us: float
 
     @property
     def matrix_mb(self) -> float:
@@ -46,31 +46,45 @@ class Counted:
         return self.rows * self.columns * 4 / 32
 
 
-#: One NVIDIA H200, driver 580, Triton 3.6, Nsight Compute 2025.3, caches emptied before each
-#: launch, 2026-11. Of the largest matrix the counts are known to three digits, the bytes to four.
-COUNTED = (
-    Counted("three passes", 128, 1024, 3, 49_152, 16_384, 0.533),
-    Counted("two passes", 128, 1024, 2, 32_768, 16_384, 0.529),
-    Counted("one pass", 128, 1024, 1, 16_384, 16_384, 0.530),
-    Counted("three passes", 64, 4096, 3, 98_304, 32_768, 1.056),
-    Counted("three passes", 1056, 131_072, 3, 51.9e6, 51.9e6, 1661),
-    Counted("two passes", 1056, 131_072, 2, 34.6e6, 34.6e6, 1107),
-)
-#: 128 x 1000 float32, each of the two kernels, same GPU.
-SMALL_US = 5.7
-
-#: GB/s of the same GPU for softmax of 16,384 rows of bfloat16: the input's and the output's bytes,
-#: each once, over the median time of one run.
-COLUMNS = (8192, 32_768)
-GB_S = {
-    "one pass": (3969, 3163),
-    "two passes": (3444, 2811),
-    "three passes": (3267, 2158),
-    "torch.compile": (1434, None),
-    "torch.softmax": (1058, 2312),
+_RECORD = recorded("h200_rows")
+_NAMES = {
+    "softmax_one_pass": "one pass",
+    "softmax_online": "two passes",
+    "softmax_three_pass": "three passes",
 }
+_COUNTED = [
+    Counted(
+        _NAMES[row["kernel"]],
+        row["rows"],
+        row["columns"],
+        row["load_sectors"],
+        row["l2_read_sectors"],
+        row["dram_read_bytes"] / 1e6,
+        row["duration_ns"] / 1e3,
+    )
+    for row in _RECORD["counted"]
+]
+#: One launch each, caches emptied before. The shortest rows have no picture.
+COUNTED = [c for c in _COUNTED if c.columns > 1000]
+SMALL = [c for c in _COUNTED if c.columns == 1000]
+
+#: GB/s of softmax of 16,384 rows of float16: the input's and the output's bytes, each once, over
+#: the median time of one run. PyTorch's stand beside each of the course's: the first row's count.
+COLUMNS = (8192, 32_768)
+
+
+def _rates(columns: int) -> dict[str, int]:
+    rows = {r["kernel"]: r for r in _RECORD["timed"] if f" N={columns};" in r["case"]}
+    library = rows["softmax_one_pass"]
+    return {name: round(rows[kernel]["GB/s"]) for kernel, name in _NAMES.items()} | {
+        "torch.compile": round(library["compiled_GB/s"]),
+        "torch.softmax": round(library["torch_GB/s"]),
+    }
+
+
+GB_S = {columns: _rates(columns) for columns in COLUMNS}
 #: What a copy reached there: nothing that reads and writes goes faster.
-COPY_GB_S = 4223
+COPY_GB_S = round(_RECORD["copy_gb_s"])
 
 
 def weights_of_a_row(row: Sequence[float] = (2.0, 5.0, 3.0, 4.0, -math.inf)) -> Picture:
@@ -246,35 +260,33 @@ def speeds() -> Picture:
     width = 0.38
     said = []
     for side, columns in enumerate(COLUMNS):
-        values = [of[side] for of in GB_S.values()]
+        values = list(GB_S[columns].values())
         places = [at + (side - 0.5) * width for at in range(len(values))]
         axes.bar(
             places,
-            [value or 0 for value in values],
+            values,
             width,
             color=(BLUE, ORANGE)[side],
             edgecolor=INK,
             hatch=("", "//")[side],
             linewidth=0.6,
-            label=f"rows of {columns:,} bfloat16, {columns * 2 // 1024} KB",
+            label=f"rows of {columns:,} float16, {columns * 2 // 1024} KB",
         )
         for place, value in zip(places, values, strict=True):
-            text = f"{value:,}" if value else "not\nmeasured"
-            axes.text(place, (value or 0) + 40, text, ha="center", fontsize=8, color=INK)
-        named = zip(GB_S, values, strict=True)
-        said.append(
-            f"rows of {columns:,}: " + ", ".join(f"{n} {v:,}" for n, v in named if v is not None)
-        )
+            text = axes.text(place, value + 75, f"{value:,}", ha="center", fontsize=8, color=INK)
+            text.set_bbox({"facecolor": axes.get_facecolor(), "edgecolor": "none", "pad": 0.6})
+        named = ", ".join(f"{name} {value:,}" for name, value in GB_S[columns].items())
+        said.append(f"rows of {columns:,}: {named}")
     axes.axhline(COPY_GB_S, color=RED, linestyle="--", linewidth=1.2)
     axes.text(4.45, COPY_GB_S + 50, f"a copy: {COPY_GB_S:,}", ha="right", fontsize=9, color=INK)
-    axes.set_xticks(range(len(GB_S)), list(GB_S))
+    axes.set_xticks(range(len(values)), list(GB_S[columns]))
     axes.set_ylabel("GB/s (input and output once)")
     axes.set_ylim(0, 5300)
     axes.legend(loc="upper right", fontsize=8)
     axes.grid(axis="y", alpha=0.3)
     return Picture(
         figure,
-        "GB/s of softmax over 16,384 rows of bfloat16 on an H200, counting input and output once. "
+        "GB/s of softmax over 16,384 rows of float16 on an H200, counting input and output once. "
         f"{'; '.join(said)}. A copy reaches {COPY_GB_S:,}.",
     )
 

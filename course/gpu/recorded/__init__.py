@@ -14,7 +14,8 @@ def recorded(name: str = "h200") -> dict[str, Any]:
 
     ``h200`` holds hardware counters and times of the lessons' kernels (`tools.record_profiles`),
     ``h200_roofline`` what lesson 05 shows (`tools/record_roofline.py`), ``h200_l2`` what L2 fetches
-    at a time (`tools/record_l2_granularity.py`).
+    at a time (`tools/record_l2_granularity.py`), ``h200_rows`` what lessons 07 and 08 show
+    (`tools/record_rows.py`).
 
     Raises:
         FileNotFoundError: for a name that has no record.
