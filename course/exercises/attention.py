@@ -558,12 +558,19 @@ attend_one_query = KernelExercise(
     spill_bytes="512",
 )
 
-_TILED = (
-    Array("q", "H, N, D", pitch="D + GAP"),
-    Array("k", "H, N, D", pitch="D + GAP"),
-    Array("v", "H, N, D", pitch="D + GAP"),
-    Array("out", "H, N, D", Role.OUT),
-)
+#: Attention of all queries, in tiles.
+_TILED: dict[str, Any] = {
+    "small": case(H=1, N=4, D=16, GAP=0),
+    "full": case(dtypes=HALF, H=8, N=2048, D=64, GAP=0),
+    "parameters": (
+        *(Array(name, "H, N, D", pitch="D + GAP") for name in "qkv"),
+        Array("out", "H, N, D", Role.OUT),
+    ),
+    "tolerance": TOLERANCE,
+    "launch": Launcher(),
+    "shares": "H * N / 64",
+    "shared_bytes": SHARED_BYTES,
+}
 
 flash_forward = KernelExercise(
     name="flash_forward",
@@ -592,13 +599,10 @@ flash_forward = KernelExercise(
         "is the order in the loop: which of m, total and acc must still be old when rescale is "
         "computed?",
     ),
-    small=case(H=1, N=4, D=16, GAP=0),
-    full=case(dtypes=HALF, H=8, N=2048, D=64, GAP=0),
     operations="4 * H * N * N * D",
-    parameters=_TILED,
+    **_TILED,
     reference=_attention,
     magnitude=_size,
-    tolerance=TOLERANCE,
     slips={
         **_slips(_attention),
         **slips_of_tiles(),
@@ -614,8 +618,6 @@ flash_forward = KernelExercise(
         case(True, H=5, N=192, D=32, GAP=0),
         case(True, H=2, N=256, D=64, GAP=0, dtypes=HALF),
     ),
-    launch=Launcher(),
-    shares="H * N / 64",
     budget=Budget(
         {
             "load q": "rows(H * N, D, D + GAP)",
@@ -625,7 +627,6 @@ flash_forward = KernelExercise(
         },
         why="Q and out once; all of K and V for each tile of 64 queries.",
     ),
-    shared_bytes=SHARED_BYTES,
 )
 
 #: A program may take a tile from either end, so that all have the same to do: T is 2 * pairs.
@@ -651,13 +652,10 @@ flash_causal = KernelExercise(
         "In the tiles on the diagonal row i keeps the columns j with j <= i. Is the comparison "
         "between numbers within the tile, or between positions?",
     ),
-    small=case(H=1, N=4, D=16, GAP=0),
-    full=case(dtypes=HALF, H=8, N=2048, D=64, GAP=0),
     operations="2 * H * N * N * D",
-    parameters=_TILED,
+    **_TILED,
     reference=_causal,
     magnitude=partial(_size, causal=True),
-    tolerance=TOLERANCE,
     slips={
         **_slips(_causal),
         **slips_of_tiles(causal=True),
@@ -676,8 +674,6 @@ flash_causal = KernelExercise(
         case(True, H=5, N=256, D=32, GAP=0),
         case(True, H=1, N=512, D=64, GAP=0, dtypes=HALF),
     ),
-    launch=Launcher(),
-    shares="H * N / 64",
     budget=Budget(
         {
             "load q": f"rows({_PAIRED}, D, D + GAP)",
@@ -690,7 +686,6 @@ flash_causal = KernelExercise(
             "T * (T + 1) / 2 of the T * T."
         ),
     ),
-    shared_bytes=SHARED_BYTES,
 )
 
 flash_decode = KernelExercise(

@@ -44,7 +44,14 @@ _TILES_OF_64 = {
     "load B": "cdiv(M, 64) * tiles(K, 64 * cdiv(N, 64), 16, 64)",
     "store C": "tiles(M, N, 64, 64)",
 }
-
+#: What the layers of a network have in common: a product, and what is done to it before the store.
+_LAYER: dict[str, Any] = {
+    "small": case(M=5, N=7, K=6),
+    "tolerance": TOLERANCE,
+    "cases": (case(M=1, N=1, K=1), case(M=100, N=70, K=50), case(True, M=512, N=512, K=96)),
+    "launch": Launcher(),
+    "shares": _TILES,
+}
 
 #: Steps along K that kernels take.
 _STEPS_OF_K = (16, 32, 64, 128)
@@ -315,7 +322,6 @@ matmul_epilogue = KernelExercise(
         "float16 + float32 is float32 in Triton, so add to `total` before anything is made "
         "small. Which of gelu and bias comes first, and how often does each happen?",
     ),
-    small=case(M=5, N=7, K=6),
     full=case(M=2048, N=2048, K=2048),
     operations="2 * M * N * K",
     parameters=(
@@ -326,7 +332,6 @@ matmul_epilogue = KernelExercise(
     ),
     reference=lambda x, w, bias: {"out": _gelu(x @ w + bias)},
     magnitude=lambda x, w, bias: {"out": _size_of_linear(x, w, bias)},
-    tolerance=TOLERANCE,
     slips={
         "the bias added after the activation": lambda x, w, bias: {"out": _gelu(x @ w) + bias},
         "gelu by its approximation with tanh": lambda x, w, bias: {
@@ -340,13 +345,7 @@ matmul_epilogue = KernelExercise(
         **_after_steps(_bent_in_each, "the activation of each step's product, and then their sum"),
         "relu in the place of gelu": lambda x, w, bias: {"out": np.maximum(x @ w + bias, 0.0)},
     },
-    cases=(
-        case(M=1, N=1, K=1),
-        case(M=100, N=70, K=50),
-        case(True, M=512, N=512, K=96),
-    ),
-    launch=Launcher(),
-    shares=_TILES,
+    **_LAYER,
     budget=Budget(
         {
             "load x": f"cdiv(N, 64) * tiles({_TALL}, K, 64, 16)",
@@ -386,7 +385,6 @@ gated_linear = KernelExercise(
         "After the loop: each bias to its own accumulator, then tl.sigmoid(gate) * value. Which "
         "of all this may stand inside the loop?",
     ),
-    small=case(M=5, N=7, K=6),
     full=case(M=16_384, N=512, K=512),
     operations="4 * M * N * K",
     parameters=(
@@ -399,7 +397,6 @@ gated_linear = KernelExercise(
     ),
     reference=lambda x, w1, w2, b1, b2: {"out": (x @ w2 + b2) / (1 + np.exp(-(x @ w1 + b1)))},
     magnitude=_size_of_gated,
-    tolerance=TOLERANCE,
     slips={
         "the sigmoid on the value and not on the gate": lambda x, w1, w2, b1, b2: {
             "out": (x @ w1 + b1) * _sigmoid(x @ w2 + b2)
@@ -412,13 +409,7 @@ gated_linear = KernelExercise(
         },
         "no sigmoid": lambda x, w1, w2, b1, b2: {"out": (x @ w2 + b2) * (x @ w1 + b1)},
     },
-    cases=(
-        case(M=1, N=1, K=1),
-        case(M=100, N=70, K=50),
-        case(True, M=512, N=512, K=96),
-    ),
-    launch=Launcher(),
-    shares=_TILES,
+    **_LAYER,
     budget=Budget(
         {
             "load x": f"cdiv(N, 64) * tiles({_TALL}, K, 64, 16)",

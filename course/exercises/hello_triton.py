@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from course.spec.draws import integers, uniform
@@ -20,7 +22,14 @@ from course.spec.launching import Programs
 
 _BLOCK = {"BLOCK": Constant(1024, (256, 512, 1024, 2048))}
 _META = Meta("BLOCK", "BLOCK")
-_A_BLOCK_A_PROGRAM = Programs("cdiv(N, BLOCK)")
+#: What kernels on vectors take behind their arrays, and what else they have in common.
+_SIZE = (Scalar("N", "N", "int32"), _META)
+_ON_VECTORS: dict[str, Any] = {
+    "small": case(N=40, BLOCK=16),
+    "full": case(N=1 << 24),
+    "launch": Programs("cdiv(N, BLOCK)"),
+    "constants": _BLOCK,
+}
 #: The rounding of a float16 is 4.9e-4 of a value, and 3e-8 below 6e-5.
 _FLOAT16 = (1.6e-3, 1e-7)
 
@@ -61,26 +70,17 @@ triton_add = KernelExercise(
         "tl.load(x_ptr + offsets, mask=offsets < N) loads what exists. The store has the same "
         "form, with the block of sums as its second argument: what is its mask?",
     ),
-    small=case(N=40, BLOCK=16),
-    full=case(N=1 << 24),
-    parameters=(
-        Array("x", "N"),
-        Array("y", "N"),
-        Array("out", "N", Role.OUT),
-        Scalar("N", "N", "int32"),
-        _META,
-    ),
+    **_ON_VECTORS,
+    parameters=(Array("x", "N"), Array("y", "N"), Array("out", "N", Role.OUT), *_SIZE),
     reference=lambda x, y, N: {"out": x + y},
     magnitude=lambda x, y, N: {"out": np.abs(x) + np.abs(y)},
     tolerance={"float32": (1e-6, 0.0)},
     slips={"x - y": lambda x, y, N: {"out": x - y}, "x * y": lambda x, y, N: {"out": x * y}},
     cases=(case(N=1), case(N=1000), case(N=5000), case(True, N=16384)),
-    launch=_A_BLOCK_A_PROGRAM,
     budget=Budget(
         {"load x": "sectors(N)", "load y": "sectors(N)", "store out": "sectors(N)"},
         why="Each element is loaded or stored once, whatever the block.",
     ),
-    constants=_BLOCK,
 )
 
 wave_energy = KernelExercise(
@@ -99,14 +99,8 @@ wave_energy = KernelExercise(
         "name and multiply it by itself.",
         "Only the cosine's square is halved. How many tl.load and tl.store stand in your kernel?",
     ),
-    small=case(N=40, BLOCK=16),
-    full=case(N=1 << 24),
-    parameters=(
-        Array("x", "N"),
-        Array("out", "N", Role.OUT),
-        Scalar("N", "N", "int32"),
-        _META,
-    ),
+    **_ON_VECTORS,
+    parameters=(Array("x", "N"), Array("out", "N", Role.OUT), *_SIZE),
     reference=lambda x, N: {"out": np.sin(x) ** 2 + np.cos(x) ** 2 / 2},
     tolerance={"float32": (1e-5, 0.0)},
     slips={
@@ -122,12 +116,10 @@ wave_energy = KernelExercise(
         "no squares": lambda x, N: {"out": np.sin(x) + np.cos(x) / 2},
     },
     cases=(case(N=1), case(N=1000), case(N=5000), case(True, N=8192)),
-    launch=_A_BLOCK_A_PROGRAM,
     budget=Budget(
         {"load x": "sectors(N)", "store out": "sectors(N)"},
         why="One read and one write of each element; sines and squares move nothing.",
     ),
-    constants=_BLOCK,
 )
 
 row_scale = KernelExercise(
@@ -207,15 +199,8 @@ triple_sigmoid_backward = KernelExercise(
         "dx = dout * (s3's factor) * (s2's factor) * (s1's factor). Write the three factors; "
         "there are two loads and one store.",
     ),
-    small=case(N=40, BLOCK=16),
-    full=case(N=1 << 24),
-    parameters=(
-        Array("x", "N"),
-        Array("dout", "N"),
-        Array("dx", "N", Role.OUT),
-        Scalar("N", "N", "int32"),
-        _META,
-    ),
+    **_ON_VECTORS,
+    parameters=(Array("x", "N"), Array("dout", "N"), Array("dx", "N", Role.OUT), *_SIZE),
     reference=_through_three_sigmoids,
     tolerance={"float32": (1e-5, 1e-7)},
     slips={
@@ -239,12 +224,10 @@ triple_sigmoid_backward = KernelExercise(
         case(N=5000, draws={"x": uniform(-100.0, 100.0)}),  # exp(100) overflows float32
         case(True, N=8192),
     ),
-    launch=_A_BLOCK_A_PROGRAM,
     budget=Budget(
         {"load x": "sectors(N)", "load dout": "sectors(N)", "store dx": "sectors(N)"},
         why="Two reads and a write of each element: s1, s2 and s3 never leave the registers.",
     ),
-    constants=_BLOCK,
 )
 
 dequantize = KernelExercise(

@@ -12,6 +12,7 @@ from course.spec.launching import Launch
 #: Relative to |A| @ |B|: a chain of K float32 additions errs by less than K * 6e-8 of it.
 TOLERANCE = {"float32": (1e-5, 0.0)}
 _OPERANDS = (Array("A", "M, K"), Array("B", "K, N"))
+_IN_TILES = (case(M=1, N=1, K=1), case(M=20, N=37, K=19), case(True, M=64, N=96, K=128))
 #: What all but the last of these exercises compute.
 _PRODUCT: dict[str, Any] = {
     "full": case(M=1024, N=1024, K=1024),
@@ -88,11 +89,7 @@ matmul_tiled = KernelExercise(
         )
         for t in (16, 32)
     },
-    cases=(
-        case(M=1, N=1, K=1),
-        case(M=20, N=37, K=19),
-        case(True, M=64, N=96, K=128),
-    ),
+    cases=_IN_TILES,
     launch=Launch(("cdiv(N, T)", "cdiv(M, T)"), ("T", "T")),
     budget=Budget(
         {
@@ -212,11 +209,7 @@ matmul_a_stationary = KernelExercise(
     reference=lambda A, B, C: {"C": C + A @ B},
     magnitude=lambda A, B, C: {"C": np.abs(C) + np.abs(A) @ np.abs(B)},
     tolerance=TOLERANCE,
-    cases=(
-        case(M=1, N=1, K=1),
-        case(M=20, N=37, K=19),
-        case(True, M=64, N=96, K=128),
-    ),
+    cases=_IN_TILES,
     launch=Launch(("cdiv(K, T)", "cdiv(M, T)"), ("T", "T")),
     budget=Budget(
         {

@@ -88,6 +88,8 @@ def _turned(tile: str) -> Budget:
 
 
 _TRANSPOSE: dict[str, Any] = {
+    "small": case(M=6, N=10),
+    "full": case(M=4096, N=4096),
     "parameters": (Array("A", "M, N"), Array("B", "N, M", Role.OUT)),
     "reference": lambda A: {"B": A.T},
     "cases": (case(M=1, N=1), case(M=33, N=70), case(True, M=64, N=128), case(True, M=160, N=96)),
@@ -113,8 +115,6 @@ transpose = KernelExercise(
         "The store is B[row, column] = tile[tx, ty], with row counted from blockIdx.x * TILE. "
         "Its guard compares row and column with the shape of B: write it.",
     ),
-    small=case(M=6, N=10),
-    full=case(M=4096, N=4096),
     **_TRANSPOSE,
     launch=Launch(("cdiv(N, TILE)", "cdiv(M, TILE)"), ("TILE", "TILE")),
     budget=_turned("TILE"),
@@ -137,8 +137,6 @@ transpose_padded = KernelExercise(
         "A row of 33 floats puts the cells of a column into 32 different banks.",
         "Only the declaration of the tile changes. The last column is never used: declare it.",
     ),
-    small=case(M=6, N=10),
-    full=case(M=4096, N=4096),
     **_TRANSPOSE,
     launch=Launch(("cdiv(N, 32)", "cdiv(M, 32)"), ("32", "32")),
     budget=_turned("32"),

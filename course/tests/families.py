@@ -10,6 +10,11 @@ from typing import Any
 import pytest
 
 
+def few_or_many(few: int, many: int) -> pytest.MarkDecorator:
+    """How many `examples` a test draws: few in every run, and many where slow tests run."""
+    return pytest.mark.parametrize("examples", [few, pytest.param(many, marks=pytest.mark.slow)])
+
+
 def family(
     members: Iterable[Any], kind: Callable[[Any], Hashable], name: Callable[[Any], str] = str
 ) -> list[Any]:

@@ -14,6 +14,7 @@ import course.engine.simt.launch
 from course.notebook.numba_launches import run_on_engine
 from course.tests.engine.hardware.kernels import BY_NAME
 from course.tests.engine.hardware.test_counts import COUNTED, REFUSED, UNREPEATABLE, run
+from course.tests.engine.simt.faults import fault_of
 
 
 def ordered(traffic):
@@ -108,9 +109,7 @@ def test_a_race_between_blocks_of_different_batches_is_found(monkeypatch):
     for batch_lanes in (1, 64, 1 << 17):
         monkeypatch.setattr(course.engine.simt.launch, "BATCH_LANES", batch_lanes)
         for kernel, count in ((writes, 1), (reads, 2), (adds, 2)):
-            with pytest.raises(course.KernelFault) as caught:
-                kernel[20, 32](*[np.zeros(640, np.int64) for _ in range(count)])
-            fault = caught.value
+            fault = fault_of(kernel, 20, 32, *[np.zeros(640, np.int64) for _ in range(count)])
             assert fault.message_id == "race_global"
             assert (fault.fields["block"], fault.fields["thread"]) == ("19", "31")
             assert fault.fields["index"] == "0"
@@ -124,9 +123,8 @@ def test_a_real_launch_of_many_batches_finds_its_race():
             a[0] = i
 
     threads = 3 * course.engine.simt.launch.BATCH_LANES
-    with pytest.raises(course.KernelFault) as caught:
-        kernel[threads // 256, 256](np.zeros(threads, np.int32))
-    assert caught.value.fields["block"] == str(threads // 256 - 1)
+    fault = fault_of(kernel, threads // 256, 256, np.zeros(threads, np.int32))
+    assert fault.fields["block"] == str(threads // 256 - 1)
 
 
 def test_a_launch_repeated_gives_the_same_counts_and_the_same_fault():
@@ -157,9 +155,7 @@ def test_a_launch_repeated_gives_the_same_counts_and_the_same_fault():
 
     words = set()
     for _ in range(3):
-        with pytest.raises(course.KernelFault) as caught:
-            wrong[10, 64](np.zeros(640, np.float32))
-        words.add(str(caught.value))
+        words.add(str(fault_of(wrong, 10, 64, np.zeros(640, np.float32))))
     assert len(words) == 1
 
 

@@ -12,6 +12,7 @@ from numba import cuda, float32, int32, void
 import course
 from course import KernelFault
 from course.engine.faults import Outcome
+from course.tests.engine.faults import raised
 
 from .faults import fault_of
 
@@ -124,8 +125,7 @@ def test_forall_of_no_number_is_named(tasks):
 
 
 def test_a_wrong_number_of_arguments_is_named():
-    fault = fault_of(add, 1, 32, ten())
-    assert "takes 3 arguments, a, b, c, and the launch passes 1" in str(fault)
+    assert "takes 3 arguments, a, b, c, and the launch passes 1" in str(fault_of(add, 1, 32, ten()))
 
 
 @pytest.mark.parametrize(
@@ -187,10 +187,9 @@ def test_numbas_own_kernels_on_the_host_are_named(decorator):
         )(copy),
         "reduce": lambda: cuda.reduce(add),
     }[decorator]()
-    with pytest.raises(KernelFault) as caught:
-        made(*[np.ones(3, np.float32)] * (2 if decorator == "vectorize" else 1))
-    assert caught.value.outcome is Outcome.NOT_MEASURED
-    assert caught.value.message_id == "host_vectorised"
+    fault = raised(made, *[np.ones(3, np.float32)] * (2 if decorator == "vectorize" else 1))
+    assert fault.outcome is Outcome.NOT_MEASURED
+    assert fault.message_id == "host_vectorised"
 
 
 def test_an_array_like_one_in_fortran_order_has_its_strides():
@@ -267,8 +266,7 @@ def test_overlapping_views_race_and_disjoint_ones_do_not():
     a = np.arange(12.0)
     add[1, 32](a[:6], a[:6], a[6:])
     np.testing.assert_array_equal(a[6:], 2 * np.arange(6))
-    fault = fault_of(add, 1, 32, a[:10], a[:10], a[2:])
-    assert fault.message_id == "race_global"
+    assert fault_of(add, 1, 32, a[:10], a[:10], a[2:]).message_id == "race_global"
 
 
 def test_a_read_only_array_can_be_read_and_not_written():
@@ -440,8 +438,7 @@ def test_a_kernel_without_source_is_told():
 
 def test_a_lambda_is_told_to_become_a_function():
     kernel = cuda.jit(lambda a: None)
-    fault = fault_of(kernel, 1, 1, np.zeros(1))
-    assert "A lambda cannot stand in a kernel" in str(fault)
+    assert "A lambda cannot stand in a kernel" in str(fault_of(kernel, 1, 1, np.zeros(1)))
 
 
 def test_kernels_run_from_several_threads_at_once():

@@ -11,9 +11,10 @@ import course  # noqa: F401  # kernels run without a GPU
 from course import exercises as ex
 from course.check.check import check_source
 from course.engine.cell.numba import live_function
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import Outcome
 from course.engine.simt import numbas_word
 from course.engine.simt.launch import _arguments
+from course.tests.engine.simt.faults import fault_of
 
 from . import students_views
 
@@ -89,19 +90,16 @@ def asks_for_none(x, out):
 
 @pytest.mark.parametrize("kernel", REFUSED, ids=lambda kernel: kernel.__name__)
 def test_what_numba_refuses_does_not_compile(kernel):
-    with pytest.raises(KernelFault) as raised:
-        kernel[1, 1](M, V)
-    assert raised.value.outcome == Outcome.DOES_NOT_COMPILE
+    assert fault_of(kernel, 1, 1, M, V).outcome == Outcome.DOES_NOT_COMPILE
 
 
 @pytest.mark.parametrize("kernel", [asks_a_tuple, asks_for_none])
 def test_what_numba_compiles_and_nobody_runs_here_is_not_measured(kernel):
     first = inspect.getsourcelines(kernel.py_func)[1]
-    with pytest.raises(KernelFault) as raised:
-        kernel[1, 1](M, V)
-    assert raised.value.outcome == Outcome.NOT_MEASURED
-    assert raised.value.line == first + 2
-    assert "Numba compiles this kernel" in str(raised.value)
+    fault = fault_of(kernel, 1, 1, M, V)
+    assert fault.outcome == Outcome.NOT_MEASURED
+    assert fault.line == first + 2
+    assert "Numba compiles this kernel" in str(fault)
 
 
 @cuda.jit
@@ -111,10 +109,9 @@ def a_choice_as_a_shape(x, out):
 
 
 def test_of_what_is_not_run_its_own_message_tells_what_it_is():
-    with pytest.raises(KernelFault) as raised:
-        a_choice_as_a_shape[1, 1](M, V)
-    assert raised.value.message_id == "numba_compiles"
-    assert "not run here: The shape of the shared array tile is `32 if True" in str(raised.value)
+    fault = fault_of(a_choice_as_a_shape, 1, 1, M, V)
+    assert fault.message_id == "numba_compiles"
+    assert "not run here: The shape of the shared array tile is `32 if True" in str(fault)
 
 
 @cuda.jit
@@ -137,9 +134,8 @@ def a_comprehension_behind_a_mistake(x, out):
 
 
 def test_of_a_kernel_that_numba_is_not_asked_about_nothing_is_claimed():
-    with pytest.raises(KernelFault) as raised:
-        a_comprehension_behind_a_mistake[1, 1](M, V)
-    assert (raised.value.outcome, raised.value.message_id) == (
+    fault = fault_of(a_comprehension_behind_a_mistake, 1, 1, M, V)
+    assert (fault.outcome, fault.message_id) == (
         Outcome.NOT_MEASURED,
         "numba_not_asked",
     )
@@ -221,10 +217,9 @@ def imaginary(x, out):
     [(whole_grid, "cuda.cg"), (complex_numbers, "complex"), (imaginary, "1j")],
 )
 def test_what_numba_has_and_the_engine_lacks_is_not_measured_by_name(kernel, named):
-    with pytest.raises(KernelFault) as raised:
-        kernel[1, 1](M, V)
-    assert raised.value.outcome == Outcome.NOT_MEASURED
-    assert named in str(raised.value)
+    fault = fault_of(kernel, 1, 1, M, V)
+    assert fault.outcome == Outcome.NOT_MEASURED
+    assert named in str(fault)
 
 
 @cuda.jit

@@ -15,8 +15,9 @@ from numba.cuda.random import (
 from numba.cuda.ufuncs import ufunc_db
 
 import course  # kernels run on the engine
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import Outcome
 from course.engine.simt.lowering.intrinsics import NUMPY_CHOICES
+from course.tests.engine.simt.faults import fault_of
 
 
 @cuda.jit
@@ -112,9 +113,7 @@ def past_a_tuple(out):
 
 
 def test_an_index_past_a_tuple_is_out_of_bounds():
-    with pytest.raises(KernelFault) as caught:
-        past_a_tuple[1, 4](np.zeros(1))
-    assert caught.value.outcome is Outcome.OUT_OF_BOUNDS
+    assert fault_of(past_a_tuple, 1, 4, np.zeros(1)).outcome is Outcome.OUT_OF_BOUNDS
 
 
 @cuda.jit
@@ -258,9 +257,7 @@ def two_memories(a, out):
 
 
 def test_arrays_of_two_memories_in_one_name_are_not_measured():
-    with pytest.raises(KernelFault) as caught:
-        two_memories[1, 4](np.zeros(4), np.zeros(4))
-    assert caught.value.outcome is Outcome.NOT_MEASURED
+    assert fault_of(two_memories, 1, 4, np.zeros(4), np.zeros(4)).outcome is Outcome.NOT_MEASURED
 
 
 @jit
@@ -343,10 +340,9 @@ def test_a_name_may_have_another_shape_in_another_branch():
 
 
 def test_a_name_of_two_shapes_does_not_compile_where_it_is_read_behind_them():
-    with pytest.raises(KernelFault) as caught:
-        a_shape_read_behind[1, 4](np.zeros(4), 2)
-    assert caught.value.outcome is Outcome.DOES_NOT_COMPILE
-    assert caught.value.message_id == "type_unification"
+    fault = fault_of(a_shape_read_behind, 1, 4, np.zeros(4), 2)
+    assert fault.outcome is Outcome.DOES_NOT_COMPILE
+    assert fault.message_id == "type_unification"
 
 
 @cuda.jit
@@ -580,9 +576,8 @@ def turned_too_far(out, m):
 
 
 def test_an_index_past_an_array_turned_is_out_of_bounds():
-    with pytest.raises(KernelFault) as caught:
-        turned_too_far[1, 1](np.zeros(1), np.zeros((3, 4)))
-    assert caught.value.outcome is Outcome.OUT_OF_BOUNDS
+    fault = fault_of(turned_too_far, 1, 1, np.zeros(1), np.zeros((3, 4)))
+    assert fault.outcome is Outcome.OUT_OF_BOUNDS
 
 
 @cuda.jit(device=True)
@@ -609,6 +604,4 @@ def several_types(out):
 
 
 def test_a_loop_over_several_types_does_not_compile():
-    with pytest.raises(KernelFault) as caught:
-        several_types[1, 1](np.zeros(1))
-    assert caught.value.outcome is Outcome.DOES_NOT_COMPILE
+    assert fault_of(several_types, 1, 1, np.zeros(1)).outcome is Outcome.DOES_NOT_COMPILE

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import course.engine.simt.launch
 from course.engine.simt.nvvm import contraction
 from course.notebook.numba_launches import run_on_engine
+from course.tests.families import few_or_many
 
 from .random_kernels import OUTPUTS, body, kernel_source, oracle_source
 
@@ -83,39 +84,23 @@ def check_batches(load, statements, seed, monkeypatch):
         np.testing.assert_array_equal(out, found[0][1])
 
 
-QUICK = settings(
-    deadline=None,
-    suppress_health_check=[
-        HealthCheck.function_scoped_fixture,
-        HealthCheck.too_slow,
-        HealthCheck.data_too_large,
-        HealthCheck.large_base_example,
-    ],
-)
-SEEDS = st.integers(0, 1000)
+def each_of(examples, check, load, monkeypatch):
+    """Has so many kernels checked."""
+    health = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+
+    @settings(max_examples=examples, deadline=None, suppress_health_check=health)
+    @given(bodies(), st.integers(0, 1000))
+    def one(statements, seed):
+        check(load, statements, seed, monkeypatch)
+
+    one()
 
 
-@settings(QUICK, max_examples=4)
-@given(bodies(), SEEDS)
-def test_values_and_types_are_those_of_numbas_compiler(load, monkeypatch, statements, seed):
-    check_values(load, statements, seed, monkeypatch)
+@few_or_many(4, 150)
+def test_values_and_types_are_those_of_numbas_compiler(load, monkeypatch, examples):
+    each_of(examples, check_values, load, monkeypatch)
 
 
-@pytest.mark.slow
-@settings(QUICK, max_examples=150)
-@given(bodies(), SEEDS)
-def test_values_of_many_kernels_are_those_of_numbas_compiler(load, monkeypatch, statements, seed):
-    check_values(load, statements, seed, monkeypatch)
-
-
-@settings(QUICK, max_examples=15)
-@given(bodies(), SEEDS)
-def test_values_and_counts_do_not_depend_on_the_batch(load, monkeypatch, statements, seed):
-    check_batches(load, statements, seed, monkeypatch)
-
-
-@pytest.mark.slow
-@settings(QUICK, max_examples=500)
-@given(bodies(), SEEDS)
-def test_counts_of_many_kernels_do_not_depend_on_the_batch(load, monkeypatch, statements, seed):
-    check_batches(load, statements, seed, monkeypatch)
+@few_or_many(15, 500)
+def test_values_and_counts_do_not_depend_on_the_batch(load, monkeypatch, examples):
+    each_of(examples, check_batches, load, monkeypatch)

@@ -1,11 +1,11 @@
 """Views of arrays and tuples of arrays give what NumPy gives, and count as their arrays."""
 
 import numpy as np
-import pytest
 from numba import cuda, float32
 
 import course
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import Outcome
+from course.tests.engine.simt.faults import fault_of
 
 from . import students_views as k
 
@@ -112,12 +112,6 @@ def test_channels_and_ellipsis():
     np.testing.assert_allclose(grey, image[..., :3] @ [0.299, 0.587, 0.114], rtol=1e-5)
     k.last_axis_by_ellipsis[(2, 2), (8, 8)](image, grey)
     np.testing.assert_array_equal(grey, image[..., 1] - image[..., 0])
-
-
-def fault_of(kernel, grid, block, *args):
-    with pytest.raises(KernelFault) as raised:
-        kernel[grid, block](*args)
-    return raised.value
 
 
 def test_threads_that_meet_in_a_column_race_for_the_arrays_element():

@@ -228,8 +228,7 @@ def test_an_atomic_on_a_shared_cell_that_no_thread_wrote():
         cuda.syncthreads()
         out[cuda.threadIdx.x] = s[0]
 
-    fault = fault_of(kernel, 1, 32, np.zeros(32))
-    assert fault.message_id == "uninitialised_shared"
+    assert fault_of(kernel, 1, 32, np.zeros(32)).message_id == "uninitialised_shared"
 
 
 def test_shared_memory_does_not_keep_its_values_from_block_to_block():

@@ -13,10 +13,11 @@ from triton.language.extra.cuda import libdevice
 from course.engine.cell import operations
 from course.engine.cell.admission import admit_kernel
 from course.engine.cell.namespaces import PATHS
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import Outcome
 from course.engine.launcher import Ref
 from course.engine.triton.compiling.functions import code_of
 from course.engine.triton.launch import launch
+from course.tests.engine.faults import raised
 from course.tests.engine.triton import cases, kernels, launchers, test_control, test_language
 from course.words.sentences import WORDS, next_step, sentence
 
@@ -42,9 +43,7 @@ def admit(body, **names):
 
 
 def fault_of(body, **names):
-    with pytest.raises(KernelFault) as caught:
-        admit(body, **names)
-    fault = caught.value
+    fault = raised(admit, body, **names)
     assert fault.outcome is Outcome.REJECTED
     assert fault.message_id in WORDS
     for text in (
@@ -210,10 +209,9 @@ def test_what_is_no_kernel_code_is_refused_with_its_line(body, message, reached)
 
 def test_a_forgotten_import_is_named():
     node = ast.parse("def kernel(x):\n    tl.store(x, 1)").body[0]
-    with pytest.raises(KernelFault) as caught:
-        admit_kernel(node, {})
-    assert str(caught.value) == "REJECTED: line 2: `tl` is not defined in this cell."
-    assert caught.value.fields["imported"] == "import triton.language as tl"
+    fault = raised(admit_kernel, node, {})
+    assert str(fault) == "REJECTED: line 2: `tl` is not defined in this cell."
+    assert fault.fields["imported"] == "import triton.language as tl"
 
 
 @pytest.mark.parametrize(

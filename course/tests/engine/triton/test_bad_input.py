@@ -21,6 +21,7 @@ from course.engine.faults import KernelFault, Outcome
 from course.notebook.triton_launches import has_gpu
 from course.spec.case_size import step_limit
 from course.spec.exercise import case
+from course.tests.engine.faults import raised
 from course.tests.engine.triton.running import without_block_pointers
 from course.tests.engine.triton.test_check import ADD, ADD_CELL, SCALE, SCALE_CELL
 from course.tests.families import family
@@ -333,9 +334,7 @@ LAUNCHES = {
 @pytest.mark.parametrize("what", LAUNCHES)
 def test_a_bad_launch_is_a_panel_and_no_traceback(what):
     launch, outcome, words = LAUNCHES[what]
-    with pytest.raises(KernelFault) as caught:
-        launch()
-    fault = caught.value
+    fault = raised(launch)
     assert fault.outcome is outcome
     assert words in str(fault)
     panel = "\n".join(fault._render_traceback_())

@@ -7,6 +7,7 @@ import triton.language as tl
 
 from course.engine.faults import KernelFault, Outcome
 from course.engine.triton.launch import launch
+from course.tests.engine.faults import raised
 
 
 @triton.jit
@@ -84,19 +85,17 @@ def test_a_program_goes_through_the_lines_of_a_loop_in_each_turn():
 
 def test_a_loop_that_only_computes_is_stopped():
     out = torch.zeros(128, dtype=torch.int32)
-    with pytest.raises(KernelFault) as late:
-        launch(nothing_but_sums, (out, 2**30), (1,), {"BLOCK": 128}, step_limit=1000)
-    assert late.value.outcome is Outcome.TIMED_OUT
-    assert late.value.fields["turns"] == 2**30
-    assert late.value.line == nothing_but_sums.fn.__code__.co_firstlineno + 3
+    fault = raised(launch, nothing_but_sums, (out, 2**30), (1,), {"BLOCK": 128}, step_limit=1000)
+    assert fault.outcome is Outcome.TIMED_OUT
+    assert fault.fields["turns"] == 2**30
+    assert fault.line == nothing_but_sums.fn.__code__.co_firstlineno + 3
 
 
 def test_a_fault_of_a_launch_leaves_the_counts_so_far():
     x, out = torch.randn(100), torch.zeros(128)
-    with pytest.raises(KernelFault) as astray:
-        launch(unused, (x, out), (1,), {"FAR": 0, "BLOCK": 128})
-    assert astray.value.traffic is not None
-    assert astray.value.traffic.loads.sectors == 0
+    fault = raised(launch, unused, (x, out), (1,), {"FAR": 0, "BLOCK": 128})
+    assert fault.traffic is not None
+    assert fault.traffic.loads.sectors == 0
 
 
 @triton.jit
@@ -107,6 +106,5 @@ def added_up(x, out, BLOCK: tl.constexpr):
 
 def test_what_a_second_look_stored_does_not_add_to_the_first():
     x, out = torch.ones(200), torch.zeros(256)
-    with pytest.raises(KernelFault):
-        launch(added_up, (x, out), (2,), {"BLOCK": 128}, together=1)
+    raised(launch, added_up, (x, out), (2,), {"BLOCK": 128}, together=1)
     assert torch.equal(out, torch.cat([torch.ones(128), torch.zeros(128)]))

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from course.engine.cell.triton import read_cell
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import Outcome
 from course.engine.triton.compiling import gate
 from course.engine.triton.launch import launch
 from course.engine.triton.running import operations
+from course.tests.engine.faults import raised
 
 HEAD = (
     "import math\nimport numpy as np\nimport torch\nimport triton\nimport triton.language as tl\n"
@@ -169,24 +170,22 @@ def k(x, y, out, n, B: tl.constexpr):
 
 def test_an_operation_that_the_engine_lacks_is_not_measured(monkeypatch):
     monkeypatch.delitem(operations.RULES, "math.sqrt")
-    with pytest.raises(KernelFault) as caught:
-        launch(kernel(STORE.format(value="tl.sqrt(n * 1.0)")), arguments(), (2,), {"B": 4})
-    assert caught.value.outcome is Outcome.NOT_MEASURED
+    fault = raised(
+        launch, kernel(STORE.format(value="tl.sqrt(n * 1.0)")), arguments(), (2,), {"B": 4}
+    )
+    assert fault.outcome is Outcome.NOT_MEASURED
 
 
 @pytest.mark.parametrize("value", ["x + y", "tl.arange(0, 3)", "tl.load(3)", "unknown_later"])
 def test_a_refusal_of_both_does_not_compile(value):
     source = STORE.format(value=value) + "    unknown_later = 1\n"
-    with pytest.raises(KernelFault) as caught:
-        launch(kernel(source), arguments(), (2,), {"B": 4})
-    assert caught.value.outcome is Outcome.DOES_NOT_COMPILE
+    fault = raised(launch, kernel(source), arguments(), (2,), {"B": 4})
+    assert fault.outcome is Outcome.DOES_NOT_COMPILE
 
 
 def test_several_names_of_one_value_are_refused_on_their_line():
     source = STORE.format(value="1.0") + "    if B == 3:\n        a = b = 0\n"
-    with pytest.raises(KernelFault) as caught:
-        gate.compile_for(kernel(source), arguments(), {"B": 4})
-    fault = caught.value
+    fault = raised(gate.compile_for, kernel(source), arguments(), {"B": 4})
     assert (fault.outcome, fault.message_id, fault.line) == (
         Outcome.DOES_NOT_COMPILE,
         "tile_several_names",
@@ -208,6 +207,5 @@ def test_several_names_of_one_value_are_refused_on_their_line():
 )
 def test_a_function_of_constants_is_walked_and_never_executed(body, message_id):
     source = f"@triton.constexpr_function\ndef f(B):\n    {body}\n" + STORE.format(value="f(B)")
-    with pytest.raises(KernelFault) as caught:
-        launch(kernel(source), arguments(), (2,), {"B": 4})
-    assert caught.value.message_id == message_id, str(caught.value)
+    fault = raised(lambda: launch(kernel(source), arguments(), (2,), {"B": 4}))
+    assert fault.message_id == message_id, str(fault)

@@ -15,6 +15,7 @@ from course.engine.triton.compiling.constants import (
 )
 from course.engine.triton.compiling.specialisation import source_of
 from course.engine.triton.launch import launch
+from course.tests.engine.faults import raised
 
 
 @triton.jit
@@ -63,9 +64,7 @@ def doubled(x, N: tl.constexpr):
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_a_giant_constant_is_refused_with_its_line(kernel, line):
-    with pytest.raises(KernelFault) as caught:
-        launch(kernel, (torch.zeros(1),), (1,), {"N": 9})
-    fault = caught.value
+    fault = raised(launch, kernel, (torch.zeros(1),), (1,), {"N": 9})
     large = (Outcome.REJECTED, "tile_large_constant")
     expected = (Outcome.DOES_NOT_COMPILE, "triton_refuses") if kernel is text else large
     assert (fault.outcome, fault.message_id) == expected

@@ -8,6 +8,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from course.engine.faults import KernelFault, Outcome
 from course.engine.triton.launch import launch
+from course.tests.engine.faults import raised
 
 BOTH = pytest.mark.parametrize("target", [80, 90])
 
@@ -190,9 +191,7 @@ def test_a_box_may_begin_where_the_hardware_takes_it(what, dtype, at, box):
 @pytest.mark.parametrize(("what", "dtype", "at", "box"), NOT_TAKEN)
 @pytest.mark.family
 def test_a_box_that_the_hardware_does_not_take_is_a_fault_where_it_copies(what, dtype, at, box):
-    with pytest.raises(KernelFault) as caught:
-        copied(what, dtype, at, box, 90)
-    fault = caught.value
+    fault = raised(copied, what, dtype, at, box, 90)
     assert fault.outcome is Outcome.OUT_OF_BOUNDS
     step = 16 // torch.empty(0, dtype=getattr(torch, dtype)).itemsize
     assert fault.message_id == ("tile_box_apart" if at[1] % step else "tile_box_before")

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
@@ -19,6 +18,7 @@ from course.engine.traffic import Traffic
 from course.engine.triton.launch import launch
 from course.tests.engine.triton.drawn_kernels import Drawn, drawn_kernels
 from course.tests.engine.triton.running import same_bits
+from course.tests.families import few_or_many
 
 #: Statements of a batch. Loops in functions in loops may take more: such a kernel is not compared,
 #: since a batch counts what each of its groups executes.
@@ -28,37 +28,31 @@ NOT_COMPARED = (Outcome.TIMED_OUT, Outcome.DOES_NOT_COMPILE)
 TOGETHER = st.sampled_from([None, 2, 3])
 
 
-def drawing(examples: int) -> Any:
-    """So many kernels. Each is long to draw, and all of a test may share a folder."""
+def each_of(
+    examples: int,
+    kernels: st.SearchStrategy[Drawn],
+    agree: Callable[[Drawn, Path, int | None], None],
+    folder: Path,
+) -> None:
+    """Has so many kernels agree. Each is long to draw."""
     health = [HealthCheck.too_slow, HealthCheck.data_too_large]
-    health.append(HealthCheck.function_scoped_fixture)
-    return settings(max_examples=examples, deadline=None, suppress_health_check=health)
+
+    @settings(max_examples=examples, deadline=None, suppress_health_check=health)
+    @given(kernels, TOGETHER)
+    def one(drawn: Drawn, together: int | None) -> None:
+        agree(drawn, folder, together)
+
+    one()
 
 
-@drawing(6)
-@given(drawn_kernels(), TOGETHER)
-def test_a_drawn_kernel_is_the_same_on_both_paths(tmp_path, drawn, together):
-    agree(drawn, tmp_path, together)
+@few_or_many(6, 250)
+def test_drawn_kernels_are_the_same_on_both_paths(tmp_path, examples):
+    each_of(examples, drawn_kernels(), agree, tmp_path)
 
 
-@drawing(10)
-@given(drawn_kernels(hazards=True), TOGETHER)
-def test_a_drawn_fault_is_the_same_on_both_paths(tmp_path, drawn, together):
-    agree(drawn, tmp_path, together)
-
-
-@pytest.mark.slow
-@drawing(250)
-@given(drawn_kernels(), TOGETHER)
-def test_hundreds_of_drawn_kernels_are_the_same_on_both_paths(tmp_path, drawn, together):
-    agree(drawn, tmp_path, together)
-
-
-@pytest.mark.slow
-@drawing(150)
-@given(drawn_kernels(hazards=True), TOGETHER)
-def test_many_drawn_faults_are_the_same_on_both_paths(tmp_path, drawn, together):
-    agree(drawn, tmp_path, together)
+@few_or_many(10, 150)
+def test_drawn_faults_are_the_same_on_both_paths(tmp_path, examples):
+    each_of(examples, drawn_kernels(hazards=True), agree, tmp_path)
 
 
 def agree(drawn: Drawn, folder: Path, together: int | None) -> None:

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
-from hypothesis import assume, given, note
+from hypothesis import assume, note
 from triton._C.libtriton import ir
 
 from course.engine import stated_gpu
@@ -40,7 +39,8 @@ from course.engine.triton.running.memory import Memory
 from course.engine.triton.running.sites import Access, Asked, SiteMeter
 from course.tests.engine.triton.drawn_kernels import Drawn, drawn_kernels
 from course.tests.engine.triton.running import same_bits
-from course.tests.engine.triton.test_drawn_batches import TOGETHER, drawing, ran, said
+from course.tests.engine.triton.test_drawn_batches import each_of, ran, said
+from course.tests.families import few_or_many
 
 _DIRECTIONS = {
     "tt.load": "load", "tt.descriptor_load": "load", "ttg.async_copy_global_to_local": "load",
@@ -51,30 +51,14 @@ _LOOPS = ("scf.for", "scf.while")
 Places = dict[tuple[str, int], Counter[tuple[int, int]]]
 
 
-@drawing(4)
-@given(drawn_kernels(), TOGETHER)
-def test_a_drawn_kernel_is_the_same_as_the_compiler_made_it(tmp_path, drawn, together):
-    agree(drawn, tmp_path, together)
+@few_or_many(4, 100)
+def test_drawn_kernels_are_the_same_as_the_compiler_made_them(tmp_path, examples):
+    each_of(examples, drawn_kernels(), agree, tmp_path)
 
 
-@drawing(5)
-@given(drawn_kernels(hazards=True), TOGETHER)
-def test_a_drawn_fault_is_the_same_as_the_compiler_made_it(tmp_path, drawn, together):
-    agree(drawn, tmp_path, together)
-
-
-@pytest.mark.slow
-@drawing(100)
-@given(drawn_kernels(), TOGETHER)
-def test_many_drawn_kernels_are_the_same_as_the_compiler_made_them(tmp_path, drawn, together):
-    agree(drawn, tmp_path, together)
-
-
-@pytest.mark.slow
-@drawing(50)
-@given(drawn_kernels(hazards=True), TOGETHER)
-def test_many_drawn_faults_are_the_same_as_the_compiler_made_them(tmp_path, drawn, together):
-    agree(drawn, tmp_path, together)
+@few_or_many(5, 50)
+def test_drawn_faults_are_the_same_as_the_compiler_made_them(tmp_path, examples):
+    each_of(examples, drawn_kernels(hazards=True), agree, tmp_path)
 
 
 def agree(drawn: Drawn, folder: Path, together: int | None) -> None:

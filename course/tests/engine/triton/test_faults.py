@@ -10,6 +10,7 @@ from course.engine.faults import KernelFault, Outcome
 from course.engine.triton.compiling.functions import code_of
 from course.engine.triton.launch import launch
 from course.engine.triton.running import distinct, machine, operations
+from course.tests.engine.faults import raised
 from course.words import fault_panel
 
 
@@ -24,9 +25,7 @@ def copy(x_ptr, out_ptr, n, BLOCK: tl.constexpr, MASK: tl.constexpr):
 
 def fault_of(kernel, args, grid=(1,), **constants):
     limit = {"step_limit": constants.pop("step_limit")} if "step_limit" in constants else {}
-    with pytest.raises(KernelFault) as caught:
-        launch(kernel, args, grid, constants, **limit)
-    fault = caught.value
+    fault = raised(launch, kernel, args, grid, constants, **limit)
     line = None if fault.line is None else fault.line - code_of(kernel).first_line
     return fault.outcome, line, str(fault)
 
@@ -63,11 +62,15 @@ def test_a_gap_between_the_elements_of_a_strided_view_is_out_of_bounds():
 @pytest.mark.parametrize("together", [None, 1])
 def test_the_first_program_that_strays_is_named_whether_into_a_gap_or_past_the_end(together):
     view = torch.zeros(3, 8)[:, :5]
-    with pytest.raises(KernelFault) as caught:
-        launch(
-            copy, (view, torch.zeros(24), 24), (3,), {"BLOCK": 8, "MASK": False}, together=together
-        )
-    assert (caught.value.message_id, caught.value.fields["program"]) == ("tile_gap", "0")
+    fault = raised(
+        launch,
+        copy,
+        (view, torch.zeros(24), 24),
+        (3,),
+        {"BLOCK": 8, "MASK": False},
+        together=together,
+    )
+    assert (fault.message_id, fault.fields["program"]) == ("tile_gap", "0")
 
 
 @triton.jit
@@ -101,11 +104,10 @@ def shifted(x_ptr, n):
 
 def test_a_load_of_what_another_program_stores_is_a_race_however_programs_are_batched():
     for together in (None, 1):
-        with pytest.raises(KernelFault) as caught:
-            launch(shifted, (torch.zeros(16), 16), (4,), together=together)
-        assert caught.value.outcome is Outcome.RACE
-        assert caught.value.fields["array"] == "x_ptr"
-        assert caught.value.fields["index"] in (4, 8, 12)
+        fault = raised(launch, shifted, (torch.zeros(16), 16), (4,), together=together)
+        assert fault.outcome is Outcome.RACE
+        assert fault.fields["array"] == "x_ptr"
+        assert fault.fields["index"] in (4, 8, 12)
 
 
 @triton.jit
@@ -121,9 +123,7 @@ def stores_around_a_race(out_ptr):
 
 @pytest.mark.parametrize("together", [None, 2, 1])
 def test_both_lines_of_a_race_are_those_that_touched_the_element(together):
-    with pytest.raises(KernelFault) as caught:
-        launch(stores_around_a_race, (torch.zeros(30),), (3,), together=together)
-    fault = caught.value
+    fault = raised(launch, stores_around_a_race, (torch.zeros(30),), (3,), together=together)
     first = code_of(stores_around_a_race).first_line
     assert fault.outcome is Outcome.RACE
     assert {fault.line - first, fault.fields["other_line"] - first} == {4, 6}
@@ -174,9 +174,9 @@ def test_stores_of_single_bytes_through_a_cast_pointer_are_remembered(together):
     assert torch.equal(out[:16], x)
     launch(in_bytes, (out, one_by_one), (4,), {"N": 4, "SHIFT": 16}, together=together)
     assert torch.equal(out, torch.cat([x, x]))
-    with pytest.raises(KernelFault) as caught:
-        launch(in_bytes, (out, one_by_one), (4,), {"N": 4, "SHIFT": 4}, together=together)
-    fault = caught.value
+    fault = raised(
+        launch, in_bytes, (out, one_by_one), (4,), {"N": 4, "SHIFT": 4}, together=together
+    )
     assert (fault.outcome, fault.fields["array"]) == (Outcome.RACE, "x_ptr")
     assert fault.fields["index"] in range(16)
 
@@ -322,10 +322,11 @@ def test_a_function_that_is_not_jitted_is_named():
 
 
 def test_a_fault_leaves_the_counts_so_far():
-    with pytest.raises(KernelFault) as caught:
-        launch(copy, (torch.zeros(12), torch.zeros(4), 12), (3,), {"BLOCK": 4, "MASK": False})
-    assert caught.value.traffic is not None
-    assert caught.value.traffic.graded().sectors("x_ptr", "load") == 3
+    fault = raised(
+        launch, copy, (torch.zeros(12), torch.zeros(4), 12), (3,), {"BLOCK": 4, "MASK": False}
+    )
+    assert fault.traffic is not None
+    assert fault.traffic.graded().sectors("x_ptr", "load") == 3
 
 
 @triton.jit
@@ -501,8 +502,7 @@ def a_shape_without_a_comma(x_ptr, out_ptr, N: tl.constexpr):
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_a_direct_launch_is_told_as_a_check_is(kernel, line, said, step):
-    with pytest.raises(KernelFault) as caught:
-        launch(kernel, (torch.zeros(8), torch.zeros(8), 8), (1,))
-    assert said in str(caught.value)
-    assert step in " ".join(fault_panel.verdict(caught.value).next_steps)
-    assert caught.value.line == kernel.starting_line_number + line
+    fault = raised(launch, kernel, (torch.zeros(8), torch.zeros(8), 8), (1,))
+    assert said in str(fault)
+    assert step in " ".join(fault_panel.verdict(fault).next_steps)
+    assert fault.line == kernel.starting_line_number + line

@@ -12,6 +12,7 @@ from course.engine.triton.launch import launch
 from course.engine.triton.running.programs import MOST_IN_TURNS
 from course.engine.triton.running.run import Run
 from course.exercises.fusion import split_k
+from course.tests.engine.faults import raised
 from course.tests.engine.triton.running import both
 
 COUNTS = [1, 2, 3, 8, 21]
@@ -373,9 +374,9 @@ def in_turn_by_luck(x, part, flag, out, N: tl.constexpr):
 
 
 def outcome_of(kernel, programs=5, **constants):
-    with pytest.raises(KernelFault) as caught:
-        launch(kernel, arguments(programs), (programs,), {"N": 32, **constants}, step_limit=2000)
-    return caught.value
+    return raised(
+        launch, kernel, arguments(programs), (programs,), {"N": 32, **constants}, step_limit=2000
+    )
 
 
 @pytest.mark.parametrize("programs", [3, 5, 12])

@@ -23,6 +23,7 @@ from course.engine.triton.compiling.functions import code_of
 from course.engine.triton.compiling.gate import compile_for
 from course.engine.triton.engine import TritonEngine
 from course.plain import bounded
+from course.tests.engine.faults import raised
 from course.tests.engine.triton import cases
 from course.words.sentences import sentence
 
@@ -85,18 +86,16 @@ WRONG = [
 
 @pytest.mark.parametrize(("kernel", "args", "constants", "line", "words"), WRONG)
 def test_the_compilers_refusal_names_the_line(kernel, args, constants, line, words):
-    with pytest.raises(KernelFault) as caught:
-        compile_for(kernel, args, constants)
-    assert caught.value.outcome is Outcome.DOES_NOT_COMPILE
-    assert caught.value.line == code_of(kernel).first_line + line
-    assert words in str(caught.value)
+    fault = raised(compile_for, kernel, args, constants)
+    assert fault.outcome is Outcome.DOES_NOT_COMPILE
+    assert fault.line == code_of(kernel).first_line + line
+    assert words in str(fault)
 
 
 def test_a_refusal_inside_a_helper_function_names_the_helpers_line():
-    with pytest.raises(KernelFault) as caught:
-        compile_for(in_a_helper, (torch.zeros(4),))
-    assert caught.value.line == code_of(mixed).first_line + 1
-    assert "shape" in str(caught.value)
+    fault = raised(compile_for, in_a_helper, (torch.zeros(4),))
+    assert fault.line == code_of(mixed).first_line + 1
+    assert "shape" in str(fault)
 
 
 SCALE = tl.constexpr(2.0)
@@ -108,10 +107,9 @@ def asks_a_number_for_its_shape(x_ptr):
 
 
 def test_a_constant_without_the_attribute_that_a_kernel_asks_for_is_refused():
-    with pytest.raises(KernelFault) as caught:
-        compile_for(asks_a_number_for_its_shape, [torch.zeros(4)])
-    assert caught.value.outcome is Outcome.DOES_NOT_COMPILE
-    assert "no attribute 'shape'" in str(caught.value)
+    fault = raised(compile_for, asks_a_number_for_its_shape, [torch.zeros(4)])
+    assert fault.outcome is Outcome.DOES_NOT_COMPILE
+    assert "no attribute 'shape'" in str(fault)
 
 
 def test_resources_of_a_kernel():
@@ -126,9 +124,8 @@ def test_resources_of_a_kernel():
 
 def test_tiles_that_do_not_fit_in_shared_memory_are_too_many_resources():
     case = cases.matmul(64, "float32", (64, 64, 64))
-    with pytest.raises(KernelFault) as caught:
-        compile_for(case.kernel, case.args, case.constants | {"num_stages": 7})
-    assert caught.value.outcome is Outcome.TOO_MANY_RESOURCES
+    fault = raised(compile_for, case.kernel, case.args, case.constants | {"num_stages": 7})
+    assert fault.outcome is Outcome.TOO_MANY_RESOURCES
 
 
 @pytest.mark.parametrize("target", [75, 80, 90])
@@ -208,9 +205,7 @@ def test_what_a_gpu_cannot_hold_is_told_before_what_the_run_came_to():
         TOO_LARGE_AND_ASTRAY, "run", arguments, (1,), (1,), 0, 10**6, "triton", outputs=outputs
     )
     for compiles, outcome in ((True, Outcome.TOO_MANY_RESOURCES), (False, Outcome.OUT_OF_BOUNDS)):
-        with pytest.raises(KernelFault) as caught:
-            TritonEngine(compiles=compiles)(run)
-        assert caught.value.outcome is outcome
+        assert raised(TritonEngine(compiles=compiles), run).outcome is outcome
 
 
 def test_a_kernel_is_compiled_once_in_a_process_and_once_on_a_disk(monkeypatch):
@@ -267,10 +262,9 @@ def unrolled(x_ptr, TURNS: tl.constexpr):
 
 def test_a_compile_without_end_is_stopped(monkeypatch):
     monkeypatch.setattr(gate, "COMPILE_SECONDS", 0.5)
-    with pytest.raises(KernelFault) as caught:
-        compile_for(unrolled, (torch.zeros(4),), {"TURNS": 10**7})
-    assert caught.value.outcome is Outcome.TIMED_OUT
-    assert "`unrolled`" in str(caught.value)
+    fault = raised(compile_for, unrolled, (torch.zeros(4),), {"TURNS": 10**7})
+    assert fault.outcome is Outcome.TIMED_OUT
+    assert "`unrolled`" in str(fault)
     gate._found.clear()
     monkeypatch.setattr(gate, "COMPILE_SECONDS", 30)
     assert compile_for(unrolled, (torch.zeros(4),), {"TURNS": 2}).target == 80
@@ -278,10 +272,9 @@ def test_a_compile_without_end_is_stopped(monkeypatch):
 
 def test_a_compiler_that_crashes_takes_no_notebook_with_it(monkeypatch):
     monkeypatch.setattr(compiler, "to_ptx", lambda *_: os.abort())
-    with pytest.raises(KernelFault) as caught:
-        compile_for(cases.add(8).kernel, cases.add(8).args, {"BLOCK": 64})
-    assert caught.value.outcome is Outcome.DOES_NOT_COMPILE
-    assert "SIGABRT" in str(caught.value)
+    fault = raised(compile_for, cases.add(8).kernel, cases.add(8).args, {"BLOCK": 64})
+    assert fault.outcome is Outcome.DOES_NOT_COMPILE
+    assert "SIGABRT" in str(fault)
 
 
 @pytest.mark.parametrize(

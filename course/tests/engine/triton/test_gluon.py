@@ -7,8 +7,9 @@ import pytest
 import torch
 import triton
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import Outcome
 from course.engine.triton.launch import launch
+from course.tests.engine.faults import raised
 from course.words.sentences import sentence
 
 # what is experimental has other names in each version of Triton
@@ -24,9 +25,7 @@ def sites(traffic):
 
 
 def refused(kernel, args, constants, target=90, grid=(1,)):
-    with pytest.raises(KernelFault) as caught:
-        launch(kernel, args, grid, constants, target=target)
-    return caught.value
+    return raised(launch, kernel, args, grid, constants, target=target)
 
 
 # ---------------------------------------------------------------- right ones

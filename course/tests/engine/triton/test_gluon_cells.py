@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from triton.experimental.gluon.language.nvidia.hopper import tma
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import Outcome
 from course.engine.job import Output, Run
 from course.engine.triton.engine import TritonEngine
+from course.tests.engine.faults import raised
 
 SCALES = """\
 import torch
@@ -88,9 +89,7 @@ def ran(source, target=90, shape=(70, 136)):
 
 
 def refused(source):
-    with pytest.raises(KernelFault) as caught:
-        ran(source)
-    return caught.value
+    return raised(ran, source)
 
 
 def test_a_cell_of_gluon_is_compiled_for_the_gpu_that_its_run_names():

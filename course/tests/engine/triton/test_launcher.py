@@ -13,11 +13,12 @@ import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from course.engine import launcher, stated_gpu
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import Outcome
 from course.engine.launcher.tensors import MOST_BYTES
 from course.engine.triton.compiling import gate
 from course.engine.triton.launch import launch
 from course.spec.inputs import poison
+from course.tests.engine.faults import raised
 from course.tests.engine.triton import kernels
 from course.words.sentences import WORDS, next_step, sentence
 
@@ -64,9 +65,7 @@ def value(expression, x=None, y=7, **scope):
 
 def fault_of(source, *arguments, admitted=True, **scope):
     arguments = arguments or (matrix(), 7)
-    with pytest.raises(KernelFault) as caught:
-        walked(source, *arguments, admitted=admitted, **scope)
-    fault = caught.value
+    fault = raised(walked, source, *arguments, admitted=admitted, **scope)
     assert fault.message_id in WORDS
     shown = sentence(fault.message_id, fault.fields) + next_step(fault.message_id, fault.fields)
     assert "(not known)" not in shown
@@ -252,8 +251,7 @@ def test_a_stated_gpu_answers():
 def test_lists_that_grow_in_each_other_stay_small():
     growing = "def f(x, y):\n    a, b = [], []\n    c = [a] * 900\n    while y:\n        "
     for grow in ("a.append(1)", "a.append(a)", "a.append((a,))", "b.append(c)"):
-        fault = fault_of(growing + grow)
-        assert fault.message_id == "launcher_value", grow
+        assert fault_of(growing + grow).message_id == "launcher_value", grow
 
 
 def test_a_function_that_ends_without_return_gives_none():
@@ -422,9 +420,7 @@ def test_a_constexpr_of_the_cell_is_its_number():
 )  # fmt: skip
 def test_work_on_elements_is_rejected_by_its_name_before_anything_runs(work):
     node, _ = tree(f"def f(x, y):\n    if y < 0:\n        y = {work}\n    return x")
-    with pytest.raises(KernelFault) as caught:
-        launcher.admit(node, SCOPE)
-    fault = caught.value
+    fault = raised(launcher.admit, node, SCOPE)
     assert (fault.outcome, fault.message_id) == (Outcome.REJECTED, "launcher_computes")
     assert fault.line == 3
     assert "the kernel must do the work" in str(fault)
@@ -526,10 +522,9 @@ def test_what_is_no_launcher_code_is_refused_with_its_line(body, message, reache
 @pytest.mark.parametrize("name", ["torch", "triton", "tl", "math", "TensorDescriptor"])
 def test_a_forgotten_import_is_named(name):
     node, _ = tree(f"{name}.x")
-    with pytest.raises(KernelFault) as caught:
-        launcher.admit(node, {})
-    assert caught.value.message_id == "missing_import"
-    assert name in str(caught.value.fields["imported"])
+    fault = raised(launcher.admit, node, {})
+    assert fault.message_id == "missing_import"
+    assert name in str(fault.fields["imported"])
 
 
 def test_helper_functions_are_held_to_the_list_too():
@@ -699,8 +694,7 @@ def test_an_assertion_is_shown_with_its_values():
 
 def test_memory_is_bounded_over_the_whole_call():
     assert value("torch.zeros(4, device=x.device)").numel() == 4
-    fault = fault_of(f"torch.empty({MOST_BYTES}, device=x.device)")
-    assert fault.fields["limit"] == MOST_BYTES
+    assert fault_of(f"torch.empty({MOST_BYTES}, device=x.device)").fields["limit"] == MOST_BYTES
 
 
 def test_faults_of_a_launch_get_the_line_of_the_launch():
@@ -715,9 +709,8 @@ def test_faults_of_a_launch_get_the_line_of_the_launch():
         ("lambda meta: (meta['BLOK'],)", ", BLOCK=4", "tile_grid_name"),
         ("lambda meta: 1.5", ", BLOCK=4", "tile_grid"),
     ):
-        with pytest.raises(KernelFault) as caught:
-            walked(source.format(grid=grid, more=more), matrix(), 7, launch=launch)
-        assert (caught.value.message_id, caught.value.line) == (message, 4)
+        fault = raised(walked, source.format(grid=grid, more=more), matrix(), 7, launch=launch)
+        assert (fault.message_id, fault.line) == (message, 4)
 
 
 def test_a_fault_in_the_kernel_keeps_its_own_line():
@@ -726,10 +719,9 @@ def test_a_fault_in_the_kernel_keeps_its_own_line():
         out = torch.empty(2, device=x.device)
         kernel[(1,)](x, x, out, x.numel(), BLOCK=16)
     """
-    with pytest.raises(KernelFault) as caught:
-        walked(source, matrix(), 7, launch=launch)
-    assert caught.value.message_id == "tile_out_of_bounds"
-    assert caught.value.line > 10
+    fault = raised(walked, source, matrix(), 7, launch=launch)
+    assert fault.message_id == "tile_out_of_bounds"
+    assert fault.line > 10
 
 
 # ---------------------------------------------------------------- what students write

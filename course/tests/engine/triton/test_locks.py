@@ -5,8 +5,9 @@ import torch
 import triton
 import triton.language as tl
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import Outcome
 from course.engine.triton.launch import launch
+from course.tests.engine.faults import raised
 from course.tests.engine.triton.running import both
 
 PROGRAMS = 5
@@ -150,10 +151,9 @@ def exchanged_and_not_looked_at(lock, count, total, x):
     ids=lambda kernel: kernel.__name__,
 )
 def test_a_lock_that_keeps_nobody_out_orders_nothing(kernel):
-    with pytest.raises(KernelFault) as caught:
-        launch(kernel, arguments(), (PROGRAMS,), {})
-    assert caught.value.outcome is Outcome.RACE
-    assert caught.value.fields["array"] == "total"
+    fault = raised(launch, kernel, arguments(), (PROGRAMS,), {})
+    assert fault.outcome is Outcome.RACE
+    assert fault.fields["array"] == "total"
 
 
 @triton.jit
@@ -165,6 +165,5 @@ def never_let_go(lock, total):
 
 def test_a_lock_that_is_never_let_go_is_waited_for_without_end():
     args = [torch.zeros(1, dtype=torch.int32), torch.zeros(1)]
-    with pytest.raises(KernelFault) as caught:
-        launch(never_let_go, args, (2,), {}, step_limit=2000)
-    assert caught.value.outcome is Outcome.TIMED_OUT
+    fault = raised(launch, never_let_go, args, (2,), {}, step_limit=2000)
+    assert fault.outcome is Outcome.TIMED_OUT

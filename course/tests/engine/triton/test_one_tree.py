@@ -21,6 +21,7 @@ from course.engine.triton.compiling import gate
 from course.engine.triton.compiling.functions import code_of
 from course.engine.triton.compiling.specialisation import key_of, source_of
 from course.plain.text import lines_of
+from course.tests.engine.faults import raised
 
 CELL = '''\
 import math
@@ -215,18 +216,16 @@ def test_what_the_compiler_finds_is_kept_by_the_text_of_the_tree_and_its_lines()
 def test_the_compiler_s_refusals_name_the_learner_s_line(layout: str) -> None:
     text = layout.format(CELL.replace("x += twice(x)", "x += tl.dot(x, x)"))
     cell = read_cell(text)
-    with pytest.raises(KernelFault) as caught:
-        gate.compiler.to_ptx(source(cell), 80)
-    assert "tl.dot" in lines_of(text)[(caught.value.line or 0) - 1]
-    assert caught.value.line == 1 + text[: text.index("tl.dot(x, x)")].count("\n")
+    fault = raised(gate.compiler.to_ptx, source(cell), 80)
+    assert "tl.dot" in lines_of(text)[(fault.line or 0) - 1]
+    assert fault.line == 1 + text[: text.index("tl.dot(x, x)")].count("\n")
     forget(cell)
 
 
 def test_a_function_that_triton_would_read_otherwise_is_refused(monkeypatch) -> None:
     monkeypatch.setattr(JITFunction, "parse", lambda self: ast.parse("def add(x):\n    return 1\n"))
-    with pytest.raises(KernelFault) as caught:
-        read_cell(CELL)
-    assert (caught.value.outcome, caught.value.message_id) == (
+    fault = raised(read_cell, CELL)
+    assert (fault.outcome, fault.message_id) == (
         Outcome.REJECTED, "tile_two_readings"
     )  # fmt: skip
 
@@ -278,9 +277,7 @@ def test_a_cell_s_modules_hold_what_is_listed_and_nothing_of_python_s() -> None:
     ],
 )
 def test_a_chain_out_of_the_language_is_refused_and_leads_nowhere(chain: str) -> None:
-    with pytest.raises(KernelFault) as caught:
-        read_cell(CELL.replace("x = (x)", f"x = {chain}"))
-    assert caught.value.outcome is Outcome.REJECTED
+    assert raised(read_cell, CELL.replace("x = (x)", f"x = {chain}")).outcome is Outcome.REJECTED
     root, *names = chain.split(".")
     held = read_cell(CELL).scope[root]
     if chain not in ("tl.load.__globals__", "tl.sum.fn", "tl.dtype.__init__"):

@@ -10,6 +10,7 @@ import triton.language as tl
 from course.engine.cell.triton import read_cell
 from course.engine.faults import KernelFault, Outcome
 from course.engine.triton.launch import launch
+from course.tests.engine.faults import raised
 
 
 @triton.jit
@@ -67,10 +68,11 @@ def copies(x, out, BLOCK: tl.constexpr):
 @pytest.mark.parametrize(("length", "line"), [(5, 7), (8, 14)])
 def test_a_fault_in_a_cell_is_on_its_line_of_the_cell(length, line):
     kernel = read_cell(CELL).kernels["copies"]
-    with pytest.raises(KernelFault) as stray:
-        launch(kernel, (torch.zeros(length), torch.zeros(5)), (1,), {"BLOCK": 8}, target=90)
-    assert stray.value.outcome is Outcome.OUT_OF_BOUNDS
-    assert stray.value.line == line
+    fault = raised(
+        launch, kernel, (torch.zeros(length), torch.zeros(5)), (1,), {"BLOCK": 8}, target=90
+    )
+    assert fault.outcome is Outcome.OUT_OF_BOUNDS
+    assert fault.line == line
 
 
 @triton.jit

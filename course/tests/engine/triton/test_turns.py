@@ -5,8 +5,9 @@ import torch
 import triton
 import triton.language as tl
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import Outcome
 from course.engine.triton.launch import launch
+from course.tests.engine.faults import raised
 from course.tests.engine.triton import test_locks as locks
 
 
@@ -22,21 +23,19 @@ def test_a_lock_that_is_waited_for_orders_its_holders(kernel):
 
 @pytest.mark.parametrize("kernel", [locks.not_waited_for, locks.let_go_before])
 def test_a_lock_that_keeps_nobody_out_orders_nothing(kernel):
-    with pytest.raises(KernelFault) as race:
-        launch(kernel, locks.arguments(), (locks.PROGRAMS,), {}, target=90)
-    assert race.value.outcome is Outcome.RACE
-    assert race.value.fields["array"] == "total"
+    fault = raised(launch, kernel, locks.arguments(), (locks.PROGRAMS,), {}, target=90)
+    assert fault.outcome is Outcome.RACE
+    assert fault.fields["array"] == "total"
     line = kernel.fn.__code__.co_firstlineno
-    assert line < race.value.line < line + 6
+    assert line < fault.line < line + 6
 
 
 @pytest.mark.slow
 def test_a_lock_that_is_never_let_go_is_waited_for_without_end():
     args = [torch.zeros(1, dtype=torch.int32), torch.zeros(1)]
-    with pytest.raises(KernelFault) as late:
-        launch(locks.never_let_go, args, (2,), {}, target=90)
-    assert late.value.outcome is Outcome.TIMED_OUT
-    assert late.value.message_id == "tile_waits"
+    fault = raised(launch, locks.never_let_go, args, (2,), {}, target=90)
+    assert fault.outcome is Outcome.TIMED_OUT
+    assert fault.message_id == "tile_waits"
 
 
 @triton.jit
@@ -59,10 +58,9 @@ def with_too_many_turns(x, n):
     [(without_end, "tile_timed_out"), (with_too_many_turns, "tile_many_turns")],
 )
 def test_a_loop_that_touches_no_memory_ends_too(kernel, message):
-    with pytest.raises(KernelFault) as late:
-        launch(kernel, (torch.zeros(1), 1 << 30), (1,), {}, target=90)
-    assert late.value.outcome is Outcome.TIMED_OUT
-    assert late.value.message_id == message
+    fault = raised(launch, kernel, (torch.zeros(1), 1 << 30), (1,), {}, target=90)
+    assert fault.outcome is Outcome.TIMED_OUT
+    assert fault.message_id == message
 
 
 @triton.jit

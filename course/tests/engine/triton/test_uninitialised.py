@@ -13,6 +13,7 @@ from course.engine.triton.compiling.functions import code_of
 from course.engine.triton.engine import TritonEngine
 from course.engine.triton.launch import launch
 from course.engine.triton.running.tensors import uninitialised
+from course.tests.engine.faults import raised
 from course.tests.engine.triton.running import without_block_pointers
 from course.tests.engine.triton.test_check import ADD, ADD_CELL
 from course.tests.engine.triton.test_locks import with_a_first_one
@@ -27,9 +28,7 @@ def fault_of(kernel, make, grid=(1,), **constants):
     """What a launch on `make`'s tensors comes to: all programs at once as one by one."""
     faults = []
     for together in (None, 2, 1):
-        with pytest.raises(KernelFault) as caught:
-            launch(kernel, make(), grid, constants, together=together)
-        faults.append(caught.value)
+        faults.append(raised(launch, kernel, make(), grid, constants, together=together))
     first, *others = faults
     assert all(other.outcome is first.outcome for other in others)
     if first.outcome is not Outcome.RACE:  # of which each path meets another end first
@@ -157,8 +156,7 @@ def neighbours_first(scratch, out):
 
 @pytest.mark.parametrize("kernel", [neighbours, neighbours_first])
 def test_a_read_of_what_another_program_stores_stays_a_race(kernel):
-    fault = fault_of(kernel, lambda: [empty(4), empty(4)], (4,))
-    assert fault.outcome is Outcome.RACE
+    assert fault_of(kernel, lambda: [empty(4), empty(4)], (4,)).outcome is Outcome.RACE
 
 
 @triton.jit
@@ -241,8 +239,7 @@ def described(base, out, N: tl.constexpr):
 
 
 def test_a_descriptor_loads_too():
-    fault = fault_of(described, lambda: [empty(8, 8), empty(8)], N=8)
-    assert fault.fields["array"] == "base"
+    assert fault_of(described, lambda: [empty(8, 8), empty(8)], N=8).fields["array"] == "base"
     [_, out] = runs(described, lambda: [torch.ones(8, 8), empty(8)], N=8)
     assert torch.equal(out, torch.full((8,), 8.0))
 
@@ -366,9 +363,7 @@ def test_an_output_of_a_run_is_unwritten_and_its_other_arrays_are_not():
                  "count": np.int32(8), "MOST": np.int64(8)}  # fmt: skip
     run = Run(source, "whole", arguments, (1,), (), 0, 5000, dialect="triton",
               unwritten=("out",))  # fmt: skip
-    with pytest.raises(KernelFault) as caught:
-        TritonEngine(compiles=False)(run)
-    assert caught.value.fields["array"] == "out"
+    assert raised(TritonEngine(compiles=False), run).fields["array"] == "out"
 
 
 # ---------------------------------------------------------------- checks

@@ -8,11 +8,12 @@ import triton
 import triton.language as tl
 from triton.compiler import code_generator
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import Outcome
 from course.engine.triton.compiling.compiler import to_memory, to_ptx
 from course.engine.triton.compiling.specialisation import source_of
 from course.engine.triton.compiling.written_out import MOST_NODES, MOST_OPERATIONS
 from course.engine.triton.launch import launch
+from course.tests.engine.faults import raised
 
 
 @triton.jit
@@ -74,9 +75,7 @@ def unrolled(x, N: tl.constexpr):
 
 
 def refused(run, kernel, **constants):
-    with pytest.raises(KernelFault) as caught:
-        run(kernel, constants)
-    return caught.value
+    return raised(run, kernel, constants)
 
 
 def launched(kernel, constants):
