@@ -285,8 +285,9 @@ print("all at once: ", weights @ np.ravel(pictures.EXAMPLE_VALUES) / weights.sum
 #
 # First for one query a head. A program has D numbers of a query, and passes over that head's K and
 # V, BC keys at a time. As in lesson 09 you write the launcher, too: it makes the output,
-# launches the kernel, and returns the output. Rows of K and V may have gaps (they come out of a
-# larger array), so pass strides; both arrays have the same.
+# launches the kernel, and returns the output. K and V may be the first N rows of a larger array
+# that has room for more, with gaps between rows and between heads: pass both strides. Both arrays
+# have the same.
 #
 # Two details:
 #

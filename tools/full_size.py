@@ -37,6 +37,7 @@ from course.plain.sectors import SECTOR_BYTES
 from course.spec.draws import normal
 from course.spec.exercise import Array, Case, KernelExercise, Meta, Role, Scalar, Stride
 from course.spec.formula import Number, evaluate
+from course.spec.inputs import corner
 from course.spec.launching import Launcher
 from tools.full_size_runs import RUNS, Run, left_by_forward, peer_of
 
@@ -126,9 +127,9 @@ def _array(
         values = torch.randn(shape, device="cuda").to(kind)
     else:
         values = torch.from_numpy(draw(rng, shape, dtype)).cuda()
-    if array.pitch:
-        pitch = int(evaluate(array.pitch, names))
-        values = torch.nn.functional.pad(values, (0, pitch - shape[-1]))[..., : shape[-1]]
+    stored = exercise.stored_shape(array, names)
+    if stored != shape:
+        values = corner(values.new_zeros(stored), shape).copy_(values)
     if array.name in case.transposed:
         values = values.t().contiguous().t()
     return values

@@ -88,7 +88,7 @@ class Advice:
         item_bytes = {
             array.name: exercise.dtype(array, case).itemsize
             for array in exercise.arrays
-            if not array.pitch and array.name not in case.transposed
+            if not array.within and array.name not in case.transposed
         }
         given = self.cell.tree, self._launched(case), item_bytes, exercise.dialect
         return traffic_cause(row, traffic, *given)

@@ -73,7 +73,7 @@ def launched_in(
             numbers[name] = int(names[one.name])
         elif isinstance(one, Stride) and one.array not in case.transposed:
             array = next(array for array in exercise.arrays if array.name == one.array)
-            if not array.pitch:
+            if not array.within:
                 numbers[name] = math.prod(exercise.shape(array, names)[one.axis + 1 :])
     return Launched(grid, block, shapes, numbers)
 

@@ -494,8 +494,8 @@ attention_bytes = NumberExercise(
 
 _OF_ONE_QUERY = (
     Array("q", "H, D"),
-    Array("k", "H, N, D", pitch="D + GAP"),
-    Array("v", "H, N, D", pitch="D + GAP"),
+    Array("k", "H, N, D", within="H, N + GAP, D + GAP"),
+    Array("v", "H, N, D", within="H, N + GAP, D + GAP"),
     Array("out", "H, D", Role.OUT),
 )
 #: What the exercises with one query a head have in common.
@@ -516,8 +516,9 @@ attend_one_query = KernelExercise(
         "weights[j] * v[j]. A program computes one head. It passes once over k and v, some 32 to "
         "256 keys at a time, and keeps three things: the greatest score so far, the sum of "
         "weights, the weighted sum of v. Inputs are float16 or float32, D is 16, 32, 64 or 128. "
-        "Rows of k and v are D neighbours but may lie further apart; both arrays have the same "
-        "strides. Compute in float32. out is contiguous and has q's dtype."
+        "Rows of k and v are D neighbours. Rows may lie further apart than D, and heads further "
+        "than N rows; both arrays have the same strides. Compute in float32. out is contiguous and "
+        "has q's dtype."
     ),
     points=9,
     minutes=60,
@@ -563,7 +564,7 @@ _TILED: dict[str, Any] = {
     "small": case(H=1, N=4, D=16, GAP=0),
     "full": case(dtypes=HALF, H=8, N=2048, D=64, GAP=0),
     "parameters": (
-        *(Array(name, "H, N, D", pitch="D + GAP") for name in "qkv"),
+        *(Array(name, "H, N, D", within="H, N + GAP, D + GAP") for name in "qkv"),
         Array("out", "H, N, D", Role.OUT),
     ),
     "tolerance": TOLERANCE,
@@ -580,10 +581,10 @@ flash_forward = KernelExercise(
         "computes 64 queries of one head, or more, and passes once over that head's k and v, some "
         "16 to 128 keys at a time (128 of float32 fit with `num_stages=1`). No score and no weight "
         "reaches memory. Inputs are float16 with D = 16, 32, 64 or 128, or float32 with D = 16, 32 "
-        "or 64; N is anything. Rows of q, k and v are D neighbours but may lie further apart; the "
-        "three have the same strides. Maximum, sums and the output's accumulator are float32; "
-        "tl.dot may take weights in v's dtype, and products of float32 inputs are float32 and not "
-        "TF32, tl.dot's default. out is contiguous and has q's dtype."
+        "or 64; N is anything. Rows of q, k and v are D neighbours; rows may lie further apart "
+        "than D, and heads further than N rows, in all three alike. Maximum, sums and the output's "
+        "accumulator are float32; tl.dot may take weights in v's dtype, and products of float32 "
+        "inputs are float32 and not TF32, tl.dot's default. out is contiguous and has q's dtype."
     ),
     points=14,
     minutes=90,
@@ -766,8 +767,8 @@ flash_gqa = KernelExercise(
     full=case(G=8, R=8, N=32_768, D=64, GAP=0),
     parameters=(
         Array("q", "G * R, D"),
-        Array("k", "G, N, D", pitch="D + GAP"),
-        Array("v", "G, N, D", pitch="D + GAP"),
+        Array("k", "G, N, D", within="G, N + GAP, D + GAP"),
+        Array("v", "G, N, D", within="G, N + GAP, D + GAP"),
         Array("out", "G * R, D", Role.OUT),
     ),
     **_ONE_QUERY

@@ -353,7 +353,7 @@ cross_entropy = KernelExercise(
     small=case(M=4, V=14, PAD=0, BLOCK=4),
     full=case(M=2048, V=8192, PAD=0),
     parameters=(
-        Array("logits", "M, V", pitch="V + PAD"),
+        Array("logits", "M, V", within="M, V + PAD"),
         Array("targets", "M", dtype="int64", draw=integers(0, 2)),
         Array("loss", "M", Role.OUT),
         Array("lse", "M", Role.OUT),

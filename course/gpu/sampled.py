@@ -12,8 +12,8 @@ from course.check.cases import VISIBLE_SEED, case_seed, run_of
 from course.engine.runner import Engine
 from course.engine.sampling import Launched, sampled
 from course.spec.exercise import Array, Case, KernelExercise, Role
-from course.spec.formula import Number, evaluate
-from course.spec.inputs import in_order
+from course.spec.formula import Number
+from course.spec.inputs import corner, in_order
 
 #: The compute capability of an H200, for which Triton compiles.
 TARGET = 90
@@ -90,10 +90,10 @@ def _array(
 ) -> np.ndarray:
     dtype, shape = exercise.dtype(array, case), exercise.shape(array, names)
     if dtype.kind == "f" or array.role in (Role.OUT, Role.ACCUMULATE):
-        rows = (*shape[:-1], int(evaluate(array.pitch, names))) if array.pitch else shape
         order = "F" if array.name in case.transposed else "C"
-        zeros: np.ndarray = np.zeros(rows, dtype, order=order)  # type: ignore[call-overload]  # a letter
-        return zeros[..., : shape[-1]] if array.pitch else zeros
+        stored = exercise.stored_shape(array, names)
+        zeros: np.ndarray = np.zeros(stored, dtype, order=order)  # type: ignore[call-overload]  # a letter
+        return corner(zeros, shape)
     if array.computed is not None:
         known = {n: v for n, v in given.items() if isinstance(v, np.ndarray)}
         scalars = {n: v.item() for n, v in given.items() if isinstance(v, np.generic)}

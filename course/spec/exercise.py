@@ -53,10 +53,11 @@ class Role(Enum):
 class Array:
     """An array parameter. `shape` is a formula an axis: ``Array("a", "M, N")``.
 
-    `pitch` (a formula) makes rows that many elements apart, so that the array that the kernel
-    gets is a view with gaps. `draw` says how inputs are drawn; `start` fills an accumulator.
-    `computed` makes an input of others: of the arrays before it, in float64, and the scalars, by
-    name (what a forward pass left to a backward one).
+    `within` is the shape of a larger array of which this one is the first corner: the kernel gets
+    a view with gaps. In ``within="M, N + PAD"`` rows lie N + PAD elements apart.
+    `draw` says how inputs are drawn; `start` fills an accumulator. `computed` makes an input of
+    others: of the arrays before it, in float64, and the scalars, by name (what a forward pass left
+    to a backward one).
     """
 
     name: str
@@ -65,15 +66,25 @@ class Array:
     dtype: str = "float32"
     draw: Draw = normal
     start: float = 0.0
-    pitch: str = ""
+    within: str = ""
     computed: Callable[..., np.ndarray] | None = None
 
     @cached_property
     def axes(self) -> tuple[str, ...]:
-        """The formula of each axis; a comma inside a call separates arguments, not axes."""
-        tree = ast.parse(self.shape, mode="eval").body
-        parts = tree.elts if isinstance(tree, ast.Tuple) else [tree]
-        return tuple(ast.unparse(part) for part in parts)
+        """The formula of each axis."""
+        return _axes(self.shape)
+
+    @cached_property
+    def stored_axes(self) -> tuple[str, ...]:
+        """The formula of each axis of the array that it is `within`, or else of itself."""
+        return _axes(self.within) if self.within else self.axes
+
+
+def _axes(shape: str) -> tuple[str, ...]:
+    """The formula of each axis; a comma inside a call separates arguments, not axes."""
+    tree = ast.parse(shape, mode="eval").body
+    parts = tree.elts if isinstance(tree, ast.Tuple) else [tree]
+    return tuple(ast.unparse(part) for part in parts)
 
 
 @dataclass(frozen=True)
@@ -333,6 +344,10 @@ class KernelExercise(Exercise):
 
     def shape(self, array: Array, names: Mapping[str, Number]) -> tuple[int, ...]:
         return tuple(int(evaluate(axis, names)) for axis in array.axes)
+
+    def stored_shape(self, array: Array, names: Mapping[str, Number]) -> tuple[int, ...]:
+        """The shape of the array that it is `within`, or else its own."""
+        return tuple(int(evaluate(axis, names)) for axis in array.stored_axes)
 
     def budget_sectors(
         self, case: Case, constants: Mapping[str, int] | None = None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from course.spec.exercise import Array, Case, KernelExercise, Meta, Role, Scalar, Stride
-from course.spec.formula import Number, evaluate
+from course.spec.formula import Number
 
 
 def in_order(
@@ -59,7 +59,7 @@ def drawn(
             values = case.draws.get(array.name, array.draw)(rng, shape, dtype)
         if array.name in case.transposed:
             return np.asfortranarray(values)
-        return _pitched(array, values, names)
+        return _stored(values, exercise.stored_shape(array, names))
 
     return in_order(exercise, case, names, array_of)
 
@@ -85,14 +85,18 @@ def _known(
     return known
 
 
-def _pitched(array: Array, values: np.ndarray, names: Mapping[str, Number]) -> np.ndarray:
-    if not array.pitch:
+def _stored(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """`values` as the first corner of an array of that shape."""
+    if shape == values.shape:
         return values
-    pitch = int(evaluate(array.pitch, names))
-    holder = np.full((*values.shape[:-1], pitch), poison(values.dtype), values.dtype)
-    view = holder[..., : values.shape[-1]]
+    view = corner(np.full(shape, poison(values.dtype), values.dtype), values.shape)
     view[...] = values
     return view
+
+
+def corner(array: Any, shape: tuple[int, ...]) -> Any:
+    """The first `shape` of a larger array or tensor, a view."""
+    return array[tuple(slice(extent) for extent in shape)]
 
 
 #: NaNs that no arithmetic makes: the payload tells an element that was never written.

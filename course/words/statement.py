@@ -209,10 +209,10 @@ def _parameters(exercise: KernelExercise) -> Table:
             role = _ROLES[parameter.role].format(start=parameter.start, poison=start)
             if parameter in exercise.returned:
                 role = "output: the launcher makes and returns it"
-            pitch = f", rows {parameter.pitch} elements apart" if parameter.pitch else ""
-            axes = parameter.axes
-            shape = f"({', '.join(axes)}{',' if len(axes) == 1 else ''})"
-            rows.append((parameter.name, shape + pitch, parameter.dtype, role))
+            shape = _shape(parameter.axes)
+            if parameter.within:
+                shape += f" within {_shape(parameter.stored_axes)}"
+            rows.append((parameter.name, shape, parameter.dtype, role))
         elif isinstance(parameter, Meta):
             rows.append((parameter.name, "constant", "tl.constexpr", f"= {parameter.value}"))
         elif isinstance(parameter, Stride):
@@ -223,6 +223,10 @@ def _parameters(exercise: KernelExercise) -> Table:
             value = f"= {parameter.value}{', or another number' if others else ''}"
             rows.append((parameter.name, "scalar", parameter.dtype, value))
     return Table("Parameters", ("name", "shape", "dtype", "role"), tuple(rows))
+
+
+def _shape(axes: tuple[str, ...]) -> str:
+    return f"({', '.join(axes)}{',' if len(axes) == 1 else ''})"
 
 
 def _budget(exercise: KernelExercise, graded: Case) -> Table:

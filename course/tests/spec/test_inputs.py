@@ -8,7 +8,7 @@ from course.spec.launching import Programs
 from course.words.statement import statement_text
 
 
-def exercise(pitch: str = "") -> KernelExercise:
+def exercise(within: str = "") -> KernelExercise:
     return KernelExercise(
         "copy_matrix",
         "title",
@@ -18,7 +18,7 @@ def exercise(pitch: str = "") -> KernelExercise:
         1,
         ("hint",),
         parameters=(
-            Array("x", "M, N", pitch=pitch),
+            Array("x", "M, N", within=within),
             Array("out", "M, N", Role.OUT),
             Scalar("M", "M", "int32"),
             Stride("stride_m", "x", 0),
@@ -29,16 +29,16 @@ def exercise(pitch: str = "") -> KernelExercise:
     )
 
 
-def strides(pitch: str = "", transposed: tuple[str, ...] = ()) -> tuple[int, int]:
+def strides(within: str = "", transposed: tuple[str, ...] = ()) -> tuple[int, int]:
     arguments = drawn(
-        exercise(pitch), case(transposed=transposed, M=3, N=5), np.random.default_rng(0)
+        exercise(within), case(transposed=transposed, M=3, N=5), np.random.default_rng(0)
     )
     return arguments["stride_m"], arguments["stride_n"]
 
 
 def test_strides_count_elements_of_the_array_as_it_is_stored() -> None:
     assert strides() == (5, 1)
-    assert strides(pitch="N + 3") == (8, 1)
+    assert strides(within="M + 2, N + 3") == (8, 1)
     assert strides(transposed=("x",)) == (1, 3)
 
 

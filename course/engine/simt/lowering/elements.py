@@ -21,6 +21,7 @@ from course.engine.simt.lowering.expr import (
     tuple_items,
     tuple_of,
 )
+from course.engine.simt.lowering.iteration import call_of
 from course.engine.simt.lowering.parts import parts_of, view_of
 from course.engine.simt.lowering.types import INT, ArrayType, TupleType, is_integer, is_scalar
 from course.engine.simt.running import arith
@@ -141,7 +142,7 @@ def _fill(low: Lowering, target: ast.Subscript, part: Expr, value: Expr) -> Stat
     for axis, turn in reversed([*enumerate(turns)]):
         shape = ast.Attribute(array, "shape", ast.Load())
         extent = ast.Subscript(shape, ast.Constant(axis), ast.Load())
-        steps = ast.Call(ast.Name("range", ast.Load()), [extent], [])
+        steps = call_of(low, "range", extent)
         filled = ast.For(ast.Name(turn, ast.Store()), steps, [filled], [])
     loops = low.block([ast.fix_missing_locations(ast.copy_location(filled, target))])
     of_part, of_value = part.run, value.run

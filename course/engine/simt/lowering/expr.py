@@ -23,6 +23,7 @@ from course.engine.simt.lowering.types import (
     FLOAT,
     INT,
     ArrayType,
+    Several,
     TupleType,
     Type,
     TypingError,
@@ -150,8 +151,8 @@ def converted(expression: Expr, target: Type) -> Expr:
     source = expression.type
     if source == target:
         return expression
-    if isinstance(source, TupleType) and isinstance(target, TupleType):
-        return Expr(target, _tuple_cast(expression.run, source, target), masked=expression.masked)
+    if isinstance(source, Several) and isinstance(target, Several):
+        return Expr(target, _cast_each(expression.run, source, target), masked=expression.masked)
     assert is_scalar(source)
     assert isinstance(target, types.Number | types.Boolean)
     run, key, since = expression.run, *joined(("as", str(target)), [expression])
@@ -169,7 +170,7 @@ def converted(expression: Expr, target: Type) -> Expr:
     )
 
 
-def _tuple_cast(run: Run, source: TupleType, target: TupleType) -> Run:
+def _cast_each(run: Run, source: Several, target: Several) -> Run:
     return lambda lanes: cast_value(run(lanes), source, target)
 
 
@@ -177,7 +178,7 @@ def cast_value(value: Any, source: Type, target: Type) -> Any:
     """A run-time value (lanes or a tuple of them) as another type."""
     if source == target:
         return value
-    if isinstance(source, TupleType) and isinstance(target, TupleType):
+    if isinstance(source, Several) and isinstance(target, Several):
         pairs = zip(value, source.items, target.items, strict=True)
         return tuple(cast_value(v, s, t) for v, s, t in pairs)
     return arith.cast(value, source, target)  # type: ignore[arg-type]  # unify made them scalars
@@ -272,6 +273,19 @@ def apply(function: Any, compute: Callable[..., Any], operands: list[Expr], kind
     return Expr(result, run, key, since, masked=masked)
 
 
+def truth(value: Expr) -> Expr:
+    """What a condition asks of a value: a tuple is true where it has items."""
+    if not isinstance(value.type, TupleType):
+        return value
+    holds, run = number(bool(value.type.items)).run, value.run
+
+    def asked(lanes: Lanes) -> Any:
+        run(lanes)
+        return holds(lanes)
+
+    return combined("truth", BOOL, asked, [value])
+
+
 def describe(expression: Expr) -> str:
     """What an expression is, for a sentence about types."""
     if expression.type is not None:
@@ -364,8 +378,8 @@ def tuple_of(low: Lowering, items: list[Expr]) -> Expr:
 
 
 def tuple_items(low: Lowering, part: Expr) -> list[Expr]:
-    """The parts of a tuple that is held in a variable."""
-    assert isinstance(part.type, TupleType)
+    """The parts of a tuple, or of a range, that is held in a variable."""
+    assert isinstance(part.type, Several)
 
     def item(number: int, type_: Type) -> Expr:
         key = None if part.key is None else ("item", number, part.key)
@@ -375,7 +389,7 @@ def tuple_items(low: Lowering, part: Expr) -> list[Expr]:
             key,
             part.since,
             masked=part.masked,
-            origin=_origin(low, key) if isinstance(type_, ArrayType | TupleType) else (),
+            origin=_origin(low, key) if isinstance(type_, ArrayType | Several) else (),
         )
 
     return [item(number, type_) for number, type_ in enumerate(part.type.items)]

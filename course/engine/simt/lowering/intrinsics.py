@@ -1,4 +1,4 @@
-"""What a kernel may call: `cuda.*`, `math.*` and a few builtins, by path.
+"""What a kernel may call: `cuda.*`, `math.*`, some of NumPy and of Python's own, by path.
 
 `CALLS` maps a path to the function that lowers a call of it, `VALUES` a path to the one that
 lowers the bare name. Together with the namespaces they are the allow-list of names.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,38 +18,26 @@ from numba.core import types
 from numba.cuda import libdevice
 
 from course.engine.rounding import multiply_add
-from course.engine.simt.lowering.arguments import arguments, numbers, only_numbers
+from course.engine.simt.lowering.arguments import arguments, numbers
 from course.engine.simt.lowering.arrays import constant_array, local_array, shared_array
-from course.engine.simt.lowering.elements import array_attribute
+from course.engine.simt.lowering.builtin_calls import BUILTINS, Lower
 from course.engine.simt.lowering.expr import (
     Expr,
     Run,
     apply,
     combined,
     converted,
-    describe,
-    known,
     nothing,
     number,
     tuple_of,
 )
-from course.engine.simt.lowering.iteration import holder
-from course.engine.simt.lowering.operators import binary, once, range_call, unpacked
-from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.lowering.types import (
     BOOL,
-    FLOAT,
     INT,
     INT32,
     NONE,
-    ArrayType,
-    Scalar,
-    TupleType,
-    is_float,
     is_integer,
-    is_scalar,
     numpy_dtype,
-    resolve,
     unify,
 )
 from course.engine.simt.running import arith, bits
@@ -61,7 +49,6 @@ from course.engine.simt.running.warps import SHUFFLES, VOTES, active_mask, shuff
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
 
-Lower = Callable[["Lowering", ast.Call], Expr]
 PREDICATES = {
     "cuda.syncthreads_count": "count",
     "cuda.syncthreads_and": "and",
@@ -294,212 +281,6 @@ def _with_the_sign_of_a_gpu(part: Expr) -> Expr:
     return replace(part, run=run)
 
 
-def _extremum(smaller: bool) -> Lower:
-    """min and max: of two float32 or float64 a NaN loses; otherwise the first of equals stays."""
-    name = "min" if smaller else "max"
-    of_floats = np.fmin if smaller else np.fmax
-    beats = np.less if smaller else np.greater
-
-    def pick(best: np.ndarray, other: np.ndarray) -> np.ndarray:
-        return np.where(beats(other, best), other, best)
-
-    def of_both(compute: Callable[..., np.ndarray], a: Run, b: Run) -> Run:
-        return lambda lanes: compute(a(lanes), b(lanes))
-
-    def lower(low: Lowering, node: ast.Call) -> Expr:
-        if node.keywords or not node.args:
-            raise low.untyped(node, f"{name} takes two or more numbers")
-        if len(node.args) > 1:
-            parts = [low.scalar(argument) for argument in node.args]
-        else:
-            several = low.value(node.args[0])
-            if isinstance(several.type, ArrayType):
-                return _folded(low, node, name, [several], None)
-            parts = _numbers_of(low, node, several)
-        if all(part.type == INT and isinstance(part.const, int) for part in parts):
-            known = [part.const for part in parts]
-            return replace(number(min(known) if smaller else max(known)), literal=False)
-        floats = (types.float32, types.float64)
-        plain = len(parts) == 2 and all(part.type in floats for part in parts)
-        compute = of_floats if plain else pick
-        result = parts[0]
-        for part in parts[1:]:
-            type_ = unify(result.type, part.type)
-            left, right = converted(result, type_), converted(part, type_)
-            result = combined(name, type_, of_both(compute, left.run, right.run), [left, right])
-        return result
-
-    return lower
-
-
-def _numbers_of(low: Lowering, node: ast.Call, several: Expr) -> list[Expr]:
-    """The numbers of the tuple that `min` or `max` is given."""
-    parts = unpacked(low, several) if isinstance(several.type, TupleType) else []
-    if not parts or not all(is_scalar(part.type) for part in parts):
-        words = f"`{ast.unparse(node)}` takes numbers, or a tuple of them"
-        raise low.untyped(node, words)
-    return parts
-
-
-def _abs(low: Lowering, node: ast.Call) -> Expr:
-    (value,) = numbers(low, node, ("x",))
-    return apply(abs, np.abs, [value], "abs")
-
-
-def _pow(low: Lowering, node: ast.Call) -> Expr:
-    base, exponent = numbers(low, node, ("base", "exp"))
-    return binary(low, node, ast.Pow(), base, exponent)
-
-
-def _round(low: Lowering, node: ast.Call) -> Expr:
-    values = arguments(low, node, ("number", "ndigits"), 1)
-    if len(values) == 1:
-        if is_integer(values[0].type):
-            return values[0]
-        return apply(round, np.rint, values, "round")
-
-    return apply(round, arith.round_digits, values, "round digits")
-
-
-def _cast(function: type, kind: Callable[[object], bool], default: Scalar) -> Lower:
-    def lower(low: Lowering, node: ast.Call) -> Expr:
-        (value,) = arguments(low, node, ("x",), 1)
-        if function is float and isinstance(value.const, str):
-            value = _read(value)
-        only_numbers(low, node, ("x",), [value])
-        if kind(value.type):
-            return value
-        assert value.type is not None
-        result, _ = resolve(function, value.type)
-        return converted(value, result if is_scalar(result) else default)
-
-    return lower
-
-
-def _read(text: Expr) -> Expr:
-    """The number that a text says, as in `float("-inf")`; the text where it says none."""
-    try:
-        return number(float(text.const))
-    except ValueError:
-        return text
-
-
-def _len(low: Lowering, node: ast.Call) -> Expr:
-    (value,) = arguments(low, node, ("obj",), 1)
-    if isinstance(value.type, TupleType):
-        return number(len(value.type.items))
-    if not isinstance(value.type, ArrayType):
-        raise low.untyped(node, f"len() takes an array, not {describe(value)}")
-    shape = array_attribute(low, value, "shape")
-    assert shape.items is not None
-    return shape.items[0]
-
-
-def _divmod(low: Lowering, node: ast.Call) -> Expr:
-    (a, a_again), (b, b_again) = (once(low, part) for part in numbers(low, node, ("a", "b")))
-    both = tuple_of(
-        low,
-        [binary(low, node, ast.FloorDiv(), a, b), binary(low, node, ast.Mod(), a_again, b_again)],
-    )
-    return replace(both, items=None)  # one alone would lack what the other has computed
-
-
-#: what Numba makes of these, given several numbers in one array, or a range
-_FOLDS = {
-    "sum": "best = best + item",
-    "max": "best = item if item > best else best",
-    "min": "best = item if item < best else best",
-}
-
-
-def _no_name(name: str) -> Any:
-    raise KeyError(name)
-
-
-def _folded(
-    low: Lowering,
-    node: ast.Call,
-    name: str,
-    items: Sequence[Expr],
-    start: Expr | None,
-    ranged: bool = False,
-) -> Expr:
-    """A call of the loop that Numba makes of `sum`, `min` or `max`, all of it on this line.
-
-    Args:
-        items: one thing that has several numbers, or with `ranged` the arguments of a range.
-        start: without it, the first item.
-    """
-    parts = [f"part{place}" for place in range(len(items))]
-    over = f"range({', '.join(parts)})" if ranged else parts[0]
-    text = (
-        f"def {name}({', '.join([*parts, 'best'])}):\n"
-        f"    for item in {over}: {_FOLDS[name]}\n"
-        "    return best"
-    )
-    loop = ast.parse(text).body[0]
-    assert isinstance(loop, ast.FunctionDef)
-    for part in ast.walk(loop):
-        ast.copy_location(part, node)
-    function = known(Function(name, loop, _no_name, True, low.frame.function.filename))
-    held: list[ast.expr] = [holder(low, item) for item in items]
-    first = holder(low, start) if start else ast.Subscript(held[0], ast.Constant(0), ast.Load())
-    call = ast.copy_location(ast.Call(holder(low, function), [*held, first], []), node)
-    return low.expression(ast.fix_missing_locations(call))
-
-
-def _sum(low: Lowering, node: ast.Call) -> Expr:
-    if node.keywords or not 1 <= len(node.args) <= 2:
-        raise low.untyped(node, "sum takes a tuple or an array, and what it starts from")
-    start = low.scalar(node.args[1]) if len(node.args) == 2 else number(0)
-    counted = range_call(low, node.args[0])
-    if counted is not None and not counted.keywords:
-        ends = [low.scalar(end) for end in counted.args]
-        return _folded(low, node, "sum", ends, start, ranged=True)
-    items = low.value(node.args[0])
-    if isinstance(items.type, TupleType) and len(set(items.type.items)) > 1:
-        raise low.untyped(node, "sum takes a tuple whose items have one type")
-    return _folded(low, node, "sum", [items], start)
-
-
-def _place(number: int, sides: tuple[int, int, int]) -> str:
-    """`3`, or `(3, 1)` where there is more than one axis, x first."""
-    x, y, z = sides
-    place = (number % x, number // x % y, number // (x * y))
-    return str(place if z > 1 else place[:2] if y > 1 else place[0])
-
-
-def _print(low: Lowering, node: ast.Call) -> Expr:
-    if node.keywords:
-        raise low.untyped(node, "print in a kernel takes numbers and text by position only")
-    parts: list[Any] = []
-    for argument in node.args:
-        part = low.expression(argument)
-        if isinstance(part.const, str):
-            parts.append(part.const)
-        elif is_scalar(part.type):
-            parts.append(part.run)
-        else:
-            raise low.untyped(argument, "print in a kernel takes numbers and text")
-
-    def run(lanes: Lanes) -> None:
-        values = [p if isinstance(p, str) else lanes.spread(p(lanes)) for p in parts]
-        printed = lanes.launch.printed
-        there = np.argwhere(lanes.spread(lanes.full(lanes.mask)).T)
-
-        def line(block: int, thread: int) -> str:
-            said = " ".join(v if isinstance(v, str) else str(v[thread, block]) for v in values)
-            if not printed.labelled:
-                return said
-            grid, threads = lanes.geometry.grid, lanes.geometry.block
-            at = _place(thread, threads), _place(lanes.first + block, grid)
-            return f"thread {at[0]} of block {at[1]}: {said}"
-
-        printed.add(len(there), (line(block, thread) for block, thread in there.tolist()))
-
-    return Expr(NONE, run, masked=True)
-
-
 def _stub(function: Any, compute: Callable[..., np.ndarray]) -> Lower:
     def lower(low: Lowering, node: ast.Call) -> Expr:
         parts = [low.scalar(argument) for argument in node.args]
@@ -514,10 +295,6 @@ def _selp(low: Lowering, node: ast.Call) -> Expr:
     parts = [converted(test, BOOL), converted(yes, type_), converted(no, type_)]
     runs = [part.run for part in parts]
     return combined("selp", type_, lambda lanes: np.where(*[run(lanes) for run in runs]), parts)
-
-
-def _range_outside(low: Lowering, node: ast.Call) -> Expr:
-    raise low.untyped(node, "range(...) stands only in `for i in range(...)`")
 
 
 NUMPY_FUNCTIONS = {
@@ -596,19 +373,7 @@ CALLS: dict[str, Lower] = {
         for name, compute in HALVES.items()
         if hasattr(cuda, "fp16")  # numba-cuda, which a GPU machine may have in its place, has none
     },
-    "abs": _abs,
-    "min": _extremum(True),
-    "max": _extremum(False),
-    "pow": _pow,
-    "round": _round,
-    "divmod": _divmod,
-    "int": _cast(int, is_integer, INT),
-    "float": _cast(float, is_float, FLOAT),
-    "bool": _cast(bool, lambda type_: type_ == BOOL, BOOL),
-    "len": _len,
-    "sum": _sum,
-    "print": _print,
-    "range": _range_outside,
+    **BUILTINS,
 }
 NAMESPACES = {
     "cuda.threadIdx",

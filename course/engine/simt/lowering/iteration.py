@@ -1,36 +1,54 @@
-"""Loops and questions over tuples and arrays, written as the loops over numbers that they are."""
+"""Loops over tuples and arrays, and what Numba has in Python, written as loops over numbers."""
 
 from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from course.engine.simt.lowering.types import ArrayType
+from course.engine.simt.lowering.expr import Expr, known
+from course.engine.simt.lowering.signatures import Function
+from course.engine.simt.lowering.types import RangeType
+from course.plain.evaluator import Ref
 
 if TYPE_CHECKING:
-    from course.engine.simt.lowering.expr import Expr
     from course.engine.simt.lowering.lower import Lowering
 
 Node = TypeVar("Node", ast.Assign, ast.For, ast.If)
 
 
-def counted(low: Lowering, node: ast.For) -> tuple[list[ast.stmt], ast.For] | None:
-    """What ``for x in enumerate(...)``, ``zip(...)`` or an array does: (before it, a counted loop).
+def walks(low: Lowering, node: ast.expr) -> bool:
+    """Whether it is a call of `enumerate` or `zip`, with arguments that can be gone through."""
+    name = _called(low, node)
+    most = _WALKS.get(name, 0)
+    return isinstance(node, ast.Call) and not node.keywords and 1 <= len(node.args) <= most
 
-    None for a loop that is counted already, or over something else.
-    """
-    if not _is_call(low, node.iter, _WALKS) and not _is_array(low, node.iter):
-        return None
+
+#: the most arguments that they have here
+_WALKS = {"enumerate": 2, "zip": 1024}
+
+
+def _called(low: Lowering, node: ast.expr) -> str:
+    """The builtin that a call is of, or ''."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return ""
+    function = low.expression(node.func).const
+    return function.path if isinstance(function, Ref) else ""
+
+
+def counted(low: Lowering, node: ast.For, over: ast.expr) -> list[ast.stmt]:
+    """What a loop over an array, ``enumerate(...)`` or ``zip(...)`` does, as one over a range."""
     low.instances += 1
     walk = _Walk(low, node, f"%each.{low.instances}")
-    value = walk.item(node.iter)
+    value = walk.item(over)
     lengths = walk.lengths
-    length = lengths[0] if len(lengths) == 1 else _call("min", *lengths)
+    length = lengths[0] if len(lengths) == 1 else call_of(low, "min", *lengths)
     body = [_at(node, ast.Assign([node.target], value)), *node.body]
-    loop = ast.For(ast.Name(walk.turn, ast.Store()), _call("range", length), body, node.orelse)
-    return walk.before, _at(node, loop)
+    loop = ast.For(
+        ast.Name(walk.turn, ast.Store()), call_of(low, "range", length), body, node.orelse
+    )
+    return [*walk.before, _at(node, loop)]
 
 
 class _Walk:
@@ -53,21 +71,17 @@ class _Walk:
     def item(self, source: ast.expr) -> ast.expr:
         """What one turn gets of a source."""
         here = ast.Name(self.turn, ast.Load())
-        if _is_call(self.low, source, _WALKS):
-            name, given = source.func.id, source.args  # type: ignore[attr-defined]  # a call
-            if name == "zip":
+        if walks(self.low, source):
+            given = source.args  # type: ignore[attr-defined]  # a call
+            if _called(self.low, source) == "zip":
                 return ast.Tuple([self.item(part) for part in given], ast.Load())
             number = here if len(given) == 1 else ast.BinOp(here, ast.Add(), self._kept(given[1]))
             return ast.Tuple([number, self.item(given[0])], ast.Load())
-        if _is_call(self.low, source, {"range": 2}):
-            ends = [self._kept(end) for end in source.args]  # type: ignore[attr-defined]  # a call
-            if len(ends) == 1:
-                self.lengths.append(ends[0])
-                return here
-            self.lengths.append(ast.BinOp(ends[1], ast.Sub(), ends[0]))
-            return ast.BinOp(ends[0], ast.Add(), here)
-        kept = self._kept(source)
-        self.lengths.append(_call("len", kept))
+        value = self.low.value(source)
+        kept = self._kept(holder(self.low, value))
+        self.lengths.append(call_of(self.low, "len", kept))
+        if isinstance(value.type, RangeType):
+            return _of_range(value, kept, here)
         return ast.Subscript(kept, here, ast.Load())
 
     def _kept(self, source: ast.expr) -> ast.Name:
@@ -77,16 +91,15 @@ class _Walk:
         return ast.Name(name, ast.Load())
 
 
-#: the most arguments that they have here
-_WALKS = {"enumerate": 2, "zip": 1024}
-
-
-def _is_call(low: Lowering, node: ast.expr, most: Mapping[str, int]) -> bool:
-    """Whether it is a call of one of these builtins, with no more arguments."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
-        return False
-    name = node.func.id
-    return 1 <= len(node.args) <= most.get(name, 0) and name not in low.frame.assigned
+def _of_range(value: Expr, kept: ast.Name, turn: ast.expr) -> ast.expr:
+    """``start + turn * step``, without the 0 and the 1 that most ranges have."""
+    start, _, step = value.items or (None, None, None)
+    item = turn
+    if step is None or step.const != 1:
+        item = ast.BinOp(item, ast.Mult(), ast.Attribute(kept, "step", ast.Load()))
+    if start is None or start.const != 0:
+        item = ast.BinOp(ast.Attribute(kept, "start", ast.Load()), ast.Add(), item)
+    return item
 
 
 def by_name(low: Lowering, node: ast.For) -> ast.For:
@@ -99,18 +112,6 @@ def by_name(low: Lowering, node: ast.For) -> ast.For:
     return _at(node, ast.For(ast.Name(pair, ast.Store()), node.iter, body, node.orelse))
 
 
-def looked_at_once(low: Lowering, node: ast.For) -> ast.For:
-    """``for x in m[j[0]]`` with a name for what it goes over: what finds it is lowered once.
-
-    A load that is lowered twice is one that the compiler merges with itself: nobody counts it.
-    """
-    turned = isinstance(node.iter, ast.Attribute) and node.iter.attr == "T"
-    if not turned and not isinstance(node.iter, ast.Subscript):
-        return node
-    over = holder(low, low.expression(node.iter))
-    return _at(node, ast.For(node.target, over, node.body, node.orelse))
-
-
 def holder(low: Lowering, value: Expr) -> ast.Name:
     """A name that no cell can have, bound to what is lowered already."""
     low.instances += 1
@@ -120,12 +121,27 @@ def holder(low: Lowering, value: Expr) -> ast.Name:
     return ast.Name(name, ast.Load())
 
 
-def _is_array(low: Lowering, node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and isinstance(low.expression(node).type, ArrayType)
+def call_of(low: Lowering, name: str, *arguments: ast.expr) -> ast.Call:
+    """A call of a builtin, whatever the cell calls so."""
+    return ast.Call(holder(low, known(Ref(name))), list(arguments), [])
 
 
-def _call(name: str, *arguments: ast.expr) -> ast.Call:
-    return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
+def as_written_in_python(
+    low: Lowering, node: ast.expr, text: str, arguments: Sequence[Expr]
+) -> Expr:
+    """A call of a function that Numba's library has in Python, all of it on this line."""
+    written = ast.parse(text).body[0]
+    assert isinstance(written, ast.FunctionDef)
+    for part in ast.walk(written):
+        ast.copy_location(part, node)
+    function = Function(written.name, written, _no_name, True, low.frame.function.filename)
+    given: list[ast.expr] = [holder(low, argument) for argument in arguments]
+    call = ast.Call(holder(low, known(function)), given, [])
+    return low.expression(ast.fix_missing_locations(ast.copy_location(call, node)))
+
+
+def _no_name(name: str) -> Any:
+    raise KeyError(name)
 
 
 def _at(place: ast.stmt, node: Node) -> Node:

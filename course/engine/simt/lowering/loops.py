@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba.core import types
 
 from course.engine.faults import KernelFault, Outcome, not_measured, rejected_syntax
 from course.engine.simt.lowering.branches import common, join, told
@@ -19,19 +18,16 @@ from course.engine.simt.lowering.expr import (
     converted,
     nothing,
     number,
-    tuple_items,
     variable,
 )
 from course.engine.simt.lowering.frames import LoopTargets
-from course.engine.simt.lowering.iteration import by_name, counted, looked_at_once, with_else
-from course.engine.simt.lowering.operators import range_call
+from course.engine.simt.lowering.iteration import by_name, counted, holder, walks, with_else
+from course.engine.simt.lowering.operators import unpacked
 from course.engine.simt.lowering.types import (
     INT,
-    INT32,
     ArrayType,
-    Scalar,
+    Several,
     TupleType,
-    is_float,
     is_integer,
     unify,
 )
@@ -99,31 +95,36 @@ class Turn:
 
 
 def for_range(low: Lowering, node: ast.For) -> Statement:
-    """``for name in range(...)``, or over a tuple written out."""
+    """A loop over a range, a tuple, an array, or several of these at once."""
     if node.orelse:
         return _in_order(low, with_else(low, node))
-    node = looked_at_once(low, node)
-    rewritten = counted(low, node)
-    if rewritten is not None:
-        before, by_number = rewritten
-        return _in_order(low, [*before, by_number])
+    if walks(low, node.iter):
+        return _in_order(low, counted(low, node, node.iter))
+    over = low.value(node.iter)
+    if isinstance(over.type, ArrayType):
+        return _in_order(low, counted(low, node, holder(low, over)))
+    if not isinstance(over.type, Several):
+        raise rejected_syntax(
+            node, f"a loop over `{ast.unparse(node.iter)[:40]}`", "for i in range(...)"
+        )
     if not isinstance(node.target, ast.Name):
         node = by_name(low, node)
     assert isinstance(node.target, ast.Name)
     name = node.target.id
-    if isinstance(node.iter, ast.Tuple):
-        return _over_tuple(low, node, name, [low.value(e) for e in node.iter.elts])
-    if isinstance(node.iter, ast.Name | ast.Attribute | ast.Subscript | ast.BinOp):
-        value = low.expression(node.iter)
-        if isinstance(value.type, TupleType):
-            return _over_tuple(low, node, name, list(value.items or tuple_items(low, value)))
-    bounds, type_ = _range(low, node)
+    items = unpacked(low, over)
+    if isinstance(over.type, TupleType):
+        return _over_tuple(low, node, name, items)
+    return _over_range(low, node, name, items)
+
+
+def _over_range(low: Lowering, node: ast.For, name: str, bounds: list[Expr]) -> Statement:
+    """A loop over a range, whose start, stop and step these are."""
+    start, type_ = bounds[0], bounds[0].type
     constant = all(isinstance(b.const, int) for b in bounds)
     known_turns = range(*[int(b.const) for b in bounds]) if constant and bounds[-1].const else None
     if known_turns is not None and full_turns(node, turns.length(known_turns), low.frame.env):
         return _turn_by_turn(low, node, name, [converted(number(v), type_) for v in known_turns])
     runs = [bound.run for bound in bounds]
-    start = number(0) if len(bounds) == 1 else bounds[0]
     unroll = unroll_mode(node, low.frame.function, low.frame.env, isinstance(start.const, int))
 
     def head(low: Lowering) -> Callable[[Lanes], Any] | None:
@@ -230,30 +231,6 @@ def _turn_by_turn(low: Lowering, node: ast.For, name: str, values: list[Expr]) -
         lanes.run(statements)
 
     return execute
-
-
-def _range(low: Lowering, node: ast.For) -> tuple[list[Expr], Scalar]:
-    call = range_call(low, node.iter)
-    if call is None:
-        raise rejected_syntax(
-            node, f"a loop over `{ast.unparse(node.iter)[:40]}`", "for i in range(...)"
-        )
-    if not 1 <= len(call.args) <= 3 or call.keywords:
-        raise low.untyped(call, "range takes one to three whole numbers")
-    bounds = [low.scalar(argument) for argument in call.args]
-    for bound, argument in zip(bounds, call.args, strict=True):
-        if not (is_integer(bound.type) or is_float(bound.type)):
-            raise low.untyped(
-                argument,
-                f"range needs whole numbers, and `{ast.unparse(argument)}` is {bound.type}",
-            )
-    type_: Scalar = INT
-    # of the overloads with int32, int64 and uint64 the one that cuts least: the first cuts floats
-    if all(is_float(b.type) or b.type in (INT32, types.int16, types.int8) for b in bounds):
-        type_ = INT32
-    elif any(b.type == types.uint64 for b in bounds):
-        type_ = types.uint64
-    return [converted(bound, type_) for bound in bounds], type_
 
 
 def while_loop(low: Lowering, node: ast.While) -> Statement:

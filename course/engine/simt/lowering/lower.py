@@ -24,6 +24,7 @@ from course.engine.simt.lowering.expr import (
     converted,
     no_number,
     no_value,
+    truth,
     tuple_items,
     variable,
 )
@@ -231,7 +232,9 @@ class Lowering:
 
     def scalar(self, node: ast.expr) -> Expr:
         """Lowers an expression that must be a number in each thread."""
-        expression = self.value(node)
+        return self._number(node, self.value(node))
+
+    def _number(self, node: ast.expr, expression: Expr) -> Expr:
         if not is_scalar(expression.type):
             raise self.untyped(node, no_number(ast.unparse(node), expression.type))
         return expression
@@ -239,7 +242,7 @@ class Lowering:
     def condition(self, node: ast.expr) -> Expr:
         """Lowers a condition: lanes of booleans; `held_where` says what each outcome holds."""
         self.held_where = {}
-        expression = self.scalar(node)
+        expression = self._number(node, truth(self.value(node)))
         negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
         if not (isinstance(node, ast.BoolOp) or negated):
             self.held_where = {}

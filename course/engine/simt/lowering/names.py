@@ -18,10 +18,12 @@ from course.engine.cell.numba import (
     unlisted,
 )
 from course.engine.faults import does_not_compile, not_measured, rejected, rejected_syntax
+from course.engine.simt.lowering.builtin_calls import BUILTINS
 from course.engine.simt.lowering.elements import array_attribute, subscript
 from course.engine.simt.lowering.expr import Expr, known, number, partly_assigned, tuple_of
 from course.engine.simt.lowering.intrinsics import VALUES
-from course.engine.simt.lowering.types import ArrayType
+from course.engine.simt.lowering.operators import unpacked
+from course.engine.simt.lowering.types import ArrayType, RangeType
 from course.engine.simt.nvvm import contraction
 from course.engine.simt.running.memory import ConstantArray
 from course.plain.evaluator import Ref
@@ -30,17 +32,20 @@ if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
 
 
+RANGE_ATTRIBUTES = ("start", "stop", "step")
 ARRAY_ATTRIBUTES = ("shape", "size", "ndim", "dtype", "itemsize", "nbytes", "strides", "T")
 
 
-_BUILTINS = {
-    "abs", "bool", "enumerate", "float", "int", "len", "list", "max", "min", "pow", "print",
-    "range", "round", "sorted", "sum", "zip", "divmod",
-}  # fmt: skip
+#: Of Python's own what a kernel calls, and what is told apart from a name that nobody knows.
+_BUILTINS = {*BUILTINS, "enumerate", "list", "sorted", "zip"}
+
+
+#: Numba refuses a global that has one of these names and is something else.
+_ONLY_PYTHONS = ("len", "range", "slice")
 
 
 def named(low: Lowering, node: ast.Name) -> Expr:
-    """A name: a variable, a builtin, or something from outside the function."""
+    """A name: a variable, or something from outside the function."""
     name = node.id
     if name in low.frame.assigned:
         binding = low.frame.env.get(name)
@@ -51,17 +56,17 @@ def named(low: Lowering, node: ast.Name) -> Expr:
         if binding.partly:
             return replace(binding, run=partly_assigned(name, node.lineno), masked=True)
         return contraction.read(low, node, binding)
-    if name in _BUILTINS:
-        return known(Ref(name))
     return outside(low, node, name)
 
 
 def outside(low: Lowering, node: ast.AST, name: str) -> Expr:
-    """A name from outside the function: a constant, a type, a module, a function."""
+    """A name from outside the function: a constant, a type, a function, or one of Python's own."""
     try:
         value = low.frame.function.lookup(name)
     except KeyError as error:
         text = str(error.args[0]) if error.args else name
+        if text == name and name in _BUILTINS:
+            return known(Ref(name))
         if text == name and name in IMPORTS:
             raise rejected(node, "missing_import", name=name, imported=IMPORTS[name]) from None
         path = missing_prefix(name)
@@ -71,6 +76,8 @@ def outside(low: Lowering, node: ast.AST, name: str) -> Expr:
             raise unlisted(node, name) from None
         message = "undefined_name" if text == name else "rejected_name"
         raise rejected(node, message, name=name, got=text) from None
+    if name in _ONLY_PYTHONS and value != Ref(name):
+        raise low.untyped(node, f"`{name}` has to be Python's own: give yours another name")
     if isinstance(value, bool | int | float | np.generic):
         return number(value)
     if isinstance(value, np.ndarray):
@@ -122,6 +129,8 @@ def member(low: Lowering, node: ast.Attribute) -> Expr:
                 raise unlisted(node, value.path)
             return known(value)
         return number(value) if isinstance(value, float) else known(value)
+    if isinstance(base.type, RangeType) and node.attr in RANGE_ATTRIBUTES:
+        return unpacked(low, base)[RANGE_ATTRIBUTES.index(node.attr)]
     if isinstance(base.type, ArrayType) and node.attr in base.type.fields:
         return subscript(low, field_of(node))
     if isinstance(base.type, ArrayType) and node.attr in ARRAY_ATTRIBUTES:

@@ -25,11 +25,13 @@ from course.engine.simt.lowering.expr import (
     tuple_items,
     tuple_of,
 )
+from course.engine.simt.lowering.iteration import as_written_in_python
 from course.engine.simt.lowering.types import (
     BOOL,
     FLOAT,
     INT,
     ArrayType,
+    RangeType,
     TupleType,
     TypingError,
     is_integer,
@@ -43,7 +45,6 @@ from course.engine.simt.nvvm.work import branches
 from course.engine.simt.running import arith
 from course.engine.simt.running.lanes import Lanes, select
 from course.plain.arithmetic import BINARY, ORDER, UNARY
-from course.plain.evaluator import Ref
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
@@ -142,13 +143,12 @@ def binop(low: Lowering, node: ast.BinOp) -> Expr:
 
 def unaryop(low: Lowering, node: ast.UnaryOp) -> Expr:
     """``-a``, ``+a``, ``~a``, ``not a``."""
-    operand = low.scalar(node.operand)
     if isinstance(node.op, ast.Not):
-        part = converted(operand, BOOL)
+        part = low.condition(node.operand)
         run = part.run
         low.held_where = {not outcome: held for outcome, held in low.held_where.items()}
         return combined("not", BOOL, lambda lanes: ~run(lanes), [part])
-    function = UNARY[type(node.op)]
+    operand, function = low.scalar(node.operand), UNARY[type(node.op)]
     if isinstance(operand.const, int | float) and function is not operator.invert:
         if operand.type in (INT, FLOAT):
             return number(function(operand.const))
@@ -177,7 +177,7 @@ def once(low: Lowering, value: Expr) -> tuple[Expr, Expr]:
 
 
 def unpacked(low: Lowering, several: Expr) -> list[Expr]:
-    """The items of a tuple; what computes all of them is run for the first."""
+    """The items of a tuple, or of a range; what computes all of them is run for the first."""
     if several.items is not None:
         return list(several.items)
     first, again = once(low, several)
@@ -256,18 +256,17 @@ def _compared_tuples(low: Lowering, function: Any, left: Expr, right: Expr) -> E
 def _within(low: Lowering, node: ast.Compare, left: Expr, operation: ast.cmpop) -> Expr:
     """``x in (a, b)`` and ``x not in range(a, b)``: is it one of these numbers?"""
     several_of = node.comparators[0]
-    counted = range_call(low, several_of)
-    if counted is not None and 1 <= len(counted.args) <= 2:
-        ends = [number(0), *map(low.scalar, counted.args)][-2:]
-        left, again = once(low, left)
-        below = apply(operator.le, np.less_equal, [ends[0], left], "le")
-        inside = _and(low, below, apply(operator.lt, np.less, [again, ends[1]], "lt"))
-        return inside if isinstance(operation, ast.In) else _negated(inside)
     several = low.value(several_of)
+    if isinstance(several.type, RangeType):
+        _only_number(low, node.left, left)
+        found = as_written_in_python(low, node, _IN_RANGE, [left, *unpacked(low, several)])
+        return found if isinstance(operation, ast.In) else _negated(found)
     if not isinstance(several.type, TupleType):
-        raise low.untyped(node, f"`in` looks into a tuple, and this is {describe(several)}")
+        raise low.untyped(
+            node, f"`in` looks into a tuple or a range, and this is {describe(several)}"
+        )
     left, left_again = once(low, left)
-    found: Expr = number(False)
+    found = number(False)
     for place, item in enumerate(unpacked(low, several)):
         asked = left if not place else left_again
         one = _compared(low, operator.eq, asked, item, (node.left, several_of))
@@ -275,16 +274,16 @@ def _within(low: Lowering, node: ast.Compare, left: Expr, operation: ast.cmpop) 
     return found if isinstance(operation, ast.In) else _negated(found)
 
 
+#: Whether a range has a number; `&`, since nothing here is worth a branch.
+_IN_RANGE = """
+def within(x, start, stop, step):
+    between = start <= x < stop if step > 0 else stop < x <= start
+    return between & ((x - start) % step == 0)
+"""
+
+
 def _negated(test: Expr) -> Expr:
     return apply(operator.xor, np.bitwise_xor, [test, number(True)], "xor")
-
-
-def range_call(low: Lowering, node: ast.expr) -> ast.Call | None:
-    """The node, if it is a call of the builtin `range`."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-        return None
-    own = node.func.id in low.frame.assigned or low.expression(node.func).const != Ref("range")
-    return None if own else node
 
 
 def _and(low: Lowering, left: Expr, right: Expr) -> Expr:

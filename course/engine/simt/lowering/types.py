@@ -46,13 +46,24 @@ class ArrayType:
 
 
 @dataclass(frozen=True)
-class TupleType:
-    """A tuple of scalars or arrays, of known length."""
+class Several:
+    """Values that a thread holds together: their types."""
 
     items: tuple[Any, ...]
 
+
+class TupleType(Several):
+    """A tuple of scalars or arrays, of known length."""
+
     def __str__(self) -> str:
         return f"tuple of {len(self.items)}"
+
+
+class RangeType(Several):
+    """A `range`: start, stop and step, of one type."""
+
+    def __str__(self) -> str:
+        return "range"
 
 
 @dataclass(frozen=True)
@@ -63,7 +74,7 @@ class NoneType:
         return "None"
 
 
-Type = Scalar | ArrayType | TupleType | NoneType
+Type = Scalar | ArrayType | Several | NoneType
 
 INT = types.int64
 INT32 = types.int32
@@ -157,8 +168,9 @@ def unify(a: Type, b: Type) -> Type:
     """
     if a == b:
         return a
-    if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.items) == len(b.items):
-        return TupleType(tuple(unify(x, y) for x, y in zip(a.items, b.items, strict=True)))
+    if isinstance(a, Several) and isinstance(b, Several) and type(a) is type(b):
+        if len(a.items) == len(b.items):
+            return type(a)(tuple(unify(x, y) for x, y in zip(a.items, b.items, strict=True)))
     if is_scalar(a) and is_scalar(b):
         unified = _context().unify_types(a, b)
         if unified is not None and is_scalar(unified):

@@ -180,13 +180,13 @@ def _run(lanes: Lanes, code: LoopCode, turns: Callable[[Loop], bool]) -> None:
 
 
 def for_loop(code: LoopCode, name: str, type_: Scalar, bounds: list[Run]) -> Statement:
-    """``for name in range(...)``."""
+    """``for name in range(*bounds)``, which are three."""
     dtype = numpy_dtype(type_)
 
     def execute(lanes: Lanes) -> None:
         lanes.step(code.line)
         values = [bound(lanes) for bound in bounds]
-        if len(values) == 3 and (values[2] == 0).any():
+        if (values[2] == 0).any():
             raise rejected(code.line, "zero_step")
 
         def alike(loop: Loop) -> bool:
@@ -203,7 +203,7 @@ def for_loop(code: LoopCode, name: str, type_: Scalar, bounds: list[Run]) -> Sta
             return not lanes.dead
 
         def apart(loop: Loop) -> bool:
-            start, step, count = _counted(values)
+            start, step, count = counted(values)
 
             def begin(inner: Lanes, position: np.ndarray) -> None:
                 inner.assign(name, (start + step * position).astype(dtype))
@@ -241,13 +241,9 @@ def length(steps: range) -> int:
     return min(max(turns, 0), 2**62)
 
 
-def _counted(values: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def counted(values: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(start, step, how many turns) of `range(*values)`, lane by lane."""
-    wide = [value.astype(np.int64) for value in values]
-    if len(wide) == 1:
-        wide.insert(0, np.zeros((1, 1), np.int64))
-    start, stop = wide[:2]
-    step = wide[2] if len(wide) == 3 else np.ones((1, 1), np.int64)
+    start, stop, step = (value.astype(np.int64) for value in values)
     up = -((start - stop) // np.where(step > 0, step, 1))
     down = -((stop - start) // np.where(step < 0, -step, 1))
     count = np.where(step > 0, up, np.where(step < 0, down, 0))

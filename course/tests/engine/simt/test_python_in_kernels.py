@@ -15,7 +15,9 @@ from numba.cuda.random import (
 from numba.cuda.ufuncs import ufunc_db
 
 import course  # kernels run on the engine
-from course.engine.faults import Outcome
+from course.engine.cell.numba import read_cell
+from course.engine.faults import KernelFault, Outcome
+from course.engine.simt.launch import launch
 from course.engine.simt.lowering.intrinsics import NUMPY_CHOICES
 from course.tests.engine.simt.faults import fault_of
 
@@ -47,6 +49,102 @@ def test_loops_over_tuples_and_arrays():
         wanted[i, 1] += 0.5 * (i != 1)
         wanted[i, 2] += 1.5 * (i != 2)
     np.testing.assert_array_equal(out, wanted)
+
+
+@cuda.jit(device=True)
+def from_its_place(i, n):
+    return range(n - 1, i, -2)
+
+
+@cuda.jit
+def held_ranges(out, n):
+    i = cuda.threadIdx.x
+    mine = range(i)
+    if i % 2:
+        mine = range(i, 3 * i, 2)
+    for j in mine:
+        out[i, 0] += j
+    out[i, 1] = 10 * len(mine) + mine.step
+    out[i, 2] = sum(mine) + 100 * max(range(1, n))
+    for j in from_its_place(i, n):
+        out[i, 3] = 10 * out[i, 3] + j
+    for j, k in zip(mine, range(5, n, 3)):  # noqa: B905
+        out[i, 4] += 10 * j + k
+    for j in range(3) if n > 100 else range(2, 4):
+        out[i, 5] += j
+    out[i, 6] = (4 in mine) + 10 * (2.5 not in mine)
+
+
+def test_a_range_is_a_value():
+    out, n = np.zeros((8, 7)), 8
+    held_ranges[1, 8](out, n)
+    for i in range(8):
+        mine = range(i, 3 * i, 2) if i % 2 else range(i)
+        assert out[i].tolist() == [
+            sum(mine),
+            10 * len(mine) + mine.step,
+            sum(mine) + 700,
+            int("0" + "".join(map(str, range(n - 1, i, -2)))),
+            sum(10 * j + k for j, k in zip(mine, range(5, n, 3))),  # noqa: B905
+            5,
+            (4 in mine) + 10,
+        ]
+
+
+OWN_NAMES = """
+from numba import cuda
+
+
+@cuda.jit(device=True)
+def zip(n):
+    return (0, n - 1)
+
+
+@cuda.jit(device=True)
+def min(a, b):
+    return a + b
+
+
+@cuda.jit
+def kernel(out):
+    for i in zip(4):
+        out[i] += min(i, 9)
+    for i, j in enumerate(range(5, 7)):
+        out[4 + i] = j
+"""
+
+
+def test_a_name_of_pythons_is_the_cells_own_function_where_it_has_one():
+    out = np.zeros(6)
+    launch(read_cell(OWN_NAMES).kernels["kernel"], [out], 1, 1)
+    assert out.tolist() == [9, 0, 0, 12, 5, 6]
+
+
+@pytest.mark.parametrize("name", ["range", "len"])
+def test_numba_takes_no_function_by_the_name_of(name):
+    source = OWN_NAMES.replace("zip", name)
+    with pytest.raises(KernelFault) as raised:
+        launch(read_cell(source).kernels["kernel"], [np.zeros(6)], 1, 1)
+    assert raised.value.outcome == Outcome.DOES_NOT_COMPILE
+    assert f"`{name}` has to be Python's own" in str(raised.value)
+
+
+@cuda.jit
+def asked_of_tuples(out, t):
+    out[0] = not t
+    if not ():
+        out[1] = 1
+    while (0, 0):
+        out[2] += 1
+        if out[2] > 2:
+            break
+    out[3] = bool(t)
+
+
+def test_a_tuple_is_true_where_it_has_items():
+    out = np.zeros(4)
+    asked_of_tuples[1, 1](out, (0, 0))
+    assert out.tolist() == [0, 1, 3, 1]
 
 
 @cuda.jit
