@@ -73,7 +73,8 @@ class OnCuda(TorchFunctionMode):
         if name in ("cuda", "cpu", "pin_memory"):
             found = args[0]
         else:
-            found = func(*map(_here, args), **{key: _here(v) for key, v in kwargs.items()})
+            named = {key: _here(v) for key, v in kwargs.items() if key != "pin_memory"}
+            found = func(*map(_here, args), **named)
         if name in _MOVES and found is args[0] and on_cuda != lies_on_cuda(found):
             found = found.clone()
         if name in _LETS_OUT or _changes_its_first(name):

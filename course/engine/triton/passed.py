@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +35,32 @@ WARPS = (1, 2, 4, 8, 16, 32)
 def refused(name: str, detail: str) -> KernelFault:
     """An argument that cannot be passed."""
     return does_not_compile(None, "tile_argument", name=name, detail=detail)
+
+
+#: A tensor's type by Triton's name of it: `triton.reinterpret` takes that, too.
+_BY_NAME = {
+    re.sub(r"^(u?)i?(?=\d)", r"\1int", short): torch_type
+    for torch_type, (short, _) in _ELEMENTS.items()
+}
+
+
+def as_tensor(name: str, given: Any) -> Any:
+    """What `triton.reinterpret` made, as a tensor of that type; all else as it is.
+
+    Raises:
+        KernelFault: where torch has no such tensor.
+    """
+    if type(given).__name__ != "TensorWrapper":
+        return given
+    found = given.dtype if isinstance(given.dtype, torch.dtype) else _BY_NAME.get(str(given.dtype))
+    if found is None:
+        what = f"a tensor reinterpreted as {given.dtype}, which the launch passes as `{name}`"
+        raise not_measured(None, "tile_unsupported", detail=what)
+    try:
+        return given.base.view(found)
+    except RuntimeError as error:  # elements of another size, that do not lie side by side
+        detail = f"its {given.base.dtype} cannot be read as {given.dtype}: {error}"
+        raise refused(name, detail[:200].rstrip(".")) from None
 
 
 def element_of(name: str, tensor: torch.Tensor) -> tuple[str, str]:
@@ -107,7 +134,7 @@ def bound(function: Any, args: tuple, named: dict[str, Any]) -> dict[str, Any]:
             message = "tile_missing_constexpr" if parameter.is_constexpr else "tile_missing"
             raise does_not_compile(None, message, kernel=function.__name__, name=parameter.name)
         values[parameter.name] = parameter._param.default
-    return {name: values[name] for name in parameters}
+    return {name: as_tensor(name, values[name]) for name in parameters}
 
 
 class Passed:
@@ -142,10 +169,8 @@ class Passed:
         kind = type(value).__name__
         if isinstance(value, torch.Tensor):
             self.values.append(self._view(name, value))
-        elif kind == "TensorWrapper":
-            raise refused(name, "a reinterpreted tensor is not supported here")
         elif kind == "TensorDescriptor":
-            self.values.append((self._view(name, value.base), value))
+            self.values.append((self._view(name, as_tensor(name, value.base)), value))
         elif isinstance(value, np.ndarray):
             raise refused(name, "a NumPy array: Triton takes torch tensors (torch.from_numpy(x))")
         elif isinstance(value, tuple):

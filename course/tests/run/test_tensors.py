@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from course.engine.triton.running.tensors import unwritten
-from course.run.tensors import CPU, CUDA, OnCuda
+from course.run.tensors import CPU, CUDA, OnCuda, within_reach
 
 
 def test_a_tensor_lies_where_the_program_has_put_it() -> None:
@@ -21,6 +21,13 @@ def test_a_tensor_lies_where_the_program_has_put_it() -> None:
         assert torch.nn.Linear(2, 3).to("cuda").weight.device == CUDA
         with torch.device("cuda"):
             assert torch.ones(2).device == CUDA
+
+
+def test_pinned_memory_is_the_hosts_and_a_kernel_reaches_it() -> None:
+    with OnCuda():
+        for made in (torch.zeros(2, pin_memory=True), torch.zeros(2).pin_memory()):
+            assert (made.device, within_reach(made)) == (CPU, True)
+        assert not within_reach(torch.zeros(2))
 
 
 def test_there_is_one_gpu() -> None:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda
 from numba.core import types
-from numba.cuda import libdevice
+from numba.cuda import libdevice as numba_libdevice
 
+from course.engine import bits, libdevice
 from course.engine.rounding import multiply_add
 from course.engine.simt.lowering.arguments import arguments, numbers
 from course.engine.simt.lowering.arrays import constant_array, local_array, shared_array
@@ -40,7 +41,7 @@ from course.engine.simt.lowering.types import (
     numpy_dtype,
     unify,
 )
-from course.engine.simt.running import arith, bits
+from course.engine.simt.running import arith
 from course.engine.simt.running.atomics import ATOMICS, atomic
 from course.engine.simt.running.barriers import syncthreads, syncwarp
 from course.engine.simt.running.lanes import Lanes
@@ -312,20 +313,6 @@ NUMPY_CHOICES = (
     *("equal", "not_equal", "logical_and", "logical_or", "logical_xor", "logical_not"),
     *("bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"),
 )
-#: of `cuda.libdevice`: the one of double precision, and with an `f` behind its name of single
-LIBDEVICE: dict[str, Callable[..., np.ndarray]] = {
-    **{name: arith.MATH[name] for name in ("sqrt", "exp", "expm1", "exp2", "log", "log2", "log10")},
-    **{name: arith.MATH[name] for name in ("log1p", "sin", "cos", "tan", "asin", "acos", "atan")},
-    **{name: arith.MATH[name] for name in ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")},
-    **{name: arith.MATH[name] for name in ("atan2", "hypot", "pow", "floor", "ceil", "trunc")},
-    **{name: arith.MATH[name] for name in ("fabs", "fmod", "erf", "erfc")},
-    "cbrt": np.cbrt,
-    "rint": np.rint,
-    "fmin": np.fmin,
-    "fmax": np.fmax,
-    "fma": multiply_add,
-    "rsqrt": lambda x: np.reciprocal(np.sqrt(x)),
-}
 HALVES: dict[str, Callable[..., np.ndarray]] = {
     "hadd": np.add,
     "hsub": np.subtract,
@@ -364,9 +351,9 @@ CALLS: dict[str, Lower] = {
     **{f"np.{n}": _stub(getattr(np, n), arith.MATH[m]) for n, m in NUMPY_FUNCTIONS.items()},
     **{f"np.{name}": _stub(getattr(np, name), getattr(np, name)) for name in NUMPY_CHOICES},
     **{
-        f"cuda.libdevice.{name}{f}": _stub(getattr(libdevice, f"{name}{f}"), compute)
-        for name, compute in LIBDEVICE.items()
-        for f in ("", "f")
+        f"cuda.libdevice.{name}": _stub(getattr(numba_libdevice, name), compute)
+        for name in dir(numba_libdevice)
+        if (compute := libdevice.function(name)) is not None
     },
     **{
         f"cuda.fp16.{name}": _stub(getattr(cuda.fp16, name), compute)

@@ -18,7 +18,7 @@ from triton.runtime.jit import JITFunction
 from course.engine.faults import does_not_compile
 from course.engine.triton.compiling.complaints import refusal
 from course.engine.triton.compiling.functions import Code, base_function, code_of, lines_of_all
-from course.engine.triton.passed import bound, element_of, option_names
+from course.engine.triton.passed import as_tensor, bound, element_of, option_names
 
 ALIGNMENT = 16  # pointers and numbers that are multiples of it are compiled for that
 _SEVERAL = "tile_several_names"
@@ -160,7 +160,7 @@ def _type(value: Any, parameter: Any) -> tuple[Any, Any, bool]:
         start = value.storage_offset() * value.element_size()
         return f"*{element}", None, aligned and start % ALIGNMENT == 0
     if type(value).__name__ == "TensorDescriptor":
-        element, _ = element_of(parameter.name, value.base)
+        element, _ = element_of(parameter.name, as_tensor(parameter.name, value.base))
         layout = f",{value.layout!r}" if hasattr(value, "layout") else ""  # Gluon's has one
         return f"tensordesc<{element}{list(value.block_shape)}{layout}>", None, False
     if isinstance(value, bool):

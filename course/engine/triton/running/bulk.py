@@ -186,6 +186,12 @@ def _going(frame: Frame, operation: Operation, inside: Value) -> Value:
     return Value(inside.data & going, "i1", inside.shape)
 
 
+def _box(shape: tuple[int, ...], corner: Sequence[Array]) -> tuple[int, ...]:
+    """The shape of what is copied: a buffer may leave out axes of 1, or have some more."""
+    rank = len(corner)
+    return (1,) * (rank - len(shape)) + shape[-rank:]
+
+
 def _load(machine: Machine, frame: Frame, operation: Operation, picks: bool) -> None:
     descriptor: Descriptor = frame[operation.operands[0]]
     # the last operands are a barrier, the buffer, and whether to copy at all
@@ -195,7 +201,7 @@ def _load(machine: Machine, frame: Frame, operation: Operation, picks: bool) -> 
         there, inside = descriptor.picked(places[0], places[1], shape[-1])
     else:
         _begins(machine, descriptor, places, frame[operation.operands[-1]], stores=False)
-        there, inside = descriptor.at(places, shape[-len(places) :])
+        there, inside = descriptor.at(places, _box(shape, places))
     machine.meter.operation = operation
     mask = _going(frame, operation, inside)
     with machine.run.ahead() as copied:
@@ -226,7 +232,7 @@ def _given(
     if picks:
         there, inside = descriptor.picked(places[0], places[1], shape[-1])
     else:
-        shape = shape[-len(places) :]
+        shape = _box(shape, places)
         _begins(machine, descriptor, places, np.array([True]), stores=True)
         there, inside = descriptor.at(places, shape)
     machine.meter.operation = operation

@@ -98,20 +98,19 @@ def _given(frame: Frame, operation: Operation) -> list[Array]:
 @lru_cache(1 << 10)
 def _from_outside(operation: Operation) -> frozenset[str]:
     """What the function reads that is made neither of its elements nor in it."""
-    (body,) = operation.regions[0]
-    inside = {*body.arguments, *(name for one in body.operations for name in one.results)}
-    return frozenset(name for one in body.operations for name in one.operands) - inside
+    blocks, operations = operation.regions[0], list(operation.inside())
+    made = {name for one in operations for name in one.results}
+    arguments = {name for block in blocks for name in block.arguments}
+    return frozenset(name for one in operations for name in one.operands) - made - arguments
 
 
 def _made(machine: Machine, outer: Frame, operation: Operation, *given: list[Array]) -> list[Array]:
     """What the function makes of elements; to it each place is what a program is to a kernel."""
-    (body,) = operation.regions[0]
     shape, count = given[0][0].shape, given[0][0].size
     flat = [value.reshape(-1) for values in given for value in values]
     frame = Frame(count, outer, np.repeat(np.arange(shape[0]), count // shape[0]))
-    frame.update(zip(body.arguments, flat, strict=True))
     with machine.run.each_as_a_program(count):
-        results = machine.yielded(frame, body)
+        results = machine.function(frame, operation, flat)
     return [np.broadcast_to(value, (count,)).reshape(shape) for value in results]
 
 

@@ -273,7 +273,9 @@ class Machine:
         return len(places - {()}) or int(not foreign)
 
     def function(self, frame: Frame, function: Operation, arguments: Sequence[Any]) -> list[Any]:
-        """Runs a function's blocks; programs may part at a branch and return one by one."""
+        """Runs a function's blocks, or an operation's; programs may part at a branch and return
+        one by one.
+        """
         blocks = {block.label: block for block in function.regions[0]}
         done: list[tuple[Array, list[Any]]] = []
 
@@ -282,7 +284,7 @@ class Machine:
                 frame.update(zip(block.arguments, given, strict=True))
                 last = self._block(frame, block)
                 values = [frame[name] for name in last.operands]
-                if last.name == "tt.return":
+                if last.name.endswith("return"):
                     done.append((rows, values))
                     return
                 if last.name == "cf.br":

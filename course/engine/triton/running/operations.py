@@ -14,17 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from course.engine import libdevice
 from course.engine.conversion import float_to_integer
 from course.engine.triton.ir import Operation, Type
-from course.engine.triton.running import narrow
-from course.engine.triton.running.elements import (
-    erf,
-    fused,
-    high_product,
-    library_function,
-    remainder,
-    truncated_division,
-)
+from course.engine.triton.running import assembly, narrow
+from course.engine.triton.running.elements import fused, remainder, truncated_division
 from course.engine.triton.running.values import (
     Unsupported,
     bf16_from_bits,
@@ -84,7 +78,7 @@ _ARITHMETIC: dict[str, Callable[..., Array]] = {
     "arith.divsi": truncated_division, "arith.remsi": remainder,
     "arith.divui": _unsigned(truncated_division), "arith.remui": _unsigned(remainder),
     "arith.floordivsi": np.floor_divide, "arith.ceildivsi": lambda a, b: -np.floor_divide(-a, b),
-    "tt.mulhiui": _unsigned(high_product),
+    "tt.mulhiui": _unsigned(libdevice.high_product),
     "arith.andi": np.bitwise_and, "arith.ori": np.bitwise_or, "arith.xori": np.bitwise_xor,
     "arith.shli": _single_bits(np.left_shift, _unshifted),
     "arith.shrsi": _single_bits(np.right_shift, _unshifted),
@@ -97,7 +91,7 @@ _ARITHMETIC: dict[str, Callable[..., Array]] = {
     "math.sqrt": np.sqrt, "tt.precise_sqrt": np.sqrt, "math.rsqrt": lambda x: 1 / np.sqrt(x),
     "math.sin": np.sin, "math.cos": np.cos, "math.tanh": np.tanh, "math.powf": np.power,
     "math.absf": np.abs, "math.absi": np.abs, "math.floor": np.floor, "math.ceil": np.ceil,
-    "math.erf": erf,
+    "math.erf": libdevice.FUNCTIONS_HERE["erf"],
     "tt.clampf": lambda x, low, high: np.fmin(np.fmax(x, low), high),
 }  # fmt: skip
 
@@ -300,25 +294,12 @@ def _histogram(operation: Operation, data: Array, *mask: Array) -> Array:
     ).astype(np.int32)
 
 
-def _to_tf32(data: Array) -> Array:
-    """Rounded to the 10 bits of a fraction that tensor cores read, ties away from zero."""
-    bits = np.ascontiguousarray(data).view(np.uint32)
-    return ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
-
-
-#: Assembly that the compiler itself makes.
-_ASSEMBLY = {"cvt.rna.tf32.f32 $0, $1;": _to_tf32}
-
-
-def _assembly(operation: Operation, *given: Array) -> Array:
-    rule = _ASSEMBLY.get(operation.string("asm_string"))
-    if rule is None:
-        raise Unsupported("inline assembly")
-    return rule(*given)
-
-
 def _library(operation: Operation, *given: Array) -> Array:
-    return rounded(library_function(operation.string("symbol"))(*given), operation.result_types[0])
+    symbol = operation.string("symbol")
+    function = libdevice.function(symbol.removeprefix("__nv_"))
+    if function is None:
+        raise Unsupported(f"the library function {symbol}")
+    return rounded(function(*given), operation.result_types[0])
 
 
 def _element_wise(rule: Callable[..., Array], operation: Operation) -> Rule:
@@ -342,7 +323,7 @@ def _table() -> dict[str, _Maker]:
         "tt.reshape": _reshape,
         "tt.trans": _transpose, "tt.join": _join, "tt.split": _split, "tt.cat": _cat,
         "tt.gather": _gather, "tt.histogram": _histogram, "tt.extern_elementwise": _library,
-        "tt.elementwise_inline_asm": _assembly,
+        "tt.elementwise_inline_asm": assembly.run,
     }  # fmt: skip
     for name in (
         "arith.extf", "arith.truncf", "arith.extsi", "arith.extui", "arith.trunci",

@@ -197,3 +197,17 @@ def test_a_box_that_the_hardware_does_not_take_is_a_fault_where_it_copies(what, 
     assert fault.message_id == ("tile_box_apart" if at[1] % step else "tile_box_before")
     assert fault.fields["index"] == at
     copied(what, dtype, at, box, 80)  # through pointers
+
+
+@triton.jit
+def of_batches(source, target, BM: tl.constexpr, BN: tl.constexpr):
+    block = source.load([tl.program_id(0), 8, 0]).reshape(BM, BN)
+    target.store([tl.program_id(0), 0, 0], (block * 2).reshape(1, BM, BN))
+
+
+@BOTH
+def test_a_box_may_have_one_element_along_an_axis_that_its_buffer_leaves_out(target):
+    x, out = torch.randn(3, 40, 32).half(), torch.zeros(3, 32, 32).half()
+    given = [TensorDescriptor.from_tensor(tensor, [1, 32, 32]) for tensor in (x, out)]
+    launch(of_batches, given, (3,), {"BM": 32, "BN": 32}, target=target)
+    assert torch.equal(out, x[:, 8:] * 2)

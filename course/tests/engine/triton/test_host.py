@@ -107,3 +107,28 @@ print(JITFunction._course_installed)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "True", done.stderr
+
+
+@triton.jit
+def largest(x_ptr, out_ptr, N: tl.constexpr):
+    tl.store(out_ptr, tl.max(tl.load(x_ptr + tl.arange(0, N))).to(tl.int64))
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [(tl.int8, 100), (tl.uint8, 255), (torch.uint8, 255), (tl.uint16, 0x64FF), (tl.float8e5, None)],
+)
+@without_gpu
+def test_a_tensor_is_read_as_what_it_is_reinterpreted_as(kind, found):
+    x, out = torch.tensor([-1, 100] * 8, dtype=torch.int8), torch.zeros(1, dtype=torch.int64)
+    largest[(1,)](triton.reinterpret(x, kind), out, N=8)
+    if kind == tl.float8e5:
+        found = int(torch.tensor([100], dtype=torch.int8).view(torch.float8_e5m2).float())
+    assert out.item() == found
+
+
+@without_gpu
+def test_what_torch_cannot_hold_is_not_measured():
+    x = torch.zeros(16, dtype=torch.int8)
+    with pytest.raises(KernelFault, match=r"NOT_MEASURED.*reinterpreted as fp8e4b15.*`x_ptr`"):
+        largest[(1,)](triton.reinterpret(x, tl.float8e4b15), torch.zeros(1), N=8)

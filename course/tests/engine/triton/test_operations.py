@@ -11,6 +11,7 @@ from course.engine.cell.triton import read_cell
 from course.engine.faults import KernelFault, Outcome
 from course.engine.triton.launch import launch
 from course.tests.engine.faults import raised
+from course.tests.engine.triton.running import both
 
 
 @triton.jit
@@ -33,19 +34,43 @@ def test_a_product_of_float32_keeps_as_many_bits_as_it_is_asked_for(precision, b
 def assembled(x, out):
     i = tl.arange(0, 128)
     value = tl.inline_asm_elementwise(
-        "brev.b32 $0, $1;", "=r,r", [tl.load(x + i)], dtype=tl.int32, is_pure=True, pack=1
+        "mov.u32 $0, %smid;", "=r,r", [tl.load(x + i)], dtype=tl.int32, is_pure=True, pack=1
     )
     tl.store(out + i, value)
 
 
-def test_assembly_of_ones_own_is_refused_by_name():
+def test_assembly_that_asks_for_what_is_not_here_is_refused_by_name():
     x = torch.arange(128, dtype=torch.int32)
-    with pytest.raises(KernelFault, match="inline assembly") as refused:
+    with pytest.raises(KernelFault, match="inline assembly that asks for %smid") as refused:
         launch(assembled, (x, torch.zeros_like(x)), (1,), {}, target=90)
     assert refused.value.outcome is Outcome.NOT_MEASURED
     # the call's first line, or until Triton 3.7 that of its last argument
     said = linecache.getline(__file__, refused.value.line)
-    assert "tl.inline_asm" in said or "brev.b32" in said
+    assert "tl.inline_asm" in said or "%smid" in said
+
+
+@triton.jit
+def sign_of_difference(x, y):
+    if x < y:
+        return -1
+    elif x == y:
+        return 0
+    else:
+        return 1
+
+
+@triton.jit
+def compared(x_ptr, y_ptr, out_ptr, N: tl.constexpr):
+    at = tl.program_id(0) * N + tl.arange(0, N)
+    made = tl.map_elementwise(sign_of_difference, tl.load(x_ptr + at), tl.load(y_ptr + at))
+    tl.store(out_ptr + at, made)
+
+
+def test_a_function_of_each_element_may_branch():
+    x, y = torch.tensor([3, 1, 2, 7] * 8), torch.tensor([1, 1, 5, 7] * 8)
+    out = torch.zeros(32, dtype=torch.int32)
+    (_, _, out), _ = both(compared, [x, y, out], (2,), N=16)
+    assert out.tolist() == [1, 0, -1, 0] * 8
 
 
 CELL = """import triton
