@@ -144,31 +144,80 @@ def _run(on_gpu: Callable[..., Any]) -> Callable[..., Any]:
 
 def _autotuned(on_gpu: Callable[..., Any]) -> Callable[..., Any]:
     def run(self: Any, *args: Any, **named: Any) -> Any:
-        """There is nothing to time here: the first configuration that is left is taken."""
+        """There is nothing to time here: the first configuration that can be launched is taken."""
         if _goes_to_gpu(self, args, named):
             return on_gpu(self, *args, **named)
         self.nargs = dict(zip(self.arg_names, args, strict=False))
-        config = self.prune_configs(named)[0] if len(self.configs) > 1 else self.configs[0]
-        self.best_config = config
-        twice = sorted(named.keys() & config.all_kwargs().keys())
-        if twice:
-            kernel = base_function(self).__name__
-            raise _refused(
-                kernel,
-                Outcome.DOES_NOT_COMPILE,
-                "tile_tuned_twice",
-                name=twice[0],
-                kernel=kernel,
-                wrapper="@triton.autotune",
-            )
-        if config.pre_hook is not None:
-            config.pre_hook({**self.nargs, **named, **config.all_kwargs()})
+        key = _tuned_for(self, {**self.nargs, **named})
+        config = self.cache.get(key) or self.configs[0]
+        configs = [config]
+        if key not in self.cache and len(self.configs) > 1:
+            configs = self.prune_configs(named)
+            self.pre_hook({**self.nargs, **named}, reset_only=True)
         try:
-            return self.fn.run(*args, **named, **config.all_kwargs())
+            for config in configs:
+                with _passing_over(config is not configs[-1]) as passed_over:
+                    self.best_config = config
+                    given = _configured(self, config, named)
+                    made = self.fn.run(*args, **given)
+                if not passed_over:
+                    self.cache[key] = config
+                    return made
         finally:
             self.nargs = None
 
     return run
+
+
+def _tuned_for(tuner: Any, given: dict[str, Any]) -> tuple[Any, ...]:
+    """What a configuration is chosen for, once: as Triton has it."""
+    own = {name: value for name, value in given.items() if name in tuner.arg_names}
+    types = [str(value.dtype) for value in own.values() if hasattr(value, "dtype")]
+    return (*(own[name] for name in tuner.keys if name in own), *types)
+
+
+def _configured(tuner: Any, config: Any, named: dict[str, Any]) -> dict[str, Any]:
+    """What a launch with a configuration passes by name; its hook has run."""
+    twice = sorted(named.keys() & config.all_kwargs().keys())
+    if twice:
+        kernel = base_function(tuner).__name__
+        raise _refused(
+            kernel,
+            Outcome.DOES_NOT_COMPILE,
+            "tile_tuned_twice",
+            name=twice[0],
+            kernel=kernel,
+            wrapper="@triton.autotune",
+        )
+    given = {**named, **config.all_kwargs()}
+    if config.pre_hook is not None:
+        config.pre_hook({**tuner.nargs, **given})
+    return given
+
+
+_others_left = False
+
+
+@contextlib.contextmanager
+def _passing_over(others_left: bool) -> Iterator[list[KernelFault]]:
+    """Inside, a configuration is tried: what stops it is here, where others are left."""
+    global _others_left
+    stopped: list[KernelFault] = []
+    _others_left = others_left
+    try:
+        yield stopped
+    except KernelFault as fault:
+        if not passed_over(fault):
+            raise
+        stopped.append(fault)
+    finally:
+        _others_left = False
+
+
+def passed_over(fault: KernelFault) -> bool:
+    """Whether Triton's tuner would go on to its next configuration."""
+    asserted = "CompileTimeAssertionFailure" in str(fault)
+    return _others_left and (asserted or fault.outcome is Outcome.TOO_MANY_RESOURCES)
 
 
 def _without_grid(self: Any, *args: Any, **named: Any) -> NoReturn:

@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import time
+import warnings
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +26,9 @@ from course.engine import stated_gpu
 from course.notebook import numba_launches
 from course.run import gpus
 from course.run.tensors import CUDA, OnCuda
+
+#: The version of CUDA that torch is said to be made for.
+_CUDA = "12.8"
 
 
 class NotHereError(Exception):
@@ -43,6 +49,10 @@ class Stream(numba_launches.Stream):
 
     def __exit__(self, *error: object) -> None:
         pass
+
+    def query(self) -> bool:
+        """Everything is done."""
+        return True
 
     def wait_stream(self, other: Any) -> None:
         """Everything is done."""
@@ -160,15 +170,25 @@ def install(target: int) -> OnCuda:
     """
     known = gpus.of_torch(target)
     mode = OnCuda()
+    warnings.filterwarnings("ignore", "Warning only once for all operators", UserWarning)
     for module, stand_ins in (
         (torch.cuda, _of_torch_cuda(known)),
         (torch, _of_torch(mode)),
         (torch.Tensor, {"record_stream": lambda self, stream: None}),
         (torch.compiler, {"disable": _as_written}),
+        (torch.version, {"cuda": _CUDA}),
+        (torch._C, {"_cuda_getCurrentRawStream": lambda device: 0}),
+        (torch.accelerator, _of_accelerators()),
+        (
+            torch.cuda.nvtx,
+            {name: _calling(lambda: 0) for name in ("range_push", "range_pop", "mark")},
+        ),
+        (torch.library, _of_libraries(mode)),
+        (torch.library.Library, {"impl": _implementing(mode, torch.library.Library.impl)}),
         (torch.distributed, {"init_process_group": _no_group}),
         (triton.testing, {"do_bench": _do_bench, "do_bench_cudagraph": _do_bench}),
         (triton.testing.Mark, {"run": _first_of_each_line}),
-        (BackwardCFunction, {"apply": _under(mode, BackwardCFunction.apply)}),
+        (BackwardCFunction, {"apply": _in(mode, BackwardCFunction.apply)}),
         (numba.cuda, _of_numba(known)),
     ):
         for name, stand_in in stand_ins.items():
@@ -211,16 +231,6 @@ def require_stand_ins() -> None:
         )
 
 
-def _under(mode: OnCuda, apply: Callable[..., Any]) -> Callable[..., Any]:
-    """A backward that a program wrote runs as its forward does: autograd has left the mode."""
-
-    def run(self: Any, *args: Any) -> Any:
-        with mode:
-            return apply(self, *args)
-
-    return run
-
-
 def _of_torch(mode: OnCuda) -> dict[str, Any]:
     def set_default_device(device: Any = None) -> None:
         mode.default = torch.device(device or "cpu")
@@ -231,6 +241,56 @@ def _of_torch(mode: OnCuda) -> dict[str, Any]:
         "set_default_device": set_default_device,
         "get_default_device": lambda: mode.default,
     }
+
+
+def _of_accelerators() -> dict[str, Any]:
+    return {
+        "is_available": lambda: True,
+        "device_count": lambda: 1,
+        "current_accelerator": lambda check_available=False: torch.device("cuda"),
+        "current_device_index": lambda: 0,
+        "set_device_index": lambda device: None,
+        "current_stream": lambda device=None: Stream(),
+        "synchronize": lambda device=None: None,
+    }
+
+
+#: Of an operator of the program's: what is there for a GPU, by the names that torch has for that.
+_ELSEWHERE = {"cuda": "cpu", "CUDA": "CPU"}
+
+
+def _of_libraries(mode: OnCuda) -> dict[str, Any]:
+    """Operators that a program registers: what it has for the GPU is for its tensors here, and
+    runs as a program does, which torch's dispatcher has left.
+    """
+    names = ("custom_op", "triton_op", "register_kernel", "impl")
+    return {name: _implementing(mode, getattr(torch.library, name)) for name in names}
+
+
+def _implementing(mode: OnCuda, register: Callable[..., Any]) -> Callable[..., Any]:
+    def registers(*given: Any, **named: Any) -> Any:
+        made = register(*map(told, given), **{name: told(value) for name, value in named.items()})
+        return (lambda function: made(told(function))) if inspect.isfunction(made) else made
+
+    def told(value: Any) -> Any:
+        if isinstance(value, tuple | list):
+            return type(value)(map(told, value))
+        if inspect.isfunction(value):
+            return _in(mode, value)
+        return _ELSEWHERE.get(value, value) if isinstance(value, str) else value
+
+    return registers
+
+
+def _in(mode: OnCuda, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, as a program calls it."""
+
+    @functools.wraps(function)
+    def run(*given: Any, **named: Any) -> Any:
+        with mode:
+            return function(*given, **named)
+
+    return run
 
 
 def _of_torch_cuda(known: Any) -> dict[str, Any]:

@@ -59,6 +59,7 @@ class OnCuda(TorchFunctionMode):
             return func(*args, **kwargs)
         if name == "__get__":
             return self._attribute(func, args)
+        args, kwargs = _by_number(name, args, kwargs)
         asked = [_device_of(value) for value in (*args, *kwargs.values())]
         device = next(filter(None, asked), None)
         given = list(_tensors((*args, *kwargs.values())))
@@ -139,6 +140,15 @@ def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
 def _changes_its_first(name: str) -> bool:
     """Whether torch's name says so: `add_`, `_foreach_add_`, `x += y`, `x[i] = y`."""
     return name.startswith(("__i", "__setitem")) or (name[-1:] == "_" and name[-2:] != "__")
+
+
+def _by_number(name: str, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+    """The arguments of a call that may name a GPU by its number: ``x.to(0)``, ``device=0``."""
+    if type(kwargs.get("device")) is int:
+        kwargs = kwargs | {"device": torch.device("cuda", kwargs["device"])}
+    if name in ("to", "cuda") and type(next(iter(args[1:]), None)) is int:
+        args = (args[0], torch.device("cuda", args[1]), *args[2:])
+    return args, kwargs
 
 
 def _device_of(value: Any) -> torch.device | None:

@@ -22,7 +22,7 @@ from course.engine.requests import Requests
 from course.engine.traffic import Traffic
 from course.engine.triton.arguments import arguments_of
 from course.engine.triton.compiling.functions import called_at, code_of, loads_and_loops, own_files
-from course.engine.triton.compiling.gate import lower, reached
+from course.engine.triton.compiling.gate import begin, lower, reached, shared_limit
 from course.engine.triton.compiling.lowering import ACCESSES, Form, Lowered
 from course.engine.triton.compiling.specialisation import Source, source_of
 from course.engine.triton.entry import Grid, begun
@@ -42,7 +42,7 @@ from course.engine.triton.running.programs import (
 )
 from course.engine.triton.running.run import Run
 from course.engine.triton.running.sites import Listener, Uncounted
-from course.engine.triton.running.values import Unsupported, Value
+from course.engine.triton.running.values import Unsupported, Value, item_bytes
 
 
 def launch(
@@ -77,8 +77,8 @@ def launch(
         listener: hears of every access, in order (see `course.engine.triton.running.cache`).
         whole: whether a kernel may reach all of an allocation of which it is passed a view.
         requests: keeps the first requests of each access.
-        banks: whether bank conflicts of shared memory are counted, too: that takes the rest of a
-            compile, a few tenths of a second.
+        banks: whether bank conflicts of shared memory are counted, too, and whether it suffices:
+            that takes the rest of a compile, a few tenths of a second.
 
     Returns:
         what the launch asks of global memory: requests and sectors as this GPU's L1 counts them.
@@ -94,6 +94,8 @@ def launch(
     once_more = run.anew()
     source = source_of(kernel, args, named)
     compiled = lower(source, target)
+    if banks and _asks_for_much(compiled):
+        begin(source, target, binary=False)()
     made = _Launch(run, function, passed, compiled, listener, requests)
     if (among := sampling.current()) is not None:
         return made.of_a_few(among, source)
@@ -133,6 +135,18 @@ def launch(
 def _written(source: Source, target: int) -> Lowered:
     """A kernel as it is written: in that form nothing hangs on how its arguments are aligned."""
     return lower(replace(source, attributes={}), target, Form.WRITTEN)
+
+
+def _asks_for_much(compiled: Lowered) -> bool:
+    """Whether a program's shared memory may be more than the GPU has; the compiler knows."""
+    operations = [*compiled.module.operations()]
+    kept = sum(_bytes(one) for one in operations if one.name == "ttg.local_alloc")
+    passing = max((_bytes(one) for one in operations if one.name == _TURNS), default=0)
+    return kept + passing > shared_limit(compiled.target) // 2
+
+
+#: What may need shared memory while it lasts: a block that goes to other threads.
+_TURNS = "ttg.convert_layout"
 
 
 def _leaves_out(compiled: Lowered, function: Any, source: Source) -> bool:
@@ -287,6 +301,15 @@ class _Launch:
             traffic.shared_uncounted.append(code_of(self._function).first_line)
         else:
             count(traffic, self._module, made.shared, self._meter.runs, own_files(self._function))
+
+
+def _bytes(operation: Operation) -> int:
+    """Of what an operation makes."""
+    return sum(
+        int(np.prod(type_.shape, dtype=np.int64))
+        * (8 if type_.pointers else item_bytes(type_.scalar))
+        for type_ in operation.result_types
+    )
 
 
 def _size(operation: Operation) -> int:

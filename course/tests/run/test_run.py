@@ -37,6 +37,15 @@ def test_a_program_for_a_gpu_runs_to_its_end_and_tells_its_traffic_by_kernel_and
     assert done.stdout.endswith("as its compiler makes them for sm_90 (H100, H200).\n")
 
 
+@pytest.mark.slow
+def test_operators_devices_by_number_and_a_tuner_that_passes_over_what_does_not_fit() -> None:
+    done = ran("operators.py")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "all right" in done.stdout
+    assert "product (operators.py), 2 launches" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("options", "findings", "ended"),
     [
