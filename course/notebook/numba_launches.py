@@ -17,11 +17,9 @@ import numba
 import numpy as np
 from numba import cuda
 from numba.cuda.dispatcher import CUDADispatcher
-from numba.cuda.kernels.reduction import Reduce
-from numba.cuda.vectorizers import CUDAGeneralizedUFunc, CUDAUFuncDispatcher, CUDAVectorize
 
 from course.engine.cell.numba import live_function
-from course.engine.faults import KernelFault, not_measured
+from course.engine.faults import KernelFault
 from course.engine.simt.configuration import (
     Configuration,
     configuration,
@@ -33,6 +31,7 @@ from course.engine.simt.launch import launch
 from course.engine.simt.lowering import signatures
 from course.engine.traffic import Traffic
 from course.gpu.present import switched_off
+from course.notebook import numba_ufuncs
 from course.notebook.measure import measuring, note
 
 
@@ -87,6 +86,25 @@ def run_on_engine(
 
 class DeviceArray(np.ndarray):
     """A device array on a machine without a device: host memory with Numba's methods."""
+
+    __cuda_ndarray__ = True  # how Numba knows one
+
+    @property
+    def alloc_size(self) -> int:
+        """Its bytes."""
+        return int(self.nbytes)
+
+    def is_c_contiguous(self) -> bool:
+        """Whether it lies row after row."""
+        return bool(self.flags.c_contiguous)
+
+    def is_f_contiguous(self) -> bool:
+        """Whether it lies column after column."""
+        return bool(self.flags.f_contiguous)
+
+    def split(self, section: int, stream: Any = 0) -> list[DeviceArray]:
+        """Parts of so many elements; the last may have fewer."""
+        return [self[start : start + section] for start in range(0, self.size, section)]
 
     def copy_to_host(self, ary: np.ndarray | None = None, stream: Any = 0) -> np.ndarray:
         """A host copy, or the values copied into `ary`."""
@@ -166,7 +184,15 @@ def _pinned_array(
     return np.empty(shape, dtype, order)  # type: ignore[call-overload]  # as Numba's signature
 
 
+def _as_device_array(obj: Any, sync: bool = True) -> DeviceArray:
+    """What another library has on a GPU: the same memory."""
+    array = obj.detach().cpu().numpy() if hasattr(obj, "detach") else np.asarray(obj)
+    return array.view(DeviceArray)
+
+
 STAND_INS: dict[str, Any] = {
+    "is_cuda_array": lambda obj: isinstance(obj, DeviceArray),
+    "as_cuda_array": _as_device_array,
     "to_device": _to_device,
     "device_array": _device_array,
     "device_array_like": _device_array_like,
@@ -214,12 +240,6 @@ def _forall(self: Any, ntasks: Any, tpb: Any = 0, stream: Any = 0, sharedmem: An
     return Configured(self, for_all(kernel_name(self), ntasks, tpb, sharedmem))
 
 
-def _vectorised(self: Any, *args: Any, **named: Any) -> None:
-    """`@vectorize(target="cuda")`, `@guvectorize` and `@cuda.reduce` bring kernels of Numba's."""
-    name = getattr(self, "__name__", None) or type(self).__name__
-    raise not_measured(None, "host_vectorised", name=str(name))
-
-
 #: methods of a kernel that ask a driver, or answer a mistake with a traceback
 WITHOUT_DRIVER: dict[str, Any] = {
     "__getitem__": lambda self, given: Configured(self, configuration(kernel_name(self), given)),
@@ -258,8 +278,4 @@ def install() -> None:
         setattr(cuda, name, stand_in)
     for name, method in WITHOUT_DRIVER.items():
         setattr(CUDADispatcher, name, method)
-    for kind in (CUDAUFuncDispatcher, CUDAGeneralizedUFunc, Reduce):
-        kind.__call__ = _vectorised
-    CUDAUFuncDispatcher.reduce = _vectorised
-    CUDAVectorize.add = lambda self, sig=None: None  # it would compile
-    CUDAVectorize.build_ufunc = lambda self: CUDAUFuncDispatcher({}, self.py_func)
+    numba_ufuncs.install(DeviceArray)

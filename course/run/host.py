@@ -23,6 +23,7 @@ from torch.autograd.function import BackwardCFunction
 from triton.backends.compiler import GPUTarget
 
 from course.engine import stated_gpu
+from course.engine.simt.launch import MAX_GRID
 from course.notebook import numba_launches
 from course.run import gpus
 from course.run.tensors import CUDA, OnCuda
@@ -152,7 +153,7 @@ _MADE: tuple[tuple[Callable[[], Any], str], ...] = (
         int,
         "current_device memory_allocated max_memory_allocated memory_reserved max_memory_reserved",
     ),
-    (contextlib.nullcontext, "stream device device_of"),
+    (contextlib.nullcontext, "stream device device_of _DeviceGuard"),
     (Stream, "current_stream default_stream"),
 )
 
@@ -309,16 +310,47 @@ def _of_torch_cuda(known: Any) -> dict[str, Any]:
     }
 
 
+class _Device(SimpleNamespace):
+    """One of `cuda.gpus`, also as ``with cuda.gpus[0]:``."""
+
+    def __enter__(self) -> _Device:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+class _Devices(tuple[_Device, ...]):
+    """`cuda.gpus`."""
+
+    @property
+    def current(self) -> _Device:
+        return self[0]
+
+    lst = property(list)
+
+
 def _of_numba(known: Any) -> dict[str, Any]:
-    device = SimpleNamespace(
+    device = _Device(
         id=0,
+        uuid="GPU-00000000-0000-0000-0000-000000000000",
         name=known.name.encode(),
         compute_capability=(known.major, known.minor),
         WARP_SIZE=known.warp_size,
         MULTIPROCESSOR_COUNT=known.multi_processor_count,
         MAX_THREADS_PER_BLOCK=1024,
         MAX_SHARED_MEMORY_PER_BLOCK=known.shared_memory_per_block,
+        MAX_REGISTERS_PER_BLOCK=known.regs_per_multiprocessor,
+        TOTAL_CONSTANT_MEMORY=64 << 10,
+        **{f"MAX_BLOCK_DIM_{axis}": n for axis, n in zip("XYZ", (1024, 1024, 64), strict=True)},
+        **{f"MAX_GRID_DIM_{axis}": n for axis, n in zip("XYZ", MAX_GRID, strict=True)},
         synchronize=lambda: None,
+        reset=lambda: None,
+    )
+    gpus = _Devices([device])
+    memory = numba.cuda.MemoryInfo(known.total_memory, known.total_memory)
+    context = SimpleNamespace(
+        device=device, get_memory_info=lambda: memory, synchronize=lambda: None, reset=lambda: None
     )
     return {
         "is_available": lambda: True,
@@ -326,4 +358,10 @@ def _of_numba(known: Any) -> dict[str, Any]:
         "get_current_device": lambda: device,
         "select_device": lambda number=0: device,
         "close": lambda: None,
+        "list_devices": lambda: gpus,
+        "gpus": gpus,
+        "current_context": lambda devnum=None: context,
+        "profile_start": lambda: None,
+        "profile_stop": lambda: None,
+        "profiling": contextlib.nullcontext,
     }

@@ -53,8 +53,9 @@ SIMT: dict[str, tuple[str, str]] = {
         "Pass an array for each part: the real and the imaginary one, or one for each field.",
     ),
     "host_vectorised": (
-        "`{name}` launches kernels of Numba's own, and those are not run here.",
-        "Write the loop as a @cuda.jit kernel: its launch is run, and measured.",
+        "The signature of `{name}` does not say what it returns: Numba finds that out, and that is "
+        "not done here.",
+        "Put the type of the result before the arguments: `float32(float32, float32)`.",
     ),
     "undefined_name": (
         "`{name}` is not defined in this cell|: {letters}|.",

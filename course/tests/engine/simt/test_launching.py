@@ -171,25 +171,49 @@ def test_an_argument_that_numba_compiles_and_the_engine_lacks_is_not_measured(ar
     assert words in str(fault)
 
 
-@pytest.mark.parametrize("decorator", ["vectorize", "guvectorize", "reduce"])
-def test_numbas_own_kernels_on_the_host_are_named(decorator):
-    def add(a, b):
-        return a + b
+def _added(a, b):
+    return a + b
 
-    def copy(a, b):
-        for i in range(a.shape[0]):
-            b[i] = a[i]
 
-    made = {
-        "vectorize": lambda: numba.vectorize(["float32(float32, float32)"], target="cuda")(add),
-        "guvectorize": lambda: numba.guvectorize(
-            ["void(float32[:], float32[:])"], "(n)->(n)", target="cuda"
-        )(copy),
-        "reduce": lambda: cuda.reduce(add),
-    }[decorator]()
-    fault = raised(made, *[np.ones(3, np.float32)] * (2 if decorator == "vectorize" else 1))
-    assert fault.outcome is Outcome.NOT_MEASURED
-    assert fault.message_id == "host_vectorised"
+def _scaled(a, b, out):
+    for i in range(a.shape[0]):
+        out[i] = a[i] * b
+
+
+def test_ufuncs_for_the_gpu_broadcast_choose_an_overload_and_are_measured():
+    types = ["float32(float32, float32)", "int64(int64, int64)"]
+    add = numba.vectorize(types, target="cuda")(_added)
+    rows, column = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones((2, 1), np.float32)
+    with course.measure() as traffic:
+        assert (add(rows, column) == rows + 1).all()
+    assert (traffic.launches, traffic.stores.lane_bytes) == (1, 24)
+    assert add(np.arange(3), 4).tolist() == [4, 5, 6]
+    there = cuda.to_device(rows)
+    assert add(there, column[0, 0], out=there) is not None
+    assert (there.copy_to_host() == rows + 1).all()
+    assert add.reduce(np.arange(7)) == 21
+
+
+def test_generalised_ufuncs_for_the_gpu_get_rows():
+    scale = numba.guvectorize(["(float32[:], float32, float32[:])"], "(n),()->(n)", target="cuda")(
+        _scaled
+    )
+    rows = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert (scale(rows, np.float32([2, 3])) == rows * [[2], [3]]).all()
+    assert (scale(rows, np.float32(2)) == rows * 2).all()
+
+
+@pytest.mark.parametrize("size", [1, 5, 128, 300, 20_000])
+def test_a_reduction_on_the_gpu_is_of_all_elements(size):
+    total = cuda.reduce(_added)
+    values = np.arange(size)[::-1] % 1000
+    assert total(values, init=3) == values.sum() + 3
+    assert total(cuda.to_device(values), size=1) == values[0]
+
+
+def test_a_ufunc_that_does_not_say_what_it_returns_is_named():
+    with pytest.raises(KernelFault, match=r"NOT_MEASURED: .*`_added` does not say what it returns"):
+        numba.vectorize([(numba.float32, numba.float32)], target="cuda")(_added)
 
 
 def test_an_array_like_one_in_fortran_order_has_its_strides():
