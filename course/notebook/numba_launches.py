@@ -104,7 +104,8 @@ class DeviceArray(np.ndarray):
 
     def split(self, section: int, stream: Any = 0) -> list[DeviceArray]:
         """Parts of so many elements; the last may have fewer."""
-        return [self[start : start + section] for start in range(0, self.size, section)]
+        starts = range(0, self.size, section)
+        return [self[start : start + section].view(DeviceArray) for start in starts]
 
     def copy_to_host(self, ary: np.ndarray | None = None, stream: Any = 0) -> np.ndarray:
         """A host copy, or the values copied into `ary`."""

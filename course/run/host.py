@@ -151,9 +151,10 @@ _MADE: tuple[tuple[Callable[[], Any], str], ...] = (
     (bool, "is_current_stream_capturing"),
     (
         int,
+        "_exchange_device _maybe_exchange_device "
         "current_device memory_allocated max_memory_allocated memory_reserved max_memory_reserved",
     ),
-    (contextlib.nullcontext, "stream device device_of _DeviceGuard"),
+    (contextlib.nullcontext, "stream"),
     (Stream, "current_stream default_stream"),
 )
 

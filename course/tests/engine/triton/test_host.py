@@ -132,3 +132,22 @@ def test_what_torch_cannot_hold_is_not_measured():
     x = torch.zeros(16, dtype=torch.int8)
     with pytest.raises(KernelFault, match=r"NOT_MEASURED.*reinterpreted as fp8e4b15.*`x_ptr`"):
         largest[(1,)](triton.reinterpret(x, tl.float8e4b15), torch.zeros(1), N=8)
+
+
+@triton.jit
+def product_in_stages(x_ptr, out_ptr, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    made = tl.zeros((N, N), tl.float32)
+    for k in range(0, n, N):
+        left = tl.load(x_ptr + i[:, None] * n + k + i)
+        made = tl.dot(left, tl.load(x_ptr + (k + i)[:, None] * N + i), made)
+    tl.store(out_ptr + i[:, None] * N + i, made)
+
+
+def test_a_measured_launch_that_wants_more_shared_memory_than_there_is_is_told():
+    x, out = torch.zeros(128, 256), torch.zeros(128, 128)
+    with course.measure(), pytest.raises(KernelFault, match=r"TOO_MANY_RESOURCES.*shared memory"):
+        product_in_stages[(1,)](x, out, 256, N=128, num_stages=5)
+    with course.measure() as traffic:
+        product_in_stages[(1,)](x, out, 256, N=128, num_stages=1)
+    assert traffic.launches == 1

@@ -41,6 +41,8 @@ def traced(x: torch.Tensor) -> torch.Tensor:
 x = torch.rand(10, device=0, requires_grad=True)
 assert x.is_cuda
 assert torch.zeros(3).to(0).device.type == torch.accelerator.current_accelerator().type
+with torch.cuda.device(x.device) as device, torch.cuda.device_of(x):
+    assert torch._C._cuda_getCurrentRawStream(torch.cuda.device(0).idx) == 0, device
 own(x).sum().backward()
 assert (x.grad == 2).all()
 for one in (own, torch.ops.tried.defined, added, traced):
