@@ -19,7 +19,12 @@ import course  # noqa: F401  # as a learner does, before `autograder` can: kerne
 from course.check import advice
 from course.engine.triton.compiling.available import has_triton
 
-collect_ignore_glob = [] if has_triton() else ["course/tests/engine/triton/test_*.py"]
+_NEED_TRITON = [
+    "course/tests/engine/triton/test_*.py",
+    "autograder/tests/test_*_triton.py",
+    "autograder/tests/test_quoted_norms.py",
+]
+collect_ignore_glob = [] if has_triton() else _NEED_TRITON
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

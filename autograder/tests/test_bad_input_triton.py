@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
 from autograder.judge.pool import ENGINE
 from autograder.sandbox import walls
 from autograder.sandbox.cost import started

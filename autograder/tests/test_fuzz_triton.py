@@ -13,8 +13,6 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
 from autograder.judge.judge import faulted, result
 from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import lesson_exercises

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
 from autograder.grading import grade
 from autograder.grading.ledger import Entry, Ledger
 from autograder.lessons.catalogue import lesson_exercises

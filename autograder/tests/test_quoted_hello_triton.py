@@ -1,15 +1,13 @@
 """What lesson 06 says of a kernel that no cell runs is what the engine and the formulas say."""
 
-import pytest
+import torch
+import triton
 
-torch = pytest.importorskip("torch")
-triton = pytest.importorskip("triton")
-
-import course  # noqa: E402  # after the wheels that it needs
-from autograder.tests.quoted import COUNTED, prose  # noqa: E402
-from course.engine.traffic import Traffic  # noqa: E402
-from course.figures import measured  # noqa: E402
-from course.tests.engine.triton.kernels import add  # noqa: E402
+import course
+from autograder.tests.quoted import COUNTED, prose
+from course.engine.traffic import Traffic
+from course.figures import measured
+from course.tests.engine.triton.kernels import add
 
 N = 8192
 LESSON = "06_hello_triton"

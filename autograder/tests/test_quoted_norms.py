@@ -1,19 +1,17 @@
 """What lesson 08 says of an H200 and of compiled kernels is what was measured and is compiled."""
 
 import pytest
+import torch
+import triton
+import triton.language as tl
 
-torch = pytest.importorskip("torch")
-triton = pytest.importorskip("triton")
-
-import triton.language as tl  # noqa: E402
-
-import course  # noqa: E402  # after the wheels that it needs
-from autograder.tests.quoted import prose  # noqa: E402
-from course.engine.triton.compiling.compiler import to_ptx  # noqa: E402
-from course.engine.triton.compiling.gate import compile_for  # noqa: E402
-from course.engine.triton.compiling.specialisation import source_of  # noqa: E402
-from course.figures import measured, norms  # noqa: E402
-from course.gpu.recorded import recorded  # noqa: E402
+import course
+from autograder.tests.quoted import prose
+from course.engine.triton.compiling.compiler import to_ptx
+from course.engine.triton.compiling.gate import compile_for
+from course.engine.triton.compiling.specialisation import source_of
+from course.figures import measured, norms
+from course.gpu.recorded import recorded
 
 LESSON = "08_norms"
 NORM_BYTES = 2 * 32768 * 8192 * 2  # float16, in and out

@@ -11,8 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("triton", reason="Triton has no wheel for this system")
-
 from autograder.grading.submissions import Submission
 from autograder.judge.judge import course_check
 from autograder.judge.pool import ENGINE, Pool, Task

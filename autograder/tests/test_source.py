@@ -67,118 +67,104 @@ def test_a_starter_keeps_what_stands_between_two_regions():
     assert starter(source) == "a\n...\nc\n  ..."
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "words", "at"),
-    [
-        pytest.param(
-            "    ### END SOLUTION\n",
-            "",
-            "has no '### END SOLUTION'",
-            "    ### BEGIN SOLUTION",
-            id="a region without an end",
-        ),
-        pytest.param(
-            "    ### BEGIN SOLUTION\n",
-            "",
-            "ends a region that no '### BEGIN SOLUTION' opens",
-            "    ### END SOLUTION",
-            id="an end without a region",
-        ),
-        pytest.param(
-            "    i = cuda.grid(1)",
-            "    ### BEGIN SOLUTION",
-            "before this",
-            "if i < x.size",
-            id="a region in a region",
-        ),
-        pytest.param(
-            "### BEGIN SOLUTION\n    i",
-            "## BEGIN SOLUTION\n    i",
-            "expected a line that holds",
-            "## BEGIN SOLUTION",
-            id="a marker misspelt",
-        ),
-        pytest.param(
-            "# %% add_one_check\nex.add_one.check(add_one)\n",
-            "",
-            "has no check cell. Add `# %% add_one_check`",
-            "# %% add_one",
-            id="no check cell",
-        ),
-        pytest.param(
-            "ex.add_one.check(add_one)",
-            "ex.add_one.check(add_two)",
-            "expected one line in 'add_one_check': ex.add_one.check(add_one) and nothing else, "
-            "got: ex.add_one.check(add_two)",
-            "# %% add_one_check",
-            id="a check of something else",
-        ),
-        pytest.param(
-            "# %% add_one\n",
-            "# %% add_two\n",
-            "'add_two' belongs to no exercise of this lesson. course/exercises/small.py declares: "
-            "add_one, count_blocks",
-            "# %% add_two",
-            id="a solution of an unknown exercise",
-        ),
-        pytest.param(
-            "# %% count_blocks_check\n",
-            "# %% count_block_check\n",
-            "'count_block_check' belongs to no exercise",
-            "# %% count_block_check",
-            id="a check of an unknown exercise",
-        ),
-        pytest.param(
-            "# %% predict",
-            "# %% add_one",
-            "stands on line",
-            "from numba import cuda",
-            id="two cells of one name",
-        ),
-        pytest.param(
-            "# %% add_one\n",
-            "# %%\n",
-            "a solution region stands in a cell without a name",
-            "from numba import cuda",
-            id="a solution without a name",
-        ),
-        pytest.param(
-            "prediction = ...",
-            "### BEGIN SOLUTION",
-            "neither an exercise's solution nor a written answer",
-            "### BEGIN SOLUTION",
-            id="a region in an ordinary cell",
-        ),
-        pytest.param(
-            "# ### BEGIN SOLUTION\n# The",
-            "# The",
-            "ends a region that no",
-            "# ### END SOLUTION",
-            id="a written answer without its begin",
-        ),
-        pytest.param(
-            "y[i] = x[i] + 1",
-            "y[i] = x[i] +",
-            "the solution of 'add_one' is not Python",
-            "y[i] = x[i] +",
-            id="a solution that is not Python",
-        ),
-        pytest.param(
-            "prediction = ...",
-            "### BEGIN HIDDEN TESTS",
-            "a lesson holds no hidden tests",
-            "### BEGIN HIDDEN TESTS",
-            id="hidden tests",
-        ),
-        pytest.param(
-            "    i = cuda.grid(1)",
-            "    ...",
-            "one a region in the starter and none in the solution, got 1",
-            "# %% add_one",
-            id="a stub left in the solution",
-        ),
-    ],
-)
+#: What is replaced in the lesson, by what, words of the sentence, and words of its line
+WRONG = {
+    "a region without an end": (
+        "    ### END SOLUTION\n",
+        "",
+        "has no '### END SOLUTION'",
+        "    ### BEGIN SOLUTION",
+    ),
+    "an end without a region": (
+        "    ### BEGIN SOLUTION\n",
+        "",
+        "ends a region that no '### BEGIN SOLUTION' opens",
+        "    ### END SOLUTION",
+    ),
+    "a region in a region": (
+        "    i = cuda.grid(1)",
+        "    ### BEGIN SOLUTION",
+        "before this",
+        "if i < x.size",
+    ),
+    "a marker misspelt": (
+        "### BEGIN SOLUTION\n    i",
+        "## BEGIN SOLUTION\n    i",
+        "expected a line that holds",
+        "## BEGIN SOLUTION",
+    ),
+    "no check cell": (
+        "# %% add_one_check\nex.add_one.check(add_one)\n",
+        "",
+        "has no check cell. Add `# %% add_one_check`",
+        "# %% add_one",
+    ),
+    "a check of something else": (
+        "ex.add_one.check(add_one)",
+        "ex.add_one.check(add_two)",
+        "expected one line in 'add_one_check': ex.add_one.check(add_one) and nothing else, "
+        "got: ex.add_one.check(add_two)",
+        "# %% add_one_check",
+    ),
+    "a solution of an unknown exercise": (
+        "# %% add_one\n",
+        "# %% add_two\n",
+        "'add_two' belongs to no exercise of this lesson. course/exercises/small.py declares: "
+        "add_one, count_blocks",
+        "# %% add_two",
+    ),
+    "a check of an unknown exercise": (
+        "# %% count_blocks_check\n",
+        "# %% count_block_check\n",
+        "'count_block_check' belongs to no exercise",
+        "# %% count_block_check",
+    ),
+    "two cells of one name": (
+        "# %% predict",
+        "# %% add_one",
+        "stands on line",
+        "from numba import cuda",
+    ),
+    "a solution without a name": (
+        "# %% add_one\n",
+        "# %%\n",
+        "a solution region stands in a cell without a name",
+        "from numba import cuda",
+    ),
+    "a region in an ordinary cell": (
+        "prediction = ...",
+        "### BEGIN SOLUTION",
+        "neither an exercise's solution nor a written answer",
+        "### BEGIN SOLUTION",
+    ),
+    "a written answer without its begin": (
+        "# ### BEGIN SOLUTION\n# The",
+        "# The",
+        "ends a region that no",
+        "# ### END SOLUTION",
+    ),
+    "a solution that is not Python": (
+        "y[i] = x[i] + 1",
+        "y[i] = x[i] +",
+        "the solution of 'add_one' is not Python",
+        "y[i] = x[i] +",
+    ),
+    "hidden tests": (
+        "prediction = ...",
+        "### BEGIN HIDDEN TESTS",
+        "a lesson holds no hidden tests",
+        "### BEGIN HIDDEN TESTS",
+    ),
+    "a stub left in the solution": (
+        "    i = cuda.grid(1)",
+        "    ...",
+        "one a region in the starter and none in the solution, got 1",
+        "# %% add_one",
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "words", "at"), WRONG.values(), ids=WRONG)
 def test_a_wrong_source_is_a_sentence_with_its_line(tmp_path, old, new, words, at):
     text = LESSON.replace(old, new, 1)
     assert text != LESSON

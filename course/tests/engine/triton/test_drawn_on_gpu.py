@@ -3,28 +3,22 @@
 Of one in eight the record has requests and sectors, too.
 """
 
-import json
 import re
 from pathlib import Path
 
 import pytest
-import triton
 
 from course.engine.triton.launch import launch  # after the wheel that it needs
 from course.tests.engine.triton.accesses import TARGET
 from course.tests.engine.triton.drawn_on_gpu import OUTPUTS, name_of, numbered
 from course.tests.engine.triton.record import digest
 from course.tests.engine.triton.test_recorded_accesses import KINDS
+from course.tests.engine.triton.versions import recorded
 
-RECORD = json.loads(Path(__file__).with_name("h200_drawn.json").read_text(encoding="utf-8"))
+RECORD, pytestmark = recorded("h200_drawn.json")
 NAMES = tuple(RECORD["counted"])
 _BRANCH = re.compile(r"\b(?:if|for|while|helper\d)\b")
 COUNTED = tuple(name for name in NAMES if len(RECORD["counted"][name]) > 1)
-
-pytestmark = pytest.mark.skipif(
-    triton.__version__ != RECORD["provenance"]["triton"],
-    reason="another Triton makes other code: the record is of the pinned one",
-)
 
 
 def test_a_number_names_the_kernel_that_was_run():

@@ -1,23 +1,15 @@
 """Accesses that nobody arranged well: an H200 counted, and computed, this compiler's code."""
 
-import json
-from pathlib import Path
-
 import pytest
-import triton
 
 from course.engine.triton.launch import launch  # after the wheel that it needs
 from course.tests.engine.triton import accesses
 from course.tests.engine.triton.record import digest
+from course.tests.engine.triton.versions import recorded
 
-RECORD = json.loads(Path(__file__).with_name("h200_accesses.json").read_text(encoding="utf-8"))
+RECORD, pytestmark = recorded("h200_accesses.json")
 #: What the record counts of each direction: plain atomics and those whose result nobody wants.
 KINDS = {"loads": ("load",), "stores": ("store",), "atomics": ("atomic", "reduction")}
-
-pytestmark = pytest.mark.skipif(
-    triton.__version__ != RECORD["provenance"]["triton"],
-    reason="another Triton makes other code: the record is of the pinned one",
-)
 
 
 def test_every_launch_of_the_table_was_recorded_and_no_other():

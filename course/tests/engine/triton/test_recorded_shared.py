@@ -1,15 +1,12 @@
 """Bank conflicts of shared memory: an H200 counted them in this compiler's code."""
 
-import json
-from pathlib import Path
-
 import pytest
-import triton
 
 from course.engine.triton.launch import launch  # after the wheel that it needs
 from course.tests.engine.triton import accesses, shared_accesses
+from course.tests.engine.triton.versions import recorded
 
-RECORD = json.loads(Path(__file__).with_name("h200_shared.json").read_text(encoding="utf-8"))
+RECORD, pytestmark = recorded("h200_shared.json")
 KERNELS = vars(accesses) | vars(shared_accesses)
 #: Launches whose L1 counted more than its instructions made, each with the turns beyond theirs. The
 #: counters of the whole L1 also take in a request that waits for somebody else's.
@@ -31,11 +28,6 @@ FEWEST = {
     "sums: 2 64 0, int64, num_warps 2": 4,
     "where_largest: 64 64 0, float64": 8,
 }
-
-pytestmark = pytest.mark.skipif(
-    triton.__version__ != RECORD["provenance"]["triton"],
-    reason="another Triton makes other code: the record is of the pinned one",
-)
 
 
 def test_every_launch_of_the_table_was_recorded_and_no_other():

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
 import triton
 
 _MINOR = tuple(map(int, triton.__version__.split(".")[:2]))
@@ -15,3 +20,11 @@ HEARS_DISABLE_LICM = _FROM_3_9
 VOLATILE_LOADS_WRITE = not _FROM_3_8
 #: Before, `-x` is `0 - x`: that sum takes a product in, and what is added behind is rounded anew.
 NEGATES = _FROM_3_8
+
+
+def recorded(name: str) -> tuple[dict[str, Any], pytest.MarkDecorator]:
+    """A GPU's record that is kept here, and the mark of tests for the Triton that made its code."""
+    record = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    other = triton.__version__ != record["provenance"]["triton"]
+    reason = "another Triton makes other code: the record is of the pinned one"
+    return record, pytest.mark.skipif(other, reason=reason)
