@@ -31,6 +31,7 @@ from triton.compiler.errors import CompilationError
 from triton.experimental.gluon._runtime import GluonASTSource
 
 from course.engine.faults import KernelFault, does_not_compile, rejected
+from course.engine.triton.compiling.common import is_common
 from course.engine.triton.compiling.complaints import NO_REASON, in_full
 from course.engine.triton.compiling.constants import held_small
 from course.engine.triton.compiling.functions import code_of, own_functions
@@ -102,13 +103,15 @@ def shown(target: int) -> str:
 class Compiled:
     """What the compiler's stages left: text, or a module of their own in its context.
 
-    `printed` is what the kernel has the compiler say, each line once.
+    `printed` is what the kernel has the compiler say, each line once; `common`, whether another
+    target's compiler takes it, too (`common.is_common`).
     """
 
     module: Any
     context: Any
     metadata: dict[str, Any]
     printed: str
+    common: bool
 
 
 Seen = Callable[[str, Compiled], None]
@@ -188,13 +191,14 @@ def _through(
     with contextlib.redirect_stdout(io.StringIO()) as said:  # `tl.static_print`
         module = written.make_ir(made_for, options, functions, backend.get_module_map(), context)
     require_short(module, source.function)
+    common = is_common(module, source)
     # each line once: the front end reads the body of a loop twice
     printed = "".join(dict.fromkeys(said.getvalue()[:_LONGEST_SAID].splitlines(keepends=True)))
     for name in (name for name in names if name in stages):  # Gluon begins at ttgir
         module = stages[name](module, metadata)
         if seen is not None:
-            seen(name, Compiled(module, context, metadata, printed))
-    return Compiled(module, context, metadata, printed)
+            seen(name, Compiled(module, context, metadata, printed, common))
+    return Compiled(module, context, metadata, printed, common)
 
 
 def _laid_out(module: Any, metadata: dict[str, Any], target: int) -> Any:

@@ -37,7 +37,7 @@ class Finding:
 
 def refused_elsewhere(source: Source) -> KernelFault | None:
     """In a grader's launch, what the compiler for another GPU says against it; else None."""
-    if not gate.asks_elsewhere():
+    if not gate.asks_elsewhere() or gate.lower(source, gate.TARGET).common:
         return None
     for target in OTHER_TARGETS:
         found = gate.find(source, target, binary=False, once_for_all_alignments=True)

@@ -89,6 +89,7 @@ class Lowered:
             has any but in the compiled form.
         target: the compute capability, 90 for 9.0.
         printed: what the kernel has the compiler say.
+        common: whether the compiler for another GPU takes it, too.
     """
 
     form: Form
@@ -96,6 +97,7 @@ class Lowered:
     layouts: tuple[Layout | None, ...]
     target: int
     printed: str = ""
+    common: bool = False
 
     @cached_property
     def module(self) -> Module:
@@ -115,7 +117,8 @@ class Lowered:
 def lowered_of(answer: Mapping[str, Any], form: Form, target: int) -> Lowered:
     """A kernel in a form, of what `in_form` or `on_its_way` has made of it."""
     layouts = (None if one is None else Layout(*tuples(one)) for one in answer["layouts"])
-    return Lowered(form, answer["text"], tuple(layouts), target, answer["printed"])
+    told = answer["printed"], answer["common"]
+    return Lowered(form, answer["text"], tuple(layouts), target, *told)
 
 
 def tuples(value: Any) -> Any:
@@ -157,7 +160,7 @@ def _answer(made: Compiled, text: str, layouts: Sequence[Layout | None] = ()) ->
     plain = [
         None if one is None else [one.shape, one.register, one.lane, one.warp] for one in layouts
     ]
-    return {"text": text, "layouts": plain, "printed": made.printed}
+    return {"text": text, "layouts": plain, "printed": made.printed, "common": made.common}
 
 
 def _generic(made: Compiled, attribute: str) -> str:

@@ -311,7 +311,7 @@ def in_a_grader(monkeypatch):
 
 
 def test_a_grader_compiles_for_the_other_gpus_too(monkeypatch):
-    case = cases.add(1024)
+    case = cases.matmul(64)
     source = gate.source_of(case.kernel, case.args, case.constants)
     assert compile_for(case.kernel, case.args, case.constants).target == 80
     assert findings.refused_elsewhere(source) is None
@@ -319,9 +319,18 @@ def test_a_grader_compiles_for_the_other_gpus_too(monkeypatch):
     in_a_grader(monkeypatch)
     assert findings.refused_elsewhere(source) is None
     assert len(gate._found) == 3
-    odd = (*case.args[:3], 1001)
+    odd = (*case.args[:3], 61, 61, 61)
     assert findings.refused_elsewhere(gate.source_of(case.kernel, odd, case.constants)) is None
     assert len(gate._found) == 3, "the other GPUs are not asked again for another alignment"
+
+
+def test_of_what_every_gpu_takes_a_grader_asks_one(monkeypatch):
+    case = cases.add(1024)
+    in_a_grader(monkeypatch)
+    assert compile_for(case.kernel, case.args, case.constants).target == 80
+    source = gate.source_of(case.kernel, case.args, case.constants)
+    assert findings.refused_elsewhere(source) is None
+    assert len(gate._found) == 1
 
 
 def test_whole_numbers_of_8_bits_are_multiplied_on_newer_gpus_than_a_t4(monkeypatch):

@@ -1,0 +1,123 @@
+"""Kernels of common operations: the compiler of every target takes them, and no others count."""
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+from course.engine.triton.compiling import gate
+from course.engine.triton.compiling.common import OPERATIONS
+from course.engine.triton.compiling.lowering import Form, Lowered
+from course.engine.triton.compiling.specialisation import source_of
+
+
+@triton.jit
+def _halved(x):
+    return x * 0.5
+
+
+@triton.jit
+def _all_of_them(x_ptr, i_ptr, out_ptr, n, eps, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK) + tl.num_programs(0) - 1
+    inside = (at < n) & (at >= 0) | (at == -1)
+    x = tl.load(x_ptr + at, mask=inside, other=0.0, eviction_policy="evict_last")
+    i = tl.load(i_ptr + at, mask=inside, other=0, cache_modifier=".cg")
+    wide, f = i.to(tl.int32), x.to(tl.float32)
+    wide = (wide // 3) % 7 ^ (wide - 1) * 2 | tl.maximum(wide, 3) & tl.minimum(wide, 9)
+    wide += (wide > 2).to(tl.int32) + f.to(tl.int32)
+    f = tl.exp(f) + tl.exp2(f) + tl.log(f) + tl.log2(f) + tl.sqrt(f) + tl.rsqrt(f)
+    f += tl.sin(f) + tl.cos(f) + tl.abs(f) - f / 3.0 + wide.to(tl.float32)
+    f = tl.where(f > eps, tl.maximum(f, x), tl.minimum(f, 2.0))
+    x = tl.maximum(x, x * x) - x / (x + x)
+    total = tl.sum(f, axis=0)
+    square = tl.sum(f[:, None] + tl.arange(0, 4)[None, :], axis=1)
+    for k in range(n):
+        total += _halved(tl.max(x.to(tl.float32), axis=0)) + k
+    if n > 5:
+        total *= 2.0
+    while total > eps:
+        total -= 1.0
+    out = (square + total).to(tl.float16) + x.to(tl.float16)
+    tl.store(out_ptr + at, out.to(out_ptr.dtype.element_ty), mask=inside, cache_modifier=".cs")
+    tl.store(i_ptr + at, wide.to(tl.int8), mask=inside)
+
+
+@triton.jit
+def _product(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
+    x = tl.load(x_ptr + at)
+    tl.store(out_ptr + at, tl.dot(x, x))
+
+
+@triton.jit
+def _copy(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at))
+
+
+@triton.jit
+def _added(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.atomic_add(out_ptr + at, tl.load(x_ptr + at))
+
+
+@triton.jit
+def _left_out(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at)
+    x.to(tl.bfloat16)
+    tl.store(out_ptr + at, x)
+
+
+def _lowered(kernel: object, *args: object, **named: object) -> Lowered:
+    return gate.lower(source_of(kernel, args, named), gate.TARGET, Form.COMPILED)
+
+
+@pytest.mark.parametrize("element", [torch.float32, torch.float16])
+@pytest.mark.parametrize("n", [64, 37])
+def test_what_is_common_is_taken_for_every_target(element: torch.dtype, n: int) -> None:
+    x = torch.zeros(256, dtype=element)
+    args = x, torch.zeros(256, dtype=torch.int8), torch.zeros(256, dtype=element), n, 0.5
+    assert _lowered(_all_of_them, *args, BLOCK=64).common
+    for target in (gate.TARGET, *gate.OTHER_TARGETS):
+        for warps in (1, 4, 8):
+            named = {"BLOCK": 64, "num_warps": warps}
+            assert gate.compile_for(_all_of_them, args, named, target).target == target
+
+
+def test_no_operation_is_on_the_list_that_no_kernel_here_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x = torch.zeros(256)
+    args = x, torch.zeros(256, dtype=torch.int8), x, 64, 0.5
+    unused = []
+    for operation in sorted(OPERATIONS):
+        common = "course.engine.triton.compiling.common.OPERATIONS"
+        monkeypatch.setattr(common, OPERATIONS - {operation})
+        gate._forms.clear()
+        with gate.in_place():
+            unused += [operation] if _lowered(_all_of_them, *args, BLOCK=64).common else []
+    gate._forms.clear()
+    assert unused == []
+
+
+@pytest.mark.parametrize(
+    ("kernel", "element", "options"),
+    [
+        (_product, torch.float16, {}),
+        (_copy, torch.bfloat16, {}),
+        (_copy, torch.float8_e5m2, {}),
+        (_copy, torch.float64, {}),
+        (_added, torch.float32, {}),
+        (_left_out, torch.float32, {}),
+        (_copy, torch.float32, {"maxnreg": 64}),
+    ],
+)
+def test_whatever_else_there_is_has_the_others_asked(
+    kernel: object, element: torch.dtype, options: dict[str, int]
+) -> None:
+    x, out = torch.zeros(1024, dtype=element), torch.zeros(1024, dtype=element)
+    if kernel is _product:
+        out = torch.zeros(1024)
+    assert not _lowered(kernel, x, out, BLOCK=32, **options).common
+    assert _lowered(_copy, torch.zeros(32), torch.zeros(32), BLOCK=32).common
