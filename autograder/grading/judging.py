@@ -154,38 +154,18 @@ def _tasks(
             rows = not_judged(submission, names, fault, pool)
             ready += [_or_earlier(row, store) for row in rows]
             continue
-        known, left = _looked_up(submission, names, data, store, pool, regrade)
-        if left:
+        keys = {name: key_of(data, name, pool) for name in names}
+        asked = submission.student, submission.notebook, keys, regrade
+        known = store.all_known(*asked)
+        if len(known) < len(names):
             if not store.claim(submission):
                 elsewhere.append(submission)
                 continue
-            # the run that had it may have come to an end since
-            known, left = _looked_up(submission, names, data, store, pool, regrade)
-        ready += known
+            known = store.all_known(*asked)  # the run that had it may have come to an end since
+        ready += [replace(known[name], **submission.marks()) for name in names if name in known]
+        left = [name for name in names if name not in known]
         if left:
             yield Task(submission, data, left)
-
-
-def _looked_up(
-    submission: Submission,
-    names: Sequence[str],
-    data: bytes,
-    store: Store,
-    pool: Judges,
-    regrade: bool,
-) -> tuple[list[Graded], list[str]]:
-    """(the verdicts that are there for just this work, the exercises that have none)"""
-    known: list[Graded] = []
-    left: list[str] = []
-    for name in names:
-        key = key_of(data, name, pool)
-        whose = submission.student, submission.notebook, name
-        found = store.known(*whose, key, regrade)
-        if found is None:
-            left.append(name)
-        else:
-            known.append(replace(found, **submission.marks()))
-    return known, left
 
 
 def _or_earlier(row: Graded, store: Store) -> Graded:

@@ -11,11 +11,12 @@ A run that was stopped leaves every verdict it had come to; the next one goes on
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +26,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from autograder.grading import spreadsheet
 from autograder.grading.database import FILES, NAME, URL_FILE, LedgerError, said_by
 from autograder.grading.files import secret, temporary, write
-from autograder.grading.ledger import Ledger
+from autograder.grading.ledger import Entry, Ledger
 from autograder.grading.submissions import Submission
 from autograder.judge import judge
 from autograder.judge.judge import Graded
@@ -35,6 +36,7 @@ from autograder.lessons.catalogue import lesson_exercises, stem_of_notebook
 _NAMES = {field.name for field in fields(Graded)}
 _ROW_NAMES = list(Graded("", "", "", "", 0, 0).row())
 _LINE = "\n"
+_FORBIDDEN = errno.EROFS, errno.EACCES, errno.EPERM
 SEED_FILE = ".seed"
 
 
@@ -101,9 +103,11 @@ class Store:
                     f"{self.out} belongs to {whose}, and nobody else may read the seed in it. "
                     f"Grade as {whose}, or with an --out of your own."
                 ) from error
+            step = "Make room or choose another --out, and run the same command again."
+            if isinstance(error, OSError) and error.errno in _FORBIDDEN:
+                step = "Take another folder: a copy of this one holds all that it did."
             raise StoreError(
-                f"Cannot write to {self.out}: {detail}. What was written before is kept. "
-                "Make room or choose another --out, and run the same command again."
+                f"Cannot write to {self.out}: {detail}. What was written before is kept. {step}"
             ) from error
 
     def _others(self) -> str:
@@ -147,7 +151,25 @@ class Store:
         """
         with self.explained():
             entry = self.ledger.last(student, notebook, exercise)
-        if entry is None or entry.graded is None or entry.graded.key != key:
+        return None if entry is None else self._counting(entry, key, regrade)
+
+    def all_known(
+        self, student: str, notebook: str, keys: Mapping[str, str], regrade: bool = False
+    ) -> dict[str, Graded]:
+        """The same of a notebook's exercises, whose keys these are, looked up once."""
+        with self.explained():
+            found = list(self.ledger.latest(student=student, notebook=notebook))
+        known = {}
+        for entry in found:
+            name = entry.graded.exercise if entry.graded else ""
+            graded = self._counting(entry, keys[name], regrade) if name in keys else None
+            if graded is not None:
+                known[name] = graded
+        return known
+
+    def _counting(self, entry: Entry, key: str, regrade: bool) -> Graded | None:
+        """A row's verdict, where it is on just the work that has this key."""
+        if entry.graded is None or entry.graded.key != key:
             return None
         again = regrade or entry.graded.message_id in JUDGED_AGAIN
         return None if again and entry.id <= self.ledger.begun else entry.graded

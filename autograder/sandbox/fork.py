@@ -9,6 +9,7 @@ socket between them stand messages behind their lengths (`_REQUEST`, `ANSWER`).
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import select
 import signal
@@ -30,6 +31,9 @@ _CHUNK_BYTES = 1 << 18
 _REQUEST = struct.Struct(">Q")
 #: How long the answer is, and whether another launch may follow: see `limits.Slack`.
 ANSWER = struct.Struct(">Q?")
+#: Containers that a launch makes before Python looks for circles among them: few of a compiler's
+#: many are any, and its usual 700 cost a tenth of a Triton launch.
+_BEFORE_COLLECTING = 20_000
 #: In the fork: where launches come in and answers go out.
 SOCKET = 3
 
@@ -152,6 +156,7 @@ def _live(
         tiles.handed_down([theirs.fileno(), *ends])
         if desk is not None:
             tiles.begin()
+        gc.set_threshold(_BEFORE_COLLECTING)
         launches = os.fdopen(SOCKET, "rb")
         slack = Slack()
         limit(own_bytes + SLACK_BYTES, memory_bytes, seconds)

@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import errno
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder import __main__ as command_line
 from autograder.grading import grade, judging, seeds, store
 from autograder.grading.ledger import Entry as LedgerEntry
 from autograder.grading.ledger import Ledger
@@ -411,6 +413,23 @@ def test_an_output_folder_that_cannot_be_written_is_said_at_once(
     said = capsys.readouterr().err
     assert f"Cannot write to {taken}" in said
     assert "another --out" in said
+
+
+def test_who_may_not_write_is_told_to_take_another_folder_and_not_to_make_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    assert run(tmp_path / "in", "--out", tmp_path / "out") == grade.DONE
+
+    def refused(*_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("autograder.grading.store.temporary", refused)
+    assert command_line.main(["history", "vega", "--from", str(tmp_path / "out")]) == grade.CANNOT
+    said = capsys.readouterr().err
+    assert "Read-only file system" in said
+    assert "Take another folder: a copy of this one" in said
+    assert "Make room" not in said
 
 
 def test_a_full_disk_is_a_sentence_and_what_was_written_stays(
