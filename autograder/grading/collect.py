@@ -150,7 +150,7 @@ def _refused(
     ]
     students = {one.student for one in barred}
     for one in taken:
-        if one.student not in students or one.fault is None or one.fault.message_id != _EMPTY:
+        if one.student not in students or not _is_empty(one):
             yield one
     yield from barred
 
@@ -266,14 +266,16 @@ def _of_form(root: Path, form: Form, stem: str | None, problems: list[str]) -> I
             students.add(named.student)
             if not has_no_exercises(Path(named.file or file.name).stem):
                 yield _submission(file, named, stem)
+    taken: list[Submission] = []
     for folder in folders:
         people = form.read(folder.name)
         if not people:
             problems.append(f"{folder}: {form.name} does not say whose it is. It is not graded.")
         for named in people:
             students.add(named.student)
-            for one in _of_folder(folder, named.student, stem, problems):
-                yield replace(one, account=named.account)
+            inner = _of_folder(folder, named.student, stem, problems)
+            taken += [replace(one, account=named.account) for one in inner]
+    yield from _without_empty(taken)
     for name in _other_files(root):
         for named in form.read(name):
             if named.student not in students:
@@ -281,6 +283,20 @@ def _of_form(root: Path, form: Form, stem: str | None, problems: list[str]) -> I
                 fault = Fault("other_file", file=clean(named.file))
                 lesson = lesson_name(stem) if stem else ""
                 yield Submission(named.student, lesson, stem, root / name, fault, (), named.account)
+
+
+def _without_empty(taken: Sequence[Submission]) -> Iterator[Submission]:
+    """Of one work's folders (Moodle makes one for texts, too) those that hold any of it; or one."""
+    there = {(one.student, one.account) for one in taken if not _is_empty(one)}
+    for one in taken:
+        work = one.student, one.account
+        if not _is_empty(one) or work not in there:
+            there.add(work)
+            yield one
+
+
+def _is_empty(one: Submission) -> bool:
+    return one.fault is not None and one.fault.message_id == _EMPTY
 
 
 def _other_files(folder: Path) -> list[str]:

@@ -59,7 +59,7 @@ class Kept:
         if self.in_gradebook:
             yield f"the gradebook's student {student}, {counted(self.in_gradebook, 'submission')}"
         yield from map(str, self.folders)
-        yield from (f"{path} (all of it: it is made of the rest anew)" for path in self.made_anew)
+        yield from (f"{path} (all of it, to be made anew of the rest)" for path in self.made_anew)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -48,7 +48,7 @@ from autograder.judge.judge import CHECK, Graded, seed_id
 from autograder.judge.overlay import OverlayError
 from autograder.judge.pool import JudgeError, Judges, Limits, Pool
 from autograder.judge.private import PrivateError
-from autograder.judge.sentences import HELD, UNREADABLE
+from autograder.judge.sentences import HELD, UNREADABLE, WITHOUT_CELL
 from autograder.lessons.catalogue import lesson_name, stem_of_notebook
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def main(args: argparse.Namespace) -> int:
     own = run.among(rows)
     show([without_name(row, called) for row in own] if called else own)
     run.problems += judges_failures(run.failed)
-    run.notes += _without_notebook(own)
+    run.notes += [*_without_notebook(own), *_without_cells(own)]
     if args.gradebook:
         run.problems += _to_gradebook(args.gradebook, run, own, store, asked.roster)
         everybody = {*store.students(), *(one.student for one in run.submissions)}
@@ -387,6 +387,24 @@ def _without_notebook(rows: Iterable[Graded]) -> list[str]:
         return []
     named = few([f"{student} ({message})" for student, message in whose.items()], _NAMED)
     return [f"Handed in what cannot be read as a notebook, and so without points: {named}"]
+
+
+def _without_cells(rows: Iterable[Graded]) -> list[str]:
+    """A sentence on notebooks with no cell of their lesson: work that nobody looked at."""
+    by_notebook: dict[tuple[str, str], list[Graded]] = {}
+    for row in rows:
+        by_notebook.setdefault((row.student, row.notebook), []).append(row)
+    named = [
+        f"{own[0].student} ({own[0].message})"
+        for own in by_notebook.values()
+        if all(row.message_id in WITHOUT_CELL for row in own)
+    ]
+    if not named:
+        return []
+    return [
+        "Handed in with no cell of the lesson's exercises, and so without points; an editor may "
+        f"have lost what names the cells, so look into them: {few(named, _NAMED)}"
+    ]
 
 
 def _to_gradebook(

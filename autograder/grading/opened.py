@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import sqlite3
 import sys
 import warnings
 from collections.abc import Iterator
@@ -173,8 +174,12 @@ def explained(url: str, wanted: str) -> Iterator[None]:
         yield
     except (SQLAlchemyError, InvalidEntry) as error:
         said = said_by(error)
+        code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0)
+        step = ""
+        if code & 0xFF == sqlite3.SQLITE_BUSY:
+            step = " Another program is at work in it: wait for it, then the same command again."
         raise GradebookError(
-            f"The gradebook {without_password(url)} cannot be {wanted}: {said}."
+            f"The gradebook {without_password(url)} cannot be {wanted}: {said}.{step}"
         ) from error
 
 

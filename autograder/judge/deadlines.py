@@ -46,6 +46,11 @@ def deadlines(settings: Mapping[str, object], lessons: Iterator[str]) -> Deadlin
                     f"[extensions.{student}] has {lesson}, which [due] does not have: expected a "
                     "line there, too"
                 )
+            if until < due[lesson]:
+                raise ValueError(
+                    f"[extensions.{student}] ends {lesson} on {until:%Y-%m-%d %H:%M} UTC, and "
+                    f"[due] on {due[lesson]:%Y-%m-%d %H:%M} UTC: an extension cannot be earlier"
+                )
             extensions[student, lesson] = until
     late = _table("[late]", settings.get("late", {}))
     percent = late.get(_PERCENT)

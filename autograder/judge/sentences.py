@@ -217,6 +217,8 @@ UNREADABLE = frozenset(
         *("too_many_notebooks", "folders_too_deep", "no_such_exercises"),
     }
 )
+#: No cell is that exercise's: where that is so of all, an editor may have lost the cells' names.
+WITHOUT_CELL = frozenset({"missing_cell", "other_lesson"})
 
 #: Verdicts that say something about the grader and not about the answer: judged again next time.
 JUDGED_AGAIN = frozenset(

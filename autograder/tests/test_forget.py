@@ -12,7 +12,9 @@ from nbgrader.api import Gradebook
 
 from autograder import __main__ as command_line
 from autograder.grading import grade
+from autograder.grading.anonymous import pseudonyms
 from autograder.grading.ledger import Ledger
+from autograder.grading.report_pages import SIMILAR
 from autograder.judge.judge import Graded
 from autograder.tests.notebooks import LESSON
 from autograder.tests.test_grade import run, steady_course  # noqa: F401
@@ -79,6 +81,28 @@ def test_nothing_of_a_student_is_left_and_all_of_the_others(
     assert a_class.exported() == {"deneb": deneb}
     assert a_class.grade() == grade.DONE
     assert (a_class.root / "grades" / "report.html").exists()
+
+
+@pytest.mark.slow
+def test_no_pseudonym_of_theirs_is_left_and_the_others_keep_theirs(a_class: Desk) -> None:
+    grades = a_class.root / "grades"
+
+    def shown() -> None:
+        for command in (["report"], ["grades", "students"]):
+            assert command_line.main([*command, "--anonymous", "--from", str(grades)]) == 0
+
+    shown()
+    called = pseudonyms(grades)
+    files = "anonymous/report.html", "grades-students-anonymous.csv"
+    for student in (GONE, "deneb"):
+        assert {f"grades/{file}" for file in files} <= {*where(a_class.root, called(student))}
+    for name in (grade.NOTES, SIMILAR):
+        (grades / name).write_text(f"{GONE}, {called(GONE)}")
+    assert forget(a_class, GONE, "--yes") == 0
+    assert where(a_class.root, called(GONE)) == where(a_class.root, GONE) == []
+    shown()
+    assert where(a_class.root, called(GONE)) == []
+    assert {f"grades/{file}" for file in files} <= {*where(a_class.root, called("deneb"))}
 
 
 def test_the_line_goes_where_the_ledger_goes(tmp_path: Path) -> None:

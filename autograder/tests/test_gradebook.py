@@ -30,7 +30,8 @@ from autograder.lessons.build import instructor_notebook
 from autograder.lessons.catalogue import lesson_exercises
 from autograder.lessons.source import lesson_files, read_lesson
 from autograder.tests import fakes
-from autograder.tests.notebooks import EXERCISES, LESSON, put
+from autograder.tests.notebooks import EXERCISES, LESSON, notebook, put
+from autograder.tests.notebooks import cell as a_cell
 from autograder.tests.test_grade import run, steady_course  # noqa: F401
 
 ROOT = Path(nbgrader_glue.__file__).parents[2]
@@ -242,6 +243,21 @@ def test_who_handed_in_no_notebook_is_among_the_last_words(
     assert desk.grade() == grade.DONE
     said = capsys.readouterr().err
     assert "Handed in what cannot be read as a notebook, and so without points: spica (" in said
+
+
+def test_a_notebook_that_lost_the_names_of_its_cells_is_among_the_last_words(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.hand_in("vega")
+    lost = notebook([a_cell("PASS") for _ in EXERCISES])
+    put(desk.root / "submitted" / "spica" / LESSON / f"{LESSON}.ipynb", lost)
+    partly = notebook([a_cell("PASS", EXERCISES[0])])
+    put(desk.root / "submitted" / "deneb" / LESSON / f"{LESSON}.ipynb", partly)
+    assert desk.grade() == grade.DONE
+    said = capsys.readouterr().err
+    assert "Handed in with no cell of the lesson's exercises, and so without points" in said
+    assert f"look into them: spica (The cell of {EXERCISES[0]} is missing" in said
+    assert "deneb (" not in said
 
 
 def test_an_extension_of_nobody_is_said_with_who_is_meant(

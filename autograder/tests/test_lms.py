@@ -188,6 +188,21 @@ def test_two_of_one_name_in_moodle_are_held(tmp_path: Path) -> None:
     assert taken(find([as_folder(tmp_path, twins)])) == {"Jane Doe": "same_name"}
 
 
+def test_moodles_folder_for_texts_is_no_work_beside_a_notebook(tmp_path: Path) -> None:
+    text = "_assignsubmission_onlinetext_/onlinetext.html"
+    files = {f"Jane Doe_1{text}": "hello", f"Max Ito_2{text}": "hello"}
+    files |= {"Jane Doe_1_assignsubmission_file_/01_threads.ipynb": "a"}
+    files |= {"Max Ito_2_assignsubmission_file_/notes.txt": "", f"Jane Doe_3{text}": "hello"}
+    found = find([as_folder(tmp_path, files)]).submissions
+    told = [(one.student, "" if one.fault is None else str(one.fault)) for one in found]
+    assert [who for who, _ in told] == ["Jane Doe", "Jane Doe", "Max Ito"]  # two of one name
+    assert [fault[:50] for _, fault in told] == [
+        "",
+        "The folder Jane Doe_3_assignsubmission_onlinetext_",
+        "The folder Max Ito_2_assignsubmission_file_ holds ",
+    ]
+
+
 def test_who_hands_in_no_notebook_is_told_so(tmp_path: Path) -> None:
     files = {**CANVAS, "ito_333_67892_solution.zip": "PK", "roejohn_222_67893_notes.pdf": ""}
     found = find([as_folder(tmp_path, files)])

@@ -620,7 +620,7 @@ def test_a_locked_gradebook_is_said(course: Course, rows: list[Graded]) -> None:
     with closing(sqlite3.connect(course.root / "gradebook.db")) as other:
         other.execute("BEGIN EXCLUSIVE")
         [said] = write_scores(f"{course.db_url}?timeout=0.1", rows)
-    assert "database is locked" in said
+    assert "database is locked. Another program is at work in it: wait for it" in said
 
 
 def test_a_read_only_gradebook_is_said(course: Course, rows: list[Graded]) -> None:

@@ -118,6 +118,11 @@ def test_an_exercise_of_ones_own_stands_in_the_place_of_the_courses(folder):
         ("[due]\n01_threads = 2026-10-05", "a day and a time for 01_threads, such as"),
         ("[extensions.vega]\n01_threads = 2026-10-05T12:00:00Z", "which [due] does not have"),
         ("[extensions]\nvega = 3", "[extensions.vega] should be a table"),
+        (
+            "[due]\n01_threads = 2026-10-05T12:00:00Z\n"
+            "[extensions.vega]\n01_threads = 2026-10-05T12:00:00+02:00",
+            "[extensions.vega] ends 01_threads on 2026-10-05 10:00 UTC, and [due] on",
+        ),
         ("[late]\npercent_a_day = 101", "a number from 0 to 100"),
         ("[late]\npercent = 1", "should hold percent_a_day"),
     ],
