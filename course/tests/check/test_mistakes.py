@@ -111,7 +111,7 @@ def test_an_honest_kernel_passes_with_full_points(name):
         ("x = threadIdx.x", "Did you mean `cuda.threadIdx`?"),
         ("x = sqrt(a[0])", "Did you mean `math.sqrt`?"),
         ("x = 1 if a else 2", "take an element, such as a[i]"),
-        ("x = 1 if a.shape else 2", "take one of its numbers, such as a.shape[0]"),
+        ("x = a.shape and 2", "take one of its numbers, such as a.shape[0]"),
         ("x = a[0, 0]", "`a` has 1 axis and gets 2 indices"),
     ],
 )
