@@ -81,19 +81,23 @@ def launched_in(
 def serial_cause(
     tree: ast.Module, line: int, launched: Launched
 ) -> tuple[int | None, Cause | None]:
-    """(line of the loop around the busiest line, what keeps other threads from it)."""
+    """(line of the loop around the busiest line, or its own, what keeps other threads from it)."""
     text = KernelText(tree, line, launched)
     loops = text.loops()
-    if not loops:
+    around = loops[-1] if loops else text.statement()
+    if around is None:
         return None, None
-    loop = loops[-1]
-    for condition in text.conditions(loop):
+    loop = isinstance(around, ast.For | ast.While)
+    for condition in text.conditions(around):
         for one in condition.comparisons():
             counts = text.counts(one.left) | text.counts(one.right)
             if one.is_equality and any(place.startswith("thread") for place in counts):
-                fields = {"test": shown(condition.test), "loop": loop.lineno}
-                return loop.lineno, ("serial_one_thread", fields)
-    return loop.lineno, None
+                where = {"loop" if loop else "line": around.lineno}
+                return around.lineno, (
+                    "serial_one_thread",
+                    {**where, "test": shown(condition.test)},
+                )
+    return around.lineno if loops else None, None
 
 
 def mask_cause(fault: KernelFault, tree: ast.Module) -> Cause | None:

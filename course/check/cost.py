@@ -23,8 +23,9 @@ from course.spec.exercise import (
 from course.spec.formula import evaluate
 from course.words.verdict import Extra, Row, bytes_text
 
-#: What stands beside a row that is over its budget and too small to matter.
+#: What stands beside a row that is over its budget and too small to matter, or hardly over it.
 _SMALL = "too little of the total to cost anything by itself"
+_FEW = "so few sectors above its formula cost nothing by themselves"
 
 
 def traffic_rows(
@@ -49,8 +50,9 @@ def traffic_rows(
             least_bytes=least.get(pair, 0) * SECTOR_BYTES,
         )
         few = (allowed or 0.0) / BUDGET_SLACK + FEW_SECTORS
-        if row.over and row.requested_bytes <= max(SMALL_ROW * whole, few) * SECTOR_BYTES:
-            row = replace(row, small=True, note=_SMALL)
+        for most, why in ((SMALL_ROW * whole, _SMALL), (few, _FEW)):
+            if row.over and row.requested_bytes <= most * SECTOR_BYTES:
+                row = replace(row, small=True, note=why)
         rows.append(replace(row, note=note(row, sites_of(traffic, row))) if row.over else row)
     total = Row(
         array="",

@@ -76,6 +76,8 @@ class GlobalRace:
             return self._two_indices(list(written.values()))
         if not written:
             return None
+        if self.kind == "atomic/plain" and self.role is not Role.ACCUMULATE:
+            return "race_among_atomics", self.known
         index = next(iter(written.values()))
         self.known["written"] = shown(index)
         counts = self.text.counts(index)
@@ -111,16 +113,21 @@ class GlobalRace:
                 return "race_all_loop", {**self.known, "loop": loop.lineno}
             return "race_one_cell", self.known
         if self.same_block and not threads:
-            return self._one_a_block()
+            return self._one_a_block(index)
         if not self.same_block and not blocks and threads:
             return "race_repeats", self.known
         return self._axis_missing(counts)
 
-    def _one_a_block(self) -> Cause | None:
+    def _one_a_block(self, index: ast.expr) -> Cause | None:
         shape = self.text.launched.shapes.get(self.array, ())
         if math.prod(shape) > math.prod(self.text.launched.grid):
             return "race_no_thread", self.known
-        return "race_one_a_block" if self.same_value else "race_values_of_block", self.known
+        if not self.same_value:
+            return "race_values_of_block", self.known
+        for condition in self.text.conditions(index):
+            if any(one.startswith("thread") for one in self.text.counts(condition.test)):
+                return "race_some_of_block", {**self.known, "test": shown(condition.test)}
+        return "race_one_a_block", self.known
 
     def _axis_missing(self, counts: set[str]) -> Cause | None:
         """Threads that differ along an axis alone that the index does not have."""

@@ -10,6 +10,7 @@ import ast
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import TypeGuard
 
 from course.check.accesses import AGAIN, NEARLY, Access, access_of
 from course.check.bindings import called
@@ -46,9 +47,11 @@ def traffic_cause(
     if not accesses or accesses[0].site is not sites[0]:
         return None
     worst = accesses[0]
+    if dialect == "numba" and _is_again(worst):
+        how = _clamp(worst, item_bytes.get(worst.site.array, 0))
+        if how:
+            return "traffic_clamped", {"line": worst.line, "how": how}
     if dialect == "numba" and row.direction != "total":
-        if worst.text.calls(worst.address, "min") and _is_again(worst):
-            return "traffic_clamped", {"line": worst.line}
         cause = _lanes(worst, item_bytes.get(row.array, 0))
         if cause is not None and cause[0] == "traffic_rows_apart":
             return _turned(worst, traffic, cause[1]) or cause
@@ -243,6 +246,25 @@ def _is_again(worst: Access) -> bool:
     """Whether what it loads it loads several times."""
     site = worst.site
     return site.direction == "load" and site.requested_bytes >= AGAIN * site.footprint_bytes
+
+
+def _clamp(worst: Access, item_bytes: int) -> str:
+    """What gives a thread that has no element another one's, or ''."""
+    if worst.text.calls(worst.address, "min"):
+        return "min"
+    launched = worst.text.launched
+    threads = math.prod(launched.grid) * math.prod(launched.block)
+    elements = math.prod(launched.shapes.get(worst.array, ()))
+    if worst.loops or worst.site.lane_bytes != threads * item_bytes or threads <= elements:
+        return ""
+    return next((shown(one) for one in worst.text.expanded(worst.address) if _bends(one)), "")
+
+
+def _bends(node: ast.AST) -> TypeGuard[ast.IfExp | ast.BinOp]:
+    """``i if i < last else last`` or ``i % n``."""
+    return isinstance(node, ast.IfExp) or (
+        isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
+    )
 
 
 def _of_a_thread(worst: Access) -> bool:

@@ -115,6 +115,16 @@ CAUSES: dict[str, tuple[str, str]] = {
         "this line.",
         "Let one thread of the block do it: `if cuda.threadIdx.x == 0:`.",
     ),
+    "race_some_of_block": (
+        "The index `{written}` is the same for all threads of a block, and `{test}` lets several "
+        "of them come to this line.",
+        "Is `{written}` the number that you meant? If it is, let one thread of the block do it.",
+    ),
+    "race_among_atomics": (
+        "A plain load or store must not fall among the atomics of other threads.",
+        "Which has to come first? In a block `cuda.syncthreads()` between the two lines makes the "
+        "other threads wait for it; between blocks nothing does, within one launch.",
+    ),
     "race_values_of_block": (
         "The index `{written}` is the same for all threads of a block, and each stores a number of "
         "its own: one of them stays.",
@@ -299,7 +309,8 @@ CAUSES: dict[str, tuple[str, str]] = {
     ),
     # ------------------------------------------------------------ work in one warp
     "serial_one_thread": (
-        "The loop on line {loop} runs under `{test}`: one thread walks alone, and the others wait.",
+        "|The loop on line {loop}||Line {line}| runs under `{test}`: one thread walks alone, and "
+        "the others wait.",
         "Which part of its walk could each of the others take?",
     ),
 }

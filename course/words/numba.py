@@ -66,6 +66,10 @@ SIMT: dict[str, tuple[str, str]] = {
         "`{name}` is read here and may have no value yet.",
         "Give it a value above this line, on every path that leads here.",
     ),
+    "name_of_pythons": (
+        "Something in this cell is called `{name}`, which Numba takes for Python's own alone.",
+        "Give yours another name.",
+    ),
     "type_unification": (
         "`{name}` would have two types, {first} and {second}: Numba gives a variable one.",
         "Use two names, or make both values the same type.",

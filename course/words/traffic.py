@@ -81,8 +81,8 @@ TRAFFIC: dict[str, tuple[str, str]] = {
     ),
     # ------------------------------------------------------------ other threads
     "traffic_clamped": (
-        "`min` sends all threads past the end to the last element: they load it again, and have no "
-        "use for it.",
+        "`{how}` gives threads past the end an element that another thread has: they load it "
+        "again, and have no use for it.",
         "A thread without an element should load nothing: guard line {line} with an `if`.",
     ),
     "traffic_of_all_threads": (

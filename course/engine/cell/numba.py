@@ -87,7 +87,10 @@ IMPORTS = {
 
 
 #: What Numba compiles in kernels, and the engine does not run: names, and all below them.
-NOT_RUN = ("cuda.libdevice", "cuda.fp16", "cuda.cg", "cuda.random", "cuda.nanosleep", "complex")
+NOT_RUN = (
+    *("cuda.libdevice", "cuda.fp16", "cuda.cg", "cuda.random", "cuda.nanosleep"),
+    *("cuda.match_all_sync", "complex"),
+)
 
 
 def unlisted(node: ast.AST | int | None, path: str) -> KernelFault:
@@ -115,8 +118,6 @@ def attribute(path: str, name: str) -> Any:
     if path in ("np", "math"):
         if name in MATH_CONSTANTS and (path == "math" or name in ("pi", "e", "inf", "nan")):
             return MATH_CONSTANTS[name]
-    if path == "cuda" and name in ("warpsize", "WARP_SIZE"):
-        return Ref("cuda.warpsize")
     return Ref(f"{path}.{name}")
 
 
@@ -450,18 +451,23 @@ def allowed() -> str:
 
 INSTEAD_OF_PATHS = {
     "numba.float16": "`from numba.types import float16`, or `np.float16`",
+    "np.arange": "for i in range(start, stop, step)",
     "np": "in a kernel use math.* for functions, and loops over elements for array operations",
     "cuda.to_device": "copy arrays before the launch, not in the kernel",
     "cuda.synchronize": "synchronise the host after the launch; in a kernel use cuda.syncthreads()",
     "cuda.libdevice": "use math.*",
     "cuda.fp16": "write the operators, or convert with float32(x) and compute in float32",
     "cuda.random": "pass random numbers in as an array",
+    "cuda.WARP_SIZE": "cuda.warpsize",
+    "cuda.match_all_sync": "cuda.match_any_sync(mask, value), which is the mask where all agree",
+    "math.fma": "cuda.fma(a, b, c)",
     "cuda.cg": "cuda.syncthreads() for a block; a second launch for the whole grid",
     "print": "print(...) with numbers and text",
     "sorted": "write the loop",
     "enumerate": "for i in range(n)",
     "zip": "for i in range(n)",
-    "list": "cuda.local.array(shape, dtype)",
+    "list": "a loop over the range or tuple itself, and cuda.local.array(shape, dtype) for a "
+    "private array",
     "complex": "two floats, the real and the imaginary part",
     "reversed": "for i in range(n - 1, -1, -1)",
     "any": "write the loop",

@@ -111,7 +111,7 @@ def test_an_honest_kernel_passes_with_full_points(name):
         ("x = threadIdx.x", "Did you mean `cuda.threadIdx`?"),
         ("x = sqrt(a[0])", "Did you mean `math.sqrt`?"),
         ("x = 1 if a else 2", "take an element, such as a[i]"),
-        ("x = 1 if a.shape else 2", "take one of its numbers, such as a.shape[0]"),
+        ("x = a.shape and 2", "take one of its numbers, such as a.shape[0]"),
         ("x = a[0, 0]", "`a` has 1 axis and gets 2 indices"),
     ],
 )
@@ -125,6 +125,18 @@ def test_a_pass_shows_requested_budget_and_least_bytes():
     assert [row.requested_bytes for row in verdict.rows] == [16384, 16384, 16384, 49152]
     assert [row.least_bytes for row in verdict.rows] == [16384, 16384, 16384, 49152]
     assert verdict.budget_bytes == pytest.approx(1.1 * 49152)
+
+
+def test_a_row_that_few_sectors_lift_over_its_budget_is_not_called_a_small_part_of_the_total():
+    clamped = "    i = cuda.grid(1)\n    j = i % c.size\n    total = a[j] + b[j]\n"
+    verdict = check_source(ex.vector_add, f"{HEAD}{clamped}{GUARD}        c[i] = total\n")
+    row = next(row for row in verdict.rows if row.array == "a")
+    assert 2 * row.requested_bytes > 0.9 * verdict.rows[-1].requested_bytes
+    assert (row.small, row.note) == (
+        True,
+        "so few sectors above its formula cost nothing by themselves",
+    )
+    assert "`i % c.size` gives threads past the end" in verdict.message
 
 
 def test_show_annotates_every_line_of_a_kernel_that_passes():

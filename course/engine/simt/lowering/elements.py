@@ -23,7 +23,14 @@ from course.engine.simt.lowering.expr import (
 )
 from course.engine.simt.lowering.iteration import call_of
 from course.engine.simt.lowering.parts import parts_of, view_of
-from course.engine.simt.lowering.types import INT, ArrayType, TupleType, is_integer, is_scalar
+from course.engine.simt.lowering.types import (
+    INT,
+    ArrayType,
+    RangeType,
+    TupleType,
+    is_integer,
+    is_scalar,
+)
 from course.engine.simt.running import arith
 from course.engine.simt.running.bounds import Access, Extent, check_bounds
 from course.engine.simt.running.lanes import Lanes, Statement, select
@@ -38,6 +45,8 @@ def subscript(low: Lowering, node: ast.Subscript) -> Expr:
     base = low.value(node.value)
     if isinstance(base.type, TupleType):
         return _item(low, base, node)
+    if isinstance(base.type, RangeType):
+        raise low.untyped(node, "a range has no items to be indexed: use its start and its step")
     if not isinstance(base.type, ArrayType):
         raise low.untyped(node, f"`{ast.unparse(node.value)}` is {base.type}, not an array")
     parts = parts_of(low, base.type, node.slice)

@@ -39,13 +39,21 @@ from course.engine.simt.lowering.types import (
     NONE,
     is_integer,
     numpy_dtype,
+    resolve,
     unify,
 )
 from course.engine.simt.running import arith
 from course.engine.simt.running.atomics import ATOMICS, atomic
 from course.engine.simt.running.barriers import syncthreads, syncwarp
 from course.engine.simt.running.lanes import Lanes
-from course.engine.simt.running.warps import SHUFFLES, VOTES, active_mask, shuffle, vote
+from course.engine.simt.running.warps import (
+    SHUFFLES,
+    VOTES,
+    active_mask,
+    match,
+    shuffle,
+    vote,
+)
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
@@ -239,6 +247,18 @@ def _vote(path: str) -> Lower:
     return lower
 
 
+def _match(low: Lowering, node: ast.Call) -> Expr:
+    mask, value = numbers(low, node, ("mask", "value"))
+    assert value.type is not None
+    _, (_, wide) = resolve(cuda.match_any_sync, types.int32, value.type)
+    member, value, line = converted(mask, INT), converted(value, wide), node.lineno
+    return Expr(
+        INT32,
+        lambda lanes: match(lanes, member.run(lanes), value.run(lanes), line),
+        masked=True,
+    )
+
+
 def _activemask(low: Lowering, node: ast.Call) -> Expr:
     arguments(low, node, (), 0)
     return Expr(types.uint32, active_mask, masked=True)
@@ -333,6 +353,7 @@ CALLS: dict[str, Lower] = {
     "cuda.threadfence_system": _threadfence,
     **{path: _shuffle(path) for path in SHUFFLES},
     **{path: _vote(path) for path in VOTES},
+    "cuda.match_any_sync": _match,
     "cuda.activemask": _activemask,
     "cuda.lanemask_lt": _lanemask_lt,
     "cuda.shared.array": shared_array,

@@ -280,7 +280,7 @@ CONSTRUCTS: dict[type[ast.AST], str] = {
 
 
 INSTEAD: dict[type[ast.AST], str] = {
-    ast.List: "cuda.local.array(shape, dtype) for a private array",
+    ast.List: "(a, b) in round brackets, or cuda.local.array(shape, dtype) for a private array",
     ast.ListComp: "a loop that fills cuda.local.array(shape, dtype)",
     ast.JoinedStr: 'print("x", x) with commas',
     ast.Lambda: "a @cuda.jit(device=True) function",

@@ -77,7 +77,7 @@ def outside(low: Lowering, node: ast.AST, name: str) -> Expr:
         message = "undefined_name" if text == name else "rejected_name"
         raise rejected(node, message, name=name, got=text) from None
     if name in _ONLY_PYTHONS and value != Ref(name):
-        raise low.untyped(node, f"`{name}` has to be Python's own: give yours another name")
+        raise does_not_compile(node, "name_of_pythons", name=name)
     if isinstance(value, bool | int | float | np.generic):
         return number(value)
     if isinstance(value, np.ndarray):

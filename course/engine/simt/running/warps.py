@@ -1,4 +1,4 @@
-"""Shuffles and votes: what the lanes of a warp tell each other."""
+"""Shuffles, votes and matches: what the lanes of a warp tell each other."""
 
 from __future__ import annotations
 
@@ -72,6 +72,18 @@ def vote(lanes: Lanes, path: str, member: np.ndarray, holds: np.ndarray, line: i
     if path == "cuda.eq_sync":
         every = every | ~np.asarray(yes.any(axis=1, keepdims=True))
     return _for_all(lanes, every)
+
+
+def match(lanes: Lanes, member: np.ndarray, value: np.ndarray, line: int) -> np.ndarray:
+    """A bit for each active lane of the warp that has a lane's own value, to the bit."""
+    check_members(lanes, "cuda.match_any_sync()", member, line)
+    values = lanes.in_warps(lanes.spread(value.view(f"i{value.itemsize}")))
+    there = lanes.in_warps(lanes.spread(lanes.full(lanes.mask)))
+    bits = np.zeros(values.shape, np.int64)
+    for lane in range(WARP_LANES):
+        one = slice(lane, lane + 1)
+        bits |= ((values == values[:, one]) & there[:, one]).astype(np.int64) << lane
+    return bits.astype(np.uint32).view(np.int32).reshape(lanes.threads, -1)
 
 
 def active_mask(lanes: Lanes) -> np.ndarray:

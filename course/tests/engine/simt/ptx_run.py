@@ -466,11 +466,21 @@ def _vote(run: Launch, one: Instruction) -> None:
         run.write(one.operands[0], ballot[of])
 
 
+def _match(run: Launch, one: Instruction) -> None:
+    """`match.any.sync`: the lanes of a warp that have a lane's own value."""
+    value, warp = run.read(one.operands[1], one.type), run.warp[run.on]
+    pairs = np.stack([np.broadcast_to(value, warp.shape).astype("u8"), warp.astype("u8")])
+    groups, of = np.unique(pairs, axis=1, return_inverse=True)
+    alike = np.zeros(groups.shape[1], np.uint32)
+    np.bitwise_or.at(alike, of, np.uint32(1) << run.lane[run.on].astype("u4"))
+    run.write(one.operands[0], alike[of])
+
+
 _MOVES: dict[str, Callable[[Launch, Instruction], None]] = {
     "mov": _mov, "ld": _load, "ldu": _load, "st": _store, "atom": _atomic, "red": _atomic,
     "setp": _setp, "selp": _selp, "cvt": _cvt, "cvta": _cvta, "mul": _mul, "mad": _mul,
     "shl": _shift, "shr": _shift, "shfl": _shuffle, "vote": _vote, "activemask": _vote,
-    "bar": _nothing, "membar": _nothing, "fence": _nothing, "pragma": _nothing,
+    "match": _match, "bar": _nothing, "membar": _nothing, "fence": _nothing, "pragma": _nothing,
 }  # fmt: skip
 _COMPARED = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,

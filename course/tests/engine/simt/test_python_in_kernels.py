@@ -125,8 +125,27 @@ def test_numba_takes_no_function_by_the_name_of(name):
     source = OWN_NAMES.replace("zip", name)
     with pytest.raises(KernelFault) as raised:
         launch(read_cell(source).kernels["kernel"], [np.zeros(6)], 1, 1)
-    assert raised.value.outcome == Outcome.DOES_NOT_COMPILE
-    assert f"`{name}` has to be Python's own" in str(raised.value)
+    assert raised.value.message_id == "name_of_pythons"
+    assert f"is called `{name}`" in str(raised.value)
+
+
+@cuda.jit
+def lanes_alike(out, whole, real):
+    i = cuda.grid(1)
+    if i % 3:
+        out[0, i] = cuda.match_any_sync(cuda.activemask(), whole[i])
+    out[1, i] = cuda.match_any_sync(0xFFFFFFFF, real[i])
+
+
+def test_lanes_find_those_of_their_warp_that_have_their_value():
+    whole = np.random.default_rng(0).integers(0, 5, 64)
+    real = np.where(whole == 2, np.nan, whole)
+    out = np.zeros((2, 64), np.int64)
+    lanes_alike[1, 64](out, whole, real)
+    for i in range(64):
+        alike = [j for j in range(i // 32 * 32, i // 32 * 32 + 32) if whole[j] == whole[i]]
+        bits = [1 << j % 32 for j in alike if j % 3 and i % 3], [1 << j % 32 for j in alike]
+        assert (out[:, i] & 0xFFFFFFFF).tolist() == [sum(bits[0]), sum(bits[1])]
 
 
 @cuda.jit
