@@ -12,6 +12,8 @@ from dataclasses import replace
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
+import numpy as np
+
 from course.check.causes import cause_of, launched_in, mask_cause, serial_cause
 from course.check.compare import Compared
 from course.check.kernel_text import Cause, Launched, path_of
@@ -28,6 +30,8 @@ from course.words.verdict import Row
 
 #: Whether an error in the advice is raised: in tests and in trials of the witnesses.
 FAILS_ALOUD = False
+#: Cases of float32 that have to be right, so that wrong ones of float16 say something.
+FEWEST_FLOAT32 = 2
 
 _Self = TypeVar("_Self")
 _Given = ParamSpec("_Given")
@@ -119,14 +123,18 @@ class Advice:
             found = replace(found, message_id="strides_unread", fields={"stored": stored})
         if not found.message_id and (flag := self._wrong_under(ordered, cases)):
             found = replace(found, message_id="flag_unread", fields={"flag": flag})
+        exp = _free_exponential(self.cell.tree)
+        if not found.message_id and _some_not_finite(cases) and _of_bare(self.cell.tree, exp):
+            found = replace(found, message_id="bare_exponential")
         if not found.message_id and (call := _reordering(self.cell.tree)) is not None:
             fields = {"line": call.lineno, "call": path_of(call.func)}
             found = replace(found, message_id="any_order", fields=fields)
+        if not found.message_id and _wrong_in_half(ordered, cases):
+            found = replace(found, message_id="half_alone")
         inputs = (array for array in self.exercise.arrays if array.role is not Role.OUT)
         shown = ordered[found.shown.number - 1]
         single = any(self.exercise.dtype(one, shown).name == "float32" for one in inputs)
         dot = "tl.dot" if single and _multiplies_blocks(self.cell.tree) else None
-        exp = _free_exponential(self.cell.tree)
         return replace(found, fields={"dot": dot, "exp": exp, **found.fields})
 
     def _wrong_under(self, ordered: Sequence[Case], cases: Sequence[Compared]) -> str:
@@ -168,6 +176,20 @@ def _right_by_rows(ordered: Sequence[Case], cases: Sequence[Compared]) -> str:
     return " and ".join(ordered[wrong.index(True)].transposed)
 
 
+def _some_not_finite(cases: Sequence[Compared]) -> bool:
+    """Whether a case has wrong results that are infinite or NaN."""
+    return any(not np.isfinite(one.got[one.wrong]).all() for one in cases)
+
+
+def _wrong_in_half(ordered: Sequence[Case], cases: Sequence[Compared]) -> bool:
+    """Whether every case that is wrong brings float16, and some that are right do not."""
+    half = ["float16" in case.dtypes.values() for case in ordered]
+    wrong = [bool(one.wrong.any()) for one in cases]
+    return half.count(False) >= FEWEST_FLOAT32 and all(
+        brings for brings, is_wrong in zip(half, wrong, strict=True) if is_wrong
+    )
+
+
 def _multiplies_blocks(tree: ast.Module) -> bool:
     """Whether a cell has a `tl.dot`, or blocks of three axes, which may become one."""
     return any(
@@ -189,6 +211,16 @@ def _free_exponential(tree: ast.Module) -> int | None:
         if isinstance(node, ast.Call)
     }
     return None if {"max", "maximum"} & called.keys() else called.get("exp")
+
+
+def _of_bare(tree: ast.Module, line: int | None) -> bool:
+    """Whether nothing is subtracted on a line, nor given another sign."""
+    return line is not None and not any(
+        isinstance(node, ast.BinOp | ast.UnaryOp)
+        and isinstance(node.op, ast.Sub | ast.USub)
+        and node.lineno == line
+        for node in ast.walk(tree)
+    )
 
 
 def _reordering(tree: ast.Module) -> ast.Call | None:

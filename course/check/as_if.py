@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -154,14 +154,18 @@ def _of_inputs(
         for axis in range(first[name].ndim):
             where = _where(first[name].ndim, axis)
             long = [one.given[name].shape[axis] for one in cases]
+            told = {label: called(label, cases, long) for label in cases[0].lengths}
             for label in cases[0].lengths:
-                told = called(label, cases, long)
-                for kind, cut in _CUTS.items():
-                    change = _cut(name, axis, label, cut)
-                    yield slip(kind, change, name=name, where=where, label=told)
-            for kind, kept in (("slip_last_left_out", slice(None, -1)),
-                               ("slip_first_left_out", slice(1, None))):  # fmt: skip
-                yield slip(kind, _kept(name, axis, kept), name=name, where=where)
+                for kind, often in _STEPS.items():
+                    change = _counted(name, axis, often, label)
+                    yield slip(kind, change, name=name, where=where, label=told[label])
+            for label, step in _parts_and_steps(cases, long):
+                for kind, often in _PARTS.items():
+                    change = _counted(name, axis, often, label, step)
+                    labels = {"label": told[label], "step": told[step]}
+                    yield slip(kind, change, 0, name=name, where=where, **labels)
+            for kind, often in _ENDS.items():
+                yield slip(kind, _counted(name, axis, often), name=name, where=where)
     for name in numbers:
         usual = Counter(one.given[name] for one in cases).most_common(1)[0][0]
         for value in (1, 0, usual):
@@ -193,31 +197,66 @@ def _always(value: float, _: Any) -> float:
     return value
 
 
-def _kept(name: str, axis: int, kept: slice) -> Change:
-    """All but a part of an axis counts as 0."""
+#: How often each of so many places counts: lengths that a cell names may say it.
+_Often = Callable[..., np.ndarray]
+
+
+def _counted(name: str, axis: int, often: _Often, *labels: str) -> Change:
+    """Each place along an axis counts as often as `often` says of their number and of lengths."""
 
     def change(case: Compared) -> Mapping[str, Any]:
-        values = np.zeros_like(case.given[name])
-        where = (slice(None),) * axis + (kept,)
-        values[where] = case.given[name][where]
-        return {**case.given, name: values}
+        values = case.given[name]
+        counts = often(values.shape[axis], *(case.lengths[label] for label in labels))
+        counts = counts.reshape(-1, *(1,) * (values.ndim - axis - 1))
+        return {**case.given, name: np.where(counts == 0, 0, values * counts)}
 
     return change
 
 
-def _cut(name: str, axis: int, label: str, cut: Callable[[int, int], slice]) -> Change:
-    def change(case: Compared) -> Mapping[str, Any] | None:
-        kept = cut(case.given[name].shape[axis], case.lengths[label])
-        return _kept(name, axis, kept)(case)
+_ENDS: dict[str, _Often] = {
+    "slip_last_left_out": lambda n: np.arange(n) < n - 1,
+    "slip_first_left_out": lambda n: np.arange(n) > 0,
+}
+#: In steps of so many.
+_STEPS: dict[str, _Often] = {
+    "slip_whole_steps": lambda n, step: np.arange(n) < n // step * step,
+    "slip_first_step": lambda n, step: np.arange(n) < step,
+    "slip_last_step": lambda n, step: np.arange(n) >= (n - 1) // step * step,
+    "slip_but_first_step": lambda n, step: np.arange(n) >= step,
+    "slip_every_second_step": lambda n, step: np.arange(n) // step % 2 == 0,
+    "slip_same_step": lambda n, step: np.where(np.arange(n) < step, -(n // -step), 0),
+}
 
-    return change
+
+def _parts_and_steps(cases: Sequence[Compared], long: Sequence[int]) -> Iterator[tuple[str, str]]:
+    """Of the cell's lengths those that may say of parts how long or how many, and of steps."""
+    sizes = cases[0].sizes
+    along = [size for size in sizes if [one.sizes[size] for one in cases] == list(long)]
+    named = [label for label in cases[0].lengths if label.isidentifier()]
+    parts = [label for label in named if not label.endswith(tuple(sizes))]
+    steps = [label for label in named if label.endswith(tuple(along))] or named
+    yield from ((label, step) for label, step in product(parts, steps) if label != step)
 
 
-#: What of an axis of n elements counts, in steps of so many.
-_CUTS: dict[str, Callable[[int, int], slice]] = {
-    "slip_whole_steps": lambda n, step: slice(0, n // step * step),
-    "slip_first_step": lambda n, step: slice(0, step),
-    "slip_last_step": lambda n, step: slice((n - 1) // step * step, n),
+def _to_the_last_step(n: int, length: int, step: int) -> np.ndarray:
+    """Parts of a length that each go on to the end of their last step."""
+    counts = np.zeros(n)
+    for start in range(0, n, length):
+        counts[start : start - min(length, n - start) // -step * step] += 1
+    return counts
+
+
+def _whole_steps_a_part(n: int, parts: int, step: int) -> np.ndarray:
+    """Parts of as many whole steps, but of one at least, and as many as fit, but one at least."""
+    length = max(n // parts // step, 1) * step
+    return np.arange(n) < max(n // length, 1) * length
+
+
+#: Of parts so long or so many, and their steps.
+_PARTS: dict[str, _Often] = {
+    "slip_seams": _to_the_last_step,
+    "slip_seams_of_parts": lambda n, parts, step: _to_the_last_step(n, -(n // -parts), step),
+    "slip_rest_of_parts": _whole_steps_a_part,
 }
 
 

@@ -138,9 +138,12 @@ class Compared:
         relative, absolute = self.limits
         same = close(self.got, candidate, SLIP_ROUNDS * size, relative, absolute)
         if self.got.dtype.kind == "f":  # what does not fit, rounded, is infinite
+            most = float(np.finfo(self.got.dtype).max)
             error = SLIP_ROUNDS * relative * size + absolute
-            beyond = np.abs(candidate) + error > float(np.finfo(self.got.dtype).max)
+            beyond = np.abs(candidate) + error > most
             same |= beyond & (self.got == np.copysign(np.inf, candidate))
+            if sizes is not None:  # and terms that do not fit are NaN where their signs differ
+                same |= (size > most) & ~np.isfinite(self.got)
         return same
 
 

@@ -111,6 +111,14 @@ def _size(
     return {"out": (weights * moved) @ np.abs(v)}
 
 
+def _sized(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool = False
+) -> dict[str, np.ndarray]:
+    """What a slip of the inputs gives, and what `TOLERANCE` is relative to then."""
+    size = _size(q, k, v, causal)["out"]
+    return {**_attention(q, k, v, causal), "size of out": size}
+
+
 _causal = partial(_attention, causal=True)
 
 
@@ -149,11 +157,13 @@ def in_tiles(
     tile: int,
     kept: tuple[str, ...] = (),
     causal: bool = False,
+    divided: bool = False,
 ) -> dict[str, np.ndarray]:
     """Attention over so many keys at a time.
 
     Args:
         kept: which of `total` and `acc` stay as they are when a tile brings a larger maximum.
+        divided: `acc` is divided by `total` after each tile.
     """
     scores = _scores(q, k, causal)
     moved = 1 + 2 * SCORE_SHARE * _size_of_scores(q, k)
@@ -167,7 +177,20 @@ def in_tiles(
         acc = acc * (1 if "acc" in kept else rescale) + weights @ values
         size = size * (1 if "acc" in kept else rescale) + (weights * rounds) @ np.abs(values)
         top = new
-    return {"out": acc / total, "size of out": size / total}
+        if divided:
+            acc, size = acc / total, size / total
+    whole = 1 if divided else total
+    return {"out": acc / whole, "size of out": size / whole}
+
+
+def _whole_tiles(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int, causal: bool = False, fewest: int = 0
+) -> dict[str, np.ndarray]:
+    """Attention to the keys of whole tiles, and of so many tiles at least."""
+    keys = max(k.shape[1] // tile, fewest) * tile
+    if keys == 0:  # 0 / 0
+        return {"out": np.full(q.shape, np.nan)}
+    return _sized(q, k[:, :keys], v[:, :keys], causal)
 
 
 def _padded(q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int) -> dict[str, np.ndarray]:
@@ -211,6 +234,10 @@ def slips_of_tiles(
         for said, kept in _KEPT.items():
             slip = partial(in_tiles, tile=tile, kept=kept, causal=causal)
             found[said.format(tile=tile)] = of(slip)
+        said = f"the weighted sum of v divided by the sum of weights after each tile of {tile} keys"
+        found[said] = of(partial(in_tiles, tile=tile, causal=causal, divided=True))
+        said = f"the keys from the last multiple of {tile} on left out"
+        found[said] = of(partial(_whole_tiles, tile=tile, causal=causal))
         if not causal:
             said = f"a score of 0, not -inf, for keys past the end in tiles of {tile}"
             found[said] = of(partial(_padded, tile=tile))
@@ -308,15 +335,25 @@ _JOINED = {
 _CHUNKS = (128, 256, 512, 1024)
 
 
+def _to_the_end(q: np.ndarray, k: np.ndarray, v: np.ndarray, chunk: int) -> dict[str, np.ndarray]:
+    """Chunks that each go on to the last key."""
+    weights, _ = _weights(q, k, False)
+    counted = weights * (1 + np.arange(k.shape[1]) // chunk)
+    return {"out": counted / counted.sum(axis=-1, keepdims=True) @ v}
+
+
 def _slips_of_chunks() -> dict[str, Reference]:
-    """What one query's chunks give that are put together in another way."""
-    return {
-        said.format(chunk=chunk): single_queries(
-            partial(_in_chunks, chunk=chunk, shared=shared, divided=divided)
-        )
-        for chunk in _CHUNKS
-        for said, (shared, divided) in _JOINED.items()
-    }
+    """What one query's chunks give that are made, or put together, in another way."""
+    found: dict[str, Reference] = {}
+    for chunk in _CHUNKS:
+        for said, (shared, divided) in _JOINED.items():
+            slip = partial(_in_chunks, chunk=chunk, shared=shared, divided=divided)
+            found[said.format(chunk=chunk)] = single_queries(slip)
+        said = f"chunks that begin {chunk} keys apart and each go on to the last key"
+        found[said] = single_queries(partial(_to_the_end, chunk=chunk))
+        said = f"the keys behind whole chunks of {chunk} left out"
+        found[said] = single_queries(partial(_whole_tiles, tile=chunk, fewest=1))
+    return found
 
 
 def _dealt_in_turn(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
@@ -331,6 +368,10 @@ def _slips(of: Reference) -> dict[str, Reference]:
     return {
         "scores that are never scaled": lambda q, k, v: of(q * q.shape[-1] ** 0.5, k, v),
         "scores divided by D, not by its root": lambda q, k, v: of(q * q.shape[-1] ** -0.5, k, v),
+        "scores multiplied by the root of D": lambda q, k, v: of(q * q.shape[-1], k, v),
+        "head 0 of k and v for all": lambda q, k, v: of(
+            q, np.broadcast_to(k[:1], k.shape), np.broadcast_to(v[:1], v.shape)
+        ),
         "powers of 2 where powers of e are asked for": lambda q, k, v: of(q * np.log(2), k, v),
         "keys in the place of queries": lambda q, k, v: of(k, k, v),
         "keys in the place of values": lambda q, k, v: of(q, k, k),
@@ -503,7 +544,7 @@ _ONE_QUERY: dict[str, Any] = {
     "reference": of_one_query,
     "magnitude": size_of_one_query,
     "tolerance": TOLERANCE,
-    "slips": _slips(of_one_query) | slips_of_tiles(of=single_queries),
+    "slips": _slips(single_queries(_sized)) | slips_of_tiles(of=single_queries),
     "launch": Launcher(),
 }
 
@@ -605,7 +646,7 @@ flash_forward = KernelExercise(
     reference=_attention,
     magnitude=_size,
     slips={
-        **_slips(_attention),
+        **_slips(_sized),
         **slips_of_tiles(),
         "queries in the place of keys": lambda q, k, v: _attention(q, q, v),
     },
@@ -658,7 +699,7 @@ flash_causal = KernelExercise(
     reference=_causal,
     magnitude=partial(_size, causal=True),
     slips={
-        **_slips(_causal),
+        **_slips(partial(_sized, causal=True)),
         **slips_of_tiles(causal=True),
         "queries in the place of keys": lambda q, k, v: _causal(q, q, v),
         "every key, those of the future, too": _attention,

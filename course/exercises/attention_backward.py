@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from course.spec.once import once
 TOLERANCE = {"float16": (2.5e-3, 2e-5), "float32": (1e-4, 0.0)}
 #: A sum of D products in float32 errs by less than 4e-7 of their absolute sum.
 SUM_TOLERANCE = {"float32": (2e-6, 0.0)}
+MOST_OF_HALF = float(np.finfo(np.float16).max)
 #: What a T4 gives a program.
 SHARED_BYTES = "64 * 1024"
 #: Beyond this exp overflows float32 (from 88.8 on), on either side of zero.
@@ -209,19 +211,22 @@ def _from_left(
     of_keys: bool = False,
     ds_in_dv: bool = False,
     p_in_dq: bool = False,
+    turned: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, np.ndarray]:
     """The gradients, and how large their terms are together, as kernels compute them after a slip.
 
     Args:
-        weigh: weights of scores, scaled, and of lse.
+        weigh: weights of scores, scaled and -inf for the future, and of lse.
         of_keys: lse and delta are looked up by key.
         ds_in_dv: gradients of scores, not scaled, are in the weights' place for dv.
         p_in_dq: weights are in their place for dq.
+        turned: gradients whose products take square tiles of so many rows the other way round.
     """
     root = np.sqrt(q.shape[-1])
     seen = np.tri(q.shape[1], dtype=bool) if causal else True
     lse, delta = (one[:, None, :] if of_keys else one[..., None] for one in (lse, delta))
-    weights = np.where(seen, weigh(q @ k.swapaxes(-1, -2) / root, lse), 0.0)
+    scores = np.where(seen, q @ k.swapaxes(-1, -2) / root, -np.inf)
+    weights = np.where(seen, weigh(scores, lse), 0.0)
     ds = weights * (dout @ v.swapaxes(-1, -2) - delta)
     size = weights * (np.abs(dout) @ np.abs(v).swapaxes(-1, -2) + np.abs(delta))
     found = _products(ds if ds_in_dv else weights, ds / root, q, k, dout)
@@ -229,7 +234,34 @@ def _from_left(
     sizes = _products(size if ds_in_dv else weights, size / root, *inputs)
     if p_in_dq:
         found["dq"], sizes["dq"] = weights @ k / root, weights @ np.abs(k) / root
+    for name, terms, axis in (("dk", size, -2), ("dv", weights, -2), ("dq", size, -1)):
+        # a factor that float16 does not hold makes the sum infinite or NaN
+        beyond = np.where(terms.max(axis) > MOST_OF_HALF, MOST_OF_HALF + 1, 0.0)
+        sizes[name] = np.maximum(sizes[name], beyond[..., None])
+    for name, tile in turned.items():
+        p = _turned(weights, tile)
+        found[name] = _products(p, _turned(ds / root, tile), q, k, dout)[name]
+        sizes[name] = _products(p, _turned(size / root, tile), *inputs)[name]
     return found | {f"size of {name}": one for name, one in sizes.items()}
+
+
+def _turned(values: np.ndarray, tile: int) -> np.ndarray:
+    """(H, N, N), of which each tile of so many rows and columns changes places in itself."""
+    heads, n, _ = values.shape
+    beyond = (0, -n % tile)
+    tiles = -(-n // tile)
+    cut = np.pad(values, ((0, 0), beyond, beyond)).reshape(heads, tiles, tile, tiles, tile)
+    return cut.swapaxes(2, 4).reshape(heads, tiles * tile, tiles * tile)[:, :n, :n]
+
+
+def _of_tiles_alone(s: np.ndarray, _: np.ndarray, tile: int) -> np.ndarray:
+    """A softmax of each query's scores in every tile of so many keys by itself."""
+    parts = []
+    for start in range(0, s.shape[-1], tile):
+        part = s[..., start : start + tile]
+        weights = np.exp(part - part.max(axis=-1, keepdims=True))
+        parts.append(weights / weights.sum(axis=-1, keepdims=True))
+    return np.concatenate(parts, axis=-1)
 
 
 def _not_scaled(q: np.ndarray, **of: Any) -> dict[str, np.ndarray]:
@@ -257,14 +289,30 @@ def _slips(*names: str) -> dict[str, Any]:
         "scores turned to the base 2 for exp2, and lse not": partial(
             _from_left, weigh=lambda s, lse: np.exp2(s / np.log(2) - lse)
         ),
+        "scores that are never scaled": lambda q, **of: _from_left(
+            q=q, weigh=lambda s, lse: np.exp(s * np.sqrt(q.shape[-1]) - lse), **of
+        ),
+        "delta added, where it is subtracted": lambda delta, **of: _from_left(delta=-delta, **of),
+        "lse in the place of delta": lambda lse, delta, **of: _from_left(lse=lse, delta=lse, **of),
         "lse and delta looked up by key, where they are the query's": partial(
             _from_left, of_keys=True
         ),
     }
+    for tile in TILES:
+        slips[f"a softmax of each tile of {tile} keys by itself, not of the row that lse is of"] = (
+            partial(_from_left, weigh=partial(_of_tiles_alone, tile=tile))
+        )
     if "dv" in names:
         said = "gradients of the scores in the place of the weights in dv"
         slips[said] = partial(_from_left, ds_in_dv=True)
+        for tile in TILES:
+            for name, what in (("dv", "weights"), ("dk", "gradients of the scores")):
+                said = f"tiles of {tile} x {tile} {what} not transposed, queries in the keys' place"
+                slips[said] = partial(_from_left, turned={name: tile})
     else:
+        for tile in TILES:
+            said = f"tiles of {tile} x {tile} gradients of the scores transposed, keys for queries"
+            slips[said] = partial(_from_left, turned={"dq": tile})
         slips["dq never scaled, though its scores were"] = _not_scaled
         said = "weights in the place of the gradients of the scores"
         slips[said] = partial(_from_left, p_in_dq=True)
@@ -290,8 +338,18 @@ def _counted_past_the_end(
     return _forward(q, np.pad(k, beyond), np.pad(v, beyond), causal)
 
 
+def _bare_sum(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -> dict[str, np.ndarray]:
+    """lse of total * exp(m), which float32 may not hold."""
+    top = _top(q, k, causal)
+    total = np.exp(_lse(q, k, causal) - top)
+    whole = (total * np.exp(top).astype(np.float32)).astype(np.float32)
+    return _forward(q, k, v, causal) | {"lse": np.log(whole)}
+
+
 def _slips_of_forward() -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {
+        "the logarithm of total * exp(m), a product that float32 may not hold": _bare_sum,
+    }
     for tile in TILES:
         larger = f"when a tile of {tile} keys brings a larger maximum"
         found[f"the weighted sum of v not rescaled {larger}"] = _of_forward(
@@ -366,6 +424,14 @@ flash_lse = KernelExercise(
         "lse to the base 2, as scores for exp2 leave it": lambda q, k, v, causal: {
             **_forward(q, k, v, causal),
             "lse": _lse(q, k, causal) / np.log(2),
+        },
+        "the largest score in the place of lse": lambda q, k, v, causal: {
+            **_forward(q, k, v, causal),
+            "lse": _top(q, k, causal),
+        },
+        "the logarithm of the sum subtracted from the maximum": lambda q, k, v, causal: {
+            **_forward(q, k, v, causal),
+            "lse": 2 * _top(q, k, causal) - _lse(q, k, causal),
         },
         "the logarithm of the sum without the maximum": lambda q, k, v, causal: {
             **_forward(q, k, v, causal),

@@ -269,8 +269,13 @@ grouped_order = KernelExercise(
 )
 
 
+def _gelu_of(h: np.ndarray, times: float) -> np.ndarray:
+    """gelu with a bracket that is so many times as large as it should be."""
+    return 0.5 * h * (1 + np.vectorize(math.erf, otypes=[float])(times * h / math.sqrt(2)))
+
+
 def _gelu(h: np.ndarray) -> np.ndarray:
-    return 0.5 * h * (1 + np.vectorize(math.erf, otypes=[float])(h / math.sqrt(2)))
+    return _gelu_of(h, 1.0)
 
 
 def _gelu_by_tanh(h: np.ndarray) -> np.ndarray:
@@ -343,6 +348,12 @@ matmul_epilogue = KernelExercise(
         },
         **_after_steps(_biased_in_each, "the bias added once a step along K"),
         **_after_steps(_bent_in_each, "the activation of each step's product, and then their sum"),
+        "erf of h, not of h / sqrt(2)": lambda x, w, bias: {
+            "out": _gelu_of(x @ w + bias, math.sqrt(2))
+        },
+        "gelu by its approximation with h * sigmoid(1.702 * h)": lambda x, w, bias: {
+            "out": (x @ w + bias) * _sigmoid(1.702 * (x @ w + bias))
+        },
         "relu in the place of gelu": lambda x, w, bias: {"out": np.maximum(x @ w + bias, 0.0)},
     },
     **_LAYER,
@@ -406,6 +417,9 @@ gated_linear = KernelExercise(
         },
         "silu in the place of the sigmoid": lambda x, w1, w2, b1, b2: {
             "out": (x @ w2 + b2) * (x @ w1 + b1) * _sigmoid(x @ w1 + b1)
+        },
+        "tanh in the place of the sigmoid": lambda x, w1, w2, b1, b2: {
+            "out": (x @ w2 + b2) * np.tanh(x @ w1 + b1)
         },
         "no sigmoid": lambda x, w1, w2, b1, b2: {"out": (x @ w2 + b2) * (x @ w1 + b1)},
     },
@@ -484,6 +498,10 @@ quantised_matmul = KernelExercise(
     slips={
         "the scale looked up by row, where it is the column's": lambda x, w, scale: {
             "out": x @ w * _of_rows(scale, len(x))
+        },
+        "w taken for numbers from 0 to 255": lambda x, w, scale: {
+            "out": x @ (w % 256) * scale,
+            "size of out": np.abs(x) @ (w % 256) * scale,
         },
         **_after_steps(_scaled_in_each, "the running sum scaled in every step along K"),
         **{

@@ -50,6 +50,12 @@ def _through_three_sigmoids(x: np.ndarray, dout: np.ndarray, N: int) -> dict[str
     return {"dx": dout * s3 * (1 - s3) * s2 * (1 - s2) * s1 * (1 - s1)}
 
 
+def _at_the_inputs(x: np.ndarray, dout: np.ndarray, N: int) -> dict[str, np.ndarray]:
+    """1 - sigmoid(x) has few digits where x is large, and is multiplied by x * (1 - x) here."""
+    first = dout * x * (1 - x)
+    return {"dx": first * _slope(x) * _slope(_sigmoid(x)), "size of dx": np.abs(first) / 4}
+
+
 triton_add = KernelExercise(
     name="triton_add",
     title="A block of values",
@@ -214,6 +220,7 @@ triple_sigmoid_backward = KernelExercise(
             "dx": dout * _slope(_sigmoid(x)) * _slope(x)
         },
         "the same factor three times, each at x": lambda x, dout, N: {"dx": dout * _slope(x) ** 3},
+        "each factor at the input of its sigmoid, z * (1 - z), not at its output": _at_the_inputs,
         "dout times out, without a derivative": lambda x, dout, N: {
             "dx": dout * _sigmoid(_sigmoid(_sigmoid(x)))
         },

@@ -108,6 +108,25 @@ what_dot_became = NumberExercise(
     ),
 )
 
+
+def _brought_from(
+    place: Callable[[int, int], tuple[int, int]], X: np.ndarray, factor: float
+) -> dict[str, np.ndarray]:
+    """Tiles of 64 x 64 that are brought from other places of X, and zeros where it has none."""
+    Y = np.zeros_like(X)
+    for row in range(0, X.shape[0], 64):
+        for column in range(0, X.shape[1], 64):
+            first, left = place(row, column)
+            tile = factor * X[first : first + 64, left : left + 64]
+            kept = Y[row : row + tile.shape[0], column : column + tile.shape[1]]
+            kept[:] = tile[: kept.shape[0], : kept.shape[1]]
+    return {"Y": Y}
+
+
+def _in_steps_of(step: int, row: int, column: int) -> tuple[int, int]:
+    return row, column // 64 * step
+
+
 tma_scale = KernelExercise(
     name="tma_scale",
     title="A copy that nobody waits for",
@@ -136,7 +155,22 @@ tma_scale = KernelExercise(
     ),
     reference=lambda X, factor: {"Y": factor * X},
     tolerance={"float16": (1e-3, 1e-6)},
-    slips={"the tile sent back as it came": lambda X, factor: {"Y": X}},
+    slips={
+        "the tile sent back as it came": lambda X, factor: {"Y": X},
+        "the factor added": lambda X, factor: {"Y": factor + X},
+        "the first tile of a row brought for each": partial(
+            _brought_from, lambda row, column: (row, 0)
+        ),
+        "each tile of 64 x 64 brought from [column, row], not from [row, column]": partial(
+            _brought_from, lambda row, column: (column, row)
+        ),
+        **{
+            f"tile i of a row brought from column {step} * i, not 64 * i": partial(
+                _brought_from, partial(_in_steps_of, step)
+            )
+            for step in (8, 16, 32, 128)
+        },
+    },
     cases=(
         case(M=1, N=8, FACTOR=3),
         case(M=70, N=136, FACTOR=-2),
@@ -152,6 +186,20 @@ tma_scale = KernelExercise(
     ),
 )
 
+
+def _from_elsewhere(name: str, step: int, A: np.ndarray, B: np.ndarray) -> dict[str, np.ndarray]:
+    """Products of 64 steps of K of which one matrix's begin elsewhere."""
+    total = np.zeros((len(A), B.shape[1]))
+    size = np.zeros_like(total)
+    for k in range(-(-len(B) // 64)):
+        starts = {"A": 64 * k, "B": 64 * k, name: step * k}
+        a, b = A[:, starts["A"] :][:, :64], B[starts["B"] :][:64]
+        steps = min(a.shape[1], len(b))  # beyond the other's end are zeros
+        total += a[:, :steps] @ b[:steps]
+        size += np.abs(a[:, :steps]) @ np.abs(b[:steps])
+    return {"C": total, "size of C": size}
+
+
 _PRODUCT: dict[str, Any] = {
     "full": case(M=2048, N=2048, K=2048),
     "operations": "2 * M * N * K",
@@ -166,6 +214,13 @@ _PRODUCT: dict[str, Any] = {
             "C": A[:, (len(B) - 1) // 64 * 64 :] @ B[(len(B) - 1) // 64 * 64 :]
         },
         "all but the first 64 steps of K": lambda A, B: {"C": A[:, 64:] @ B[64:]},
+        **{
+            f"{name}'s tile of step k brought from {step} * k, not 64 * k": partial(
+                _from_elsewhere, name, step
+            )
+            for name in "AB"
+            for step in (8, 16, 32)
+        },
     },
     "magnitude": lambda A, B: {"C": np.abs(A) @ np.abs(B)},
     "tolerance": {"float32": (2e-6, 0.0)},
@@ -368,17 +423,32 @@ def _by_log2(size: np.ndarray) -> np.ndarray:
     return found
 
 
-def _bits_of_e4m3(values: np.ndarray) -> np.ndarray:
-    """The nearest 8-bit floats' bits: a sign, 4 bits of exponent and 3 of fraction (OCP's FP8)."""
-    size = np.minimum(np.abs(values), 448)
-    exponent = np.maximum(_exponent(size), -6)
-    eighths = np.rint(np.ldexp(size, 3 - exponent)).astype(int)  # 8 and more, but below 2**-6
-    return (((exponent + 6) << 3) + eighths + 128 * np.signbit(values)).astype(np.uint8)
+def _bits(
+    values: np.ndarray, fraction: int = 3, lowest: int = -6, most: float = 448.0
+) -> np.ndarray:
+    """The nearest 8-bit floats' bits (OCP's FP8), of E4M3 unless told.
+
+    Args:
+        fraction: bits of the fraction; the exponent has the rest but one.
+        lowest: the smallest number's exponent that is normal.
+        most: the largest number.
+    """
+    size = np.minimum(np.abs(values), most)
+    exponent = np.maximum(_exponent(size), lowest)
+    parts = np.rint(np.ldexp(size, fraction - exponent)).astype(int)
+    return (((exponent - lowest) << fraction) + parts + 128 * np.signbit(values)).astype(np.uint8)
+
+
+def _values(bits: np.ndarray) -> np.ndarray:
+    """What E4M3's bits stand for."""
+    exponent, parts = bits.astype(int) >> 3 & 15, bits.astype(int) & 7
+    size = np.ldexp(np.where(exponent, parts + 8, 2 * parts), exponent - 10)
+    return np.where(bits > 127, -size, size)
 
 
 def _times_scale(x: np.ndarray, scale: np.ndarray) -> np.ndarray:
     groups = x.reshape(len(scale), -1)
-    return _bits_of_e4m3(np.ldexp(groups, scale.astype(int)[:, None] - 127)).reshape(x.shape)
+    return _bits(np.ldexp(groups, scale.astype(int)[:, None] - 127)).reshape(x.shape)
 
 
 def _in_mx(
@@ -386,12 +456,29 @@ def _in_mx(
     below: int = 8,
     exponent: Callable[[np.ndarray], np.ndarray] = _exponent,
     size: Callable[[np.ndarray], np.ndarray] = np.abs,
+    bits: Callable[[np.ndarray], np.ndarray] = _bits,
 ) -> dict[str, np.ndarray]:
     """OCP's MXFP8: bits of x, and of a scale for each 32, 2**`below` below the largest's own."""
     groups = x.reshape(-1, 32)
     byte = np.clip(exponent(size(groups).max(axis=1)) + 127 - below, 0, 254)
-    q = _bits_of_e4m3(np.ldexp(groups, 127 - byte[:, None]))
+    q = bits(np.ldexp(groups, 127 - byte[:, None]))
     return {"q": q.reshape(x.shape), "scale": byte.astype(np.uint8)}
+
+
+def _largest_of(tile: int, groups: np.ndarray) -> np.ndarray:
+    """The largest of so many groups for each of them."""
+    sizes = np.abs(np.pad(groups, ((0, -len(groups) % tile), (0, 0)))).reshape(-1, tile * 32)
+    return np.repeat(sizes.max(axis=1), tile)[: len(groups), None]
+
+
+def _below_zero(x: np.ndarray) -> dict[str, np.ndarray]:
+    """What 0 - 8 is in a byte, and in the bits of a factor: one below zero, and x is -0."""
+    empty = np.abs(x.reshape(-1, 32)).max(axis=1) == 0
+    right = _in_mx(x)
+    return {
+        "q": np.where(np.repeat(empty, 32), 128, right["q"]),
+        "scale": np.where(empty, 248, right["scale"]),
+    }
 
 
 mx_quantise = KernelExercise(
@@ -433,6 +520,23 @@ mx_quantise = KernelExercise(
             "scale": _in_mx(x)["scale"] - np.uint8(127),
         },
         "e 9 below it": lambda x: _in_mx(x, 9),
+        **{
+            f"the largest of {groups} groups for each of them": partial(
+                _in_mx, size=partial(_largest_of, groups)
+            )
+            for groups in (4, 8, 16, 32, 64, 128)
+        },
+        "e stored 8 too large, and right in q": lambda x: {
+            **_in_mx(x),
+            "scale": _in_mx(x)["scale"] + np.uint8(8),
+        },
+        "e + 127 below 0 for a group of zeros": _below_zero,
+        "whole numbers in q, not the bits of 8-bit floats": partial(
+            _in_mx, bits=lambda y: np.maximum(_values(_bits(y)), 0).astype(int) & 255
+        ),
+        "bits of tl.float8e5, with 5 bits of exponent and 2 of fraction": partial(
+            _in_mx, bits=partial(_bits, fraction=2, lowest=-14, most=57344.0)
+        ),
         "the exponent by tl.log2, which rounds a number just below a power of two up to it": (
             lambda x: _in_mx(x, exponent=_by_log2)
         ),

@@ -180,6 +180,17 @@ def _layernorm(
     return {"y": centred / np.sqrt(np.mean(centred**2, axis=1, keepdims=True) + eps) * w + b}
 
 
+def _together(
+    x: np.ndarray, w: np.ndarray, b: np.ndarray, eps: float, rows: int, **_: Any
+) -> dict[str, np.ndarray]:
+    """One mean and one variance for so many rows, of which the last may not exist."""
+    tiles = np.pad(x, ((0, -len(x) % rows), (0, 0))).reshape(-1, rows, x.shape[1])
+    exists = (np.arange(tiles.shape[0] * rows) < len(x)).reshape(-1, rows, 1)
+    centred = np.where(exists, tiles - tiles.mean(axis=(1, 2), keepdims=True), 0.0)
+    scale = np.sqrt(np.mean(centred * centred, axis=(1, 2), keepdims=True) + eps)
+    return {"y": (centred / scale).reshape(-1, x.shape[1])[: len(x)] * w + b}
+
+
 def _size_of_layernorm(
     x: np.ndarray, w: np.ndarray, b: np.ndarray, eps: float, **_: Any
 ) -> dict[str, np.ndarray]:
@@ -239,6 +250,10 @@ layernorm = KernelExercise(
         },
         "the mean square, not the variance": lambda x, w, b, eps, **_: {
             "y": _centred(x) / np.sqrt(_mean_square(x) + eps) * w + b
+        },
+        **{
+            f"one mean and one variance for {rows} rows together": partial(_together, rows=rows)
+            for rows in (2, 4, 8)
         },
         "(x + b) * w, the sum before the product": lambda x, w, b, eps, **_: {
             "y": (_centred(x) / np.sqrt(_mean_square(_centred(x)) + eps) + b) * w
@@ -515,11 +530,13 @@ rmsnorm_backward = KernelExercise(
     ),
     reference=_rmsnorm_backward,
     magnitude=_size_of_backward,
-    finish=lambda left: {"dx": left["dx"], "dw": left["parts"].astype(np.float64).sum(axis=0)},
+    finish=lambda left: {
+        "dx": left["dx"],
+        "dw": left["parts"].sum(axis=0, dtype=np.float64).astype(np.float32),
+    },
     finish_words="dx, and dw as the sum of the rows of parts, taken on the host",
     tolerance={
         "float32": (1e-5, 1e-9),
-        "float64": (1e-5, 1e-9),
         "float16": (RTOL_HALF, ATOL_HALF),
     },
     slips={

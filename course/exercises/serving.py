@@ -439,13 +439,13 @@ int4_matvec = KernelExercise(
     budget=Budget(
         {
             "load x": "cdiv(N, 16) * sectors(K)",
-            "load w": "rows(N, K // 2)",
+            "load w": "tiles(N, K // 2, 1, 4 * GROUP)",
             "load scale": "tiles(N, K // GROUP, 1, 8)",
             "store out": "sectors(N)",
         },
         why=(
-            "Half a byte for each weight, and its scale with seven of its neighbours: half a "
-            "sector. x, which is small, for each 16 rows."
+            "Half a byte for each weight, eight groups at a time, and their scales: half a sector. "
+            "x, which is small, for each 16 rows."
         ),
     ),
 )
@@ -471,6 +471,13 @@ def _offsets(x: np.ndarray, w: np.ndarray) -> np.ndarray:
 def _by_expert(x: np.ndarray, w: np.ndarray, offsets: np.ndarray) -> dict[str, np.ndarray]:
     expert = np.searchsorted(offsets[1:-1], np.arange(len(x)), side="right")
     return _by_these(x, w, expert)
+
+
+def _by_first_of(
+    rows: int, x: np.ndarray, w: np.ndarray, offsets: np.ndarray
+) -> dict[str, np.ndarray]:
+    first = np.arange(len(x)) // rows * rows
+    return _by_these(x, w, np.searchsorted(offsets[1:-1], first, side="right"))
 
 
 def _by_these(x: np.ndarray, w: np.ndarray, expert: np.ndarray) -> dict[str, np.ndarray]:
@@ -521,6 +528,12 @@ grouped_gemm = KernelExercise(
         "the same number of rows for each expert": lambda x, w, offsets: _by_these(
             x, w, np.arange(len(x)) // -(-len(x) // len(w))
         ),
+        **{
+            f"the expert of a tile's first row for all of its {rows} rows": partial(
+                _by_first_of, rows
+            )
+            for rows in (64, 128)
+        },
         "w taken for (E, N, K)": lambda x, w, offsets: _by_expert(
             x, w.reshape(len(w), w.shape[2], w.shape[1]).swapaxes(1, 2), offsets
         ),
@@ -675,6 +688,10 @@ linear_cross_entropy = KernelExercise(
         },
         "the loss with the other sign": lambda x, w, targets: {
             "loss": -_losses(x, w, targets)["loss"]
+        },
+        "the log of the sum without the maximum": lambda x, w, targets: {
+            "loss": _losses(x, w, targets)["loss"]
+            - np.where(targets < 0, 0.0, (x @ w.T).max(axis=1))
         },
         "positions with target -100 counted, with a target's logit of 0": lambda x, w, targets: {
             "loss": _lse(x @ w.T) - np.where(targets < 0, 0.0, _own(x @ w.T, targets))

@@ -143,6 +143,42 @@ def _above_zeros(x: np.ndarray) -> np.ndarray:
     return np.maximum(_highest(x), 0.0)
 
 
+def _one_exponential(x: np.ndarray, **_: Any) -> dict[str, np.ndarray]:
+    """exp(x - (top + log(total))), whose bracket is rounded to float32."""
+    single = x.astype(np.float32)
+    top = _highest(single)
+    total = np.maximum(np.exp(single - top).sum(axis=1, keepdims=True), 1)
+    return {"out": np.exp(single - (top + np.log(total)))}
+
+
+#: What a tile's turn makes of (the sum so far, the tile, the largest so far, with this tile's).
+_Turn = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+def _carried(turn: _Turn, x: np.ndarray, tile: int, **_: Any) -> dict[str, np.ndarray]:
+    """A sum that is carried from the first tile on as `turn` says, in float32."""
+    single = x.astype(np.float32)
+    lowest = np.finfo(np.float32).min
+    top = np.maximum(single[:, :tile].max(axis=1, keepdims=True), lowest)
+    total = np.exp(single[:, :tile] - top).sum(axis=1, keepdims=True)
+    for start in range(tile, x.shape[1], tile):
+        part = single[:, start : start + tile]
+        new = np.maximum(top, part.max(axis=1, keepdims=True))
+        total, top = turn(total, part, top, new), new
+    return {"out": np.exp(single - top) / np.fmax(total, 1)}
+
+
+_TURNS: dict[str, _Turn] = {
+    "the old sum times exp(new - old), where a larger maximum asks for exp(old - new)": (
+        lambda total, part, top, new: (
+            total * np.exp(new - top) + np.exp(part - new).sum(axis=1, keepdims=True)
+        )
+    ),
+    "exp of a new tile measured from the maximum before it": lambda total, part, top, new: (
+        (total + np.exp(part - top).sum(axis=1, keepdims=True)) * np.exp(top - new)
+    ),
+}
+
 #: The tiles that BLOCK may have.
 _TILES = (256, 512, 1024)
 #: What kernels divide by, so that a row of -inf alone gives no NaN: what to say, and what it is.
@@ -166,6 +202,7 @@ _SLIPS |= {
         _above_zeros,
     ),
     "zeros past the end of a row, counted like its elements": _padded,
+    "exp(x - (top + log(sum))): near 1000 the bracket is rounded to 6e-5": _one_exponential,
 }
 
 
@@ -179,6 +216,10 @@ def _slips_in_tiles(tile: int) -> dict[str, _Slip]:
         f"a sum that is not rescaled when a tile of {tile} brings a larger maximum": partial(
             _never_rescaled, tile=tile
         ),
+        **{
+            f"{said}, in tiles of {tile}": partial(_carried, of, tile=tile)
+            for said, of in _TURNS.items()
+        },
     }
 
 

@@ -936,6 +936,7 @@ rope_heads = KernelExercise(
         "the rotation backwards": lambda x, w, cos, sin, eps: _rope(x, w, cos, -sin, eps),
         "a * sin subtracted in the second half": partial(_one_sign_wrong, sign=1),
         "b * sin added in the first half": partial(_one_sign_wrong, sign=-1),
+        "cos in the place of sin": lambda x, w, cos, sin, eps: _rope(x, w, cos, cos, eps),
         "sin and cos in each other's place": lambda x, w, cos, sin, eps: _rope(x, w, sin, cos, eps),
         "neighbours 2 * r and 2 * r + 1 for the pairs": _in_pairs,
         "the angles of token 0 for all": lambda x, w, cos, sin, eps: _rope(

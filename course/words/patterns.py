@@ -24,6 +24,16 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Which lines of yours does `{flag}` change, and is each of them right for a tile in which "
         "some elements count and others do not?",
     ),
+    "bare_exponential": (
+        "Some results are NaN or infinite, and line {exp} takes exp of numbers as they come: in "
+        "float32 exp of 89 is infinite, and exp of -104 is 0.",
+        "What can be subtracted first, so that no exponent is above 0?",
+    ),
+    "half_alone": (
+        "It is right in every case of float32 numbers: only cases of float16 are wrong.",
+        "Which numbers on the way are float16, too? It holds nothing beyond 65,504 and 11 bits of "
+        "each number: turn what is loaded into float32 before you compute.",
+    ),
     "left_as_it_was": (
         "What is wrong still holds what it held before the launch.",
         "Which thread or program should change {array}[{index}]? Work out its index by hand.",
@@ -72,6 +82,35 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "In every case it is what the last step of {label} along {name}'s {where} gives, without "
         "the earlier ones.",
         "Is the sum kept from step to step, or does each step begin anew?",
+    ),
+    "slip_but_first_step": (
+        "In every case it is what {name}'s {where} give without the first step of {label}.",
+        "Where does the loop start, and what does its first turn add?",
+    ),
+    "slip_every_second_step": (
+        "In every case it is what comes of every second step of {label} along {name}'s {where}.",
+        "By how much does the loop move on, and how much does one turn take?",
+    ),
+    "slip_same_step": (
+        "In every case it is what comes of {name}'s first {label} {where} in every step.",
+        "What moves on from step to step: is it in the index?",
+    ),
+    "slip_seams": (
+        "In every case it is what comes of parts of {label} along {name}'s {where} that each go on "
+        "to the end of their last step of {step}: at the seams some count twice.",
+        "Where does a part end? Mask its last step there, or make its length a multiple of the "
+        "step.",
+    ),
+    "slip_seams_of_parts": (
+        "In every case it is what comes of {label} parts along {name}'s {where} that each go on to "
+        "the end of their last step of {step}: at the seams some count twice.",
+        "Where does a part end? Mask its last step there, or make its length a multiple of the "
+        "step.",
+    ),
+    "slip_rest_of_parts": (
+        "In every case it is what comes of dealing {name}'s {where} out to {label} parts in whole "
+        "steps of {step}, without the rest.",
+        "Who has the rest? Round a part's length up, and let the last part be shorter.",
     ),
     "slip_number": (
         "In every case it is what would come of {name} = {value}.",
