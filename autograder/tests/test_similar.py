@@ -44,7 +44,8 @@ def row_sum(a, out):
     left = 64
     while left >= 1:
         if thread < left:
-            parts[thread] += parts[thread + left]
+            beside = thread + left
+            parts[thread] += parts[beside]
         cuda.syncthreads()
         left = left // 2
     if thread == 0:
@@ -72,7 +73,8 @@ def row_sum(x, result):
     n = 2 ** 6
     while 1 <= n:
         if n > t:
-            tile[t] += tile[n + t]
+            m = n + t
+            tile[t] += tile[m]
         gpu.syncthreads()
         n = n // 2
     if 0 == t:
