@@ -84,7 +84,7 @@ INSTEAD = {
     "getattr": "the attribute itself",
     "hasattr": "a tl.constexpr parameter",
     "inf": 'float("inf")',
-    "inline_asm_elementwise": "the operations of `tl`: assembly is not run here",
+    "inline_asm_elementwise": "the operations of `tl`: a lesson's kernels have no assembly",
     "isinstance": "a tl.constexpr parameter",
     "isnan": "x != x",
     "list": "a block, or a tuple",
