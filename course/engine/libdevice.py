@@ -62,10 +62,14 @@ def _conversion(source: str, target: str, rounding: str) -> Function | None:
     return lambda x: _as(x, before).astype(after)
 
 
+def rsqrt(x: Array) -> Array:
+    """1 / sqrt(x)."""
+    return np.reciprocal(np.sqrt(x))
+
+
 _ARITHMETIC: dict[str, Function] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "sqrt": np.sqrt,
-    "rcp": np.reciprocal, "rsqrt": lambda x: np.reciprocal(np.sqrt(x)), "ma": multiply_add,
-    "maf": multiply_add,
+    "rcp": np.reciprocal, "rsqrt": rsqrt, "ma": multiply_add, "maf": multiply_add,
 }  # fmt: skip
 _TO_NEAREST = re.compile(rf"[fd]({'|'.join(_ARITHMETIC)})_rn")
 
@@ -218,7 +222,7 @@ _FLOATS: dict[str, Function] = {
     **FUNCTIONS,
     "exp10": lambda x: np.power(x.dtype.type(10), x),
     "pow": np.power, "powi": lambda x, n: np.power(x, n.astype(x.dtype)),
-    "rsqrt": lambda x: np.reciprocal(np.sqrt(x)),
+    "rsqrt": rsqrt,
     "cbrt": np.cbrt, "rcbrt": lambda x: np.reciprocal(np.cbrt(x)),
     "erf": _of_torch("erf"), "erfc": _of_torch("erfc"), "erfinv": _of_torch("erfinv"),
     "erfcx": _of_torch("erfcx"), "normcdf": _of_torch("ndtr"), "normcdfinv": _of_torch("ndtri"),

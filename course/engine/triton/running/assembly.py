@@ -19,6 +19,7 @@ from course.engine import bits, libdevice
 from course.engine.rounding import multiply_add
 from course.engine.triton.ir import Operation, Type
 from course.engine.triton.running import narrow
+from course.engine.triton.running.elements import remainder, truncated_division
 from course.engine.triton.running.registers import (
     U64,
     Name,
@@ -93,10 +94,10 @@ _COMPUTE: dict[str, Callable[..., Array]] = {
     "shl": _shifted(True), "shr": _shifted(False), "lop3": _lookup,
     "prmt": libdevice.permuted_bytes, "bfe": _field, "bfi": _inserted,
     "popc": bits.popc, "clz": bits.clz, "brev": bits.brev,
-    "rcp": np.reciprocal, "sqrt": np.sqrt, "rsqrt": lambda x: np.reciprocal(np.sqrt(x)),
+    "rcp": np.reciprocal, "sqrt": np.sqrt, "rsqrt": libdevice.rsqrt,
     "ex2": np.exp2, "lg2": np.log2, "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
-    "div": lambda a, b: a / b if a.dtype.kind == "f" else np.fix(a / b).astype(a.dtype),
-    "rem": np.fmod, "copysign": lambda a, b: np.copysign(b, a),
+    "div": lambda a, b: a / b if a.dtype.kind == "f" else truncated_division(a, b),
+    "rem": remainder, "copysign": lambda a, b: np.copysign(b, a),
     "mad": lambda a, b, c: a * b + c,
 }  # fmt: skip
 _COMPARE = {

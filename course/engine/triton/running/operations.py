@@ -88,7 +88,7 @@ _ARITHMETIC: dict[str, Callable[..., Array]] = {
     "arith.maxnumf": np.fmax, "arith.minnumf": np.fmin,
     "arith.maximumf": np.maximum, "arith.minimumf": np.minimum,
     "math.exp": np.exp, "math.exp2": np.exp2, "math.log": np.log, "math.log2": np.log2,
-    "math.sqrt": np.sqrt, "tt.precise_sqrt": np.sqrt, "math.rsqrt": lambda x: 1 / np.sqrt(x),
+    "math.sqrt": np.sqrt, "tt.precise_sqrt": np.sqrt, "math.rsqrt": libdevice.rsqrt,
     "math.sin": np.sin, "math.cos": np.cos, "math.tanh": np.tanh, "math.powf": np.power,
     "math.absf": np.abs, "math.absi": np.abs, "math.floor": np.floor, "math.ceil": np.ceil,
     "math.erf": libdevice.FUNCTIONS_HERE["erf"],

@@ -57,9 +57,13 @@ def read(register: Array, type_: str) -> Array:
         return np.ldexp(np.float32(1), low.astype(np.int32) - 127)
     if type_ == "bf16":
         return bf16_from_bits(low.astype(np.uint16).view(np.int16))
-    size = width_of(type_) // 8
+    return low.astype(f"u{width_of(type_) // 8}").view(_numpy_type(type_))
+
+
+def _numpy_type(type_: str) -> np.dtype[Any]:
+    """NumPy's of the same bits; those of `b32` and the like are a whole number's."""
     kind = {"f": "f", "t": "f", "s": "i"}.get(type_[0], "u")
-    return low.astype(f"u{size}").view(f"{kind}{size}")
+    return np.dtype(f"{kind}{width_of(type_) // 8}")
 
 
 def written(values: Array, type_: str) -> Array:
@@ -123,7 +127,7 @@ def _to_type(values: Array, name: Name, target: str) -> Array:
         elif "rna" in name:
             low = low + np.uint32(0x1000)
         return (low & np.uint32(0xFFFFE000)).view(np.float32)
-    wanted = np.dtype(f"{ {'f': 'f', 's': 'i'}.get(target[0], 'u') }{width_of(target) // 8}")
+    wanted = _numpy_type(target)
     if wanted.kind == "f":
         if values.dtype.kind == "f" and any(mode in name for mode in ("rni", "rzi", "rmi", "rpi")):
             rounding = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
