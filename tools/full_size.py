@@ -197,6 +197,8 @@ def copied(torch: Any) -> float:
 class Prepared:
     """A run with its arrays on the GPU; `call` launches the kernel once."""
 
+    run: Run
+    kernel: Kernel
     case: Case
     names: Mapping[str, Number]
     given: Mapping[str, Any]
@@ -212,20 +214,19 @@ def prepared(run: Run, kernel: Kernel, folder: Path) -> Prepared:
     case = Case(run.sizes, dtypes=run.dtypes, draws=run.draws, transposed=run.transposed)
     names = exercise.names(case, constants_of(exercise, module) | dict(run.constants))
     given = tensors(torch, exercise, case, names)
-    return Prepared(case, names, given, launcher(run, exercise, module, names, given))
+    call = launcher(run, exercise, module, names, given)
+    return Prepared(run, kernel, case, names, given, call)
 
 
-def measured(run: Run, kernel: Kernel, folder: Path) -> dict[str, Any]:
+def measured(ready: Prepared) -> dict[str, Any]:
     """One run's row: microseconds, rate, and the same of the peer."""
     import torch
 
-    exercise = kernel.exercise
-    ready = prepared(run, kernel, folder)
-    given, call = ready.given, ready.call
+    run, exercise, given, call = ready.run, ready.kernel.exercise, ready.given, ready.call
     result = call()
     torch.cuda.synchronize()
     row: dict[str, Any] = {"kernel": run.kernel, "case": run.label}
-    row["source"] = digest(kernel.source)
+    row["source"] = digest(ready.kernel.source)
     peer = peer_of(torch, run.beside or exercise.name, given)
     if peer is not None:
         got = result[0] if isinstance(result, tuple) else result
@@ -338,7 +339,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 rows.append(earlier.get((run.kernel, run.label), left_out))
                 continue
             try:
-                row = measured(run, known[run.kernel], Path(scratch)) | {"date": today}
+                row = measured(prepared(run, known[run.kernel], Path(scratch)))
+                row["date"] = today
                 if run.of_copy:
                     row["of_copy"] = round(row["GB/s"] / copy, 3)
             except Exception as error:  # whatever a GPU or its compiler says
