@@ -21,6 +21,7 @@ import importlib.util
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -314,7 +315,11 @@ def hidden_cases(exercise_name: str, seed: Seed) -> tuple[Case, ...]:
         raise HiddenCasesError(
             f"No lesson has an exercise named {exercise_name!r}. They stand in course/exercises/."
         )
-    ranges = hidden_ranges(stem).get(exercise_name, ())
+    return _drawn_of(tuple(hidden_ranges(stem).get(exercise_name, ())), exercise_name, seed)
+
+
+@lru_cache(1 << 9)
+def _drawn_of(ranges: tuple[Draws, ...], exercise_name: str, seed: Seed) -> tuple[Case, ...]:
     return tuple(
         draws.case(np.random.default_rng(derived(seed, exercise_name, position)))
         for position, draws in enumerate(ranges)

@@ -50,12 +50,12 @@ HIDDEN = {
         Draws(
             traffic=True,
             H=between(2, 3),
-            N=multiples(128, 1024, 1536),
+            N=multiples(128, 640, 1024),
             D=64,
             GAP=0,
             dtypes=HALF,
         ),
-        Draws(traffic=True, H=2, N=multiples(128, 1024, 1536), D=64, GAP=0),
+        Draws(traffic=True, H=2, N=multiples(128, 640, 1024), D=64, GAP=0),
     ),
     "flash_forward": (
         *_TILED,
@@ -79,7 +79,7 @@ HIDDEN = {
         Draws(
             traffic=True, H=between(9, 12), N=multiples(512, 1024, 1536), D=64, GAP=0, dtypes=HALF
         ),
-        Draws(traffic=True, H=1, N=multiples(512, 16896, 20480), D=64, GAP=0, dtypes=HALF),
+        Draws(traffic=True, H=1, N=multiples(512, 18432, 20480), D=64, GAP=0, dtypes=HALF),
     ),
     "flash_gqa": (
         Draws(G=3, R=between(1, 4), N=1, D=choice(16, 32), GAP=0),
@@ -105,9 +105,9 @@ HIDDEN = {
         ),
         Draws(
             traffic=True,
-            G=2,
+            G=4,
             R=choice(4, 8, 16),
-            N=multiples(128, 512, 768),
+            N=multiples(128, 256, 384),
             D=64,
             GAP=0,
             dtypes=HALF,

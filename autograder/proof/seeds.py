@@ -19,6 +19,7 @@ from autograder.proof.processes import processes
 from autograder.proof.trial import Entrant, entrants, hidden_inputs, mismatch
 from autograder.proof.witness import solutions_of, witnesses_of
 from course import exercises
+from course.engine.faults import Outcome
 from course.engine.runner import Engine
 from course.spec.exercise import KernelExercise
 
@@ -34,13 +35,17 @@ def cells_of(stem: str, name: str) -> list[Entrant]:
 
 
 def unlucky(stem: str, name: str, cell: Entrant, seeds: Sequence[str]) -> list[str]:
-    """A sentence for each seed under which a cell gets another verdict than it should."""
+    """A sentence for each seed under which a cell gets another verdict than it should.
+
+    Where registers or shared memory give it away, the compiler is asked for these, too.
+    """
     exercise = exercises.lesson(stem)[name]
     found = []
     for seed in seeds:
         cases = hidden_cases(name, seed)
         inputs = hidden_inputs(name, seed)
-        verdict = course_check(exercise, cell.source, cases, inputs, Engine(compiles=False))
+        engine = Engine(compiles=cell.outcome is Outcome.TOO_MANY_RESOURCES)
+        verdict = course_check(exercise, cell.source, cases, inputs, engine)
         found += mismatch(exercise, cell, verdict, f"on the hidden cases of {seed!r}")
     return found
 

@@ -1,14 +1,18 @@
-"""Kernels that no GPU's compiler refuses once one takes them: a grader need not ask the others.
+"""What a compiler does not refuse: kernels of common operations are not taken through it in vain.
 
 What a target decides stands in products of blocks, in types that came with a generation (bfloat16,
-8-bit floats), in descriptors, atomics and assembly. These lists name what is none of that, and they
-are positive: any other operation, type or option has the other targets asked. They are held to
-the compiler, target by target, in `course/tests/engine/triton/test_common.py`.
+8-bit floats), in descriptors, atomics and assembly: a kernel without these, no GPU's compiler
+refuses once one takes it, and a grader need not ask the others. What LLVM may refuse, once the
+passes before it have decided layouts, stands in fewer still: products of blocks it takes. These
+lists are positive: any other operation, type or option is asked for. They are held to the compiler,
+target by target, in `course/tests/engine/triton/test_common.py`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Set
+from dataclasses import dataclass
 from typing import Any
 
 from course.engine.triton.compiling.specialisation import Source
@@ -29,14 +33,41 @@ OPERATIONS = frozenset(
         *("math.sin", "math.cos", "math.absf"),
     }
 )
-_TYPE = re.compile(r"(?:tensor<(?:\d+x)+)?(?:!tt\.ptr<)?(?:i1|i8|i16|i32|i64|f16|f32)>*")
+#: What besides LLVM takes for a GPU from `LOWERED_TARGETS`, if the passes before it do.
+LOWERED = frozenset(
+    {"tt.dot", "tt.trans", "tt.reshape", "tt.scan", "tt.scan.return", "math.erf", "cf.br"}
+    | {"cf.cond_br", "tt.bitcast", "arith.shli", "arith.shrsi", "arith.shrui", "arith.uitofp"}
+)
+LOWERED_TARGETS = range(80, 100)
+_TYPE = r"(?:tensor<(?:\d+x)+)?(?:!tt\.ptr<)?(?:i1|i8|i16|i32|i64|f16|f32%s)>*"
+_COMMON_TYPE, _LOWERED_TYPE = re.compile(_TYPE % ""), re.compile(_TYPE % "|bf16")
 _OPTIONS = {"num_warps", "num_stages", "debug"}
 
 
-def is_common(module: Any, source: Source) -> bool:
-    """Whether a kernel, as Triton's front end leaves it, is made of these alone."""
-    if not source.options.keys() <= _OPTIONS:
-        return False
+@dataclass(frozen=True)
+class Contents:
+    """What a kernel is made of, as Triton's front end leaves it."""
+
+    operations: Set[str]
+    types: Set[str]
+    options: Set[str]
+
+    @property
+    def are_common(self) -> bool:
+        """Whether every target's compiler takes it if one does."""
+        usual = self.options <= _OPTIONS and self.operations <= OPERATIONS
+        return usual and all(map(_COMMON_TYPE.fullmatch, self.types))
+
+    def are_lowered(self, target: int) -> bool:
+        """Whether LLVM takes it for the target if the passes before it do."""
+        if self.are_common:
+            return True
+        usual = self.options <= _OPTIONS and self.operations <= OPERATIONS | LOWERED
+        return usual and target in LOWERED_TARGETS and all(map(_LOWERED_TYPE.fullmatch, self.types))
+
+
+def contents_of(module: Any, source: Source) -> Contents:
+    """The operations, the types of their results and the launch's options."""
     names, types = set(), set()
 
     def visit(operation: Any) -> None:
@@ -45,4 +76,4 @@ def is_common(module: Any, source: Source) -> bool:
             types.add(str(operation.get_result(number).get_type()))
 
     module.walk(visit)
-    return names <= OPERATIONS and all(map(_TYPE.fullmatch, types))
+    return Contents(names, types, source.options.keys())

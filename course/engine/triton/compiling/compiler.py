@@ -31,7 +31,7 @@ from triton.compiler.errors import CompilationError
 from triton.experimental.gluon._runtime import GluonASTSource
 
 from course.engine.faults import KernelFault, does_not_compile, rejected
-from course.engine.triton.compiling.common import is_common
+from course.engine.triton.compiling.common import contents_of
 from course.engine.triton.compiling.complaints import NO_REASON, in_full
 from course.engine.triton.compiling.constants import held_small
 from course.engine.triton.compiling.functions import code_of, own_functions
@@ -104,7 +104,7 @@ class Compiled:
     """What the compiler's stages left: text, or a module of their own in its context.
 
     `printed` is what the kernel has the compiler say, each line once; `common`, whether another
-    target's compiler takes it, too (`common.is_common`).
+    target's compiler takes it, too (`common.Contents`).
     """
 
     module: Any
@@ -125,17 +125,31 @@ def to_ptx(source: Source, target: int, seen: Seen | None = None) -> Assembly:
 
 def to_memory(source: Source, target: int, seen: Seen | None = None) -> Assembly:
     """As `to_ptx`, in a half of its time: what LLVM would refuse is not, and there is no PTX."""
-    made = compiled(source, target, _TO_MEMORY, seen)
+    return _without_ptx(compiled(source, target, _TO_MEMORY, seen))
+
+
+def to_refusal(source: Source, target: int, seen: Seen | None = None) -> Assembly:
+    """As `to_ptx` where LLVM could refuse the kernel, and else as `to_memory`; never with PTX."""
+    return _without_ptx(compiled(source, target, _TO_PTX, seen, if_lowered=_TO_MEMORY))
+
+
+def _without_ptx(made: Compiled) -> Assembly:
     return Assembly("", int(made.metadata["num_warps"]), int(made.metadata["shared"]))
 
 
 def compiled(
-    source: Source, target: int, stages: Sequence[str], seen: Seen | None = None
+    source: Source,
+    target: int,
+    stages: Sequence[str],
+    seen: Seen | None = None,
+    *,
+    if_lowered: Sequence[str] = (),
 ) -> Compiled:
     """Takes a kernel through the compiler's stages, in order: `_TO_PTX` or `_TO_MEMORY`, or fewer.
 
     Args:
         seen: called with each stage's name behind it, and what it left: it changes nothing of it.
+        if_lowered: the stages of a kernel that LLVM takes if it comes so far, where these differ.
 
     Raises:
         KernelFault: DOES_NOT_COMPILE with the compiler's message and the line; REJECTED for a
@@ -147,7 +161,7 @@ def compiled(
     refused: list[str] = []
     try:
         with _hearing(said), loops_held_short(), held_small() as refused:
-            return _through(source, target, stages, seen)
+            return _through(source, target, stages, seen, if_lowered)
     except KernelFault:
         raise
     except CompilationError as error:
@@ -171,7 +185,11 @@ def _own_fault(error: BaseException) -> KernelFault | None:
 
 
 def _through(
-    source: Source, target: int, names: Sequence[str], seen: Seen | None = None
+    source: Source,
+    target: int,
+    names: Sequence[str],
+    seen: Seen | None,
+    if_lowered: Sequence[str],
 ) -> Compiled:
     made_for = GPUTarget("cuda", target, WARP)
     made_of = GluonASTSource if source.function.is_gluon() else ASTSource
@@ -191,7 +209,9 @@ def _through(
     with contextlib.redirect_stdout(io.StringIO()) as said:  # `tl.static_print`
         module = written.make_ir(made_for, options, functions, backend.get_module_map(), context)
     require_short(module, source.function)
-    common = is_common(module, source)
+    contents = contents_of(module, source)
+    common = contents.are_common
+    names = if_lowered if if_lowered and contents.are_lowered(target) else names
     # each line once: the front end reads the body of a loop twice
     printed = "".join(dict.fromkeys(said.getvalue()[:_LONGEST_SAID].splitlines(keepends=True)))
     for name in (name for name in names if name in stages):  # Gluon begins at ttgir

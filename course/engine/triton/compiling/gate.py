@@ -445,7 +445,7 @@ def _assembly(
         return compiler.to_memory(source, target, seen)
     if not binary:
         with compiler.unoptimised(), contextlib.suppress(KernelFault):
-            return compiler.to_ptx(source, target, seen)
+            return compiler.to_refusal(source, target, seen)
     return compiler.to_ptx(source, target, seen)
 
 

@@ -1,14 +1,14 @@
-"""Kernels of common operations: the compiler of every target takes them, and no others count."""
+"""Kernels of common operations: the compiler takes them, and no others count."""
 
 import pytest
 import torch
 import triton
 import triton.language as tl
 
-from course.engine.triton.compiling import gate
-from course.engine.triton.compiling.common import OPERATIONS
+from course.engine.triton.compiling import common, compiler, gate
+from course.engine.triton.compiling.common import LOWERED, LOWERED_TARGETS, OPERATIONS
 from course.engine.triton.compiling.lowering import Form, Lowered
-from course.engine.triton.compiling.specialisation import source_of
+from course.engine.triton.compiling.specialisation import Source, source_of
 
 
 @triton.jit
@@ -40,6 +40,23 @@ def _all_of_them(x_ptr, i_ptr, out_ptr, n, eps, BLOCK: tl.constexpr):
     out = (square + total).to(tl.float16) + x.to(tl.float16)
     tl.store(out_ptr + at, out.to(out_ptr.dtype.element_ty), mask=inside, cache_modifier=".cs")
     tl.store(i_ptr + at, wide.to(tl.int8), mask=inside)
+
+
+@triton.jit
+def _lowered_too(x_ptr, i_ptr, out_ptr, SIDE: tl.constexpr, BRANCHES: tl.constexpr):
+    if BRANCHES and tl.load(i_ptr) > 3:
+        return
+    rows, columns = tl.arange(0, SIDE)[:, None], tl.arange(0, SIDE)[None, :]
+    x = tl.load(x_ptr + rows * SIDE + columns)
+    i = tl.load(i_ptr + tl.arange(0, SIDE))
+    bits = i.to(tl.uint8, bitcast=True)
+    shifted = ((i << 2) >> 1) + (bits >> 4).to(tl.int8)
+    product = tl.dot(x, tl.trans(x)) + bits.to(tl.float32)[:, None]
+    product += tl.dot(x, x, input_precision="ieee") + tl.erf(product)
+    product += tl.cumsum(shifted.to(tl.int32), axis=0)[None, :]
+    product = tl.reshape(product, (SIDE // 2, SIDE * 2))
+    at = tl.arange(0, SIDE // 2)[:, None] * (SIDE * 2) + tl.arange(0, SIDE * 2)[None, :]
+    tl.store(out_ptr + at, product.to(out_ptr.dtype.element_ty))
 
 
 @triton.jit
@@ -101,6 +118,43 @@ def test_no_operation_is_on_the_list_that_no_kernel_here_has(
     assert unused == []
 
 
+def _kinds() -> list[tuple[torch.dtype, int, int]]:
+    elements = torch.float32, torch.float16, torch.bfloat16
+    sizes = (16, 1), (32, 4), (64, 4), (64, 8), (128, 8)
+    return [(element, side, warps) for element in elements for side, warps in sizes]
+
+
+@pytest.mark.parametrize("target", [80, 90])
+@pytest.mark.parametrize(("element", "side", "warps"), _kinds())
+def test_llvm_takes_what_is_said_to_be_lowered(
+    element: torch.dtype, side: int, warps: int, target: int
+) -> None:
+    assert target in LOWERED_TARGETS
+    x, i = torch.zeros(side, side, dtype=element), torch.zeros(side, dtype=torch.int8)
+    named = {"SIDE": side, "BRANCHES": False, "num_warps": warps}
+    source = source_of(_lowered_too, (x, i, torch.zeros(side, side, dtype=element)), named)
+    assert compiler.to_refusal(source, target).ptx == ""
+    assert compiler.to_ptx(source, target).ptx
+
+
+def test_no_operation_is_said_to_be_lowered_that_no_kernel_here_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x, i = torch.zeros(32, 32), torch.zeros(32, dtype=torch.int8)
+    named = {"SIDE": 32, "BRANCHES": True}
+    source = source_of(_lowered_too, (x, i, torch.zeros(32, 32)), named)
+    assert _stages(source)[-1] == "laid out"
+    for operation in sorted(LOWERED):
+        monkeypatch.setattr(common, "LOWERED", LOWERED - {operation})
+        assert _stages(source)[-1] == "ptx", operation
+
+
+def _stages(source: Source) -> list[str]:
+    stages: list[str] = []
+    compiler.to_refusal(source, gate.TARGET, lambda stage, _: stages.append(stage))
+    return stages
+
+
 @pytest.mark.parametrize(
     ("kernel", "element", "options"),
     [
@@ -120,4 +174,8 @@ def test_whatever_else_there_is_has_the_others_asked(
     if kernel is _product:
         out = torch.zeros(1024)
     assert not _lowered(kernel, x, out, BLOCK=32, **options).common
+    lowers = element == torch.float16 or (kernel, element) == (_copy, torch.bfloat16)
+    lowers = lowers or kernel is _left_out
+    source = source_of(kernel, (x, out), {"BLOCK": 32, **options})
+    assert _stages(source)[-1] == ("laid out" if lowers else "ptx")
     assert _lowered(_copy, torch.zeros(32), torch.zeros(32), BLOCK=32).common

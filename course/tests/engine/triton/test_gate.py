@@ -455,14 +455,17 @@ def test_a_newer_check_ends_the_search_of_an_older_one():
 def test_what_only_the_unoptimised_code_would_be_refused_for_is_no_refusal(monkeypatch):
     tried = []
 
-    def to_ptx(source, target, seen):
+    def refused(source, target, seen):
         tried.append(os.environ.get("DISABLE_LLVM_OPT"))
-        if tried[-1]:
-            raise KernelFault(Outcome.DOES_NOT_COMPILE, "triton_refuses", 1, detail="no")
+        raise KernelFault(Outcome.DOES_NOT_COMPILE, "triton_refuses", 1, detail="no")
+
+    def taken(source, target, seen):
+        tried.append(os.environ.get("DISABLE_LLVM_OPT"))
         return compiler.Assembly("", 4, 0)
 
     monkeypatch.delenv("DISABLE_LLVM_OPT", raising=False)
-    monkeypatch.setattr(compiler, "to_ptx", to_ptx)
+    monkeypatch.setattr(compiler, "to_refusal", refused)
+    monkeypatch.setattr(compiler, "to_ptx", taken)
     source = gate.source_of(changes_type, (torch.zeros(4), 4))
     said: list[dict[str, Any]] = []
     gate._compiled(source, 75, False, True, said.append)
@@ -512,7 +515,7 @@ def test_shared_memory_is_the_same_without_llvm(make, given, target):
 def test_llvm_is_asked_of_a_kernel_once_for_whatever_numbers(monkeypatch):
     monkeypatch.setattr(gate, "_setting", gate.Setting(alone=False, keeps=False))
     taken: list[str] = []
-    for name in ("to_ptx", "to_memory"):
+    for name in ("to_ptx", "to_refusal", "to_memory"):
         way = getattr(compiler, name)
         monkeypatch.setattr(
             compiler, name, lambda *given, way=way, name=name: taken.append(name) or way(*given)
@@ -520,6 +523,6 @@ def test_llvm_is_asked_of_a_kernel_once_for_whatever_numbers(monkeypatch):
     case = cases.add(1024)
     for n, constants in ((1024, {}), (1001, {}), (1, {}), (1001, {"num_warps": 8})):
         compile_for(case.kernel, (*case.args[:3], n), case.constants | constants, binary=False)
-    assert taken == ["to_ptx", "to_memory", "to_memory", "to_ptx"]
+    assert taken == ["to_refusal", "to_memory", "to_memory", "to_refusal"]
     assert compile_for(case.kernel, (*case.args[:3], 1001), case.constants).registers is not None
     assert taken[4:] == ["to_ptx"], "registers are of the whole way"
