@@ -35,6 +35,7 @@ from autograder.grading.judging import (
     judges_failures,
     summarise,
     with_lessons,
+    without_gpu,
 )
 from autograder.grading.lms import latest
 from autograder.grading.names import clean, counted, few
@@ -256,7 +257,7 @@ def main(args: argparse.Namespace) -> int:
     own = run.among(rows)
     show([without_name(row, called) for row in own] if called else own)
     run.problems += judges_failures(run.failed)
-    run.notes += [*_without_notebook(own), *_without_cells(own)]
+    run.notes += [*_without_notebook(own), *_without_cells(own), *without_gpu(own)]
     if args.gradebook:
         run.problems += _to_gradebook(args.gradebook, run, own, store, asked.roster)
         everybody = {*store.students(), *(one.student for one in run.submissions)}

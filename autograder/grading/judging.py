@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from autograder.grading.database import SUMMARY
@@ -155,17 +156,36 @@ def _tasks(
             ready += [_or_earlier(row, store) for row in rows]
             continue
         keys = {name: key_of(data, name, pool) for name in names}
-        asked = submission.student, submission.notebook, keys, regrade
-        known = store.all_known(*asked)
+        asked = store, pool, submission, keys, regrade
+        known = _known(*asked)
         if len(known) < len(names):
             if not store.claim(submission):
                 elsewhere.append(submission)
                 continue
-            known = store.all_known(*asked)  # the run that had it may have come to an end since
+            known = _known(*asked)  # the run that had it may have come to an end since
         ready += [replace(known[name], **submission.marks()) for name in names if name in known]
         left = [name for name in names if name not in known]
         if left:
             yield Task(submission, data, left)
+
+
+def _known(
+    store: Store, pool: Judges, submission: Submission, keys: Mapping[str, str], regrade: bool
+) -> dict[str, Graded]:
+    """The verdicts that need no judging: not those that await the GPU that is here."""
+    known = store.all_known(submission.student, submission.notebook, keys, regrade)
+    return {n: row for n, row in known.items() if not (row.awaits_gpu and pool.times(n))}
+
+
+def without_gpu(rows: Iterable[Graded]) -> Iterator[str]:
+    """For each GPU on which answers are still to be timed, how many and what to do."""
+    for gpu, count in Counter(row.awaits_gpu for row in rows if row.awaits_gpu).items():
+        await_it = "answer awaits" if count == 1 else "answers await"
+        yield (
+            f"{count} {await_it} a GPU ({gpu}) for the bands of your settings.toml: the points are "
+            "the engine's so far. The same command on a machine with that GPU times these alone; "
+            "on a cluster whose workers have it, --regrade does."
+        )
 
 
 def _or_earlier(row: Graded, store: Store) -> Graded:

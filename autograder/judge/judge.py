@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import import_module
@@ -59,6 +59,8 @@ class Graded:
     `late` and `handed_in` (a time) are what the LMS says. `key` is the same for the same notebook,
     lesson's version, judge and seed. `content` is the notebook's SHA-256. `panel` is HTML, escaped.
 
+    `gpu` holds what it came to where the class has bands of speed: `own_gpu.Reply.kept`.
+
     For the report: `seconds` that judging took, of a wrong answer the `cell`, a digest of its
     `shape`, and the `mark` of its statement at `line` (`kernel_shape`), "" where there is none.
     """
@@ -86,6 +88,12 @@ class Graded:
     mark: str = ""
     panel: str = ""
     text: str = ""
+    gpu: Mapping[str, Any] | None = field(default=None, hash=False)
+
+    @property
+    def awaits_gpu(self) -> str:
+        """The GPU on which it is still to be timed, '' where it is on none."""
+        return str((self.gpu or {}).get("awaits", ""))
 
     @property
     def of_budget(self) -> float | None:
@@ -99,7 +107,7 @@ class Graded:
         return {name: getattr(self, name) for name in _ROW}
 
 
-_NOT_IN_ROWS = ("key", "content", "seconds", "cell", "shape", "mark", "panel", "text")
+_NOT_IN_ROWS = ("key", "content", "seconds", "cell", "shape", "mark", "panel", "text", "gpu")
 _ROW = [f.name for f in fields(Graded) if f.name not in _NOT_IN_ROWS]
 
 

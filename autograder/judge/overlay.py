@@ -1,7 +1,7 @@
 """What an instructor's private folder changes: the unit, points, held-out ranges, exercises.
 
     settings.toml        unit = "two-week", roster = "roster.csv", [points] by exercise and written
-                         answer, and until when (`deadlines`)
+                         answer, until when (`deadlines`), and how fast on a GPU (`bands`)
     hidden/STEM.py       stands in the place of autograder/hidden/STEM.py
     exercises/STEM.py    stands in the place of course/exercises/STEM.py, for students too:
                          `autograder release` packs it
@@ -22,6 +22,7 @@ from pathlib import Path
 from types import ModuleType
 
 from autograder import hidden
+from autograder.judge.bands import TABLE, Bands, bands, without_band
 from autograder.judge.deadlines import TABLES, Deadlines, deadlines
 from course import exercises
 from course.spec.exercise import Exercise
@@ -34,7 +35,7 @@ WHOLE = "course"
 UNITS = {WHOLE: "every exercise", "two-week": "the core, marked with a star"}
 MOST_POINTS = 1000.0
 _PLAIN = ("unit", "roster")
-_SETTINGS = (*_PLAIN, "points", *TABLES)
+_SETTINGS = (*_PLAIN, "points", *TABLES, TABLE)
 _EXPLAIN = "explain_"
 _WRITTEN = re.compile(rf"^# %% \[markdown\] ({_EXPLAIN}\w+)", re.MULTILINE)
 
@@ -50,6 +51,7 @@ class Overlay:
     Attributes:
         points: by exercise, where they are not the course's own, and by written answer.
         deadlines, roster: on which no verdict depends.
+        bands: of points, by what a kernel reaches on a GPU.
     """
 
     folder: Path | None = None
@@ -57,6 +59,7 @@ class Overlay:
     points: Mapping[str, float] = field(default_factory=dict)
     deadlines: Deadlines = field(default_factory=Deadlines)
     roster: Path | None = None
+    bands: Bands = field(default_factory=dict)
 
     def counts(self, exercise: Exercise) -> bool:
         """Whether an exercise belongs to the class's unit."""
@@ -80,7 +83,14 @@ class Overlay:
         """Tells two overlays apart, by what they change; in one lesson, where it is named."""
         own = set(exercises.lesson(stem)) if stem else self.points.keys()
         points = sorted((name, value) for name, value in self.points.items() if name in own)
-        found = hashlib.sha256(repr((self.unit, points)).encode())
+        asked = sorted(
+            (name, gpu, steps)
+            for gpu, of_gpu in self.bands.items()
+            for name, steps in of_gpu.items()
+            if name in own or not stem
+        )
+        decides = (self.unit, points, asked) if asked else (self.unit, points)
+        found = hashlib.sha256(repr(decides).encode())
         for part in (HIDDEN, EXERCISES):
             for path in self.files(part):
                 if path.stem == stem or not stem:
@@ -130,6 +140,8 @@ def use(folder: Path | None, unit: str = "") -> Overlay:
     try:
         _try(chosen)
         _check_points(chosen)
+        if chosen.bands and (said := without_band(exercises.all_exercises(), chosen.bands)):
+            raise OverlayError(f"{chosen.folder}/{SETTINGS}: {said}")
     except OverlayError:
         _remove(chosen)
         raise
@@ -218,10 +230,12 @@ def _read(folder: Path | None, unit: str) -> Overlay:
         )
     try:
         until = deadlines(settings, map(exercises.notebook, exercises.STEMS))
+        asked = bands(settings)
     except ValueError as error:
         raise OverlayError(f"{path}: {error}.") from error
     worth = {name: _points(path, name, value) for name, value in points.items()}
-    return Overlay(path.parent, unit or own, worth, until, path.parent / roster if roster else None)
+    listed = path.parent / roster if roster else None
+    return Overlay(path.parent, unit or own, worth, until, listed, asked)
 
 
 def _points(path: Path, name: str, value: object) -> float:

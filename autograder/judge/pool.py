@@ -21,9 +21,10 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from autograder.grading.submissions import Submission
 from autograder.judge import overlay
@@ -33,6 +34,9 @@ from autograder.lessons.catalogue import lesson_exercises
 from autograder.sandbox import walls
 from autograder.sandbox.limits import resident_bytes
 from autograder.sandbox.walls import NoWallError, Wall
+
+if TYPE_CHECKING:
+    from autograder.judge.own_gpu import OwnGpu
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = "course.engine.runner:Engine"
@@ -94,6 +98,9 @@ class Judges(Protocol):
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Answer]: ...
 
+    def times(self, exercise: str) -> bool:
+        """Whether it has the GPU on which the class has a band for this exercise."""
+
 
 class Worker:
     """One judge with its runner, started when first needed, and again after each death."""
@@ -111,8 +118,8 @@ class Worker:
         self._deadline = 0.0
         self._ready = False
 
-    def give(self, task: Task, seed: bytes) -> None:
-        """Starts on a task."""
+    def give(self, task: Task, seed: bytes, gpu: Mapping[str, int | str]) -> None:
+        """Starts on a task; `gpu` as for `judge.banded`."""
         if self._process is None:
             self._start()
         assert self._process is not None
@@ -127,10 +134,20 @@ class Worker:
             "memory_bytes": self.limits.memory_bytes,
             "seconds": self.limits.seconds * count,
             "seconds_each": self.limits.seconds,
+            "gpu": dict(gpu),
         }
         self._deadline = time.monotonic() + self._patience()
         with contextlib.suppress(BrokenPipeError):  # its end is noticed when it is read
             self._process.stdin.write(json.dumps(request).encode() + b"\n" + task.data)
+            self._process.stdin.flush()
+
+    def tell(self, reply: Mapping[str, Any]) -> None:
+        """Answers what it has asked about a GPU; meanwhile its time stood still."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._deadline = time.monotonic() + self._patience()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(reply).encode() + b"\n")
             self._process.stdin.flush()
 
     def _patience(self) -> float:
@@ -263,6 +280,27 @@ class Pool:
             Worker(self.limits, self.check, wall, self.engine) for _ in range(max(self.jobs, 1))
         ]
 
+    @cached_property
+    def _own_gpu(self) -> OwnGpu | None:
+        """None where the class has no bands: then nothing of a GPU is looked for."""
+        if not overlay.active().bands:
+            return None
+        from autograder.judge.own_gpu import OwnGpu
+
+        assert self.wall is not None
+        return OwnGpu(self.wall, overlay.active().bands)
+
+    def times(self, exercise: str) -> bool:
+        """Whether this machine has the GPU on which the class has a band for this exercise."""
+        return self._own_gpu is not None and self._own_gpu.band(exercise) is not None
+
+    def _gpu_for(self, task: Task) -> Mapping[str, int | str]:
+        """The properties of this machine's GPU, where one of a task's exercises is timed there."""
+        if self._own_gpu is None or not any(map(self.times, task.exercises or ())):
+            return {}
+        assert self._own_gpu.found is not None
+        return self._own_gpu.found.properties
+
     def __enter__(self) -> Pool:
         return self
 
@@ -289,7 +327,7 @@ class Pool:
                 waiting = again or ahead
                 task = waiting.popleft() if waiting else next(source, None)
                 if task is not None:
-                    worker.give(task, seed)
+                    worker.give(task, seed, self._gpu_for(task))
                     selector.register(worker.fileno(), selectors.EVENT_READ, index)
                     busy.add(index)
 
@@ -306,6 +344,9 @@ class Pool:
                         frames.append(late)
                     task = worker.task
                     assert task is not None
+                    for frame in frames:
+                        if "of_a_gpu" in frame and self._own_gpu is not None:
+                            worker.tell(self._own_gpu.reply(frame["of_a_gpu"]))
                     answers = [one for frame in frames for one in self._taken(task, frame)]
                     if any("end" in frame for frame in frames):
                         selector.unregister(handle)

@@ -29,7 +29,7 @@ _README = """\
 # Your class
 
 - `seed`: from it the held-out cases are drawn. Keep a copy; show it to nobody.
-- `settings.toml`: which unit your class takes, and points of your own.
+- `settings.toml`: which unit your class takes, points of your own, how fast on your GPU.
 - `hidden/STEM.py`: held-out ranges of your own for a lesson, in the place of the course's
   `autograder/hidden/STEM.py`. Copy that file and change it.
 - `exercises/STEM.py`: exercises of your own, in the place of `course/exercises/STEM.py`. Copy that
@@ -48,6 +48,11 @@ unit = "course"
 [points]
 # vector_add = 4
 # explain_blocks = 2
+
+# How fast a kernel has to be on your GPU for all of its points, and for a part of them: fractions
+# of what that GPU reaches, and percent (docs/instructors.md). Nothing is timed unless told here.
+# [bands.H100]
+# triton_matmul = [[0.6, 100], [0.4, 80], [0.1, 50]]
 
 # nbgrader's gradebook gets these: until when a lesson may be handed in, who may later, and what a
 # day begun costs (nothing unless told here).

@@ -204,6 +204,36 @@ SENTENCES: dict[str, tuple[Outcome, str, str]] = {
     ),
 }
 
+#: What came of a right kernel where the class's points hang on speed (`judge.own_gpu`).
+ON_A_GPU = {
+    "reached": (
+        "On the class's {gpu}, {case} takes {us:.1f} us: {rate:,.4g} {unit}, {fraction:.2f} of the "
+        "{most:,.4g} {unit} that {what} reaches there. The class asks there for {bands} of the "
+        "points: this one keeps at most {percent:g} %."
+    ),
+    "wrong": (
+        "On the class's {gpu} at full size, {case}, it gives another answer, and keeps at most "
+        "{percent:g} % of the points. No case of the check is as large: what holds in small cases "
+        "alone, an index or a number of blocks?"
+    ),
+    "stopped": (
+        "On the class's {gpu} at full size, {case}, it came to no end ({detail}), and keeps at "
+        "most {percent:g} % of the points. No case of the check is as large."
+    ),
+    "refused": (
+        "For the class's {gpu}, on which it is timed, it does not compile, and it keeps at most "
+        "{percent:g} % of the points. {detail}"
+    ),
+    "awaits": (
+        "Part of these points hangs on its speed on a GPU ({gpu}), and it was judged without one: "
+        "they can still change."
+    ),
+    "not_timed": (
+        "Part of these points hangs on its speed on a GPU ({gpu}), and it was not timed there "
+        "({detail}): they can still change."
+    ),
+}
+
 #: Verdicts that say something about names and not about an answer: they are no grades, no gradebook
 #: has them, and they take no earlier verdict's place.
 HELD = frozenset({"same_name"})

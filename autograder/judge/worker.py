@@ -10,10 +10,11 @@ It imports the course once. For each notebook it forks, so that a notebook that 
 the memory takes nothing with it, and a fork costs milliseconds where an import costs a second.
 
 In, on its standard input: a line of JSON (`bytes`, `stem`, `exercises`, `seed`, `check`,
-`memory_bytes`, `seconds`, `seconds_each`), then that many bytes of notebook. Out, a line of
-JSON each: {"ready"} once; {"preparing"} before the first Triton lesson, which takes imports of
-seconds; then of the child {"read"}, a verdict an exercise, or {"lesson"}, or
-{"fault"}; of its parent {"end": exit status}. No pickle, in either direction.
+`memory_bytes`, `seconds`, `seconds_each`, `gpu`), then that many bytes of notebook. Out, a line
+of JSON each: {"ready"} once; {"preparing"} before the first Triton lesson, which takes imports of
+seconds; then of the child {"read"}, a verdict an exercise, or {"lesson"}, or {"fault"}, and
+{"of_a_gpu"}, a question that is answered by a line on the standard input; of its parent {"end":
+exit status}. No pickle, in either direction.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -34,11 +37,12 @@ from typing import Any, BinaryIO
 from autograder.grading.submissions import Notebook, parse
 from autograder.hidden import hidden_cases
 from autograder.judge import overlay
+from autograder.judge.bands import band_of
 from autograder.judge.judge import CHECK, Check, faulted, judge_cell, named_check, result
 from autograder.judge.sentences import Fault, RunnerLostError
 from autograder.lessons.catalogue import lesson_exercises, lessons
 from autograder.sandbox.limits import OwnData, limit
-from autograder.sandbox.remote import Connection, sandboxed
+from autograder.sandbox.remote import Connection, Remote, sandboxed
 from autograder.sandbox.seccomp import dies_with_parent, not_traceable
 from autograder.sandbox.walls import Kind, close_in
 from course.check.cases import ordered_cases, run_of
@@ -46,6 +50,10 @@ from course.check.cost import bill_of
 from course.engine.traffic import Traffic
 from course.engine.triton.compiling.available import has_triton
 from course.spec.exercise import Exercise, KernelExercise
+from course.words.verdict import Verdict
+
+#: A verdict, and what is kept of a GPU, of an exercise and the verdict on it.
+Within = Callable[[Exercise, Verdict], tuple[Verdict, dict[str, Any] | None]]
 
 
 def main() -> None:
@@ -85,9 +93,13 @@ def main() -> None:
             _anticipate(request)
         child = os.fork()
         if child == 0:
+            within: Within = _as_it_is
             if connection is not None:
-                check = sandboxed(connection, request["seconds_each"], request["memory_bytes"])
-            _serve(request, data, answers, check, own_bytes)
+                limits = request["seconds_each"], request["memory_bytes"]
+                check = sandboxed(connection, *limits)
+                if overlay.active().bands:
+                    within = partial(_within, request["gpu"], connection, limits, answers, requests)
+            _serve(request, data, answers, check, own_bytes, within)
         if not _wait(child, requests, answers):
             return
         if connection is not None:
@@ -126,15 +138,48 @@ def _anticipate(request: dict[str, Any]) -> None:
                 bill_of(exercise, {}, case, Traffic())
 
 
+def _as_it_is(exercise: Exercise, verdict: Verdict) -> tuple[Verdict, None]:
+    return verdict, None
+
+
+def _within(
+    gpu: dict[str, int | str],
+    connection: Connection,
+    limits: tuple[float, int],
+    answers: int,
+    requests: BinaryIO,
+    exercise: Exercise,
+    verdict: Verdict,
+) -> tuple[Verdict, dict[str, Any] | None]:
+    """A verdict within its exercise's band of speed, and what is to be kept of that."""
+    from autograder.judge.banded import banded
+
+    if verdict.credit <= 0 or band_of(overlay.active().bands, exercise.name) is None:
+        return verdict, None
+    assert isinstance(exercise, KernelExercise)
+
+    def ask(question: dict[str, Any]) -> dict[str, Any]:
+        _send(answers, {"of_a_gpu": question})
+        reply: dict[str, Any] = json.loads(_line(requests))
+        return reply
+
+    return banded(exercise, verdict, gpu, Remote(connection, exercise.name, *limits), ask)
+
+
 def _serve(
-    request: dict[str, Any], data: bytes, answers: int, check: Check, own_bytes: int
+    request: dict[str, Any],
+    data: bytes,
+    answers: int,
+    check: Check,
+    own_bytes: int,
+    within: Within,
 ) -> None:
     """A child's whole life."""
     status = 1
     try:
         dies_with_parent()
         limit(own_bytes, request["memory_bytes"], request["seconds"])
-        _judge(request, data, answers, check)
+        _judge(request, data, answers, check, within)
         status = 0
     except MemoryError:
         _send(answers, {"memory": True})
@@ -144,7 +189,9 @@ def _serve(
         os._exit(status)
 
 
-def _judge(request: dict[str, Any], data: bytes, answers: int, check: Check) -> None:
+def _judge(
+    request: dict[str, Any], data: bytes, answers: int, check: Check, within: Within
+) -> None:
     try:
         notebook = parse(data)
     except Fault as fault:
@@ -157,14 +204,16 @@ def _judge(request: dict[str, Any], data: bytes, answers: int, check: Check) -> 
     seed = base64.b64decode(request["seed"])
     known = {exercise.name: exercise for exercise in lesson_exercises(request["stem"])}
     for name in request["exercises"]:
-        _send(answers, _verdict(known[name], notebook, seed, check))
+        _send(answers, _verdict(known[name], notebook, seed, check, within))
 
 
-def _verdict(exercise: Exercise, notebook: Notebook, seed: bytes, check: Check) -> dict[str, Any]:
-    begun, cell = time.monotonic(), ""
+def _verdict(
+    exercise: Exercise, notebook: Notebook, seed: bytes, check: Check, within: Within
+) -> dict[str, Any]:
+    begun, cell, gpu = time.monotonic(), "", None
     try:
         cell = notebook.solution(exercise.name)
-        verdict = judge_cell(exercise, cell, seed, check)
+        verdict, gpu = within(exercise, judge_cell(exercise, cell, seed, check))
     except Fault as fault:
         verdict = faulted(exercise, fault)
     except (MemoryError, RunnerLostError):
@@ -173,22 +222,24 @@ def _verdict(exercise: Exercise, notebook: Notebook, seed: bytes, check: Check) 
         detail = f"{type(error).__name__}: {error}"[:300]
         verdict = faulted(exercise, Fault("judge_failed", exercise=exercise.name, detail=detail))
     seconds = round(time.monotonic() - begun, 3)
-    return {**result(exercise, verdict, cell), "seconds": seconds}
+    return {**result(exercise, verdict, cell), "seconds": seconds, "gpu": gpu}
 
 
 def _wait(child: int, requests: BinaryIO, answers: int) -> bool:
     """Waits for the child, and ends it where the process that asked is gone."""
-    ended = os.pidfd_open(child)
+    ended, happens = os.pidfd_open(child), select.poll()
+    happens.register(requests, 0)  # its end alone: what is written there is for the child
+    happens.register(ended, select.POLLIN)
     try:
-        ready, _, _ = select.select([requests.fileno(), ended], [], [])
+        has_ended = ended in dict(happens.poll())
     finally:
         os.close(ended)
-    if ended not in ready:  # nothing is due: whoever asked has gone
+    if not has_ended:
         os.kill(child, signal.SIGKILL)
     status = os.waitpid(child, 0)[1]
-    if ended in ready:
+    if has_ended:
         _send(answers, {"end": os.waitstatus_to_exitcode(status)})
-    return ended in ready
+    return has_ended
 
 
 def _send(answers: int, frame: dict[str, Any]) -> None:

@@ -22,7 +22,13 @@ from typing import BinaryIO
 from autograder.sandbox import seccomp, tiles
 from autograder.sandbox.limits import SLACK_BYTES, Slack, limit, limit_launch
 from autograder.sandbox.walls import Kind
-from autograder.sandbox.wire import decoded_run, encoded_failure, encoded_fault, encoded_ran
+from autograder.sandbox.wire import (
+    decoded_run,
+    encoded_failure,
+    encoded_fault,
+    encoded_plan,
+    encoded_ran,
+)
 from course.engine.faults import KernelFault
 from course.engine.job import Runner
 
@@ -152,7 +158,7 @@ def _live(
     try:
         seccomp.dies_with_parent()
         os.dup2(0, 2)  # what it says besides its answers goes nowhere
-        ends = [] if desk is None else [desk.asking, desk.hearing]
+        ends = [] if desk is None else [desk.asking, desk.hearing, desk.assembled]
         tiles.handed_down([theirs.fileno(), *ends])
         if desk is not None:
             tiles.begin()
@@ -187,6 +193,10 @@ def _answer(data: bytes, engine: Callable[[], Runner], runners: dict[str, Runner
     """
     try:
         run = decoded_run(data)
+        if run.planned_for:
+            from course.engine.triton.planned import planned  # imported by `tiles.prepare`
+
+            return encoded_plan(planned(run))
         if run.source not in runners:
             runners.clear()
             runners[run.source] = engine()

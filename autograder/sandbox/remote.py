@@ -7,14 +7,19 @@ import json
 import secrets
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from autograder.judge.judge import Check, course_check
 from autograder.judge.sentences import Fault, RunnerLostError, size_text
 from autograder.sandbox.doubt import WireError
-from autograder.sandbox.wire import EngineFailed, decoded_result, encoded_run, largest_result
+from autograder.sandbox.wire import (
+    EngineFailed,
+    decoded_result,
+    encoded_run,
+    largest_result,
+)
 from course.engine.job import Ran, Run
 from course.spec.exercise import Case, Exercise
 from course.words.verdict import Verdict
@@ -23,6 +28,7 @@ _GRACE_SECONDS = 5.0
 #: torch and Triton, from a slow disk.
 _PREPARE_SECONDS = 120.0
 _LONGEST_LINE_BYTES = 1000
+_T = TypeVar("_T")
 
 
 class Connection:
@@ -120,6 +126,13 @@ class Remote:
     def __call__(self, run: Run) -> Ran:
         """Makes one launch.
 
+        Raises: as for `asked`.
+        """
+        return self.asked(run, decoded_result)
+
+    def asked(self, run: Run, decoded: Callable[[bytes, Run], _T]) -> _T:
+        """What comes of a run there, as `decoded` reads it.
+
         Raises:
             KernelFault: whatever is wrong with the cell or happens in the launch.
             Fault: where there is no result: too late, too much memory, garbage, or a death.
@@ -135,7 +148,7 @@ class Remote:
             raise
         if end == 0:
             try:
-                return decoded_result(answer, run)
+                return decoded(answer, run)
             except MemoryError:
                 limit = size_text(self.memory_bytes)
                 raise self._failed("out_of_memory", limit=limit) from None

@@ -17,6 +17,7 @@ import struct
 import sys
 import time
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,8 @@ from autograder.sandbox.walls import Kind
 from course.engine.job import Run
 from course.engine.runner import run_case
 
-#: In a launch: where it asks, where it hears the answer.
-ASKING, HEARING = 4, 5
+#: In a launch: where it asks, where it hears the answer, what was assembled last.
+ASKING, HEARING, ASSEMBLED = 4, 5, 6
 _QUESTION = struct.Struct(">II")  # target, bytes of PTX
 MOST_PTX_BYTES = 8 * 2**20
 MOST_QUESTIONS = 64
@@ -65,6 +66,7 @@ def prepare() -> None:
     torch.set_num_threads(1)  # a fork has no thread but one
     from course.engine.triton.compiling import compiler, gate
 
+    import_module("course.engine.triton.planned")
     compiler.warm_up()
     gate.work_in_place(_ask, others=True)
     x = np.ones(100, np.float32)
@@ -91,7 +93,7 @@ def begin() -> None:
 
 def _ask(ptx: str, target: int) -> Any:
     """In a launch: what `ptxas` says of some PTX."""
-    from course.engine.triton.compiling.compiler import AssemblerError, Usage
+    from course.engine.triton.compiling.compiler import AssemblerError, Usage, whole
 
     data = memoryview(_QUESTION.pack(target, len(ptx.encode())) + ptx.encode())
     try:
@@ -108,7 +110,7 @@ def _ask(ptx: str, target: int) -> Any:
     answer = json.loads(line)
     if "error" in answer:
         raise AssemblerError(answer["error"])
-    return Usage(answer["registers"], answer["spill_bytes"])
+    return Usage(answer["registers"], answer["spill_bytes"], whole(ASSEMBLED))
 
 
 class Desk:
@@ -122,7 +124,8 @@ class Desk:
         self._buffer = b""
         self.handle, self.asking = os.pipe()
         self.hearing, self._answering = os.pipe()
-        self._ends: tuple[int, ...] = (self.handle, self._answering)
+        self.assembled = os.memfd_create("assembled")
+        self._ends: tuple[int, ...] = (self.handle, self._answering, self.assembled)
 
     @property
     def is_open(self) -> bool:
@@ -183,7 +186,8 @@ class Desk:
         # By handle: Landlock lets a process open what it holds already, and write nowhere else.
         ends = "/proc/self/fd/"
         command = ptxas_command(target, f"{ends}{_SOURCE}", f"{ends}{_BINARY}")
-        source, binary, said = (os.memfd_create(name) for name in ("ptx", "binary", "said"))
+        source, said = (os.memfd_create(name) for name in ("ptx", "said"))
+        os.ftruncate(self.assembled, 0)
         try:
             view = memoryview(ptx)
             while view:
@@ -191,11 +195,11 @@ class Desk:
             seconds = max(0.0, deadline - time.monotonic())
             child = os.fork()
             if child == 0:
-                self._execute(command, (source, binary, said), seconds)
+                self._execute(command, (source, self.assembled, said), seconds)
             status = _waited(child, deadline)
             return os.pread(said, 1 << 16, 0).decode(errors="replace"), status
         finally:
-            for handle in (source, binary, said):
+            for handle in (source, said):
                 os.close(handle)
 
     def _execute(self, command: list[str], handles: tuple[int, int, int], seconds: float) -> None:

@@ -49,6 +49,11 @@ _PACKAGES = ("site-packages", "dist-packages")
 _SIGN = "/.behind-bubblewrap"
 #: With what a processor can do, by which torch chooses its code.
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random", "/proc/cpuinfo")
+#: What a GPU's driver reads of the machine: behind bubblewrap, which has its own /proc, the first.
+_OF_A_GPU = (
+    *("/sys", "/proc/self", "/proc/driver", "/proc/devices", "/proc/modules", "/proc/meminfo"),
+    *("/proc/version", "/proc/sys/vm"),
+)
 
 
 class Kind(Enum):
@@ -81,6 +86,7 @@ class Wall:
         stdout: int,
         stderr: int | IO[bytes] | None = None,
         memory_bytes: int | None = None,
+        devices: Sequence[Path] = (),
     ) -> subprocess.Popen[bytes]:
         """Starts `python -m module KIND ARGUMENTS` behind the wall, in a session of its own.
 
@@ -89,13 +95,14 @@ class Wall:
             keep: open files that it inherits.
             stdin: a file's number, or as for `subprocess.Popen`; `stdout` and `stderr` too.
             memory_bytes: what its launches may take; the kernel holds it to that where it can.
+            devices: what it may open and order about: a GPU's.
         """
         command = [sys.executable, "-m", module, self.kind.value, *arguments]
         environment = _environment()
         readable = _python_paths() + [Path(part).resolve() for part in parts]
         folder = str(ROOT)
         if self.kind is Kind.BUBBLEWRAP:
-            command = [*_bubblewrap(readable, environment), "--", *command]
+            command = [*_bubblewrap(readable, environment, devices), "--", *command]
         elif self.kind is Kind.LANDLOCK:
             environment[_READABLE] = os.pathsep.join(map(str, readable))
         if memory_bytes is not None:
@@ -117,8 +124,11 @@ class NoWallError(Exception):
     """A machine that can put nothing around a submission. The text says what to do."""
 
 
-def close_in(kind: Kind) -> None:
+def close_in(kind: Kind, devices: Sequence[Path] = ()) -> None:
     """Called by a process that was started behind a wall, once it has imported what it needs.
+
+    Args:
+        devices: as for `Wall.start`.
 
     Raises:
         NoWallError: where the wall is not there.
@@ -127,8 +137,8 @@ def close_in(kind: Kind) -> None:
         raise NoWallError("this process is not behind bubblewrap")
     if kind is Kind.LANDLOCK:
         readable = [Path(p) for p in os.environ.pop(_READABLE).split(os.pathsep)]
-        system = [Path(p) for p in (*_SYSTEM, *_DEVICES)]
-        landlock.restrict([*system, *readable])
+        system = [Path(p) for p in (*_SYSTEM, *_DEVICES, *(_OF_A_GPU if devices else ()))]
+        landlock.restrict([*system, *readable], devices)
 
 
 def _environment() -> dict[str, str]:
@@ -181,7 +191,9 @@ def _never() -> set[Path]:
     return {ROOT, *ROOT.parents, Path.home(), *Path.home().parents, Path.cwd()}
 
 
-def _bubblewrap(readable: Iterable[Path], environment: dict[str, str]) -> list[str]:
+def _bubblewrap(
+    readable: Iterable[Path], environment: dict[str, str], devices: Sequence[Path] = ()
+) -> list[str]:
     """bubblewrap's command, up to the program."""
     program = shutil.which("bwrap")
     if program is None:
@@ -194,6 +206,9 @@ def _bubblewrap(readable: Iterable[Path], environment: dict[str, str]) -> list[s
         words += ["--ro-bind-try", part, part]
     # /tmp before the rest, which may lie below it
     words += ["--proc", "/proc", "--dev", "/dev", "--size", str(TMP_BYTES), "--tmpfs", "/tmp"]
+    for path in devices:
+        words += ["--dev-bind", str(path), str(path)]
+    words += ["--ro-bind", _OF_A_GPU[0], _OF_A_GPU[0]] if devices else []
     kept: list[Path] = []
     for path in sorted(set(readable)):
         if not any(path.is_relative_to(parent) for parent in kept):

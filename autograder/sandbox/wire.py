@@ -28,7 +28,7 @@ from autograder.sandbox.doubt import (
     plainly,
 )
 from course.engine.faults import KernelFault, Outcome
-from course.engine.job import Ran, Run
+from course.engine.job import Form, Ran, Run
 from course.engine.traffic import Site, Traffic
 from course.plain.sectors import SECTOR_BYTES
 from course.words.numba import SIMT
@@ -61,7 +61,10 @@ class EngineFailed(Exception):
 
 
 class _Array(Struct, tag="array"):
-    """An array that is passed: a view into an allocation of so many bytes, which follow."""
+    """An array that is passed: a view into an allocation of so many bytes, which follow.
+
+    Of a run that is planned and not made they do not.
+    """
 
     name: str
     dtype: str
@@ -163,13 +166,19 @@ class _Failed(Struct, tag="failed", forbid_unknown_fields=True):
     text: Text
 
 
+class _Planned(Struct, tag="planned", forbid_unknown_fields=True):
+    """What `course.engine.triton.planned` made of a run, for a process that trusts it no more."""
+
+    plan: msgspec.Raw
+
+
 class _OutOfMemory(Struct, tag="memory", forbid_unknown_fields=True):
     """A launch for which there was not memory enough."""
 
 
 # Made now, and not in each fork.
 _LAUNCHES = msgspec.msgpack.Decoder(_Launch)
-_RESULTS = msgspec.msgpack.Decoder(_Ran | _Faulted | _Failed | _OutOfMemory)
+_RESULTS = msgspec.msgpack.Decoder(_Ran | _Planned | _Faulted | _Failed | _OutOfMemory)
 
 # ------------------------------------------------------------ a launch
 
@@ -180,12 +189,13 @@ def encoded_run(run: Run) -> bytes:
     buffers: list[bytes] = []
     for name, value in run.arguments.items():
         if isinstance(value, np.ndarray):
-            owner = _owner(value)
+            owner = allocation(value)
             offset = _address(value) - _address(owner) if value.size else 0
             entries.append(
                 _Array(name, value.dtype.str, value.shape, value.strides, offset, owner.nbytes)
             )
-            buffers.append(owner.tobytes("A"))
+            if not run.planned_for:
+                buffers.append(owner.tobytes("A"))
         else:
             scalar = np.asarray(value)
             entries.append(_Scalar(name, scalar.dtype.str, scalar.item()))
@@ -201,13 +211,19 @@ def decoded_run(data: bytes) -> Run:
         if isinstance(entry, _Scalar):
             arguments[entry.name] = dtype.type(entry.value)
             continue
+        if head.run.planned_for:
+            arguments[entry.name] = Form(
+                entry.dtype, entry.shape, entry.strides, entry.offset, entry.bytes
+            )
+            continue
         owner = np.frombuffer(rest[: entry.bytes], np.uint8).copy()
         rest = rest[entry.bytes :]
         arguments[entry.name] = np.ndarray(entry.shape, dtype, owner, entry.offset, entry.strides)
     return replace(head.run, arguments=arguments)
 
 
-def _owner(array: np.ndarray) -> np.ndarray:
+def allocation(array: np.ndarray) -> np.ndarray:
+    """The array whose memory it is."""
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
@@ -248,6 +264,11 @@ def encoded_ran(ran: Ran) -> bytes:
     )
 
 
+def encoded_plan(plan: dict[str, Any]) -> bytes:
+    """The launches of a run that was planned."""
+    return _message(_Planned(msgspec.Raw(msgspec.msgpack.encode(plan))))
+
+
 def encoded_fault(fault: KernelFault) -> bytes:
     """What is wrong with a kernel, without the counts until then."""
     return _message(_Faulted(_plain(fault)))
@@ -275,12 +296,8 @@ def decoded_result(data: bytes, run: Run) -> Ran:
         WireError: where the bytes are no result of this launch.
     """
     head, rest = _parts(data, LARGEST_HEAD_BYTES, _RESULTS)
-    if isinstance(head, _Faulted):
-        raise _fault(head.fault)
-    if isinstance(head, _OutOfMemory):
-        raise MemoryError
-    if isinstance(head, _Failed):
-        raise EngineFailed(head.text)
+    if not isinstance(head, _Ran):
+        raise _instead(head)
     arrays = {}
     for name, dtype, shape in _left(run):
         size = _size(dtype, shape)
@@ -291,6 +308,27 @@ def decoded_result(data: bytes, run: Run) -> Ran:
     if len(rest):
         raise WireError(f"{len(rest)} bytes follow the last array")
     return Ran(arrays, _traffic(head.traffic), _elsewhere(head.elsewhere))
+
+
+def decoded_plan(data: bytes, run: Run) -> bytes:
+    """The plan of `run` as it was made, unread, from bytes that may be anything.
+
+    Raises:
+        KernelFault, MemoryError, EngineFailed, WireError: as for `decoded_result`.
+    """
+    head, _ = _parts(data, LARGEST_HEAD_BYTES, _RESULTS)
+    if not isinstance(head, _Planned):
+        raise _instead(head)
+    return bytes(head.plan)
+
+
+def _instead(head: Struct) -> Exception:
+    """What came in the place of what was asked for."""
+    if isinstance(head, _Faulted):
+        return _fault(head.fault)
+    if isinstance(head, _OutOfMemory):
+        return MemoryError()
+    return EngineFailed(head.text) if isinstance(head, _Failed) else WireError("another answer")
 
 
 def _valid(values: np.ndarray) -> np.ndarray:

@@ -255,8 +255,8 @@ def test_no_process_is_made_killed_or_traced(villain: Remote, forbidden: str) ->
     assert says(villain, forbidden) == "refused: Operation not permitted"
 
 
-def test_it_holds_its_answer_and_two_pipes_to_the_assembler(villain: Remote) -> None:
-    assert says(villain, "handles") == "0 1 2 3 4 5"
+def test_it_holds_its_answer_two_pipes_to_the_assembler_and_what_that_made(villain: Remote) -> None:
+    assert says(villain, "handles") == "0 1 2 3 4 5 6"
 
 
 def test_what_is_no_ptx_is_refused_in_words(villain: Remote) -> None:

@@ -8,7 +8,7 @@ grader's makes the same `Run` elsewhere and answers with the same `Ran`, or rais
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,17 @@ class Output:
     name: str
     shape: tuple[int, ...]
     dtype: str
+
+
+@dataclass(frozen=True)
+class Form:
+    """An array without its contents: a view of so many bytes, with strides in bytes, too."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,8 @@ class Run:
     elsewhere: bool = False
     #: whether registers and spills are asked for: they cost a run of the assembler
     binary: bool = False
+    #: properties of a GPU, by torch's names: the run is planned for it, and not made
+    planned_for: Mapping[str, int | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

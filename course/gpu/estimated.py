@@ -10,8 +10,8 @@ from course.check.reading import chosen, read_solution
 from course.engine.faults import KernelFault
 from course.exercises.speed_of_light import CEILINGS
 from course.gpu.estimate import FITTED, Estimate, estimate, work_of
+from course.gpu.full_size import largest_cases
 from course.gpu.recorded import recorded
-from course.gpu.runs import largest_cases
 from course.gpu.sampled import TARGET, launches_of
 from course.spec.exercise import KernelExercise
 from course.words.fault_panel import text

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from course.gpu import counters
+from course.gpu.full_size import largest_cases
 from course.gpu.present import present
-from course.gpu.runs import largest_cases
 from course.spec.exercise import KernelExercise
 from course.words.sentences import next_step, sentence
 

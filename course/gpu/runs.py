@@ -23,14 +23,10 @@ import numpy as np
 
 from course import exercises
 from course.check.cases import VISIBLE_SEED, case_seed, ordered_cases
-from course.check.outputs import compared
-from course.engine.job import Ran
-from course.engine.traffic import Traffic
 from course.gpu import timing, troubles
 from course.gpu.devices import OfNumba, OfTorch
-from course.plain.sectors import SECTOR_BYTES
+from course.gpu.full_size import is_right, largest_cases, work_of
 from course.spec.exercise import Array, Case, KernelExercise, Role
-from course.spec.formula import evaluate
 from course.spec.inputs import drawn
 from course.spec.launching import Launch, Launcher
 
@@ -95,11 +91,7 @@ class _Launched:
             outputs = result if isinstance(result, tuple) else (result,)
             left = {a.name: r for a, r in zip(self.exercise.returned, outputs, strict=True)}
         arrays = {name: self.gpu.fetched(array) for name, array in left.items()}
-        ran = Ran(arrays, Traffic())
-        found = compared(
-            self.exercise, self.case, 1, self.constants, self.constants, self.before, ran
-        )
-        return not any(one.wrong.any() for one in found)
+        return is_right(self.exercise, self.case, self.constants, self.before, arrays)
 
 
 def answered(
@@ -148,16 +140,6 @@ def _largest(exercise: KernelExercise, module: ModuleType, sizes: list[Case]) ->
     return answer
 
 
-def largest_cases(exercise: KernelExercise) -> list[Case]:
-    """The full-size case, where there is one, and the largest of those that are checked."""
-    largest = max(exercise.cases, key=lambda case: _least_bytes(exercise, case))
-    return [largest] if exercise.full is None else [exercise.full, largest]
-
-
-def _least_bytes(exercise: KernelExercise, case: Case) -> int:
-    return sum(exercise.least_sectors(case).values()) * SECTOR_BYTES
-
-
 def _timed(exercise: KernelExercise, module: ModuleType, case: Case) -> dict[str, Any]:
     """The time of a case and what it is measured against, or `full_wrong`."""
     launched = _Launched(exercise, module, case)
@@ -165,15 +147,10 @@ def _timed(exercise: KernelExercise, module: ModuleType, case: Case) -> dict[str
         return {"full_wrong": case.told}
     gpu = launched.gpu
     answer = {"case": case.told} | asdict(timing.timed(gpu, launched.call))
-    if not exercise.operations:
-        return answer | {"bytes": _least_bytes(exercise, case), "copy": timing.copy_gb_s(gpu)}
-    inputs = {exercise.dtype(a, case).name for a in exercise.arrays if a.role is Role.IN}
-    dtype = "float16" if "float16" in inputs else "float32"
-    return answer | {
-        "operations": evaluate(exercise.operations, exercise.names(case)),
-        "dtype": dtype,
-        "product": timing.product_tflop_s(gpu, dtype),
-    }
+    work = work_of(exercise, case)
+    if "bytes" in work:
+        return answer | work | {"copy": timing.copy_gb_s(gpu)}
+    return answer | work | {"product": timing.product_tflop_s(gpu, work["dtype"])}
 
 
 def main() -> None:

@@ -1,8 +1,9 @@
-"""What a launcher hears of its GPU: that of `course.engine.stated_gpu`, on every machine."""
+"""What a launcher hears of its GPU: that of `course.engine.stated_gpu`, unless told otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,22 +15,19 @@ DEVICE = torch.device("cuda", 0)
 _DRIVER = "triton.runtime.driver.active"
 
 #: `torch.cuda.get_device_properties(0)`
-_OF_TORCH = Facts(
-    "the properties of a GPU",
-    {
-        "name": stated_gpu.NAME,
-        "major": stated_gpu.CAPABILITY[0],
-        "minor": stated_gpu.CAPABILITY[1],
-        "multi_processor_count": stated_gpu.MULTIPROCESSORS,
-        "total_memory": stated_gpu.MEMORY_BYTES,
-        "warp_size": stated_gpu.WARP_LANES,
-        "L2_cache_size": stated_gpu.L2_BYTES,
-        "max_threads_per_multi_processor": stated_gpu.THREADS_OF_A_MULTIPROCESSOR,
-        "regs_per_multiprocessor": stated_gpu.REGISTERS_OF_A_MULTIPROCESSOR,
-        "shared_memory_per_block_optin": stated_gpu.SHARED_BYTES_OF_A_BLOCK,
-        "shared_memory_per_multiprocessor": stated_gpu.SHARED_BYTES_OF_A_MULTIPROCESSOR,
-    },
-)
+PROPERTIES: Mapping[str, Any] = {
+    "name": stated_gpu.NAME,
+    "major": stated_gpu.CAPABILITY[0],
+    "minor": stated_gpu.CAPABILITY[1],
+    "multi_processor_count": stated_gpu.MULTIPROCESSORS,
+    "total_memory": stated_gpu.MEMORY_BYTES,
+    "warp_size": stated_gpu.WARP_LANES,
+    "L2_cache_size": stated_gpu.L2_BYTES,
+    "max_threads_per_multi_processor": stated_gpu.THREADS_OF_A_MULTIPROCESSOR,
+    "regs_per_multiprocessor": stated_gpu.REGISTERS_OF_A_MULTIPROCESSOR,
+    "shared_memory_per_block_optin": stated_gpu.SHARED_BYTES_OF_A_BLOCK,
+    "shared_memory_per_multiprocessor": stated_gpu.SHARED_BYTES_OF_A_MULTIPROCESSOR,
+}
 #: `triton.runtime.driver.active.utils.get_device_properties(0)`
 OF_TRITON = {
     "max_shared_mem": stated_gpu.SHARED_BYTES_OF_A_BLOCK,
@@ -40,24 +38,38 @@ OF_TRITON = {
     "mem_clock_rate": stated_gpu.MEMORY_CLOCK_KHZ,
     "mem_bus_width": stated_gpu.MEMORY_BUS_BITS,
 }
-_TARGET = Facts(
-    "a target",
-    {"backend": "cuda", "arch": stated_gpu.TARGET, "warp_size": stated_gpu.WARP_LANES},
-)
-#: Each question, and its answer: all of them are asked of one device, and most need not say which.
-ANSWERS: Mapping[str, Any] = {
-    "torch.cuda.get_device_properties": _OF_TORCH,
-    "torch.cuda.get_device_capability": stated_gpu.CAPABILITY,
-    "torch.cuda.get_device_name": stated_gpu.NAME,
-    "torch.cuda.current_device": 0,
-    "torch.cuda.device_count": 1,
-    "torch.cuda.is_available": True,
-    "torch.cuda.synchronize": None,
-    f"{_DRIVER}.utils.get_device_properties": OF_TRITON,
-    f"{_DRIVER}.get_current_target": _TARGET,
-    f"{_DRIVER}.get_current_device": 0,
-    f"{_DRIVER}.get_active_torch_device": DEVICE,
-}
+
+
+def target_of(properties: Mapping[str, Any]) -> int:
+    """The compute capability as compilers write it, 90 for 9.0."""
+    return int(10 * properties["major"] + properties["minor"])
+
+
+def _answers(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Each question, and its answer: all are asked of one device, and most need not say which."""
+    warp = properties["warp_size"]
+    target = {"backend": "cuda", "arch": target_of(properties), "warp_size": warp}
+    of_triton = OF_TRITON | {
+        "max_shared_mem": properties["shared_memory_per_block_optin"],
+        "max_num_regs": properties["regs_per_multiprocessor"],
+        "multiprocessor_count": properties["multi_processor_count"],
+    }
+    return {
+        "torch.cuda.get_device_properties": Facts("the properties of a GPU", properties),
+        "torch.cuda.get_device_capability": (properties["major"], properties["minor"]),
+        "torch.cuda.get_device_name": properties["name"],
+        "torch.cuda.current_device": 0,
+        "torch.cuda.device_count": 1,
+        "torch.cuda.is_available": True,
+        "torch.cuda.synchronize": None,
+        f"{_DRIVER}.utils.get_device_properties": of_triton,
+        f"{_DRIVER}.get_current_target": Facts("a target", target),
+        f"{_DRIVER}.get_current_device": 0,
+        f"{_DRIVER}.get_active_torch_device": DEVICE,
+    }
+
+
+ANSWERS = _answers(PROPERTIES)
 #: What stands behind `with`, and changes nothing here.
 CONTEXTS = frozenset(
     {
@@ -72,7 +84,17 @@ PATHS = frozenset(
     }
 )  # fmt: skip
 #: Attributes of these answers, and of a device.
-ATTRIBUTES = frozenset({*_OF_TORCH.values, *_TARGET.values, "index"})
+ATTRIBUTES = frozenset({*PROPERTIES, "backend", "arch", "warp_size", "index"})
+
+
+@contextlib.contextmanager
+def standing_for(properties: Mapping[str, Any]) -> Iterator[None]:
+    """Inside, launchers hear of another GPU, whose `PROPERTIES` these are."""
+    ANSWERS.update(_answers(properties))
+    try:
+        yield
+    finally:
+        ANSWERS.update(_answers(PROPERTIES))
 
 
 def answer(path: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:

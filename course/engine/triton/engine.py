@@ -238,37 +238,14 @@ class _Launches:
         Raises:
             KernelFault: WRONG_ANSWER, where that is not what was asked for.
         """
-        wanted = self.run.outputs
-        got = result if isinstance(result, tuple | list) and len(wanted) > 1 else (result,)
-        if len(got) != len(wanted):
-            raise _wrong(
-                "launcher_count",
-                expected=tuple(output.name for output in wanted),
-                count=len(wanted),
-                got=_shown(result),
-            )
         arrays = {}
-        for output, value in zip(wanted, got, strict=True):
-            self._check(output, value)
-            self.names.setdefault(_storage(value), output.name)
-            arrays[output.name] = value.numpy()
+        passed = {_storage(t) for t in self.tensors.values() if isinstance(t, torch.Tensor)}
+        for name, value in returned(self.run.outputs, result).items():
+            if _storage(value) in passed:
+                raise _wrong("launcher_returns_input", name=name)
+            self.names.setdefault(_storage(value), name)
+            arrays[name] = value.numpy()
         return arrays
-
-    def _check(self, output: Output, value: Any) -> None:
-        if not isinstance(value, torch.Tensor):
-            raise _wrong("launcher_result", name=output.name, got=_shown(value))
-        dtype = str(value.dtype).removeprefix("torch.")
-        if dtype != output.dtype or tuple(value.shape) != output.shape:
-            raise _wrong(
-                "launcher_shape",
-                name=output.name,
-                expected=f"{_shape(output.shape)} {output.dtype}",
-                got=f"{_shape(tuple(value.shape))} {dtype}",
-            )
-        if _storage(value) in {
-            _storage(t) for t in self.tensors.values() if isinstance(t, torch.Tensor)
-        }:
-            raise _wrong("launcher_returns_input", name=output.name)
 
     def traffic(self) -> Traffic:
         """All launches together, arrays by the exercise's names."""
@@ -284,6 +261,34 @@ class _Launches:
         )
         whole.filled_bytes = self.allocator.filled_bytes
         return whole
+
+
+def returned(wanted: Sequence[Output], result: Any) -> dict[str, torch.Tensor]:
+    """What a launcher returned, by the outputs' names.
+
+    Raises:
+        KernelFault: WRONG_ANSWER, where the shapes and dtypes are others.
+    """
+    got = result if isinstance(result, tuple | list) and len(wanted) > 1 else (result,)
+    if len(got) != len(wanted):
+        raise _wrong(
+            "launcher_count",
+            expected=tuple(output.name for output in wanted),
+            count=len(wanted),
+            got=_shown(result),
+        )
+    for output, value in zip(wanted, got, strict=True):
+        if not isinstance(value, torch.Tensor):
+            raise _wrong("launcher_result", name=output.name, got=_shown(value))
+        dtype = str(value.dtype).removeprefix("torch.")
+        if dtype != output.dtype or tuple(value.shape) != output.shape:
+            raise _wrong(
+                "launcher_shape",
+                name=output.name,
+                expected=f"{_shape(output.shape)} {output.dtype}",
+                got=f"{_shape(tuple(value.shape))} {dtype}",
+            )
+    return {output.name: value for output, value in zip(wanted, got, strict=True)}
 
 
 def _wrong(message_id: str, **fields: object) -> KernelFault:

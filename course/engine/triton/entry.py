@@ -48,11 +48,11 @@ def begun(
     except KernelFault as fault:  # of a launch from anywhere the kernel's `def` is shown
         fault.line = code_of(function).first_line
         raise
-    extent = _extent(grid, given)
+    size = extent(grid, given)
     passed = Passed(function, given)
     for view in passed.views if whole else ():
         view.reach_all()
-    return function, passed, Run(extent, step_limit or _step_limit(passed), debugs(function, named))
+    return function, passed, Run(size, step_limit or _step_limit(passed), debugs(function, named))
 
 
 def _step_limit(passed: Passed) -> int:
@@ -67,7 +67,12 @@ def _check_jitted(function: Any, kernel: Any) -> None:
         raise not_measured(None, "tile_interpreter")
 
 
-def _extent(grid: Grid, given: dict[str, Any]) -> tuple[int, int, int]:
+def extent(grid: Grid, given: dict[str, Any]) -> tuple[int, int, int]:
+    """Programs along x, y and z.
+
+    Raises:
+        KernelFault: where a grid is none, or too large.
+    """
     if callable(grid):
         grid = _asked(grid, given)
     if isinstance(grid, int | np.integer):  # Triton takes its length

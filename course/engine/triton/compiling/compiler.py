@@ -41,7 +41,7 @@ from course.engine.triton.compiling.written_out import loops_held_short, require
 WARP = 32
 #: The one that is not Triton's own: shared memory is laid out, and nothing is made of LLVM's.
 _LAID_OUT = "laid out"
-_TO_PTX, _TO_MEMORY = ("ttir", "ttgir", "llir", "ptx"), ("ttir", "ttgir", _LAID_OUT)
+TO_PTX, _TO_MEMORY = ("ttir", "ttgir", "llir", "ptx"), ("ttir", "ttgir", _LAID_OUT)
 _LONGEST_MESSAGE = 300
 #: What is looked at of what the compiler said: names of a learner's stand in it.
 _LONGEST_SAID = 20_000
@@ -66,10 +66,14 @@ class Assembly:
 
 @dataclass(frozen=True)
 class Usage:
-    """What `ptxas` makes of it: registers of a thread, and bytes of those that do not fit."""
+    """What `ptxas` makes of it: registers of a thread, and bytes of those that do not fit.
+
+    `binary` is what a GPU loads.
+    """
 
     registers: int
     spill_bytes: int
+    binary: bytes = b""
 
 
 class AssemblerError(Exception):
@@ -119,7 +123,7 @@ Seen = Callable[[str, Compiled], None]
 
 def to_ptx(source: Source, target: int, seen: Seen | None = None) -> Assembly:
     """Compiles a kernel as far as PTX; `seen` and what is raised are as for `compiled`."""
-    made = compiled(source, target, _TO_PTX, seen)
+    made = compiled(source, target, TO_PTX, seen)
     return Assembly(made.module, int(made.metadata["num_warps"]), int(made.metadata["shared"]))
 
 
@@ -130,7 +134,7 @@ def to_memory(source: Source, target: int, seen: Seen | None = None) -> Assembly
 
 def to_refusal(source: Source, target: int, seen: Seen | None = None) -> Assembly:
     """As `to_ptx` where LLVM could refuse the kernel, and else as `to_memory`; never with PTX."""
-    return _without_ptx(compiled(source, target, _TO_PTX, seen, if_lowered=_TO_MEMORY))
+    return _without_ptx(compiled(source, target, TO_PTX, seen, if_lowered=_TO_MEMORY))
 
 
 def _without_ptx(made: Compiled) -> Assembly:
@@ -145,7 +149,7 @@ def compiled(
     *,
     if_lowered: Sequence[str] = (),
 ) -> Compiled:
-    """Takes a kernel through the compiler's stages, in order: `_TO_PTX` or `_TO_MEMORY`, or fewer.
+    """Takes a kernel through the compiler's stages, in order: `TO_PTX` or `_TO_MEMORY`, or fewer.
 
     Args:
         seen: called with each stage's name behind it, and what it left: it changes nothing of it.
@@ -273,24 +277,31 @@ def assembled(ptx: str, target: int) -> Usage:
         AssemblerError: where it refuses.
         AssemblerLateError: where it takes too long.
     """
-    handle = os.memfd_create("kernel.ptx", 0)
+    handle, binary = os.memfd_create("kernel.ptx", 0), os.memfd_create("kernel.cubin", 0)
     try:
         os.write(handle, ptx.encode())
-        command = ptxas_command(target, f"/proc/self/fd/{handle}")
+        command = ptxas_command(target, f"/proc/self/fd/{handle}", f"/proc/self/fd/{binary}")
         done = subprocess.run(
-            command, pass_fds=[handle], capture_output=True, text=True, timeout=_PTXAS_SECONDS
-        )
+            command, pass_fds=[handle, binary], capture_output=True, text=True,
+            timeout=_PTXAS_SECONDS,
+        )  # fmt: skip
+        return usage(done.stderr, done.returncode, whole(binary))
     except subprocess.TimeoutExpired:
         raise AssemblerLateError("it took too long") from None
     except OSError as error:
         raise AssemblerError(str(error)) from error
     finally:
         os.close(handle)
-    return usage(done.stderr, done.returncode)
+        os.close(binary)
 
 
-def usage(said: str, status: int) -> Usage:
-    """What `ptxas` said on its way out, as numbers.
+def whole(handle: int) -> bytes:
+    """All that a file in memory holds."""
+    return os.pread(handle, os.fstat(handle).st_size, 0)
+
+
+def usage(said: str, status: int, binary: bytes = b"") -> Usage:
+    """What `ptxas` said on its way out, as numbers, and what it made.
 
     Raises:
         AssemblerError: where that is an error.
@@ -303,7 +314,7 @@ def usage(said: str, status: int) -> Usage:
         found = re.search(r"(?:error|fatal)\s*:\s*(.*)", said)
         raise AssemblerError(found[1] if found else f"ptxas ended with status {status}")
     spills = [int(n) for n in re.findall(r"(\d+) bytes spill stores", said)]
-    return Usage(max(registers), max(spills, default=0))
+    return Usage(max(registers), max(spills, default=0), binary)
 
 
 # ---------------------------------------------------------------- what the compiler refuses

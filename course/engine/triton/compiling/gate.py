@@ -207,6 +207,26 @@ def _accepted(source: Source, found: Found, target: int, binary: bool) -> Resour
     return found if binary else replace(found, registers=None, spill_bytes=None)
 
 
+def machine_code(source: Source, target: int) -> tuple[bytes, dict[str, Any]]:
+    """What a GPU loads of a kernel, made in this process, and what the compiler says of it.
+
+    Raises:
+        KernelFault: as for `compile_for`.
+    """
+    try:
+        made = compiler.compiled(source, target, compiler.TO_PTX)
+        found = _setting.assembler(made.module, target)
+    except AssemblerLateError:
+        raise late(source, target) from None
+    except AssemblerError as error:
+        raise compiler.assembler_refused(source, error, target) from None
+    except KernelFault as refused:
+        raise in_words(refused, source.function) from None
+    said = made.metadata
+    _accepted(source, Resources(target, said["num_warps"], said["shared"]), target, True)
+    return found.binary, said
+
+
 def asks_elsewhere() -> bool:
     """Whether the launches here have to compile for the other targets, too: a grader's do."""
     return _setting.others

@@ -1,0 +1,64 @@
+"""In the judging process: a right kernel's points where the class has a band of speed for it.
+
+The cell's launches at full size are planned behind the runner's wall (`sandbox.wire`), and the plan
+goes, unread, to the process that started this one: it alone reaches a GPU (`judge.own_gpu`).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from autograder.judge.sentences import Fault
+from autograder.sandbox.remote import Remote
+from autograder.sandbox.wire import EngineFailed, decoded_plan
+from course.check.cases import run_of
+from course.check.reading import chosen, read_solution
+from course.engine.faults import KernelFault, Outcome
+from course.gpu.full_size import largest_cases
+from course.gpu.sampled import imagined
+from course.spec.exercise import KernelExercise
+from course.words.sentences import sentence
+from course.words.verdict import Verdict
+
+
+def banded(
+    exercise: KernelExercise,
+    verdict: Verdict,
+    gpu: Mapping[str, int | str],
+    remote: Remote,
+    ask: Callable[[dict[str, Any]], dict[str, Any]],
+) -> tuple[Verdict, dict[str, Any]]:
+    """The verdict with its points in the band, and what is to be kept of that.
+
+    Args:
+        gpu: its properties; none where no GPU is there.
+        ask: sends a question to where the GPU is, and gives the answer, a `Reply` as plain data.
+    """
+    told = ask({"exercise": exercise.name, **_plan(exercise, verdict.source, gpu, remote)})
+    steps = (told["said"], *verdict.next_steps)
+    credit = min(verdict.credit, told["share"])
+    return replace(verdict, credit=credit, next_steps=steps), told["kept"]
+
+
+def _plan(
+    exercise: KernelExercise, source: str, gpu: Mapping[str, int | str], remote: Remote
+) -> dict[str, Any]:
+    """`plan` and `constants`; `refused` or `failed` and why; nothing without a GPU."""
+    if not gpu:
+        return {}
+    try:
+        case = largest_cases(exercise)[0]
+        constants = chosen(read_solution(source, exercise), exercise)
+        arguments = imagined(exercise, case, exercise.names(case, constants))
+        run = replace(run_of(exercise, case, constants, source, arguments), planned_for=gpu)
+        plan = remote.asked(run, decoded_plan)
+        return {"plan": base64.b64encode(plan).decode(), "constants": constants}
+    except KernelFault as fault:
+        fields = {"name": exercise.name, "line": fault.line, **fault.fields}
+        how = "failed" if fault.outcome is Outcome.NOT_MEASURED else "refused"
+        return {how: sentence(fault.message_id, fields, exercise.dialect)}
+    except (Fault, EngineFailed) as fault:
+        return {"failed": str(fault)}
