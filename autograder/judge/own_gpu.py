@@ -32,7 +32,7 @@ from autograder.judge.pool import ROOT, parts_of_a_runner
 from autograder.judge.sentences import ON_A_GPU
 from autograder.sandbox import walls
 from autograder.sandbox.gpu import BEGUN, devices
-from autograder.sandbox.walls import Wall
+from autograder.sandbox.walls import Kind, Wall
 from autograder.sandbox.wire import allocation
 from course import exercises
 from course.check.cases import case_seed
@@ -149,6 +149,10 @@ class OwnGpu:
             asked = band_of(self.bands, name)
             assert asked is not None
             return _awaits(asked, "")
+        if self.wall.kind is Kind.LANDLOCK:  # cuInit says CUDA_ERROR_OPERATING_SYSTEM there
+            return _awaits(
+                band, "a GPU's driver does not start behind Landlock: bubblewrap is missing"
+            )
         if exercise.target not in (0, target_of(gpu.properties)):
             return _awaits(band, "the exercise is for another GPU")
         about: dict[str, Any] = {

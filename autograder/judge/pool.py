@@ -113,7 +113,8 @@ class Worker:
         self.task: Task | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._runner: subprocess.Popen[bytes] | None = None
-        self._errors: IO[bytes] | None = None
+        #: what the runner and the judge have said on their way out
+        self._errors: tuple[IO[bytes], ...] = ()
         self._buffer = b""
         self._deadline = 0.0
         self._ready = False
@@ -154,10 +155,10 @@ class Worker:
         return self.limits.seconds + _GRACE_SECONDS if self._ready else _START_SECONDS
 
     def _start(self) -> None:
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed where it is read)
+        self._errors = tuple(tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115  (closed where read)
         self._buffer = b""
         self._ready = False
-        errors = self._errors.fileno()
+        of_runner, of_judge = (file.fileno() for file in self._errors)
         judges_end, runners_end = socket.socketpair()
         with judges_end, runners_end:
             if self.check == CHECK:
@@ -167,7 +168,7 @@ class Worker:
                     parts_of_a_runner(self.engine),
                     stdin=runners_end.fileno(),
                     stdout=subprocess.DEVNULL,
-                    stderr=errors,
+                    stderr=of_runner,
                     memory_bytes=self.limits.memory_bytes,
                 )
             handle = judges_end.fileno()
@@ -178,7 +179,7 @@ class Worker:
                 keep=[handle],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=errors,
+                stderr=of_judge,
                 memory_bytes=self.limits.memory_bytes,
             )
 
@@ -226,7 +227,6 @@ class Worker:
 
     def end(self, why: str) -> dict[str, Any]:
         """Ends both processes and their children. The next task starts others."""
-        said = ""
         if self._runner is not None:
             walls.end(self._runner)
             self._runner = None
@@ -236,16 +236,21 @@ class Worker:
                 assert pipe is not None
                 with contextlib.suppress(BrokenPipeError):
                     pipe.close()
-        if self._errors is not None:
-            self._errors.seek(0)
-            said = self._errors.read()[-4000:].decode(errors="replace").strip()
-            self._errors.close()
-        if not self._ready and self._process is not None:
-            self._process = self._errors = None
-            last = said.splitlines()[-1] if said else why
-            raise JudgeError(f"The judge cannot start: {last}")
-        self._process = self._errors = None
+        said = [_last_line(file) for file in self._errors]
+        had_begun = self._ready or self._process is None
+        self._process, self._errors = None, ()
+        if not had_begun:
+            reason = next(filter(None, said), why)  # the judge's may be that it has no runner
+            raise JudgeError(f"The judge cannot start: {reason}")
         return {"end": -1, "why": why}
+
+
+def _last_line(file: IO[bytes]) -> str:
+    """The last line of what was written to a file, which is closed."""
+    with file:
+        file.seek(0)
+        lines = file.read()[-4000:].decode(errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def parts_of_a_runner(engine: str) -> list[Path]:

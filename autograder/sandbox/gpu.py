@@ -125,7 +125,7 @@ def main() -> None:
     answers, nothing = os.fdopen(os.dup(1), "wb"), os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 1)
     dies_with_parent()
-    close_in(Kind(sys.argv[1]), devices())
+    close_in(Kind(sys.argv[1]))
     not_traceable()
     request = msgspec.msgpack.decode(sys.stdin.buffer.read())
     os.environ.update(request["environment"])

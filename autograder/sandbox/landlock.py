@@ -21,8 +21,7 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION_FLAG = 1
 _PATH_BENEATH = 1
 # <linux/landlock.h>
-_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-_ORDER_A_DEVICE = 1 << 15
+_EXECUTE, _READ_FILE, _READ_FOLDER = 1 << 0, 1 << 2, 1 << 3
 _ALL_FILE_RIGHTS = {3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
 _ALL_TCP = 3  # bind and connect
 _ALL_SCOPES = 3  # abstract sockets, and signals to processes outside
@@ -50,11 +49,11 @@ def version() -> int:
     return max(_system_call(_CREATE_RULESET, None, 0, _VERSION_FLAG), 0)
 
 
-def restrict(readable: Iterable[Path], devices: Iterable[Path] = ()) -> None:
+def restrict(readable: Iterable[Path]) -> None:
     """From here on this process and its children read `readable` alone, and write nowhere.
 
-    But `devices`, which they may write to and order about. Files that are open stay so. From
-    Linux 6.7 on no TCP either; from 6.12 on no signal to a process outside.
+    Files that are open stay so. From Linux 6.7 on no TCP either; from 6.12 on no signal to a
+    process outside.
 
     Raises:
         LandlockError: where the kernel has no Landlock, or an older one than `LEAST_VERSION`.
@@ -67,15 +66,14 @@ def restrict(readable: Iterable[Path], devices: Iterable[Path] = ()) -> None:
     size = 24 if known >= 6 else 16 if known >= 4 else 8
     ruleset = _done(_system_call(_CREATE_RULESET, ctypes.byref(rules), size, 0))
     try:
-        asked = [(path, 0) for path in readable]
-        for path, more in [*asked, *((path, _WRITE_FILE | _ORDER_A_DEVICE) for path in devices)]:
+        for path in readable:
             try:
                 handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
             except FileNotFoundError:
                 continue
             try:
                 is_folder = stat.S_ISDIR(os.fstat(handle).st_mode)
-                allowed = _EXECUTE | _READ_FILE | (_READ_FOLDER if is_folder else more & rights)
+                allowed = _EXECUTE | _READ_FILE | (_READ_FOLDER if is_folder else 0)
                 beneath = _Beneath(allowed, handle)
                 _done(_system_call(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(beneath), 0))
             finally:

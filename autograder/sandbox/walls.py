@@ -49,11 +49,8 @@ _PACKAGES = ("site-packages", "dist-packages")
 _SIGN = "/.behind-bubblewrap"
 #: With what a processor can do, by which torch chooses its code.
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random", "/proc/cpuinfo")
-#: What a GPU's driver reads of the machine: behind bubblewrap, which has its own /proc, the first.
-_OF_A_GPU = (
-    *("/sys", "/proc/self", "/proc/driver", "/proc/devices", "/proc/modules", "/proc/meminfo"),
-    *("/proc/version", "/proc/sys/vm"),
-)
+#: What a GPU's driver reads of the machine.
+_OF_A_GPU = "/sys"
 
 
 class Kind(Enum):
@@ -95,7 +92,7 @@ class Wall:
             keep: open files that it inherits.
             stdin: a file's number, or as for `subprocess.Popen`; `stdout` and `stderr` too.
             memory_bytes: what its launches may take; the kernel holds it to that where it can.
-            devices: what it may open and order about: a GPU's.
+            devices: a GPU's, which it may open: behind Landlock its driver does not start.
         """
         command = [sys.executable, "-m", module, self.kind.value, *arguments]
         environment = _environment()
@@ -124,11 +121,8 @@ class NoWallError(Exception):
     """A machine that can put nothing around a submission. The text says what to do."""
 
 
-def close_in(kind: Kind, devices: Sequence[Path] = ()) -> None:
+def close_in(kind: Kind) -> None:
     """Called by a process that was started behind a wall, once it has imported what it needs.
-
-    Args:
-        devices: as for `Wall.start`.
 
     Raises:
         NoWallError: where the wall is not there.
@@ -137,8 +131,8 @@ def close_in(kind: Kind, devices: Sequence[Path] = ()) -> None:
         raise NoWallError("this process is not behind bubblewrap")
     if kind is Kind.LANDLOCK:
         readable = [Path(p) for p in os.environ.pop(_READABLE).split(os.pathsep)]
-        system = [Path(p) for p in (*_SYSTEM, *_DEVICES, *(_OF_A_GPU if devices else ()))]
-        landlock.restrict([*system, *readable], devices)
+        system = [Path(p) for p in (*_SYSTEM, *_DEVICES)]
+        landlock.restrict([*system, *readable])
 
 
 def _environment() -> dict[str, str]:
@@ -208,7 +202,7 @@ def _bubblewrap(
     words += ["--proc", "/proc", "--dev", "/dev", "--size", str(TMP_BYTES), "--tmpfs", "/tmp"]
     for path in devices:
         words += ["--dev-bind", str(path), str(path)]
-    words += ["--ro-bind", _OF_A_GPU[0], _OF_A_GPU[0]] if devices else []
+    words += ["--ro-bind", _OF_A_GPU, _OF_A_GPU] if devices else []
     kept: list[Path] = []
     for path in sorted(set(readable)):
         if not any(path.is_relative_to(parent) for parent in kept):

@@ -31,7 +31,7 @@ from autograder.grading.submissions import Submission
 from autograder.hidden import hidden_cases
 from autograder.judge import private
 from autograder.judge.judge import course_check
-from autograder.judge.pool import ENGINE, Limits, Pool, Task
+from autograder.judge.pool import ENGINE, JudgeError, Limits, Pool, Task
 from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import lesson_exercises
 from autograder.proof.witness import witnesses_of
@@ -388,6 +388,14 @@ def test_a_notebook_has_one_process_and_the_next_notebook_another() -> None:
     said = [row.message for row in answers if row is not None and row.exercise in kernels]
     launches = [f'Python cannot read this line: "{n}".' for n in range(1, len(KERNELS) + 1)]
     assert said == launches * 2
+
+
+def test_what_keeps_the_runner_from_starting_is_told() -> None:
+    with (
+        Pool(b"seed", engine="autograder.tests.no_such:Engine") as pool,
+        pytest.raises(JudgeError, match=r"cannot start: ModuleNotFoundError: .*no_such"),
+    ):
+        list(pool.run([_doing("vega", ["count"] * len(KERNELS))]))
 
 
 def test_every_bomb_ends_in_one_verdict_each() -> None:
