@@ -49,7 +49,7 @@ def bands(settings: Mapping[str, object]) -> Bands:
         if not isinstance(own, Mapping):
             raise ValueError(
                 f"expected tables [{TABLE}.GPU] with a line `EXERCISE = [[0.6, 100], [0.4, 80]]` "
-                f"each, got {gpu} = {own!r}."
+                f"each, got {gpu} = {own!r}"
             )
     return {
         gpu: {name: _steps(name, steps) for name, steps in own.items()}
@@ -65,7 +65,7 @@ def _steps(name: str, value: object) -> Steps:
     if not steps or len(good) < len(steps) or not falling:
         raise ValueError(
             f"expected for {name} pairs of a fraction of the GPU's rate and the percent of the "
-            f"points, both falling, such as [[0.6, 100], [0.4, 80]], got {value!r}."
+            f"points, both falling, such as [[0.6, 100], [0.4, 80]], got {value!r}"
         )
     return tuple((float(least), float(percent)) for least, percent in good)
 
