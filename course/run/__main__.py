@@ -55,14 +55,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def tell(fault: KernelFault) -> None:
         print(report.in_words(fault), file=sys.stderr, flush=True)
 
-    found = Findings(options.go_on, tell)
+    def note(fault: KernelFault) -> None:
+        said = "\n".join(report.in_words(fault).splitlines()[:2])  # without what to do
+        print(f"Noted, and no finding: {said}", file=sys.stderr, flush=True)
+
+    found = Findings(options.go_on, tell, note if options.equal_stores == "noted" else None)
     with measure(options.target) as traffic:
         status = _run(options, found)
     status = 1 if any(map(report.is_finding, found.faults)) else 2 if found.faults else status
     kernels = traffic.by_kernel()
     print(f"\n{report.table(kernels, f'{options.target} ({TARGETS[options.target]})')}")
     if options.json is not None:
-        whole = report.as_json(options.file, options.target, status, found.faults, kernels)
+        found_and_noted = found.faults, [*found.notes.values()]
+        whole = report.as_json(options.file, options.target, status, *found_and_noted, kernels)
         try:
             options.json.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
         except OSError as error:
@@ -87,6 +92,11 @@ def _parser() -> argparse.ArgumentParser:
         "--unwritten", choices=("told", "let"), default="told",
         help="loads of memory that nothing has written: let them, where a kernel throws away what "
         "it got (default: told)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--equal-stores", choices=("told", "noted"), default="told",
+        help="stores of one value to one place by several that nothing orders: a race, or noted "
+        "and no finding (default: told)",
     )  # fmt: skip
     parser.add_argument(
         "--target", choices=TARGETS, default=f"sm_{stated_gpu.TARGET}",

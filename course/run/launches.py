@@ -12,6 +12,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction
 
+from course.engine.equal_stores import heard_by
 from course.engine.faults import KernelFault
 from course.engine.triton.canary import require_right_counts
 from course.engine.triton.compiling import gate
@@ -26,17 +27,22 @@ from course.run.tensors import within_reach
 _OF_NO_PROGRAMS = "tile_zero_grid"
 
 
+Tell = Callable[[KernelFault], None]
+
+
 class Findings:
     """What the launches of a program have come to.
 
     Args:
         go_on: whether the program goes on behind a finding, with what the kernel left.
         tell: told of each, once.
+        note: told of stores of equal values to one place, once a line, where these are no finding.
     """
 
-    def __init__(self, go_on: bool, tell: Callable[[KernelFault], None]) -> None:
+    def __init__(self, go_on: bool, tell: Tell, note: Tell | None = None) -> None:
         self.faults: list[KernelFault] = []
-        self._go_on, self._tell = go_on, tell
+        self.notes: dict[tuple[str, int | None], KernelFault] = {}
+        self._go_on, self._tell, self._note = go_on, tell, note
 
     def add(self, fault: KernelFault) -> None:
         """Tells of a fault, if nobody has."""
@@ -44,15 +50,17 @@ class Findings:
             self.faults.append(fault)
             self._tell(fault)
 
-    def launch(self, launch: Callable[[], Any]) -> None:
-        """Makes a launch.
+    def launch(self, launch: Callable[[], Any], function: Any) -> None:
+        """Makes a launch of the kernel that was this Python function.
 
         Raises:
             KernelFault: what it came to, unless the program goes on.
         """
         __tracebackhide__ = True
+        heard: list[KernelFault] = []
         try:
-            launch()
+            with heard_by(None if self._note is None else heard.append):
+                launch()
         except KernelFault as fault:
             if fault.message_id == _OF_NO_PROGRAMS:
                 return
@@ -61,6 +69,16 @@ class Findings:
             self.add(fault)
             if not self._go_on:
                 raise fault.with_traceback(None) from None
+        finally:
+            self._noted(heard, function)
+
+    def _noted(self, heard: Iterable[KernelFault], function: Any) -> None:
+        for fault in heard:
+            name, file = function.__name__, function.__code__.co_filename
+            fault.happened_in(name, file, kernel=name)
+            if self._note is not None and (file, fault.line) not in self.notes:
+                self.notes[file, fault.line] = fault
+                self._note(fault)
 
 
 class Handle:
@@ -159,11 +177,14 @@ def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
             if not warmup:
                 _require_within_reach(zip(self.arg_names, args, strict=False))
                 _require_within_reach(named.items())
-                found.launch(lambda: on_engine(self, *args, grid=grid, warmup=False, **named))
+                function = base_function(self).fn
+                found.launch(
+                    lambda: on_engine(self, *args, grid=grid, warmup=False, **named), function
+                )
             return Handle(self, args, named, target)
 
     def call(self: Any, *args: Any, **named: Any) -> None:
-        found.launch(lambda: of_numba(self, *args, **named))
+        found.launch(lambda: of_numba(self, *args, **named), self.dispatcher.py_func)
 
     JITFunction.run = run
     Configured.__call__ = call  # type: ignore[method-assign]  # as its own `install` does

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from course.engine import stated_gpu
+from course.engine.faults import KernelFault
 from course.engine.triton.compiling.available import require_triton
 from course.notebook.measure import TARGETS, Measured, measure
 from course.run import report
@@ -15,7 +16,7 @@ _found = pytest.StashKey[Measured]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--gpu``, ``--bounds``, ``--unwritten`` and ``--traffic``."""
+    """``--gpu``, ``--bounds``, ``--unwritten``, ``--equal-stores`` and ``--traffic``."""
     group = parser.getgroup("course.run", "Triton and Numba kernels without a GPU")
     group.addoption("--gpu", choices=list(TARGETS), default=f"sm_{stated_gpu.TARGET}",
                     help="the GPU that the tests find (default: %(default)s)")  # fmt: skip
@@ -23,8 +24,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                     help="how far a kernel may reach (default: %(default)s)")  # fmt: skip
     group.addoption("--unwritten", choices=("told", "let"), default="told",
                     help="loads of what nothing has written (default: %(default)s)")  # fmt: skip
+    group.addoption("--equal-stores", choices=("told", "let"), default="told",
+                    help="stores of one value to one place (default: %(default)s)")  # fmt: skip
     group.addoption("--traffic", action="store_true",
                     help="end with a table of what the kernels asked of memory")  # fmt: skip
+
+
+def _nothing(fault: KernelFault) -> None:
+    """A test hears of a fault by itself."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -34,7 +41,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     from course.run.launches import Findings, started
 
     options = early_config.known_args_namespace
-    target, found = int(options.gpu.removeprefix("sm_")), Findings(False, lambda _: None)
+    target, let = int(options.gpu.removeprefix("sm_")), options.equal_stores == "let"
+    found = Findings(False, _nothing, _nothing if let else None)
     started(target, options.bounds, options.unwritten, found)
 
 

@@ -19,6 +19,9 @@ _BEYOND_A_VIEW = (
     "runs with --bounds allocation."
 )
 _THROWN_AWAY = "A kernel that throws away what it loads there runs with --unwritten let."
+_ONE_VALUE = "Where all of them store one value on purpose, --equal-stores noted calls it no race."
+#: What two stores say of themselves: a Numba kernel's, and a Triton program's.
+_STORES = ("write/write", "same_value", "stores to")
 _POINTERS_IN_MEMORY = (
     "An address that the program keeps in a tensor, from `x.data_ptr()`, is not followed here: "
     "then this is no mistake of the kernel."
@@ -41,6 +44,8 @@ def in_words(fault: KernelFault) -> str:
     step = next_step(fault.message_id, {"name": fault.kernel, **fault.fields}, fault.dialect)
     if step:
         lines.append(step)
+    if fault.outcome is Outcome.RACE and {*_STORES} & {*map(str, fault.fields.values())}:
+        lines.append(_ONE_VALUE)
     if fault.message_id == "tile_no_tensor":
         lines.append(_POINTERS_IN_MEMORY)
     elif fault.outcome is Outcome.UNINITIALISED and fault.dialect == "triton":
@@ -87,11 +92,23 @@ def _row(site: Site) -> tuple[str, ...]:
     )
 
 
+def _plain(fault: KernelFault) -> dict[str, Any]:
+    return {
+        "outcome": fault.outcome.value,
+        "message": fault.message_id,
+        "kernel": fault.kernel,
+        "file": fault.filename,
+        "line": fault.line,
+        "sentence": fault_panel.text(fault),
+    }
+
+
 def as_json(
     program: str,
     target: str,
     exit_status: int,
     findings: list[KernelFault],
+    notes: list[KernelFault],
     kernels: dict[tuple[str, str], Traffic],
 ) -> dict[str, Any]:
     """The same for machines: plain lists, dicts, texts and numbers."""
@@ -99,17 +116,8 @@ def as_json(
         "program": program,
         "target": target,
         "exit_status": exit_status,
-        "findings": [
-            {
-                "outcome": fault.outcome.value,
-                "message": fault.message_id,
-                "kernel": fault.kernel,
-                "file": fault.filename,
-                "line": fault.line,
-                "sentence": fault_panel.text(fault),
-            }
-            for fault in findings
-        ],
+        "findings": [*map(_plain, findings)],
+        "notes": [*map(_plain, notes)],
         "kernels": [
             {
                 "kernel": kernel,

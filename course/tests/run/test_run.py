@@ -73,6 +73,29 @@ def test_a_kernels_mistakes_are_told_with_their_lines(tmp_path, options, finding
 
 
 @pytest.mark.slow
+def test_stores_of_one_value_to_one_place_are_noted_where_that_is_asked_for(tmp_path) -> None:
+    done = ran("--equal-stores", "noted", "--json", tmp_path / "out.json", "flags.py", "equal")
+    assert (done.returncode, "all right" in done.stdout) == (0, True), done.stderr
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert found["findings"] == []
+    noted = [(one["kernel"], one["outcome"], one["line"]) for one in found["notes"]]
+    assert noted == [("any_large", RACE, 15), ("raised", RACE, 28), ("raised", RACE, 29)]
+    assert done.stderr.count("Noted, and no finding: ") == 3
+    assert "noted calls it no race" not in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", ["equal", "triton", "numba"])
+def test_stores_to_one_place_are_a_race_where_they_differ_or_nothing_is_said(which) -> None:
+    options = () if which == "equal" else ("--equal-stores", "noted")
+    done = ran(*options, "flags.py", which)
+    assert done.returncode == 1
+    assert "RACE" in done.stderr
+    assert "noted calls it no race" in done.stderr
+    assert "Noted" not in done.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -160,3 +183,16 @@ def test_a_programs_tests_find_a_gpu_and_fail_by_a_kernels_mistake(tmp_path) -> 
     assert "1 failed, 1 passed" in done.stdout
     assert "KernelFault: OUT_OF_BOUNDS: line 11: Program 0 loads from x_ptr[100]" in done.stdout
     assert "shift (wrong.py), 1 launch" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("option", "status"), [("told", 1), ("let", 0)])
+def test_tests_may_let_programs_store_one_value_to_one_place(tmp_path, option, status) -> None:
+    (tmp_path / "test_flag.py").write_text(
+        "import torch, triton, triton.language as tl\n\n"
+        "@triton.jit\ndef raised(flag_ptr):\n    tl.store(flag_ptr, 1)\n\n"
+        "def test_flag():\n    flag = torch.zeros(1, dtype=torch.int32, device='cuda')\n"
+        "    raised[(8,)](flag)\n    assert flag.item() == 1\n"
+    )
+    options = ("-q", "-p", "no:cacheprovider", "-p", "course.run.plugin", "--equal-stores", option)
+    assert ran(*options, module="pytest", folder=tmp_path).returncode == status

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
+from course.engine.equal_stores import hearing
 from course.engine.simt.lowering.types import ArrayType, TypingError, numba_type
 from course.engine.simt.running.bounds import Access, Index, check_bounds, written_index
 from course.engine.simt.running.lanes import Lanes
@@ -145,7 +146,8 @@ class GlobalView(Sliceable):
         self._count(lanes, access, elements)
         active = lanes.active(access.mask)
         cells, values = active.of(elements), active.of(values)
-        self._history().write(lanes, cells, active.threads, access.line, values)
+        over = None if hearing() is None else self.flat[cells] != values
+        self._history().write(lanes, cells, active.threads, access.line, values, over)
         self.flat[cells] = values
 
     def update(self, lanes: Lanes, access: Access) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from course.engine.equal_stores import hearing
 from course.engine.faults import KernelFault, Outcome
 from course.engine.simt.running.lanes import Lanes
 from course.plain.sectors import WARP_LANES
@@ -106,23 +107,32 @@ class History:
         threads: np.ndarray,
         line: int,
         values: np.ndarray | None,
+        over: np.ndarray | None = None,
     ) -> None:
-        """A store by `threads` to `cells`; `values` tell whether colliding stores agree."""
+        """A store by `threads` to `cells`.
+
+        Args:
+            values: they tell whether colliding stores agree.
+            over: where they overwrite another value; None where that makes no difference (see
+                `course.engine.equal_stores`).
+        """
         self.settle(lanes)
         kinds = {"write": "write/write", "read": "read/write", "atomic": "atomic/plain"}
-        self._check(lanes, cells, threads, line, **kinds)
+        self._check(lanes, cells, threads, line, over, **kinds)
         past = self._past("write")
         past.who[cells] = threads
         winners = past.who[cells]
         clash = winners != threads
         if clash.any():
-            at = self._first(lanes, clash, threads)
-            same = False
-            if values is not None:
-                of_cell = values[cells == cells[at]]
-                same = bool((of_cell == of_cell[0]).all())
+            lost = clash if values is None else _outvoted(cells, values)
+            hears = hearing()
+            at = self._first(lanes, clash if hears is None or not lost.any() else lost, threads)
+            same = not lost[cells == cells[at]].any()
             kind = "same_value" if same else "write/write"
-            self._fault(lanes, cells[at], threads[at], int(winners[at]), line, line, kind)
+            fault = self._fault(lanes, cells[at], threads[at], int(winners[at]), line, line, kind)
+            if hears is None or not same:
+                raise fault
+            hears(fault)
         past.event[cells] = self._event(lanes.now, line)
         for kind in ("read", "atomic"):
             if kind in self.pasts:
@@ -139,9 +149,19 @@ class History:
     # ------------------------------------------------------------ order
 
     def _check(
-        self, lanes: Lanes, cells: np.ndarray, threads: np.ndarray, line: int, **kinds: str
+        self,
+        lanes: Lanes,
+        cells: np.ndarray,
+        threads: np.ndarray,
+        line: int,
+        over: np.ndarray | None = None,
+        **kinds: str,
     ) -> None:
-        """Holds an access against earlier ones, by kind of these: what a conflict is called."""
+        """Holds an access against earlier ones, by kind of these: what a conflict is called.
+
+        Args:
+            over: as for `write`.
+        """
         for earlier, kind in kinds.items():
             past = self.pasts.get(earlier)
             if past is None:
@@ -157,13 +177,18 @@ class History:
                 continue
             clash = np.zeros(len(cells), np.bool_)
             clash[where[unordered]] = True
-            at = self._first(lanes, clash, threads)
+            unequal = clash if over is None or earlier != "write" else clash & over
+            at = self._first(lanes, unequal if unequal.any() else clash, threads)
             other = int(past.who[cells[at]])
             other_line = self.lines[int(past.event[cells[at]])]
             if earlier == "read" and other < NOBODY:
                 reader = self._reader(lanes, cells[at], threads[at])
                 other, other_line = reader or (other, other_line)
-            self._fault(lanes, cells[at], threads[at], other, line, other_line, kind)
+            kind = kind if unequal.any() else "same_value"
+            fault = self._fault(lanes, cells[at], threads[at], other, line, other_line, kind)
+            if unequal.any() or (hears := hearing()) is None:
+                raise fault
+            hears(fault)
 
     def _reader(self, lanes: Lanes, cell: int, mine: int) -> tuple[int, int] | None:
         """(thread, line) of one of several who read a cell that `mine` writes now."""
@@ -239,7 +264,7 @@ class History:
         line: int,
         other_line: int,
         kind: str,
-    ) -> None:
+    ) -> KernelFault:
         memory = "shared" if self.shared else "global"
         suffix = "_same_value" if kind == "same_value" else ""
         mine = lanes.place(int(thread) % lanes.threads, int(thread) // lanes.threads)
@@ -259,7 +284,18 @@ class History:
             number = (-other - 2) // 3
             block = number // lanes.warps if scope == _WARP else number
             fields["other_block"] = "several" if scope == _GRID else lanes.place(0, block)["block"]
-        raise KernelFault(Outcome.RACE, f"race_{memory}{suffix}", line, **fields)
+        return KernelFault(Outcome.RACE, f"race_{memory}{suffix}", line, **fields)
+
+
+def _outvoted(cells: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Where several store to one cell and not all of them the same value."""
+    found, number = np.unique(cells, return_inverse=True)
+    last = np.empty(len(found), values.dtype)
+    last[number] = values
+    alone = np.ones(len(found), np.bool_)
+    np.logical_and.at(alone, number, last[number] == values)
+    outvoted: np.ndarray = ~alone[number]
+    return outvoted
 
 
 def _shared_with(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from course.engine.equal_stores import hearing
 from course.engine.faults import KernelFault, Outcome
 from course.engine.simt.lowering.types import ArrayType, Scalar, numpy_dtype
 from course.engine.simt.running.bounds import Access, check_bounds, written_index
@@ -176,13 +177,15 @@ class SharedArray(Packed):
             if access.mask is not None:
                 rows = rows[threads - lanes.first * lanes.threads]
             one_value = rows[:, 0] if values.shape[1] == 1 else None
-            self.history.write(lanes, cells, threads, access.line, one_value)
+            over = None if hearing() is None else (self.data[cells] != rows).any(axis=1)
+            self.history.write(lanes, cells, threads, access.line, one_value, over)
             self.data[cells] = rows
             self.written[cells] = True
         else:
-            flat_values = lanes.active(access.mask).of(values)
-            self.history.write(lanes, cells, threads, access.line, flat_values)
-            self.data.reshape(-1)[cells] = flat_values
+            flat_values, flat = lanes.active(access.mask).of(values), self.data.reshape(-1)
+            over = None if hearing() is None else flat[cells] != flat_values
+            self.history.write(lanes, cells, threads, access.line, flat_values, over)
+            flat[cells] = flat_values
             self.written.reshape(-1)[cells] = True
         if not self.complete:
             self.complete = bool(self.written.all())

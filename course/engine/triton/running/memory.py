@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from course.engine.equal_stores import hearing
 from course.engine.faults import KernelFault, Outcome
 from course.engine.sampling import Unwatched
 from course.engine.triton.running import narrow
@@ -138,9 +139,15 @@ class Memory:
                 if active is not None:
                     keep = np.broadcast_to(active, shape)
                     places, values, programs = places[keep], values[keep], programs[keep]
-                self._history(view).store(self.run, view, places, programs, dtype.itemsize)
-                memory = view.allocation.as_type(dtype)
-                memory[places] = values
+                memory, history = view.allocation.as_type(dtype), self._history(view)
+                if hearing() is None:
+                    history.store(self.run, view, places, programs, dtype.itemsize)
+                    memory[places] = values
+                else:
+                    over = _differs(memory, places, values)
+                    memory[places] = values
+                    lost = over, _differs(memory, places, values)
+                    history.store(self.run, view, places, programs, dtype.itemsize, lost)
                 self._agreed(view, memory, places, values, programs)
 
         self._once(make, pointer, mask)
@@ -227,9 +234,7 @@ class Memory:
         programs: np.ndarray,
     ) -> None:
         """Two elements of one block stored to one place must be equal: nobody knows which wins."""
-        bits = f"i{memory.dtype.itemsize}"
-        kept = memory[places].view(bits)
-        lost = kept != np.ascontiguousarray(values, memory.dtype).view(bits)
+        lost = _differs(memory, places, values)
         if not lost.any():
             return
         at = np.unravel_index(int(lost.argmax()), lost.shape)
@@ -372,6 +377,14 @@ def _stored_type(scalar: str) -> np.dtype:
         return np.dtype(np.int16)
     one_byte = scalar == "i1" or scalar in narrow.EIGHT_BITS
     return np.dtype(np.int8) if one_byte else numpy_type(scalar)
+
+
+def _differs(memory: np.ndarray, places: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Where what is in memory has other bits than a value."""
+    bits = f"i{memory.dtype.itemsize}"
+    kept = memory[places].view(bits)
+    differs: np.ndarray = kept != np.ascontiguousarray(values, memory.dtype).view(bits)
+    return differs
 
 
 def _places(offsets: np.ndarray, size: int) -> np.ndarray:

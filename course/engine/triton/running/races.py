@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from course.engine.equal_stores import hearing
 from course.engine.faults import KernelFault, Outcome
 from course.engine.triton.running.locks import Order
 from course.engine.triton.running.run import Run
@@ -201,16 +202,30 @@ class History:
             self._read(run, view, cells, who, "loads")
             self.reader.remember(cells, who, run.line, run.count > 1, order)
 
-    def store(self, run: Run, view: View, places: np.ndarray, who: np.ndarray, size: int) -> None:
-        """A store by `who` (a program a lane)."""
+    def store(
+        self,
+        run: Run,
+        view: View,
+        places: np.ndarray,
+        who: np.ndarray,
+        size: int,
+        lost: tuple[np.ndarray | None, np.ndarray | None] = (None, None),
+    ) -> None:
+        """A store by `who` (a program a lane).
+
+        Args:
+            lost: where it overwrites another value, and where another one is there then; None
+                where that makes no difference (see `course.engine.equal_stores`).
+        """
+        over, under = lost
         order = self._order(run)
         places, who = places.reshape(-1), who.reshape(-1)
         for cells in self._cells(places, size):
             others = ("stores to", "loads", "updates")
-            self._conflict(run, view, cells, who, "stores to", others, order)
+            self._conflict(run, view, cells, who, "stores to", others, order, over)
             self.writer.note(cells, who, run.line, order)
             if run.count > 1:
-                self._conflict(run, view, cells, who, "stores to", ("stores to",), order)
+                self._conflict(run, view, cells, who, "stores to", ("stores to",), order, under)
 
     def atomic(
         self, run: Run, view: View, places: np.ndarray, who: np.ndarray, size: int, unread: bool
@@ -238,6 +253,7 @@ class History:
         verb: str,
         others: tuple[str, ...],
         order: Order | None,
+        lost: np.ndarray | None = None,
     ) -> None:
         """Holds an access against what programs have done before, by these verbs in turn."""
         pasts = {"stores to": self.writer, "loads": self.reader, "updates": self.updater}
@@ -250,11 +266,12 @@ class History:
                 order.relied = bool((past.others(cells, who, None) & ~clash).any())
             if not clash.any():
                 continue
-            at = int(clash.argmax())
+            unequal = clash if lost is None or other_verb != "stores to" else clash & lost
+            at = int((unequal if unequal.any() else clash).argmax())
             program = int(past.who[cells[at]])
             several = program == SEVERAL
             other = f"program {run.shown_program(program)}"
-            run.fail(
+            fault = run.fault(
                 Outcome.RACE,
                 "tile_race",
                 array=view.name,
@@ -267,6 +284,9 @@ class History:
                 other_line=past.line(int(cells[at])) or None,
                 columns=_left_by_rows(view, self.cell * cells[who == who[at]]),
             )
+            if unequal.any() or (hears := hearing()) is None:
+                raise fault
+            hears(fault)
 
 
 def _left_by_rows(view: View, offsets: np.ndarray) -> int | None:
