@@ -89,9 +89,24 @@ class Handle:
     """
 
     def __init__(self, kernel: Any, args: tuple, named: dict[str, Any], target: int) -> None:
-        self._kernel, self._args, self._named = kernel, tuple(map(_standing_for, args)), named
+        self._kernel, self._args = kernel, tuple(map(_standing_for, args))
+        self._named = {name: _standing_for(value) for name, value in named.items()}
         self._target = target
         self.name = base_function(kernel).__name__
+
+    def compile(self) -> None:
+        """What a warm-up is for.
+
+        Raises:
+            KernelFault: what the compiler refuses, or a GPU cannot hold.
+        """
+        try:
+            gate.compile_for(self._kernel, self._args, self._named, self._target, binary=False)
+        except KernelFault as fault:
+            code = base_function(self._kernel).fn.__code__
+            fault.happened_in(self.name, code.co_filename, kernel=self.name)
+            fault.dialect = "triton"
+            raise
 
     @cached_property
     def _compiled(self) -> Any:
@@ -174,14 +189,14 @@ def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
     def run(self: Any, *args: Any, grid: Any, warmup: bool, **named: Any) -> Handle:
         __tracebackhide__ = True
         with mode.paused():
-            if not warmup:
-                _require_within_reach(zip(self.arg_names, args, strict=False))
-                _require_within_reach(named.items())
-                function = base_function(self).fn
-                found.launch(
-                    lambda: on_engine(self, *args, grid=grid, warmup=False, **named), function
-                )
-            return Handle(self, args, named, target)
+            handle, function = Handle(self, args, named, target), base_function(self).fn
+            if warmup:
+                found.launch(handle.compile, function)
+                return handle
+            _require_within_reach(zip(self.arg_names, args, strict=False))
+            _require_within_reach(named.items())
+            found.launch(lambda: on_engine(self, *args, grid=grid, warmup=False, **named), function)
+            return handle
 
     def call(self: Any, *args: Any, **named: Any) -> None:
         found.launch(lambda: of_numba(self, *args, **named), self.dispatcher.py_func)

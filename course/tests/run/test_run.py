@@ -186,6 +186,22 @@ def test_a_programs_tests_find_a_gpu_and_fail_by_a_kernels_mistake(tmp_path) -> 
 
 
 @pytest.mark.slow
+def test_a_warm_up_tells_what_the_compiler_refuses(tmp_path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import torch, triton, triton.language as tl\n\n"
+        "@triton.jit\ndef ramp(x_ptr, BLOCK: tl.constexpr):\n"
+        "    tl.store(x_ptr + tl.arange(0, 64), tl.arange(0, BLOCK))\n\n"
+        "ramp.warmup(torch.int32, BLOCK=64, grid=(1,))\n"
+        "print('so far')\n"
+        "ramp.warmup(torch.int32, BLOCK=65, grid=(1,))\n"
+    )
+    done = ran("program.py", folder=tmp_path)
+    assert done.returncode == 1
+    assert "so far" in done.stdout
+    assert "program.py:5: ramp: DOES NOT COMPILE: The length of a block" in done.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("option", "status"), [("told", 1), ("let", 0)])
 def test_tests_may_let_programs_store_one_value_to_one_place(tmp_path, option, status) -> None:
     (tmp_path / "test_flag.py").write_text(
