@@ -26,10 +26,13 @@ without its comments. A change is a run of `-` lines, which go, and the run of `
 which come in their place; either may be missing, and a blank line ends a change. What goes stands
 one line below the other in the base, blank lines aside, and there alone. Indentation is relative:
 as deep as the first line that goes stands in the base, so deep is all of the change moved.
+
+A whole cell that imports nothing begins with the imports of the solution.
 """
 
 from __future__ import annotations
 
+import ast
 import difflib
 import io
 import itertools
@@ -48,6 +51,7 @@ FORM = (
     "`# %% EXERCISE NAME -> VERDICT`, `from OTHER` before the arrow where it changes another cell "
     "than the solution, and for NAME `*` where rows `= NAME: TEXT` stand below"
 )
+_IMPORTS = ("import ", "from ")
 _ROW = re.compile(r"= (?P<name>\w+): (?P<text>.+)")
 _TITLE = re.compile(
     r"(?P<exercise>\w+)\s+(?P<name>\w+|\*)(?:\s+from\s+(?P<base>\w+))?\s*(?:->\s*(?P<verdict>.+))?"
@@ -240,6 +244,19 @@ def without_comments(source: str) -> str:
     return "\n".join(line for line in lines if line is not None)
 
 
+def with_imports(text: str, solution: str) -> str:
+    """A whole cell; Python that imports nothing begins with the imports of the solution."""
+    above = [*itertools.takewhile(lambda line: line.startswith(_IMPORTS), solution.split("\n"))]
+    try:
+        nodes = ast.walk(ast.parse(text))
+    except SyntaxError:
+        return text
+    if not above or any(isinstance(node, ast.Import | ast.ImportFrom) for node in nodes):
+        return text
+    rows = 2 if text.startswith(("@", "def ")) else 1
+    return "\n".join([*above, *[""] * rows, text])
+
+
 class Cells:
     """The cells of one file, each as a whole."""
 
@@ -267,7 +284,7 @@ class Cells:
         if not cell.is_change:
             if cell.base is not None:
                 raise _of(cell, cell.line, "a whole cell has no base: leave `from` out.")
-            return cell.text
+            return with_imports(cell.text, self._solutions.get(cell.exercise, ""))
         base = self._base(cell, chain)
         try:
             return applied(base, read_edits(cell.text))

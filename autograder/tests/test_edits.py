@@ -126,6 +126,24 @@ def test_an_edit_that_does_not_fit_is_a_sentence_with_its_line(
     assert at == line
 
 
+@pytest.mark.parametrize(
+    ("text", "above"),
+    [
+        ("@cuda.jit\ndef add(x, y):\n    pass", "from numba import cuda\n\n\n"),
+        ("TILE = 32\n", "from numba import cuda\n\n"),
+        ("def add(x, y):\n    import math", ""),
+        ("%%bash\nls", ""),
+    ],
+)
+def test_a_whole_cell_that_imports_nothing_has_the_imports_of_the_solution(
+    text: str, above: str
+) -> None:
+    [block] = blocks(f"# %% add other -> PASS\n# Why.\n{text}")[1]
+    [cell] = cells_of(block)
+    assert Cells([cell], {"add": SOLUTION}).whole(cell) == above + text.strip()
+    assert Cells([cell], {}).whole(cell) == text.strip()
+
+
 CHAIN = """\
 # %% add second from first -> PASS
 # Why.
