@@ -24,8 +24,9 @@ Cells that differ by a name or a line are a table, a template and what each puts
 The base is the exercise's solution, or the cell of this exercise and file that `from` names,
 without its comments. A change is a run of `-` lines, which go, and the run of `+` lines below it,
 which come in their place; either may be missing, and a blank line ends a change. What goes stands
-one line below the other in the base, blank lines aside, and there alone. Indentation is relative:
-as deep as the first line that goes stands in the base, so deep is all of the change moved.
+one line below the other in the base, blank lines aside, and there alone; `- ...` is all down to
+the next line that goes. Indentation is relative: as deep as the first line that goes stands in the
+base, so deep is all of the change moved.
 
 A whole cell that imports nothing begins with the imports of the solution.
 """
@@ -45,6 +46,8 @@ from functools import lru_cache
 from autograder.lessons.percent import Block
 
 GOES, COMES = "-", "+"
+#: Lines that go and are not written out.
+REST = "..."
 EACH, HERE = "*", "@HERE@"
 #: What is said where `cells_of` finds none.
 FORM = (
@@ -72,6 +75,7 @@ class Edit:
 
     Attributes:
         was: the lines that go, without blank ones; their indentation counts among themselves.
+            `REST` stands for as many lines as there are above the next.
         becomes: the lines that come, indented as `was` is.
         line: of the first of them in the text that they were read from, from 1.
     """
@@ -201,16 +205,28 @@ def applied(source: str, edits: Sequence[Edit]) -> str:
 def _place(lines: Sequence[str], edit: Edit) -> tuple[int, int, str]:
     """(first line, the line after the last, indentation) of what goes."""
     filled = [number for number, line in enumerate(lines) if line.strip()]
+    texts = [lines[number].rstrip() for number in filled]
     found = []
-    for at in range(len(filled) - len(edit.was) + 1):
-        there = filled[at : at + len(edit.was)]
-        texts = [lines[number].rstrip() for number in there]
-        indent = texts[0].removesuffix(edit.was[0])
-        if not indent.strip() and texts == [indent + line for line in edit.was]:
-            found.append((there[0], there[-1] + 1, indent))
+    for at, text in enumerate(texts):
+        indent = text.removesuffix(edit.was[0])
+        if not indent.strip() and (end := _end(texts, at, indent, edit.was)):
+            found.append((filled[at], filled[end - 1] + 1, indent))
     if len(found) != 1:
         raise EditError(edit.line, _sentence(lines, edit, len(found)))
     return found[0]
+
+
+def _end(texts: Sequence[str], at: int, indent: str, was: Sequence[str]) -> int:
+    """The text after the last of a run that begins at one of them; 0 where it does not stand so."""
+    above = ""
+    for line in was:
+        if line != REST:
+            there = texts[at:] if above == REST else texts[at : at + 1]
+            if indent + line not in there:
+                return 0
+            at += there.index(indent + line) + 1
+        above = line
+    return 0 if above == REST else at
 
 
 def _sentence(lines: Sequence[str], edit: Edit, times: int) -> str:
@@ -219,7 +235,7 @@ def _sentence(lines: Sequence[str], edit: Edit, times: int) -> str:
     if times:
         return f"{sentence} Let the line above or below go with it, and come again."
     texts = [line.strip() for line in lines if line]
-    gone = next((line.strip() for line in edit.was if line.strip() not in texts), "")
+    gone = next((line.strip() for line in edit.was if line.strip() not in (*texts, REST)), "")
     if not gone:
         return f"{sentence} Each line stands there, but not so one below the other."
     nearest = difflib.get_close_matches(gone, texts, 1, 0)

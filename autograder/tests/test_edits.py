@@ -71,6 +71,14 @@ def test_an_edit_may_be_written_as_deep_as_its_base_stands() -> None:
     assert refused("-         i = cuda.grid(1)\n+ i = 0")[0] == 1
 
 
+def test_three_dots_are_all_down_to_the_next_line_that_goes() -> None:
+    assert made("- i = cuda.grid(1)\n- ...\n- if i == 0:\n+ while True:").endswith(
+        "def add(x, y):\n    while True:\n        y[i] = x[i] + 1"
+    )
+    nearest = made("- if i < y.size:\n- ...\n-     y[i] = x[i] + 1\n+ pass")
+    assert nearest.endswith("(1)\n\n    pass\n    if i == 0:\n        y[i] = x[i] + 1")
+
+
 def test_tabs_stand_as_they_stand_in_the_base() -> None:
     source = "def add(x):\n\tif x:\n\t\tx += 1\n\treturn x"
     assert made("- x += 1\n+ x += 2\n+ x += 3", source) == (
@@ -110,6 +118,9 @@ def test_comments_that_an_edit_brings_stay() -> None:
             "found it 0 times: `i = cuda.grid(1) / if i == 0:`. Each line stands there, but not",
         ),
         ("- TILE = 16\n-\n- TILE = 32", 1, "found it 0 times: `TILE = 16 / TILE = 32`"),
+        ("- TILE = 16\n- ...\n- TILE = 17", 1, "The nearest line to `TILE = 17` is `TILE = 16`."),
+        ("- i = cuda.grid(1)\n- ...", 1, "found it 0 times: `i = cuda.grid(1) / ...`. Each line"),
+        ("- if i == 0:\n- ...\n- TILE = 16", 1, "Each line stands there, but not so one below"),
         ("- # a side", 1, "found it 0 times: `# a side`"),
         ("- TILE = 16\n+ A = 1\n\n- TILE = 16\n+ B = 1", 4, "two changes take one line"),
         ("- TILE = 16\nTILE = 32", 2, "expected `- ` or `+ ` before each line of an edit, got: TI"),
