@@ -22,11 +22,11 @@ Cells that differ by a name or a line are a table, a template and what each puts
     = sum_in_bfloat16: bfloat16
 
 The base is the exercise's solution, or the cell of this exercise and file that `from` names,
-without its comments. A change is a run of `-` lines, which go, and the run of `+` lines below it,
-which come in their place; either may be missing, and a blank line ends a change. What goes stands
-one line below the other in the base, blank lines aside, and there alone; `- ...` is all down to
-the next line that goes. Indentation is relative: as deep as the first line that goes stands in the
-base, so deep is all of the change moved.
+without its comments. A change is written as in a diff: lines that go (`-`), that come (`+`), and
+that stay, behind two blanks. What goes or stays is found in the base, one line below the other,
+blank lines aside, and there alone; `- ...` is all down to the next of them. A blank line ends a
+change, and so does a `+` line above a `-` line. Indentation is relative: as deep as the first line
+that goes or stays stands in the base, so deep is all of the change moved.
 
 A whole cell that imports nothing begins with the imports of the solution.
 """
@@ -45,7 +45,7 @@ from functools import lru_cache
 
 from autograder.lessons.percent import Block
 
-GOES, COMES = "-", "+"
+GOES, COMES, STAYS = "-", "+", " "
 #: Lines that go and are not written out.
 REST = "..."
 EACH, HERE = "*", "@HERE@"
@@ -71,11 +71,11 @@ class EditError(ValueError):
 
 @dataclass(frozen=True)
 class Edit:
-    """One change: lines of a cell, and what comes in their place.
+    """One change: lines of a cell, and what comes in their place; what stays is in both.
 
     Attributes:
-        was: the lines that go, without blank ones; their indentation counts among themselves.
-            `REST` stands for as many lines as there are above the next.
+        was: the lines that go or stay, without blank ones; indented among themselves. `REST` stands
+            for as many lines as there are above the next.
         becomes: the lines that come, indented as `was` is.
         line: of the first of them in the text that they were read from, from 1.
     """
@@ -149,36 +149,35 @@ def cells_of(block: Block) -> tuple[Cell, ...]:
 
 
 def _marked(line: str) -> bool:
-    return line[:1] in (GOES, COMES) and line[1:2] in ("", " ")
+    return line[:1] in (GOES, COMES, STAYS) and line[1:2] in ("", " ")
 
 
 def read_edits(text: str) -> tuple[Edit, ...]:
     """The changes of an edit's text, in its order.
 
     Raises:
-        EditError: for a line that neither goes nor comes, or a change that takes nothing.
+        EditError: for a line without a mark, or a change that has no place in the base.
     """
     edits: list[Edit] = []
     above = ""
     for number, line in enumerate(text.split("\n"), 1):
-        mark, rest = line[:1], line[2:].rstrip()
-        if line.strip() and not _marked(line):
-            sentence = f"expected `- ` or `+ ` before each line of an edit, got: {line.strip()}"
-            raise EditError(number, sentence)
-        if mark == GOES:
-            if above != GOES:
-                if not rest:
-                    sentence = "a blank line could stand anywhere: begin with one that has text."
-                    raise EditError(number, sentence)
-                edits.append(Edit((), (), number))
-            if rest:
-                edits[-1] = replace(edits[-1], was=(*edits[-1].was, rest))
-        elif mark == COMES:
-            if not above:
-                sentence = "a line that comes needs one that goes above it. To insert, repeat one."
+        mark, rest = line[:1] if line.strip() else "", line[2:].rstrip()
+        if mark and not _marked(line):
+            sentence = "expected `- `, `+ ` or two blanks before each line of an edit, got: "
+            raise EditError(number, sentence + line.strip())
+        if mark and (not above or (mark == GOES and above == COMES and edits[-1].was)):
+            if not rest:
+                sentence = "a blank line could stand anywhere: begin with one that has text."
                 raise EditError(number, sentence)
+            edits.append(Edit((), (), number))
+        if mark in (GOES, STAYS) and rest:
+            edits[-1] = replace(edits[-1], was=(*edits[-1].was, rest))
+        if mark in (COMES, STAYS):
             edits[-1] = replace(edits[-1], becomes=(*edits[-1].becomes, rest))
         above = mark
+    if lone := next((edit for edit in edits if not edit.was), None):
+        sentence = "a line that comes needs one beside it that goes or stays."
+        raise EditError(lone.line, sentence)
     return tuple(edits)
 
 
@@ -233,7 +232,7 @@ def _sentence(lines: Sequence[str], edit: Edit, times: int) -> str:
     sought = " / ".join(line.strip() for line in edit.was)
     sentence = f"expected this once in the base, found it {times} times: `{sought}`."
     if times:
-        return f"{sentence} Let the line above or below go with it, and come again."
+        return f"{sentence} Write the line above or below beside it, which stays."
     texts = [line.strip() for line in lines if line]
     gone = next((line.strip() for line in edit.was if line.strip() not in (*texts, REST)), "")
     if not gone:
