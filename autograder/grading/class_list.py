@@ -7,12 +7,7 @@ from collections.abc import Iterable, Iterator, Set
 from typing import Any
 
 from autograder.grading.names import counted, few
-from autograder.grading.opened import (
-    GradebookError,
-    explained,
-    open_gradebook,
-    require_gradebook,
-)
+from autograder.grading.opened import GradebookError, explained, open_gradebook, require_gradebook
 from autograder.judge import overlay
 
 #: Students that a sentence names.

@@ -15,14 +15,7 @@ import os
 import sys
 from pathlib import Path
 
-from autograder.grading.cluster import (
-    CERTIFICATE,
-    INSTALL,
-    KEY,
-    SCHEDULER,
-    security,
-    with_protocol,
-)
+from autograder.grading.cluster import CERTIFICATE, INSTALL, KEY, SCHEDULER, security, with_protocol
 from autograder.grading.files import write
 from autograder.judge.pool import ROOT, JudgeError
 from autograder.sandbox import walls

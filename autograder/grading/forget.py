@@ -106,14 +106,7 @@ def main(args: argparse.Namespace) -> int:
             return 1
         _remove(student, store, args, kept)
         summarise(store, shown)
-    except (
-        StoreError,
-        UsageError,
-        RosterError,
-        GradebookError,
-        PrivateError,
-        OverlayError,
-    ) as error:
+    except _REFUSED as error:
         print(error, file=sys.stderr)
         return 2
     except OSError as error:

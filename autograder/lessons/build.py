@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -26,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import nbformat
 
+from autograder.grading.files import write
 from autograder.judge import overlay, private
 from autograder.lessons import colab
 from autograder.lessons.links import linked
@@ -361,19 +361,9 @@ def build(
 
 
 def place(path: Path, content: bytes) -> None:
-    """Writes a file whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and path.read_bytes() == content:
-        return
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    """Writes a file whole or not at all, where it is not so already."""
+    if not path.exists() or path.read_bytes() != content:
+        write(path, [content], durable=False)
 
 
 def _remove_others(home: Path, names: set[str]) -> None:

@@ -12,6 +12,7 @@ import ast
 import difflib
 import keyword
 import re
+import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,7 +25,6 @@ from autograder.proof.witness import witness_file
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _NUMBERED = re.compile(r"(?P<number>\d\d)_(?P<stem>[a-z][a-z0-9_]*)")
-LINE_LENGTH = 100
 #: Lessons from this number on are primers, which follow no order.
 FIRST_PRIMER = 90
 #: What cells of lessons import: a kernel of such a name would stand in its place.
@@ -317,37 +317,23 @@ def _lesson_file(root: Path, name: str, lesson: str) -> Path:
 
 
 def with_import(text: str, module: str, names: Iterable[str]) -> str:
-    """The Python text with `names` imported from `module`, sorted as ruff sorts them."""
+    """The Python text with `names` imported from `module`, where and as ruff sorts imports."""
     body = ast.parse(text).body
+    documented = ast.get_docstring(ast.Module(body, [])) is not None
+    above = (body[0].end_lineno or 0) if documented else 0
     lines = text.splitlines(keepends=True)
-    wanted = set(names)
-    for node in body:
-        if isinstance(node, ast.ImportFrom) and node.module == module:
-            wanted |= {ast.unparse(alias) for alias in node.names}
-            end = node.end_lineno or node.lineno
-            return "".join([*lines[: node.lineno - 1], _import(module, wanted), *lines[end:]])
-    imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
-    docstring = body[:1] if ast.get_docstring(ast.Module(body, [])) is not None else []
-    above = max((node.end_lineno or 0 for node in [*docstring, *imports]), default=0)
-    last = imports[-1] if imports else None
-    beside = isinstance(last, ast.ImportFrom) and _package(last.module) == _package(module)
-    gap = "\n" if above and not beside else ""
-    return "".join([*lines[:above], gap, _import(module, wanted), *lines[above:]])
-
-
-def _package(module: str | None) -> str:
-    return (module or "").partition(".")[0]
-
-
-def _import(module: str, names: Iterable[str]) -> str:
-    def order(name: str) -> tuple[int, str]:
-        return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
-
-    listed = sorted(names, key=order)
-    line = f"from {module} import {', '.join(listed)}\n"
-    if len(line) <= LINE_LENGTH + 1:
-        return line
-    return f"from {module} import (\n" + "".join(f"    {name},\n" for name in listed) + ")\n"
+    gap = "\n" if above else ""
+    added = f"{gap}from {module} import {', '.join(names)}\n"
+    own = 'lint.isort.known-first-party = ["course", "autograder"]'
+    short = "lint.isort.split-on-trailing-comma = false"
+    options = ("--isolated", "--line-length", "100", "--config", own, "--config", short)
+    return subprocess.run(
+        (sys.executable, "-m", "ruff", "check", "-q", "--fix-only", "--select=I", *options, "-"),
+        input="".join([*lines[:above], added, *lines[above:]]),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
 
 
 def with_entry(text: str, entry: str) -> str:

@@ -22,14 +22,18 @@ Cells that differ by a name or a line are a table, a template and what each puts
     = sum_in_bfloat16: bfloat16
 
 The base is the exercise's solution, or the cell of this exercise and file that `from` names,
-without its comments. A change is a run of `-` lines, which go, and the run of `+` lines below it,
-which come in their place; either may be missing, and a blank line ends a change. What goes stands
-one line below the other in the base, blank lines aside, and there alone. Indentation is relative:
-as deep as the first line that goes stands in the base, so deep is all of the change moved.
+without its comments. A change is written as in a diff: lines that go (`-`), that come (`+`), and
+that stay, behind two blanks. What goes or stays is found in the base, one line below the other,
+blank lines aside, and there alone; `- ...` is all down to the next of them. A blank line ends a
+change, and so does a `+` line above a `-` line. Indentation is relative: as deep as the first line
+that goes or stays stands in the base, so deep is all of the change moved.
+
+A whole cell that imports nothing begins with the imports of the solution.
 """
 
 from __future__ import annotations
 
+import ast
 import difflib
 import io
 import itertools
@@ -41,13 +45,16 @@ from functools import lru_cache
 
 from autograder.lessons.percent import Block
 
-GOES, COMES = "-", "+"
+GOES, COMES, STAYS = "-", "+", " "
+#: Lines that go and are not written out.
+REST = "..."
 EACH, HERE = "*", "@HERE@"
 #: What is said where `cells_of` finds none.
 FORM = (
     "`# %% EXERCISE NAME -> VERDICT`, `from OTHER` before the arrow where it changes another cell "
     "than the solution, and for NAME `*` where rows `= NAME: TEXT` stand below"
 )
+_IMPORTS = ("import ", "from ")
 _ROW = re.compile(r"= (?P<name>\w+): (?P<text>.+)")
 _TITLE = re.compile(
     r"(?P<exercise>\w+)\s+(?P<name>\w+|\*)(?:\s+from\s+(?P<base>\w+))?\s*(?:->\s*(?P<verdict>.+))?"
@@ -64,10 +71,11 @@ class EditError(ValueError):
 
 @dataclass(frozen=True)
 class Edit:
-    """One change: lines of a cell, and what comes in their place.
+    """One change: lines of a cell, and what comes in their place; what stays is in both.
 
     Attributes:
-        was: the lines that go, without blank ones; their indentation counts among themselves.
+        was: the lines that go or stay, without blank ones; indented among themselves. `REST` stands
+            for as many lines as there are above the next.
         becomes: the lines that come, indented as `was` is.
         line: of the first of them in the text that they were read from, from 1.
     """
@@ -141,36 +149,35 @@ def cells_of(block: Block) -> tuple[Cell, ...]:
 
 
 def _marked(line: str) -> bool:
-    return line[:1] in (GOES, COMES) and line[1:2] in ("", " ")
+    return line[:1] in (GOES, COMES, STAYS) and line[1:2] in ("", " ")
 
 
 def read_edits(text: str) -> tuple[Edit, ...]:
     """The changes of an edit's text, in its order.
 
     Raises:
-        EditError: for a line that neither goes nor comes, or a change that takes nothing.
+        EditError: for a line without a mark, or a change that has no place in the base.
     """
     edits: list[Edit] = []
     above = ""
     for number, line in enumerate(text.split("\n"), 1):
-        mark, rest = line[:1], line[2:].rstrip()
-        if line.strip() and not _marked(line):
-            sentence = f"expected `- ` or `+ ` before each line of an edit, got: {line.strip()}"
-            raise EditError(number, sentence)
-        if mark == GOES:
-            if above != GOES:
-                if not rest:
-                    sentence = "a blank line could stand anywhere: begin with one that has text."
-                    raise EditError(number, sentence)
-                edits.append(Edit((), (), number))
-            if rest:
-                edits[-1] = replace(edits[-1], was=(*edits[-1].was, rest))
-        elif mark == COMES:
-            if not above:
-                sentence = "a line that comes needs one that goes above it. To insert, repeat one."
+        mark, rest = line[:1] if line.strip() else "", line[2:].rstrip()
+        if mark and not _marked(line):
+            sentence = "expected `- `, `+ ` or two blanks before each line of an edit, got: "
+            raise EditError(number, sentence + line.strip())
+        if mark and (not above or (mark == GOES and above == COMES and edits[-1].was)):
+            if not rest:
+                sentence = "a blank line could stand anywhere: begin with one that has text."
                 raise EditError(number, sentence)
+            edits.append(Edit((), (), number))
+        if mark in (GOES, STAYS) and rest:
+            edits[-1] = replace(edits[-1], was=(*edits[-1].was, rest))
+        if mark in (COMES, STAYS):
             edits[-1] = replace(edits[-1], becomes=(*edits[-1].becomes, rest))
         above = mark
+    if lone := next((edit for edit in edits if not edit.was), None):
+        sentence = "a line that comes needs one beside it that goes or stays."
+        raise EditError(lone.line, sentence)
     return tuple(edits)
 
 
@@ -197,25 +204,37 @@ def applied(source: str, edits: Sequence[Edit]) -> str:
 def _place(lines: Sequence[str], edit: Edit) -> tuple[int, int, str]:
     """(first line, the line after the last, indentation) of what goes."""
     filled = [number for number, line in enumerate(lines) if line.strip()]
+    texts = [lines[number].rstrip() for number in filled]
     found = []
-    for at in range(len(filled) - len(edit.was) + 1):
-        there = filled[at : at + len(edit.was)]
-        texts = [lines[number].rstrip() for number in there]
-        indent = texts[0].removesuffix(edit.was[0])
-        if not indent.strip() and texts == [indent + line for line in edit.was]:
-            found.append((there[0], there[-1] + 1, indent))
+    for at, text in enumerate(texts):
+        indent = text.removesuffix(edit.was[0])
+        if not indent.strip() and (end := _end(texts, at, indent, edit.was)):
+            found.append((filled[at], filled[end - 1] + 1, indent))
     if len(found) != 1:
         raise EditError(edit.line, _sentence(lines, edit, len(found)))
     return found[0]
+
+
+def _end(texts: Sequence[str], at: int, indent: str, was: Sequence[str]) -> int:
+    """The text after the last of a run that begins at one of them; 0 where it does not stand so."""
+    above = ""
+    for line in was:
+        if line != REST:
+            there = texts[at:] if above == REST else texts[at : at + 1]
+            if indent + line not in there:
+                return 0
+            at += there.index(indent + line) + 1
+        above = line
+    return 0 if above == REST else at
 
 
 def _sentence(lines: Sequence[str], edit: Edit, times: int) -> str:
     sought = " / ".join(line.strip() for line in edit.was)
     sentence = f"expected this once in the base, found it {times} times: `{sought}`."
     if times:
-        return f"{sentence} Let the line above or below go with it, and come again."
+        return f"{sentence} Write the line above or below beside it, which stays."
     texts = [line.strip() for line in lines if line]
-    gone = next((line.strip() for line in edit.was if line.strip() not in texts), "")
+    gone = next((line.strip() for line in edit.was if line.strip() not in (*texts, REST)), "")
     if not gone:
         return f"{sentence} Each line stands there, but not so one below the other."
     nearest = difflib.get_close_matches(gone, texts, 1, 0)
@@ -238,6 +257,19 @@ def without_comments(source: str) -> str:
             number, column = token.start
             lines[number - 1] = (lines[number - 1] or "")[:column].rstrip() or None
     return "\n".join(line for line in lines if line is not None)
+
+
+def with_imports(text: str, solution: str) -> str:
+    """A whole cell; Python that imports nothing begins with the imports of the solution."""
+    above = [*itertools.takewhile(lambda line: line.startswith(_IMPORTS), solution.split("\n"))]
+    try:
+        nodes = ast.walk(ast.parse(text))
+    except SyntaxError:
+        return text
+    if not above or any(isinstance(node, ast.Import | ast.ImportFrom) for node in nodes):
+        return text
+    rows = 2 if text.startswith(("@", "def ")) else 1
+    return "\n".join([*above, *[""] * rows, text])
 
 
 class Cells:
@@ -267,7 +299,7 @@ class Cells:
         if not cell.is_change:
             if cell.base is not None:
                 raise _of(cell, cell.line, "a whole cell has no base: leave `from` out.")
-            return cell.text
+            return with_imports(cell.text, self._solutions.get(cell.exercise, ""))
         base = self._base(cell, chain)
         try:
             return applied(base, read_edits(cell.text))

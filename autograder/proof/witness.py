@@ -4,11 +4,11 @@
 
     # %% vector_add no_guard -> OUT_OF_BOUNDS
     # The last block has more threads than elements are left; every one of them writes.
-    from numba import cuda
+    @cuda.jit
     ...
 
-A cell may say instead what it changes in the solution or in another cell
-(`autograder.proof.edits`).
+It has the solution's imports, or its own. A cell may say instead what it changes in the solution
+or in another cell (`autograder.proof.edits`).
 `-> PASS` marks an honest variant, which must get full points; `-> TOO_MUCH_TRAFFIC 0.7` names
 the share of the points, too; `-> WRONG_ANSWER held out` passes the visible cases, and hidden ones
 of every seed give it away. The comment says why a learner writes this.

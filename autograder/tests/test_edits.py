@@ -71,6 +71,28 @@ def test_an_edit_may_be_written_as_deep_as_its_base_stands() -> None:
     assert refused("-         i = cuda.grid(1)\n+ i = 0")[0] == 1
 
 
+def test_lines_that_stay_say_where_others_come_and_go() -> None:
+    below = made(
+        "  i = cuda.grid(1)\n+ i += 1\n- if i < y.size:\n-     y[i] = x[i] + 1\n+ y[i] = 0"
+    )
+    assert "    i = cuda.grid(1)\n    i += 1\n\n    y[i] = 0\n    if i == 0:" in below
+    above = made(
+        "+ i += 1\n  if i == 0:\n-     y[i] = x[i] + 1\n+     return\n\n  TILE = 16\n+ HALF = 8"
+    )
+    assert above.endswith("    i += 1\n    if i == 0:\n        return")
+    assert "TILE = 16\nHALF = 8\n" in above
+    between = made("  if i < y.size:\n+     i += 0\n      y[i] = x[i] + 1")
+    assert "    if i < y.size:\n        i += 0\n        y[i] = x[i] + 1\n    if i == 0:" in between
+
+
+def test_three_dots_are_all_down_to_the_next_line_that_goes() -> None:
+    assert made("- i = cuda.grid(1)\n- ...\n- if i == 0:\n+ while True:").endswith(
+        "def add(x, y):\n    while True:\n        y[i] = x[i] + 1"
+    )
+    nearest = made("- if i < y.size:\n- ...\n-     y[i] = x[i] + 1\n+ pass")
+    assert nearest.endswith("(1)\n\n    pass\n    if i == 0:\n        y[i] = x[i] + 1")
+
+
 def test_tabs_stand_as_they_stand_in_the_base() -> None:
     source = "def add(x):\n\tif x:\n\t\tx += 1\n\treturn x"
     assert made("- x += 1\n+ x += 2\n+ x += 3", source) == (
@@ -102,7 +124,7 @@ def test_comments_that_an_edit_brings_stay() -> None:
             "- y[i] = x[i] + 1\n+ y[i] = x[i]",
             1,
             "expected this once in the base, found it 2 times: `y[i] = x[i] + 1`. "
-            "Let the line above or below go with it, and come again.",
+            "Write the line above or below beside it, which stays.",
         ),
         (
             "- i = cuda.grid(1)\n- if i == 0:\n+ i = 0",
@@ -110,11 +132,16 @@ def test_comments_that_an_edit_brings_stay() -> None:
             "found it 0 times: `i = cuda.grid(1) / if i == 0:`. Each line stands there, but not",
         ),
         ("- TILE = 16\n-\n- TILE = 32", 1, "found it 0 times: `TILE = 16 / TILE = 32`"),
+        ("- TILE = 16\n- ...\n- TILE = 17", 1, "The nearest line to `TILE = 17` is `TILE = 16`."),
+        ("- i = cuda.grid(1)\n- ...", 1, "found it 0 times: `i = cuda.grid(1) / ...`. Each line"),
+        ("- if i == 0:\n- ...\n- TILE = 16", 1, "Each line stands there, but not so one below"),
         ("- # a side", 1, "found it 0 times: `# a side`"),
         ("- TILE = 16\n+ A = 1\n\n- TILE = 16\n+ B = 1", 4, "two changes take one line"),
-        ("- TILE = 16\nTILE = 32", 2, "expected `- ` or `+ ` before each line of an edit, got: TI"),
-        ("+ TILE = 32", 1, "a line that comes needs one that goes above it. To insert, repeat one"),
-        ("- TILE = 16\n\n+ TILE = 32", 3, "a line that comes needs one that goes above it."),
+        ("- TILE = 16\nTILE = 32", 2, "expected `- `, `+ ` or two blanks before each line of an"),
+        ("+ TILE = 32", 1, "a line that comes needs one beside it that goes or stays."),
+        ("- TILE = 16\n TILE = 32", 2, "two blanks before each line of an edit, got: TILE = 32"),
+        ("  y[i] = x[i] + 1\n+ y[i] = 0", 1, "found it 2 times: `y[i] = x[i] + 1`."),
+        ("- TILE = 16\n\n+ TILE = 32", 3, "a line that comes needs one beside it that goes or"),
         ("-\n+ TILE = 32", 1, "a blank line could stand anywhere: begin with one that has text"),
     ],
 )
@@ -124,6 +151,24 @@ def test_an_edit_that_does_not_fit_is_a_sentence_with_its_line(
     at, sentence = refused(edit)
     assert words in sentence
     assert at == line
+
+
+@pytest.mark.parametrize(
+    ("text", "above"),
+    [
+        ("@cuda.jit\ndef add(x, y):\n    pass", "from numba import cuda\n\n\n"),
+        ("TILE = 32\n", "from numba import cuda\n\n"),
+        ("def add(x, y):\n    import math", ""),
+        ("%%bash\nls", ""),
+    ],
+)
+def test_a_whole_cell_that_imports_nothing_has_the_imports_of_the_solution(
+    text: str, above: str
+) -> None:
+    [block] = blocks(f"# %% add other -> PASS\n# Why.\n{text}")[1]
+    [cell] = cells_of(block)
+    assert Cells([cell], {"add": SOLUTION}).whole(cell) == above + text.strip()
+    assert Cells([cell], {}).whole(cell) == text.strip()
 
 
 CHAIN = """\

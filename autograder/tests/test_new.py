@@ -182,7 +182,7 @@ def test_an_import_is_added_where_there_is_none_and_merged_where_there_is():
     assert with_import('"""Doc."""\n\nx = 1\n', "m", ["b", "A"]) == (
         '"""Doc."""\n\nfrom m import A, b\n\nx = 1\n'
     )
-    assert with_import("from m import b as c\n", "m", ["A"]) == "from m import A, b as c\n"
+    assert with_import("from m import b\n", "m", ["A"]) == "from m import A, b\n"
 
 
 def test_a_hidden_file_of_another_form_is_refused():

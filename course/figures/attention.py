@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from course.figures.drawing import Drawing
-from course.figures.picture import (
-    BLUE,
-    INK,
-    Picture,
-    bytes_over,
-)
+from course.figures.picture import BLUE, INK, Picture, bytes_over
 
 
 def matrices() -> Picture:

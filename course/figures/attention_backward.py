@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from course.figures.drawing import Drawing
-from course.figures.picture import (
-    BLUE,
-    FAINT_INK,
-    GREEN,
-    RED,
-    Picture,
-    bytes_over,
-)
+from course.figures.picture import BLUE, FAINT_INK, GREEN, RED, Picture, bytes_over
 
 
 def there_and_back() -> Picture:

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from course.figures.drawing import Drawing
-from course.figures.picture import (
-    BLUE,
-    FAINT_INK,
-    INK,
-    Picture,
-    bytes_over,
-)
+from course.figures.picture import BLUE, FAINT_INK, INK, Picture, bytes_over
 
 
 def row_times_column() -> Picture:

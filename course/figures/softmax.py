@@ -7,16 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from course.figures.drawing import Drawing
-from course.figures.picture import (
-    BLUE,
-    FAINT_INK,
-    INK,
-    ORANGE,
-    RED,
-    SERIES,
-    Picture,
-    plot,
-)
+from course.figures.picture import BLUE, FAINT_INK, INK, ORANGE, RED, SERIES, Picture, plot
 from course.gpu.recorded import recorded
 
 

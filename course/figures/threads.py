@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from course.figures.access import access_picture, grid_picture
 from course.figures.drawing import Drawing
-from course.figures.measured import (
-    ADD_MS,
-    LAUNCH_QUEUED_US,
-    TO_DEVICE_GB_S,
-    TO_HOST_GB_S,
-)
+from course.figures.measured import ADD_MS, LAUNCH_QUEUED_US, TO_DEVICE_GB_S, TO_HOST_GB_S
 from course.figures.picture import INK, Picture
 from course.plain.sectors import WARP_LANES
 

@@ -275,10 +275,6 @@ TILE: dict[str, tuple[str, str]] = {
         "This engine does not run {detail}.",
         "It may well run on a GPU. Here, write it another way to have it measured.",
     ),
-    "tile_not_followed": (
-        "Triton compiles this line, and this engine cannot follow it: {detail}.",
-        "It may well run on a GPU. Here, write it another way to have it measured.",
-    ),
     # ------------------------------------------------------------ what it costs
     "dram_over_limit": (
         "In the model of an L2 cache DRAM delivers {got} bytes; the most here is {limit}.",

@@ -12,13 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from course.engine.cell.namespaces import PATHS
-from course.engine.cell.operations import (
-    ATTRIBUTES,
-    BUILTINS,
-    INSTEAD,
-    OPERATIONS,
-    instead_of_cuda,
-)
+from course.engine.cell.operations import ATTRIBUTES, BUILTINS, INSTEAD, OPERATIONS, instead_of_cuda
 from course.engine.faults import rejected, rejected_syntax
 from course.engine.launcher import gluon
 from course.engine.launcher.admission import locals_of

@@ -46,14 +46,7 @@ from course.engine.simt.running import arith
 from course.engine.simt.running.atomics import ATOMICS, atomic
 from course.engine.simt.running.barriers import syncthreads, syncwarp
 from course.engine.simt.running.lanes import Lanes
-from course.engine.simt.running.warps import (
-    SHUFFLES,
-    VOTES,
-    active_mask,
-    match,
-    shuffle,
-    vote,
-)
+from course.engine.simt.running.warps import SHUFFLES, VOTES, active_mask, match, shuffle, vote
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering

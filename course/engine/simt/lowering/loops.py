@@ -12,25 +12,11 @@ import numpy as np
 
 from course.engine.faults import KernelFault, Outcome, not_measured, rejected_syntax
 from course.engine.simt.lowering.branches import common, join, told
-from course.engine.simt.lowering.expr import (
-    UNKNOWN,
-    Expr,
-    converted,
-    nothing,
-    number,
-    variable,
-)
+from course.engine.simt.lowering.expr import UNKNOWN, Expr, converted, nothing, number, variable
 from course.engine.simt.lowering.frames import LoopTargets
 from course.engine.simt.lowering.iteration import by_name, counted, holder, walks, with_else
 from course.engine.simt.lowering.operators import unpacked
-from course.engine.simt.lowering.types import (
-    INT,
-    ArrayType,
-    Several,
-    TupleType,
-    is_integer,
-    unify,
-)
+from course.engine.simt.lowering.types import INT, ArrayType, Several, TupleType, is_integer, unify
 from course.engine.simt.nvvm.merging import Held, LoopScope, available, old_enough
 from course.engine.simt.nvvm.unrolling import (
     Counting,

@@ -102,38 +102,19 @@ class View(Sliceable):
         return self.array.update(lanes, self._inside(lanes, access))
 
 
-class Turned(Sliceable):
+class Turned(View):
     """``A.T``: an array, or a part of one, with its axes in reverse order."""
 
     def __init__(self, array: Any) -> None:
-        self.array = array
-        self.name: str = array.name
+        super().__init__(array, tuple(Span(0, extent, 1, whole=True) for extent in array.shape))
         self.shape = array.shape[::-1]
 
     @property
     def strides(self) -> tuple[Any, ...]:
         return tuple(self.array.strides[::-1])
 
-    def load(self, lanes: Lanes, access: Access) -> np.ndarray:
-        """An element of the array."""
-        loaded: np.ndarray = self.array.load(lanes, _turned(access))
-        return loaded
-
-    def count_load(self, lanes: Lanes, access: Access) -> None:
-        """Counts a load that the compiler makes here, by every active lane."""
-        self.array.count_load(lanes, _turned(access))
-
-    def store(self, lanes: Lanes, access: Access, values: np.ndarray) -> None:
-        """Stores to an element of the array."""
-        self.array.store(lanes, _turned(access), values)
-
-    def update(self, lanes: Lanes, access: Access) -> Any:
-        """An atomic on an element of the array."""
-        return self.array.update(lanes, _turned(access))
-
-
-def _turned(access: Access) -> Access:
-    return access._replace(indices=access.indices[::-1])
+    def _of_array(self, access: Access) -> Access:
+        return access._replace(indices=access.indices[::-1])
 
 
 def span(

@@ -15,15 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course.engine.triton.ir import Operation, Type
-from course.engine.triton.running.agents import (
-    COPIES,
-    TCGEN05,
-    WGMMA,
-    Agents,
-    Barrier,
-    Event,
-    Work,
-)
+from course.engine.triton.running.agents import COPIES, TCGEN05, WGMMA, Agents, Barrier, Event, Work
 from course.engine.triton.running.frames import Frame
 from course.engine.triton.running.shared import Buffer
 from course.engine.triton.running.values import Unsupported
