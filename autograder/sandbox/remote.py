@@ -14,12 +14,7 @@ from typing import Any, TypeVar
 from autograder.judge.judge import Check, course_check
 from autograder.judge.sentences import Fault, RunnerLostError, size_text
 from autograder.sandbox.doubt import WireError
-from autograder.sandbox.wire import (
-    EngineFailed,
-    decoded_result,
-    encoded_run,
-    largest_result,
-)
+from autograder.sandbox.wire import EngineFailed, decoded_result, encoded_run, largest_result
 from course.engine.job import Ran, Run
 from course.spec.exercise import Case, Exercise
 from course.words.verdict import Verdict
