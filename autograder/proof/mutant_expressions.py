@@ -142,8 +142,10 @@ def dtype(node: ast.expr, scope: Scope, parent: ast.AST) -> Iterator[ast.expr]:
     """An array on the chip or a conversion has a type too small, or a conversion is missing."""
     smaller = {"float32": ("float16", "int32"), "int32": ("int8",)}
     if is_array(node):
-        for other in smaller.get(ast.unparse(node.args[1]), ()):
-            yield ast.Call(node.func, [node.args[0], numpy_type(other)], [])
+        given = dict(zip(("shape", "dtype"), node.args, strict=False))
+        given |= {keyword.arg or "": keyword.value for keyword in node.keywords}
+        for other in smaller.get(ast.unparse(given["dtype"]), ()):
+            yield ast.Call(node.func, [given["shape"], numpy_type(other)], [])
     elif is_call(node, "float32"):
         if not isinstance(node.args[0], ast.Constant):
             yield node.args[0]
