@@ -179,10 +179,10 @@ def test_mutants_of_a_triton_cell_hold_every_kind_of_mistake() -> None:
 def test_an_array_whose_shape_and_type_are_named_has_mutants_of_another_type() -> None:
     exercise, _ = exercise_and_mutants("shared_memory", "shared_reverse")
     source = solutions_of("shared_memory")["shared_reverse"]
-    named = source.replace("array(128, float32)", "array(dtype=float32, shape=128)")
+    named = source.replace("array(REVERSED, float32)", "array(dtype=float32, shape=REVERSED)")
     assert named != source
     becomes = {mutant.becomes for mutant in mutants_of(exercise, named)}
-    assert any("shared.array(128, " in text and "float16" in text for text in becomes)
+    assert any("shared.array(REVERSED, " in text and "float16" in text for text in becomes)
 
 
 def test_mutants_of_a_launcher_have_another_grid_other_types_and_other_arguments() -> None:
