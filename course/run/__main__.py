@@ -10,8 +10,8 @@ import argparse
 import json
 import runpy
 import sys
+import threading
 import tokenize
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from course.engine import stated_gpu
 from course.engine.faults import KernelFault
 from course.engine.triton.compiling.available import require_triton
 from course.notebook.measure import TARGETS, measure
-from course.run import report
+from course.run import report, uncaught
 
 if TYPE_CHECKING:
     from course.run.launches import Findings
@@ -59,10 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with measure(options.target) as traffic:
         status = _run(options, found)
     status = 1 if any(map(report.is_finding, found.faults)) else 2 if found.faults else status
-    kernels = traffic.by_kernel()
-    print(f"\n{report.table(kernels, f'{options.target} ({TARGETS[options.target]})')}")
+    print(f"\n{report.table(traffic)}")
     if options.json is not None:
-        whole = report.as_json(options.file, options.target, status, found.faults, kernels)
+        whole = report.as_json(options.file, options.target, status, found.faults, traffic.by_kernel())
         try:
             options.json.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
         except OSError as error:
@@ -130,6 +129,14 @@ def _run(options: argparse.Namespace, found: Findings) -> int:
     file = options.file
     sys.argv = [file, *options.arguments]
     sys.path[0] = str(Path(file).resolve().parent)
+
+    def of_thread(ended: threading.ExceptHookArgs) -> None:
+        if isinstance(ended.exc_value, KernelFault):
+            found.add(ended.exc_value)
+        elif ended.exc_value is not None and ended.exc_type is not SystemExit:
+            uncaught.tell(ended.exc_value)
+
+    threading.excepthook = of_thread
     try:
         started(int(options.target.removeprefix("sm_")), options.bounds, options.unwritten, found)
         runpy.run_path(file, run_name="__main__")
@@ -142,10 +149,7 @@ def _run(options: argparse.Namespace, found: Findings) -> int:
             return _refused(end.code)
         return _refused(f"The program ended itself, with {end.code}.") if end.code else 0
     except Exception as error:
-        own = error.__traceback__
-        while own is not None and own.tb_frame.f_code.co_filename != file:
-            own = own.tb_next
-        traceback.print_exception(error.with_traceback(own or error.__traceback__))
+        uncaught.tell(error)
         if any(part in str(error) for part in _OF_A_MACHINE_WITHOUT_GPU):
             print(_NO_STAND_IN, file=sys.stderr)
         return 2

@@ -9,6 +9,7 @@ from typing import Any
 
 from course.engine.faults import KernelFault, Outcome
 from course.engine.traffic import Site, Traffic
+from course.notebook.measure import Measured
 from course.words import fault_panel
 from course.words.banks import shared_memory
 from course.words.sentences import next_step, sentence
@@ -50,8 +51,9 @@ def in_words(fault: KernelFault) -> str:
     return "\n".join(lines)
 
 
-def table(kernels: dict[tuple[str, str], Traffic], gpu: str) -> str:
+def table(measured: Measured) -> str:
     """Each kernel's traffic, a row for each access of a line."""
+    kernels = measured.by_kernel()
     if not kernels:
         return "No kernel was launched."
     blocks = []
@@ -72,7 +74,8 @@ def table(kernels: dict[tuple[str, str], Traffic], gpu: str) -> str:
         ]
         below = [*aligned, *shared_memory(traffic)]
         blocks.append("\n".join([head, *(f"  {row}".rstrip() for row in below)]))
-    blocks.append(f"Triton kernels: as its compiler makes them for {gpu}.")
+    if measured.gpus:
+        blocks.append(f"Triton kernels: as its compiler makes them for {measured.gpus}.")
     return "\n\n".join(blocks)
 
 
