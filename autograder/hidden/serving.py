@@ -32,7 +32,7 @@ HIDDEN = {
         # only the lowest numbers, only the highest, x of one sign
         Draws(N=33, K=1152, GROUP=64, draws={"w": integers(0, 2), "x": uniform(0.5, 1.0)}),
         Draws(N=33, K=1152, GROUP=64, draws={"w": integers(254, 256), "x": uniform(0.5, 1.0)}),
-        # scales far apart and of both signs, from group to group, and sums that float16 does not hold
+        # scales far apart, of both signs, from group to group, and sums that float16 does not hold
         Draws(
             N=70,
             K=2304,

@@ -61,7 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     status = 1 if any(map(report.is_finding, found.faults)) else 2 if found.faults else status
     print(f"\n{report.table(traffic)}")
     if options.json is not None:
-        whole = report.as_json(options.file, options.target, status, found.faults, traffic.by_kernel())
+        kernels = traffic.by_kernel()
+        whole = report.as_json(options.file, options.target, status, found.faults, kernels)
         try:
             options.json.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
         except OSError as error:
