@@ -46,10 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refused(str(fault))
     if (wrong := _unreadable(options.file)) is not None:
         return _refused(wrong)
-    if options.json is not None and (
-        options.json.is_dir() or not options.json.resolve().parent.is_dir()
-    ):
-        return _refused(f"{options.json} cannot be written: --json takes a file, in a folder.")
+    if options.json is not None:
+        options.json = options.json.resolve()  # the program may go to another folder
+        if options.json.is_dir() or not options.json.parent.is_dir():
+            return _refused(f"{options.json} cannot be written: --json takes a file, in a folder.")
     from course.run.launches import Findings
 
     def tell(fault: KernelFault) -> None:
@@ -127,8 +127,8 @@ def _run(options: argparse.Namespace, found: Findings) -> int:
     from course.run.host import NotHereError
     from course.run.launches import started
 
-    file = options.file
-    sys.argv = [file, *options.arguments]
+    file = str(Path(options.file).absolute())  # as Python names a program
+    sys.argv = [options.file, *options.arguments]
     sys.path[0] = str(Path(file).resolve().parent)
 
     def of_thread(ended: threading.ExceptHookArgs) -> None:
@@ -149,7 +149,7 @@ def _run(options: argparse.Namespace, found: Findings) -> int:
         if isinstance(end.code, str):
             return _refused(end.code)
         return _refused(f"The program ended itself, with {end.code}.") if end.code else 0
-    except Exception as error:
+    except BaseException as error:
         uncaught.tell(error)
         if any(part in str(error) for part in _OF_A_MACHINE_WITHOUT_GPU):
             print(_NO_STAND_IN, file=sys.stderr)

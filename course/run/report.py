@@ -10,10 +10,12 @@ from typing import Any
 from course.engine.faults import KernelFault, Outcome
 from course.engine.traffic import Site, Traffic
 from course.notebook.measure import Measured
-from course.words import fault_panel
 from course.words.banks import shared_memory
+from course.words.phrasing import filled
+from course.words.programs import PROGRAMS
 from course.words.sentences import next_step, sentence
 
+_FOLDER = Path.cwd()
 _HEAD = ("line", "access", "requests", "sectors", "requested bytes", "footprint bytes")
 _BEYOND_A_VIEW = (
     "A kernel that may reach all of a tensor's allocation, beyond the view that it is passed, "
@@ -33,13 +35,12 @@ def is_finding(fault: KernelFault) -> bool:
 
 def in_words(fault: KernelFault) -> str:
     """A finding: where, what, the line itself, and what to do."""
-    place = f"{fault.filename}:{fault.line}: " if fault.filename and fault.line else ""
-    said = sentence(fault.message_id, fault.fields, fault.dialect)
+    place = f"{_seen(fault.filename)}:{fault.line}: " if fault.filename and fault.line else ""
+    said, step = _said(fault)
     within = f"{fault.function}, launched by {fault.kernel}" if fault.function else fault.kernel
     lines = [f"{place}{within}: {fault.outcome.label}: {said}"]
     if fault.filename and fault.line:
         lines.append(f"    {linecache.getline(fault.filename, fault.line).strip()}")
-    step = next_step(fault.message_id, {"name": fault.kernel, **fault.fields}, fault.dialect)
     if step:
         lines.append(step)
     if fault.message_id == "tile_no_tensor":
@@ -49,6 +50,24 @@ def in_words(fault: KernelFault) -> str:
     elif fault.outcome is Outcome.OUT_OF_BOUNDS and fault.dialect == "triton":
         lines.append(_BEYOND_A_VIEW)
     return "\n".join(lines)
+
+
+def _said(fault: KernelFault) -> tuple[str, str]:
+    """What happened, and what to do next."""
+    fields = {"name": fault.kernel, **fault.fields}
+    words = PROGRAMS.get(fault.message_id)
+    if words is not None:
+        return filled(words.text, fields), filled(words.next, fields)
+    return (
+        sentence(fault.message_id, fault.fields, fault.dialect),
+        next_step(fault.message_id, fields, fault.dialect),
+    )
+
+
+def _seen(filename: str) -> str:
+    """A file as seen from the folder of the command, which a program may leave."""
+    path = Path(filename)
+    return str(path.relative_to(_FOLDER)) if path.is_relative_to(_FOLDER) else filename
 
 
 def table(measured: Measured) -> str:
@@ -109,7 +128,7 @@ def as_json(
                 "kernel": fault.kernel,
                 "file": fault.filename,
                 "line": fault.line,
-                "sentence": fault_panel.text(fault),
+                "sentence": f"{fault.outcome.value}: {fault.where}{_said(fault)[0]}",
             }
             for fault in findings
         ],

@@ -15,10 +15,12 @@ _FROZEN = "<frozen "
 
 def tell(error: BaseException) -> None:
     """Prints a traceback as Python does, without this package's frames."""
-    of_chain: BaseException | None = error
-    while of_chain is not None:
-        of_chain.__traceback__ = _of_the_program(of_chain.__traceback__)
-        of_chain = of_chain.__cause__ or of_chain.__context__
+    chain: list[BaseException] = []
+    one: BaseException | None = error
+    while one is not None and one not in chain:  # an exception may be its own cause
+        one.__traceback__ = _of_the_program(one.__traceback__)
+        chain.append(one)
+        one = one.__cause__ or one.__context__
     traceback.print_exception(error)
 
 
