@@ -31,7 +31,12 @@ HIDDEN = {
         Draws(M=1, N=leaving(1, 256, 257, 513)),
         Draws(M=leaving(1, 64, 65, 129), N=1, transposed=("x",)),
         Draws(M=leaving(1, 64, 65, 129), N=leaving(255, 256, 255, 511), draws={"x": LARGE}),
-        Draws(M=leaving(63, 64, 63, 127), N=leaving(1, 256, 257, 513), transposed=("x",)),
+        Draws(
+            M=leaving(63, 64, 63, 127),
+            N=leaving(1, 256, 257, 513),
+            transposed=("x",),
+            draws={"scale": LARGE},
+        ),
         Draws(traffic=True, M=multiples(32, 64, 96), N=multiples(32, 256, 384)),
         Draws(
             traffic=True,
@@ -49,7 +54,12 @@ HIDDEN = {
     "dequantize": (
         Draws(M=1, K=between(2, 9)),
         Draws(M=between(2, 9), K=between(200, 255)),
-        Draws(M=between(3, 9), K=leaving(1, 2048, 8193, 11000)),
+        # scales of both signs
+        Draws(
+            M=between(5, 9),
+            K=leaving(1, 2048, 8193, 11000),
+            draws={"scale": uniform(-2e-5, 2e-5)},
+        ),
         Draws(M=between(3, 5), K=leaving(2047, 2048, 4097, 9000)),
         # the two ends of int8: a number without a sign, or seven bits of it, is seen
         Draws(M=between(3, 5), K=between(300, 400), draws={"q": integers(-128, -126)}),

@@ -563,8 +563,8 @@ split_k = KernelExercise(
         case(M=20, N=70, K=300),
         case(True, M=64, N=64, K=32_768),
     ),
-    # three times such a share is allowed: 64 programs at least
-    shares="192",
+    # three times such a share is allowed: 64 programs at least, where K has so many steps of 32
+    shares="min(192, cdiv(M, 64) * cdiv(N, 64) * cdiv(K, 32))",
     budget=Budget(
         {
             "load A": "cdiv(N, 64) * tiles(M, K, 64, 32)",

@@ -440,14 +440,15 @@ cross_entropy = KernelExercise(
     launch=Programs("M"),
     budget=Budget(
         {
-            "load logits": "rows(M, V, V + PAD) + M",
+            "load logits": "rows(M, V, V + PAD) + 2 * M",
             "load targets": "M",
             "store loss": "M",
             "store lse": "M",
         },
         why=(
-            "Every logit once, and one sector more for the target's. A program's lone numbers (its "
-            "target, its loss, its lse) cost a sector each."
+            "Every logit once, one sector more for the target's, and one for a maximum that starts "
+            "as the row's first. A program's lone numbers (its target, its loss, its lse) cost a "
+            "sector each."
         ),
     ),
     constants={"BLOCK": Constant(1024, _BLOCKS)},

@@ -67,6 +67,11 @@ class Measured(Traffic):
             for kernel in kernels
         }
 
+    @property
+    def gpus(self) -> str:
+        """The GPUs that Triton kernels were compiled for, in words; nothing where none was."""
+        return ", ".join(f"{gpu} ({TARGETS[gpu]})" for gpu in self._gpus)
+
     def __repr__(self) -> str:
         """A table with a row for each array and direction; all else has a name of its own.
 
@@ -78,9 +83,8 @@ class Measured(Traffic):
         rows = [self._row(*pair) for pair in self.arrays()]
         kept = [n for n in range(len(_HEAD)) if n < 4 or any(row[n] for row in rows)]
         lines = [_aligned(_HEAD, kept), *(_aligned(row, kept) for row in rows)]
-        if self._gpus:
-            named = ", ".join(f"{gpu} ({TARGETS[gpu]})" for gpu in self._gpus)
-            lines.append(f"as Triton's compiler makes it for {named}")
+        if self.gpus:
+            lines.append(f"as Triton's compiler makes it for {self.gpus}")
         if any(" of " in row[-1] for row in rows):
             lines.append(_WHY_LESS)
         lines += shared_memory(self)

@@ -10,8 +10,8 @@ import argparse
 import json
 import runpy
 import sys
+import threading
 import tokenize
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from course.engine import stated_gpu
 from course.engine.faults import KernelFault
 from course.engine.triton.compiling.available import require_triton
 from course.notebook.measure import TARGETS, measure
-from course.run import report
+from course.run import report, uncaught
 
 if TYPE_CHECKING:
     from course.run.launches import Findings
@@ -46,10 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refused(str(fault))
     if (wrong := _unreadable(options.file)) is not None:
         return _refused(wrong)
-    if options.json is not None and (
-        options.json.is_dir() or not options.json.resolve().parent.is_dir()
-    ):
-        return _refused(f"{options.json} cannot be written: --json takes a file, in a folder.")
+    if options.json is not None:
+        options.json = options.json.resolve()  # the program may go to another folder
+        if options.json.is_dir() or not options.json.parent.is_dir():
+            return _refused(f"{options.json} cannot be written: --json takes a file, in a folder.")
     from course.run.launches import Findings
 
     def tell(fault: KernelFault) -> None:
@@ -63,11 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with measure(options.target) as traffic:
         status = _run(options, found)
     status = 1 if any(map(report.is_finding, found.faults)) else 2 if found.faults else status
-    kernels = traffic.by_kernel()
-    print(f"\n{report.table(kernels, f'{options.target} ({TARGETS[options.target]})')}")
+    print(f"\n{report.table(traffic)}")
     if options.json is not None:
-        found_and_noted = found.faults, [*found.notes.values()]
-        whole = report.as_json(options.file, options.target, status, *found_and_noted, kernels)
+        noted, kernels = [*found.notes.values()], traffic.by_kernel()
+        whole = report.as_json(options.file, options.target, status, found.faults, noted, kernels)
         try:
             options.json.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
         except OSError as error:
@@ -137,9 +136,17 @@ def _run(options: argparse.Namespace, found: Findings) -> int:
     from course.run.host import NotHereError
     from course.run.launches import started
 
-    file = options.file
-    sys.argv = [file, *options.arguments]
+    file = str(Path(options.file).absolute())  # as Python names a program
+    sys.argv = [options.file, *options.arguments]
     sys.path[0] = str(Path(file).resolve().parent)
+
+    def of_thread(ended: threading.ExceptHookArgs) -> None:
+        if isinstance(ended.exc_value, KernelFault):
+            found.add(ended.exc_value)
+        elif ended.exc_value is not None and ended.exc_type is not SystemExit:
+            uncaught.tell(ended.exc_value)
+
+    threading.excepthook = of_thread
     try:
         started(int(options.target.removeprefix("sm_")), options.bounds, options.unwritten, found)
         runpy.run_path(file, run_name="__main__")
@@ -151,11 +158,8 @@ def _run(options: argparse.Namespace, found: Findings) -> int:
         if isinstance(end.code, str):
             return _refused(end.code)
         return _refused(f"The program ended itself, with {end.code}.") if end.code else 0
-    except Exception as error:
-        own = error.__traceback__
-        while own is not None and own.tb_frame.f_code.co_filename != file:
-            own = own.tb_next
-        traceback.print_exception(error.with_traceback(own or error.__traceback__))
+    except BaseException as error:
+        uncaught.tell(error)
         if any(part in str(error) for part in _OF_A_MACHINE_WITHOUT_GPU):
             print(_NO_STAND_IN, file=sys.stderr)
         return 2

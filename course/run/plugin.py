@@ -59,6 +59,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     config = terminalreporter.config
     traffic = config.stash.get(_found, None)
     if traffic is not None and config.getoption("--traffic"):
-        gpu = config.getoption("--gpu")
         terminalreporter.section("traffic by kernel and line")
-        terminalreporter.line(report.table(traffic.by_kernel(), f"{gpu} ({TARGETS[gpu]})"))
+        terminalreporter.line(report.table(traffic))

@@ -9,10 +9,13 @@ from typing import Any
 
 from course.engine.faults import KernelFault, Outcome
 from course.engine.traffic import Site, Traffic
-from course.words import fault_panel
+from course.notebook.measure import Measured
 from course.words.banks import shared_memory
+from course.words.phrasing import filled
+from course.words.programs import PROGRAMS
 from course.words.sentences import next_step, sentence
 
+_FOLDER = Path.cwd()
 _HEAD = ("line", "access", "requests", "sectors", "requested bytes", "footprint bytes")
 _BEYOND_A_VIEW = (
     "A kernel that may reach all of a tensor's allocation, beyond the view that it is passed, "
@@ -35,13 +38,12 @@ def is_finding(fault: KernelFault) -> bool:
 
 def in_words(fault: KernelFault) -> str:
     """A finding: where, what, the line itself, and what to do."""
-    place = f"{fault.filename}:{fault.line}: " if fault.filename and fault.line else ""
-    said = sentence(fault.message_id, fault.fields, fault.dialect)
+    place = f"{_seen(fault.filename)}:{fault.line}: " if fault.filename and fault.line else ""
+    said, step = _said(fault)
     within = f"{fault.function}, launched by {fault.kernel}" if fault.function else fault.kernel
     lines = [f"{place}{within}: {fault.outcome.label}: {said}"]
     if fault.filename and fault.line:
         lines.append(f"    {linecache.getline(fault.filename, fault.line).strip()}")
-    step = next_step(fault.message_id, {"name": fault.kernel, **fault.fields}, fault.dialect)
     if step:
         lines.append(step)
     if fault.outcome is Outcome.RACE and {*_STORES} & {*map(str, fault.fields.values())}:
@@ -55,8 +57,27 @@ def in_words(fault: KernelFault) -> str:
     return "\n".join(lines)
 
 
-def table(kernels: dict[tuple[str, str], Traffic], gpu: str) -> str:
+def _said(fault: KernelFault) -> tuple[str, str]:
+    """What happened, and what to do next."""
+    fields = {"name": fault.kernel, **fault.fields}
+    words = PROGRAMS.get(fault.message_id)
+    if words is not None:
+        return filled(words.text, fields), filled(words.next, fields)
+    return (
+        sentence(fault.message_id, fault.fields, fault.dialect),
+        next_step(fault.message_id, fields, fault.dialect),
+    )
+
+
+def _seen(filename: str) -> str:
+    """A file as seen from the folder of the command, which a program may leave."""
+    path = Path(filename)
+    return str(path.relative_to(_FOLDER)) if path.is_relative_to(_FOLDER) else filename
+
+
+def table(measured: Measured) -> str:
     """Each kernel's traffic, a row for each access of a line."""
+    kernels = measured.by_kernel()
     if not kernels:
         return "No kernel was launched."
     blocks = []
@@ -77,7 +98,8 @@ def table(kernels: dict[tuple[str, str], Traffic], gpu: str) -> str:
         ]
         below = [*aligned, *shared_memory(traffic)]
         blocks.append("\n".join([head, *(f"  {row}".rstrip() for row in below)]))
-    blocks.append(f"Triton kernels: as its compiler makes them for {gpu}.")
+    if measured.gpus:
+        blocks.append(f"Triton kernels: as its compiler makes them for {measured.gpus}.")
     return "\n\n".join(blocks)
 
 
@@ -99,7 +121,7 @@ def _plain(fault: KernelFault) -> dict[str, Any]:
         "kernel": fault.kernel,
         "file": fault.filename,
         "line": fault.line,
-        "sentence": fault_panel.text(fault),
+        "sentence": f"{fault.outcome.value}: {fault.where}{_said(fault)[0]}",
     }
 
 

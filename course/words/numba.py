@@ -148,7 +148,7 @@ SIMT: dict[str, tuple[str, str]] = {
     ),
     "launch_argument": (
         "The argument `{name}` cannot be passed: {detail}.",
-        "Pass NumPy arrays, device arrays, CPU tensors or numbers.",
+        "Pass NumPy arrays, device arrays, torch tensors or numbers.",
     ),
     "argument_count": (
         "The kernel takes {got} arguments, {names}, and the launch passes {expected}.",

@@ -166,7 +166,7 @@ TILE: dict[str, tuple[str, str]] = {
     ),
     "tile_argument": (
         "The argument `{name}` cannot be passed: {detail}.",
-        "Pass CPU tensors, numbers, or a TensorDescriptor.",
+        "Pass torch tensors, numbers, or a TensorDescriptor.",
     ),
     "tile_missing": (
         "`{kernel}` has a parameter `{name}`, and the launch passes nothing for it.",

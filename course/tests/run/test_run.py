@@ -103,6 +103,8 @@ def test_stores_to_one_place_are_a_race_where_they_differ_or_nothing_is_said(whi
         ("import torch\ntorch.cuda.CUDAGraph()", "in a way that has no stand-in here"),
         ("import sys\nsys.exit('no data')", "no data\n"),
         ("1 / 0", "ZeroDivisionError"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("class Stop(BaseException): ...\nraise Stop('enough')", "Stop: enough"),
     ],
 )
 def test_a_program_that_does_not_come_to_its_end_says_why(tmp_path, text, said) -> None:
@@ -112,6 +114,63 @@ def test_a_program_that_does_not_come_to_its_end_says_why(tmp_path, text, said) 
     assert said in done.stderr
     assert "runpy" not in done.stderr
     assert "No kernel was launched." in done.stdout
+
+
+def test_a_program_may_leave_its_folder_and_its_names_stand_in_no_cell(tmp_path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import os\nimport numpy as np\nfrom numba import cuda\n"
+        "os.mkdir('other')\nos.chdir('other')\n"
+        "@cuda.jit\ndef fill(x):\n    x[0] = nowhere\n"
+        "@cuda.jit\ndef root(x):\n    x[0] = math.sqrt(x[0])\n"
+        "for kernel in (fill, root):\n"
+        "    try:\n        kernel[1, 1](np.zeros(4))\n    except Exception:\n        pass\n"
+    )
+    done = ran("--json", "out.json", "program.py", folder=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "program.py:8: fill: REJECTED: `nowhere` is not defined.",
+        "    x[0] = nowhere",
+        "Define nowhere before the launch, or correct its spelling.",
+        "program.py:11: root: REJECTED: `math` is not defined.",
+        "    x[0] = math.sqrt(x[0])",
+        "Write `import math` at the top of the file.",
+    ]
+    found = json.loads((tmp_path / "out.json").read_text())["findings"]
+    assert found[0]["sentence"] == "REJECTED: line 8: `nowhere` is not defined."
+
+
+def test_what_a_program_did_not_catch_is_told_by_its_own_lines(tmp_path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import torch\n"
+        "def shown(x):\n    return x.numpy()\n"
+        "try:\n    shown(torch.ones(1, requires_grad=True, device='cuda'))\n"
+        "except RuntimeError as error:\n    error.__cause__ = error\n"
+        "    raise ValueError('no numbers') from error\n"
+    )
+    done = ran("program.py", folder=tmp_path)
+    assert done.returncode == 2
+    assert "line 3, in shown" in done.stderr
+    assert "ValueError: no numbers" in done.stderr
+    assert str(ROOT / "course") not in done.stderr
+
+
+def test_a_mistake_of_a_thread_is_told_once_and_of_numbas_kernels_nothing_of_triton(
+    tmp_path,
+) -> None:
+    (tmp_path / "program.py").write_text(
+        "import threading\nimport numpy as np\nfrom numba import cuda\n"
+        "@cuda.jit\ndef fill(x):\n    x[cuda.grid(1)] = 1\n"
+        "for work in (lambda: fill[1, 8](np.zeros(4)), lambda: 1 / 0, exit):\n"
+        "    thread = threading.Thread(target=work)\n    thread.start()\n    thread.join()\n"
+    )
+    done = ran("program.py", folder=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.count("OUT OF BOUNDS") == 1
+    assert done.stderr.count("Traceback") == 1
+    assert "ZeroDivisionError" in done.stderr
+    assert str(ROOT / "course") not in done.stderr
+    assert "fill (program.py), 1 launch" in done.stdout
+    assert "Triton" not in done.stdout
 
 
 @pytest.mark.slow
@@ -128,6 +187,7 @@ def test_a_tensor_that_was_left_on_the_cpu_stops_a_launch_as_on_a_gpu(tmp_path) 
     done = ran("program.py", folder=tmp_path)
     assert done.returncode == 2
     assert "line 11" in done.stderr
+    assert str(ROOT / "course") not in done.stderr
     assert "y_ptr is a tensor on the CPU, which no kernel can reach" in done.stderr
     assert "copy (program.py), 2 launches" in done.stdout
 

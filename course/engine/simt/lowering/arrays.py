@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numba.core import types
 
 from course.engine.faults import does_not_compile, rejected, too_many_resources
 from course.engine.simt.lowering.arguments import arguments
 from course.engine.simt.lowering.expr import Expr, describe
-from course.engine.simt.lowering.types import ArrayType, Scalar, numpy_dtype
+from course.engine.simt.lowering.types import ArrayType, Scalar, numba_type, numpy_dtype
 from course.engine.simt.running.lanes import Lanes
 from course.engine.simt.running.local import LocalArray
 from course.engine.simt.running.shared import SharedArray
@@ -60,6 +62,9 @@ def _of_numbers_alone(node: ast.expr) -> bool:
 def _element_type(low: Lowering, node: ast.Call, dtype: Expr) -> Scalar:
     if isinstance(dtype.const, types.Number | types.Boolean):
         return dtype.const
+    if isinstance(dtype.const, str):  # a dtype's name, as NumPy has it
+        with suppress(TypeError):
+            return numba_type(np.dtype(dtype.const))
     raise low.untyped(node, f"{describe(dtype)} is not a type: use float32, int32, ...")
 
 
