@@ -114,9 +114,9 @@ def test_the_table_says_on_which_line_of_what_and_how_many():
         f"shared memory: 8 extra turns for bank conflicts: 8 on line {line}, a change of layout",
         "Triton's compiler lays shared memory out: another axis, block or num_warps may wait less",
     ]
-    kernels = {("mirrored", "cells.py"): traffic}
-    assert table(kernels, "H100").splitlines()[-4].strip() == repr(traffic).splitlines()[-2]
-    entry = json.loads(json.dumps(as_json("p.py", "sm_90", 0, [], kernels)))["kernels"][0]
+    kernels = traffic.by_kernel()
+    assert table(traffic).splitlines()[-4].strip() == repr(traffic).splitlines()[-2]
+    entry = json.loads(json.dumps(as_json("p.py", "sm_90", 0, [], [], kernels)))["kernels"][0]
     assert entry["bank_conflicts"] == [{"line": line, "what": "a change of layout", "turns": 8}]
     assert entry["bank_conflicts_not_counted"] == []
 
