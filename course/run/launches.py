@@ -62,6 +62,7 @@ class Findings:
             with heard_by(None if self._note is None else heard.append):
                 launch()
         except KernelFault as fault:
+            _place(fault, function)
             if fault.message_id == _OF_NO_PROGRAMS:
                 return
             if triton_launches.passed_over(fault):
@@ -74,11 +75,16 @@ class Findings:
 
     def _noted(self, heard: Iterable[KernelFault], function: Any) -> None:
         for fault in heard:
-            name, file = function.__name__, function.__code__.co_filename
-            fault.happened_in(name, file, kernel=name)
-            if self._note is not None and (file, fault.line) not in self.notes:
-                self.notes[file, fault.line] = fault
+            _place(fault, function)
+            if self._note is not None and (fault.filename, fault.line) not in self.notes:
+                self.notes[fault.filename, fault.line] = fault
                 self._note(fault)
+
+
+def _place(fault: KernelFault, function: Any) -> None:
+    """Notes of which kernel a fault is, where nobody has."""
+    name = function.__name__
+    fault.happened_in(name, function.__code__.co_filename, kernel=name)
 
 
 class Handle:
@@ -103,8 +109,6 @@ class Handle:
         try:
             gate.compile_for(self._kernel, self._args, self._named, self._target, binary=False)
         except KernelFault as fault:
-            code = base_function(self._kernel).fn.__code__
-            fault.happened_in(self.name, code.co_filename, kernel=self.name)
             fault.dialect = "triton"
             raise
 

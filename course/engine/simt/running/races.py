@@ -127,10 +127,9 @@ class History:
             lost = clash if values is None else _outvoted(cells, values)
             hears = hearing()
             at = self._first(lanes, clash if hears is None or not lost.any() else lost, threads)
-            same = not lost[cells == cells[at]].any()
-            kind = "same_value" if same else "write/write"
+            kind = "write/write" if lost[at] else "same_value"
             fault = self._fault(lanes, cells[at], threads[at], int(winners[at]), line, line, kind)
-            if hears is None or not same:
+            if hears is None or lost[at]:
                 raise fault
             hears(fault)
         past.event[cells] = self._event(lanes.now, line)
