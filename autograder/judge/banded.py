@@ -58,7 +58,9 @@ def _plan(
         return {"plan": base64.b64encode(plan).decode(), "constants": constants}
     except KernelFault as fault:
         fields = {"name": exercise.name, "line": fault.line, **fault.fields}
-        how = "failed" if fault.outcome is Outcome.NOT_MEASURED else "refused"
+        # A compiler that breaks off is a fault of the compiler.
+        ours = fault.outcome is Outcome.NOT_MEASURED or fault.message_id == "tile_compiler_died"
+        how = "failed" if ours else "refused"
         return {how: sentence(fault.message_id, fields, exercise.dialect)}
     except (Fault, EngineFailed) as fault:
         return {"failed": str(fault)}

@@ -102,7 +102,12 @@ class Fork:
                 continue
             part = self._received(whole - len(answer))
             if not part:
-                return b"", self._status(), False
+                status = self._status()
+                will = b"" if self._desk is None else self._desk.will.read()
+                # killed from outside, it is no fault of the kernel's
+                if will and status != -signal.SIGKILL:
+                    return will, 0, False
+                return b"", status, False
             answer += part
             if len(answer) == ANSWER.size:
                 length, more = ANSWER.unpack(answer)
@@ -161,7 +166,7 @@ def _live(
         ends = [] if desk is None else [desk.asking, desk.hearing, desk.assembled]
         tiles.handed_down([theirs.fileno(), *ends])
         if desk is not None:
-            tiles.begin()
+            tiles.begin(desk.will)
         gc.set_threshold(_BEFORE_COLLECTING)
         launches = os.fdopen(SOCKET, "rb")
         slack = Slack()

@@ -11,12 +11,13 @@ import contextlib
 import fcntl
 import gc
 import json
+import mmap
 import os
 import signal
 import struct
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -25,12 +26,15 @@ import numpy as np
 from autograder.sandbox import seccomp
 from autograder.sandbox.limits import limit, limit_launch
 from autograder.sandbox.walls import Kind
+from autograder.sandbox.wire import encoded_fault
+from course.engine.faults import KernelFault
 from course.engine.job import Run
 from course.engine.runner import run_case
 
 #: In a launch: where it asks, where it hears the answer, what was assembled last.
 ASKING, HEARING, ASSEMBLED = 4, 5, 6
 _QUESTION = struct.Struct(">II")  # target, bytes of PTX
+_LENGTH = struct.Struct(">H")
 MOST_PTX_BYTES = 8 * 2**20
 MOST_QUESTIONS = 64
 _LONGEST_ANSWER = 4096
@@ -81,11 +85,37 @@ def prepared() -> bool:
     return "course.engine.triton.compiling.gate" in sys.modules
 
 
-def begin() -> None:
+def begin(will: Will) -> None:
     """In a fork: what the compiler writes to stderr is kept in memory, for launches to read."""
-    from course.engine.triton.compiling import compiler
+    from course.engine.triton.compiling import compiler, gate
 
     compiler.hear_itself()
+    gate.work_in_place(_ask, others=True, will=will.while_compiling)
+
+
+class Will:
+    """What a fork would have answered, had its compiler not ended it: memory that both see."""
+
+    def __init__(self) -> None:
+        self._shared = mmap.mmap(-1, mmap.PAGESIZE)
+
+    @contextlib.contextmanager
+    def while_compiling(self, fault: KernelFault) -> Iterator[None]:
+        """In the fork: inside, a death leaves that fault."""
+        answer = encoded_fault(fault)
+        if len(answer) > len(self._shared) - _LENGTH.size:
+            yield
+            return
+        self._shared[: _LENGTH.size + len(answer)] = _LENGTH.pack(len(answer)) + answer
+        try:
+            yield
+        finally:
+            self._shared[: _LENGTH.size] = _LENGTH.pack(0)
+
+    def read(self) -> bytes:
+        """In the runner, of a fork that has ended: that answer, or nothing."""
+        (length,) = _LENGTH.unpack_from(self._shared)
+        return self._shared[_LENGTH.size :][:length]
 
 
 # ------------------------------------------------------------ the assembler
@@ -121,6 +151,7 @@ class Desk:
         self.memory_bytes = memory_bytes
         self.kind = kind
         self.questions = 0
+        self.will = Will()
         self._buffer = b""
         self.handle, self.asking = os.pipe()
         self.hearing, self._answering = os.pipe()

@@ -266,6 +266,23 @@ def _assemble(rest: str) -> str:
     return said
 
 
+def _crash(rest: str) -> str:
+    """A Triton launch whose compiler ends its process, as `rest` says; or none, behind it."""
+    from autograder.sandbox.tiles import _WARM_UP
+    from course.engine.runner import run_case
+    from course.engine.triton.compiling import compiler
+
+    deed, _, when = rest.partition(" ")
+    end = {"abort": os.abort, "exit": lambda: os._exit(127)}[deed]
+    x = np.ones(100, np.float32)
+    arguments = {"x": x, "out": np.zeros_like(x), "n": np.int32(100), "BLOCK": np.int64(128)}
+    if when == "compiling":
+        vars(compiler)["_through"] = lambda *_: end()
+    run_case(Run(_WARM_UP, "warm_up", arguments, (2,), (), 0, 5000, dialect="triton"))
+    end()
+    return "unreached"
+
+
 def _loaded(rest: str) -> str:
     return str(rest in sys.modules)
 
@@ -293,6 +310,7 @@ _DEEDS: dict[str, Callable[[str], Any]] = {
     "handles": _handles,
     "sleep": _sleep,
     "assemble": _assemble,
+    "crash": _crash,
     "loaded": _loaded,
     "exit": _exit,
 }

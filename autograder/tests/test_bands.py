@@ -276,7 +276,7 @@ _LARGE = "N > 8388608"
 _STORE = "    tl.store("
 HOSTILE = {
     "ILLEGAL_ADDRESS": f"    out_ptr += tl.where({_LARGE}, 1 << 40, 0).to(tl.int64)\n",
-    "it was not done after": "    k = N\n    while k > 8388608:\n        k = N\n"
+    "it was not done after": "    for _ in range(N // 8388609 * 1000000000):\n"
     f"    {_STORE}out_ptr + offsets, x, mask=inside)\n",
     "it gives another answer": f"    if {_LARGE}:\n        y = x\n",
 }

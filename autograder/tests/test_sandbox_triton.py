@@ -14,6 +14,7 @@ import pytest
 from autograder.grading.submissions import Submission
 from autograder.judge.judge import course_check
 from autograder.judge.pool import ENGINE, Pool, Task
+from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import lesson_exercises
 from autograder.proof.witness import solutions_of, witnesses_of
 from autograder.sandbox import walls
@@ -270,6 +271,18 @@ def test_the_assembler_answers_so_often_and_no_more(villain: Remote) -> None:
     assert says(villain, f"assemble {json.dumps([MOST_QUESTIONS + 1, 12345, 'x'])}") in ends
     assert says(villain, f"assemble {json.dumps([1, 80, 'x' * (9 << 20)])}") in ends
     assert says(villain, f"assemble {json.dumps([1, 12345, 'x'])}") == "error: no such target"
+
+
+@pytest.mark.parametrize("end", ["abort", "exit"])
+def test_a_compiler_that_takes_its_process_with_it_is_told_in_words(
+    villain: Remote, end: str
+) -> None:
+    with pytest.raises(KernelFault, match="broke off while it compiled `warm_up`") as caught:
+        villain(deed(f"crash {end} compiling"))
+    assert caught.value.outcome is Outcome.DOES_NOT_COMPILE
+    # What ends the process once the compiler is done is no fault of the kernel's.
+    with pytest.raises(Fault, match="ended without a result"):
+        villain(deed(f"crash {end} behind"))
 
 
 def test_a_numba_launch_imports_no_torch() -> None:

@@ -17,6 +17,7 @@ import json
 import linecache
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import astuple, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -57,6 +58,7 @@ _OF_THE_HOUR = ("tile_compile_late", "tile_compiler_died")
 #: Where a compile's answer has the form that it went through, what it asks of shared memory, and
 #: its instructions.
 _FORM, _SHARED, _ISSUED = "form", "shared", "issued"
+_IN_PLACE = DiedError("it took its process with it")
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,12 @@ class Reached:
 
 Found = Resources | KernelFault
 Assembler = Callable[[str, int], Usage]
+#: Inside, a death of this process is a kernel's fault, which its parent is told in advance.
+Will = Callable[[KernelFault], AbstractContextManager[None]]
+
+
+def _no_will(_: KernelFault) -> AbstractContextManager[None]:
+    return contextlib.nullcontext()
 
 
 @dataclass(frozen=True)
@@ -99,7 +107,7 @@ class Setting:
     """Where the compiler works: in a child or in place, with a disk or without.
 
     `others` says that a grader asks what the other targets' compilers say, too; `helper` is a child
-    that compiles, one for all of a cell.
+    that compiles, one for all of a cell. A compiler in place may take its process with it: `will`.
     """
 
     alone: bool = True
@@ -107,6 +115,7 @@ class Setting:
     others: bool = False
     helper: Helper | None = None
     assembler: Assembler = compiler.assembled
+    will: Will = _no_will
 
 
 _setting = Setting()
@@ -122,10 +131,12 @@ _reached: OrderedDict[str, Reached] = OrderedDict()
 _passed: deque[Source] = deque(maxlen=64)
 
 
-def work_in_place(assembler: Assembler = compiler.assembled, others: bool = False) -> None:
+def work_in_place(
+    assembler: Assembler = compiler.assembled, others: bool = False, will: Will = _no_will
+) -> None:
     """From here on this process, a child with limits, compiles in place and writes nothing."""
     global _setting
-    _setting = Setting(alone=False, keeps=False, others=others, assembler=assembler)
+    _setting = Setting(False, False, others, assembler=assembler, will=will)
 
 
 @contextlib.contextmanager
@@ -214,7 +225,8 @@ def machine_code(source: Source, target: int) -> tuple[bytes, dict[str, Any]]:
         KernelFault: as for `compile_for`.
     """
     try:
-        made = compiler.compiled(source, target, compiler.TO_PTX)
+        with _setting.will(died(source, target, _IN_PLACE)):
+            made = compiler.compiled(source, target, compiler.TO_PTX)
         found = _setting.assembler(made.module, target)
     except AssemblerLateError:
         raise late(source, target) from None
@@ -391,7 +403,8 @@ def _answers(work: Work, source: Source, target: int) -> Generator[dict[str, Any
             answers = child.lines(wait=True)
     if answers is None:
         said: list[dict[str, Any]] = []
-        refusing(said.append)
+        with _setting.will(died(source, target, _IN_PLACE)):
+            refusing(said.append)
         yield from said
         return
     answer: dict[str, Any] | None = None
