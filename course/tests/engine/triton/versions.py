@@ -10,8 +10,10 @@ import pytest
 import triton
 
 _MINOR = tuple(map(int, triton.__version__.split(".")[:2]))
-_FROM_3_8, _FROM_3_9 = _MINOR >= (3, 8), _MINOR >= (3, 9)
+_FROM_3_7, _FROM_3_8, _FROM_3_9 = (_MINOR >= (3, minor) for minor in (7, 8, 9))
 
+#: Before, the compiler refuses a kernel that returns a constant, and a constant from a function.
+RETURNS_CONSTANTS = _FROM_3_7
 #: `0 <= x < n` is refused before.
 TAKES_CHAINS = _FROM_3_9
 #: Before, `disable_licm` is for LLVM alone, and Triton itself moves loads out of the loop.
