@@ -56,7 +56,6 @@ def run_of(
             for a in exercise.returned
         ),
         unwritten=tuple(a.name for a in exercise.arrays if a.role is Role.OUT),
-        graded=not case.unbilled,
         cache=exercise.dram_bytes is not None and case.traffic,
         elsewhere=case.traffic,
         binary=case.traffic
