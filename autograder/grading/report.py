@@ -29,10 +29,11 @@ from markupsafe import Markup
 
 from autograder.grading.insights import Insights, insights
 from autograder.grading.mistakes import Mistakes, Shown
-from autograder.grading.names import counted, slug
+from autograder.grading.names import slug
 from autograder.judge.judge import RIGHT, Graded, course_version
 from autograder.lessons.catalogue import lesson_exercises, stem_of_notebook
 from course.engine.faults import Outcome
+from course.plain.text import counted
 from course.words.verdict import HEADLINES, ratio_text
 
 #: The picture's axis, in times the budget. What lies beyond stands at its end.

@@ -30,6 +30,7 @@ from course.engine.triton.launch import WARPS, Watch, follow, launch
 from course.engine.triton.passed import bound
 from course.engine.triton.running.cache import CHECK_L2_BYTES, CHECK_MULTIPROCESSORS, Cache
 from course.engine.triton.running.tensors import uninitialised
+from course.plain.arithmetic import plain
 
 #: The compute capability that every launch of a check is compiled for.
 CHECK_TARGET = stated_gpu.TARGET
@@ -89,7 +90,7 @@ class TritonEngine:
     def _made(self, run: Run) -> Ran:
         assert self._cell is not None
         tensors = {
-            name: torch.from_numpy(value) if isinstance(value, np.ndarray) else _number(value)
+            name: torch.from_numpy(value) if isinstance(value, np.ndarray) else plain(value)
             for name, value in run.arguments.items()
         }
         for name in run.unwritten:
@@ -308,10 +309,6 @@ def _tensor(value: Any) -> torch.Tensor | None:
 
 def _storage(value: Any) -> int:
     return int(value.untyped_storage().data_ptr())
-
-
-def _number(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _shown(value: Any) -> str:

@@ -27,6 +27,7 @@ from course.engine.triton.engine import returned
 from course.engine.triton.entry import extent
 from course.engine.triton.launch import WARPS
 from course.engine.triton.passed import bound
+from course.plain.arithmetic import plain
 
 #: A GPU's memory is larger than a check's, and the driver says when it is full.
 _MOST_BYTES = 1 << 36
@@ -74,7 +75,7 @@ class _Plan:
             for name, value in run.arguments.items()
         }
         arrays = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
-        arguments = [v.item() if isinstance(v, np.generic) else v for v in given.values()]
+        arguments = [plain(value) for value in given.values()]
         if run.outputs:
             arrays |= call(
                 cell.launchers[run.kernel],
