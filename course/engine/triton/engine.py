@@ -12,7 +12,6 @@ import torch
 from course.engine import stated_gpu
 from course.engine.cell.heuristics import with_computed
 from course.engine.cell.triton import TileCell, forget, read_cell
-from course.engine.cell.tuning import with_tuned
 from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.job import Output, Ran, Run
 from course.engine.launcher import call
@@ -141,8 +140,7 @@ class _Launches:
 
     def make(self, kernel: Any, args: Sequence[Any], grid: Any, named: Mapping[str, Any]) -> None:
         """One launch: compiled for a GPU, run and measured; it runs while the compiler goes on."""
-        tuned = with_tuned(kernel, args, named)
-        options = {"num_warps": WARPS, **with_computed(kernel, args, tuned)}
+        options = {"num_warps": WARPS, **with_computed(kernel, args, named)}
         function = base_function(kernel)
         if self.run.gluon and not function.is_gluon():
             line = first_line(kernel)

@@ -15,7 +15,6 @@ import torch
 
 from course.engine.cell.heuristics import with_computed
 from course.engine.cell.triton import forget, read_cell
-from course.engine.cell.tuning import with_tuned
 from course.engine.faults import not_measured
 from course.engine.job import Form, Run
 from course.engine.launcher import call
@@ -111,10 +110,7 @@ class _Plan:
 
     def launch(self, kernel: Any, args: Sequence[Any], grid: Any, named: Mapping[str, Any]) -> None:
         """One launch, compiled as Triton's own would be."""
-        options = {
-            "num_warps": WARPS,
-            **with_computed(kernel, args, with_tuned(kernel, args, named)),
-        }
+        options = {"num_warps": WARPS, **with_computed(kernel, args, named)}
         source = source_of(kernel, args, options)
         given = bound(source.function, tuple(args), dict(options))
         code, maps = self._code(source)
