@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from course.spec.draws import Draw, integers
-from course.spec.exercise import Case
+from course.spec.exercise import Case, halves
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,6 @@ class Run:
         return f": {self.limit}" if self.limit else ""
 
 
-def _half(*names: str) -> dict[str, str]:
-    return dict.fromkeys(names, "float16")
-
-
 def _cube(side: int) -> dict[str, int]:
     """Sizes of a product of square matrices."""
     return dict.fromkeys("MNK", side)
@@ -89,7 +85,7 @@ WIDE = {"M": 8192, "N": 8192}
 ROWS = {"M": 65_536, "N": 1024}
 PRODUCT = "2 * M * N * K"
 SCORES = "4 * H * N * N * D / (1 + causal)"
-_NORM = _half("x", "w", "b", "y")
+_NORM = halves("x", "w", "b", "y")
 HEADS = {"H": 16, "N": 4096, "D": 64}
 PAGES = {"S": 64, "P": 128, "PAGE": 64, "G": 8, "R": 4, "D": 128}
 LONG_HEADS = {"H": 8, "N": 131_072, "D": 64, "GAP": 0}
@@ -98,10 +94,10 @@ TARGETS = {"targets": integers(0, 32_768)}
 TALL = {"M": 32_768, "D": 4096}
 DEEP = {"M": 64, "N": 64, "K": 65_536}
 ROPE = {"N": 16_384, "H": 32, "R": 64}
-_BACKWARD = _half("x", "w", "dy", "dx")
+_BACKWARD = halves("x", "w", "dy", "dx")
 _MANY_HEADS = {"H": 32, "N": 8192}
-_ATTENDED = _half("q", "k", "v", "out")
-_GRADIENTS = _half("q", "k", "v", "dout", "dk", "dv", "dq")
+_ATTENDED = halves("q", "k", "v", "out")
+_GRADIENTS = halves("q", "k", "v", "dout", "dk", "dv", "dq")
 #: Honest variants made for an H200, and how fast they are to be beside a copy, or a library's own.
 TUNED: tuple[Run, ...] = (
     Run("double/tuned", LONG, grid=(65_536,), of_copy=NEARLY),
@@ -141,7 +137,7 @@ TUNED: tuple[Run, ...] = (
             "dot, which reads two arrays, gets there"
         ),
     ),
-    Run("cross_entropy/tuned", LOGITS, dtypes=_half("logits"), draws=TARGETS, of_copy=NEARLY),
+    Run("cross_entropy/tuned", LOGITS, dtypes=halves("logits"), draws=TARGETS, of_copy=NEARLY),
     Run("rmsnorm_backward/tuned", TALL, dtypes=_BACKWARD, of_copy=NEARLY),
     *(Run("triton_matmul/tuned", _cube(n), operations=PRODUCT, of_torch=0.9) for n in (4096, 8192)),
     Run("matmul_epilogue/tuned", _cube(4096), operations=PRODUCT, of_torch=1.0),
@@ -235,12 +231,12 @@ RUNS: tuple[Run, ...] = (
     *_runs(
         "softmax_three_pass softmax_online softmax_one_pass",
         {"M": 32_768, "N": 4096},
-        dtypes=_half("x", "out"),
+        dtypes=halves("x", "out"),
     ),
     *_runs(
         "softmax_three_pass softmax_online",
         {"M": 16_384, "N": 32_768},
-        dtypes=_half("x", "out"),
+        dtypes=halves("x", "out"),
         of_copy=NEARLY,
         limit=READ_TWICE,
     ),
@@ -250,7 +246,7 @@ RUNS: tuple[Run, ...] = (
         of_copy=NEARLY,
         limit=READ_TWICE,
     ),
-    Run("rmsnorm", {"M": 32_768, "D": 8192}, dtypes=_half("x", "w", "y"), of_torch=1.0),
+    Run("rmsnorm", {"M": 32_768, "D": 8192}, dtypes=halves("x", "w", "y"), of_torch=1.0),
     *(
         run
         for width in (1024, 4096, 8192)
@@ -271,7 +267,7 @@ RUNS: tuple[Run, ...] = (
             ),
         )
     ),
-    Run("cross_entropy", LOGITS, dtypes=_half("logits"), draws=TARGETS, of_torch=1.0),
+    Run("cross_entropy", LOGITS, dtypes=halves("logits"), draws=TARGETS, of_torch=1.0),
     Run("rmsnorm_backward", TALL, dtypes=_BACKWARD, of_torch=1.0),
     Run("triton_matmul", _cube(4096), operations=PRODUCT),
     *_runs("triton_matmul grouped_order", _cube(8192), operations=PRODUCT),
@@ -314,11 +310,11 @@ RUNS: tuple[Run, ...] = (
         for causal in (0, 1)
         for kernel, products, dtypes in (
             ("flash_lse", SCORES, _ATTENDED),
-            ("flash_dkdv", f"2 * {SCORES}", _half("q", "k", "v", "dout", "dk", "dv")),
-            ("flash_dq", f"1.5 * {SCORES}", _half("q", "k", "v", "dout", "dq")),
+            ("flash_dkdv", f"2 * {SCORES}", halves("q", "k", "v", "dout", "dk", "dv")),
+            ("flash_dq", f"1.5 * {SCORES}", halves("q", "k", "v", "dout", "dq")),
         )
     ),
-    Run("flash_delta", {"H": 64, "N": 8192, "D": 64}, dtypes=_half("out", "dout")),
+    Run("flash_delta", {"H": 64, "N": 8192, "D": 64}, dtypes=halves("out", "dout")),
     Run("tma_scale", {"M": 65_536, "N": 2048, "FACTOR": 3}),
     *(
         run
@@ -356,10 +352,10 @@ RUNS: tuple[Run, ...] = (
     *_runs(
         "loss_gradient/probabilities_stored_first loss_gradient",
         {"M": 8192, "V": 32_768},
-        dtypes=_half("logits"),
+        dtypes=halves("logits"),
     ),
-    Run("rope_heads", ROPE, dtypes=_half("x", "w", "out"), of_torch=1.0),
-    Run("rope_heads/a_token_a_program", ROPE, dtypes=_half("x", "w", "out")),
+    Run("rope_heads", ROPE, dtypes=halves("x", "w", "out"), of_torch=1.0),
+    Run("rope_heads/a_token_a_program", ROPE, dtypes=halves("x", "w", "out")),
     *TUNED,
 )
 

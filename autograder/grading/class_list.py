@@ -6,9 +6,10 @@ import difflib
 from collections.abc import Iterable, Iterator, Set
 from typing import Any
 
-from autograder.grading.names import counted, few
+from autograder.grading.names import few
 from autograder.grading.opened import GradebookError, explained, open_gradebook, require_gradebook
 from autograder.judge import overlay
+from course.plain.text import counted
 
 #: Students that a sentence names.
 _NAMED = 5

@@ -38,10 +38,11 @@ from autograder.grading.folders import (
     tree,
 )
 from autograder.grading.lms import Form, FormError, Named, form_of
-from autograder.grading.names import clean, counted, few
+from autograder.grading.names import clean, few
 from autograder.grading.submissions import Submission
 from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import has_no_exercises, lesson_in, lesson_name, stem_of_notebook
+from course.plain.text import counted
 
 #: Said of a folder that need not be a student's.
 _EMPTY = "no_notebook"

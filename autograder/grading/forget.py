@@ -21,7 +21,7 @@ from autograder.grading.collect import find
 from autograder.grading.database import FILES, NAME, SUMMARY, has_ledger
 from autograder.grading.grade import NOTES, UNPACKED, add_from
 from autograder.grading.judging import summarise
-from autograder.grading.names import clean, counted, few, look_alike, slug
+from autograder.grading.names import clean, few, look_alike, slug
 from autograder.grading.opened import GradebookError, explained, open_gradebook, require_gradebook
 from autograder.grading.report_pages import ANONYMOUS, SIMILAR
 from autograder.grading.report_pages import FOLDER as PAGES
@@ -32,6 +32,7 @@ from autograder.judge import overlay
 from autograder.judge.judge import seed_id
 from autograder.judge.overlay import OverlayError
 from autograder.judge.private import PrivateError
+from course.plain.text import counted
 
 #: Of a course directory, those of nbgrader's folders that hold a folder a student.
 _BY_STUDENT = ("submitted", "autograded", "feedback")

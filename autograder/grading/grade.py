@@ -38,7 +38,7 @@ from autograder.grading.judging import (
     without_gpu,
 )
 from autograder.grading.lms import latest
-from autograder.grading.names import clean, counted, few
+from autograder.grading.names import clean, few
 from autograder.grading.opened import GradebookError, require_gradebook
 from autograder.grading.roster import Roster, RosterError, class_roster
 from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed, guessable
@@ -51,6 +51,7 @@ from autograder.judge.pool import JudgeError, Judges, Limits, Pool
 from autograder.judge.private import PrivateError
 from autograder.judge.sentences import HELD, UNREADABLE, WITHOUT_CELL
 from autograder.lessons.catalogue import lesson_name, stem_of_notebook
+from course.plain.text import counted
 
 if TYPE_CHECKING:
     from autograder.grading.cluster import Cluster

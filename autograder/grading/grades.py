@@ -26,7 +26,7 @@ from autograder.grading import spreadsheet
 from autograder.grading.anonymous import pseudonyms
 from autograder.grading.grade import add_from
 from autograder.grading.gradebook import marked
-from autograder.grading.names import counted, few
+from autograder.grading.names import few
 from autograder.grading.opened import GradebookError
 from autograder.grading.roster import Roster, RosterError, read_roster
 from autograder.grading.store import Store, StoreError
@@ -34,6 +34,7 @@ from autograder.grading.worksheet import Columns, WorksheetError, fill, read_wor
 from autograder.judge.judge import Graded
 from autograder.judge.sentences import HELD, JUDGED_AGAIN
 from autograder.lessons.catalogue import lesson_in, lesson_name
+from course.plain.text import counted
 
 _NAMED = 5
 #: By kind of `autograder.grading.roster.COLUMNS`, what each LMS calls it.

@@ -17,13 +17,13 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from autograder.grading.names import counted
 from autograder.judge import overlay, private
 from autograder.judge.overlay import OverlayError
 from autograder.judge.private import PrivateError
 from autograder.lessons.bundle import pin
 from autograder.lessons.catalogue import ROOT, lesson_name, stem_of_notebook
 from course import exercises
+from course.plain.text import counted
 
 #: What a verdict's test says of who sees it, and when.
 VISIBILITIES = ("after_due_date", "after_published", "visible", "hidden")

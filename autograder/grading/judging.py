@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from autograder.grading.database import SUMMARY
-from autograder.grading.names import counted, few
+from autograder.grading.names import few
 from autograder.grading.store import Store, as_csv, as_json, as_json_lines
 from autograder.grading.submissions import Submission
 from autograder.grading.waiting import Waiting
@@ -16,6 +16,7 @@ from autograder.judge.judge import Graded
 from autograder.judge.pool import Judges, Task, key_of, not_judged
 from autograder.judge.sentences import HELD, JUDGED_AGAIN, Fault
 from autograder.lessons.catalogue import lesson_exercises, lesson_name
+from course.plain.text import counted
 
 #: Between looks at what another run is at work on.
 _LOOK_SECONDS = 0.2

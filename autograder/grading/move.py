@@ -15,8 +15,8 @@ from pathlib import Path
 
 from autograder.grading.database import NAME, URL_FILE, has_ledger, url_of
 from autograder.grading.grade import add_from
-from autograder.grading.names import counted
 from autograder.grading.store import Store, StoreError
+from course.plain.text import counted
 
 FOLDER = "folder"
 #: Below the folder, while a ledger moves.

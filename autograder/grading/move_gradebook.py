@@ -18,7 +18,6 @@ from pathlib import Path
 import sqlalchemy as sql
 
 from autograder.grading.move import set_aside
-from autograder.grading.names import counted
 from autograder.grading.opened import (
     GradebookError,
     address_of,
@@ -28,6 +27,7 @@ from autograder.grading.opened import (
     require_room,
     without_password,
 )
+from course.plain.text import counted
 
 _BATCH = 1000
 

@@ -48,11 +48,6 @@ def few(names: Sequence[str], most: int) -> str:
     return between.join(names[:most]) + more
 
 
-def counted(number: int, word: str) -> str:
-    """`1 student`, `2 students`."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
-
-
 def slug(name: str) -> str:
     """A file name that is different for each name, and can be read."""
     readable = re.sub(r"[^\w.-]+", "_", name, flags=re.ASCII).strip("._")[:40]

@@ -1,7 +1,7 @@
 """The class on one page: who has what, what stopped whom, and where the traffic went.
 
 One file, with nothing fetched. Whatever a student wrote is escaped: by the template here, by
-`course.words.panel` in the verdicts. Above the class stands what is common in it (`overview`). A
+`course.words.panel` in the verdicts. Above the class stands what is common in it (`Overview`). A
 class that is too large for a page has several (`autograder.grading.report_pages`).
 
 The filter of students is the one script, `report_filter.js`: no style sheet can look for a part of
@@ -18,7 +18,7 @@ import hashlib
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,12 +27,13 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from autograder.grading.insights import Insights, insights
-from autograder.grading.mistakes import Mistakes, Shown
-from autograder.grading.names import counted, slug
+from autograder.grading.insights import Insights
+from autograder.grading.mistakes import Shown
+from autograder.grading.names import slug
 from autograder.judge.judge import RIGHT, Graded, course_version
 from autograder.lessons.catalogue import lesson_exercises, stem_of_notebook
 from course.engine.faults import Outcome
+from course.plain.text import counted
 from course.words.verdict import HEADLINES, ratio_text
 
 #: The picture's axis, in times the budget. What lies beyond stands at its end.
@@ -161,34 +162,8 @@ class Filter:
         return f" {' '.join(pairs)} "
 
 
-def overview(
-    rows: Sequence[Graded],
-    attempts: Mapping[tuple[str, str], int] | None = None,
-    mistakes: Mistakes | None = None,
-    verdict_of: Callable[[int], Graded] | None = None,
-    similar: str = "",
-) -> Overview:
-    """What is common in a class.
-
-    Args:
-        rows: the verdicts that hold.
-        attempts, mistakes, verdict_of: from a ledger; without one as if it held `rows` alone.
-    """
-    if attempts is None:
-        attempts = Counter((row.notebook, row.exercise) for row in rows)
-    if mistakes is None or verdict_of is None:
-        mistakes, verdict_of = Mistakes(), rows.__getitem__
-        for number, row in enumerate(rows):
-            mistakes.add(number, row)
-    return Overview(insights(rows, attempts), mistakes.shown(verdict_of), similar)
-
-
-def report_html(rows: Sequence[Graded], shown_seed: str, above: Overview | None = None) -> str:
-    """The whole report on one page.
-
-    Args:
-        above: what is common in the class, where a ledger knows more of it than `rows`.
-    """
+def report_html(rows: Sequence[Graded], shown_seed: str, above: Overview) -> str:
+    """The whole report on one page."""
     notebooks = sorted({row.notebook for row in rows})
     choice = Filter(rows)
     return (
@@ -202,7 +177,7 @@ def report_html(rows: Sequence[Graded], shown_seed: str, above: Overview | None 
             verdicts=len(rows),
             version=course_version()[:12],
             seed=shown_seed,
-            above=above or overview(rows),
+            above=above,
             link=lambda *whose: f"#{anchor(whose[1], whose[0], *filter(None, whose[2:]))}",
             **choice.given,
             **picture(),

@@ -13,12 +13,12 @@ import sys
 from autograder.grading.anonymous import pseudonyms
 from autograder.grading.database import has_ledger
 from autograder.grading.grade import add_from
-from autograder.grading.names import counted
 from autograder.grading.report_pages import Class, write_report
 from autograder.grading.seeds import UsageError, chosen_seed
 from autograder.grading.store import Store, StoreError
 from autograder.judge.judge import seed_id
 from autograder.judge.private import PrivateError
+from course.plain.text import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

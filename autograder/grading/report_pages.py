@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.grading.anonymous import without_name
+from autograder.grading.insights import insights
 from autograder.grading.mistakes import Mistakes
 from autograder.grading.names import slug
 from autograder.grading.report import (
@@ -29,7 +30,6 @@ from autograder.grading.report import (
     environment,
     exercise_view,
     exercises_of,
-    overview,
     picture,
     report_html,
     verdict_cell,
@@ -124,13 +124,9 @@ class Class:
         """What is common in it."""
         ledger = self.store.ledger
         similar = not self.called and (self.store.out / SIMILAR).exists()
-        return overview(
-            [row.graded for row in self.rows],
-            ledger.attempts(),
-            self.mistakes,
-            lambda number: self.shown(ledger.verdict(number)),
-            SIMILAR if similar else "",
-        )
+        found = insights([row.graded for row in self.rows], ledger.attempts())
+        mistakes = self.mistakes.shown(lambda number: self.shown(ledger.verdict(number)))
+        return Overview(found, mistakes, SIMILAR if similar else "")
 
     def of(self, student: str) -> list[Graded]:
         """A student's verdicts, with their panels, by the name that is shown."""

@@ -26,7 +26,7 @@ from autograder.grading.files import write
 from autograder.grading.grade import DEFAULT_OUT, Asked, collected
 from autograder.grading.judging import Run
 from autograder.grading.kernel_shape import statements_of
-from autograder.grading.names import counted, few
+from autograder.grading.names import few
 from autograder.grading.report_pages import SIMILAR
 from autograder.grading.roster import RosterError, read_roster
 from autograder.grading.store import Store, StoreError
@@ -36,7 +36,7 @@ from autograder.lessons.catalogue import lesson_exercises, lesson_name
 from course import exercises
 from course.check.annotated import LONGEST_LINE, MOST_LINES
 from course.engine.faults import Outcome
-from course.plain.text import lines_of, unstacked
+from course.plain.text import counted, lines_of, unstacked
 from course.spec.exercise import KernelExercise
 
 #: Statements of which a class has more than these shares are anybody's.

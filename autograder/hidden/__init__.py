@@ -120,7 +120,6 @@ class Draws:
     Args:
         traffic: whether it is one whose table is shown (whole sectors, see
         `course.spec.exercise.Case`).
-        unbilled: why the cost is not graded on it. Without a reason it is, as the answer is.
         dtypes: dtypes by parameter name, each a dtype's name or a `choice` of names.
         draws: how inputs are drawn, by parameter name: `uniform(0, 1)`, say.
         transposed: arrays (M, N) that are stored column after column.
@@ -136,7 +135,6 @@ class Draws:
         draws: Mapping[str, Draw] | None = None,
         transposed: tuple[str, ...] = (),
         scalars: Mapping[str, float | Choice[float]] | None = None,
-        unbilled: str = "",
         rows: tuple[Row, ...] = (),
         **sizes: int | Steps | Choice[int],
     ) -> None:
@@ -153,7 +151,6 @@ class Draws:
         self.draws = dict(draws or {})
         self.transposed = transposed
         self.scalars = dict(scalars or {})
-        self.unbilled = unbilled
         self.rows = rows
         self.sizes = sizes
 
@@ -189,7 +186,6 @@ class Draws:
             self.draws,
             self.transposed,
             scalars,
-            self.unbilled,
             self.rows,
         )
 
@@ -297,7 +293,7 @@ def _fit(exercise: Exercise, case: Case) -> None:
             f"with {case.label} the arrays take {total:,} bytes, and the most is {MOST_BYTES:,}."
         )
     exercise.least_sectors(case)
-    if not case.unbilled and exercise.budget is not None:
+    if exercise.budget is not None:
         exercise.budget_sectors(case)
 
 

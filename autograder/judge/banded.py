@@ -8,39 +8,51 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from autograder.judge import overlay
+from autograder.judge.bands import band_of
 from autograder.judge.sentences import Fault
-from autograder.sandbox.remote import Remote
+from autograder.sandbox.remote import Connection, Remote
 from autograder.sandbox.wire import EngineFailed, decoded_plan
 from course.check.cases import run_of
 from course.check.reading import chosen, read_solution
 from course.engine.faults import KernelFault, Outcome
 from course.gpu.full_size import largest_cases
 from course.gpu.sampled import imagined
-from course.spec.exercise import KernelExercise
+from course.spec.exercise import Exercise, KernelExercise
 from course.words.sentences import sentence
 from course.words.verdict import Verdict
 
 
-def banded(
-    exercise: KernelExercise,
-    verdict: Verdict,
-    gpu: Mapping[str, int | str],
-    remote: Remote,
-    ask: Callable[[dict[str, Any]], dict[str, Any]],
-) -> tuple[Verdict, dict[str, Any]]:
-    """The verdict with its points in the band, and what is to be kept of that.
+@dataclass(frozen=True)
+class Banded:
+    """A verdict within its exercise's band of speed, and what is to be kept of that.
 
-    Args:
+    Attributes:
         gpu: its properties; none where no GPU is there.
+        connection, limits: to a runner, for each launch.
         ask: sends a question to where the GPU is, and gives the answer, a `Reply` as plain data.
     """
-    told = ask({"exercise": exercise.name, **_plan(exercise, verdict.source, gpu, remote)})
-    steps = (told["said"], *verdict.next_steps)
-    credit = min(verdict.credit, told["share"])
-    return replace(verdict, credit=credit, next_steps=steps), told["kept"]
+
+    gpu: Mapping[str, int | str]
+    connection: Connection
+    limits: tuple[float, int]
+    ask: Callable[[dict[str, Any]], dict[str, Any]]
+
+    def __call__(
+        self, exercise: Exercise, verdict: Verdict
+    ) -> tuple[Verdict, dict[str, Any] | None]:
+        if verdict.credit <= 0 or band_of(overlay.active().bands, exercise.name) is None:
+            return verdict, None
+        assert isinstance(exercise, KernelExercise)
+        remote = Remote(self.connection, exercise.name, *self.limits)
+        plan = _plan(exercise, verdict.source, self.gpu, remote)
+        told = self.ask({"exercise": exercise.name, **plan})
+        steps = (told["said"], *verdict.next_steps)
+        credit = min(verdict.credit, told["share"])
+        return replace(verdict, credit=credit, next_steps=steps), told["kept"]
 
 
 def _plan(

@@ -29,20 +29,20 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 from autograder.grading.submissions import Notebook, parse
 from autograder.hidden import hidden_cases
 from autograder.judge import overlay
-from autograder.judge.bands import band_of
 from autograder.judge.judge import CHECK, Check, faulted, judge_cell, named_check, result
 from autograder.judge.sentences import Fault, RunnerLostError
 from autograder.lessons.catalogue import lesson_exercises, lessons
 from autograder.sandbox.limits import OwnData, limit
-from autograder.sandbox.remote import Connection, Remote, sandboxed
+from autograder.sandbox.remote import Connection, sandboxed
 from autograder.sandbox.seccomp import dies_with_parent, not_traceable
 from autograder.sandbox.walls import Kind, close_in
 from course.check.cases import ordered_cases, run_of
@@ -98,8 +98,11 @@ def main() -> None:
                 limits = request["seconds_each"], request["memory_bytes"]
                 check = sandboxed(connection, *limits)
                 if overlay.active().bands:
-                    within = partial(_within, request["gpu"], connection, limits, answers, requests)
-            _serve(request, data, answers, check, own_bytes, within)
+                    from autograder.judge.banded import Banded
+
+                    ask = partial(_asked, answers, requests)
+                    within = Banded(request["gpu"], connection, limits, ask)
+            _Judging(request, answers, check, within).serve(data, own_bytes)
         if not _wait(child, requests, answers):
             return
         if connection is not None:
@@ -142,87 +145,59 @@ def _as_it_is(exercise: Exercise, verdict: Verdict) -> tuple[Verdict, None]:
     return verdict, None
 
 
-def _within(
-    gpu: dict[str, int | str],
-    connection: Connection,
-    limits: tuple[float, int],
-    answers: int,
-    requests: BinaryIO,
-    exercise: Exercise,
-    verdict: Verdict,
-) -> tuple[Verdict, dict[str, Any] | None]:
-    """A verdict within its exercise's band of speed, and what is to be kept of that."""
-    from autograder.judge.banded import banded
+@dataclass(frozen=True)
+class _Judging:
+    """A child's whole life: one notebook."""
 
-    if verdict.credit <= 0 or band_of(overlay.active().bands, exercise.name) is None:
-        return verdict, None
-    assert isinstance(exercise, KernelExercise)
+    request: dict[str, Any]
+    answers: int
+    check: Check
+    within: Within
 
-    def ask(question: dict[str, Any]) -> dict[str, Any]:
-        _send(answers, {"of_a_gpu": question})
-        reply: dict[str, Any] = json.loads(_line(requests))
-        return reply
+    def serve(self, data: bytes, own_bytes: int) -> NoReturn:
+        status = 1
+        try:
+            dies_with_parent()
+            limit(own_bytes, self.request["memory_bytes"], self.request["seconds"])
+            self._judge(data)
+            status = 0
+        except MemoryError:
+            _send(self.answers, {"memory": True})
+        except BaseException as error:
+            _send(self.answers, {"failed": f"{type(error).__name__}: {error}"[:500]})
+        finally:
+            os._exit(status)
 
-    return banded(exercise, verdict, gpu, Remote(connection, exercise.name, *limits), ask)
+    def _judge(self, data: bytes) -> None:
+        try:
+            notebook = parse(data)
+        except Fault as fault:
+            _send(self.answers, {"fault": [fault.message_id, fault.fields]})
+            return
+        _send(self.answers, {"read": True})
+        if self.request["exercises"] is None:
+            _send(self.answers, {"lesson": notebook.stem()})
+            return
+        seed = base64.b64decode(self.request["seed"])
+        known = {exercise.name: exercise for exercise in lesson_exercises(self.request["stem"])}
+        for name in self.request["exercises"]:
+            _send(self.answers, self._verdict(known[name], notebook, seed))
 
-
-def _serve(
-    request: dict[str, Any],
-    data: bytes,
-    answers: int,
-    check: Check,
-    own_bytes: int,
-    within: Within,
-) -> None:
-    """A child's whole life."""
-    status = 1
-    try:
-        dies_with_parent()
-        limit(own_bytes, request["memory_bytes"], request["seconds"])
-        _judge(request, data, answers, check, within)
-        status = 0
-    except MemoryError:
-        _send(answers, {"memory": True})
-    except BaseException as error:
-        _send(answers, {"failed": f"{type(error).__name__}: {error}"[:500]})
-    finally:
-        os._exit(status)
-
-
-def _judge(
-    request: dict[str, Any], data: bytes, answers: int, check: Check, within: Within
-) -> None:
-    try:
-        notebook = parse(data)
-    except Fault as fault:
-        _send(answers, {"fault": [fault.message_id, fault.fields]})
-        return
-    _send(answers, {"read": True})
-    if request["exercises"] is None:
-        _send(answers, {"lesson": notebook.stem()})
-        return
-    seed = base64.b64decode(request["seed"])
-    known = {exercise.name: exercise for exercise in lesson_exercises(request["stem"])}
-    for name in request["exercises"]:
-        _send(answers, _verdict(known[name], notebook, seed, check, within))
-
-
-def _verdict(
-    exercise: Exercise, notebook: Notebook, seed: bytes, check: Check, within: Within
-) -> dict[str, Any]:
-    begun, cell, gpu = time.monotonic(), "", None
-    try:
-        cell = notebook.solution(exercise.name)
-        verdict, gpu = within(exercise, judge_cell(exercise, cell, seed, check))
-    except Fault as fault:
-        verdict = faulted(exercise, fault)
-    except (MemoryError, RunnerLostError):
-        raise
-    except Exception as error:  # a fault of the judge must not become one of the student
-        detail = f"{type(error).__name__}: {error}"[:300]
-        verdict = faulted(exercise, Fault("judge_failed", exercise=exercise.name, detail=detail))
-    seconds = round(time.monotonic() - begun, 3)
-    return {**result(exercise, verdict, cell), "seconds": seconds, "gpu": gpu}
+    def _verdict(self, exercise: Exercise, notebook: Notebook, seed: bytes) -> dict[str, Any]:
+        begun, cell, gpu = time.monotonic(), "", None
+        try:
+            cell = notebook.solution(exercise.name)
+            verdict, gpu = self.within(exercise, judge_cell(exercise, cell, seed, self.check))
+        except Fault as fault:
+            verdict = faulted(exercise, fault)
+        except (MemoryError, RunnerLostError):
+            raise
+        except Exception as error:  # a fault of the judge must not become one of the student
+            detail = f"{type(error).__name__}: {error}"[:300]
+            failed = Fault("judge_failed", exercise=exercise.name, detail=detail)
+            verdict = faulted(exercise, failed)
+        seconds = round(time.monotonic() - begun, 3)
+        return {**result(exercise, verdict, cell), "seconds": seconds, "gpu": gpu}
 
 
 def _wait(child: int, requests: BinaryIO, answers: int) -> bool:
@@ -240,6 +215,13 @@ def _wait(child: int, requests: BinaryIO, answers: int) -> bool:
     if has_ended:
         _send(answers, {"end": os.waitstatus_to_exitcode(status)})
     return has_ended
+
+
+def _asked(answers: int, requests: BinaryIO, question: dict[str, Any]) -> dict[str, Any]:
+    """What the process that started this one answers, which alone reaches a GPU."""
+    _send(answers, {"of_a_gpu": question})
+    reply: dict[str, Any] = json.loads(_line(requests))
+    return reply
 
 
 def _send(answers: int, frame: dict[str, Any]) -> None:

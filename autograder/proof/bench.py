@@ -29,7 +29,6 @@ from autograder.lessons.source import Lesson
 from autograder.proof import peer
 from autograder.proof.class_sizes import Taken, grade
 from autograder.sandbox import cost
-from autograder.sandbox.limits import processor_seconds
 
 SEED = b"bench"  # no owner's
 #: The first lesson in Triton, whose kernels are compiled for three GPUs.
@@ -162,18 +161,14 @@ def judging(lessons: Sequence[Lesson]) -> Iterator[Judging]:
 def _seconds(pool: Pool, lesson: Lesson, data: bytes) -> tuple[float, float]:
     """(seconds, seconds of the processor) for one notebook."""
     submission = Submission("bench", lesson.name, lesson.stem, Path(f"{lesson.name}.ipynb"), None)
-    begun, worked = time.perf_counter(), _worked()
+    begun, worked = time.perf_counter(), cost.worked_seconds()
     task = Task(submission, data, [exercise.name for exercise in lesson.exercises])
     for answer in pool.run([task]):
         if answer.graded is None or answer.graded.points != answer.graded.max_points:
             raise ArithmeticError(
                 f"a solution of {lesson.name} got {answer.graded or answer.fault}"
             )
-    return time.perf_counter() - begun, _worked() - worked
-
-
-def _worked() -> float:
-    return time.process_time() + processor_seconds(os.getpid())
+    return time.perf_counter() - begun, cost.worked_seconds() - worked
 
 
 if __name__ == "__main__":

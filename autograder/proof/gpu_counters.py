@@ -18,10 +18,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from autograder.proof.on_gpu import digest, imported, launched, triton_solutions
-from course.check.cases import VISIBLE_SEED, case_seed
+from autograder.proof.on_gpu import digest, triton_solutions
 from course.gpu import counters
 from course.gpu.recording import in_lines, provenance
+from course.gpu.runs import Launched, imported
 from course.spec.exercise import Case, KernelExercise
 
 RECORD = Path(__file__).parents[1] / "tests" / "gpu_counters.json"
@@ -60,7 +60,7 @@ def launch_all(log: Path) -> None:
                 module = imported(source, exercise.name, Path(scratch))
                 names: list[str] = []
                 _noted(module, names)
-                launched(exercise, module, case, case_seed(exercise, case, VISIBLE_SEED))
+                Launched(exercise, module, case).left()
                 rows.append(
                     {
                         "exercise": exercise.name,

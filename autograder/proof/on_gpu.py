@@ -26,10 +26,9 @@ from autograder.lessons.source import lesson_files, solved_cells
 from course.check import compare
 from course.check.cases import VISIBLE_SEED, case_seed
 from course.gpu.recording import provenance
-from course.gpu.runs import imported
+from course.gpu.runs import Launched, imported
 from course.spec.exercise import Case, KernelExercise, Role
-from course.spec.inputs import drawn, given_to_reference
-from course.spec.launching import Launch, Launcher
+from course.spec.inputs import given_to_reference
 
 SEED = "on a GPU"
 RECORD = Path(__file__).parents[1] / "tests" / "on_gpu.json"
@@ -70,36 +69,13 @@ def cases_of(exercise: KernelExercise) -> list[tuple[Case, list[int]]]:
     return pairs + [(case, case_seed(exercise, case, hidden)) for case in cases]
 
 
-def launched(
-    exercise: KernelExercise, module: ModuleType, case: Case, entropy: Sequence[int]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(arguments as they were drawn, the tensors on the GPU that hold the results)."""
-    import torch
-
-    values = drawn(exercise, case, np.random.default_rng(entropy))
-    on_gpu = {name: _to_gpu(torch, value) for name, value in values.items()}
-    function = getattr(module, exercise.name)
-    launch = exercise.launch
-    if isinstance(launch, Launcher):
-        result = function(*on_gpu.values())
-        outputs = result if isinstance(result, tuple) else (result,)
-        got = dict(zip((a.name for a in exercise.returned), outputs, strict=True))
-    else:
-        assert not isinstance(launch, Launch)
-        grid, _, _ = launch.values(exercise.names(case))
-        function[grid](*on_gpu.values())
-        got = {a.name: on_gpu[a.name] for a in exercise.arrays if a.role is not Role.IN}
-    torch.cuda.synchronize()
-    return values, got
-
-
 def worst_error(
     exercise: KernelExercise, module: ModuleType, case: Case, entropy: Sequence[int]
 ) -> float:
     """The largest error of any output, in units of what the tolerance allows."""
-    values, got = launched(exercise, module, case, entropy)
-    given = given_to_reference(exercise, values)
-    arrays = {name: tensor.cpu().numpy() for name, tensor in got.items()}
+    launched = Launched(exercise, module, case, entropy)
+    given = given_to_reference(exercise, launched.before)
+    arrays = launched.left()
     with np.errstate(all="ignore"):
         expected = exercise.reference(**given)
         sizes = expected if exercise.magnitude is None else exercise.magnitude(**given)
@@ -124,14 +100,6 @@ def _error(
         error = np.abs(wide - want) / (rtol * np.abs(size) + atol)
     error = np.where(same, 0.0, np.where(np.isfinite(error), error, np.inf))
     return float(error.max(initial=0.0))
-
-
-def _to_gpu(torch: Any, value: Any) -> Any:
-    if not isinstance(value, np.ndarray):
-        return value.item() if isinstance(value, np.generic) else value
-    here = torch.from_numpy(value)
-    there = torch.empty_strided(here.shape, here.stride(), dtype=here.dtype, device="cuda")
-    return there.copy_(here)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

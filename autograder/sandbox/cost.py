@@ -127,15 +127,15 @@ def times_ms(
     worked = 0.0
     for number in range(_WARM_UPS + count):
         if number == _WARM_UPS:
-            times, worked = [], _worked_seconds()
+            times, worked = [], worked_seconds()
         run = small_run(dialect)
         begun = time.perf_counter()
         launch(run)
         times.append((time.perf_counter() - begun) * 1000)
-    return statistics.median(times), (_worked_seconds() - worked) / count * 1000
+    return statistics.median(times), (worked_seconds() - worked) / count * 1000
 
 
-def _worked_seconds() -> float:
+def worked_seconds() -> float:
     """Processor time of this process and of all that it has started."""
     return time.process_time() + processor_seconds(os.getpid())
 

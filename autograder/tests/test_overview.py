@@ -16,7 +16,7 @@ from autograder.grading.insights import insights
 from autograder.grading.judging import Run, summarise
 from autograder.grading.kernel_shape import shape_and_mark
 from autograder.grading.mistakes import Mistakes
-from autograder.grading.report import Filter, overview, script
+from autograder.grading.report import Filter, script
 from autograder.grading.store import Store
 from autograder.judge.judge import Graded, result
 from autograder.judge.pool import Pool
@@ -24,7 +24,7 @@ from autograder.lessons.catalogue import lesson_exercises
 from autograder.tests import fakes
 from autograder.tests.fakes import verdict
 from autograder.tests.notebooks import LESSON, put, solved
-from autograder.tests.test_report import FIRST, SECOND, Reader, graded
+from autograder.tests.test_report import FIRST, SECOND, Reader, graded, overview
 from course.engine.faults import Outcome
 
 CELL = """\

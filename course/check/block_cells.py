@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from course.check.conditions import is_name
 from course.check.kernel_text import Cause, KernelText, path_of, range_of, shown
 from course.engine.faults import KernelFault
+from course.plain.evaluator import is_name
 
 
 def unwritten_cause(fault: KernelFault, text: KernelText) -> Cause | None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from course.engine.job import Output, Run
+from course.plain.arithmetic import plain
 from course.spec.case_size import case_size, step_limit
 from course.spec.exercise import Case, KernelExercise, Role
 from course.spec.inputs import drawn
@@ -56,7 +57,6 @@ def run_of(
             for a in exercise.returned
         ),
         unwritten=tuple(a.name for a in exercise.arrays if a.role is Role.OUT),
-        graded=not case.unbilled,
         cache=exercise.dram_bytes is not None and case.traffic,
         elsewhere=case.traffic,
         binary=case.traffic
@@ -98,11 +98,6 @@ def _sides(sides: tuple[int, ...]) -> str:
     return str(sides[0]) if len(sides) == 1 else str(sides)
 
 
-def _plain(value: Any) -> Any:
-    """A NumPy scalar as the number that Triton takes."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def arguments_of(exercise: KernelExercise, number: int) -> tuple[Case, dict[str, Any]]:
     """A visible case, and its arguments by name, in order; tensors for Triton.
 
@@ -122,7 +117,7 @@ def arguments_of(exercise: KernelExercise, number: int) -> tuple[Case, dict[str,
         import torch  # the Numba lessons do without it
 
         values = {
-            name: torch.from_numpy(value) if isinstance(value, np.ndarray) else _plain(value)
+            name: torch.from_numpy(value) if isinstance(value, np.ndarray) else plain(value)
             for name, value in values.items()
         }
     return case, values

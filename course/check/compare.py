@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from course.plain.arithmetic import plain
 from course.spec.inputs import poison, poisoned
 
 #: dtype: (relative, absolute) tolerance where the exercise states none. Whole numbers are exact.
@@ -160,7 +161,7 @@ def mistake_in(one: Compared) -> Mistake | None:
     left = poisoned(got) & wrong
     if one.loaded and _grew_from_poison(got, expected, wrong):
         start = "NaN" if got.dtype.kind == "f" else str(poison(got.dtype))
-        return Mistake("output_read", {**fields, "got": _live(got[first]), "poison": start})
+        return Mistake("output_read", {**fields, "got": plain(got[first]), "poison": start})
     if left[first]:
         others = int(left.sum()) - 1
         if others:
@@ -168,16 +169,12 @@ def mistake_in(one: Compared) -> Mistake | None:
         if not np.array_equal(left, wrong) or pattern == "all_zero":
             pattern, details = "", {}
         return Mistake("never_written", fields, pattern, details)
-    fields |= {"expected": _live(expected[first]), "got": _live(got[first])}
+    fields |= {"expected": plain(expected[first]), "got": plain(got[first])}
     if total > 1:
         fields["wrong"] = count
     if got.ndim == 0:
         return Mistake("wrong_scalar", fields, pattern, details)
     return Mistake("wrong_value", fields, pattern, details)
-
-
-def _live(value: Any) -> object:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _grew_from_poison(got: np.ndarray, expected: np.ndarray, wrong: np.ndarray) -> bool:

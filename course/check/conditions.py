@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from course.plain.evaluator import is_name
+
 
 @dataclass(frozen=True)
 class Condition:
@@ -59,8 +61,3 @@ class Comparison:
         if is_name(self.right, name) and isinstance(self.op, above):
             return self.left, isinstance(self.op, above[1])
         return None
-
-
-def is_name(node: ast.expr, name: str) -> bool:
-    """Whether an expression is this name and nothing more."""
-    return isinstance(node, ast.Name) and node.id == name

@@ -13,8 +13,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from course.check.conditions import Condition, is_name
+from course.check.conditions import Condition
 from course.plain.arithmetic import BINARY
+from course.plain.evaluator import is_name
 from course.plain.evaluator import text as short_text
 
 #: Names that are followed to what they were assigned, one within the other.

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from course.check.accesses import Access
 from course.check.bindings import function_at
-from course.check.conditions import is_name
 from course.check.kernel_text import Cause
 from course.engine.traffic import Traffic
+from course.plain.evaluator import is_name
 
 #: Tensors of kernels that are looked at: no honest cell has more.
 MOST_MOVED = 100

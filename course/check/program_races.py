@@ -9,6 +9,7 @@ import re
 from course.check.bindings import Bindings, called, function_at
 from course.check.kernel_text import Cause, KernelText, Launched, path_of
 from course.engine.faults import KernelFault
+from course.plain.text import counted
 
 #: What a store's address may call: nothing that could hand on a program's number unseen.
 _PLAIN = ("tl.", "triton.")
@@ -103,8 +104,7 @@ def _overlap(text: KernelText, array: str, offset: ast.expr) -> Cause | None:
     by, length = next_one - first, (ends[1] or 0) - (ends[0] or 0)
     if beside - first != 1 or not 0 < by < length:
         return None
-    apart = f"{by} element{'' if by == 1 else 's'}"
-    return "tile_race_overlap", {"apart": apart, "length": length}
+    return "tile_race_overlap", {"apart": counted(by, "element"), "length": length}
 
 
 def _place(text: KernelText, array: str, offset: ast.expr, program: int, at: int) -> int | None:

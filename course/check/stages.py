@@ -230,21 +230,17 @@ class Stages:
 
         The worst case is shown; of a right kernel, and of equal ones, a case that is marked.
         """
-        billed = [k for k, case in enumerate(ordered) if not case.unbilled]
-        graded = self.exercise, self.constants
-        bills = {k: cost.bill_of(*graded, ordered[k], measured[k]) for k in billed}
-        worst = min(
-            billed,
-            key=lambda k: (bills[k].credit, not ordered[k].traffic, -bills[k].ratio),
-            default=None,
-        )
-        if worst is None:
-            return self._made(Outcome.PASS, "passed", {}, credit=1.0)
+        bills = [
+            cost.bill_of(self.exercise, self.constants, case, traffic)
+            for case, traffic in zip(ordered, measured, strict=True)
+        ]
+        cases = range(len(bills))
+        worst = min(cases, key=lambda k: (bills[k].credit, not ordered[k].traffic, -bills[k].ratio))
         if bills[worst].credit < 1.0:
             self.number, self.case = worst + 1, ordered[worst]
             return self._traffic_verdict(bills[worst])
         for kind in cost.GRADED:
-            for k in sorted(billed, key=lambda k: not ordered[k].traffic):
+            for k in sorted(cases, key=lambda k: not ordered[k].traffic):
                 for _, extra in (over for over in bills[k].over if over[0] is kind):
                     self.number, self.case = k + 1, ordered[k]
                     return self._extra_verdict(kind, extra, bills[k])

@@ -64,8 +64,6 @@ class Run:
     unwritten: tuple[str, ...] = ()
     #: whether the L2 cache's model is asked what DRAM delivers
     cache: bool = False
-    #: whether the cost of this run is graded
-    graded: bool = False
     #: whether a grader asks the compilers for other GPUs, too, what they say against it
     elsewhere: bool = False
     #: whether registers and spills are asked for: they cost a run of the assembler

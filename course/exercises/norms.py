@@ -289,7 +289,8 @@ layernorm = KernelExercise(
 # ---------------------------------------------------------------- cross_entropy
 
 
-def _log_sum_exp(logits: np.ndarray) -> np.ndarray:
+def log_sum_exp(logits: np.ndarray) -> np.ndarray:
+    """Of each row of logits (M, V): the logarithm of the sum of their exponentials."""
     top = logits.max(axis=1)
     result: np.ndarray = top + np.log(np.exp(logits - top[:, None]).sum(axis=1))
     return result
@@ -298,7 +299,7 @@ def _log_sum_exp(logits: np.ndarray) -> np.ndarray:
 def _log_2_sum(logits: np.ndarray) -> np.ndarray:
     """The logarithm of the sum to the base 2, the maximum as it is."""
     top = logits.max(axis=1)
-    return top + (_log_sum_exp(logits) - top) / np.log(2)
+    return top + (log_sum_exp(logits) - top) / np.log(2)
 
 
 def _cross_entropy_of(lse: np.ndarray, logits: np.ndarray, targets: np.ndarray) -> dict[str, Any]:
@@ -318,7 +319,7 @@ def _not_rescaled(logits: np.ndarray, targets: np.ndarray, tile: int, **_: Any) 
 def _with_zeros(logits: np.ndarray, targets: np.ndarray, tile: int, **_: Any) -> dict[str, Any]:
     """What comes of logits of 0 past the end, as far as the last tile reaches."""
     padded = np.pad(logits, ((0, 0), (0, -logits.shape[1] % tile)))
-    return _cross_entropy_of(_log_sum_exp(padded), logits, targets)
+    return _cross_entropy_of(log_sum_exp(padded), logits, targets)
 
 
 def _own_logits(logits: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -329,13 +330,13 @@ def _own_logits(logits: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 
 def _cross_entropy(logits: np.ndarray, targets: np.ndarray, **_: Any) -> dict[str, np.ndarray]:
-    return _cross_entropy_of(_log_sum_exp(logits), logits, targets)
+    return _cross_entropy_of(log_sum_exp(logits), logits, targets)
 
 
 def _size_of_cross_entropy(
     logits: np.ndarray, targets: np.ndarray, **_: Any
 ) -> dict[str, np.ndarray]:
-    lse = 1 + np.abs(_log_sum_exp(logits))
+    lse = 1 + np.abs(log_sum_exp(logits))
     own = _own_logits(logits, targets)
     return {"loss": lse + np.where(np.isfinite(own), np.abs(own), 0), "lse": lse}
 
@@ -381,30 +382,30 @@ cross_entropy = KernelExercise(
     tolerance={"float32": (2e-6, 0.0)},
     slips={
         "the loss with the other sign": lambda logits, targets, **_: {
-            "loss": _own_logits(logits, targets) - _log_sum_exp(logits),
-            "lse": _log_sum_exp(logits),
+            "loss": _own_logits(logits, targets) - log_sum_exp(logits),
+            "lse": log_sum_exp(logits),
         },
         "the log of the sum without the maximum": lambda logits, targets, **_: {
-            "loss": _log_sum_exp(logits) - logits.max(axis=1) - _own_logits(logits, targets),
-            "lse": _log_sum_exp(logits) - logits.max(axis=1),
+            "loss": log_sum_exp(logits) - logits.max(axis=1) - _own_logits(logits, targets),
+            "lse": log_sum_exp(logits) - logits.max(axis=1),
         },
         "a logarithm to the base 2": lambda logits, targets, **_: {
             "loss": _log_2_sum(logits) - _own_logits(logits, targets),
             "lse": _log_2_sum(logits),
         },
         "a target that is no token taken for one whose logit is 0": lambda logits, targets, **_: {
-            "loss": _log_sum_exp(logits)
+            "loss": log_sum_exp(logits)
             - np.where(
                 (targets < 0) | (targets >= logits.shape[1]), 0.0, _own_logits(logits, targets)
             ),
-            "lse": _log_sum_exp(logits),
+            "lse": log_sum_exp(logits),
         },
         "the nearest token for a target that is none": lambda logits, targets, **_: _cross_entropy(
             logits, np.clip(targets, 0, logits.shape[1] - 1)
         ),
         "the sum itself in the place of its logarithm": lambda logits, targets, **_: (
             _cross_entropy_of(
-                logits.max(axis=1) + np.exp(_log_sum_exp(logits) - logits.max(axis=1)),
+                logits.max(axis=1) + np.exp(log_sum_exp(logits) - logits.max(axis=1)),
                 logits,
                 targets,
             )

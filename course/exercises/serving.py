@@ -18,6 +18,7 @@ from course.exercises.attention import (
     slips_of_tiles,
 )
 from course.exercises.attention import TOLERANCE as OF_ATTENTION
+from course.exercises.norms import log_sum_exp
 from course.exercises.speed_of_light import SMS
 from course.spec.draws import Draw, integers, spread, uniform
 from course.spec.exercise import (
@@ -587,12 +588,6 @@ def _targets(first: np.ndarray, count: int) -> np.ndarray:
     )
 
 
-def _lse(logits: np.ndarray) -> np.ndarray:
-    top = logits.max(axis=1)
-    result: np.ndarray = top + np.log(np.exp(logits - top[:, None]).sum(axis=1))
-    return result
-
-
 def _own(logits: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Each row's logit at its target."""
     return logits[np.arange(len(logits)), np.maximum(targets, 0)]
@@ -600,7 +595,7 @@ def _own(logits: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 def _losses(x: np.ndarray, w: np.ndarray, targets: np.ndarray) -> dict[str, np.ndarray]:
     logits = x @ w.T
-    return {"loss": np.where(targets < 0, 0.0, _lse(logits) - _own(logits, targets))}
+    return {"loss": np.where(targets < 0, 0.0, log_sum_exp(logits) - _own(logits, targets))}
 
 
 def _size_of_losses(x: np.ndarray, w: np.ndarray, targets: np.ndarray) -> dict[str, np.ndarray]:
@@ -632,7 +627,7 @@ def _in_parts(
 def _by_log2(x: np.ndarray, w: np.ndarray, targets: np.ndarray) -> dict[str, np.ndarray]:
     logits = x @ w.T
     top = logits.max(axis=1)
-    lse = top + (_lse(logits) - top) / math.log(2)
+    lse = top + (log_sum_exp(logits) - top) / math.log(2)
     return {"loss": np.where(targets < 0, 0.0, lse - _own(logits, targets))}
 
 
@@ -670,7 +665,7 @@ linear_cross_entropy = KernelExercise(
     tolerance=TOLERANCE,
     slips={
         "the log of the sum without the target's logit": lambda x, w, targets: {
-            "loss": np.where(targets < 0, 0.0, _lse(x @ w.T))
+            "loss": np.where(targets < 0, 0.0, log_sum_exp(x @ w.T))
         },
         "the logarithm of the sum to the base 2": _by_log2,
         **{
@@ -694,13 +689,13 @@ linear_cross_entropy = KernelExercise(
             - np.where(targets < 0, 0.0, (x @ w.T).max(axis=1))
         },
         "positions with target -100 counted, with a target's logit of 0": lambda x, w, targets: {
-            "loss": _lse(x @ w.T) - np.where(targets < 0, 0.0, _own(x @ w.T, targets))
+            "loss": log_sum_exp(x @ w.T) - np.where(targets < 0, 0.0, _own(x @ w.T, targets))
         },
         "a logit of 0 for tokens past the end": lambda x, w, targets: {
             "loss": np.where(
                 targets < 0,
                 0.0,
-                _lse(np.pad(x @ w.T, ((0, 0), (0, -len(w) % 64)))) - _own(x @ w.T, targets),
+                log_sum_exp(np.pad(x @ w.T, ((0, 0), (0, -len(w) % 64)))) - _own(x @ w.T, targets),
             )
         },
     },
@@ -772,7 +767,7 @@ loss_gradient = KernelExercise(
             dtype="int64",
             computed=lambda logits, **_: _targets(logits[:, 0], logits.shape[1]),
         ),
-        Array("lse", "M", computed=lambda logits, **_: _lse(logits)),
+        Array("lse", "M", computed=lambda logits, **_: log_sum_exp(logits)),
         Scalar("V", "V"),
         Scalar("scale", "1 / M", "float32"),
         Meta("BLOCK", "BLOCK"),

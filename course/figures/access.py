@@ -8,6 +8,7 @@ from itertools import pairwise
 from course.figures.drawing import Drawing
 from course.figures.picture import BLUE, RED, Picture
 from course.plain.sectors import SECTOR_BYTES, WARP_LANES
+from course.plain.text import counted
 
 _LEFT = 58.0
 #: 32 of them are no wider than a film of cells: on a phone all lanes are seen.
@@ -67,7 +68,7 @@ def access_picture(
     moved = len(used) * SECTOR_BYTES
     wanted = sum(len(part) for part in used.values())
     verdict = (
-        f"1 request, {_count(len(used), 'sector')}: {moved} bytes moved, "
+        f"1 request, {counted(len(used), 'sector')}: {moved} bytes moved, "
         f"{wanted} used ({100 * wanted / moved:.3g} %)"
     )
     drawing.text(_LEFT, 193, verdict, 13, bold=True)
@@ -136,8 +137,8 @@ def _access_alt(
     if len(used) == 1:
         apart = ""
     return (
-        f"{title + ': ' if title else ''}{_count(len(active), 'active lane')} of a warp above, "
-        f"{_count(len(used), 'sector')} below. {lanes}. {apart}{verdict}."
+        f"{title + ': ' if title else ''}{counted(len(active), 'active lane')} of a warp above, "
+        f"{counted(len(used), 'sector')} below. {lanes}. {apart}{verdict}."
     )
 
 
@@ -174,11 +175,7 @@ def grid_picture(n: int, block: int, grid: int | None = None) -> Picture:
     spare = max(0, threads - n)
     return drawing.picture(
         f"{title}. Thread t of block b works on element b * {block} + t. The last "
-        f"{_count(spare, 'thread')} of the grid have no element and must do nothing."
+        f"{counted(spare, 'thread')} of the grid have no element and must do nothing."
         if spare
         else f"{title}. Thread t of block b works on element b * {block} + t; no thread is spare."
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -31,13 +31,8 @@ def matrices() -> Picture:
     drawing.text(708, 126, "=", 18)
     block(736, small, tall, "O", "store", "N x D")
     drawing.text(24, 30, "Attention of one head", 14, bold=True)
-    drawing.text(
-        24,
-        238,
-        "Each score is divided by sqrt(D). N is thousands and D is 64 or 128: drawn to scale, Q "
-        "would be a hair.",
-        12,
-    )
+    words = "Each score is divided by sqrt(D). N is thousands and D is 64 or 128: drawn to scale, Q"
+    drawing.text(24, 238, f"{words} would be a hair.", 12)
     return drawing.picture(
         "Q of N by D times K transposed of D by N, over sqrt(D), gives the scores S, N by N. The "
         "softmax of each "
@@ -197,12 +192,11 @@ def one_step() -> Picture:
     )
 
 
-def causal_tiles(tiles: int = 8) -> Picture:
+def causal_tiles() -> Picture:
     """Tiles of S that a causal kernel needs: full, on the diagonal, never loaded."""
-    side = 30.0
-    drawing = Drawing(760, 74 + side * tiles + 20)
-    needed = tiles * (tiles + 1) // 2
-    drawing.text(24, 28, f"{tiles} x {tiles} tiles of S, causal", 14, bold=True)
+    side, tiles = 30.0, 8
+    drawing = Drawing(760, 334)
+    drawing.text(24, 28, "8 x 8 tiles of S, causal", 14, bold=True)
     drawing.text(24 + side * tiles / 2, 54, "keys", 12, "middle", faint=True)
     for row in range(tiles):
         for column in range(tiles):
@@ -219,30 +213,27 @@ def causal_tiles(tiles: int = 8) -> Picture:
     ):
         drawing.box(x, 70 + number * 30, 22, 18, kind=kind)
         drawing.text(x + 32, 84 + number * 30, words, 12.5)
-    share = f"{needed} of {tiles * tiles} = {needed / tiles**2:.4g}"
-    drawing.text(x, 188, f"loaded: {share}", 13.5, bold=True)
+    drawing.text(x, 188, "loaded: 36 of 64 = 0.5625", 13.5, bold=True)
     drawing.text(x, 210, "in general (T + 1) / 2T with T tiles along N", 12.5)
     return drawing.picture(
-        f"A grid of {tiles} by {tiles} tiles of S, queries downwards and keys to the right. Row t, "
+        "A grid of 8 by 8 tiles of S, queries downwards and keys to the right. Row t, "
         "counted from 1, needs its first t tiles: those left of the diagonal whole, the one on the "
         "diagonal half, those right of it not at all. "
-        f"{share} of the tiles are loaded; in general (T + 1) / 2T."
+        "36 of 64 = 0.5625 of the tiles are loaded; in general (T + 1) / 2T."
     )
 
 
-def chunks(count: int = 5) -> Picture:
+def chunks() -> Picture:
     """One query's keys split over programs, and the kernel that combines them."""
     drawing = Drawing(880, 236)
     drawing.text(24, 28, "One head, one query, a program for each chunk of keys", 14, bold=True)
-    wide = 690.0 / count
-    for chunk in range(count):
+    wide = 138.0
+    for chunk in range(5):
         x = 150 + chunk * wide
         drawing.box(x, 44, wide - 6, 32, f"keys {chunk}", "third", 12)
         drawing.line(x + wide / 2 - 3, 78, x + wide / 2 - 3, 94, INK, 1.3, arrow=True)
         drawing.box(x, 98, wide - 6, 34, "m, total, acc", "store", 12)
-        drawing.line(
-            x + wide / 2 - 3, 134, 480 + (chunk - count / 2) * 22, 166, INK, 1.2, arrow=True
-        )
+        drawing.line(x + wide / 2 - 3, 134, 425 + chunk * 22, 166, INK, 1.2, arrow=True)
     drawing.text(24, 64, "K and V", 12.5)
     drawing.text(24, 119, "first kernel", 12.5)
     drawing.text(24, 192, "second kernel", 12.5)
@@ -250,7 +241,7 @@ def chunks(count: int = 5) -> Picture:
     drawing.box(700, 170, 70, 36, "out", "used", 13)
     drawing.arrow(652, 188, 697, 188)
     return drawing.picture(
-        f"The keys and values of one head in {count} chunks. In the first kernel a program for "
+        "The keys and values of one head in 5 chunks. In the first kernel a program for "
         "each chunk computes its own maximum, total and acc, and stores them. The second kernel "
         "takes the greatest maximum, multiplies each chunk's sums by exp(m - greatest), adds them "
         "up and divides."
@@ -274,13 +265,8 @@ def shared_heads() -> Picture:
                 left + head * 66 + 29, 84, left + head * 66 + 29, 129, INK, 1.2, arrow=True
             )
     drawing.text(40, 196, "A program a query head loads K and V of its group 4 times in all.", 12.5)
-    drawing.text(
-        40,
-        218,
-        "A program a group loads them once: its 4 queries are the rows of one tile.",
-        12.5,
-        bold=True,
-    )
+    words = "A program a group loads them once: its 4 queries are the rows of one tile."
+    drawing.text(40, 218, words, 12.5, bold=True)
     return drawing.picture(
         "Eight query heads in two groups of four. Queries 0 to 3 attend to head 0 of K and V, "
         "queries 4 to 7 to head 1. A program for each query head loads its group's K and V four "
@@ -289,11 +275,9 @@ def shared_heads() -> Picture:
     )
 
 
-def bytes_over_n(
-    sizes: tuple[int, ...] = (128, 256, 512, 1024, 2048, 4096, 8192, 16384), d: int = 64
-) -> Picture:
+def bytes_over_n() -> Picture:
     """Unfused and fused attention of one head in float16: requested and least bytes over N."""
-    tile = 64
+    sizes, d, tile = [2**n for n in range(7, 15)], 64, 64
     ways: dict[str, Callable[[int], float]] = {
         "unfused, requested": lambda n: 2 * (n * n * (4 + 3 * d / tile) + n * d),
         "unfused, least": lambda n: 2 * (4 * n * n + 4 * n * d),

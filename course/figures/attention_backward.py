@@ -170,11 +170,9 @@ def one_step() -> Picture:
     )
 
 
-def kept_for_later(
-    sizes: tuple[int, ...] = (1024, 2048, 4096, 8192, 16384, 32768), heads: int = 32
-) -> Picture:
+def kept_for_later() -> Picture:
     """Bytes that the forward pass keeps for the backward one, over N, for one layer."""
-    depth = 128
+    sizes, heads, depth = [2**n for n in range(10, 16)], 32, 128
     ways: dict[str, Callable[[int], float]] = {
         "p, (N, N) in float16": lambda n: heads * 2 * n * n,
         "q, k, v, out, (N, 128) in float16": lambda n: heads * 4 * 2 * n * depth,

@@ -8,6 +8,7 @@ from course.figures.drawing import Drawing
 from course.figures.picture import Picture
 from course.plain.banks import BANK_BYTES, BANKS
 from course.plain.sectors import WARP_LANES
+from course.plain.text import counted
 
 #: A bank that is asked for more words has the rest told in words.
 MOST_TURNS = 8
@@ -49,7 +50,7 @@ def bank_picture(
                 label = str(lanes[0]) if len(lanes) == 1 else f"{lanes[0]}+"
                 kind = "warn" if turn else "used"
                 drawing.box(_LEFT + bank * _WIDTH, y, _WIDTH - 2, _HEIGHT - 2, label, kind, 10.5)
-    words_said = f"1 request, {turns} turn{'' if turns == 1 else 's'}"
+    words_said = f"1 request, {counted(turns, 'turn')}"
     fullest = max(banks, key=lambda bank: len(banks[bank]))
     if turns > 1:
         words_said += f": bank {fullest} is asked for {turns} different words"
@@ -64,7 +65,7 @@ def bank_picture(
     first = ", ".join(str(group[0]) for group in banks[fullest][:4])
     more = ", and so on" if len(banks[fullest]) > 4 else ""
     return drawing.picture(
-        f"{title + ': ' if title else ''}{len(lanes)} active lane{'' if len(lanes) == 1 else 's'} "
+        f"{title + ': ' if title else ''}{counted(len(lanes), 'active lane')} "
         f"of a warp, in {len(banks)} of the {BANKS} banks of shared memory. In bank {fullest} lane "
         f"{first}{more} {verb} in a turn of its own. {words_said}."
     )

@@ -96,44 +96,39 @@ def which_way_lanes_go() -> Picture:
     )
 
 
-def tile_rows(pitch: int = 33, columns: int = 8, rows: int = 8) -> Picture:
-    """The first rows of a matrix over the sectors of memory, one tile of some columns marked.
+def tile_rows(pitch: int = 33) -> Picture:
+    """The first rows of a matrix over the sectors of memory, one tile of 8 columns marked.
 
-    Args:
-        pitch: float32 from one row's start to the next, the leading dimension.
-        columns: of the tile.
+    `pitch` is float32 from one row's start to the next, the leading dimension.
     """
     per_sector = SECTOR_BYTES // 4
-    cell = 15.0
-    left = 190.0
-    drawing = Drawing(860, 96 + 34 * rows)
+    cell, left = 15.0, 190.0
+    drawing = Drawing(860, 368)
     drawing.text(20, 26, f"LD = {pitch}: where do the tile rows begin?", 14, bold=True)
     touched = []
-    for row in range(rows):
+    for row in range(8):
         start = row * pitch
         sector_start = start // per_sector * per_sector
         y = 46 + 34 * row
         drawing.text(left - 12, y + 17, f"row {row} at byte {4 * start}", 12, "end")
-        count = sectors_of(columns, 4, 4 * (start - sector_start))
+        count = sectors_of(8, 4, 4 * (start - sector_start))
         touched.append(count)
         for place in range(3 * per_sector):
             x = left + cell * place + 6 * (place // per_sector)
             offset = sector_start + place - start
-            kind = "used" if 0 <= offset < columns else "plain"
+            kind = "used" if 0 <= offset < 8 else "plain"
             if kind == "plain" and place // per_sector < count:
                 kind = "unused"
             drawing.box(x, y, cell - 1, 24, kind=kind)
         words = "1 sector" if count == 1 else f"{count} sectors"
         drawing.text(left + cell * 24 + 34, y + 17, words, 13, bold=count > 1)
-    y = 62 + 34 * rows
-    drawing.key(left, y, {"used": "the tile", "unused": "moved too", "plain": "not moved"})
-    drawing.text(left + 394, y + 11, f"{rows} rows: {sum(touched)} sectors", 13, bold=True)
+    drawing.key(left, 334, {"used": "the tile", "unused": "moved too", "plain": "not moved"})
+    drawing.text(left + 394, 345, f"8 rows: {sum(touched)} sectors", 13, bold=True)
     listed = ", ".join(map(str, touched))
     return drawing.picture(
-        f"{rows} rows of a matrix whose rows begin {pitch} float32 apart, each drawn over three "
-        f"sectors of memory. A tile takes the first {columns} float32 of each row. Sectors "
-        f"touched, row by row: {listed}; {sum(touched)} in all, where {rows} rows of {columns} "
-        f"float32 hold {rows * columns * 4} bytes, {rows * columns * 4 // SECTOR_BYTES} sectors."
+        f"8 rows of a matrix whose rows begin {pitch} float32 apart, each drawn over three sectors "
+        "of memory. A tile takes the first 8 float32 of each row. Sectors touched, row by row: "
+        f"{listed}; {sum(touched)} in all, where 8 rows of 8 float32 hold 256 bytes, 8 sectors."
     )
 
 

@@ -85,22 +85,16 @@ def tensor_core() -> Picture:
     )
 
 
-def _tile(order: str, program: int, side: int, group: int) -> tuple[int, int]:
-    if order == "rows":
-        return program // side, program % side
-    within = program % (group * side)
-    return program // (group * side) * group + within % group, within // group
-
-
-def order_of_programs(side: int = 16, group: int = 4) -> Picture:
+def order_of_programs() -> Picture:
     """The tiles of the first wave of 16 programs, and the panels of A and B that they need."""
     drawing = Drawing(880, 410)
-    words = []
-    for which, (order, name) in enumerate(
-        (("rows", "row after row"), ("groups", f"groups of {group} rows"))
-    ):
+    side, words = 16, []
+    orders = {
+        "row after row": [(0, program) for program in range(WAVE)],
+        "groups of 4 rows": [(program % 4, program // 4) for program in range(WAVE)],
+    }
+    for which, (name, tiles) in enumerate(orders.items()):
         left, top, cell = 84.0 + which * 430, 96.0, 16.0
-        tiles = [_tile(order, program, side, group) for program in range(WAVE)]
         rows, columns = {i for i, _ in tiles}, {j for _, j in tiles}
         drawing.text(left - 50, 28, name, 14, bold=True)
         drawing.text(left - 14, top - 20, "B", 13, "end", bold=True)
@@ -117,13 +111,8 @@ def order_of_programs(side: int = 16, group: int = 4) -> Picture:
                 label, kind = (str(at), "store") if at >= 0 else ("", "plain")
                 drawing.box(x, y, cell - 2, cell - 2, label, kind, 9)
         panels = len(rows) + len(columns)
-        drawing.text(
-            left - 50,
-            top + side * cell + 24,
-            f"{len(rows)} of A + {len(columns)} of B = {panels} panels",
-            13,
-            bold=True,
-        )
+        said = f"{len(rows)} of A + {len(columns)} of B = {panels} panels"
+        drawing.text(left - 50, top + side * cell + 24, said, 13, bold=True)
         words.append(f"{name}: {len(rows)} of A and {len(columns)} of B, {panels} in all")
     drawing.key(
         34, 388, {"store": "the first 16 programs", "used": "rows of A", "third": "columns of B"}
@@ -219,10 +208,10 @@ def saved_by_fusing(sizes: tuple[int, ...] = (64, 128, 256, 512, 1024, 2048, 409
     )
 
 
-def parts_of_k(parts: int = 8) -> Picture:
+def parts_of_k() -> Picture:
     """Four tiles on a GPU with room for more, and the same with K cut into parts."""
     drawing = Drawing(880, 252)
-    for which, (name, cut) in enumerate((("a program a tile", 1), (f"K in {parts} parts", parts))):
+    for which, (name, cut) in enumerate((("a program a tile", 1), ("K in 8 parts", 8))):
         y = 52.0 + which * 98
         drawing.text(24, y - 12, f"{name}: {4 * cut} programs for 32 places", 13.5, bold=True)
         for place in range(32):
@@ -235,6 +224,6 @@ def parts_of_k(parts: int = 8) -> Picture:
     drawing.key(24, 226, {"used": "busy, for as long as the bar is high", "idle": "nothing to do"})
     return drawing.picture(
         "A small C has 4 tiles. With a program a tile, 4 of 32 places of a GPU work through all of "
-        f"K while 28 have nothing to do. With K cut into {parts} parts, 32 programs fill all "
-        f"places, and each takes an {'eighth' if parts == 8 else 'equal part'} of the time."
+        "K while 28 have nothing to do. With K cut into 8 parts, 32 programs fill all places, and "
+        "each takes an eighth of the time."
     )

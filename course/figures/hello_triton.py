@@ -8,14 +8,9 @@ from course.figures.drawing import Drawing
 from course.figures.picture import BLUE, INK, LINE_STYLES, RED, SERIES, Picture, plot
 
 
-def threads_and_programs(n: int = 20, block: int = 8) -> Picture:
-    """The same vector: a thread for each element, and a program for each block of values.
-
-    Args:
-        n: elements of the vector.
-        block: threads of a block above, values of a block below.
-    """
-    blocks = -(-n // block)
+def threads_and_programs() -> Picture:
+    """The same vector: a thread for each element, and a program for each block of values."""
+    n, block, blocks = 20, 8, 3
     side, left = 32.0, 24.0
     drawing = Drawing(left * 2 + blocks * block * side, 330)
 
@@ -42,11 +37,10 @@ def threads_and_programs(n: int = 20, block: int = 8) -> Picture:
     elements(246)
     drawing.key(left, 298, {"used": "an element of the vector", "idle": "past the end: no element"})
     return drawing.picture(
-        f"A vector of {n} elements twice. Above, Numba: {blocks * block} threads, each with one "
-        f"number i and one element; the last {blocks * block - n} threads have none. Below, "
-        f"Triton: {blocks} programs, each with a block of {block} offsets at once: program 0 has 0 "
-        f"to {block - 1}, program 1 has {block} to {2 * block - 1}, and so on. The last "
-        f"{blocks * block - n} offsets of the last program have no element."
+        "A vector of 20 elements twice. Above, Numba: 24 threads, each with one number i and one "
+        "element; the last 4 threads have none. Below, Triton: 3 programs, each with a block of 8 "
+        "offsets at once: program 0 has 0 to 7, program 1 has 8 to 15, and so on. The last 4 "
+        "offsets of the last program have no element."
     )
 
 
@@ -118,45 +112,39 @@ def trips() -> Picture:
     )
 
 
-def a_tile_of_offsets(rows: int = 4, columns: int = 8, stride_m: int = 20) -> Picture:
+def a_tile_of_offsets() -> Picture:
     """A column of row numbers and a row of column numbers become a tile of offsets."""
     drawing = Drawing(860, 330)
     side, left, top = 58.0, 330.0, 100.0
-    drawing.text(20, 28, f"stride_m = {stride_m}, stride_n = 1, program (2, 1)", 14, bold=True)
-    first_row, first_column = 2 * rows, columns
+    drawing.text(20, 28, "stride_m = 20, stride_n = 1, program (2, 1)", 14, bold=True)
     drawing.text(20, 92, "rows[:, None] * stride_m", 12.5, mono=True)
-    for r in range(rows):
-        label = f"{first_row + r} * {stride_m}"
+    for r in range(4):
+        label = f"{8 + r} * 20"
         drawing.box(150, top + r * 44, 90, 38, label, "used", 13, mono=True)
     drawing.text(left, 46, "columns[None, :] * stride_n", 12.5, mono=True)
-    for c in range(columns):
-        drawing.box(
-            left + c * side, 54, side - 4, 34, str(first_column + c), "third", 13, mono=True
-        )
-        for r in range(rows):
-            offset = (first_row + r) * stride_m + first_column + c
-            drawing.box(
-                left + c * side, top + r * 44, side - 4, 38, str(offset), "store", 13, mono=True
-            )
+    for c in range(8):
+        x = left + c * side
+        drawing.box(x, 54, side - 4, 34, str(8 + c), "third", 13, mono=True)
+        for r in range(4):
+            offset = str((8 + r) * 20 + 8 + c)
+            drawing.box(x, top + r * 44, side - 4, 38, offset, "store", 13, mono=True)
     drawing.text(272, top + 94, "+", 26, bold=True)
-    shapes = f"({rows}, 1) + (1, {columns}) gives ({rows}, {columns})"
-    drawing.text(left, 300, f"{shapes}: each axis of length 1 is stretched.", 13)
-    last = (first_row + rows - 1) * stride_m + first_column + columns - 1
+    words = "(4, 1) + (1, 8) gives (4, 8): each axis of length 1 is stretched."
+    drawing.text(left, 300, words, 13)
     return drawing.picture(
-        f"The tile of program (2, 1), {rows} rows and {columns} columns, in a matrix whose rows "
-        f"are {stride_m} elements apart. A column of row numbers, {first_row} to "
-        f"{first_row + rows - 1}, times {stride_m}, and a row of column numbers, {first_column} to "
-        f"{first_column + columns - 1}, are added: every row number meets every column number, "
-        f"from {first_row * stride_m + first_column} to {last}."
+        "The tile of program (2, 1), 4 rows and 8 columns, in a matrix whose rows are 20 elements "
+        "apart. A column of row numbers, 8 to 11, times 20, and a row of column numbers, 8 to 15, "
+        "are added: every row number meets every column number, from 168 to 235."
     )
 
 
-def two_orders(rows: int = 3, columns: int = 4) -> Picture:
+def two_orders() -> Picture:
     """One matrix stored by rows and by columns: memory, and the two strides."""
     drawing = Drawing(880, 250)
     side = 44.0
     kinds = ("used", "third", "store", "shared")
-    drawing.text(20, 26, f"x, {rows} x {columns}", 14, bold=True)
+    rows, columns = 3, 4
+    drawing.text(20, 26, "x, 3 x 4", 14, bold=True)
     for r in range(rows):
         for c in range(columns):
             drawing.box(20 + c * side, 40 + r * 40, side - 4, 36, f"{r},{c}", kinds[r], 12)
@@ -174,10 +162,10 @@ def two_orders(rows: int = 3, columns: int = 4) -> Picture:
         20, 232, "Either way, element (m, n) lies at offset m * stride_m + n * stride_n.", 13
     )
     return drawing.picture(
-        f"A matrix of {rows} rows and {columns} columns and its elements in memory, twice. By "
-        f"rows, one row after the other: stride_m is {columns} and stride_n is 1. By columns, one "
-        f"column after the other: stride_m is 1 and stride_n is {rows}. Either way element (m, n) "
-        "lies at offset m times stride_m plus n times stride_n."
+        "A matrix of 3 rows and 4 columns and its elements in memory, twice. By rows, one row "
+        "after the other: stride_m is 4 and stride_n is 1. By columns, one column after the other: "
+        "stride_m is 1 and stride_n is 3. Either way element (m, n) lies at offset m times "
+        "stride_m plus n times stride_n."
     )
 
 
@@ -216,34 +204,27 @@ def store_or_recompute() -> Picture:
     )
 
 
-def a_row_in_rounds(columns: int = 20, block: int = 8) -> Picture:
+def a_row_in_rounds() -> Picture:
     """One program on one row: a block of values in each round, a masked tail in the last."""
-    rounds = -(-columns // block)
     drawing = Drawing(880, 214)
     side, left = 33.0, 60.0
-    drawing.text(24, 26, f"program 2: row 2 of q, K = {columns}, BLOCK = {block}", 14, bold=True)
+    drawing.text(24, 26, "program 2: row 2 of q, K = 20, BLOCK = 8", 14, bold=True)
     for r in range(4):
-        for k in range(columns):
+        for k in range(20):
             kind = "used" if r == 2 else "plain"
             drawing.box(left + k * side, 42 + r * 26, side - 2, 22, kind=kind)
         drawing.text(left - 12, 58 + r * 26, str(r), 12, "end")
-    for number in range(rounds):
-        x = left + number * block * side
-        drawing.box(x - 1, 92, block * side, 26, kind="group")
-        drawing.text(x, 168, f"start = {number * block}", 12.5, mono=True)
+    for start in (0, 8, 16):
+        x = left + start * side
+        drawing.box(x - 1, 92, 8 * side, 26, kind="group")
+        drawing.text(x, 168, f"start = {start}", 12.5, mono=True)
         drawing.line(x + 40, 154, x + 40, 122, INK, 1.2, arrow=True)
-    beyond = rounds * block - columns
-    drawing.text(
-        left,
-        194,
-        f"In the last round {beyond} offsets lie past the row's end: in row 3, if nobody masks.",
-        12.5,
-    )
+    words = "In the last round 4 offsets lie past the row's end: in row 3, if nobody masks."
+    drawing.text(left, 194, words, 12.5)
     return drawing.picture(
-        f"A matrix of 4 rows and {columns} columns. Program 2 owns row 2 and walks along it in "
-        f"{rounds} rounds of {block} columns, with start = "
-        f"{', '.join(str(k * block) for k in range(rounds))}. In the last round {beyond} offsets "
-        "lie past the row's end, where row 3 begins; the mask leaves them out."
+        "A matrix of 4 rows and 20 columns. Program 2 owns row 2 and walks along it in 3 rounds of "
+        "8 columns, with start = 0, 8, 16. In the last round 4 offsets lie past the row's end, "
+        "where row 3 begins; the mask leaves them out."
     )
 
 

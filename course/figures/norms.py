@@ -13,40 +13,35 @@ COPY_GB_S = round(_RECORD["copy_gb_s"])
 _TIMED = {row["kernel"]: row for row in _RECORD["timed"]}
 
 
-def chain_and_tree(values: int = 8) -> Picture:
-    """The same sum one addition after the other, and in rounds of halves.
-
-    Args:
-        values: how many are added, a power of two up to 8.
-    """
-    rounds = values.bit_length() - 1
+def chain_and_tree() -> Picture:
+    """The same sum one addition after the other, and in rounds of halves."""
     drawing = Drawing(920, 322)
-    drawing.text(24, 28, f"A chain: {values - 1} additions, each waits for the last", 14, bold=True)
+    drawing.text(24, 28, "A chain: 7 additions, each waits for the last", 14, bold=True)
     side = 32.0
-    for i in range(values):
+    for i in range(8):
         drawing.box(24 + i * 46, 44, side, 26, f"x{i}", "used", 12)
     drawing.line(40, 70, 40, 104, FAINT_INK, 1)
-    for i in range(1, values):
+    for i in range(1, 8):
         y = 70 + i * 26
         drawing.line(24 + i * 46 + 16, 70, 24 + i * 46 + 16, y - 2, FAINT_INK, 1)
         drawing.box(24 + i * 46, y, side, 20, "+", "store", 12)
         drawing.line(24 + (i - 1) * 46 + 18, y + 8, 24 + i * 46 - 2, y + 10, INK, 1.2, arrow=True)
     left = 470.0
-    drawing.text(left, 28, f"A tree: the same additions in {rounds} rounds", 14, bold=True)
-    for i in range(values):
+    drawing.text(left, 28, "A tree: the same additions in 3 rounds", 14, bold=True)
+    for i in range(8):
         drawing.box(left + i * 46, 44, side, 26, f"x{i}", "used", 12)
-    for level in range(1, rounds + 1):
+    for level in (1, 2, 3):
         y, step = 44 + level * 58, 1 << level
-        for i in range(0, values, step):
+        for i in range(0, 8, step):
             x = left + i * 46
             drawing.box(x, y, side, 26, "+", "store", 12)
             drawing.line(x + 16, y - 30, x + 16, y - 2, INK, 1.2, arrow=True)
             drawing.line(x + step * 23 + 16, y - 30, x + 34, y + 8, INK, 1.2, arrow=True)
-        drawing.text(left + values * 46 + 4, y + 18, f"round {level}", 12.5)
+        drawing.text(left + 8 * 46 + 4, y + 18, f"round {level}", 12.5)
     return drawing.picture(
-        f"{values} values added in two ways. As a chain: {values - 1} additions one after the "
-        f"other, each waiting for the one before. As a tree: neighbours are added in pairs, then "
-        f"pairs of sums, in {rounds} rounds; the additions of one round do not wait for each other."
+        "8 values added in two ways. As a chain: 7 additions one after the other, each waiting for "
+        "the one before. As a tree: neighbours are added in pairs, then pairs of sums, in 3 "
+        "rounds; the additions of one round do not wait for each other."
     )
 
 
@@ -112,16 +107,12 @@ def vector_loads() -> Picture:
     )
 
 
-def rows_of_a_program(rows: int = 4) -> Picture:
-    """Weights loaded for each row, and once for several rows.
-
-    Args:
-        rows: rows of x that one program takes on the right side.
-    """
+def rows_of_a_program() -> Picture:
+    """Weights loaded for each row, and once for four rows."""
     drawing = Drawing(880, 300)
     width = 150.0
-    for left, title, each in ((30, "a row a program", 1), (460, f"{rows} rows a program", rows)):
-        programs = 2 * rows // each
+    for left, title, each in ((30, "a row a program", 1), (460, "4 rows a program", 4)):
+        programs = 8 // each
         drawing.text(left, 28, title, 14, bold=True)
         drawing.text(left + 70, 52, "w, b", 12.5)
         drawing.text(left + 240, 52, "x", 12.5)
@@ -134,11 +125,11 @@ def rows_of_a_program(rows: int = 4) -> Picture:
                 drawing.line(
                     left + 140, y + each * 13 - 2, left + 186, y + r * 26 + 10, BLUE, 1, arrow=True
                 )
-        drawing.text(left, 290, f"{programs} loads of w and of b for {2 * rows} rows", 12.5)
+        drawing.text(left, 290, f"{programs} loads of w and of b for 8 rows", 12.5)
     return drawing.picture(
-        f"{2 * rows} rows of x. On the left each row has its own program, and each program loads w "
-        f"and b: {2 * rows} times. On the right a program takes {rows} rows and loads w and b once "
-        "for all of them: twice in all."
+        "8 rows of x. On the left each row has its own program, and each program loads w and b: 8 "
+        "times. On the right a program takes 4 rows and loads w and b once for all of them: twice "
+        "in all."
     )
 
 
@@ -201,20 +192,16 @@ def two_directions() -> Picture:
     )
 
 
-def row_in_a_cluster(blocks: int = 4) -> Picture:
-    """A row too long for one SM: read twice by one block, or held by a cluster.
-
-    Args:
-        blocks: blocks of the cluster.
-    """
+def row_in_a_cluster() -> Picture:
+    """A row too long for one SM: read twice by one block, or held by a cluster."""
     drawing = Drawing(900, 270)
-    width = 810.0 / blocks
+    width = 810.0 / 4
     drawing.text(
         24, 28, "A row of 131,072 floats: 512 KB. An SM's registers: 256 KB", 14, bold=True
     )
-    for b in range(blocks):
+    for b in range(4):
         x = 40 + b * width
-        drawing.box(x, 44, width - 6, 30, f"{512 // blocks} KB of the row", "used", 12)
+        drawing.box(x, 44, width - 6, 30, "128 KB of the row", "used", 12)
         drawing.arrow(x + width / 2, 76, x + width / 2, 98)
         drawing.box(x, 100, width - 6, 76, "", "group")
         drawing.text(x + 10, 118, f"block {b}, on its own SM", 12)
@@ -233,11 +220,11 @@ def row_in_a_cluster(blocks: int = 4) -> Picture:
     )
     drawing.text(24, 252, "One read of the row. One block alone would have to read it twice.", 12.5)
     return drawing.picture(
-        f"A row of 131,072 floats is 512 KB, more than the 256 KB of registers of an SM. It is "
-        f"shared out to the {blocks} blocks of a cluster, each on its own SM with "
-        f"{512 // blocks} KB of the row and its part of the sum in shared memory. The blocks read "
-        "each other's shared memory, so that each learns all parts of the sum and finishes its "
-        "piece from registers: one read of the row. One block alone would have to read it twice."
+        "A row of 131,072 floats is 512 KB, more than the 256 KB of registers of an SM. It is "
+        "shared out to the 4 blocks of a cluster, each on its own SM with 128 KB of the row and "
+        "its part of the sum in shared memory. The blocks read each other's shared memory, so that "
+        "each learns all parts of the sum and finishes its piece from registers: one read of the "
+        "row. One block alone would have to read it twice."
     )
 
 

@@ -321,30 +321,21 @@ def number_formats() -> Picture:
     )
 
 
-def resident_blocks(registers: int = 48, threads: int = 256) -> Picture:
+def resident_blocks() -> Picture:
     """How many blocks' registers fit into an SM's 65,536."""
-    total = 65_536
-    blocks = min(total // (registers * threads), 2048 // threads, 32)
-    width = 780.0
     drawing = Drawing(880, 150)
-    drawing.text(
-        20, 28, f"{registers} registers a thread, {threads} threads a block", 15, bold=True
-    )
-    drawing.box(40, 48, width, 44, kind="group")
-    each = width * registers * threads / total
-    for block in range(blocks):
+    drawing.text(20, 28, "48 registers a thread, 256 threads a block", 15, bold=True)
+    drawing.box(40, 48, 780, 44, kind="group")
+    each = 780 * 48 * 256 / 65_536
+    for block in range(5):
         drawing.box(40 + each * block, 48, each - 2, 44, f"block {block}", "used", 12)
-    rest = total - blocks * registers * threads
-    if rest > 0:
-        drawing.box(40 + each * blocks, 48, width - each * blocks, 44, kind="idle")
-        drawing.text(40 + width, 110, f"{rest:,} left", 12, "end")
-    warps = blocks * threads // 32
-    words = f"{blocks} blocks, {warps} warps of 64: occupancy {100 * warps / 64:.3g} %"
+    drawing.box(40 + each * 5, 48, 780 - each * 5, 44, kind="idle")
+    drawing.text(820, 110, "4,096 left", 12, "end")
+    words = "5 blocks, 40 warps of 64: occupancy 62.5 %"
     drawing.text(40, 122, words, 14, bold=True)
     return drawing.picture(
-        f"An SM's 65,536 registers as a bar. Each block of {threads} threads with {registers} "
-        f"registers a thread takes {registers * threads:,} of them. {words}; {rest:,} registers "
-        "are left, too few for another block."
+        "An SM's 65,536 registers as a bar. Each block of 256 threads with 48 registers a thread "
+        f"takes 12,288 of them. {words}; 4,096 registers are left, too few for another block."
     )
 
 

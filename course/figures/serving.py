@@ -59,27 +59,26 @@ def pages() -> Picture:
     )
 
 
-def nibbles(group: int = 8) -> Picture:
+def nibbles() -> Picture:
     """A group of weights in half as many bytes: low bits for its first half, high for the rest."""
     drawing = Drawing(880, 220)
-    half = group // 2
-    drawing.text(24, 28, f"A group of {group} weights in {half} bytes", 14, bold=True)
-    for weight in range(group):
-        kind = "used" if weight < half else "store"
+    drawing.text(24, 28, "A group of 8 weights in 4 bytes", 14, bold=True)
+    for weight in range(8):
+        kind = "used" if weight < 4 else "store"
         drawing.box(120 + 60 * weight, 48, 54, 32, f"w {weight}", kind, 13)
-    for byte in range(half):
+    for byte in range(4):
         left = 120 + 120.0 * byte
-        drawing.box(left, 136, 55, 32, f"{byte + half}", "store", 13)
+        drawing.box(left, 136, 55, 32, f"{byte + 4}", "store", 13)
         drawing.box(left + 55, 136, 55, 32, f"{byte}", "used", 13)
         drawing.text(left + 55, 188, f"byte {byte}", 12, "middle", mono=True)
         drawing.line(147 + 60 * byte, 82, left + 82, 133, INK, 1.1, arrow=True)
-        drawing.line(147 + 60 * (byte + half), 82, left + 28, 133, INK, 1.1, arrow=True)
+        drawing.line(147 + 60 * (byte + 4), 82, left + 28, 133, INK, 1.1, arrow=True)
     drawing.text(630, 150, "high four bits on the left,", 12.5)
     drawing.text(630, 168, "low four on the right", 12.5)
     return drawing.picture(
-        f"A row of {group} weights above {half} bytes. Byte j holds weight j in its low four bits "
-        f"and weight j + {half} in its high four bits, so that the first half of the group lies in "
-        "the low bits of all bytes, in order, and the second half in the high bits."
+        "A row of 8 weights above 4 bytes. Byte j holds weight j in its low four bits and weight j "
+        "+ 4 in its high four bits, so that the first half of the group lies in the low bits of "
+        "all bytes, in order, and the second half in the high bits."
     )
 
 

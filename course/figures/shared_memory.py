@@ -32,30 +32,30 @@ def one_tile_a_block() -> Picture:
     )
 
 
-def reverse_in_a_tile(width: int = 8) -> Picture:
+def reverse_in_a_tile() -> Picture:
     """Straight into the tile, a barrier, and out of the mirrored cell."""
     cell, left = 60.0, 190.0
-    drawing = Drawing(left + width * cell + 30, 306)
+    drawing = Drawing(700, 306)
     rows = (("global memory, before", 20, "used"), ("tile", 128, "shared"), ("after", 252, "store"))
     for name, y, kind in rows:
         drawing.text(left - 12, y + 20, name, 12.5, "end")
-        for place in range(width):
-            value = width - 1 - place if name == "after" else place
+        for place in range(8):
+            value = 7 - place if name == "after" else place
             drawing.box(left + place * cell, y, cell - 4, 32, f"a{value}", kind)
-    for thread in range(width):
+    for thread in range(8):
         x = left + thread * cell + cell / 2 - 2
         drawing.line(x, 54, x, 126, BLUE, 1.2, arrow=True)
-        mirror = left + (width - 1 - thread) * cell + cell / 2 - 2
+        mirror = left + (7 - thread) * cell + cell / 2 - 2
         drawing.line(mirror, 162, x, 250, GREEN, 1.2, arrow=True)
     drawing.text(left - 12, 92, "tile[t] = a[i]", 11, "end", mono=True)
-    drawing.line(20, 178, left + width * cell, 178, RED, 2.2, dashed=True)
+    drawing.line(20, 178, 670, 178, RED, 2.2, dashed=True)
     drawing.text(20, 173, "barrier", 12.5, bold=True)
     drawing.text(left - 12, 216, "the mirrored cell", 12, "end")
     return drawing.picture(
-        f"A slice of {width} elements, a0 to a{width - 1}. Thread t copies element t into cell t "
-        "of the tile. Then comes a barrier. Then thread t takes the mirrored cell, "
-        f"{width - 1} minus t, to place t, so that the slice ends as a{width - 1} to a0. The "
-        "arrows of the second half cross: each thread takes what another thread brought."
+        "A slice of 8 elements, a0 to a7. Thread t copies element t into cell t of the tile. Then "
+        "comes a barrier. Then thread t takes the mirrored cell, 7 minus t, to place t, so that "
+        "the slice ends as a7 to a0. The arrows of the second half cross: each thread takes what "
+        "another thread brought."
     )
 
 
@@ -192,77 +192,65 @@ def banks(width: int = 32, rows: int = 8, told: bool = True) -> Picture:
     )
 
 
-def halo(block: int = 8, radius: int = 3) -> Picture:
+def halo() -> Picture:
     """One block's elements, the halo on either side, and the cells that they go to."""
     cell, left = 42.0, 40.0
-    cells = block + 2 * radius
-    drawing = Drawing(left + (cells + 4) * cell + 20, 300)
-    drawing.text(left, 24, f"A block of {block} threads, radius {radius}", 14, bold=True)
+    drawing = Drawing(816, 300)
+    drawing.text(left, 24, "A block of 8 threads, radius 3", 14, bold=True)
     drawing.text(left, 48, "a in global memory", 12)
-    for place in range(cells + 4):
-        offset = place - 2 - radius
-        own = 0 <= offset < block
-        near = -radius <= offset < block + radius
-        kind = "used" if own else "third" if near else "plain"
+    for place in range(18):
+        offset = place - 5
+        near = -3 <= offset < 11
+        kind = "used" if 0 <= offset < 8 else "third" if near else "plain"
         label = f"s{offset:+d}" if offset else "s"
         drawing.box(left + place * cell, 56, cell - 3, 30, label if near else "...", kind, 12)
-    for cell_number in range(cells):
-        x = left + (cell_number + 2) * cell
-        own = radius <= cell_number < block + radius
+    for number in range(14):
+        x = left + (number + 2) * cell
         drawing.line(x + cell / 2 - 1, 88, x + cell / 2 - 1, 132, FAINT_INK, 1, arrow=True)
-        kind = "shared" if own else "third"
-        drawing.box(x, 134, cell - 3, 30, str(cell_number), kind, 12)
+        kind = "shared" if 3 <= number < 11 else "third"
+        drawing.box(x, 134, cell - 3, 30, str(number), kind, 12)
     drawing.text(left + 2 * cell - 10, 154, "tile", 12, "end")
-    thread = 2
-    for cell_number in range(thread, thread + 2 * radius + 1):
-        x = left + (cell_number + 2) * cell + cell / 2 - 1
-        target = left + (thread + radius + 2) * cell + cell / 2 - 1
-        drawing.line(x, 166, target, 218, GREEN, 1.2, arrow=True)
-    x = left + (thread + radius + 2) * cell
-    drawing.box(x - 12, 220, cell + 21, 30, f"out[s+{thread}]", "store", 12)
-    drawing.text(x + cell + 24, 240, f"thread {thread} adds cells {thread} to {thread + 6}", 12)
+    for number in range(2, 9):
+        x = left + (number + 2) * cell + cell / 2 - 1
+        drawing.line(x, 166, left + 7 * cell + cell / 2 - 1, 218, GREEN, 1.2, arrow=True)
+    x = left + 7 * cell
+    drawing.box(x - 12, 220, cell + 21, 30, "out[s+2]", "store", 12)
+    drawing.text(x + cell + 24, 240, "thread 2 adds cells 2 to 8", 12)
     drawing.key(
         left, 272, {"used": "own elements", "third": "halo", "shared": "loaded by thread t"}
     )
     return drawing.picture(
-        f"A block whose first element is s, with {block} threads and radius {radius}. It needs the "
-        f"elements from s - {radius} to s + {block + radius - 1}: its own {block}, and a halo of "
-        f"{radius} on either side. Cell c of the tile holds element s - {radius} + c, so that "
-        f"thread t's own element lies in cell t + {radius}. Thread {thread} adds the cells "
-        f"{thread} to {thread + 2 * radius}."
+        "A block whose first element is s, with 8 threads and radius 3. It needs the elements from "
+        "s - 3 to s + 10: its own 8, and a halo of 3 on either side. Cell c of the tile holds "
+        "element s - 3 + c, so that thread t's own element lies in cell t + 3. Thread 2 adds the "
+        "cells 2 to 8."
     )
 
 
-def tree(cells: int = 16) -> Picture:
+def tree() -> Picture:
     """A tree reduction by halving, and who works in each step."""
     width, left = 46.0, 110.0
-    steps = cells.bit_length() - 1
-    drawing = Drawing(left + cells * width + 30, 24 + (steps + 1) * 66)
-    drawing.text(20, 24, f"{cells} cells, {steps} steps, {cells - 1} additions", 14, bold=True)
-    alive = cells
-    for step in range(steps + 1):
-        y = 40 + step * 66
+    drawing = Drawing(876, 354)
+    drawing.text(20, 24, "16 cells, 4 steps, 15 additions", 14, bold=True)
+    for step in range(5):
+        y, alive = 40 + step * 66, 16 >> step
         name = "start" if step == 0 else f"after s = {alive}"
         drawing.text(left - 12, y + 20, name, 12.5, "end")
-        for place in range(cells):
-            x = left + place * width
-            terms = 2**step if place < alive else 0
-            label = f"{terms} terms" if terms > 1 else str(place)
+        for place in range(16):
+            label = str(place) if step == 0 else f"{2**step} terms"
             kind = "shared" if place < alive else "idle"
-            drawing.box(x, y, width - 4, 30, label if terms else "", kind, 10.5)
-        half = alive // 2
-        if step < steps:
-            for place in range(half):
-                x = left + place * width + width / 2 - 2
-                drawing.line(x, y + 30, x, y + 64, FAINT_INK, 1)
-                drawing.line(x + half * width, y + 30, x + 4, y + 64, BLUE, 1, arrow=True)
-        alive = half
+            x = left + place * width
+            drawing.box(x, y, width - 4, 30, label if place < alive else "", kind, 10.5)
+        for place in range(alive // 2):
+            x = left + place * width + width / 2 - 2
+            drawing.line(x, y + 30, x, y + 64, FAINT_INK, 1)
+            drawing.line(x + alive // 2 * width, y + 30, x + 4, y + 64, BLUE, 1, arrow=True)
     return drawing.picture(
-        f"A tree over {cells} cells of shared memory. In the first step the first {cells // 2} "
-        f"threads each add the cell {cells // 2} places on to their own; then half as many threads "
-        f"add cells half as far away, until after {steps} steps cell 0 holds the sum of all "
-        f"{cells}. Between two steps stands a barrier. The cells that are out of use are hatched: "
-        "their threads have nothing left to do but to arrive at the barriers."
+        "A tree over 16 cells of shared memory. In the first step the first 8 threads each add the "
+        "cell 8 places on to their own; then half as many threads add cells half as far away, "
+        "until after 4 steps cell 0 holds the sum of all 16. Between two steps stands a barrier. "
+        "The cells that are out of use are hatched: their threads have nothing left to do but to "
+        "arrive at the barriers."
     )
 
 
@@ -354,7 +342,7 @@ def odd_halving(threads: int = 96) -> Picture:
     counts = [threads]
     while counts[-1] > 1:
         counts.append(counts[-1] // 2)
-    lost = next((n for n in counts if n % 2 and n > 1), 1)
+    lost = next(n for n in counts if n % 2)  # 1 at the end: nothing is lost
     drawing = Drawing(860, 200)
     drawing.text(20, 26, f"Halving {threads} cells", 14, bold=True)
     for number, count in enumerate(counts):
@@ -363,73 +351,64 @@ def odd_halving(threads: int = 96) -> Picture:
         if number + 1 < len(counts):
             drawing.arrow(92 + number * 100, 62, 116 + number * 100, 62)
     for place in range(lost):
-        kind = "warn" if place == lost - 1 and lost > 1 else "shared"
+        kind = "warn" if place == lost - 1 > 0 else "shared"
         drawing.box(20 + place * 110, 112, 100, 34, f"cell {place}", kind, 12)
-    words = (
-        f"{lost} // 2 = {lost // 2}: thread 0 adds cell {lost // 2}, and nobody adds cell "
-        f"{lost - 1}."
-        if lost > 1
-        else "Every count is even until one cell is left: nothing is lost."
-    )
+    nobody = f"thread 0 adds cell {lost // 2}, and nobody adds cell {lost - 1}."
+    words = "Every count is even until one cell is left: nothing is lost."
+    words = f"{lost} // 2 = {lost // 2}: {nobody}" if lost > 1 else words
     drawing.text(20, 178, words, 13, bold=True)
-    steps = ", ".join(str(count) for count in counts)
+    steps = ", ".join(map(str, counts))
     return drawing.picture(f"The counts of a plain halving: {steps}. {words}")
 
 
-def shuffle_steps(lanes: int = 8) -> Picture:
-    """A warp's sum by shuffles, drawn for a few lanes."""
+def shuffle_steps() -> Picture:
+    """A warp's sum by shuffles, drawn for 8 lanes."""
     width, left = 84.0, 130.0
-    drawing = Drawing(left + lanes * width + 20, 10 + lanes.bit_length() * 74)
-    drawing.text(20, 24, f"Sums of {lanes} lanes by shfl_down", 14, bold=True)
-    step, y, terms = lanes // 2, 40.0, 1
-    while True:
-        for lane in range(lanes):
-            useful = lane < lanes // terms
+    drawing = Drawing(822, 306)
+    drawing.text(20, 24, "Sums of 8 lanes by shfl_down", 14, bold=True)
+    for number, step in enumerate((4, 2, 1, 0)):
+        y, terms = 40.0 + 74 * number, 2**number
+        for lane in range(8):
+            useful = lane < 8 // terms
             label = f"x{lane}" if terms == 1 else f"{terms} lanes"
             kind = "used" if useful else "idle"
             drawing.box(left + lane * width, y, width - 8, 30, label if useful else "", kind, 12)
-        if step == 0:
-            break
-        drawing.text(left - 12, y + 56, f"down by {step}", 12.5, "end")
+        if step:
+            drawing.text(left - 12, y + 56, f"down by {step}", 12.5, "end")
         for lane in range(step):
             x = left + lane * width + width / 2 - 4
             drawing.line(x + step * width, y + 30, x + 6, y + 72, BLUE, 1.2, arrow=True)
-        y += 74
-        terms *= 2
-        step //= 2
     drawing.text(left - 12, 60, "registers", 12.5, "end")
     drawing.text(left - 12, y + 20, "lane 0: the sum", 12.5, "end")
     return drawing.picture(
-        f"The registers of {lanes} lanes. In the first shuffle each lane receives the register of "
-        f"the lane {lanes // 2} places on and adds it; then the lane half as far away, down to the "
-        f"neighbour. After {lanes.bit_length() - 1} steps lane 0 holds the sum of all {lanes}. The "
-        "other lanes hold sums that nobody needs; they are drawn hatched. No shared memory is used."
+        "The registers of 8 lanes. In the first shuffle each lane receives the register of the "
+        "lane 4 places on and adds it; then the lane half as far away, down to the neighbour. "
+        "After 3 steps lane 0 holds the sum of all 8. The other lanes hold sums that nobody needs; "
+        "they are drawn hatched. No shared memory is used."
     )
 
 
-def scan_steps(cells: int = 8) -> Picture:
+def scan_steps() -> Picture:
     """A running sum by doubling distances."""
     width, left = 84.0, 110.0
-    steps = cells.bit_length() - 1
-    drawing = Drawing(left + cells * width + 20, 14 + (steps + 1) * 74)
-    drawing.text(20, 24, f"Running sums of {cells} cells in {steps} steps", 14, bold=True)
-    for step in range(steps + 1):
+    drawing = Drawing(802, 310)
+    drawing.text(20, 24, "Running sums of 8 cells in 3 steps", 14, bold=True)
+    for step in range(4):
         y = 40 + step * 74
-        distance = 1 << step
-        reach = distance  # elements that a cell holds before this step
-        for place in range(cells):
-            first = max(0, place - reach + 1)
+        distance = 1 << step  # and as many elements are in a cell before this step
+        for place in range(8):
+            first = max(0, place - distance + 1)
             label = str(place) if first == place else f"{first}..{place}"
             kind = "store" if first == 0 else "shared"
             drawing.box(left + place * width, y, width - 8, 30, label, kind, 12)
-        if step < steps:
+        if step < 3:
             drawing.text(left - 12, y + 56, f"d = {distance}", 12.5, "end")
-            for place in range(distance, cells):
-                x = left + place * width + width / 2 - 4
-                drawing.line(x - distance * width, y + 30, x - 6, y + 72, BLUE, 1.1, arrow=True)
+        for place in range(distance, 8):
+            x = left + place * width + width / 2 - 4
+            drawing.line(x - distance * width, y + 30, x - 6, y + 72, BLUE, 1.1, arrow=True)
     drawing.text(left - 12, 60, "start", 12.5, "end")
     return drawing.picture(
-        f"Running sums of {cells} cells. With d = 1, then 2, then 4, every cell from d on adds the "
-        "cell d places before it. A label such as 2..5 names the elements whose sum a cell holds. "
-        f"After {steps} steps every label starts at 0: each cell holds its running sum."
+        "Running sums of 8 cells. With d = 1, then 2, then 4, every cell from d on adds the cell d "
+        "places before it. A label such as 2..5 names the elements whose sum a cell holds. After 3 "
+        "steps every label starts at 0: each cell holds its running sum."
     )

@@ -78,9 +78,9 @@ GB_S = {columns: _rates(columns) for columns in COLUMNS}
 COPY_GB_S = round(_RECORD["copy_gb_s"])
 
 
-def weights_of_a_row(row: Sequence[float] = (2.0, 5.0, 3.0, 4.0, -math.inf)) -> Picture:
+def weights_of_a_row() -> Picture:
     """A row, its distance from the maximum, the exponentials, and the shares."""
-    top = max(row)
+    row, top = (2.0, 5.0, 3.0, 4.0, -math.inf), 5.0
     shifted = [x - top for x in row]
     weights = [math.exp(x) for x in shifted]
     total = sum(weights)
@@ -159,10 +159,9 @@ def two_passes() -> Picture:
     )
 
 
-def running_pair(
-    tiles: Sequence[Sequence[float]] = ((2.0, 1.0), (4.0, 2.0), (3.0, 6.0)),
-) -> Picture:
+def running_pair() -> Picture:
     """Tile by tile: the maximum so far, and the sum so far before and after it is rescaled."""
+    tiles = ((2.0, 1.0), (4.0, 2.0), (3.0, 6.0))
     drawing = Drawing(880, 28 + 74.0 * len(tiles))
     heads = ((20, "tile"), (170, "top"), (270, "total, rescaled"), (548, "+ this tile"), (740, "="))
     for at, head in heads:
@@ -282,18 +281,12 @@ def speeds() -> Picture:
     )
 
 
-def row_in_registers(columns: int = 4096, threads: int = 128) -> Picture:
+def row_in_registers() -> Picture:
     """How a tile of a row lies in the threads' registers, and what other tiles would take."""
-    each = columns // threads
     drawing = Drawing(880, 300)
-    drawing.text(
-        20,
-        28,
-        f"a row of {columns:,} elements in {threads} threads: {each} a thread",
-        14,
-        bold=True,
-    )
-    for warp in range(threads // 32):
+    words = "a row of 4,096 elements in 128 threads: 32 a thread"
+    drawing.text(20, 28, words, 14, bold=True)
+    for warp in range(4):
         x = 20 + warp * 214
         drawing.box(x, 44, 206, 56, kind="group")
         drawing.text(x + 8, 62, f"warp {warp}", 12, faint=True)
@@ -305,7 +298,7 @@ def row_in_registers(columns: int = 4096, threads: int = 128) -> Picture:
     said = []
     for number, rows in enumerate((1, 2, 4, 8)):
         y = 146.0 + number * 32
-        elements = rows * each
+        elements = rows * 32
         drawing.text(left - 12, y + 17, f"{rows} row{'s' if rows > 1 else ''}", 12.5, "end")
         kind = "used" if elements < 128 else "shared" if elements < 255 else "warn"
         drawing.box(left, y, elements * scale, 24, kind=kind)
@@ -316,8 +309,8 @@ def row_in_registers(columns: int = 4096, threads: int = 128) -> Picture:
         drawing.line(edge, 140, edge, 276, INK, 1.6, dashed=True)
         drawing.text(edge, 291, label, 12, "middle")
     return drawing.picture(
-        f"A row of {columns:,} elements lies in the registers of {threads} threads, {each} "
-        f"elements in each. Registers that the tile alone takes of a thread: {', '.join(said)}. "
+        "A row of 4,096 elements lies in the registers of 128 threads, 32 elements in each. "
+        f"Registers that the tile alone takes of a thread: {', '.join(said)}. "
         "Up to 128 registers a thread, four programs of 128 threads fit on a multiprocessor; 255 "
         "is the most that a thread can have."
     )

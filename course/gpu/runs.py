@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -52,14 +52,23 @@ def imported(source: str, name: str, folder: Path) -> ModuleType:
     return module
 
 
-class _Launched:
-    """One case on the GPU: its arguments, a call that launches, and what it leaves."""
+class Launched:
+    """One case on the GPU: its arguments, a call that launches, and what it leaves.
 
-    def __init__(self, exercise: KernelExercise, module: ModuleType, case: Case) -> None:
+    Inputs are a check's, or drawn from another `seed`.
+    """
+
+    def __init__(
+        self,
+        exercise: KernelExercise,
+        module: ModuleType,
+        case: Case,
+        seed: Sequence[int] | None = None,
+    ) -> None:
         self.exercise, self.case, self.gpu = exercise, case, _gpu(exercise.dialect)
         chosen = {n: int(getattr(module, n, c.default)) for n, c in exercise.constants.items()}
         self.constants = chosen
-        rng = np.random.default_rng(case_seed(exercise, case, VISIBLE_SEED))
+        rng = np.random.default_rng(seed or case_seed(exercise, case, VISIBLE_SEED))
         self.before = drawn(exercise, case, rng, chosen)
         self.given = {name: self._put(value) for name, value in self.before.items()}
         function, launch = getattr(module, exercise.name), exercise.launch
@@ -80,6 +89,10 @@ class _Launched:
 
     def right(self) -> bool:
         """Launches once: whether every output is what the reference says."""
+        return is_right(self.exercise, self.case, self.constants, self.before, self.left())
+
+    def left(self) -> dict[str, np.ndarray]:
+        """Launches once; the outputs by name."""
         result = self.call()
         self.gpu.wait()
         left = {
@@ -90,8 +103,7 @@ class _Launched:
         if self.exercise.returned:
             outputs = result if isinstance(result, tuple) else (result,)
             left = {a.name: r for a, r in zip(self.exercise.returned, outputs, strict=True)}
-        arrays = {name: self.gpu.fetched(array) for name, array in left.items()}
-        return is_right(self.exercise, self.case, self.constants, self.before, arrays)
+        return {name: self.gpu.fetched(array) for name, array in left.items()}
 
 
 def answered(
@@ -116,7 +128,7 @@ def answered(
     module = imported(request["source"], exercise.name, folder)
     cases = ordered_cases(exercise, exercise.cases)
     for case in cases:
-        if not _Launched(exercise, module, case).right():
+        if not Launched(exercise, module, case).right():
             return answer | {"wrong": case.told}
     sizes = largest_cases(exercise)
     answer |= {"cases": len(cases), "full": sizes[0].told}
@@ -142,7 +154,7 @@ def _largest(exercise: KernelExercise, module: ModuleType, sizes: list[Case]) ->
 
 def _timed(exercise: KernelExercise, module: ModuleType, case: Case) -> dict[str, Any]:
     """The time of a case and what it is measured against, or `full_wrong`."""
-    launched = _Launched(exercise, module, case)
+    launched = Launched(exercise, module, case)
     if not launched.right():
         return {"full_wrong": case.told}
     gpu = launched.gpu
@@ -178,7 +190,7 @@ def profiled(request: str) -> None:
     exercise = exercises.all_exercises()[asked["exercise"]]
     assert isinstance(exercise, KernelExercise)
     module = imported(asked["source"], exercise.name, Path(request).parent)
-    launched = _Launched(exercise, module, largest_cases(exercise)[0])
+    launched = Launched(exercise, module, largest_cases(exercise)[0])
     launched.call()
     launched.gpu.wait()
     launched.gpu.profiled(launched.call)

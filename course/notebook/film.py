@@ -17,7 +17,7 @@ from course.figures.picture import Picture
 from course.figures.running import programs_picture
 from course.figures.steps import Steps
 from course.notebook.launched import MOST_STEPS, Launched, launched
-from course.plain.text import code_at
+from course.plain.text import code_at, counted
 from course.spec.exercise import Case, KernelExercise
 from course.words.verdict import Verdict
 
@@ -111,19 +111,19 @@ class _Pictures:
         makers = math.prod(moment.grid)
         touching = len(cells.now)
         if moment.programs:
-            said = f"{_count(kept, 'program')} {_VERBS[moment.direction]}{'s' * (kept == 1)} "
+            said = f"{counted(kept, 'program')} {_VERBS[moment.direction]}{'s' * (kept == 1)} "
         else:
             lanes = int(((moment.cells[:1] if moment.shared else moment.cells) != OFF).sum())
-            said = f"{_count(lanes, 'thread')} {_VERBS[moment.direction]}{'s' * (lanes == 1)} "
-        said += f"{_count(touching, 'element')} of {moment.array}"
+            said = f"{counted(lanes, 'thread')} {_VERBS[moment.direction]}{'s' * (lanes == 1)} "
+        said += f"{counted(touching, 'element')} of {moment.array}"
         if cells.sectors:
-            said += f", in {_count(cells.sectors, 'sector')}"
+            said += f", in {counted(cells.sectors, 'sector')}"
         words = [said + "."]
         if off and moment.descriptor:
             comes = "zeros come" if moment.direction == "load" else "nothing is written"
-            words.append(f"{_count(off, 'place')} outside of {moment.array}: {comes} there.")
+            words.append(f"{counted(off, 'place')} outside of {moment.array}: {comes} there.")
         elif off:
-            words.append(f"{_count(off, 'lane' if moment.programs else 'thread')} switched off.")
+            words.append(f"{counted(off, 'lane' if moment.programs else 'thread')} switched off.")
         if makers > kept == MOST_MAKERS:  # of fewer, the others do not come here
             what = "programs" if moment.programs else "blocks"
             words.append(f"The first {kept} of {makers} {what} are shown.")
@@ -267,7 +267,3 @@ def _one_by_one(moment: Moment, cells: Cells, writers: Mapping[int, str]) -> str
     if len(told) > _TOLD:
         told[_TOLD - 1 : -1] = ["and so on"]
     return "; ".join(told) + "." if told else ""
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

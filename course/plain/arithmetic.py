@@ -161,6 +161,11 @@ def tried(function: Callable[..., Any], *arguments: Any) -> Any:
     return found.item() if isinstance(found, np.int64 | np.float64 | np.bool_) else found
 
 
+def plain(value: Any) -> Any:
+    """A number of NumPy's as Python has it; anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def truth(value: Any) -> bool:
     """Whether a condition holds.
 

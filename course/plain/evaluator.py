@@ -70,6 +70,11 @@ def text(node: ast.AST) -> str:
     return ast.unparse(node).splitlines()[0][:60]
 
 
+def is_name(node: ast.AST, name: str) -> bool:
+    """Whether an expression is this name and nothing more."""
+    return isinstance(node, ast.Name) and node.id == name
+
+
 class Evaluator:
     """Walks expressions.
 

@@ -115,3 +115,8 @@ def _name(character: str) -> str:
         return "half of a character"
     named = unicodedata.name(character, "").lower()
     return f"{'an' if named[:1] in tuple('aeiou') else 'a'} {named or 'control character'}"
+
+
+def counted(number: int, word: str) -> str:
+    """`1 student`, `2 students`."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -121,7 +121,7 @@ Parameter = Array | Scalar | Meta | Stride
 
 @dataclass(frozen=True)
 class Case:
-    """One set of sizes. Its cost is graded, as its answer is, unless `unbilled` says why not.
+    """One set of sizes. Its cost is graded, as its answer is.
 
     `traffic` marks a case whose table is shown of a right kernel, and for which the compiler's
     figures are asked for and the caches modelled: its rows are whole sectors. The arrays (M, N)
@@ -136,7 +136,6 @@ class Case:
     draws: Mapping[str, Draw] = field(default_factory=dict)
     transposed: tuple[str, ...] = ()
     scalars: Mapping[str, float] = field(default_factory=dict)
-    unbilled: str = ""
     rows: tuple[Mapping[str, Number], ...] = ()
 
     @property
@@ -174,11 +173,10 @@ def case(
     draws: Mapping[str, Draw] | None = None,
     transposed: tuple[str, ...] = (),
     scalars: Mapping[str, float] | None = None,
-    unbilled: str = "",
     **sizes: int,
 ) -> Case:
     """A case by its sizes: ``case(N=1000)``, ``case(True, M=64, N=128)``."""
-    return Case(sizes, traffic, dtypes or {}, draws or {}, transposed, scalars or {}, unbilled)
+    return Case(sizes, traffic, dtypes or {}, draws or {}, transposed, scalars or {})
 
 
 def halves(*names: str) -> dict[str, str]:

@@ -10,9 +10,10 @@ from collections.abc import Callable
 import pytest
 
 import course.figures
-from course.figures import FILLS, Drawing, Picture, access_picture, grid_picture, plot
+from course.figures.access import access_picture, grid_picture
 from course.figures.cells import Cells, cells_picture
-from course.figures.picture import FAINT_INK, INK, PANEL
+from course.figures.drawing import FILLS, Drawing
+from course.figures.picture import FAINT_INK, INK, PANEL, Picture, plot
 from course.figures.running import programs_picture
 from course.tests.words.test_verdict import luminance
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from course.engine.cell.tuning import no_parameter, tuned_twice
+from course.engine.cell.tuning import no_parameter, tuned_twice, with_tuned
 from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.launcher import admit_value, value_of
 from course.engine.launcher.calls import OPTIONS
@@ -91,14 +91,14 @@ def heuristics_of(kernel: Any) -> Heuristics | None:
 
 
 def with_computed(kernel: Any, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """A launch's arguments by name, with what the heuristics work out from all of them.
+    """A launch's arguments by name, with autotune's and what the heuristics work out from all.
 
     Raises:
         KernelFault: DOES_NOT_COMPILE, where the launch gives one of these, too; WRONG_ANSWER,
             where an expression has no value; REJECTED, where it asks for what the launch does not
-            pass.
+            pass, or as `with_tuned` does.
     """
-    found, every = heuristics_of(kernel), dict(named)
+    found, every = heuristics_of(kernel), with_tuned(kernel, args, named)
     if found is None:
         return every
     placed = dict(zip(kernel.arg_names, args, strict=False))

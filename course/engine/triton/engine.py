@@ -12,7 +12,6 @@ import torch
 from course.engine import stated_gpu
 from course.engine.cell.heuristics import with_computed
 from course.engine.cell.triton import TileCell, forget, read_cell
-from course.engine.cell.tuning import with_tuned
 from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.job import Output, Ran, Run
 from course.engine.launcher import call
@@ -30,6 +29,7 @@ from course.engine.triton.launch import WARPS, Watch, follow, launch
 from course.engine.triton.passed import bound
 from course.engine.triton.running.cache import CHECK_L2_BYTES, CHECK_MULTIPROCESSORS, Cache
 from course.engine.triton.running.tensors import uninitialised
+from course.plain.arithmetic import plain
 
 #: The compute capability that every launch of a check is compiled for.
 CHECK_TARGET = stated_gpu.TARGET
@@ -89,7 +89,7 @@ class TritonEngine:
     def _made(self, run: Run) -> Ran:
         assert self._cell is not None
         tensors = {
-            name: torch.from_numpy(value) if isinstance(value, np.ndarray) else _number(value)
+            name: torch.from_numpy(value) if isinstance(value, np.ndarray) else plain(value)
             for name, value in run.arguments.items()
         }
         for name in run.unwritten:
@@ -140,8 +140,7 @@ class _Launches:
 
     def make(self, kernel: Any, args: Sequence[Any], grid: Any, named: Mapping[str, Any]) -> None:
         """One launch: compiled for a GPU, run and measured; it runs while the compiler goes on."""
-        tuned = with_tuned(kernel, args, named)
-        options = {"num_warps": WARPS, **with_computed(kernel, args, tuned)}
+        options = {"num_warps": WARPS, **with_computed(kernel, args, named)}
         function = base_function(kernel)
         if self.run.gluon and not function.is_gluon():
             line = first_line(kernel)
@@ -308,10 +307,6 @@ def _tensor(value: Any) -> torch.Tensor | None:
 
 def _storage(value: Any) -> int:
     return int(value.untyped_storage().data_ptr())
-
-
-def _number(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _shown(value: Any) -> str:

@@ -15,7 +15,6 @@ import torch
 
 from course.engine.cell.heuristics import with_computed
 from course.engine.cell.triton import forget, read_cell
-from course.engine.cell.tuning import with_tuned
 from course.engine.faults import not_measured
 from course.engine.job import Form, Run
 from course.engine.launcher import call
@@ -27,6 +26,7 @@ from course.engine.triton.engine import returned
 from course.engine.triton.entry import extent
 from course.engine.triton.launch import WARPS
 from course.engine.triton.passed import bound
+from course.plain.arithmetic import plain
 
 #: A GPU's memory is larger than a check's, and the driver says when it is full.
 _MOST_BYTES = 1 << 36
@@ -74,7 +74,7 @@ class _Plan:
             for name, value in run.arguments.items()
         }
         arrays = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
-        arguments = [v.item() if isinstance(v, np.generic) else v for v in given.values()]
+        arguments = [plain(value) for value in given.values()]
         if run.outputs:
             arrays |= call(
                 cell.launchers[run.kernel],
@@ -110,10 +110,7 @@ class _Plan:
 
     def launch(self, kernel: Any, args: Sequence[Any], grid: Any, named: Mapping[str, Any]) -> None:
         """One launch, compiled as Triton's own would be."""
-        options = {
-            "num_warps": WARPS,
-            **with_computed(kernel, args, with_tuned(kernel, args, named)),
-        }
+        options = {"num_warps": WARPS, **with_computed(kernel, args, named)}
         source = source_of(kernel, args, options)
         given = bound(source.function, tuple(args), dict(options))
         code, maps = self._code(source)

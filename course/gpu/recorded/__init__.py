@@ -12,7 +12,7 @@ from typing import Any
 def recorded(name: str = "h200") -> dict[str, Any]:
     """The record NAME.json beside this file. Its "provenance" says who, where, when and how.
 
-    ``h200`` holds hardware counters and times of the lessons' kernels (`tools.record_profiles`),
+    ``h200`` holds hardware counters of the lessons' kernels (`tools.record_profiles`),
     ``h200_roofline`` what lesson 05 shows (`tools/record_roofline.py`), ``h200_l2`` what L2 fetches
     at a time (`tools/record_l2_granularity.py`), ``h200_rows`` what lessons 07 and 08 show
     (`tools/record_rows.py`).

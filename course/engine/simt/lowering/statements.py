@@ -64,7 +64,7 @@ def _assign_all(
     line = node.lineno
     if len(targets) == 1 and isinstance(targets[0], ast.Name):
         value = contraction.kept(low, value)
-        name, run = targets[0].id, value.run
+        name = targets[0].id
         if value.type is None:
             low.frame.env[name] = value
 
@@ -72,13 +72,7 @@ def _assign_all(
                 lanes.step(line)
 
             return count
-        low.bind(name, value)
-
-        def assign(lanes: Lanes) -> None:
-            lanes.step(line)
-            lanes.assign(name, run(lanes))
-
-        return assign
+        return _assigned(low, line, name, value)
     if value.type is None:
         what = "is no number" if isinstance(targets[0], ast.Subscript) else "cannot be taken apart"
         raise low.untyped(node, f"`{ast.unparse(value_node)}` {what}")
@@ -150,14 +144,7 @@ def augmented(low: Lowering, node: ast.AugAssign) -> Statement:
         value = binary(low, node.target, node.op, current, low.scalar(node.value))
         value = contraction.kept(low, value)
         low.registers.unused = False
-        name, run = node.target.id, value.run
-        low.bind(name, value)
-
-        def assign(lanes: Lanes) -> None:
-            lanes.step(line)
-            lanes.assign(name, run(lanes))
-
-        return assign
+        return _assigned(low, line, node.target.id, value)
     if isinstance(node.target, ast.Attribute):
         node.target = field_of(node.target)
     if not isinstance(node.target, ast.Subscript):
@@ -172,6 +159,18 @@ def augmented(low: Lowering, node: ast.AugAssign) -> Statement:
         raise low.untyped(node, f"`{ast.unparse(node.target)}` is {current.type}: index it")
     value = binary(low, node.target, node.op, current, low.scalar(node.value))
     return _stepped(line, store(low, node.target, value))
+
+
+def _assigned(low: Lowering, line: int, name: str, value: Expr) -> Statement:
+    """A name has another value."""
+    low.bind(name, value)
+    run = value.run
+
+    def assign(lanes: Lanes) -> None:
+        lanes.step(line)
+        lanes.assign(name, run(lanes))
+
+    return assign
 
 
 def _stepped(line: int, statement: Callable[[Lanes], Any]) -> Statement:

@@ -14,6 +14,7 @@ from typing import Any
 
 from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.lowering.types import ArrayType, is_integer
+from course.plain.evaluator import is_name
 
 MOST_WRITTEN_NODES = 3000  # a loop is written out up to this size
 MOST_WRITTEN_TURNS = 32
@@ -48,14 +49,14 @@ def counting(node: ast.While) -> Counting | None:
     if any(isinstance(n, ast.Continue | ast.Break | ast.Return) for n in _walk(node.body)):
         return None
     changed = stored_names(node.body)
-    steps = [s for s in node.body if isinstance(s, ast.AugAssign) and _is_name(s.target, name)]
+    steps = [s for s in node.body if isinstance(s, ast.AugAssign) and is_name(s.target, name)]
     if len(steps) != 1 or sum(_is_stored(n, name) for n in _walk(node.body)) != 1:
         return None
     step = steps[0]
     if not isinstance(step.op, ast.Add | ast.Sub):
         return None
     fixed = [test.comparators[0], step.value]
-    if any(_is_name(n, other) for e in fixed for n in ast.walk(e) for other in changed):
+    if any(is_name(n, other) for e in fixed for n in ast.walk(e) for other in changed):
         return None
     if any(isinstance(n, ast.Subscript) and not _is_extent(n) for n in ast.walk(fixed[0])):
         return None
@@ -198,12 +199,8 @@ def _is_extent(node: ast.Subscript) -> bool:
     return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
 
 
-def _is_name(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
-
-
 def _is_stored(node: ast.AST, name: str) -> bool:
-    return _is_name(node, name) and isinstance(node.ctx, ast.Store)  # type: ignore[attr-defined]
+    return is_name(node, name) and isinstance(node.ctx, ast.Store)  # type: ignore[attr-defined]
 
 
 def _is_global(node: ast.expr, env: Mapping[str, Any]) -> bool:
