@@ -102,6 +102,7 @@ def test_what_is_common_is_taken_for_every_target(element: torch.dtype, n: int) 
             assert gate.compile_for(_all_of_them, args, named, target).target == target
 
 
+@pytest.mark.slow
 def test_no_operation_is_on_the_list_that_no_kernel_here_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -124,6 +125,7 @@ def _kinds() -> list[tuple[torch.dtype, int, int]]:
     return [(element, side, warps) for element in elements for side, warps in sizes]
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("target", [80, 90])
 @pytest.mark.parametrize(("element", "side", "warps"), _kinds())
 def test_llvm_takes_what_is_said_to_be_lowered(
@@ -137,6 +139,7 @@ def test_llvm_takes_what_is_said_to_be_lowered(
     assert compiler.to_ptx(source, target).ptx
 
 
+@pytest.mark.slow
 def test_no_operation_is_said_to_be_lowered_that_no_kernel_here_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
