@@ -22,6 +22,7 @@ from course.engine.printed import Printed
 from course.engine.runner import Engine
 from course.engine.triton.compiling.available import require_triton
 from course.plain.text import with_plain_ends
+from course.plain.threads import one_thread
 from course.spec.exercise import Case, Exercise, KernelExercise
 from course.words.phrasing import shown
 from course.words.sentences import next_step, sentence
@@ -49,7 +50,10 @@ def check_function(exercise: KernelExercise, function: object, detailed: bool = 
         printed = Printed(MOST_PRINTED, labelled=True)
         try:
             engine = Engine(printing=printed)
-            verdict = check_source(exercise, source, None, VISIBLE_SEED, engine, detailed, printed)
+            with one_thread():
+                verdict = check_source(
+                    exercise, source, None, VISIBLE_SEED, engine, detailed, printed
+                )
         finally:
             _show(printed, exercise.name)
         verdict = with_trace(exercise, verdict)

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from numba import cuda
+from threadpoolctl import ThreadpoolController
 
 from course import exercises as ex
+from course.check import check
 from course.check.check import check_function, check_source
 from course.check.cost import traffic_rows
 from course.engine.faults import KernelFault, Outcome
@@ -515,3 +518,26 @@ def vector_add(a, b, c):
 def test_an_exercise_in_the_place_of_its_kernel_is_called_so():
     message = ex.vector_add.check(ex.vector_add).message
     assert message == "The check got the exercise `ex.vector_add` itself, not a kernel."
+
+
+def test_a_learners_check_takes_one_of_blas_threads_and_gives_them_back(monkeypatch):
+    pools = ThreadpoolController().select(user_api="blas")
+
+    def threads():
+        return {pool["num_threads"] for pool in pools.info()}
+
+    seen = []
+    launch = check.Engine.__call__
+
+    def launched(engine, run):
+        seen.append(threads())
+        return launch(engine, run)
+
+    monkeypatch.setattr(check.Engine, "__call__", launched)
+    monkeypatch.setattr(check, "function_source", lambda _: RIGHT)
+    kernel = cuda.jit(lambda a, b, c: None)
+    with pools.limit(limits=2):
+        verdict = check_function(vector_add, kernel)
+        assert (verdict.outcome, threads()) == (Outcome.PASS, {2})
+    assert seen
+    assert all(one == {1} for one in seen)
