@@ -284,8 +284,8 @@ TILE: dict[str, tuple[str, str]] = {
     "program_too_long": (
         "The longest program executes {got} statements; the most here is {limit}. A function such "
         "as `tl.exp` of 1,024 elements counts as 10 more.",
-        "Which loop could be an axis of the grid, which of its turns do nothing, and which function "
-        "does the result not need?",
+        "Spread the work over more programs: which loop could be an axis of the grid? Or which "
+        "turns, and which functions, does the result not need?",
     ),
     "program_in_vain": (
         "The busiest program goes through blocks of {got} bytes. That counts lanes that a mask "

@@ -59,9 +59,7 @@ _WORDS: dict[type[ast.AST], tuple[str, str | None]] = {
 }
 _CONSTANTS = (int, float, bool, type(None), type(Ellipsis))
 #: Functions that say something to whoever compiles or runs a kernel.
-_SAYING = frozenset(
-    {"tl.static_assert", "tl.static_print", "tl.device_assert", "tl.device_print"}
-)
+_SAYING = frozenset({"tl.static_assert", "tl.static_print", "tl.device_assert", "tl.device_print"})
 
 
 def admit_kernel(node: ast.FunctionDef, names: Mapping[str, Any]) -> None:
@@ -159,14 +157,16 @@ class _Admission:
 
     def _message(self, node: ast.expr | None) -> None:
         """What may be said: an f-string, too, which no name can keep and double."""
-        parts = node.values if isinstance(node, ast.JoinedStr) else filter(None, [node])
-        for part in parts:
+        if not isinstance(node, ast.JoinedStr):
+            return None if node is None else self._value(node)
+        for part in node.values:
             if not isinstance(part, ast.FormattedValue):
                 self._value(part)
             elif part.format_spec is not None:
                 raise _unlisted(node)
             else:
                 self._expression(part.value)
+        return None
 
     def _path(self, node: ast.expr) -> str:
         """The path that a chain of attributes leads to, '' where it begins with a value."""
