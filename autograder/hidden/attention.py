@@ -20,7 +20,8 @@ _ONE_QUERY = (
     Draws(H=2, N=512, D=16, GAP=0, dtypes=HALF),
     Draws(H=2, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
-    Draws(H=4, N=between(2, 70), D=choice(16, 32, 64), GAP=between(1, 9)),
+    # more heads than any visible case has
+    Draws(H=between(17, 20), N=between(2, 70), D=choice(16, 32, 64), GAP=between(1, 9)),
     Draws(H=2, N=between(270, 700), D=128, GAP=16, dtypes=HALF),
     Draws(H=2, N=between(500, 900), D=choice(32, 64), GAP=0, draws=FAR_APART),
     Draws(H=2, N=between(20, 150), D=32, GAP=0, draws=FAR_BELOW),
@@ -36,7 +37,8 @@ _TILED = (
     Draws(H=2, N=128, D=16, GAP=0, dtypes=HALF),
     Draws(H=1, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
-    Draws(H=3, N=between(17, 90), D=choice(16, 32, 64), GAP=between(1, 9)),
+    # more heads than any visible case has
+    Draws(H=between(17, 20), N=between(17, 90), D=choice(16, 32), GAP=between(1, 9)),
     Draws(H=2, N=between(129, 190), D=128, GAP=16, dtypes=HALF),
     Draws(H=1, N=between(200, 300), D=32, GAP=0, draws=FAR_APART),
     Draws(H=1, N=between(20, 150), D=32, GAP=0, draws=FAR_BELOW),
@@ -87,7 +89,7 @@ HIDDEN = {
         Draws(G=2, R=3, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS_IN_HALF),
         Draws(G=2, R=choice(2, 3), N=129, D=64, GAP=0, dtypes=HALF),
         Draws(G=2, R=1, N=256, D=16, GAP=0),
-        Draws(G=2, R=between(3, 7), N=between(17, 70), D=choice(16, 32, 64), GAP=between(1, 9)),
+        Draws(G=between(9, 12), R=between(3, 7), N=between(17, 70), D=32, GAP=between(1, 9)),
         Draws(
             G=2,
             R=choice(1, 4, 12),

@@ -6,9 +6,9 @@ from autograder.hidden import Draws, between, choice, leaving, multiples
 from course.spec.draws import LARGE_HALF, Draw, integers, uniform
 
 _SMALL = Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15))
-#: one row, column and step more than whole tiles, whatever the tile; a column, a step alone
+#: one row, column and step more than whole tiles, whatever the tile; a column of long rows, a step
 _ONE_MORE = Draws(M=leaving(1, 128, 129, 129), N=leaving(1, 64, 65, 129), K=leaving(1, 64, 65, 129))
-_COLUMN = Draws(M=between(70, 120), N=1, K=leaving(63, 64, 63, 127))
+_COLUMN = Draws(M=between(70, 120), N=1, K=leaving(63, 64, 2111, 2175))
 _STEP = Draws(M=between(2, 60), N=between(70, 100), K=1)
 _EVERY = (_SMALL, _ONE_MORE, _COLUMN, _STEP)
 _HALVES, _WIDER = {"A": LARGE_HALF, "B": LARGE_HALF}, uniform(-60.0, 60.0)
@@ -31,7 +31,6 @@ HIDDEN = {
         _ragged(_HALVES),
         Draws(transposed=("A",), M=between(2, 90), N=between(2, 90), K=between(33, 90)),
         Draws(transposed=("B",), M=between(2, 90), N=between(2, 90), K=between(33, 90)),
-        Draws(M=between(17, 40), N=between(17, 40), K=between(1025, 1500)),
         _TRAFFIC,
     ),
     "grouped_order": (

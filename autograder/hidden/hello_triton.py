@@ -1,7 +1,11 @@
 """Held-out ranges of lesson 06."""
 
+from typing import Any
+
+import numpy as np
+
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.spec.draws import LARGE, integers, uniform
+from course.spec.draws import LARGE, described, integers, uniform
 
 _SMALL = Draws(N=between(2, 200))
 _BELOW_ALL_BLOCKS = Draws(N=between(201, 255))
@@ -16,6 +20,16 @@ _GRADED = Draws(traffic=True, N=multiples(128, 8320, 12288))
 _WIDE = {"x": uniform(-30.0, 30.0)}
 #: exp(100) is more than float32 holds.
 _FAR = {"x": uniform(-100.0, 100.0)}
+
+
+@described("every second one 0")
+def _some_zero(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    values = rng.uniform(2e-6, 2e-5, shape)
+    values[::2] = 0.0
+    return values.astype(dtype)
+
 
 HIDDEN = {
     "triton_add": (
@@ -63,7 +77,12 @@ HIDDEN = {
         Draws(M=between(3, 5), K=leaving(2047, 2048, 4097, 9000)),
         # the two ends of int8: a number without a sign, or seven bits of it, is seen
         Draws(M=between(3, 5), K=between(300, 400), draws={"q": integers(-128, -126)}),
-        Draws(M=between(3, 5), K=between(300, 400), draws={"q": integers(126, 128)}),
+        # and rows of which nothing is left but zeros
+        Draws(
+            M=between(3, 5),
+            K=between(300, 400),
+            draws={"q": integers(126, 128), "scale": _some_zero},
+        ),
         Draws(traffic=True, M=between(17, 24), K=multiples(128, 6144, 8192)),
     ),
 }

@@ -8,7 +8,7 @@ from autograder.hidden import Draws, between, choice, multiples
 from course.spec.draws import LARGE_HALF, described, uniform
 
 #: more steps of K than any ring has buffers, not a multiple of them; the last one ragged
-_LONG = multiples(8, 648, 952)
+_LONG = multiples(8, 2056, 2104)
 _PRODUCTS = (
     Draws(M=between(1, 30), N=multiples(8, 8, 56), K=multiples(8, 8, 56)),
     # rows and columns of tiles of their own, ragged along each axis; sums beyond float16

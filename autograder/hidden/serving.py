@@ -13,7 +13,7 @@ HIDDEN = {
     "paged_decode": (
         Draws(S=2, P=1, PAGE=choice(16, 32), G=between(1, 3), R=1, D=16),
         Draws(S=5, P=between(3, 7), PAGE=16, G=2, R=between(2, 7), D=choice(16, 32)),
-        Draws(S=4, P=between(2, 5), PAGE=choice(32, 64), G=3, R=between(2, 5), D=32),
+        Draws(S=3, P=between(2, 4), PAGE=choice(32, 64), G=between(9, 12), R=3, D=32),
         Draws(S=2, P=between(3, 6), PAGE=64, G=1, R=choice(12, 16), D=128),
         Draws(S=4, P=between(3, 6), PAGE=16, G=2, R=3, D=32, draws=attention.FAR_BELOW),
         Draws(S=4, P=between(3, 6), PAGE=32, G=2, R=3, D=32, draws=FAR_APART),

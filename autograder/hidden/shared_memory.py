@@ -67,7 +67,7 @@ HIDDEN = {
         Draws(M=between(2, 9), N=between(1, 31)),
         Draws(M=leaving(1, 32, 33, 70), N=leaving(1, 32, 33, 300), draws={"a": LARGE}),
         Draws(M=leaving(31, 32, 31, 63), N=leaving(31, 32, 33, 300)),
-        Draws(M=1, N=between(900, 1300)),
+        Draws(M=1, N=between(4100, 5000)),
         Draws(M=between(2, 9), N=between(1, 31), draws=_NOTHING),
         # several blocks of 1,024 threads, a warp a row
         Draws(traffic=True, M=between(257, 300), N=multiples(256, 256, 512)),
@@ -126,7 +126,7 @@ HIDDEN = {
         Draws(M=between(2, 5), N=between(2, 127), draws={"a": uniform(-3.4e38, -3.3e38)}),
         Draws(M=between(2, 5), N=leaving(1, 128, 129, 700), draws={"a": uniform(-3.4e38, -3.3e38)}),
         Draws(M=5, N=leaving(127, 128, 129, 700), draws={"a": _peaks}),
-        Draws(M=2, N=between(2100, 3000), draws={"a": uniform(2e38, 3e38)}),
+        Draws(M=2, N=between(4100, 5000), draws={"a": uniform(2e38, 3e38)}),
         Draws(traffic=True, M=between(33, 40), N=multiples(128, 1152, 1536)),
     ),
     "debug_threads": (

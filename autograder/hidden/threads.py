@@ -22,9 +22,9 @@ HIDDEN = {
         Draws(traffic=True, N=multiples(128, 16512, 32768)),
     ),
     "index_2d": (
-        # more rows, and more columns, than 8 bits count
-        Draws(M=1, N=between(257, 290)),
-        Draws(M=between(257, 290), N=1),
+        # more rows, and more columns, than 9 bits count
+        Draws(M=1, N=between(513, 540)),
+        Draws(M=between(513, 540), N=1),
         Draws(
             M=leaving(1, 8, 9, 40),
             N=leaving(1, 32, 65, 99),

@@ -262,18 +262,21 @@ class Stages:
         assert case is not None
         marked = cost.extra_lines(kind, bill.traffic)
         cause = None
-        line = bill.traffic.busiest_line
-        if kind.message_id in OF_A_LOOP and line and self.advice is not None:
+        message_id, line = kind.message_id, bill.traffic.busiest_line
+        share = shares.even_share(exercise, case, self.constants, bill.traffic.lane_work)
+        if message_id == "too_serial" and extra.value <= shares.WORK_SLACK * share:
+            message_id = "too_much_work"
+        if message_id in OF_A_LOOP and line and self.advice is not None:
             loop, cause = self.advice.of_serial(bill.traffic) or (None, None)
             marked += [] if loop is None else [loop]
         verdict = self._made(
             kind.outcome,
-            kind.message_id,
+            message_id,
             {
                 "got": extra.value,
                 "limit": extra.limit,
                 "line": line or None,
-                "share": shares.even_share(exercise, case, self.constants, bill.traffic.lane_work),
+                "share": share,
             },
             credit=RIGHT_SHARE,
             bill=bill,

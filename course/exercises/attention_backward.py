@@ -425,6 +425,10 @@ flash_lse = KernelExercise(
             **_forward(q, k, v, causal),
             "lse": _lse(q, k, causal) / np.log(2),
         },
+        "the maximum, and the sum's logarithm to the base 2": lambda q, k, v, causal: {
+            **_forward(q, k, v, causal),
+            "lse": _top(q, k, causal) + (_lse(q, k, causal) - _top(q, k, causal)) / np.log(2),
+        },
         "the largest score in the place of lse": lambda q, k, v, causal: {
             **_forward(q, k, v, causal),
             "lse": _top(q, k, causal),

@@ -24,6 +24,16 @@ _PRODUCT: dict[str, Any] = {
     "tolerance": TOLERANCE,
 }
 
+
+def _left_in_the_tiles(A: np.ndarray, B: np.ndarray) -> dict[str, np.ndarray]:
+    """The last of several steps of 16 is not whole: past K both tiles are as the step before it."""
+    K = A.shape[1]
+    left = slice(max(0, K - 16) if K % 16 else K, K - K % 16)
+    return {"C": A @ B + A[:, left] @ B[left]}
+
+
+_KEPT = {"past K the last tiles hold what the step before it left there": _left_in_the_tiles}
+
 matmul_naive = KernelExercise(
     name="matmul_naive",
     title="One thread an element",
@@ -88,7 +98,8 @@ matmul_tiled = KernelExercise(
             lambda A, B, t=t: {"C": A[:, : -(-B.shape[1] // t) * t] @ B[: -(-B.shape[1] // t) * t]}
         )
         for t in (16, 32)
-    },
+    }
+    | _KEPT,
     cases=_IN_TILES,
     launch=Launch(("cdiv(N, T)", "cdiv(M, T)"), ("T", "T")),
     budget=Budget(
@@ -123,6 +134,7 @@ matmul_coarse_1d = KernelExercise(
         "four rows. Which index of A's tile changes from one row to the next?",
     ),
     **_PRODUCT,
+    slips=_KEPT,
     cases=(
         case(M=1, N=1, K=1),
         case(M=70, N=37, K=19),
@@ -162,6 +174,7 @@ matmul_coarse = KernelExercise(
         "multiply-adds. Write the loop over i and j, and the guarded store at the end.",
     ),
     **_PRODUCT,
+    slips=_KEPT,
     cases=(
         case(M=1, N=1, K=1),
         case(M=70, N=90, K=19),

@@ -273,6 +273,12 @@ _RESULTS = {
         "Spread the work: which threads wait while this warp loops, or which turns of its loop "
         "do nothing?",
     ),
+    "too_much_work": Words(
+        "The longest warp makes {got} operations|, most of them in line {line}|, and the others as "
+        "many, or nearly; for what a warp loads and stores here, the most is {limit}.",
+        "Which of these does the result not need, and which give the same in each turn? A function "
+        "such as `math.sin` counts as 20.",
+    ),
     "shared_over_limit": Words(
         "A block takes {got} bytes of shared memory; the most here is {limit}.",
         "What could the threads keep in registers, or hand to each other by shuffles?",
@@ -414,6 +420,8 @@ ABOUT_PROGRAMS = frozenset(
 )
 #: Sentences about copies and products that could be made at the same time.
 ABOUT_OVERLAP = frozenset(("products_apart",))
+#: Sentences about work that is shared out and not needed.
+ABOUT_WORK = frozenset(("too_much_work",))
 #: Sentences about a right result, and how it came to be.
 ABOUT_MEANS = frozenset(("tile_not_copied", "tile_not_divided", "tile_many_launches"))
 #: Sentences about a launch whose kernel may be right.

@@ -282,9 +282,10 @@ TILE: dict[str, tuple[str, str]] = {
         "do they need together?",
     ),
     "program_too_long": (
-        "The longest program executes {got} statements; the most here is {limit}.",
-        "Spread the work over more programs: which loop could be an axis of the grid, and which of "
-        "its turns do nothing?",
+        "The longest program executes {got} statements; the most here is {limit}. A function such "
+        "as `tl.exp` of 1,024 elements counts as 10 more.",
+        "Spread the work over more programs: which loop could be an axis of the grid? Or which "
+        "turns, and which functions, does the result not need?",
     ),
     "program_in_vain": (
         "The busiest program goes through blocks of {got} bytes. That counts lanes that a mask "

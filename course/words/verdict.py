@@ -16,6 +16,7 @@ from course.words.sentences import (
     ABOUT_NUMBERS,
     ABOUT_OVERLAP,
     ABOUT_PROGRAMS,
+    ABOUT_WORK,
 )
 
 #: Symbol and words of each outcome: the words carry the meaning, the symbol helps the eye.
@@ -50,6 +51,7 @@ _HEADLINES_ABOUT = (
     ),
     (Outcome.TOO_SERIAL, ABOUT_PROGRAMS, "right answer, too much work in one program"),
     (Outcome.TOO_SERIAL, ABOUT_OVERLAP, "right answer, one thing after the other"),
+    (Outcome.TOO_SERIAL, ABOUT_WORK, "right answer, more arithmetic than it needs"),
 )
 PANEL_COLUMNS = 96
 LARGEST_RATIO_SHOWN = 10_000.0

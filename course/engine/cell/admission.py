@@ -52,9 +52,14 @@ _WORDS: dict[type[ast.AST], tuple[str, str | None]] = {
     ast.Starred: ("`*` before a value", "each one written out"),
     ast.Dict: ("a dict", "variables"),
     ast.Set: ("a set", "a tuple"),
-    ast.JoinedStr: ("an f-string", 'tl.device_print("x", x), with the value behind a comma'),
+    ast.JoinedStr: (
+        "an f-string that is not the plain message of an assertion",
+        'tl.device_print("x", x), with the value behind a comma',
+    ),
 }
 _CONSTANTS = (int, float, bool, type(None), type(Ellipsis))
+#: Functions that say something to whoever compiles or runs a kernel.
+_SAYING = frozenset({"tl.static_assert", "tl.static_print", "tl.device_assert", "tl.device_print"})
 
 
 def admit_kernel(node: ast.FunctionDef, names: Mapping[str, Any]) -> None:
@@ -98,8 +103,9 @@ class _Admission:
         if isinstance(node, ast.AnnAssign) and self._is_text(node.value):
             self._expression(node.annotation)
             return
-        if isinstance(node, ast.Assert) and self._is_text(node.msg):
+        if isinstance(node, ast.Assert):
             self._expression(node.test)
+            self._message(node.msg)
             return
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.stmt):
@@ -140,9 +146,36 @@ class _Admission:
                 raise rejected_syntax(keyword.value, "`**` in a call", "each argument by its name")
             if keyword.arg.startswith("_"):
                 raise rejected(keyword.value, "rejected_name", name=keyword.arg)
+        takes = self._message if self._path(node.func) in _SAYING else self._value
         for value in (*node.args, *(keyword.value for keyword in node.keywords)):
-            if not self._is_text(value):
-                self._expression(value)
+            takes(value)
+
+    def _value(self, node: ast.expr) -> None:
+        """What may be passed: text, too."""
+        if not self._is_text(node):
+            self._expression(node)
+
+    def _message(self, node: ast.expr | None) -> None:
+        """What may be said: an f-string, too, which no name can keep and double."""
+        if not isinstance(node, ast.JoinedStr):
+            return None if node is None else self._value(node)
+        for part in node.values:
+            if not isinstance(part, ast.FormattedValue):
+                self._value(part)
+            elif part.format_spec is not None:
+                raise _unlisted(node)
+            else:
+                self._expression(part.value)
+        return None
+
+    def _path(self, node: ast.expr) -> str:
+        """The path that a chain of attributes leads to, '' where it begins with a value."""
+        names, root = _chain(node) if isinstance(node, ast.Attribute) else ([], node)
+        if not isinstance(root, ast.Name) or root.id in self.local:
+            return ""
+        found = self.names.get(root.id)
+        path = ".".join([found.path, *names]) if isinstance(found, Ref) else ""
+        return path.replace("triton.language.", "tl.")
 
     def _name(self, node: ast.Name) -> None:
         if node.id in self.local or not isinstance(node.ctx, ast.Load):

@@ -464,8 +464,10 @@ INSTEAD_OF_PATHS = {
     "cuda.cg": "cuda.syncthreads() for a block; a second launch for the whole grid",
     "print": "print(...) with numbers and text",
     "sorted": "write the loop",
-    "enumerate": "for i in range(n)",
-    "zip": "for i in range(n)",
+    "enumerate": "`for k, x in enumerate(xs):`, in the head of the loop",
+    "zip": "`for x, y in zip(xs, ys):`, in the head of the loop",
+    "map": "the call in the loop's body",
+    "iter": "a `for` over the tuple or the array itself",
     "list": "a loop over the range or tuple itself, and cuda.local.array(shape, dtype) for a "
     "private array",
     "complex": "two floats, the real and the imaginary part",

@@ -43,6 +43,7 @@ _EXPRESSIONS = (
     *(ast.Constant, ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.Call, ast.keyword),
     *(ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Tuple, ast.List),
     *(ast.Lambda, ast.Dict, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.Starred),
+    ast.NamedExpr,
 )
 _WORDS: dict[type[ast.AST], tuple[str, str | None]] = {
     ast.AsyncFunctionDef: ("an async function", "a plain `def`"),
@@ -57,7 +58,7 @@ _WORDS: dict[type[ast.AST], tuple[str, str | None]] = {
     ast.Nonlocal: ("`nonlocal`", "pass it as an argument"),
     ast.Delete: ("`del`", "leave it out"),
     ast.Match: ("`match`", "`if` and `elif`"),
-    ast.NamedExpr: ("`:=`", "an assignment on a line of its own"),
+    ast.NamedExpr: ("`:=` outside a function", "an assignment on a line of its own"),
     ast.SetComp: ("a comprehension", "a `for` loop"),
     ast.Yield: ("`yield`", "`return`"),
     ast.YieldFrom: ("`yield`", "`return`"),
@@ -262,6 +263,8 @@ class _Admission:
             self._lambda(node)
         elif isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp):
             self._comprehension(node)
+        elif isinstance(node, ast.NamedExpr) and node.target.id not in self.local:
+            raise _unlisted(node)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
             raise _computes(node)
         elif isinstance(node, ast.Call):
@@ -300,6 +303,9 @@ class _Admission:
 
     def _lambda(self, node: ast.Lambda) -> None:
         self._arguments(node.args)
+        for part in ast.walk(node.body):
+            if isinstance(part, ast.NamedExpr):  # a name of the lambda's own
+                raise _foreign(part, "`:=` in a lambda", "a `def`")
         before = self.local
         own = {a.arg for a in _parameters(node.args)}
         self.local = before | own

@@ -130,6 +130,15 @@ class Expressions(Evaluator):
                 parts.append(str(part.value))
         return "".join(parts)
 
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
+        """``(n := value)``: a name of the function's, also where a comprehension binds it."""
+        value = self.value(node.value)
+        frame = self.frame
+        while node.target.id not in frame.names and frame.outer is not None:
+            frame = frame.outer
+        frame.variables[node.target.id] = value
+        return value
+
     def outside(self, node: ast.Name) -> Any:
         return resolve(self.names, node, node.id)
 

@@ -433,6 +433,21 @@ def test_what_else_is_graded_is_held_to_its_formula(limits, counts, expected):
     assert verdict.credit == (1.0 if expected is Outcome.PASS else 0.6)
 
 
+@pytest.mark.parametrize(
+    ("done", "said"),
+    [
+        (256 * 200, "the others as many, or nearly; for what a warp loads and stores here"),
+        (256 * 100, "An even share of what all make is 100; the most here is 250."),
+    ],
+)
+def test_work_that_all_warps_do_is_not_for_want_of_sharing(done, said):
+    graded = KernelExercise(**{**vars(scaled), "work": "N - 6", "cases": scaled.cases[1:]})
+    counts = {"longest_warp": 260, "lane_work": done}
+    verdict = check_source(graded, SCALED, runner=runner(double, scaled_sites, **counts))
+    assert verdict.outcome is Outcome.TOO_SERIAL
+    assert said in verdict.message
+
+
 def test_traffic_is_judged_before_divergence():
     graded = KernelExercise(**{**vars(scaled), "divergent_branches": "0"})
     heavy = lambda size: [load("a", size), store("c", size)]  # noqa: E731  # as above

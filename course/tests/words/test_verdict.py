@@ -166,6 +166,7 @@ def test_a_panel_on_a_triton_kernel_speaks_of_programs_and_has_no_column_of_requ
         ),
         (Outcome.TOO_SERIAL, "too_serial", "right answer, too much work in one warp"),
         (Outcome.TOO_SERIAL, "products_apart", "right answer, one thing after the other"),
+        (Outcome.TOO_SERIAL, "too_much_work", "right answer, more arithmetic than it needs"),
         *(
             (Outcome.REJECTED, id_, "right answer, by other means than this exercise asks for")
             for id_ in ("tile_not_copied", "tile_not_divided", "tile_many_launches")

@@ -261,10 +261,10 @@ class Run:
             return str(place)
         return str(place[:2]) if y > 1 else str(place[0])
 
-    def step(self, statements: int = 1) -> None:
-        """One statement of one group, or several."""
+    def step(self, statements: int = 1, functions: int = 0) -> None:
+        """One statement of one group, or several, and what the functions in them count for."""
         self.steps += statements
-        self._count(statements)
+        self._count(statements + functions)
         if self.steps > self.step_limit:
             raise self._timed_out()
 

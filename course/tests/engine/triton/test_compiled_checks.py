@@ -83,6 +83,23 @@ def test_a_program_goes_through_the_lines_of_a_loop_in_each_turn():
     assert many - few == 20
 
 
+@triton.jit
+def sums_of_sines(x, out, TIMES: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    total = tl.load(x + i)
+    for k in tl.static_range(TIMES):
+        total += tl.sin(total + k)
+    tl.store(out + i, total)
+
+
+@pytest.mark.parametrize(("block", "each"), [(1024, 10), (2048, 20), (512, 5)])
+def test_a_function_counts_for_statements_by_its_elements_however_few_lines_it_takes(block, each):
+    x, out = torch.rand(block), torch.zeros(block)
+    few = launch(sums_of_sines, (x, out), (1,), {"TIMES": 2, "BLOCK": block}).longest_program
+    many = launch(sums_of_sines, (x, out), (1,), {"TIMES": 8, "BLOCK": block}).longest_program
+    assert many - few == 6 * each
+
+
 def test_a_loop_that_only_computes_is_stopped():
     out = torch.zeros(128, dtype=torch.int32)
     fault = raised(launch, nothing_but_sums, (out, 2**30), (1,), {"BLOCK": 128}, step_limit=1000)

@@ -212,6 +212,23 @@ def test_statements_run_as_in_python():
     )
 
 
+def test_an_assignment_in_an_expression_binds_a_name_of_the_function():
+    source = """
+    def f(n):
+        kept = 0
+        def g(k):
+            if (kept := k + 1) > 3:
+                return kept
+        while (n := n - 2) > 3:
+            kept += n
+        over = [last for k in range(4) if (last := k * n) > 2]
+        return n, kept, over, last, g(8), (m := n + 1) * m
+    """
+    names = dict(LIVE)
+    exec(textwrap.dedent(source), names)
+    assert walked(source, 9) == names["f"](9) == (3, 12, [3, 6, 9], 9, 9, 16)
+
+
 def test_a_launch_takes_a_dict_of_arguments():
     got = []
     source = """
@@ -474,7 +491,7 @@ def test_a_reshape_that_would_copy_is_refused():
             "import os", "from torch import softmax", "global g",
             "try:\n        pass\n    except ValueError:\n        pass",
             "with torch.no_grad() as a:\n        pass", "with torch.empty_like(x):\n        pass",
-            "class C:\n        pass", "a = {1, 2}", "if (a := 1):\n        pass",
+            "class C:\n        pass", "a = {1, 2}", "a = lambda: (b := 1)",
             "a, *x.b = x.shape", "yield x", "a = f'{y:>3}'", "del x", "x.shape = 3", "a = b'bytes'",
             "a = 1j", "match y:\n        case 1:\n            pass",
             "def g(a=print('x')):\n        pass", "def g(a=[]):\n        pass",
