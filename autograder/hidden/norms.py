@@ -196,7 +196,8 @@ HIDDEN = {
             draws={"x": NEAR_300, "dy": LARGE_GRADIENTS},
         ),
         Draws(traffic=True, M=multiples(16, 32, 64), D=multiples(256, 256, 1024)),
-        Draws(traffic=True, M=multiples(16, 32, 64), D=multiples(256, 512, 1024), dtypes=_BACKWARD),
+        # rows of a block of 1,024, of which sixteen do not fit in the registers
+        Draws(traffic=True, M=multiples(16, 32, 64), D=multiples(256, 768, 1024), dtypes=_BACKWARD),
     ),
 }
 
