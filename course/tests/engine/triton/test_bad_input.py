@@ -540,7 +540,7 @@ LAUNCHERS = {
     "one row": (
         "    return out[:1]\n",
         WRONG,
-        "as (1, 100) float32; expected: (3, 100) float32. line 22 return out[:1]",
+        "as (1, 3) float32; expected: (4, 3) float32. line 22 return out[:1]",
     ),
     "another type": (
         "    return torch.empty_like(out, dtype=torch.float16)\n",
