@@ -1,5 +1,7 @@
 """Stages, numbering and credit of a check, with launches that are faked."""
 
+import sys
+
 import numpy as np
 import pytest
 from numba import cuda
@@ -11,6 +13,7 @@ from course.check.check import check_function, check_source
 from course.check.cost import traffic_rows
 from course.engine.faults import KernelFault, Outcome
 from course.engine.traffic import Traffic
+from course.plain import threads
 from course.spec.exercise import Array, Budget, Constant, KernelExercise, Role, case
 from course.spec.launching import Launch
 from course.tests.kernels_of_learners import (
@@ -556,3 +559,11 @@ def test_a_learners_check_takes_one_of_blas_threads_and_gives_them_back(monkeypa
         assert (verdict.outcome, threads()) == (Outcome.PASS, {2})
     assert seen
     assert all(one == {1} for one in seen)
+
+
+def test_a_check_runs_where_threadpoolctl_is_not_there(monkeypatch):
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    threads._pools.cache_clear()
+    with threads.one_thread():
+        assert threads._pools() is None
+    threads._pools.cache_clear()
