@@ -119,6 +119,8 @@ def counted_launches() -> dict[str, Callable[[], None]]:
         "points_staged": lambda: points_staged[xyz](
             random(POINTS * 3), blank(POINTS), blank(POINTS), blank(POINTS)
         ),
+        "row_sum_thread": lambda: row_sum_thread[2, 128](random(256, 200), blank(256)),
+        "row_sum_warp": lambda: row_sum_warp[64, 128](random(256, 200), blank(256)),
         "row_sum_thread_large": lambda: row_sum_thread[128, 128](random(16384, 4096), blank(16384)),
         "row_sum_warp_large": lambda: row_sum_warp[4096, 128](random(16384, 4096), blank(16384)),
         "tile_rows_aligned": lambda: tile_rows[tiles](random(4096, 4096), blank(4096, 4096)),
