@@ -235,3 +235,17 @@ def test_every_seed_asks_for_outputs_beyond_16_bits_on_both_sides(stem: str) -> 
                     within |= set(ends)
                     beyond |= {end for end, size in ends.items() if 2**16 < size < np.inf}
             assert within - beyond == set(WITHIN_16_BITS.get(name, {})), (name, seed)
+
+
+@pytest.mark.parametrize("stem", exercises.stems())
+def test_how_large_terms_are_together_does_not_hang_on_their_signs(stem: str) -> None:
+    """An error is held to that: where they cancelled, a right answer would be wrong."""
+    for name, exercise in exercises.lesson(stem).items():
+        if not isinstance(exercise, KernelExercise) or exercise.magnitude is None:
+            continue
+        for case in hidden_cases(name, 0):
+            rng = np.random.default_rng(case_seed(exercise, case, derived(0, name, "inputs")))
+            given = given_to_reference(exercise, drawn(exercise, case, rng))
+            with np.errstate(all="ignore"):
+                sizes = exercise.magnitude(**given)
+            assert not [output for output, size in sizes.items() if np.any(np.less(size, 0))], case

@@ -493,7 +493,7 @@ quantised_matmul = KernelExercise(
         Array("out", "M, N", Role.OUT),
     ),
     reference=lambda x, w, scale: {"out": x @ w * scale},
-    magnitude=lambda x, w, scale: {"out": np.abs(x) @ np.abs(w) * scale},
+    magnitude=lambda x, w, scale: {"out": np.abs(x) @ np.abs(w) * np.abs(scale)},
     tolerance=TOLERANCE,
     slips={
         "the scale looked up by row, where it is the column's": lambda x, w, scale: {

@@ -383,7 +383,9 @@ int4_matvec = KernelExercise(
         Array("out", "N", Role.OUT),
     ),
     reference=_int4,
-    magnitude=lambda x, w, scale: _times(np.abs(_unpacked(w, scale.shape[1])), np.abs(x), scale),
+    magnitude=lambda x, w, scale: _times(
+        np.abs(_unpacked(w, scale.shape[1])), np.abs(x), np.abs(scale)
+    ),
     tolerance=TOLERANCE,
     slips={
         "8 never subtracted": lambda x, w, scale: _times(
@@ -777,7 +779,8 @@ loss_gradient = KernelExercise(
     ),
     reference=_gradient,
     magnitude=lambda logits, lse, scale, **_: {
-        "logits": (np.exp(logits - lse[:, None]) * (1 + np.abs(lse)[:, None] / 16) + 0.5) * scale
+        "logits": (np.exp(logits - lse[:, None]) * (1 + np.abs(lse)[:, None] / 16) + 0.5)
+        * abs(scale)
     },
     tolerance={"float32": (3e-6, 0.0), "float16": (1e-3, 0.0)},
     slips={
