@@ -397,9 +397,6 @@ int4_matvec = KernelExercise(
         "a byte's two weights as neighbours": lambda x, w, scale: _times(
             np.stack([w & 15, w >> 4], 2).reshape(len(w), scale.shape[1], -1) - 8, x, scale
         ),
-        "four bits with a sign, -8 to 7, as int4 is elsewhere": lambda x, w, scale: _int4(
-            x, w ^ 0x88, scale
-        ),
         "7 subtracted, not 8": lambda x, w, scale: _times(
             _unpacked(w, scale.shape[1]) + 1, x, scale
         ),
