@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +33,7 @@ def nothing_found_before(monkeypatch, tmp_path):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(gate, "_found", {})
     monkeypatch.setattr(gate, "_whole", set())
+    monkeypatch.setattr(gate, "_forms", OrderedDict())
     monkeypatch.setattr(gate, "_passed", deque())
     monkeypatch.setattr(findings, "_told", set())
     monkeypatch.setattr(findings, "_searches", {})
