@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from autograder.lessons.catalogue import stem_of_notebook
 from course import exercises
 from course.check.cases import case_seed
 from course.spec.draws import uniform
-from course.spec.exercise import KernelExercise, Scalar
+from course.spec.exercise import Case, KernelExercise, Scalar
 from course.spec.inputs import drawn, given_to_reference
 
 RANGES = """
@@ -213,6 +214,13 @@ WITHIN_16_BITS = {
 }
 
 
+def given(exercise: KernelExercise, case: Case, seed: int) -> dict[str, Any]:
+    """What the reference is given of a held-out case."""
+    inputs = derived(seed, exercise.name, "inputs")
+    rng = np.random.default_rng(case_seed(exercise, case, inputs))
+    return given_to_reference(exercise, drawn(exercise, case, rng))
+
+
 @pytest.mark.parametrize("stem", exercises.stems())
 def test_every_seed_asks_for_outputs_beyond_16_bits_on_both_sides(stem: str) -> None:
     """An answer that is cut to int16, to float16's range or to numbers above zero is wrong."""
@@ -223,11 +231,7 @@ def test_every_seed_asks_for_outputs_beyond_16_bits_on_both_sides(stem: str) -> 
             within: set[str] = set()
             beyond: set[str] = set()
             for case in hidden_cases(name, seed):
-                rng = np.random.default_rng(
-                    case_seed(exercise, case, derived(seed, name, "inputs"))
-                )
-                given = given_to_reference(exercise, drawn(exercise, case, rng))
-                for output, values in exercise.reference(**given).items():
+                for output, values in exercise.reference(**given(exercise, case, seed)).items():
                     ends = {
                         f"-{output}": -float(np.min(values)),
                         f"+{output}": float(np.max(values)),
@@ -244,8 +248,6 @@ def test_how_large_terms_are_together_does_not_hang_on_their_signs(stem: str) ->
         if not isinstance(exercise, KernelExercise) or exercise.magnitude is None:
             continue
         for case in hidden_cases(name, 0):
-            rng = np.random.default_rng(case_seed(exercise, case, derived(0, name, "inputs")))
-            given = given_to_reference(exercise, drawn(exercise, case, rng))
             with np.errstate(all="ignore"):
-                sizes = exercise.magnitude(**given)
+                sizes = exercise.magnitude(**given(exercise, case, 0))
             assert not [output for output, size in sizes.items() if np.any(np.less(size, 0))], case

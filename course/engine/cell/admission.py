@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any
 
 from course.engine.cell.namespaces import PATHS
@@ -105,7 +106,8 @@ class _Admission:
             return
         if isinstance(node, ast.Assert):
             self._expression(node.test)
-            self._message(node.msg)
+            if node.msg is not None:
+                self._message(node.msg)
             return
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.stmt):
@@ -155,27 +157,23 @@ class _Admission:
         if not self._is_text(node):
             self._expression(node)
 
-    def _message(self, node: ast.expr | None) -> None:
+    def _message(self, node: ast.expr) -> None:
         """What may be said: an f-string, too, which no name can keep and double."""
-        if not isinstance(node, ast.JoinedStr):
-            return None if node is None else self._value(node)
-        for part in node.values:
+        for part in node.values if isinstance(node, ast.JoinedStr) else [node]:
             if not isinstance(part, ast.FormattedValue):
                 self._value(part)
             elif part.format_spec is not None:
                 raise _unlisted(node)
             else:
                 self._expression(part.value)
-        return None
 
     def _path(self, node: ast.expr) -> str:
         """The path that a chain of attributes leads to, '' where it begins with a value."""
-        names, root = _chain(node) if isinstance(node, ast.Attribute) else ([], node)
+        names, root = _chain(node)
         if not isinstance(root, ast.Name) or root.id in self.local:
             return ""
         found = self.names.get(root.id)
-        path = ".".join([found.path, *names]) if isinstance(found, Ref) else ""
-        return path.replace("triton.language.", "tl.")
+        return reduce(_below, names, found.path) if isinstance(found, Ref) else ""
 
     def _name(self, node: ast.Name) -> None:
         if node.id in self.local or not isinstance(node.ctx, ast.Load):
@@ -217,7 +215,7 @@ class _Admission:
             if path in PATHS:
                 self._of_a_value(node, names[place:])
                 return
-            path = "tl" if path == "triton" and name == "language" else f"{path}.{name}"
+            path = _below(path, name)
         if path not in PATHS:
             raise _unlisted_path(node, path)
 
@@ -239,6 +237,10 @@ def _chain(node: ast.expr) -> tuple[list[str], ast.expr]:
         names.append(node.attr)
         node = node.value
     return names[::-1], node
+
+
+def _below(path: str, name: str) -> str:
+    return "tl" if path == "triton" and name == "language" else f"{path}.{name}"
 
 
 def _unknown(node: ast.Name) -> Exception:

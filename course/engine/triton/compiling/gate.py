@@ -95,11 +95,7 @@ class Reached:
 Found = Resources | KernelFault
 Assembler = Callable[[str, int], Usage]
 #: Inside, a death of this process is a kernel's fault, which its parent is told in advance.
-Will = Callable[[KernelFault], AbstractContextManager[None]]
-
-
-def _no_will(_: KernelFault) -> AbstractContextManager[None]:
-    return contextlib.nullcontext()
+Will = Callable[[KernelFault], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True)
@@ -115,7 +111,7 @@ class Setting:
     others: bool = False
     helper: Helper | None = None
     assembler: Assembler = compiler.assembled
-    will: Will = _no_will
+    will: Will = contextlib.nullcontext
 
 
 _setting = Setting()
@@ -132,11 +128,13 @@ _passed: deque[Source] = deque(maxlen=64)
 
 
 def work_in_place(
-    assembler: Assembler = compiler.assembled, others: bool = False, will: Will = _no_will
+    assembler: Assembler = compiler.assembled,
+    others: bool = False,
+    will: Will = contextlib.nullcontext,
 ) -> None:
     """From here on this process, a child with limits, compiles in place and writes nothing."""
     global _setting
-    _setting = Setting(False, False, others, assembler=assembler, will=will)
+    _setting = Setting(alone=False, keeps=False, others=others, assembler=assembler, will=will)
 
 
 @contextlib.contextmanager
