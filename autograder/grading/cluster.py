@@ -40,6 +40,8 @@ SCHEDULER = {
 }
 _LOOK_SECONDS = 0.5
 _CONNECT_SECONDS = 20
+#: A verdict is a few kilobytes: one that takes longer is at a worker that has ended.
+_FETCH_SECONDS = 10
 #: Without any worker.
 _PATIENCE_SECONDS = 60.0
 #: With none but such as refuse, until another one joins.
@@ -232,7 +234,9 @@ class Cluster:
 
         if future.status == "finished":
             try:
-                told = future.result()
+                told = future.result(timeout=_FETCH_SECONDS)
+            except TimeoutError:  # Dask would wait for somebody else to judge it once more
+                told = {"failed": "the worker that had its verdict has ended"}
             except OSError as lost:  # the scheduler is gone since
                 raise self._lost() from lost
             except Exception as lost:  # who had the verdict is

@@ -166,13 +166,29 @@ def test_a_scheduler_that_goes_as_it_hands_over_a_verdict_is_a_sentence() -> Non
     class Verdict:
         status = "finished"
 
-        def result(self) -> None:
+        def result(self, timeout: float | None = None) -> None:
             raise CommClosedError("in ConnectionPool.gather")
 
     judges = cluster.Cluster(b"", Limits(), fakes.CHECK, "tcp://127.0.0.1:1")
     task = Task(Submission("vega", "01_threads", "threads", Path()), b"", None)
     with pytest.raises(JudgeError, match="is gone"):
         list(judges._taken(Verdict(), cluster._Try(task), deque()))
+
+
+def test_a_worker_that_ends_with_a_verdict_is_not_waited_for() -> None:
+    class Verdict:
+        status = "finished"
+
+        def result(self, timeout: float | None = None) -> None:
+            if timeout is None:
+                pytest.fail("Dask would wait for ever")
+            raise TimeoutError
+
+    judges = cluster.Cluster(b"", Limits(), fakes.CHECK, "tcp://127.0.0.1:1")
+    task = Task(Submission("vega", "01_threads", "threads", Path()), b"", None)
+    again: deque[cluster._Try] = deque()
+    assert not list(judges._taken(Verdict(), cluster._Try(task), again))
+    assert [one.suspect for one in again] == [True]
 
 
 # ------------------------------------------------------------------ one verdict each
