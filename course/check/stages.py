@@ -7,6 +7,7 @@ where a grader asks: compiles for other GPUs too, then cost.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -23,8 +24,9 @@ from course.check.reading import chosen, read_solution, takes_what_is_passed
 from course.check.source import is_starter, parsed
 from course.engine.cell.solution import Solution
 from course.engine.faults import KernelFault, Outcome
-from course.engine.job import Ran, Runner
+from course.engine.job import Ran, Run, Runner
 from course.engine.printed import Printed
+from course.engine.runner import Engine
 from course.engine.traffic import Traffic
 from course.plain.text import lines_of
 from course.spec import shares
@@ -75,9 +77,11 @@ class Stages:
         self._admitted()
         ordered = ordered_cases(self.exercise, cases)
         self.count = len(ordered)
-        results = []
-        for self.number, self.case in enumerate(ordered, start=1):
-            results.append(self._launched(self.case, seed, runner))
+        with self._ahead(ordered, seed, runner):
+            results = [
+                self._launched(self.case, seed, runner)
+                for self.number, self.case in enumerate(ordered, start=1)
+            ]
         for self.number, self.case in enumerate(ordered, start=1):
             wrong = self._wrong(self.case, *results[self.number - 1])
             if wrong is not None:
@@ -111,19 +115,34 @@ class Stages:
         if self.advised:
             self.advice = Advice(exercise, cell, constants)
 
+    def _ahead(
+        self, ordered: Sequence[Case], seed: int | Sequence[int], runner: Runner
+    ) -> AbstractContextManager[None]:
+        """Has begun what a compiler is longest at: registers and spills of the graded cases."""
+        if self.exercise.dialect != "triton" or not isinstance(runner, Engine):
+            return nullcontext()
+        graded = [case for case in ordered if case.traffic]
+        return runner.ahead(self._run(case, self._drawn(case, seed)) for case in graded)
+
+    def _drawn(self, case: Case, seed: int | Sequence[int]) -> dict[str, Any]:
+        rng = np.random.default_rng(case_seed(self.exercise, case, seed))
+        return drawn(self.exercise, case, rng, self.constants)
+
+    def _run(self, case: Case, arguments: Mapping[str, Any]) -> Run:
+        return run_of(self.exercise, case, self.constants, self.source, arguments)
+
     def _launched(
         self, case: Case, seed: int | Sequence[int], runner: Runner
     ) -> tuple[dict[str, Any], Ran]:
         """(arguments as they were drawn, what the launch left of a second copy of them)."""
-        rng = np.random.default_rng(case_seed(self.exercise, case, seed))
-        arguments = drawn(self.exercise, case, rng, self.constants)
+        arguments = self._drawn(case, seed)
         before = {
             name: value.copy() if isinstance(value, np.ndarray) else value
             for name, value in arguments.items()
         }
         if self.printed is not None:
             self.printed.prefix = f"case {self.number} ({case.told}), "
-        ran = runner(run_of(self.exercise, case, self.constants, self.source, arguments))
+        ran = runner(self._run(case, arguments))
         learner_names = dict(zip(self.parameters, before, strict=True))
         return before, replace(ran, traffic=ran.traffic.renamed(learner_names))
 

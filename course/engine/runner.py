@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from course.engine.job import Ran, Run, Runner
+from course.engine.job import Ran, Run
 from course.engine.printed import Printed
 from course.engine.requests import Requests
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.signatures import Function
+    from course.engine.triton.engine import TritonEngine
 
 
 @dataclass(eq=False)
@@ -32,7 +34,7 @@ class Engine:
     watch: Callable[..., None] | None = None
     _source: str | None = field(default=None, init=False)
     _kernels: Mapping[str, Function] = field(default_factory=dict, init=False)
-    _triton: Runner | None = field(default=None, init=False)
+    _triton: TritonEngine | None = field(default=None, init=False)
 
     def __call__(self, run: Run) -> Ran:
         """Makes one launch.
@@ -41,7 +43,7 @@ class Engine:
             KernelFault: whatever is wrong with the cell or happens in the launch.
         """
         if run.dialect == "triton":
-            return self._on_tiles(run)
+            return self._tiles()(run)
         from course.engine.cell.numba import read_cell
         from course.engine.simt.launch import launch
 
@@ -63,14 +65,18 @@ class Engine:
         arrays = {n: v for n, v in arguments.items() if isinstance(v, np.ndarray)}
         return Ran(arrays, traffic)
 
-    def _on_tiles(self, run: Run) -> Ran:
+    def ahead(self, runs: Iterable[Run]) -> AbstractContextManager[None]:
+        """Inside, what Triton runs will launch is compiled meanwhile."""
+        return self._tiles().ahead(runs)
+
+    def _tiles(self) -> TritonEngine:
         if self._triton is None:
             from course.engine.triton.engine import TritonEngine
 
             self._triton = TritonEngine(
                 self.printing, self.compiles, requests=self.requests, watch=self.watch
             )
-        return self._triton(run)
+        return self._triton
 
 
 def run_case(run: Run) -> Ran:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +60,8 @@ class TritonEngine:
     #: compiles the cell's kernels
     _helper: Helper = field(init=False)
     compiled: dict[Any, gate.Resources] = field(default_factory=dict, init=False)
+    #: compiles of runs that are to come
+    begun: dict[Any, gate.Compiling] = field(default_factory=dict, init=False)
     #: what the compiler for another GPU says against a launch, where a grader asks
     elsewhere: KernelFault | None = field(default=None, init=False)
 
@@ -78,29 +81,58 @@ class TritonEngine:
             KernelFault: whatever is wrong with the cell or happens in the launch.
         """
         require_right_counts()
+        cell = self._read(run)
+        with gate.helped_by(self._helper):
+            return self._made(run, cell)
+
+    @contextlib.contextmanager
+    def ahead(self, runs: Iterable[Run]) -> Iterator[None]:
+        """Inside, what these runs will launch is compiled meanwhile, for the stated GPU."""
+        try:
+            for run in runs:
+                with contextlib.suppress(KernelFault):  # the run itself will say what is wrong
+                    self._begin(run)
+            yield
+        finally:
+            while self.begun:
+                self.begun.popitem()[1].close()
+
+    def _begin(self, run: Run) -> None:
+        def launched(kernel: Any, args: Sequence[Any], grid: Any, named: Any) -> None:
+            source = source_of(kernel, args, _options(kernel, args, named))
+            asked = key_of(source, CHECK_TARGET), run.binary
+            if asked not in self.begun:
+                compiling = gate.begin_ahead(source, CHECK_TARGET, run.binary)
+                if compiling is not None:
+                    self.begun[asked] = compiling
+
+        cell, arguments = self._read(run), _tensors(run).values()
+        if cell.changes or not self.compiles:
+            return
+        if run.outputs:
+            call(cell.launchers[run.kernel], cell.names, [*arguments], launched)
+        else:
+            launched(cell.kernels[run.kernel], tuple(arguments), run.grid, {})
+
+    def _read(self, run: Run) -> TileCell:
         if self._cell is None or self._cell.changes or run.source != self._cell.source:
             self._forget()
             self._cell = read_cell(run.source)
             kernels = tuple(self._cell.kernels.values())
             self._helper = Helper(kernels, gate.COMPILE_SECONDS)
-        with gate.helped_by(self._helper):
-            return self._made(run)
+        return self._cell
 
-    def _made(self, run: Run) -> Ran:
-        assert self._cell is not None
-        tensors = {
-            name: torch.from_numpy(value) if isinstance(value, np.ndarray) else plain(value)
-            for name, value in run.arguments.items()
-        }
+    def _made(self, run: Run, cell: TileCell) -> Ran:
+        tensors = _tensors(run)
         for name in run.unwritten:
             if name in tensors:  # a launcher makes its own outputs
                 uninitialised(tensors[name])
         launches = _Launches(run, tensors, self)
         if run.outputs:
-            launcher = self._cell.launchers[run.kernel]
+            launcher = cell.launchers[run.kernel]
             returned = call(
                 launcher,
-                self._cell.names,
+                cell.names,
                 list(tensors.values()),
                 launches.make,
                 taking=launches.returned,
@@ -110,7 +142,7 @@ class TritonEngine:
                 raise KernelFault(Outcome.WRONG_ANSWER, "launcher_no_launch", launcher.lineno)
             arrays = launches.inputs() | returned
         else:
-            kernel = self._cell.kernels[run.kernel]
+            kernel = cell.kernels[run.kernel]
             try:
                 launches.make(kernel, tuple(tensors.values()), run.grid, {})
             except KernelFault as fault:  # the cell has no line that launches
@@ -140,7 +172,7 @@ class _Launches:
 
     def make(self, kernel: Any, args: Sequence[Any], grid: Any, named: Mapping[str, Any]) -> None:
         """One launch: compiled for a GPU, run and measured; it runs while the compiler goes on."""
-        options = {"num_warps": WARPS, **with_computed(kernel, args, named)}
+        options = _options(kernel, args, named)
         function = base_function(kernel)
         if self.run.gluon and not function.is_gluon():
             line = first_line(kernel)
@@ -213,7 +245,8 @@ class _Launches:
         key = (key_of(source, self.target), binary)
         if (found := self.engine.compiled.get(key)) is not None:
             return lambda: found
-        wait = gate.begin(source, self.target, binary=binary)
+        ahead = self.engine.begun.pop(key, None)
+        wait = gate.begin(source, self.target, binary=binary, ahead=ahead)
 
         def compiled() -> gate.Resources:
             self.engine.compiled[key] = resources = wait()
@@ -260,6 +293,17 @@ class _Launches:
         )
         whole.filled_bytes = self.allocator.filled_bytes
         return whole
+
+
+def _tensors(run: Run) -> dict[str, Any]:
+    return {
+        name: torch.from_numpy(value) if isinstance(value, np.ndarray) else plain(value)
+        for name, value in run.arguments.items()
+    }
+
+
+def _options(kernel: Any, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    return {"num_warps": WARPS, **with_computed(kernel, args, named)}
 
 
 def returned(wanted: Sequence[Output], result: Any) -> dict[str, torch.Tensor]:

@@ -16,7 +16,7 @@ import contextlib
 import json
 import linecache
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import astuple, dataclass, replace
 from functools import partial
@@ -182,20 +182,41 @@ def compile_for(
     return begin(source_of(kernel, args, named), target, binary=binary)()
 
 
-def begin(source: Source, target: int = TARGET, *, binary: bool = True) -> Callable[[], Resources]:
+def begin(
+    source: Source,
+    target: int = TARGET,
+    *,
+    binary: bool = True,
+    ahead: Compiling | None = None,
+) -> Callable[[], Resources]:
     """Begins to compile; gives what waits for its end, and is as `compile_for`.
+
+    Args:
+        ahead: the same, if it was begun before.
 
     Raises:
         KernelFault: what is refused at once.
     """
     found = known(key := key_of(source, target), binary)
     if found is not None:
+        if ahead is not None:
+            ahead.close()
         accepted = _accepted(source, found, target, binary)
         return lambda: accepted
-    compiling = Compiling(source, target, binary, key)
+    compiling = ahead or Compiling(source, target, binary, key)
+    compiling.hear()
     if compiling.has_ended:
         _accepted(source, compiling.found(), target, binary)
     return lambda: _accepted(source, compiling.found(), target, binary)
+
+
+def begin_ahead(source: Source, target: int, binary: bool) -> Compiling | None:
+    """Begins in a child of its own what `begin` will want; None where it does not help."""
+    key = key_of(source, target)
+    if not _setting.alone or known(key, binary) is not None:
+        return None
+    with _set(helper=None):
+        return Compiling(source, target, binary, key)
 
 
 def _accepted(source: Source, found: Found, target: int, binary: bool) -> Resources:
@@ -285,7 +306,7 @@ def find(
 
 
 class Compiling:
-    """A compile under way. On the stated GPU the kernel's form is there at once, for `lower`; what
+    """A compile under way. On the stated GPU the kernel's form is there first, for `lower`; what
     it takes of the GPU is known later.
     """
 
@@ -294,8 +315,8 @@ class Compiling:
         self._ended: Found | None = None
         self._kind = key_of(unspecialised(source), target)
         whole = binary or self._kind not in _whole
-        self._answers = _answers(partial(_compiled, source, target, binary, whole), source, target)
-        self._hear()
+        work = partial(_compiled, source, target, binary, whole)
+        self._answers, self._child = _asked(work, source, target)
 
     @property
     def has_ended(self) -> bool:
@@ -305,10 +326,16 @@ class Compiling:
     def found(self) -> Found:
         """What the compiler makes of it; waits for that."""
         while self._ended is None:
-            self._hear()
+            self.hear()
         return self._ended
 
-    def _hear(self) -> None:
+    def close(self) -> None:
+        """Gives it up."""
+        if self._child is not None:
+            self._child.close()
+
+    def hear(self) -> None:
+        """Waits for what it says next."""
         answer = next(self._answers)
         if _FORM in answer:
             _keep_form(self._source, lowered_of(answer[_FORM], Form.COMPILED, self._target))
@@ -386,11 +413,18 @@ def _keep_form(source: Source, found: Lowered) -> None:
         _forms.popitem(last=False)
 
 
-def _answers(work: Work, source: Source, target: int) -> Generator[dict[str, Any], None, None]:
+def _answers(work: Work, source: Source, target: int) -> Iterator[dict[str, Any]]:
     """What the compiler's `work` says, plain data, in a child with limits or in place.
 
     The last is a fault where it refuses the kernel, is late or dies.
     """
+    return _asked(work, source, target)[0]
+
+
+def _asked(
+    work: Work, source: Source, target: int
+) -> tuple[Iterator[dict[str, Any]], Child | None]:
+    """`_answers` of work that has begun, and whose child it is, if of one for itself."""
     refusing = partial(_refusing, work)
     answers, child = None, None
     if _setting.alone and _setting.helper is not None:
@@ -400,11 +434,20 @@ def _answers(work: Work, source: Source, target: int) -> Generator[dict[str, Any
             child = Child(refusing, COMPILE_SECONDS)
             answers = child.lines(wait=True)
     if answers is None:
-        said: list[dict[str, Any]] = []
-        with _setting.will(died(source, target, _IN_PLACE)):
-            refusing(said.append)
-        yield from said
-        return
+        return _in_place(refusing, died(source, target, _IN_PLACE)), None
+    return _of_a_child(answers, child, source, target), child
+
+
+def _in_place(work: Work, if_it_dies: KernelFault) -> Iterator[dict[str, Any]]:
+    said: list[dict[str, Any]] = []
+    with _setting.will(if_it_dies):
+        work(said.append)
+    yield from said
+
+
+def _of_a_child(
+    answers: Iterator[dict[str, Any]], child: Child | None, source: Source, target: int
+) -> Iterator[dict[str, Any]]:
     answer: dict[str, Any] | None = None
     try:
         for answer in answers:

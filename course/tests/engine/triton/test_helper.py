@@ -13,7 +13,7 @@ from course.engine.triton.canary import require_right_counts
 from course.engine.triton.compiling import gate
 from course.engine.triton.compiling.helper import Helper
 from course.exercises import all_exercises
-from course.plain.bounded import DiedError, LateError
+from course.plain.bounded import Child, DiedError, LateError
 
 SECONDS = 20.0
 ADD = """
@@ -110,11 +110,24 @@ def test_behind_a_child_that_died_stands_another(helper):
     assert name == "one"
 
 
-def test_a_check_compiles_its_launches_in_one_child(monkeypatch, tmp_path):
+@pytest.fixture
+def children(monkeypatch, tmp_path):
+    """Those of single compiles, in a process that knows of none."""
     require_right_counts()  # a launch of its own, once a process
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(gate, "_found", {})
-    monkeypatch.setattr(gate, "Child", None)  # the child of a single compile
+    begun = []
+
+    class Begun(Child):
+        def __init__(self, *args, **named):
+            begun.append(self)
+            super().__init__(*args, **named)
+
+    monkeypatch.setattr(gate, "Child", Begun)
+    return begun
+
+
+def test_a_check_compiles_graded_cases_ahead_and_the_others_in_one_child(monkeypatch, children):
     exercise = all_exercises()["triton_add"]
     asked, answers = [], Helper.answers
     monkeypatch.setattr(
@@ -123,3 +136,15 @@ def test_a_check_compiles_its_launches_in_one_child(monkeypatch, tmp_path):
     assert check_source(exercise, ADD).outcome is Outcome.PASS
     assert len(asked) > 1
     assert len(set(map(id, asked))) == 1
+    graded = [case for case in exercise.cases if case.traffic]
+    assert 1 <= len(children) <= len(graded)
+    assert not any(child.running for child in children)
+
+
+def test_what_was_compiled_ahead_in_vain_is_ended(children):
+    wrong = check_source(all_exercises()["triton_add"], ADD.replace("x + y", "x - y"))
+    early = check_source(all_exercises()["triton_add"], ADD.replace("y_ptr + at", "y_ptr + at + 1"))
+    assert wrong.outcome is Outcome.WRONG_ANSWER
+    assert early.outcome is Outcome.OUT_OF_BOUNDS
+    assert children
+    assert not any(child.running for child in children)
