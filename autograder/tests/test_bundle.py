@@ -23,6 +23,9 @@ from course.engine.runner import Engine
 from course.engine.triton.compiling.available import has_triton
 from course.spec.exercise import KernelExercise
 
+#: Behind each stands nbgrader, a class or a wheel: seconds.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -133,7 +136,6 @@ def passes(function, exercise, starter):
     return check_source(exercise, cell, runner=Engine(compiles=False)).outcome is Outcome.PASS
 
 
-@pytest.mark.slow
 def test_no_kernel_of_it_passes_an_exercise_under_the_exercise_s_name(made):
     out, _ = made
     found = [
@@ -211,7 +213,6 @@ def test_the_two_week_unit_names_what_counts(tmp_path, capsys, monkeypatch):
     assert (out / "notebooks" / "00_start.ipynb").exists()
 
 
-@pytest.mark.slow
 def test_the_wheel_works_alone_in_a_clean_environment(made, tmp_path):
     """An environment of its own, with this one's packages beside the wheel and no checkout."""
     out, _ = made

@@ -21,6 +21,9 @@ from autograder.lessons.release import BuildError
 from autograder.proof.exploit import grade_id
 from autograder.tests.small_course import EXERCISES, REPOSITORY, small_course
 
+#: Behind each stands nbgrader, a class or a wheel: seconds.
+pytestmark = pytest.mark.slow
+
 NAME = "gpu_kernel_course-0.1.0-py3-none-any.whl"
 GITHUB = "https://github.com/somebody/kernels"
 BADGE = (
@@ -106,7 +109,6 @@ def test_the_wheel_beside_the_notebook_is_installed_whatever_a_browser_called_it
     assert machine.has_course()
 
 
-@pytest.mark.slow
 def test_of_two_wheels_the_newest_is_taken(machine, wheel):
     shutil.copy(wheel, machine.folder / NAME.replace("0.1.0", "0.0.9"))
     (machine.folder / NAME).write_text("an older one, broken off")
@@ -116,7 +118,6 @@ def test_of_two_wheels_the_newest_is_taken(machine, wheel):
 
 
 @pytest.mark.parametrize("folder", ["", "a course"])
-@pytest.mark.slow
 def test_the_wheel_in_drive_is_installed_where_drive_is_open(machine, wheel, tmp_path, folder):
     drive = tmp_path / "drive"
     (drive / folder).mkdir(parents=True)
@@ -126,7 +127,6 @@ def test_the_wheel_in_drive_is_installed_where_drive_is_open(machine, wheel, tmp
     assert machine.has_course()
 
 
-@pytest.mark.slow
 def test_on_colab_the_wheel_is_asked_for_in_a_sentence(machine, wheel):
     asked = "Please choose gpu_kernel_course-...whl: it came with this notebook.\n"
     assert machine.run(colab.set_up(), uploads=[wheel]) == (True, asked)
@@ -256,7 +256,6 @@ def test_a_notebook_that_was_cut_says_so(machine, wheel):
     assert "This notebook carries it: open the file again as you were given it." in said
 
 
-@pytest.mark.slow
 def test_one_notebook_works_with_nothing_else(released, machine):
     notebook = nbformat.read(released / "notebooks" / "00_start.ipynb", as_version=4)
     client = NotebookClient(notebook, timeout=120)

@@ -20,6 +20,9 @@ from autograder.tests.notebooks import LESSON
 from autograder.tests.test_grade import run, steady_course  # noqa: F401
 from autograder.tests.test_gradebook import Desk, desk, entered  # noqa: F401
 
+#: Behind each stands nbgrader, a class or a wheel: seconds.
+pytestmark = pytest.mark.slow
+
 #: A name that stands in no other word.
 GONE = "zubenelgenubi"
 
@@ -58,7 +61,6 @@ def forget(desk: Desk, *words: str) -> int:  # noqa: F811
     return command_line.main(["forget", *words, *known, "--course-dir", str(desk.root)])
 
 
-@pytest.mark.slow
 def test_nothing_of_a_student_is_left_and_all_of_the_others(
     a_class: Desk, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -83,7 +85,6 @@ def test_nothing_of_a_student_is_left_and_all_of_the_others(
     assert (a_class.root / "grades" / "report.html").exists()
 
 
-@pytest.mark.slow
 def test_no_pseudonym_of_theirs_is_left_and_the_others_keep_theirs(a_class: Desk) -> None:
     grades = a_class.root / "grades"
 

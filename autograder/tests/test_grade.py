@@ -200,6 +200,7 @@ def test_nothing_in_a_notebook_is_executed(tmp_path: Path) -> None:
     assert {row["points"] for row in rows(tmp_path / "out").values()} == {0}
 
 
+@pytest.mark.slow
 def test_a_judge_that_hangs_dies_or_eats_memory_costs_one_exercise(tmp_path: Path) -> None:
     sources = {FIRST: "hang", SECOND: "die", THIRD: "eat"}
     put(tmp_path / "in/vega_01_threads.ipynb", solved(sources))
@@ -215,6 +216,7 @@ def test_a_judge_that_hangs_dies_or_eats_memory_costs_one_exercise(tmp_path: Pat
     assert "on purpose" in str(rows(out)["rigel", FIRST]["message"])
 
 
+@pytest.mark.slow
 def test_a_second_run_judges_only_what_changed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -350,6 +352,7 @@ def test_no_judge_outlives_a_killed_run(tmp_path: Path) -> None:
     assert not workers() - others
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_control_c_keeps_what_is_done_and_says_how_to_go_on(
     tmp_path: Path, how: signal.Signals
@@ -373,6 +376,7 @@ def test_control_c_keeps_what_is_done_and_says_how_to_go_on(
     assert f"Stopped. {kept} of {count} verdicts" in again.communicate(timeout=60)[0]
 
 
+@pytest.mark.slow
 def test_two_runs_side_by_side_leave_one_verdict_each(tmp_path: Path) -> None:
     count = slow_class(tmp_path / "in", students=3)
     command = tmp_path / "in", "--out", tmp_path / "out", "--jobs", 1

@@ -34,6 +34,9 @@ from autograder.tests.notebooks import EXERCISES, LESSON, notebook, put
 from autograder.tests.notebooks import cell as a_cell
 from autograder.tests.test_grade import run, steady_course  # noqa: F401
 
+#: Behind each stands nbgrader, a class or a wheel: seconds.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(nbgrader_glue.__file__).parents[2]
 WRITTEN = "explain_blocks"
 SETTINGS = f"""
@@ -150,7 +153,6 @@ def desk(entered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 @pytest.mark.parametrize("when", [LATE, ""], ids=["late", "no time"])
 @pytest.mark.parametrize("written", ["Because.", ""], ids=["written", "not written"])
-@pytest.mark.slow
 def test_a_gradebook_that_is_made_anew_gets_all_that_the_last_one_had(
     desk: Desk, entered: Path, when: str, written: str
 ) -> None:

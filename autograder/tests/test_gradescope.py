@@ -67,6 +67,7 @@ def results(root: Path) -> dict[str, Any]:
     return told
 
 
+@pytest.mark.slow
 def test_a_notebook_is_judged_as_gradescope_runs_it_and_nothing_held_out_is_told(
     tmp_path: Path, folder: Path
 ) -> None:

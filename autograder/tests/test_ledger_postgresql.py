@@ -219,6 +219,7 @@ def test_what_is_no_server_is_a_sentence_and_not_remembered(
         Store(tmp_path, "postgresql://ada@127.0.0.1:1/class")
 
 
+@pytest.mark.slow
 def test_a_stopped_server_is_waited_for_by_name_and_with_an_end(
     server: Server,
     tmp_path: Path,
@@ -340,6 +341,7 @@ def test_a_server_that_is_stopped_and_started_in_mid_run_loses_nothing(
     assert count == 12 * len(EXERCISES)
 
 
+@pytest.mark.slow
 def test_nbgraders_gradebook_may_be_in_the_same_database(server: Server, tmp_path: Path) -> None:
     from nbgrader.api import Gradebook
 

@@ -56,6 +56,9 @@ from autograder.tests.test_grade import run
 from autograder.tests.test_submissions import deep
 from course.tests.pace import within
 
+#: Behind each stands nbgrader, a class or a wheel: seconds.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(judging.__file__).parents[2]
 LESSON = "01_threads"
 EXERCISES = lesson_exercises("threads")
@@ -236,7 +239,6 @@ def judged(scores: dict[str, float | None]) -> dict[str, float | None]:
     return {name: value for name, value in scores.items() if name in POINTS}
 
 
-@pytest.mark.slow
 def test_scores_in_the_gradebook_are_the_verdicts_points(course: Course) -> None:
     assert judged(course.scores("vega")) == POINTS
     assert judged(course.scores("altair")) == {**POINTS, "vector_add": 0.0}

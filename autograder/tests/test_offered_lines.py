@@ -37,6 +37,7 @@ MEMBERS = family(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stem", "witness"), MEMBERS)
 @pytest.mark.family
 def test_the_line_that_a_wrong_answer_offers_runs(

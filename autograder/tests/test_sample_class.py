@@ -44,6 +44,7 @@ def handed_in(built: Path) -> list[HandedIn]:
     return sample_class.sample_class(built)
 
 
+@pytest.mark.slow
 def test_the_class_is_the_same_each_time(built: Path, handed_in: list[HandedIn]) -> None:
     assert sample_class.sample_class(built) == handed_in
 

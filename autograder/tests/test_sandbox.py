@@ -398,6 +398,7 @@ def test_what_keeps_the_runner_from_starting_is_told() -> None:
         list(pool.run([_doing("vega", ["count"] * len(KERNELS))]))
 
 
+@pytest.mark.slow
 def test_every_bomb_ends_in_one_verdict_each() -> None:
     task = _doing("vega", ["spin", "shared", "exit 0", "eat"])
     expected = ["TIMED_OUT", "NOT_MEASURED", "NOT_MEASURED", "NOT_MEASURED"]
@@ -411,6 +412,7 @@ def test_every_bomb_ends_in_one_verdict_each() -> None:
     assert {row.points for row in got.values()} == {0.0}
 
 
+@pytest.mark.slow
 def test_a_check_behind_the_wall_says_what_the_check_at_home_says(engine: Runner) -> None:
     check = sandboxed(engine.connection, 20.0, 2 * 2**30)
     exercise = lesson_exercises("threads")[0]

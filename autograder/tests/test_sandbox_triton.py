@@ -371,6 +371,7 @@ def test_only_a_launcher_is_wrong_by_itself() -> None:
 # ------------------------------------------------------------ the whole grader
 
 
+@pytest.mark.slow
 def test_a_lessons_notebook_is_judged_behind_the_wall() -> None:
     honest = {w.exercise: w for w in reversed(witnesses_of("hello_triton")) if w.is_honest}
     wrong = next(w for w in witnesses_of("hello_triton") if w.outcome is Outcome.OUT_OF_BOUNDS)

@@ -19,6 +19,9 @@ from autograder.proof.witness import solutions_of, starters_of, witnesses_of
 from autograder.tests.notebooks import cell, notebook, put
 from autograder.tests.test_report import Reader
 
+#: Behind each stands nbgrader, a class or a wheel: seconds.
+pytestmark = pytest.mark.slow
+
 STEM, LESSON, EXERCISE = "shared_memory", "03_shared_memory", "row_sum"
 
 #: Nobody else adds a row in this way: four sums a thread, folded in a loop of its own.

@@ -90,6 +90,7 @@ def test_a_sampled_check_says_so_first_and_how_to_try_all(monkeypatch, capsys):
     assert "Argument --sample: expected a whole number from 1, got '0'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_rotten_edit_fails_a_sampled_check_whether_drawn_or_not(tmp_path, monkeypatch):
     file = tmp_path / "threads.cells"
     row = "# %% vector_add wrong_{} -> RACE\n# Why.\n- i = cuda.grid(1)\n+ i = {}\n\n"

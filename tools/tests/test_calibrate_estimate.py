@@ -41,6 +41,7 @@ def test_every_kernel_that_it_gets_wrong_is_told_with_a_cause() -> None:
     assert failing == set(RECORD["fails"]) == set(calibrate.CAUSES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["row_sum", "triton_add", "triton_matmul", "specialised_matmul"])
 def test_the_stored_counts_are_the_engines(kernel: str) -> None:
     known = calibrate.solutions()

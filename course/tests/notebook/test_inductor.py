@@ -17,6 +17,7 @@ def summed_twice(x):
     return x.sum() + (x - x.sum()).exp().sum()
 
 
+@pytest.mark.slow
 def test_two_lines_become_one_kernel_with_one_load_and_one_store() -> None:
     written = inductor.kernels_of(two_lines, torch.randn(5000))
     assert len(written.kernels) == 1, written.reason

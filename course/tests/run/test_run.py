@@ -116,6 +116,7 @@ def test_a_program_that_does_not_come_to_its_end_says_why(tmp_path, text, said) 
     assert "No kernel was launched." in done.stdout
 
 
+@pytest.mark.slow
 def test_a_program_may_leave_its_folder_and_its_names_stand_in_no_cell(tmp_path) -> None:
     (tmp_path / "program.py").write_text(
         "import os\nimport numpy as np\nfrom numba import cuda\n"
@@ -139,6 +140,7 @@ def test_a_program_may_leave_its_folder_and_its_names_stand_in_no_cell(tmp_path)
     assert found[0]["sentence"] == "REJECTED: line 8: `nowhere` is not defined."
 
 
+@pytest.mark.slow
 def test_what_a_program_did_not_catch_is_told_by_its_own_lines(tmp_path) -> None:
     (tmp_path / "program.py").write_text(
         "import torch\n"
@@ -154,6 +156,7 @@ def test_what_a_program_did_not_catch_is_told_by_its_own_lines(tmp_path) -> None
     assert str(ROOT / "course") not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_mistake_of_a_thread_is_told_once_and_of_numbas_kernels_nothing_of_triton(
     tmp_path,
 ) -> None:

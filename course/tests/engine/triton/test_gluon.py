@@ -228,6 +228,7 @@ def test_bytes_that_nobody_expects_are_a_deadlock():
     assert fault.fields["missing"] == "an expect of 16 more bytes"
 
 
+@pytest.mark.slow
 def test_a_program_of_gluon_kernels_runs(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(

@@ -93,6 +93,7 @@ def test_importing_triton_after_the_course_installs_the_engine():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_asking_whether_triton_is_there_does_not_keep_the_engine_out():
     """torch asks so when it is imported, and so does the course."""
     program = """

@@ -165,6 +165,7 @@ def pretended(kernel, args, grid, named):
     assert all(type(axis) is int for axis in grid)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     name=st.sampled_from(WHOLE),

@@ -123,6 +123,7 @@ def sectors_by_hand(view, block_m, block_n):
     return total
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.integers(1, 20), st.integers(1, 20), st.integers(0, 3), st.booleans(),

@@ -90,6 +90,7 @@ def read_only(kernel, constants):
     to_ptx(source_of(kernel, (torch.zeros(64),), constants), 80)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [launched, compiled, read_only])
 @pytest.mark.parametrize(("kernel", "line"), [(loads, 2), (nested, 2), (nothing, 1), (ordered, 2)])
 @pytest.mark.family
