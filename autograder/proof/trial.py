@@ -51,6 +51,9 @@ SLOW_HIDDEN_S = 3.0
 _ROUNDING = 1e-6
 
 
+NO_SEED = -1
+
+
 @dataclass(frozen=True)
 class Entrant:
     """One cell to be checked, and what must come of it."""
@@ -64,7 +67,7 @@ class Entrant:
     held_out: bool = False
     #: a sample of the wrong kernels has it: one without is counted, and not tried
     drawn: bool = True
-    #: in a sample: the one seed whose hidden cases it meets, counted from 0
+    #: in a sample: the one seed whose hidden cases it meets, counted from 0, or `NO_SEED`
     only_seed: int | None = None
 
     @property
@@ -146,10 +149,10 @@ def entrants(
 
 @dataclass(frozen=True)
 class Sample:
-    """What a check takes of each exercise's wrong kernels: one in so many, as a text draws them.
+    """What a check takes of each exercise's witnesses: one in so many, as a text draws them.
 
-    The text also draws one seed, on whose hidden cases all but the starter and the solution are
-    tried.
+    Of the wrong ones the others are not tried; of the honest ones, whose costs a budget must fit,
+    the visible cases are. The text also draws the one seed whose hidden cases are met.
     """
 
     one_in: int = 1
@@ -161,12 +164,16 @@ class Sample:
             return list(cells)
         draw = random.Random(f"{self.seed} {exercise}")
         only_seed = draw.randrange(SEEDS_FOR_WRONG)
-        wrong = [cell.name for cell in cells[2:] if not cell.is_honest]
-        drawn = draw.sample(wrong, math.ceil(len(wrong) / self.one_in))
+        drawn = set[str]()
+        for honest in (False, True):
+            names = [cell.name for cell in cells[2:] if cell.is_honest is honest]
+            drawn.update(draw.sample(names, math.ceil(len(names) / self.one_in)))
         return [
             *cells[:2],
             *(
-                replace(cell, drawn=cell.is_honest or cell.name in drawn, only_seed=only_seed)
+                replace(cell, only_seed=only_seed)
+                if cell.name in drawn
+                else replace(cell, drawn=cell.is_honest, only_seed=NO_SEED)
                 for cell in cells[2:]
             ),
         ]

@@ -4,8 +4,8 @@ Each exercise against its starter, its solution and its witnesses, on the visibl
 hidden ones; its budget against the honest designs; each notebook run to its end, unfilled and
 solved; generated files against their sources. A failure is a sentence that says where to look.
 
-With `--sample N` of each exercise's wrong kernels one in N is tried. Every witness is read all the
-same: an edit that no longer fits its base is a failure.
+With `--sample N` of each exercise's wrong kernels one in N is tried, and as many honest ones on
+hidden cases. Every witness is read all the same: an edit that no longer fits its base is a failure.
 """
 
 from __future__ import annotations
@@ -339,7 +339,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_count,
         default=WHOLE.one_in,
         metavar="N",
-        help="of each exercise's wrong kernels try one in N (default all of them)",
+        help="of each exercise's wrong kernels, and honest ones on hidden cases, try one in N "
+        "(default all of them)",
     )
     parser.add_argument(
         "--sample-seed", default=WHOLE.seed, metavar="TEXT", help="which ones: any text"
@@ -367,9 +368,11 @@ def main(args: argparse.Namespace) -> int:
     sample = Sample(args.sample, args.sample_seed)
     if sample.one_in > 1:
         console.print(
-            f"check: of each exercise's wrong kernels one in {sample.one_in}, "
+            f"check: of each exercise's wrong kernels, and honest ones on hidden cases, one in "
+            f"{sample.one_in}, "
             f"--sample-seed '{sample.seed}'; `make check-all` tries all",
             markup=False,
+            soft_wrap=True,
         )
     started = time.perf_counter()
     try:

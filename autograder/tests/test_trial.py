@@ -96,21 +96,25 @@ def test_what_a_sample_leaves_out_is_counted_and_not_tried():
     assert trial.waste is None
 
 
-def test_of_hidden_cases_a_sample_draws_one_seed_for_all_but_the_solution():
+def test_of_hidden_cases_a_sample_draws_one_seed_and_its_share_of_witnesses():
     met = []
 
     def check(exercise, source, cases, seed):
         met.append((source, seed))
         return VERDICTS[source]
 
-    for text in "abcdefgh":
+    texts = "abcdefghijklmnop"
+    for text in texts:
         try_exercise("small", ADD_ONE, Sample(1000, text).marked("add_one", cells()), check, SEEDS)
     inputs = {hidden_inputs("add_one", seed) for seed in SEEDS}
     hidden = [(source, seed) for source, seed in met if seed in inputs]
     count = Counter(source for source, _ in hidden)
-    assert count["solution"] == count["starter"] == 16
-    assert count["honest_1"] == count["honest_2"] == 8
-    assert sum(count[name] for name in ("stray", "wrong", "race", "waste")) == 8
+    assert count["solution"] == count["starter"] == 2 * len(texts)
+    assert count["honest_1"] + count["honest_2"] == len(texts)
+    assert sum(count[name] for name in ("stray", "wrong", "race", "waste")) == len(texts)
+    assert all(count[name] for name in VERDICTS)
+    visible = Counter(source for source, seed in met if seed not in inputs)
+    assert visible["honest_1"] == visible["honest_2"] == len(texts)
     assert {seed for source, seed in hidden if source == "honest_1"} == inputs
 
 

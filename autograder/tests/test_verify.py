@@ -79,7 +79,8 @@ def test_a_sampled_check_says_so_first_and_how_to_try_all(monkeypatch, capsys):
     assert command_line.main([*check, "--sample", "4", "--sample-seed", "a1b2"]) == 0
     head = capsys.readouterr().out.splitlines()[0]
     assert head == (
-        "check: of each exercise's wrong kernels one in 4, --sample-seed 'a1b2'; "
+        "check: of each exercise's wrong kernels, and honest ones on hidden cases, one in 4, "
+        "--sample-seed 'a1b2'; "
         "`make check-all` tries all"
     )
     assert command_line.main(check) == 0

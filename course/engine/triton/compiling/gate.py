@@ -210,10 +210,15 @@ def begin(
     return lambda: _accepted(source, compiling.found(), target, binary)
 
 
+def has_children() -> bool:
+    """Whether the compiler works in children, beside this process."""
+    return _setting.alone
+
+
 def begin_ahead(source: Source, target: int, binary: bool) -> Compiling | None:
-    """Begins in a child of its own what `begin` will want; None where it does not help."""
+    """Begins in a child of its own what `begin` will want; None where it is known."""
     key = key_of(source, target)
-    if not _setting.alone or known(key, binary) is not None:
+    if known(key, binary) is not None:
         return None
     with _set(helper=None):
         return Compiling(source, target, binary, key)
