@@ -32,6 +32,8 @@ from course.engine.triton.running.cache import CHECK_L2_BYTES, CHECK_MULTIPROCES
 from course.engine.triton.running.tensors import uninitialised
 from course.plain.arithmetic import plain
 
+#: Of a launcher that is walked for what it will launch, and children that compile that at once.
+_STEPS_AHEAD, _MOST_AHEAD = 10_000, 4
 #: The compute capability that every launch of a check is compiled for.
 CHECK_TARGET = stated_gpu.TARGET
 
@@ -101,7 +103,7 @@ class TritonEngine:
         def launched(kernel: Any, args: Sequence[Any], grid: Any, named: Any) -> None:
             source = source_of(kernel, args, _options(kernel, args, named))
             asked = key_of(source, CHECK_TARGET), run.binary
-            if asked not in self.begun:
+            if asked not in self.begun and len(self.begun) < _MOST_AHEAD:
                 compiling = gate.begin_ahead(source, CHECK_TARGET, run.binary)
                 if compiling is not None:
                     self.begun[asked] = compiling
@@ -110,7 +112,8 @@ class TritonEngine:
         if cell.changes:
             return
         if run.outputs:
-            call(cell.launchers[run.kernel], cell.names, [*arguments], launched)
+            launcher = cell.launchers[run.kernel]
+            call(launcher, cell.names, [*arguments], launched, step_limit=_STEPS_AHEAD)
         else:
             launched(cell.kernels[run.kernel], tuple(arguments), run.grid, {})
 

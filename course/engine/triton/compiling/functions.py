@@ -60,7 +60,8 @@ class Code:
     def functions(self) -> tuple[Any, ...]:
         """The jitted functions that it names, in the order of their names in the tree."""
         named = (self.scope.get(node.id) for node in self.nodes if isinstance(node, ast.Name))
-        return tuple(dict.fromkeys(one for one in named if isinstance(one, JITFunction)))
+        # by identity: Triton hashes a function by its key, which may be refused
+        return tuple({id(one): one for one in named if isinstance(one, JITFunction)}.values())
 
     @cached_property
     def loads_and_loops(self) -> frozenset[int]:

@@ -17,7 +17,13 @@ from triton.runtime.jit import JITFunction
 
 from course.engine.faults import does_not_compile
 from course.engine.triton.compiling.complaints import refusal
-from course.engine.triton.compiling.functions import Code, base_function, code_of, lines_of_all
+from course.engine.triton.compiling.functions import (
+    Code,
+    base_function,
+    code_of,
+    lines_of_all,
+    own_functions,
+)
 from course.engine.triton.passed import as_tensor, bound, element_of, option_names
 
 ALIGNMENT = 16  # pointers and numbers that are multiples of it are compiled for that
@@ -86,21 +92,26 @@ def _cache_key(function: Any) -> str:
     try:
         return str(function.cache_key)
     except Exception as error:
+        functions = own_functions(function)
+        for one in functions:
+            if str(one.hash).startswith("recursion"):  # left there, it would be the key next time
+                one.hash = None
         message_id, fields = refusal(str(error)[:200].rstrip("."))
-        line = _line_of(code_of(function), message_id, fields.get("name"))
+        codes = [code_of(one) for one in functions]
+        line = _line_of(codes, message_id, fields.get("name"))
         raise does_not_compile(line, message_id, **fields) from None
 
 
-def _line_of(code: Code, message_id: str, name: object) -> int:
-    """Where a function uses a name first, or assigns to several; its `def`, where it does not."""
-    nodes = [node for statement in code.body for node in ast.walk(statement)]
+def _line_of(codes: Sequence[Code], message_id: str, name: object) -> int:
+    """Where a kernel or what it calls uses a name first, or assigns to several; else its `def`."""
     lines = [
         node.lineno
-        for node in nodes
+        for code in codes
+        for node in code.nodes
         if (isinstance(node, ast.Name) and node.id == name)
         or (isinstance(node, ast.Assign) and message_id == _SEVERAL and len(node.targets) > 1)
     ]
-    return min(lines, default=code.first_line)
+    return min(lines, default=codes[0].first_line)
 
 
 @cache

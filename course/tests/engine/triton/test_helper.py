@@ -4,14 +4,17 @@ import os
 import time
 from functools import partial
 
+import numpy as np
 import pytest
 import triton
 
 from course.check.check import check_source
 from course.engine.faults import Outcome
+from course.engine.job import Output, Run
 from course.engine.triton.canary import require_right_counts
 from course.engine.triton.compiling import gate
 from course.engine.triton.compiling.helper import Helper
+from course.engine.triton.engine import TritonEngine
 from course.exercises import all_exercises
 from course.plain.bounded import Child, DiedError, LateError
 
@@ -147,4 +150,39 @@ def test_what_was_compiled_ahead_in_vain_is_ended(children):
     assert wrong.outcome is Outcome.WRONG_ANSWER
     assert early.outcome is Outcome.OUT_OF_BOUNDS
     assert children
+    assert not any(child.running for child in children)
+
+
+def test_what_is_refused_ahead_is_refused_in_the_same_words(children):
+    helper = "@triton.jit\ndef twice(x):\n    a = b = x\n    return a\n\n\n@triton.jit"
+    cell = ADD.replace("@triton.jit", helper).replace("x + y", "twice(x) + y")
+    refused = check_source(all_exercises()["triton_add"], cell)
+    assert refused.outcome is Outcome.DOES_NOT_COMPILE
+    assert "one value to several names" in refused.message
+    assert "a = b = x" in str(refused)
+    assert not children
+
+
+MANY = f"""
+import torch
+{ADD}
+def add_often(x, y):
+    out = torch.empty_like(x)
+    while True:
+        for warps in (1, 2, 4, 8):
+            for block in (16, 32, 64):
+                triton_add[(1,)](x, y, out, 16, BLOCK=block, num_warps=warps)
+    return out
+"""
+
+
+def test_a_launcher_of_many_kernels_or_without_end_begins_a_few(children):
+    numbers = np.ones(64, np.float32)
+    run = Run(
+        MANY, "add_often", {"x": numbers, "y": numbers}, (), (), 0, 10_000, "triton",
+        outputs=(Output("out", (64,), "float32"),),
+    )  # fmt: skip
+    with TritonEngine().ahead([run]):
+        assert len(children) == 4
+        assert all(child.running for child in children)
     assert not any(child.running for child in children)
