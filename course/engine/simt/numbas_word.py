@@ -55,8 +55,16 @@ _ATTRIBUTES = frozenset(
 )
 
 
+#: What has an attribute under each name under which Numba has one of a value.
+_HOLDERS = (np.ndarray, tuple, range, int, float, complex, SimpleNamespace(x=0, y=0, z=0))
+
+
 class _NotAsked(Exception):
     """Numba is not asked of this function."""
+
+
+class _NoAttribute(Exception):
+    """Nothing that Numba knows has such an attribute."""
 
 
 def takes(function: Function, argument_types: Sequence[Type]) -> bool | None:
@@ -64,6 +72,8 @@ def takes(function: Function, argument_types: Sequence[Type]) -> bool | None:
     try:
         arguments = tuple(_numbas(type_) for type_ in argument_types)
         kernel = _made(function, {})
+    except _NoAttribute:
+        return False
     except Exception:  # `_NotAsked`, and whatever Python itself refuses in the tree
         return None
     try:
@@ -197,13 +207,19 @@ def _made(function: Function, made: dict[int, Any]) -> FunctionType:
 
 
 def _is_listed(node: ast.Attribute, scope: dict[str, Any]) -> bool:
-    """Whether an attribute is one of an array, or leads to something that a kernel may use."""
+    """Whether an attribute is one of an array, or leads to something that a kernel may use.
+
+    Raises:
+        _NoAttribute: where it is one of a value, and of none that Numba knows.
+    """
     names = [node.attr]
     while isinstance(node.value, ast.Attribute):
         node = node.value
         names.insert(0, node.attr)
     root = scope.get(node.value.id) if isinstance(node.value, ast.Name) else None
     if not isinstance(root, Ref):
+        if names[-1].startswith("_") or not any(hasattr(one, names[-1]) for one in _HOLDERS):
+            raise _NoAttribute
         return names[-1] in _ATTRIBUTES
     value: Any = root
     for name in names:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import dis
 import operator
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,6 +107,24 @@ def binary(low: Lowering, node: ast.expr, operation: ast.operator, left: Expr, r
     return value
 
 
+#: To load it, and to return it.
+_STEPS_OF_A_CONSTANT = 2
+#: What a number that Python works out consists of, and how much of it.
+_MOST_PARTS = 64
+_OF_NUMBERS = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.operator, ast.unaryop)
+
+
+def constant_of(node: ast.BinOp | ast.UnaryOp) -> int | float | None:
+    """What Python's own compiler makes of literals: Numba gets ``2**64`` as one number."""
+    parts = list(islice(ast.walk(node), _MOST_PARTS + 1))
+    if len(parts) > _MOST_PARTS or not all(isinstance(part, _OF_NUMBERS) for part in parts):
+        return None
+    code = compile(ast.Expression(node), "<constant>", "eval", dont_inherit=True)
+    steps = [step for step in dis.get_instructions(code) if step.opname != "RESUME"]
+    made = steps[0].argval if len(steps) <= _STEPS_OF_A_CONSTANT else None
+    return made if isinstance(made, int | float) else None
+
+
 def _small_power(low: Lowering, node: ast.expr, base: Expr, exponent: Expr) -> Expr:
     """A literal power is a chain of multiplications, as the compiler writes it."""
     assert is_scalar(base.type)
@@ -138,11 +158,15 @@ def _small_power(low: Lowering, node: ast.expr, base: Expr, exponent: Expr) -> E
 
 def binop(low: Lowering, node: ast.BinOp) -> Expr:
     """``a op b``."""
+    if (folded := constant_of(node)) is not None:
+        return number(folded)
     return binary(low, node, node.op, low.value(node.left), low.value(node.right))
 
 
 def unaryop(low: Lowering, node: ast.UnaryOp) -> Expr:
     """``-a``, ``+a``, ``~a``, ``not a``."""
+    if (folded := constant_of(node)) is not None:
+        return number(folded)
     if isinstance(node.op, ast.Not):
         part = low.condition(node.operand)
         run = part.run

@@ -77,8 +77,8 @@ REFUSED = [
 
 
 @cuda.jit
-def asks_none(x, out):
-    if not None:
+def asks_for_a_part(x, out):
+    if x[0, 0].real > 0:
         out[0] = max(1, 2)
 
 
@@ -93,7 +93,7 @@ def test_what_numba_refuses_does_not_compile(kernel):
     assert fault_of(kernel, 1, 1, M, V).outcome == Outcome.DOES_NOT_COMPILE
 
 
-@pytest.mark.parametrize("kernel", [asks_none, asks_for_none])
+@pytest.mark.parametrize("kernel", [asks_for_a_part, asks_for_none])
 def test_what_numba_compiles_and_nobody_runs_here_is_not_measured(kernel):
     first = inspect.getsourcelines(kernel.py_func)[1]
     fault = fault_of(kernel, 1, 1, M, V)
@@ -128,8 +128,47 @@ def test_a_power_of_numbers_is_a_number_before_the_launch():
 
 
 @cuda.jit
+def numbers_of_python(out):
+    out[0] = 2**63
+    out[1] = -(2**63)
+    out[2] = 2**64 - 1
+    out[3] = not None
+
+
+def test_literals_are_worked_out_as_python_does_before_numba_types_them():
+    out = np.zeros(4)
+    numbers_of_python[1, 1](out)
+    assert out.tolist() == [2.0**63, -(2.0**63), 2.0**64, 1.0]
+
+
+@cuda.jit
+def a_number_beyond_64_bits(x, out):
+    out[0] = x[0, 0] + 2**64
+
+
+@cuda.jit
+def an_attribute_that_nothing_has(x, out):
+    out[0] = x[0, 0].nope
+
+
+@cuda.jit
+def an_attribute_of_pythons_own(x, out):
+    out[0] = x[0, 0].__class__
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [a_number_beyond_64_bits, an_attribute_that_nothing_has, an_attribute_of_pythons_own],
+)
+def test_what_numba_has_no_such_thing_of_does_not_compile(kernel):
+    fault = fault_of(kernel, 1, 1, M, V)
+    assert fault.outcome == Outcome.DOES_NOT_COMPILE
+    assert str(fault).startswith("DOES_NOT_COMPILE: line")
+
+
+@cuda.jit
 def a_comprehension_behind_a_mistake(x, out):
-    out[0] = not None
+    out[0] = x[0, 0].real
     out[1] = [v + 1 for v in (1, 2)][1]
 
 
@@ -144,7 +183,7 @@ def test_of_a_kernel_that_numba_is_not_asked_about_nothing_is_claimed():
 def test_names_outside_of_the_closed_tables_do_not_reach_numba():
     source = (
         "from numba import cuda\nimport numpy as np\n\n\n@cuda.jit\n"
-        "def vector_add(a, b, c):\n    c[0] = not None\n    np.os.system('touch /tmp/x')\n"
+        "def vector_add(a, b, c):\n    c[0] = a[0].real\n    np.os.system('touch /tmp/x')\n"
     )
     verdict = check_source(ex.vector_add, source)
     assert verdict.outcome == Outcome.NOT_MEASURED
