@@ -70,6 +70,7 @@ def main() -> None:
     folder, unit = sys.argv[4:6]
     overlay.use(Path(folder) if folder else None, unit)
     lessons()  # imported now, and not by each fork
+    _freeze()
     own = OwnData()
     own_bytes = own.bytes()
     close_in(kind)
@@ -91,6 +92,7 @@ def main() -> None:
         if request["exercises"] and request["stem"] not in anticipated:
             anticipated.add(request["stem"])
             _anticipate(request)
+            _freeze()
         child = os.fork()
         if child == 0:
             within: Within = _as_it_is
@@ -124,6 +126,10 @@ def _prepare(connection: Connection) -> None:
     torch.set_num_threads(1)  # a fork has no thread but one
     import_module("course.engine.cell.triton")
     connection.prepare("triton")
+
+
+def _freeze() -> None:
+    """Leaves what a fork shares to its parent, where a collector would write to every page."""
     gc.collect()
     gc.freeze()
 
