@@ -137,7 +137,7 @@ def _try(stem: str, name: str, cells: Sequence[Entrant]) -> Trial:
     from course import exercises
     from course.check import advice
     from course.engine.runner import Engine
-    from course.engine.triton.compiling import gate
+    from course.engine.triton.compiling import workplace
 
     advice.FAILS_ALOUD = True
 
@@ -149,7 +149,7 @@ def _try(stem: str, name: str, cells: Sequence[Entrant]) -> Trial:
         if source in needing_compiler:
             return course_check(exercise, source, cases, seed)
         # what is known to compile in time does so quicker here than in a child with limits
-        with gate.in_place():
+        with workplace.in_place():
             if (source in honest and cases is None) or (source, seed) == compiled:
                 return course_check(exercise, source, cases, seed)
             return course_check(exercise, source, cases, seed, Engine(compiles=False))

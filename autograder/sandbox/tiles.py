@@ -68,11 +68,11 @@ def prepare() -> None:
     import torch
 
     torch.set_num_threads(1)  # a fork has no thread but one
-    from course.engine.triton.compiling import compiler, gate
+    from course.engine.triton.compiling import compiler, workplace
 
     import_module("course.engine.triton.planned")
     compiler.warm_up()
-    gate.work_in_place(_ask, others=True)
+    workplace.work_in_place(_ask, others=True)
     x = np.ones(100, np.float32)
     arguments = {"x": x, "out": np.zeros_like(x), "n": np.int32(100), "BLOCK": np.int64(64)}
     run_case(Run(_WARM_UP, "warm_up", arguments, (2,), (), 0, 5000, dialect="triton"))
@@ -87,10 +87,10 @@ def prepared() -> bool:
 
 def begin(will: Will) -> None:
     """In a fork: what the compiler writes to stderr is kept in memory, for launches to read."""
-    from course.engine.triton.compiling import compiler, gate
+    from course.engine.triton.compiling import compiler, workplace
 
     compiler.hear_itself()
-    gate.work_in_place(_ask, others=True, will=will.while_compiling)
+    workplace.work_in_place(_ask, others=True, will=will.while_compiling)
 
 
 class Will:

@@ -15,7 +15,7 @@ from autograder.proof.mutate import Fate, ListError, Tally, judged, read_reasons
 from autograder.proof.witness import solutions_of
 from course import exercises
 from course.engine.faults import KernelFault, Outcome
-from course.engine.triton.compiling.gate import Resources
+from course.engine.triton.compiling.found import Resources
 from course.spec.exercise import Exercise
 
 SEEDS = ("test 1",)

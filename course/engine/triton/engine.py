@@ -21,7 +21,9 @@ from course.engine.printed import Printed
 from course.engine.requests import Requests
 from course.engine.traffic import Traffic, merged
 from course.engine.triton.canary import require_right_counts
-from course.engine.triton.compiling import findings, gate
+from course.engine.triton.compiling import findings, gate, workplace
+from course.engine.triton.compiling.asked import COMPILE_SECONDS
+from course.engine.triton.compiling.found import Resources
 from course.engine.triton.compiling.functions import base_function
 from course.engine.triton.compiling.helper import Helper
 from course.engine.triton.compiling.specialisation import key_of, source_of
@@ -61,7 +63,7 @@ class TritonEngine:
     _cell: TileCell | None = field(default=None, init=False)
     #: compiles the cell's kernels
     _helper: Helper = field(init=False)
-    compiled: dict[Any, gate.Resources] = field(default_factory=dict, init=False)
+    compiled: dict[Any, Resources] = field(default_factory=dict, init=False)
     #: compiles of runs that are to come
     begun: dict[Any, gate.Compiling] = field(default_factory=dict, init=False)
     #: what the compiler for another GPU says against a launch, where a grader asks
@@ -84,14 +86,14 @@ class TritonEngine:
         """
         require_right_counts()
         cell = self._read(run)
-        with gate.helped_by(self._helper):
+        with workplace.helped_by(self._helper):
             return self._made(run, cell)
 
     @contextlib.contextmanager
     def ahead(self, runs: Iterable[Run]) -> Iterator[None]:
         """Inside, what these runs will launch is compiled meanwhile, for the stated GPU."""
         try:
-            for run in runs if self.compiles and gate.has_children() else ():
+            for run in runs if self.compiles and workplace.present().alone else ():
                 with contextlib.suppress(KernelFault):  # the run itself will say what is wrong
                     self._begin(run)
             yield
@@ -122,7 +124,7 @@ class TritonEngine:
             self._forget()
             self._cell = read_cell(run.source)
             kernels = tuple(self._cell.kernels.values())
-            self._helper = Helper(kernels, gate.COMPILE_SECONDS)
+            self._helper = Helper(kernels, COMPILE_SECONDS)
         return self._cell
 
     def _made(self, run: Run, cell: TileCell) -> Ran:
@@ -234,7 +236,7 @@ class _Launches:
 
     def _compiled(
         self, kernel: Any, args: Sequence[Any], options: dict[str, Any]
-    ) -> Callable[[], gate.Resources]:
+    ) -> Callable[[], Resources]:
         """What waits for what the compiler makes of a launch: once for each set of types,
         constants, alignments.
 
@@ -242,7 +244,7 @@ class _Launches:
             KernelFault: DOES_NOT_COMPILE, or TOO_MANY_RESOURCES; and so does what it gives.
         """
         if not self.engine.compiles:
-            nothing = gate.Resources(self.target, options["num_warps"], 0, 0, 0)
+            nothing = Resources(self.target, options["num_warps"], 0, 0, 0)
             return lambda: nothing
         binary, source = self.run.binary, source_of(kernel, args, options)
         key = (key_of(source, self.target), binary)
@@ -251,7 +253,7 @@ class _Launches:
         ahead = self.engine.begun.pop(key, None)
         wait = gate.begin(source, self.target, binary=binary, ahead=ahead)
 
-        def compiled() -> gate.Resources:
+        def compiled() -> Resources:
             self.engine.compiled[key] = resources = wait()
             asked = self.run.elsewhere and not self.run.target
             if asked and self.engine.elsewhere is None:

@@ -21,8 +21,9 @@ from course.engine.printed import Printed
 from course.engine.requests import Requests
 from course.engine.traffic import Traffic
 from course.engine.triton.arguments import arguments_of
+from course.engine.triton.compiling.found import shared_limit
 from course.engine.triton.compiling.functions import called_at, code_of, loads_and_loops, own_files
-from course.engine.triton.compiling.gate import begin, lower, reached, shared_limit
+from course.engine.triton.compiling.gate import begin, lower, reached
 from course.engine.triton.compiling.lowering import ACCESSES, Form, Lowered
 from course.engine.triton.compiling.specialisation import Source, source_of
 from course.engine.triton.entry import Grid, begun

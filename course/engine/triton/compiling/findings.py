@@ -13,9 +13,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from course.engine.faults import KernelFault, Outcome
-from course.engine.triton.compiling import compiler, gate
+from course.engine.triton.compiling import compiler, gate, workplace
+from course.engine.triton.compiling.asked import COMPILE_SECONDS
+from course.engine.triton.compiling.found import (
+    Found,
+    from_plain,
+    known,
+    plain,
+    remember,
+    shared_limit,
+)
 from course.engine.triton.compiling.functions import code_of, names_used
-from course.engine.triton.compiling.gate import OTHER_TARGETS, Found
+from course.engine.triton.compiling.gate import OTHER_TARGETS
 from course.engine.triton.compiling.specialisation import Source, key_of
 from course.plain.bounded import Child, DiedError, LateError, Say
 
@@ -37,7 +46,7 @@ class Finding:
 
 def refused_elsewhere(source: Source) -> KernelFault | None:
     """In a grader's launch, what the compiler for another GPU says against it; else None."""
-    if not gate.asks_elsewhere() or gate.lower(source, gate.TARGET).common:
+    if not workplace.present().others or gate.lower(source, gate.TARGET).common:
         return None
     for target in OTHER_TARGETS:
         found = gate.find(source, target, binary=False, once_for_all_alignments=True)
@@ -78,17 +87,17 @@ def in_background(label: str, sources: Iterable[Source]) -> None:
     if label in _searches and _searches[label].asked.keys() == asked.keys():
         return  # the same cell again
     _end(label)
-    unknown = {key: job for key, job in asked.items() if gate.known(key, binary=False) is None}
+    unknown = {key: job for key, job in asked.items() if known(key, binary=False) is None}
     child = None
     if unknown:
 
         def work(say: Say) -> None:
-            gate.work_in_place()
+            workplace.work_in_place()
             for key, (source, target) in unknown.items():
-                say([key, gate.plain(gate.find(source, target, binary=False))])
+                say([key, plain(gate.find(source, target, binary=False))])
 
         try:
-            child = Child(work, gate.COMPILE_SECONDS * len(unknown), _LOWEST_PRIORITY)
+            child = Child(work, COMPILE_SECONDS * len(unknown), _LOWEST_PRIORITY)
         except OSError:
             return  # no child can be made: nothing is found out
     _searches[label] = _Search(asked, child)
@@ -108,8 +117,8 @@ def pending_findings() -> list[Finding]:
     for label, search in list(_searches.items()):
         _hear(search)
         for key, (source, target) in search.asked.items():
-            known = gate.known(key, binary=False)
-            finding = None if known is None else _finding(label, source, target, known)
+            told = known(key, binary=False)
+            finding = None if told is None else _finding(label, source, target, told)
             once = (label, source.function.src, str(finding))  # of several sizes one is told
             if finding is not None and once not in _told:
                 _told.add(once)
@@ -124,7 +133,7 @@ def _hear(search: _Search) -> None:
         return
     try:
         for key, kept in search.child.lines(wait=False):
-            gate.remember(key, gate.from_plain(kept))
+            remember(key, from_plain(kept))
     except (LateError, DiedError):
         pass  # what it had said stays; the rest is for grading to find
 
@@ -143,7 +152,7 @@ def _finding(label: str, source: Source, target: int, found: Found) -> Finding |
         return Finding(label, target, "tile_elsewhere_refused", known)
     if found.fits:
         return None
-    sizes = {"bytes": found.shared_bytes, "limit": gate.shared_limit(target)}
+    sizes = {"bytes": found.shared_bytes, "limit": shared_limit(target)}
     return Finding(label, target, "tile_elsewhere_shared", {**fields, **sizes})
 
 

@@ -118,7 +118,7 @@ def _line_of(codes: Sequence[Code], message_id: str, name: object) -> int:
 def _edition() -> str:
     """Changes with Triton, and with what asks it here."""
     digest = hashlib.sha256(triton.__version__.encode())
-    for name in ("compiler.py", "gate.py", "specialisation.py"):
+    for name in ("compiler.py", "found.py", "gate.py", "specialisation.py"):
         digest.update(Path(__file__).with_name(name).read_bytes())
     return digest.hexdigest()
 

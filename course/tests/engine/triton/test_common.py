@@ -5,7 +5,7 @@ import torch
 import triton
 import triton.language as tl
 
-from course.engine.triton.compiling import common, compiler, gate
+from course.engine.triton.compiling import common, compiler, gate, workplace
 from course.engine.triton.compiling.common import LOWERED, LOWERED_TARGETS, OPERATIONS
 from course.engine.triton.compiling.lowering import Form, Lowered
 from course.engine.triton.compiling.specialisation import Source, source_of
@@ -113,7 +113,7 @@ def test_no_operation_is_on_the_list_that_no_kernel_here_has(
         common = "course.engine.triton.compiling.common.OPERATIONS"
         monkeypatch.setattr(common, OPERATIONS - {operation})
         gate._forms.clear()
-        with gate.in_place():
+        with workplace.in_place():
             unused += [operation] if _lowered(_all_of_them, *args, BLOCK=64).common else []
     gate._forms.clear()
     assert unused == []

@@ -18,7 +18,7 @@ import triton.language as tl
 from course import exercises
 from course.engine.faults import KernelFault, Outcome
 from course.engine.job import Output, Run
-from course.engine.triton.compiling import compiler, findings, gate
+from course.engine.triton.compiling import asked, compiler, findings, found, gate, workplace
 from course.engine.triton.compiling.functions import code_of
 from course.engine.triton.compiling.gate import compile_for
 from course.engine.triton.engine import TritonEngine
@@ -31,7 +31,7 @@ from course.words.sentences import sentence
 @pytest.fixture(autouse=True)
 def nothing_found_before(monkeypatch, tmp_path):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(gate, "_found", {})
+    monkeypatch.setattr(found, "_found", {})
     monkeypatch.setattr(gate, "_whole", set())
     monkeypatch.setattr(gate, "_forms", OrderedDict())
     monkeypatch.setattr(gate, "_passed", deque())
@@ -170,7 +170,7 @@ def test_a_launch_can_run_while_the_compiler_goes_on(monkeypatch):
     case = cases.add(1000)
     source = gate.source_of(case.kernel, case.args, case.constants | {"BLOCK": 128})
     wait = gate.begin(source)
-    monkeypatch.setattr(gate, "Child", _never)
+    monkeypatch.setattr(asked, "Child", _never)
     assert gate.lower(source, gate.TARGET).form is gate.Form.COMPILED
     assert wait().registers > 0
     assert gate.begin(source)().registers > 0
@@ -212,9 +212,9 @@ def test_what_a_gpu_cannot_hold_is_told_before_what_the_run_came_to():
 def test_a_kernel_is_compiled_once_in_a_process_and_once_on_a_disk(monkeypatch):
     case = cases.add(1000)
     first = compile_for(case.kernel, case.args, case.constants)
-    monkeypatch.setattr(gate, "Child", _never)
+    monkeypatch.setattr(asked, "Child", _never)
     assert compile_for(case.kernel, case.args, case.constants) == first
-    monkeypatch.setattr(gate, "_found", {})
+    monkeypatch.setattr(found, "_found", {})
     monkeypatch.setattr(gate, "_whole", set())
     assert compile_for(case.kernel, case.args, case.constants) == first
     with pytest.raises(AssertionError, match="compiled anew"):
@@ -225,7 +225,7 @@ def test_a_refusal_is_kept_too():
     for _ in range(2):
         with pytest.raises(KernelFault, match="`y` is not defined"):
             compile_for(only_one_side, (torch.zeros(4),))
-        gate._found.clear()
+        found._found.clear()
 
 
 def test_registers_are_asked_for_where_they_were_not_before():
@@ -237,12 +237,12 @@ def test_registers_are_asked_for_where_they_were_not_before():
 def test_an_assembler_that_is_stopped_has_not_refused(monkeypatch):
     case = cases.add(1000)
     with monkeypatch.context() as slow:
-        slow.setattr(gate, "COMPILE_SECONDS", 1.0)
+        slow.setattr(asked, "COMPILE_SECONDS", 1.0)
         slow.setattr(compiler, "ptxas_command", lambda *_: ["sh", "-c", "while :; do :; done"])
         with pytest.raises(KernelFault, match="was stopped after 1 seconds") as caught:
             compile_for(case.kernel, case.args, case.constants)
     assert caught.value.outcome is Outcome.TIMED_OUT
-    gate._found.clear()
+    found._found.clear()
     assert compile_for(case.kernel, case.args, case.constants).registers > 0, "none was kept"
     with pytest.raises(compiler.AssemblerError, match="ptxas ended with status 255") as refused:
         compiler.usage("", 255)
@@ -262,12 +262,12 @@ def unrolled(x_ptr, TURNS: tl.constexpr):
 
 
 def test_a_compile_without_end_is_stopped(monkeypatch):
-    monkeypatch.setattr(gate, "COMPILE_SECONDS", 0.5)
+    monkeypatch.setattr(asked, "COMPILE_SECONDS", 0.5)
     fault = raised(compile_for, unrolled, (torch.zeros(4),), {"TURNS": 10**7})
     assert fault.outcome is Outcome.TIMED_OUT
     assert "`unrolled`" in str(fault)
-    gate._found.clear()
-    monkeypatch.setattr(gate, "COMPILE_SECONDS", 30)
+    found._found.clear()
+    monkeypatch.setattr(asked, "COMPILE_SECONDS", 30)
     assert compile_for(unrolled, (torch.zeros(4),), {"TURNS": 2}).target == 80
 
 
@@ -295,7 +295,7 @@ def test_a_compiler_that_ends_before_or_behind_its_answer_is_told_in_words(monke
 
 
 def test_in_place_it_starts_no_process_and_hears_the_compiler(monkeypatch):
-    monkeypatch.setattr(gate, "_setting", gate.Setting(alone=False, keeps=False))
+    monkeypatch.setattr(workplace, "_setting", workplace.Setting(alone=False, keeps=False))
     compiler.warm_up()
     monkeypatch.setattr(os, "fork", _never)
     monkeypatch.setattr(subprocess, "Popen", _never)
@@ -307,8 +307,8 @@ def test_in_place_it_starts_no_process_and_hears_the_compiler(monkeypatch):
 
 
 def in_a_grader(monkeypatch):
-    place = gate.Setting(alone=False, keeps=False, others=True)
-    monkeypatch.setattr(gate, "_setting", place)
+    place = workplace.Setting(alone=False, keeps=False, others=True)
+    monkeypatch.setattr(workplace, "_setting", place)
 
 
 def test_a_grader_compiles_for_the_other_gpus_too(monkeypatch):
@@ -316,13 +316,13 @@ def test_a_grader_compiles_for_the_other_gpus_too(monkeypatch):
     source = gate.source_of(case.kernel, case.args, case.constants)
     assert compile_for(case.kernel, case.args, case.constants).target == 80
     assert findings.refused_elsewhere(source) is None
-    assert len(gate._found) == 1, "a notebook does not wait for the others"
+    assert len(found._found) == 1, "a notebook does not wait for the others"
     in_a_grader(monkeypatch)
     assert findings.refused_elsewhere(source) is None
-    assert len(gate._found) == 3
+    assert len(found._found) == 3
     odd = (*case.args[:3], 61, 61, 61)
     assert findings.refused_elsewhere(gate.source_of(case.kernel, odd, case.constants)) is None
-    assert len(gate._found) == 3, "the other GPUs are not asked again for another alignment"
+    assert len(found._found) == 3, "the other GPUs are not asked again for another alignment"
 
 
 def test_of_what_every_gpu_takes_a_grader_asks_one(monkeypatch):
@@ -331,7 +331,7 @@ def test_of_what_every_gpu_takes_a_grader_asks_one(monkeypatch):
     assert compile_for(case.kernel, case.args, case.constants).target == 80
     source = gate.source_of(case.kernel, case.args, case.constants)
     assert findings.refused_elsewhere(source) is None
-    assert len(gate._found) == 1
+    assert len(found._found) == 1
 
 
 def test_whole_numbers_of_8_bits_are_multiplied_on_newer_gpus_than_a_t4(monkeypatch):
@@ -514,7 +514,7 @@ def test_shared_memory_is_the_same_without_llvm(make, given, target):
 
 
 def test_llvm_is_asked_of_a_kernel_once_for_whatever_numbers(monkeypatch):
-    monkeypatch.setattr(gate, "_setting", gate.Setting(alone=False, keeps=False))
+    monkeypatch.setattr(workplace, "_setting", workplace.Setting(alone=False, keeps=False))
     taken: list[str] = []
     for name in ("to_ptx", "to_refusal", "to_memory"):
         way = getattr(compiler, name)

@@ -12,7 +12,7 @@ from course.check.check import check_source
 from course.engine.faults import Outcome
 from course.engine.job import Output, Run
 from course.engine.triton.canary import require_right_counts
-from course.engine.triton.compiling import gate
+from course.engine.triton.compiling import asked, found
 from course.engine.triton.compiling.helper import Helper
 from course.engine.triton.engine import TritonEngine
 from course.exercises import all_exercises
@@ -118,7 +118,7 @@ def children(monkeypatch, tmp_path):
     """Those of single compiles, in a process that knows of none."""
     require_right_counts()  # a launch of its own, once a process
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(gate, "_found", {})
+    monkeypatch.setattr(found, "_found", {})
     begun = []
 
     class Begun(Child):
@@ -126,7 +126,7 @@ def children(monkeypatch, tmp_path):
             begun.append(self)
             super().__init__(*args, **named)
 
-    monkeypatch.setattr(gate, "Child", Begun)
+    monkeypatch.setattr(asked, "Child", Begun)
     return begun
 
 
