@@ -83,7 +83,7 @@ class Advice:
         launched = Launched((1,), (1,))
         if self.exercise.dialect == "triton":
             return busy_cause(traffic, self.cell.tree, launched)
-        return serial_cause(self.cell.tree, traffic.busiest_line, launched)
+        return serial_cause(self.cell.tree, traffic.busiest_lines["longest_warp"], launched)
 
     @_optional
     def of_traffic(self, row: Row, traffic: Traffic, case: Case) -> Cause | None:
