@@ -14,7 +14,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from course.check.causes import cause_of, launched_in, mask_cause, serial_cause
+from course.check.causes import cause_of, launch_before_cause, launched_in, mask_cause, serial_cause
 from course.check.compare import Compared
 from course.check.kernel_text import Cause, Launched, path_of
 from course.check.notes import numba_notes, triton_notes
@@ -73,7 +73,7 @@ class Advice:
         if self.exercise.dialect == "triton":
             if fault.message_id == "tile_race":
                 return program_race(fault, self.cell.tree, self._launched(case))
-            return mask_cause(fault, self.cell.tree)
+            return mask_cause(fault, self.cell.tree) or launch_before_cause(fault, self.cell.tree)
         roles = {name: one.role for name, one in self.known.items() if isinstance(one, Array)}
         return cause_of(fault, self.cell.tree, self._launched(case), roles)
 

@@ -253,7 +253,8 @@ PATTERNS: dict[str, tuple[str, str]] = {
     ),
     "place_slices": (
         "Of the {what}s, {bad} is wrong and {good} right.",
-        "How far apart do two {what}s lie in memory, and does the offset count them?",
+        "What tells these {what}s from the others: where they lie in memory, or how much there is "
+        "of each?",
     ),
     # ------------------------------------------------------------ which sizes are wrong
     "sizes_whole": (
