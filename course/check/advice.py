@@ -182,11 +182,21 @@ def _some_not_finite(cases: Sequence[Compared]) -> bool:
 
 
 def _wrong_in_half(ordered: Sequence[Case], cases: Sequence[Compared]) -> bool:
-    """Whether every case that is wrong brings float16, and some that are right do not."""
+    """Whether every case that is wrong brings float16, and some that are right do not.
+
+    Where the cases that are wrong are the largest, that may as well be the reason.
+    """
     half = ["float16" in case.dtypes.values() for case in ordered]
-    wrong = [bool(one.wrong.any()) for one in cases]
-    return half.count(False) >= FEWEST_FLOAT32 and all(
-        brings for brings, is_wrong in zip(half, wrong, strict=True) if is_wrong
+    wrong = [one.sizes for one in cases if one.wrong.any()]
+    right = [one.sizes for one in cases if not one.wrong.any()]
+    largest = any(
+        min(sizes[name] for sizes in wrong) > max(sizes[name] for sizes in right)
+        for name in (wrong[0] if right else ())
+    )
+    return (
+        not largest
+        and half.count(False) >= FEWEST_FLOAT32
+        and all(brings for brings, one in zip(half, cases, strict=True) if one.wrong.any())
     )
 
 
