@@ -16,8 +16,8 @@ HIDDEN = {
         Draws(N=between(33, 300), k=between(2, 12), scalars={"a": 1.0, "b": choice(-0.3, 0.2)}),
         # the longest, once
         Draws(N=between(33, 300), k=between(40, 90)),
-        # long enough to tell k turns from k turns for each of k
-        Draws(traffic=True, N=multiples(256, 16640, 32768), k=choice(40, 44, 48)),
+        # long enough to tell k turns from k turns for each of k; more than an int16 counts
+        Draws(traffic=True, N=multiples(256, 33024, 36864), k=choice(40, 44, 48)),
     ),
     "half_the_bytes": (
         Draws(N=between(2, 31)),
@@ -28,6 +28,7 @@ HIDDEN = {
         Draws(N=between(300, 900), draws={"x": uniform(0.1, 9.0), "w": uniform(1.0, 90.0)}),
         Draws(N=between(300, 900), draws={"x": uniform(-500.0, -100.0)}),
         Draws(N=between(300, 900), draws={"w": uniform(-500.0, -100.0)}, scalars={"scale": -0.03}),
-        Draws(traffic=True, N=multiples(512, 16896, 32768)),
+        # more than an int16 counts
+        Draws(traffic=True, N=multiples(512, 33280, 36864)),
     ),
 }

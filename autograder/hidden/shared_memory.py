@@ -37,6 +37,14 @@ def _peaks(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any
     return values.astype(dtype)
 
 
+@described("of every size from 1e-6 to 1e6")
+def _far_apart(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    """Sums of neighbours that are small beside what stands before them."""
+    return (rng.choice((-1.0, 1.0), shape) * np.exp2(rng.uniform(-20, 20, shape))).astype(dtype)
+
+
 HIDDEN = {
     "shared_reverse": (
         Draws(B=between(2, 9), draws={"a": any_size}),
@@ -47,12 +55,14 @@ HIDDEN = {
     "stencil_halo": (
         Draws(N=between(2, 3)),
         Draws(N=between(4, 9)),
-        Draws(N=choice(128, 256)),
+        # what a difference of running sums keeps of small sums is little
+        Draws(N=choice(128, 256), draws={"a": _far_apart}),
         # for every TPB a last block of one element, of 3, of one too few, and of all
         Draws(N=leaving(1, 1024, 1025, 4000)),
         Draws(N=leaving(3, 1024, 1025, 4000), draws={"a": LARGE}),
         Draws(N=leaving(1023, 1024, 1025, 4000), draws={"a": integers(-1, 2)}),
-        Draws(traffic=True, N=multiples(1024, 6144, 12288)),
+        # more than an int16 counts
+        Draws(traffic=True, N=multiples(1024, 33792, 40960)),
     ),
     "block_sum": (
         Draws(N=between(2, 31)),
@@ -60,7 +70,8 @@ HIDDEN = {
         Draws(N=between(33, 255)),
         Draws(N=leaving(1, 256, 257, 3000)),
         Draws(N=leaving(255, 256, 257, 3000)),
-        Draws(traffic=True, N=multiples(256, 8448, 16384), draws={"a": LARGE}),
+        # more than an int16 counts
+        Draws(traffic=True, N=multiples(256, 33024, 40960), draws={"a": LARGE}),
     ),
     "row_sum": (
         # fewer rows than a block has warps, one more, and one less
@@ -89,7 +100,8 @@ HIDDEN = {
         Draws(N=between(401, 5000), THREADS=choice(160, 224)),
         Draws(N=between(401, 5000), THREADS=128),
         Draws(N=between(2048, 5000), THREADS=256),
-        Draws(traffic=True, N=multiples(1024, 13312, 20480), THREADS=choice(96, 160)),
+        # more than an int16 counts
+        Draws(traffic=True, N=multiples(1024, 33792, 40960), THREADS=choice(96, 160)),
         Draws(traffic=True, N=multiples(1024, 8192, 20480), THREADS=choice(192, 224)),
     ),
     "warp_sum": (
@@ -99,7 +111,8 @@ HIDDEN = {
         Draws(N=leaving(31, 32, 33, 3000)),
         # whole warps and no whole blocks: the first lane of a warp is the first behind the end
         Draws(N=choice(96, 160, 352, 736, 1120, 2080)),
-        Draws(traffic=True, N=multiples(1024, 9216, 16384), draws={"a": LARGE}),
+        # more than an int16 counts
+        Draws(traffic=True, N=multiples(1024, 33792, 40960), draws={"a": LARGE}),
     ),
     "prefix_sum": (
         Draws(N=between(2, 31), draws={"a": integers(0, 2)}),
@@ -107,7 +120,8 @@ HIDDEN = {
         Draws(N=between(33, 255)),
         Draws(N=leaving(1, 256, 257, 2000)),
         Draws(N=leaving(255, 256, 257, 2000), draws={"a": LARGE}),
-        Draws(traffic=True, N=multiples(256, 4352, 8192)),
+        # more than an int16 counts
+        Draws(traffic=True, N=multiples(256, 33024, 40960)),
     ),
     "histogram": (
         Draws(N=between(2, 63)),

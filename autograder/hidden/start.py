@@ -10,6 +10,7 @@ HIDDEN = {
         Draws(N=leaving(255, 256, 257, 3000), draws={"x": any_size}),
         Draws(N=leaving(96, 256, 257, 3000)),
         Draws(N=multiples(256, 512, 3000)),
-        Draws(traffic=True, N=multiples(128, 16512, 32768)),
+        # more than an int16 counts
+        Draws(traffic=True, N=multiples(128, 32896, 36864)),
     ),
 }

@@ -18,8 +18,8 @@ HIDDEN = {
         Draws(N=multiples(256, 512, 2500), draws={"a": integers(-1, 2), "b": integers(-1, 2)}),
         # beyond all that is visible
         Draws(N=leaving(1, 256, 4353, 9000)),
-        # blocks enough to tell a few that do the work of all
-        Draws(traffic=True, N=multiples(128, 16512, 32768)),
+        # blocks enough to tell a few that do the work of all, and more than an int16 counts
+        Draws(traffic=True, N=multiples(128, 32896, 36864)),
     ),
     "index_2d": (
         # more rows, and more columns, than 9 bits count
@@ -46,8 +46,8 @@ HIDDEN = {
         Draws(N=between(300, 900), G=1, draws={"x": LARGE, "y": LARGE}),
         Draws(traffic=True, N=multiples(1024, 1024, 2048), G=choice(1, 2)),
         Draws(traffic=True, N=multiples(1024, 3072, 4096), G=8),
-        # a few blocks do not do the work of all
-        Draws(traffic=True, N=multiples(8192, 16384, 32768), G=64),
+        # a few blocks do not do the work of all; more than an int16 counts
+        Draws(traffic=True, N=multiples(8192, 40960, 49152), G=64),
     ),
     "divergence": (
         Draws(N=between(2, 31)),

@@ -121,7 +121,7 @@ class _Traffic(Struct, forbid_unknown_fields=True):
     divergent_sites: Annotated[dict[Count, Count], FEW]
     longest_warp: Count
     lane_work: Count
-    busiest_line: Count
+    busiest_lines: Annotated[dict[Text, Count], FEW]
     shared_bytes: Count
     launches: Count
     registers: Count | None

@@ -461,7 +461,7 @@ def _result() -> bytes:
         divergent_sites={8: 3},
         longest_warp=11,
         lane_work=300,
-        busiest_line=8,
+        busiest_lines={"longest_warp": 8},
         shared_bytes=128,
         launches=1,
     )

@@ -14,7 +14,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from course.check.causes import cause_of, launched_in, mask_cause, serial_cause
+from course.check.causes import cause_of, launch_before_cause, launched_in, mask_cause, serial_cause
 from course.check.compare import Compared
 from course.check.kernel_text import Cause, Launched, path_of
 from course.check.notes import numba_notes, triton_notes
@@ -73,7 +73,7 @@ class Advice:
         if self.exercise.dialect == "triton":
             if fault.message_id == "tile_race":
                 return program_race(fault, self.cell.tree, self._launched(case))
-            return mask_cause(fault, self.cell.tree)
+            return mask_cause(fault, self.cell.tree) or launch_before_cause(fault, self.cell.tree)
         roles = {name: one.role for name, one in self.known.items() if isinstance(one, Array)}
         return cause_of(fault, self.cell.tree, self._launched(case), roles)
 
@@ -83,7 +83,7 @@ class Advice:
         launched = Launched((1,), (1,))
         if self.exercise.dialect == "triton":
             return busy_cause(traffic, self.cell.tree, launched)
-        return serial_cause(self.cell.tree, traffic.busiest_line, launched)
+        return serial_cause(self.cell.tree, traffic.busiest_lines["longest_warp"], launched)
 
     @_optional
     def of_traffic(self, row: Row, traffic: Traffic, case: Case) -> Cause | None:
@@ -182,11 +182,21 @@ def _some_not_finite(cases: Sequence[Compared]) -> bool:
 
 
 def _wrong_in_half(ordered: Sequence[Case], cases: Sequence[Compared]) -> bool:
-    """Whether every case that is wrong brings float16, and some that are right do not."""
+    """Whether every case that is wrong brings float16, and some that are right do not.
+
+    Where the cases that are wrong are the largest, that may as well be the reason.
+    """
     half = ["float16" in case.dtypes.values() for case in ordered]
-    wrong = [bool(one.wrong.any()) for one in cases]
-    return half.count(False) >= FEWEST_FLOAT32 and all(
-        brings for brings, is_wrong in zip(half, wrong, strict=True) if is_wrong
+    wrong = [one.sizes for one in cases if one.wrong.any()]
+    right = [one.sizes for one in cases if not one.wrong.any()]
+    largest = any(
+        min(sizes[name] for sizes in wrong) > max(sizes[name] for sizes in right)
+        for name in (wrong[0] if right else ())
+    )
+    return (
+        not largest
+        and half.count(False) >= FEWEST_FLOAT32
+        and all(brings for brings, one in zip(half, cases, strict=True) if one.wrong.any())
     )
 
 

@@ -123,6 +123,33 @@ def mask_cause(fault: KernelFault, tree: ast.Module) -> Cause | None:
     return None
 
 
+def launch_before_cause(fault: KernelFault, tree: ast.Module) -> Cause | None:
+    """A tensor that this kernel only loads has to be stored by a launch before it."""
+    if fault.message_id != "tile_uninitialised" or fault.line is None:
+        return None
+    here, array = KernelText(tree, fault.line, Launched((), ())).function, fault.fields["array"]
+    if here is None or not _mentions(here, array) or _mentions(here, array, but="tl.load"):
+        return None
+    stores = [
+        call.lineno
+        for other in tree.body
+        if isinstance(other, ast.FunctionDef) and other is not here
+        for call in ast.walk(other)
+        if isinstance(call, ast.Call) and path_of(call.func).startswith(("tl.store", "tl.atomic"))
+        if call.args and _mentions(call.args[0], array)
+    ]
+    return "launch_before", {"array": array, "store": stores[0] if len(stores) == 1 else None}
+
+
+def _mentions(node: ast.AST, name: object, but: str = "") -> bool:
+    """Whether a name stands in a node, in other places than the addresses of a call."""
+    if isinstance(node, ast.Call) and path_of(node.func) == but:
+        return any(_mentions(part, name, but) for part in (*node.args[1:], *node.keywords))
+    if isinstance(node, ast.Name):
+        return node.id == name
+    return any(_mentions(child, name, but) for child in ast.iter_child_nodes(node))
+
+
 def _is_block_pointer(text: KernelText, pointer: ast.expr) -> bool:
     """Whether it is what `tl.make_block_ptr` or `tl.advance` gives."""
     return any(

@@ -254,6 +254,6 @@ def extra_lines(kind: Graded, traffic: Traffic) -> list[int]:
         counts = dict(traffic.shared_load_sites)
     elif kind.count == "idle_turns":
         counts = dict(traffic.idle_turn_sites)
-    elif outcome is Outcome.TOO_SERIAL and traffic.busiest_line:
-        return [traffic.busiest_line]
+    elif kind.count in traffic.busiest_lines:
+        return [traffic.busiest_lines[kind.count]]
     return sorted((n for n in counts if counts[n]), key=lambda n: -counts[n])

@@ -88,7 +88,21 @@ def place_of(cases: Sequence[Compared], axes: Sequence[str]) -> Found | None:
     Args:
         axes: what the places along each axis of the output are called, in the singular.
     """
+    if _left_out_where_x_counts_rows(cases):
+        return Found("place_axes_swapped", {})
     return next(chain(_along_axes(cases, axes), _diagonals(cases)), None)
+
+
+def _left_out_where_x_counts_rows(cases: Sequence[Compared]) -> bool:
+    """Whether all that a launch of two axes leaves out so is wrong, and nothing else."""
+    for one in cases:
+        if one.got.ndim != MATRIX_AXES or len(one.block) != MATRIX_AXES:
+            return False
+        reach = [blocks * threads for blocks, threads in zip(one.grid, one.block, strict=True)]
+        rows, columns = np.indices(one.got.shape)
+        if ((rows >= reach[0]) | (columns >= reach[1]) != one.wrong).any():
+            return False
+    return True
 
 
 def _along_axes(cases: Sequence[Compared], axes: Sequence[str]) -> Iterator[Found]:

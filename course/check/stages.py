@@ -281,7 +281,7 @@ class Stages:
         assert case is not None
         marked = cost.extra_lines(kind, bill.traffic)
         cause = None
-        message_id, line = kind.message_id, bill.traffic.busiest_line
+        message_id, line = kind.message_id, bill.traffic.busiest_lines.get(kind.count)
         share = shares.even_share(exercise, case, self.constants, bill.traffic.lane_work)
         if message_id == "too_serial" and extra.value <= shares.WORK_SLACK * share:
             message_id = "too_much_work"
@@ -294,7 +294,7 @@ class Stages:
             {
                 "got": extra.value,
                 "limit": extra.limit,
-                "line": line or None,
+                "line": line,
                 "share": share,
             },
             credit=RIGHT_SHARE,

@@ -316,7 +316,8 @@ def busy_cause(
     traffic: Traffic, tree: ast.Module, launched: Launched
 ) -> tuple[int | None, Cause | None]:
     """(line of the loop in which one program of a Triton kernel does too much, what to say)."""
-    there = [site for site in traffic.sites if site.line == traffic.busiest_line]
+    line = traffic.busiest_lines["program_bytes"]
+    there = [site for site in traffic.sites if site.line == line]
     worst = max(there, key=lambda site: site.sectors, default=None)
     access = None if worst is None else access_of(worst, tree, launched)
     found = None if access is None else busy_loop(access)

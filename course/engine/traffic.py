@@ -107,9 +107,9 @@ class Traffic:
     #: operator, call and element of a statement, each time it runs (`course.engine.simt.nvvm.work`)
     longest_warp: int = 0
     lane_work: int = 0
-    #: the line of which most operations are made one after the other; of a Triton kernel, the
-    #: line that asks for most bytes
-    busiest_line: int = 0
+    #: by the field that counts it: the line that makes most of it, in the warp or the program with
+    #: the highest count
+    busiest_lines: dict[str, int] = field(default_factory=dict)
     shared_bytes: int = 0
     launches: int = 0
     #: what the compiler gives each thread of a Triton kernel, and what it spills; None: unknown
@@ -256,8 +256,9 @@ def merged(parts: Iterable[Traffic]) -> Traffic:
     parts = list(parts)
     touched = together(item for part in parts for item in part.touched.items())
     total = Traffic(touched=touched, footprints=footprints_of(touched))
-    busiest = max(parts, key=lambda part: (part.longest_warp, part.program_bytes), default=total)
-    total.busiest_line = busiest.busiest_line
+    for name in sorted({name for part in parts for name in part.busiest_lines}):
+        busiest = max(parts, key=lambda part: int(getattr(part, name)))
+        total.busiest_lines[name] = busiest.busiest_lines[name]
     sites: dict[tuple[str, str, int, int, bool], Site] = {}
     for part in parts:
         for site in part.sites:

@@ -21,6 +21,13 @@ CAUSES: dict[str, tuple[str, str]] = {
         "The mask `{test}` holds for {index}, too, and elements are counted from 0.",
         "Which comparison leaves {index} out?",
     ),
+    "launch_before": (
+        "This kernel only loads {array}: a launch before it has to store it|, as line {store} "
+        "does|.",
+        "Which program should have stored this element|, and did it come to line {store}, with a "
+        "mask that holds|? What no program stores, the launcher has to allocate with "
+        "`torch.zeros`.",
+    ),
     "block_axes": (
         "A block pointer has no mask: the axes that `boundary_check` names are checked|, here "
         "`{checked}`|.",

@@ -38,6 +38,19 @@ SIMT: dict[str, tuple[str, str]] = {
         "Numba compiles {construct}, and it is not run here.",
         "Instead: {instead}.",
     ),
+    "iterator": (
+        "What `zip`, `enumerate` or `iter` gives can be gone through once, and here it is gone "
+        "through again, or in a loop that it was made in front of. Numba compiles this, and it is "
+        "not run here.",
+        "Call it in the head of the loop that goes through it.",
+    ),
+    "raised": (
+        "Thread {thread} of block {block} raises an exception in `{name}`. On a GPU it ends there, "
+        "and nobody is told unless the kernel has `debug=True`; in a function that a kernel calls, "
+        "that is not run here.",
+        "Which argument brings it there? If it may come there, ask in the kernel, with `if` and "
+        "`return`.",
+    ),
     "lock": (
         "Threads wait here for a lock that another one has, and that is not run here: all threads "
         "go in step, so the one that has it would wait for those that wait for it.",

@@ -234,6 +234,11 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Every second {what} is wrong: number 0, 2, 4 and so on.",
         "Who has the {what}s of even numbers?",
     ),
+    "place_axes_swapped": (
+        "All that is wrong is what a launch does not reach where its x counts rows.",
+        "`cuda.grid(2)` gives x first, and along x this launch covers the columns: which of your "
+        "two indices comes from x?",
+    ),
     "place_diagonal": (
         "Only the diagonal is wrong, where row and column are equal.",
         "Does the comparison of row and column include the diagonal?",
@@ -248,7 +253,8 @@ PATTERNS: dict[str, tuple[str, str]] = {
     ),
     "place_slices": (
         "Of the {what}s, {bad} is wrong and {good} right.",
-        "How far apart do two {what}s lie in memory, and does the offset count them?",
+        "What tells these {what}s from the others: where they lie in memory, or how much there is "
+        "of each?",
     ),
     # ------------------------------------------------------------ which sizes are wrong
     "sizes_whole": (

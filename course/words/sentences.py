@@ -268,13 +268,13 @@ _RESULTS = {
         "could serve several outputs?",
     ),
     "too_serial": Words(
-        "The longest warp makes {got} operations|, most of them in line {line}|. An even share of "
+        "The longest warp makes {got} operations|, the most in line {line}|. An even share of "
         "what all make is {share}; the most here is {limit}.",
         "Spread the work: which threads wait while this warp loops, or which turns of its loop "
         "do nothing?",
     ),
     "too_much_work": Words(
-        "The longest warp makes {got} operations|, most of them in line {line}|, and the others as "
+        "The longest warp makes {got} operations|, the most in line {line}|, and the others as "
         "many, or nearly; for what a warp loads and stores here, the most is {limit}.",
         "Which of these does the result not need, and which give the same in each turn? A function "
         "such as `math.sin` counts as 20.",

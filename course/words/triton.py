@@ -282,15 +282,16 @@ TILE: dict[str, tuple[str, str]] = {
         "do they need together?",
     ),
     "program_too_long": (
-        "The longest program executes {got} statements; the most here is {limit}. A function such "
-        "as `tl.exp` of 1,024 elements counts as 10 more.",
+        "The longest program executes {got} statements|, the most in line {line}|; the most here "
+        "is {limit}. A function such as `tl.exp` of 1,024 elements counts as 10 more.",
         "Spread the work over more programs: which loop could be an axis of the grid? Or which "
         "turns, and which functions, does the result not need?",
     ),
     "program_in_vain": (
-        "The busiest program goes through blocks of {got} bytes. That counts lanes that a mask "
-        "switches off, and no block as smaller than 128 lanes, the threads of a program. An even "
-        "share of the budget is {share} bytes; the most here is {limit}.",
+        "The busiest program goes through blocks of {got} bytes|, the most in line {line}|. That "
+        "counts lanes that a mask switches off, and no block as smaller than 128 lanes, the "
+        "threads of a program. An even share of the budget is {share} bytes; the most here is "
+        "{limit}.",
         "A masked lane takes its turn like any other. Which turns of a loop bring this program "
         "nothing, and could its blocks be larger?",
     ),
@@ -316,7 +317,7 @@ TILE: dict[str, tuple[str, str]] = {
         "kernel writes them? `torch.empty` stores nothing.",
     ),
     "program_too_busy": (
-        "The busiest program asks for {got} bytes|, most of them in line {line}|. An even share of "
+        "The busiest program asks for {got} bytes|, the most in line {line}|. An even share of "
         "the budget is {share}; the most here is {limit}.",
         "Spread the work over more programs: which loop could be an axis of the grid, or which "
         "tile could be smaller?",

@@ -89,7 +89,7 @@ IMPORTS = {
 #: What Numba compiles in kernels, and the engine does not run: names, and all below them.
 NOT_RUN = (
     *("cuda.libdevice", "cuda.fp16", "cuda.cg", "cuda.random", "cuda.nanosleep"),
-    *("cuda.match_all_sync", "complex"),
+    *("cuda.match_all_sync", "complex", "next"),
 )
 
 
@@ -464,10 +464,8 @@ INSTEAD_OF_PATHS = {
     "cuda.cg": "cuda.syncthreads() for a block; a second launch for the whole grid",
     "print": "print(...) with numbers and text",
     "sorted": "write the loop",
-    "enumerate": "`for k, x in enumerate(xs):`, in the head of the loop",
-    "zip": "`for x, y in zip(xs, ys):`, in the head of the loop",
     "map": "the call in the loop's body",
-    "iter": "a `for` over the tuple or the array itself",
+    "next": "an index into the tuple or the array",
     "list": "a loop over the range or tuple itself, and cuda.local.array(shape, dtype) for a "
     "private array",
     "complex": "two floats, the real and the imaginary part",

@@ -297,6 +297,9 @@ class Calls(Expressions):
             return self.tried(
                 node, self.allocator.new, method.tensor, method.name, arguments, named
             )
+        in_order = method.name in ("contiguous", "is_contiguous")
+        if in_order and named == {"memory_format": torch.contiguous_format}:
+            named = {}
         if list(named) == ["dim"] and method.name in QUESTIONS | VIEWS and not arguments:
             arguments, named = [named["dim"]], {}
         if named:

@@ -74,6 +74,11 @@ NAMED_DTYPES: dict[str, torch.dtype] = {
     for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
     if hasattr(torch, name)
 }
+#: How a tensor's elements lie: in order, or as those of the tensor that it is like.
+FORMATS: dict[str, torch.memory_format] = {
+    name: getattr(torch, name) for name in ("contiguous_format", "preserve_format")
+}
+_OF_TORCH = TORCH_DTYPES | NAMED_DTYPES | FORMATS
 TL_DTYPES: dict[str, Any] = {
     name: getattr(tl, name)
     for name in (
@@ -107,7 +112,7 @@ PATHS = frozenset(
         *CONSTANTS,
         *gpu.PATHS,
         *(CONFIG, CONSTEXPR, PARTIAL, FINFO, IINFO, "torch.Tensor", "torch.dtype"),
-        *(f"torch.{name}" for name in (*TORCH_DTYPES, *NAMED_DTYPES)),
+        *(f"torch.{name}" for name in _OF_TORCH),
         *(f"tl.{name}" for name in TL_DTYPES),
         *(ALLOCATOR, DESCRIPTOR, f"{DESCRIPTOR}.from_tensor"),
         *(GLUON_DESCRIPTOR, f"{GLUON_DESCRIPTOR}.from_tensor"),
@@ -199,7 +204,7 @@ def listed(value: Any) -> Any:
     if type(value) is dict:
         every = {key: listed(item) for key, item in value.items()}
         return MISSING if any(i is MISSING for i in every.values()) else every
-    if isinstance(value, Facts | Own | torch.device):
+    if isinstance(value, Facts | Own | torch.device | torch.memory_format):
         return value
     if isinstance(value, Ref):
         return value if value.path in PATHS else MISSING
@@ -210,8 +215,8 @@ def listed(value: Any) -> Any:
 def member(path: str, name: str) -> Any:
     """What `name` is inside a listed module: a Ref, a dtype or a number; MISSING if not listed."""
     full = f"{path}.{name}"
-    if path == "torch" and name in TORCH_DTYPES | NAMED_DTYPES:
-        return (TORCH_DTYPES | NAMED_DTYPES)[name]
+    if path == "torch" and name in _OF_TORCH:
+        return _OF_TORCH[name]
     if path in ("tl", "gl") and name in TL_DTYPES:
         return TL_DTYPES[name]
     if full in CONSTANTS:

@@ -76,7 +76,9 @@ class Allocator:
         parameters = ["input"] if name.endswith("_like") else ["size"]
         if filling == "full":
             parameters.append("fill_value")
-        given = _bound(f"torch.{name}", args, named, parameters, sizes=parameters == ["size"])
+        options = ("memory_format",) if name.endswith("_like") or name == "empty" else ()
+        sizes = parameters == ["size"]
+        given = _bound(f"torch.{name}", args, named, parameters, options, sizes=sizes)
         model = None
         if "input" in given:
             model = given["input"]
@@ -89,7 +91,8 @@ class Allocator:
         if dtype is MISSING or dtype is None:
             dtype = _default_dtype(model, given.get("fill_value"))
         shape = tuple(model.shape) if model is not None else _shape(given["size"])
-        tensor = self._allocated(shape, dtype, model)
+        in_order = _is_in_order(given, model)
+        tensor = self._allocated(shape, dtype, None if in_order else model)
         return self._filled(tensor, filling, given.get("fill_value"))
 
     def new(
@@ -137,6 +140,7 @@ def _bound(
     args: Sequence[Any],
     named: Mapping[str, Any],
     parameters: list[str],
+    options: tuple[str, ...] = (),
     *,
     sizes: bool,
 ) -> dict[str, Any]:
@@ -147,7 +151,9 @@ def _bound(
         raise NoValue(f"`{name}` takes {' and '.join(parameters)} by position")
     given = dict(zip(parameters, args, strict=False))
     for key, value in named.items():
-        if key not in (*parameters, "dtype", "device"):
+        if key in _ALWAYS_FALSE and value is False:
+            continue
+        if key not in (*parameters, *options, "dtype", "device"):
             raise NotHere(f"`{name}` has no argument `{key}` here")
         if key in given:
             raise NoValue(f"`{name}` gets `{key}` twice")
@@ -156,6 +162,20 @@ def _bound(
     if missing:
         raise NoValue(f"`{name}` needs its {missing[0]}")
     return given
+
+
+#: What a tensor here never has.
+_ALWAYS_FALSE = ("requires_grad", "pin_memory")
+
+
+def _is_in_order(given: Mapping[str, Any], model: torch.Tensor | None) -> bool:
+    """Whether a tensor's elements lie in order, whatever the model's do."""
+    wanted = given.get("memory_format")
+    if wanted is None or (wanted is torch.preserve_format and model is not None):
+        return False
+    if wanted is not torch.contiguous_format:
+        raise NoValue(f"`memory_format` is torch.contiguous_format here, not {kind(wanted)}")
+    return True
 
 
 def _check_device(given: Mapping[str, Any], needed: bool) -> None:

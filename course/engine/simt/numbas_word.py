@@ -47,6 +47,7 @@ _BODY = (
     *(ast.Pass, ast.Break, ast.Continue, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Call),
     *(ast.IfExp, ast.Attribute, ast.Subscript, ast.Slice, ast.Name, ast.Constant, ast.Tuple),
     *(ast.List, ast.keyword, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
+    *(ast.Assert, ast.JoinedStr, ast.FormattedValue),
 )
 #: Of an atomic's operands Numba asks what only an array has: a launch on a GPU ends with these.
 _BREAKS = (AttributeError, IndexError, KeyError, NotImplementedError, TypeError, ValueError)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -87,6 +88,25 @@ def test_only_the_diagonal_is_a_place():
 
     found = told([case(1, (20, 40), spoil)], ["row", "column"], doubled, {})
     assert found.message_id == "place_diagonal"
+
+
+def test_what_a_launch_leaves_out_whose_x_counts_rows_is_a_place():
+    def launched(number: int, rows: int, columns: int) -> Compared:
+        along_x, along_y = -(-columns // 16), -(-rows // 16)
+
+        def spoil(y: np.ndarray) -> None:
+            y[16 * along_x :] += 1
+            y[:, 16 * along_y :] += 1
+
+        one = case(number, (rows, columns), spoil)
+        return replace(one, grid=(along_x, along_y), block=(16, 16))
+
+    cases = [launched(1, 1, 1), launched(2, 5, 70), launched(3, 40, 40), launched(4, 96, 64)]
+    assert told(cases, ["row", "column"], doubled, {}).message_id == "place_axes_swapped"
+    one = cases[1]
+    one.got[0, 0] += 1
+    cases[1] = replace(one)
+    assert told(cases, ["row", "column"], doubled, {}).message_id != "place_axes_swapped"
 
 
 def test_a_slip_has_to_give_every_case():

@@ -192,7 +192,8 @@ def samples() -> dict[str, Verdict]:
         "bank_conflicts": check_source(
             transpose, DIRECT, runner=runner(
                 turn, turned(1024), bank_conflicts=7936, bank_conflict_sites={("tile", 8): 7936})),
-        "too_serial": kernel(longest_warp=12_289, lane_work=12_289 * 32, busiest_line=7),
+        "too_serial": kernel(
+            longest_warp=12_289, lane_work=12_289 * 32, busiest_lines={"longest_warp": 7}),
         "not_measured": kernel(work=broken),
         "numbers_pass": check_numbers(waves, {"blocks": 79, "threads": 20224, "share": 0.989}),
         "numbers_wrong": check_numbers(waves, {"blocks": 78, "threads": 20224, "share": ...}),

@@ -24,8 +24,8 @@ from course.engine.simt.lowering.expr import (
     truth,
     tuple_of,
 )
-from course.engine.simt.lowering.iteration import as_written_in_python
-from course.engine.simt.lowering.operators import binary, once, unpacked
+from course.engine.simt.lowering.iteration import as_written_in_python, iterator, once, unpacked
+from course.engine.simt.lowering.operators import binary
 from course.engine.simt.lowering.types import (
     BOOL,
     FLOAT,
@@ -33,9 +33,13 @@ from course.engine.simt.lowering.types import (
     INT32,
     NONE,
     ArrayType,
+    EnumerateType,
+    IteratorType,
     RangeType,
     Scalar,
+    Several,
     TupleType,
+    ZipType,
     is_float,
     is_integer,
     is_scalar,
@@ -228,6 +232,33 @@ def _length(bounds: list[Expr]) -> Expr:
     return combined("length", INT, run, bounds)
 
 
+def _iter(low: Lowering, node: ast.Call) -> Expr:
+    return iterator(low, node, IteratorType, _iterated(low, node, 1, 1))
+
+
+def _zip(low: Lowering, node: ast.Call) -> Expr:
+    return iterator(low, node, ZipType, _iterated(low, node, len(node.args), len(node.args)))
+
+
+def _enumerate(low: Lowering, node: ast.Call) -> Expr:
+    items = _iterated(low, node, 1, 2)
+    start = low.scalar(node.args[1]) if len(node.args) == 2 else number(0)
+    if not is_integer(start.type):
+        raise low.untyped(node, f"`enumerate` counts from a whole number, not from {start.type}")
+    return iterator(low, node, EnumerateType, [*items, start])
+
+
+def _iterated(low: Lowering, node: ast.Call, several: int, most: int) -> list[Expr]:
+    """The first arguments of a call that has at most so many: what an iterator goes through."""
+    if node.keywords or not 1 <= len(node.args) <= most:
+        raise low.untyped(node, f"`{ast.unparse(node)[:60]}` has other arguments than Numba takes")
+    values = [low.value(one) for one in node.args[:several]]
+    for value in values:
+        if not isinstance(value.type, ArrayType | Several):
+            raise low.untyped(node, f"`{ast.unparse(node)[:60]}` goes through {describe(value)}")
+    return values
+
+
 def _place(number: int, sides: tuple[int, int, int]) -> str:
     """`3`, or `(3, 1)` where there is more than one axis, x first."""
     x, y, z = sides
@@ -280,4 +311,7 @@ BUILTINS: dict[str, Lower] = {
     "sum": _sum,
     "print": _print,
     "range": _range,
+    "iter": _iter,
+    "zip": _zip,
+    "enumerate": _enumerate,
 }

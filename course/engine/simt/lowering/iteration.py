@@ -1,15 +1,21 @@
-"""Loops over tuples and arrays, and what Numba has in Python, written as loops over numbers."""
+"""What stands for several values: taken apart, gone through in loops over numbers.
+
+Also what Numba itself has in Python, lowered where it is called.
+"""
 
 from __future__ import annotations
 
 import ast
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from course.engine.simt.lowering.expr import Expr, known
+from course.engine.faults import not_measured
+from course.engine.simt.lowering.expr import UNKNOWN, Expr, known, tuple_items, tuple_of
 from course.engine.simt.lowering.signatures import Function
-from course.engine.simt.lowering.types import RangeType
+from course.engine.simt.lowering.types import EnumerateType, IteratorType, RangeType, ZipType
+from course.engine.simt.running.lanes import Lanes
 from course.plain.evaluator import Ref
 
 if TYPE_CHECKING:
@@ -18,27 +24,32 @@ if TYPE_CHECKING:
 Node = TypeVar("Node", ast.Assign, ast.For, ast.If)
 
 
-def walks(low: Lowering, node: ast.expr) -> bool:
-    """Whether it is a call of `enumerate` or `zip`, with arguments that can be gone through."""
-    name = _called(low, node)
-    most = _WALKS.get(name, 0)
-    return isinstance(node, ast.Call) and not node.keywords and 1 <= len(node.args) <= most
+def iterator(
+    low: Lowering, node: ast.AST, type_: type[IteratorType], parts: Sequence[Expr]
+) -> Expr:
+    """What goes through several things; its key says which it is, and in which loop it was made."""
+    for part in parts:
+        if isinstance(part.type, IteratorType):
+            _begin(low, node, part)
+    low.instances += 1
+    made = tuple_of(low, list(parts))
+    key = ("iterator", low.instances, len(low.loop_nodes))
+    return replace(made, type=type_(made.type.items), key=key, const=UNKNOWN)
 
 
-#: the most arguments that they have here
-_WALKS = {"enumerate": 2, "zip": 1024}
+def _begin(low: Lowering, node: ast.AST, value: Expr) -> None:
+    """An iterator gives its values once: to the loop that follows it."""
+    key: Any = value.key
+    made = isinstance(key, tuple) and key[0] == "iterator"
+    if not made or key in low.begun or key[2] != len(low.loop_nodes):
+        raise not_measured(node, "iterator")
+    low.begun.add(key)
 
 
-def _called(low: Lowering, node: ast.expr) -> str:
-    """The builtin that a call is of, or ''."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-        return ""
-    function = low.expression(node.func).const
-    return function.path if isinstance(function, Ref) else ""
-
-
-def counted(low: Lowering, node: ast.For, over: ast.expr) -> list[ast.stmt]:
-    """What a loop over an array, ``enumerate(...)`` or ``zip(...)`` does, as one over a range."""
+def counted(low: Lowering, node: ast.For, over: Expr) -> list[ast.stmt]:
+    """What a loop over an array or an iterator does, as one over a range."""
+    if isinstance(over.type, IteratorType):
+        _begin(low, node, over)
     low.instances += 1
     walk = _Walk(low, node, f"%each.{low.instances}")
     value = walk.item(over)
@@ -68,26 +79,30 @@ class _Walk:
         self.before: list[ast.stmt] = []
         self.lengths: list[ast.expr] = []
 
-    def item(self, source: ast.expr) -> ast.expr:
+    def item(self, source: Expr) -> ast.expr:
         """What one turn gets of a source."""
         here = ast.Name(self.turn, ast.Load())
-        if walks(self.low, source):
-            given = source.args  # type: ignore[attr-defined]  # a call
-            if _called(self.low, source) == "zip":
-                return ast.Tuple([self.item(part) for part in given], ast.Load())
-            number = here if len(given) == 1 else ast.BinOp(here, ast.Add(), self._kept(given[1]))
-            return ast.Tuple([number, self.item(given[0])], ast.Load())
-        value = self.low.value(source)
-        kept = self._kept(holder(self.low, value))
+        if isinstance(source.type, IteratorType):
+            parts = unpacked(self.low, source)
+            if isinstance(source.type, ZipType):
+                return ast.Tuple([self.item(part) for part in parts], ast.Load())
+            item = self.item(parts[0])
+            if not isinstance(source.type, EnumerateType):
+                return item
+            counts_from_0 = parts[1].const == 0
+            number = here if counts_from_0 else ast.BinOp(here, ast.Add(), self._kept(parts[1]))
+            return ast.Tuple([number, item], ast.Load())
+        kept = self._kept(source)
         self.lengths.append(call_of(self.low, "len", kept))
-        if isinstance(value.type, RangeType):
-            return _of_range(value, kept, here)
+        if isinstance(source.type, RangeType):
+            return _of_range(source, kept, here)
         return ast.Subscript(kept, here, ast.Load())
 
-    def _kept(self, source: ast.expr) -> ast.Name:
+    def _kept(self, source: Expr) -> ast.Name:
         name = f"{self.hidden}.{len(self.before)}"
         self.low.frame.assigned.add(name)
-        self.before.append(_at(self.node, ast.Assign([ast.Name(name, ast.Store())], source)))
+        held = ast.Assign([ast.Name(name, ast.Store())], holder(self.low, source))
+        self.before.append(_at(self.node, held))
         return ast.Name(name, ast.Load())
 
 
@@ -100,6 +115,30 @@ def _of_range(value: Expr, kept: ast.Name, turn: ast.expr) -> ast.expr:
     if start is None or start.const != 0:
         item = ast.BinOp(ast.Attribute(kept, "start", ast.Load()), ast.Add(), item)
     return item
+
+
+def once(low: Lowering, value: Expr) -> tuple[Expr, Expr]:
+    """(`value` computed, `value` read again), for an operand that is used twice."""
+    if not value.masked:
+        return value, value
+    low.instances += 1
+    holder, run = f"%once.{low.instances}", value.run
+
+    def compute(lanes: Lanes) -> Any:
+        lanes.vars[holder] = result = run(lanes)
+        return result
+
+    return replace(value, run=compute, items=None), replace(
+        value, run=lambda lanes: lanes.vars[holder], masked=False, items=None
+    )
+
+
+def unpacked(low: Lowering, several: Expr) -> list[Expr]:
+    """The items of a tuple, or of a range; what computes all of them is run for the first."""
+    if several.items is not None:
+        return list(several.items)
+    first, again = once(low, several)
+    return [*tuple_items(low, first)[:1], *tuple_items(low, again)[1:]]
 
 
 def by_name(low: Lowering, node: ast.For) -> ast.For:

@@ -14,9 +14,16 @@ from course.engine.faults import KernelFault, Outcome, not_measured, rejected_sy
 from course.engine.simt.lowering.branches import common, join, told
 from course.engine.simt.lowering.expr import UNKNOWN, Expr, converted, nothing, number, variable
 from course.engine.simt.lowering.frames import LoopTargets
-from course.engine.simt.lowering.iteration import by_name, counted, holder, walks, with_else
-from course.engine.simt.lowering.operators import unpacked
-from course.engine.simt.lowering.types import INT, ArrayType, Several, TupleType, is_integer, unify
+from course.engine.simt.lowering.iteration import by_name, counted, unpacked, with_else
+from course.engine.simt.lowering.types import (
+    INT,
+    ArrayType,
+    IteratorType,
+    Several,
+    TupleType,
+    is_integer,
+    unify,
+)
 from course.engine.simt.nvvm.merging import Held, LoopScope, available, old_enough
 from course.engine.simt.nvvm.unrolling import (
     Counting,
@@ -81,14 +88,12 @@ class Turn:
 
 
 def for_range(low: Lowering, node: ast.For) -> Statement:
-    """A loop over a range, a tuple, an array, or several of these at once."""
+    """A loop over a range, a tuple, an array, or an iterator over several of these."""
     if node.orelse:
         return _in_order(low, with_else(low, node))
-    if walks(low, node.iter):
-        return _in_order(low, counted(low, node, node.iter))
     over = low.value(node.iter)
-    if isinstance(over.type, ArrayType):
-        return _in_order(low, counted(low, node, holder(low, over)))
+    if isinstance(over.type, ArrayType | IteratorType):
+        return _in_order(low, counted(low, node, over))
     if not isinstance(over.type, Several):
         raise rejected_syntax(
             node, f"a loop over `{ast.unparse(node.iter)[:40]}`", "for i in range(...)"

@@ -17,6 +17,7 @@ from course.engine.faults import KernelFault, does_not_compile, rejected, reject
 from course.engine.simt.lowering.branches import if_else
 from course.engine.simt.lowering.calls import call_expression
 from course.engine.simt.lowering.elements import subscript
+from course.engine.simt.lowering.exceptions import assertion, raise_statement
 from course.engine.simt.lowering.expr import (
     UNKNOWN,
     Expr,
@@ -90,6 +91,8 @@ class Lowering:
         self.unused: ast.expr | None = None
         self.calls: list[Function] = []
         self.instances = 0
+        #: keys of the iterators that a loop goes through
+        self.begun: set[Any] = set()
         self.code = 0
         self.loop_numbers = 0
         self.loops: list[LoopTargets] = []
@@ -315,6 +318,8 @@ _STATEMENTS: dict[type[ast.stmt], Any] = {
     ast.Break: break_out,
     ast.Continue: continue_on,
     ast.Return: return_from,
+    ast.Assert: assertion,
+    ast.Raise: raise_statement,
 }
 
 
@@ -323,8 +328,6 @@ _STATEMENT_WORDS: dict[type[ast.AST], str] = {
     ast.ClassDef: "a class",
     ast.Try: "`try`",
     ast.With: "`with`",
-    ast.Raise: "`raise`",
-    ast.Assert: "`assert`",
     ast.Import: "an import inside a kernel",
     ast.ImportFrom: "an import inside a kernel",
     ast.Global: "`global`",
@@ -337,6 +340,4 @@ _STATEMENT_INSTEAD: dict[type[ast.AST], str] = {
     ast.FunctionDef: "a @cuda.jit(device=True) function beside the kernel",
     ast.Import: "import at the top of the cell",
     ast.ImportFrom: "import at the top of the cell",
-    ast.Raise: "a kernel cannot raise: write an error code into an array",
-    ast.Assert: "a kernel cannot stop: guard with `if`, or print",
 }

@@ -22,7 +22,7 @@ from course.engine.simt.lowering.builtin_calls import BUILTINS
 from course.engine.simt.lowering.elements import array_attribute, subscript
 from course.engine.simt.lowering.expr import Expr, known, number, partly_assigned, tuple_of
 from course.engine.simt.lowering.intrinsics import VALUES
-from course.engine.simt.lowering.operators import unpacked
+from course.engine.simt.lowering.iteration import unpacked
 from course.engine.simt.lowering.types import ArrayType, RangeType
 from course.engine.simt.nvvm import contraction
 from course.engine.simt.running.memory import ConstantArray
@@ -37,7 +37,7 @@ ARRAY_ATTRIBUTES = ("shape", "size", "ndim", "dtype", "itemsize", "nbytes", "str
 
 
 #: Of Python's own what a kernel calls, and what is told apart from a name that nobody knows.
-_BUILTINS = {*BUILTINS, "enumerate", "list", "sorted", "zip"}
+_BUILTINS = {*BUILTINS, "list", "sorted"}
 
 
 #: Numba refuses a global that has one of these names and is something else.

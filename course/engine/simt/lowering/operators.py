@@ -27,7 +27,7 @@ from course.engine.simt.lowering.expr import (
     tuple_items,
     tuple_of,
 )
-from course.engine.simt.lowering.iteration import as_written_in_python
+from course.engine.simt.lowering.iteration import as_written_in_python, once, unpacked
 from course.engine.simt.lowering.types import (
     BOOL,
     FLOAT,
@@ -182,30 +182,6 @@ def unaryop(low: Lowering, node: ast.UnaryOp) -> Expr:
     if operand.product is not None and function is operator.neg:
         return replace(value, product=operand.product.negated())
     return value
-
-
-def once(low: Lowering, value: Expr) -> tuple[Expr, Expr]:
-    """(`value` computed, `value` read again), for an operand that is used twice."""
-    if not value.masked:
-        return value, value
-    low.instances += 1
-    holder, run = f"%once.{low.instances}", value.run
-
-    def compute(lanes: Lanes) -> Any:
-        lanes.vars[holder] = result = run(lanes)
-        return result
-
-    return replace(value, run=compute, items=None), replace(
-        value, run=lambda lanes: lanes.vars[holder], masked=False, items=None
-    )
-
-
-def unpacked(low: Lowering, several: Expr) -> list[Expr]:
-    """The items of a tuple, or of a range; what computes all of them is run for the first."""
-    if several.items is not None:
-        return list(several.items)
-    first, again = once(low, several)
-    return [*tuple_items(low, first)[:1], *tuple_items(low, again)[1:]]
 
 
 def compare(low: Lowering, node: ast.Compare) -> Expr:

@@ -66,6 +66,21 @@ class RangeType(Several):
         return "range"
 
 
+class IteratorType(Several):
+    """What `iter`, `enumerate` or `zip` gives: what it goes through."""
+
+    def __str__(self) -> str:
+        return "iterator"
+
+
+class EnumerateType(IteratorType):
+    """What it counts, and from which number."""
+
+
+class ZipType(IteratorType):
+    """What it goes through side by side."""
+
+
 @dataclass(frozen=True)
 class NoneType:
     """What a call without a value gives."""

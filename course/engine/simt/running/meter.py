@@ -173,7 +173,11 @@ class Meter:
             divergent_sites=dict(self.divergent),
             longest_warp=self.longest_warp,
             lane_work=self.lane_work,
-            busiest_line=max(self.work, key=lambda line: (self.work[line], -line), default=0),
+            busiest_lines={
+                "longest_warp": max(self.work, key=lambda line: (self.work[line], -line))
+            }
+            if self.work
+            else {},
             shared_bytes=self.shared_bytes,
             launches=1,
         )

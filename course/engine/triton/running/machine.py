@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -42,7 +43,7 @@ from course.engine.triton.running.operations import (
     dtype_of,
     reshaped_in_any_order,
 )
-from course.engine.triton.running.run import Run
+from course.engine.triton.running.run import Run, Spent
 from course.engine.triton.running.sites import Uncounted
 from course.engine.triton.running.values import Unsupported, Value
 
@@ -76,8 +77,7 @@ Step = tuple[Operation, Callable[[Frame], Any], str | tuple[str, ...]]
 class _Prepared(NamedTuple):
     """A block, ready to be run again and again."""
 
-    statements: int
-    functions: int
+    spent: Spent
     steps: list[Step]
 
 
@@ -195,7 +195,7 @@ class Machine:
         prepared = self._blocks.get(block)
         if prepared is None:
             prepared = self._blocks[block] = self._prepared(block)
-        self.run.step(prepared.statements, prepared.functions)
+        self.run.step(prepared.spent)
         self.meter.ran(block, self.run.count)
         return prepared.steps
 
@@ -211,7 +211,7 @@ class Machine:
             results = operation.results
             names = results[0] if len(results) == 1 else results
             steps.append((operation, self._work(operation), names))
-        return _Prepared(self._statements(block), _of_functions(block), steps)
+        return _Prepared(self._spent(block), steps)
 
     def _work(self, operation: Operation) -> Callable[[Frame], Any]:
         """What an operation does; one that is not known does so when its turn comes."""
@@ -268,21 +268,29 @@ class Machine:
         if (place := self._place(operation)) is not None:
             self.run.place = place
 
-    def _statements(self, block: Block) -> int:
+    def _spent(self, block: Block) -> Spent:
         """Lines of the learner's that a block has operations of: what a program goes through.
 
         A block without any counts as one, so that no loop is endless, but in Triton's functions.
         """
-        places = {
-            tuple(place[:2] for place in operation.place.files if place[0] in self.files)
-            for operation in block.operations
-            if not _is_of_no_line(operation)
+        ways = {
+            way for one in block.operations if not _is_of_no_line(one) and (way := self._way(one))
         }
-        foreign = any(
-            one.place.files and not any(place[0] in self.files for place in one.place.files)
-            for one in block.operations
+        foreign = any(one.place.files and not self._way(one) for one in block.operations)
+        lines = Counter(way[0][1] for way in ways)
+        functions = sum(_of_function(one) for one in block.operations) // 1024
+        for one in block.operations:
+            if way := self._way(one):
+                lines[way[0][1]] += _of_function(one) // 1024
+        return Spent(len(ways) or int(not foreign), functions, lines)
+
+    def _way(self, operation: Operation) -> tuple[tuple[str, int], ...]:
+        """(file, line) of the learner's places of an operation, the innermost first."""
+        return tuple(
+            (filename, line)
+            for filename, line, _ in operation.place.files
+            if filename in self.files
         )
-        return len(places - {()}) or int(not foreign)
 
     def function(self, frame: Frame, function: Operation, arguments: Sequence[Any]) -> list[Any]:
         """Runs a function's blocks, or an operation's; programs may part at a branch and return
@@ -338,10 +346,11 @@ def _is_of_no_line(operation: Operation) -> bool:
     return hands_on or operation.name in ("arith.constant", "tt.return")
 
 
-def _of_functions(block: Block) -> int:
-    """The statements that the functions of a block count for, beside those that they stand in."""
-    results = [one.result_types[0] for one in block.operations if one.name in _FUNCTIONS]
-    return sum(math.prod(one.shape) for one in results) * STATEMENTS_OF_A_FUNCTION // 1024
+def _of_function(operation: Operation) -> int:
+    """Statements that a function counts for beside that which it stands in, of 1,024 elements."""
+    if operation.name not in _FUNCTIONS:
+        return 0
+    return math.prod(operation.result_types[0].shape) * STATEMENTS_OF_A_FUNCTION
 
 
 def _refuse(what: Unsupported, frame: Frame) -> None:

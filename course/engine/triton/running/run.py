@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import linecache
 import math
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -39,6 +40,25 @@ class Loop:
     turn: int = 0
 
 
+@dataclass(frozen=True, eq=False)
+class Spent:
+    """What a program spends on a block of code.
+
+    Attributes:
+        functions: what the functions among its statements count for beside these.
+        lines: both, line by line.
+    """
+
+    statements: int
+    functions: int
+    lines: Mapping[int, int]
+
+
+def _of(by_line: Mapping[int, np.ndarray], program: int) -> dict[int, int]:
+    """What one program has of each line."""
+    return {line: int(counts[program]) for line, counts in by_line.items()}
+
+
 class Run:
     """The state that machine and memory share.
 
@@ -54,8 +74,10 @@ class Run:
         self.step_limit = step_limit
         self.debug = debug
         self.steps = 0
-        #: statements of the longest program of all batches before this one
-        self.longest = 0
+        #: by what is counted: the most that a program of a batch before this one has of it, and
+        #: the line at which it has most of that
+        self.most = dict.fromkeys(("program_bytes", "block_bytes", "longest_program"), 0)
+        self.busiest_lines: dict[str, int] = {}
         self._first = 0
         self._together = 0
         self._apart = np.zeros(1, np.int64)
@@ -63,15 +85,13 @@ class Run:
         self.filename = ""
         self.line = 0
         self.column = 0
-        #: bytes that the program which asks for most has asked for, in all batches before this one
-        self.most_asked = 0
-        #: the line at which it has asked for most of them; 0 where no program asks for any
-        self.busiest_line = 0
-        #: bytes of the blocks of the program that goes through most of them, whatever the masks
-        self.most_of_blocks = 0
-        #: sectors that each program of the batch has asked for, line by line
+        #: bytes that each program of the batch has asked for, line by line, and of blocks whatever
+        #: the masks
         self._asked: dict[int, np.ndarray] = {}
+        self._gone_through: dict[int, np.ndarray] = {}
         self._blocks = np.zeros(1, np.int64)
+        #: how often all programs of the batch have run a block together, and each apart
+        self._ran: dict[Spent, tuple[list[int], np.ndarray]] = {}
         #: turns of loops in which a program moved something, and nothing, over all programs
         self.busy_turns = 0
         #: the latter by the line of the loop
@@ -153,7 +173,7 @@ class Run:
         self.steps = 0
         self._first = int(programs[0])
         self._apart = np.zeros(len(programs), np.int64)
-        self._asked = {}
+        self._asked, self._gone_through, self._ran = {}, {}, {}
         self._blocks = np.zeros(len(programs), np.int64)
         self._moved = np.zeros(len(programs), np.int64)
         self._next = np.zeros(len(programs), COPY)
@@ -170,13 +190,15 @@ class Run:
             itemsize: bytes of an element.
         """
         running = self._running()
-        asked = self._asked.get(self.line)
-        if asked is None:
-            asked = self._asked[self.line] = np.zeros(len(self._apart), np.int64)
-        asked[running] += sectors
-        self.moves(np.asarray(sectors) > 0)
         lanes = math.prod(shape)
-        self._blocks[running] += (max(lanes, THREADS) if lanes > 1 else 1) * itemsize
+        block_bytes = (max(lanes, THREADS) if lanes > 1 else 1) * itemsize
+        asked_bytes = np.asarray(sectors) * SECTOR_BYTES
+        for by_line, more in ((self._asked, asked_bytes), (self._gone_through, block_bytes)):
+            if self.line not in by_line:
+                by_line[self.line] = np.zeros(len(self._apart), np.int64)
+            by_line[self.line][running] += more
+        self.moves(asked_bytes > 0)
+        self._blocks[running] += block_bytes
 
     def moves(self, which: np.ndarray) -> None:
         """In the turn of a loop that is being executed some programs of the group move memory."""
@@ -217,26 +239,38 @@ class Run:
     def end(self) -> None:
         """The batch has run."""
         asked = sum(self._asked.values(), np.zeros(1, np.int64))
-        program = int(asked.argmax())
-        if SECTOR_BYTES * asked[program] > self.most_asked:
-            self.most_asked = SECTOR_BYTES * int(asked[program])
-            self.busiest_line = max(
-                self._asked, key=lambda line: (self._asked[line][program], -line)
-            )
-        self.most_of_blocks = max(self.most_of_blocks, int(self._blocks.max()))
+        self._note("program_bytes", asked, lambda program: _of(self._asked, program))
+        self._note("block_bytes", self._blocks, lambda program: _of(self._gone_through, program))
+        self._note("longest_program", self._together + self._apart, self._statements)
         busy = int(np.count_nonzero(self._moved))
         if self.turns is None:
             self._busy += busy
         elif busy:  # a program that waited has begun more than once
             self._busy_in_turns.add(self._first)
-        self.longest = max(self.longest, self._together + int(self._apart.max()))
         self._together = 0
+
+    def _note(self, name: str, counts: np.ndarray, of: Callable[[int], Mapping[int, int]]) -> None:
+        """Of the batch's programs, the one that has most of something, and its busiest line."""
+        program = int(counts.argmax())
+        if counts[program] > self.most[name]:
+            self.most[name], by_line = int(counts[program]), of(program)
+            if by_line:
+                self.busiest_lines[name] = max(by_line, key=lambda line: (by_line[line], -line))
+
+    def _statements(self, program: int) -> dict[int, int]:
+        """Statements of one program of the batch, line by line."""
+        lines: Counter[int] = Counter()
+        for spent, (together, apart) in self._ran.items():
+            for line, statements in spent.lines.items():
+                lines[line] += statements * (together[0] + int(apart[program]))
+        return lines
 
     def noted(self, traffic: Traffic) -> Traffic:
         """The traffic, with what programs went through beside it."""
-        traffic.longest_program = self.longest
-        traffic.program_bytes, traffic.busiest_line = self.most_asked, self.busiest_line
-        traffic.block_bytes = self.most_of_blocks
+        traffic.longest_program = self.most["longest_program"]
+        traffic.program_bytes = self.most["program_bytes"]
+        traffic.block_bytes = self.most["block_bytes"]
+        traffic.busiest_lines = dict(self.busiest_lines)
         traffic.busy_turns, traffic.idle_turn_sites = self.busy_turns, self.idle_turn_sites
         traffic.idle_programs = self.size - self._busy - len(self._busy_in_turns)
         traffic.undivided, traffic.unoverlapped = self.undivided, self.unoverlapped
@@ -261,10 +295,18 @@ class Run:
             return str(place)
         return str(place[:2]) if y > 1 else str(place[0])
 
-    def step(self, statements: int = 1, functions: int = 0) -> None:
-        """One statement of one group, or several, and what the functions in them count for."""
-        self.steps += statements
-        self._count(statements + functions)
+    def step(self, spent: Spent) -> None:
+        """A block of statements of one group."""
+        self.steps += spent.statements
+        self._count(spent.statements + spent.functions)
+        if not self.combining:
+            if spent not in self._ran:
+                self._ran[spent] = [0], np.zeros(len(self._apart), np.int64)
+            together, apart = self._ran[spent]
+            if len(self.programs) == len(self._apart):
+                together[0] += 1
+            else:
+                apart[self._running()] += 1
         if self.steps > self.step_limit:
             raise self._timed_out()
 

@@ -545,6 +545,144 @@ def test_loops_over_pairs_and_over_what_is_counted_and_zipped():
     same_as_python(over_pairs, (6, 4), np.array([1.5, -2.0, 0.5, 4.0]))
 
 
+@cuda.jit(device=True)
+def weighed(pairs):
+    total = 0.0
+    for weight, value in pairs:
+        total += weight * value
+    return total
+
+
+@cuda.jit
+def kept_iterators(out, x):
+    i = cuda.threadIdx.x
+    pairs = zip(PAIRS, x)  # noqa: B905  # Numba's has no `strict`
+    last = x[3]
+    numbered = enumerate((x[i], last), i)
+    last = -1.0
+    for (a, b), value in pairs:
+        out[0, i] += 10 * a + b * value
+    for k, value in numbered:
+        out[1, i] += k * value + last
+    turns = iter(range(i, 9, 2))
+    for k in turns:
+        out[2, i] += k
+    for k, (a, b) in enumerate(iter(PAIRS)):
+        inner = zip((a, b), x)  # noqa: B905
+        for c, value in inner:
+            out[3, i] += k * c * value
+
+
+def test_iterators_are_kept_in_names():
+    same_as_python(kept_iterators, (4, 4), np.array([1.5, -2.0, 0.5, 4.0]))
+
+
+@cuda.jit
+def hands_iterators_on(out, x):
+    out[0] = weighed(zip(x, (1, 2, 3)))  # noqa: B905
+    out[1] = weighed(enumerate(x))
+
+
+def test_iterators_are_handed_on():
+    out = np.zeros(2)
+    hands_iterators_on[1, 1](out, np.array([1.5, -2.0, 0.5, 4.0]))
+    assert out.tolist() == [1.5 - 4 + 1.5, -2 + 1 + 12]
+
+
+@cuda.jit
+def goes_through_twice(out, x):
+    pairs = enumerate(x)
+    for k, value in pairs:
+        out[k] = value
+    for k, value in pairs:
+        out[k] += value
+
+
+@cuda.jit
+def goes_through_in_a_loop(out, x):
+    values = iter(x)
+    for k in range(2):
+        for value in values:
+            out[k] += value
+
+
+@pytest.mark.parametrize("kernel", [goes_through_twice, goes_through_in_a_loop])
+def test_an_iterator_gives_its_values_once(kernel):
+    fault = fault_of(kernel, 1, 1, np.zeros(4), np.ones(4))
+    assert (fault.outcome, fault.message_id) == (Outcome.NOT_MEASURED, "iterator")
+
+
+@cuda.jit
+def no_numbers(out):
+    for k, value in enumerate(out[0]):
+        out[k] = value
+
+
+def test_what_no_iterator_goes_through_does_not_compile():
+    assert fault_of(no_numbers, 1, 1, np.zeros(4)).outcome is Outcome.DOES_NOT_COMPILE
+
+
+@cuda.jit
+def ends_where_it_is_wrong(out, x):
+    i = cuda.grid(1)
+    assert i < out.size, "one thread an element"
+    for k in range(i):
+        assert x[k] >= 0
+    if x[i] > 9:
+        raise ValueError("too large")
+    out[i] = x[i]
+
+
+def test_an_exception_ends_its_thread_as_numba_compiles_it():
+    out = np.zeros(6)
+    ends_where_it_is_wrong[1, 8](out, np.array([1.0, 2, 10, 4, -5, 6]))
+    assert out.tolist() == [1, 2, 0, 4, -5, 0]
+
+
+@cuda.jit(device=True)
+def root(x):
+    assert x >= 0
+    return math.sqrt(x)
+
+
+@cuda.jit
+def roots(out, x):
+    i = cuda.grid(1)
+    out[i] = root(x[i])
+
+
+def test_an_exception_in_a_device_function_is_told_where_it_happens():
+    out = np.zeros(4)
+    roots[1, 4](out, np.arange(4.0) ** 2)
+    assert out.tolist() == [0, 1, 2, 3]
+    fault = fault_of(roots, 1, 4, out, np.array([0.0, 1, -1, 0]))
+    assert fault.outcome is Outcome.NOT_MEASURED
+    assert "Thread 2 of block 0 raises an exception in `root`" in str(fault)
+
+
+@cuda.jit
+def says_which(out):
+    i = cuda.grid(1)
+    assert i < 4, f"thread {i}"
+    out[i] = 1
+
+
+@cuda.jit
+def raises_a_number(out):
+    if out.size < cuda.grid(1):
+        raise out[0]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "said"),
+    [(says_which, "message in a kernel is plain text"), (raises_a_number, "`out[0]` is no exc")],
+)
+def test_what_is_no_exception_for_numba(kernel, said):
+    fault = fault_of(kernel, 1, 4, np.zeros(4))
+    assert fault.outcome in (Outcome.DOES_NOT_COMPILE, Outcome.NOT_MEASURED)
+    assert said in str(fault)
+
+
 @cuda.jit
 def folds(out, x):
     i = cuda.threadIdx.x

@@ -366,7 +366,7 @@ def test_what_the_busiest_program_asks_for_is_counted_whoever_runs_beside_it():
     assert out.tolist() == [0.0, 32.0, 64.0, 70.0]
     # 8 whole sectors and one that the mask cuts off, and the one that is stored
     assert counts.program_bytes == 10 * 32
-    assert counts.busiest_line == first_line(loads_by_program) + 5
+    assert counts.busiest_lines["program_bytes"] == first_line(loads_by_program) + 5
     _, counts = both(loads_by_program, (x, torch.empty(2), 70), (2,), BLOCK=32)
     assert counts.program_bytes == (4 + 1) * 32
 
@@ -387,7 +387,29 @@ def test_the_busiest_line_is_the_busiest_programs_and_not_that_of_all_together()
     x, parts, out = torch.ones(256), torch.empty(1024), torch.empty(256)
     _, counts = both(last_program_adds_up, (x, parts, out), (8,), BLOCK=64)
     assert counts.program_bytes == (2 * 2 + 2 * 4) * 64 * 4
-    assert counts.busiest_line == first_line(last_program_adds_up) + 8
+    assert counts.busiest_lines["program_bytes"] == first_line(last_program_adds_up) + 8
+
+
+@triton.jit
+def one_program_takes_sines(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i)
+    if tl.program_id(0) == 1:
+        for _ in range(9):
+            x = tl.sin(x)
+    for turn in range(8):
+        x += tl.load(x_ptr + i, mask=i < turn, other=0.0)
+    tl.store(out_ptr + i, x)
+
+
+def test_each_count_has_the_line_that_makes_most_of_it_in_the_program_with_most():
+    x, out = torch.ones(2048), torch.empty(2048)
+    _, counts = both(one_program_takes_sines, (x, out), (2,), BLOCK=1024)
+    lines = {
+        name: first_line(one_program_takes_sines) + line
+        for name, line in (("program_bytes", 2), ("block_bytes", 7), ("longest_program", 5))
+    }
+    assert counts.busiest_lines == lines
 
 
 @triton.jit
