@@ -44,6 +44,9 @@ ENGINE = "course.engine.runner:Engine"
 LARGEST_FRAME_BYTES = 8 * 2**20
 _LOOK_SECONDS = 0.1
 _START_SECONDS = 120.0
+#: A look counts for no more: where the next one comes later, the grader itself was kept from it, by
+#: Ctrl-Z or by a ledger that another program holds, and what its workers have said is still unread.
+_LONGEST_LOOK_SECONDS = 1.0
 #: The runner ends a launch that takes too long; the worker as a whole is ended this much later.
 _GRACE_SECONDS = 1.0
 
@@ -116,7 +119,8 @@ class Worker:
         #: what the runner and the judge have said on their way out
         self._errors: tuple[IO[bytes], ...] = ()
         self._buffer = b""
-        self._deadline = 0.0
+        #: what is left of its patience, and when that was looked at last
+        self._left = self._looked = 0.0
         self._ready = False
 
     def give(self, task: Task, seed: bytes, gpu: Mapping[str, int | str]) -> None:
@@ -137,7 +141,7 @@ class Worker:
             "seconds_each": self.limits.seconds,
             "gpu": dict(gpu),
         }
-        self._deadline = time.monotonic() + self._patience()
+        self._waits_anew()
         with contextlib.suppress(BrokenPipeError):  # its end is noticed when it is read
             self._process.stdin.write(json.dumps(request).encode() + b"\n" + task.data)
             self._process.stdin.flush()
@@ -146,13 +150,16 @@ class Worker:
         """Answers what it has asked about a GPU; meanwhile its time stood still."""
         assert self._process is not None
         assert self._process.stdin is not None
-        self._deadline = time.monotonic() + self._patience()
+        self._waits_anew()
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(reply).encode() + b"\n")
             self._process.stdin.flush()
 
-    def _patience(self) -> float:
-        return self.limits.seconds + _GRACE_SECONDS if self._ready else _START_SECONDS
+    def _waits_anew(self, imports: bool = False) -> None:
+        """From here on it has all its time once more."""
+        at_work = self._ready and not imports
+        self._left = self.limits.seconds + _GRACE_SECONDS if at_work else _START_SECONDS
+        self._looked = time.monotonic()
 
     def _start(self) -> None:
         self._errors = tuple(tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115  (closed where read)
@@ -208,13 +215,14 @@ class Worker:
             frames.append({**self.end("it said too much"), "endless": True})
         if frames:
             self._ready = True
-            imports = "preparing" in frames[-1]
-            self._deadline = time.monotonic() + (_START_SECONDS if imports else self._patience())
+            self._waits_anew(imports="preparing" in frames[-1])
         return frames
 
     def overdue(self) -> dict[str, Any] | None:
         """Ends the work and says why, if it takes too much time or memory."""
-        if time.monotonic() > self._deadline:
+        before, self._looked = self._looked, time.monotonic()
+        self._left -= min(self._looked - before, _LONGEST_LOOK_SECONDS)
+        if self._left < 0:
             frame = {"late": True} if self._ready else {}
             return {**self.end("it took too long to start"), **frame}
         for process in (self._process, self._runner):
@@ -387,30 +395,30 @@ class Pool:
 
     def _death(self, task: Task, frame: dict[str, Any]) -> list[Answer]:
         """A worker ended in the middle: the exercise it was at has its verdict by that."""
-        memory = task.memory or "memory" in frame
+        memory, late = task.memory or "memory" in frame, "late" in frame
         memory_text = size_text(self.limits.memory_bytes)
         seconds_text = f"{self.limits.seconds:g} seconds"
-        if not task.read:
+        if not task.read and (memory or late):
             task.done = True
             limit = memory_text + " of memory" if memory else seconds_text
             return self._all(task, Fault("too_heavy_to_read", limit=limit))
-        assert task.exercises
-        name = task.exercises[0]
+        name = task.exercises[0] if task.exercises else "the notebook"
         if memory:
             fault = Fault("out_of_memory", exercise=name, limit=memory_text)
         elif "endless" in frame:
             limit = size_text(LARGEST_FRAME_BYTES)
             fault = Fault("verdict_too_large", exercise=name, limit=limit)
-        elif "late" in frame:
+        elif late:
             fault = Fault("out_of_time", exercise=name, limit=seconds_text)
         else:
             status = frame["end"]
             killed = f"signal {-status}" if status < 0 else f"status {status}"
             detail = task.detail or frame.get("why", killed)
             fault = Fault("judge_died", exercise=name, detail=detail)
-        task.exercises, task.memory, task.detail = task.exercises[1:], False, ""
+        of_this = replace(task, exercises=task.exercises and [name])
+        task.exercises, task.memory, task.detail = (task.exercises or [])[1:], False, ""
         task.done = not task.exercises
-        return self._all(replace(task, exercises=[name]), fault)
+        return self._all(of_this, fault)
 
     def _all(self, task: Task, fault: Fault) -> list[Answer]:
         """The same verdict on every exercise of the task, or the fault where none is known."""
