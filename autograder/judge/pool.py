@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -43,6 +44,8 @@ ENGINE = "course.engine.runner:Engine"
 #: A frame holds a verdict with its panel; a line of a panel has some hundred bytes.
 LARGEST_FRAME_BYTES = 8 * 2**20
 _LOOK_SECONDS = 0.1
+#: What Linux lets everybody have: more than a notebook has, as a rule.
+_PIPE_BYTES = 2**20
 _START_SECONDS = 120.0
 #: A look counts for no more: where the next one comes later, the grader itself was kept from it, by
 #: Ctrl-Z or by a ledger that another program holds, and what its workers have said is still unread.
@@ -118,7 +121,7 @@ class Worker:
         self._runner: subprocess.Popen[bytes] | None = None
         #: what the runner and the judge have said on their way out
         self._errors: tuple[IO[bytes], ...] = ()
-        self._buffer = b""
+        self._buffer = self._unsaid = b""
         #: what is left of its patience, and when that was looked at last
         self._left = self._looked = 0.0
         self._ready = False
@@ -127,8 +130,6 @@ class Worker:
         """Starts on a task; `gpu` as for `judge.banded`."""
         if self._process is None:
             self._start()
-        assert self._process is not None
-        assert self._process.stdin is not None
         self.task = task
         count = len(task.exercises or ()) or 1
         request = {
@@ -142,18 +143,20 @@ class Worker:
             "gpu": dict(gpu),
         }
         self._waits_anew()
-        with contextlib.suppress(BrokenPipeError):  # its end is noticed when it is read
-            self._process.stdin.write(json.dumps(request).encode() + b"\n" + task.data)
-            self._process.stdin.flush()
+        self._say(json.dumps(request).encode() + b"\n" + task.data)
 
     def tell(self, reply: Mapping[str, Any]) -> None:
         """Answers what it has asked about a GPU; meanwhile its time stood still."""
+        self._waits_anew()
+        self._say(json.dumps(reply).encode() + b"\n")
+
+    def _say(self, data: bytes = b"") -> None:
+        """As much as its pipe takes now, and the rest at the next looks: it may be at its start."""
         assert self._process is not None
         assert self._process.stdin is not None
-        self._waits_anew()
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(reply).encode() + b"\n")
-            self._process.stdin.flush()
+        self._unsaid = b"".join((self._unsaid, data))
+        with contextlib.suppress(BrokenPipeError, BlockingIOError):  # an end is noticed on reading
+            self._unsaid = self._unsaid[os.write(self._process.stdin.fileno(), self._unsaid) :]
 
     def _waits_anew(self, imports: bool = False) -> None:
         """From here on it has all its time once more."""
@@ -163,7 +166,7 @@ class Worker:
 
     def _start(self) -> None:
         self._errors = tuple(tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115  (closed where read)
-        self._buffer = b""
+        self._buffer = self._unsaid = b""
         self._ready = False
         of_runner, of_judge = (file.fileno() for file in self._errors)
         judges_end, runners_end = socket.socketpair()
@@ -189,6 +192,10 @@ class Worker:
                 stderr=of_judge,
                 memory_bytes=self.limits.memory_bytes,
             )
+            assert self._process.stdin is not None
+            os.set_blocking(self._process.stdin.fileno(), False)
+            with contextlib.suppress(OSError):  # a user may have only so much
+                fcntl.fcntl(self._process.stdin, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
     def fileno(self) -> int:
         assert self._process is not None
@@ -220,6 +227,8 @@ class Worker:
 
     def overdue(self) -> dict[str, Any] | None:
         """Ends the work and says why, if it takes too much time or memory."""
+        if self._unsaid:
+            self._say()
         before, self._looked = self._looked, time.monotonic()
         self._left -= min(self._looked - before, _LONGEST_LOOK_SECONDS)
         if self._left < 0:

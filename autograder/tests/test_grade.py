@@ -10,6 +10,7 @@ import shlex
 import signal
 import sqlite3
 import subprocess
+import threading
 import time
 import zipfile
 from collections import Counter
@@ -970,6 +971,38 @@ def test_what_judges_say_while_nobody_listens_is_not_late(
             found[answer.graded.outcome] += 1
             away[0] += 1000
     assert found == {"PASS": 2 * len(EXERCISES)}
+
+
+def test_a_judge_that_does_not_read_what_it_is_given_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notebook of more bytes than a pipe holds; the grader waited inside of a write."""
+    whose = Submission("vega", "01_threads", "threads", tmp_path, None)
+    task = pool.Task(whose, json.dumps(solved()).encode() + b" " * 2**22, [*EXERCISES])
+    monkeypatch.setattr(pool, "_START_SECONDS", 1)
+    with pool.Pool(b"seed", check=fakes.CHECK, trust=True) as judges:
+        [judge] = judges._workers
+
+        def stopped() -> None:
+            type(judge)._start(judge)
+            assert judge._process is not None
+            os.killpg(judge._process.pid, signal.SIGSTOP)
+            goes_on.args = judge._process.pid, signal.SIGCONT
+            goes_on.start()
+
+        goes_on = threading.Timer(10, os.killpg)
+        monkeypatch.setattr(judge, "_start", stopped)
+        with pytest.raises(pool.JudgeError, match="it took too long to start"):
+            list(judges.run([task]))
+        goes_on.cancel()
+
+
+def test_a_notebook_of_many_parts_of_a_pipe_is_judged(tmp_path: Path) -> None:
+    whose = Submission("vega", "01_threads", "threads", tmp_path, None)
+    task = pool.Task(whose, json.dumps(solved()).encode() + b" " * 2**22, [*EXERCISES])
+    with pool.Pool(b"seed", check=fakes.CHECK, trust=True) as judges:
+        found = [answer.graded for answer in judges.run([task])]
+    assert [row and row.outcome for row in found] == ["PASS"] * len(EXERCISES)
 
 
 def test_a_judge_that_is_killed_as_it_reads_says_nothing_of_the_notebook(tmp_path: Path) -> None:
