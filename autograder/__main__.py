@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import errno
 import importlib
 import os
 import select
@@ -55,6 +56,9 @@ COMMANDS = {
 }
 
 
+_AGAIN = "the same command goes on or begins again."
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are sentences."""
 
@@ -79,6 +83,17 @@ def parser_for(command: str | None) -> Parser:
     return parser
 
 
+def _open_streams() -> None:
+    """What a command says goes nowhere where its stream is closed, and every character has a form.
+
+    A closed one's number would be the next file's that is opened.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123  (open to the end)
+        getattr(sys, name).reconfigure(errors="backslashreplace")
+
+
 def _is_read() -> bool:
     """Whether somebody still takes what is printed: `... | head` does not."""
     look = select.poll()
@@ -88,6 +103,7 @@ def _is_read() -> bool:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit status: 0 done, 1 failed, 2 wrong arguments."""
+    _open_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = next((word for word in arguments if not word.startswith("-")), None)
     if command is not None and command not in COMMANDS:
@@ -105,10 +121,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = int(importlib.import_module(COMMANDS[command][0]).main(args))
         sys.stdout.flush()
         return status
-    except BrokenPipeError:
-        if _is_read():
+    except OSError as error:
+        is_full = error.errno == errno.ENOSPC
+        if not is_full and (not isinstance(error, BrokenPipeError) or _is_read()):
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left of it
+        if is_full:
+            where = error.filename or "what this command prints to"
+            print(f"No space is left in {where}. Make room: then {_AGAIN}", file=sys.stderr)
         return 1
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] in ("course", "autograder"):
@@ -120,7 +140,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         return 1
     except KeyboardInterrupt:
-        print("Interrupted. The same command goes on or begins again.", file=sys.stderr)
+        print(f"Interrupted: {_AGAIN}", file=sys.stderr)
         return 130
 
 

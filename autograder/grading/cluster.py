@@ -42,7 +42,7 @@ _LOOK_SECONDS = 0.5
 _CONNECT_SECONDS = 20
 #: A verdict is a few kilobytes: one that takes longer is at a worker that has ended.
 _FETCH_SECONDS = 10
-#: Without any worker.
+#: Without any worker, or without an answer of the scheduler's.
 _PATIENCE_SECONDS = 60.0
 #: With none but such as refuse, until another one joins.
 _JOINING_SECONDS = 10.0
@@ -82,7 +82,7 @@ class Cluster:
     trust: bool = False
     _refused: dict[str, str] = field(default_factory=dict)
     _fit: dict[str, int] = field(default_factory=dict)
-    _alone_since: float = field(default_factory=time.monotonic)
+    _alone_since: float | None = None
     _looked: float = 0.0
 
     def __enter__(self) -> Cluster:
@@ -95,7 +95,7 @@ class Cluster:
         keys = security(self.tls)
         place = with_protocol(self.address, self.tls)
         try:
-            self._client = Client(
+            self._client = _in_time(Client)(
                 place, security=keys, timeout=_CONNECT_SECONDS, set_as_default=False
             )
         except Exception as error:  # whatever answers there, or does not
@@ -115,8 +115,7 @@ class Cluster:
         from distributed import __version__ as own
 
         try:
-            told: Any = self._client.get_versions()
-            theirs = told["scheduler"]["packages"]["distributed"]
+            theirs = self._ask("versions", _CONNECT_SECONDS)["packages"]["distributed"]
         except Exception as error:  # another version may not even understand the question
             theirs = f"({_last_line(error)})"
         if theirs != own:
@@ -125,6 +124,11 @@ class Cluster:
                 f"The scheduler at {self.address} runs distributed {theirs}, and this grader "
                 f"{own}. Install the same on both: {INSTALL}"
             )
+
+    def _ask(self, what: str, seconds: float, **about: Any) -> Any:
+        """What the scheduler itself answers, within so many seconds."""
+        question = getattr(self._client.scheduler, what)
+        return self._client.sync(question, callback_timeout=seconds, **about)
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Answer]:
         """The answers to `tasks`, as they come.
@@ -191,7 +195,9 @@ class Cluster:
             return []
         self._looked = now
         try:
-            found = self._client.scheduler_info()["workers"]
+            found = self._ask("identity", _PATIENCE_SECONDS, n_workers=-1)["workers"]
+        except TimeoutError as error:
+            raise self._lost(f"has not answered for {_PATIENCE_SECONDS:g} s") from error
         except Exception as error:
             raise self._lost() from error
         self._fit = {w: told["nthreads"] for w, told in found.items() if w not in self._refused}
@@ -200,11 +206,14 @@ class Cluster:
         for future in gone:
             future.release()
         if self._fit:
-            self._alone_since = now
-        elif found and now - self._alone_since > _JOINING_SECONDS:
+            self._alone_since = None
+            return lost
+        self._alone_since = self._alone_since or now
+        alone = now - self._alone_since
+        if found and alone > _JOINING_SECONDS:
             said = "; ".join(f"{w}: {self._refused[w]}" for w in sorted(found)[:3])
             raise JudgeError(f"No worker at {self.address} can judge. {said}.")
-        elif why := self._without_workers(now - self._alone_since):
+        if why := self._without_workers(alone):
             raise JudgeError(why)
         return lost
 
@@ -283,11 +292,21 @@ class Cluster:
                 [row] = not_judged(task.submission, [name], fault, self, task.data)
                 yield Answer(task, row)
 
-    def _lost(self) -> JudgeError:
+    def _lost(self, how: str = "is gone") -> JudgeError:
         return JudgeError(
-            f"The scheduler at {self.address} is gone. What was judged is kept: start it again, "
+            f"The scheduler at {self.address} {how}. What was judged is kept: start it again, "
             "and the same command goes on from there."
         )
+
+
+def _in_time(client: Any) -> Any:
+    """Dask's client, which gives up where somebody listens that says nothing at all."""
+
+    class Client(client):
+        def start(self, **how: Any) -> None:
+            super().start(callback_timeout=_CONNECT_SECONDS, **how)
+
+    return Client
 
 
 def _answers(task: Task, told: Iterable[Mapping[str, Any]]) -> Iterator[Answer]:

@@ -40,11 +40,25 @@ _RETRY_SECONDS = 0.5
 #: A server that was started knows of no run. A run is heard of at each verdict: an exercise's
 #: default limit is a minute.
 _HEARD_OF_SECONDS = 120
-#: So that a server notices within a minute that a grader's machine is gone, and its run with it.
-_KEEPALIVE = " ".join(
-    f"-c tcp_keepalives_{name}={value}"
-    for name, value in {"idle": 30, "interval": 10, "count": 3}.items()
-)
+#: So that within a minute a server notices that a grader's machine is gone, and its run with it,
+#: and a grader that the server's is.
+_IDLE_SECONDS, _BETWEEN_SECONDS, _UNANSWERED = 30, 10, 3
+#: For a transaction of somebody else, and for the lock of a run whose machine is gone.
+_LOCK_SECONDS = 90
+_OF_SERVER = {
+    "tcp_keepalives_idle": _IDLE_SECONDS,
+    "tcp_keepalives_interval": _BETWEEN_SECONDS,
+    "tcp_keepalives_count": _UNANSWERED,
+    "lock_timeout": f"{_LOCK_SECONDS}s",
+}
+_CONNECTION = {
+    "options": " ".join(f"-c {name}={value}" for name, value in _OF_SERVER.items()),
+    "connect_timeout": 20,
+    "keepalives_idle": _IDLE_SECONDS,
+    "keepalives_interval": _BETWEEN_SECONDS,
+    "keepalives_count": _UNANSWERED,
+    "tcp_user_timeout": 1000 * (_IDLE_SECONDS + _BETWEEN_SECONDS * _UNANSWERED),
+}
 _RUNS = ".runs"
 #: SQLite's trigger for each change.
 _REFUSES = (
@@ -239,8 +253,7 @@ class _Postgresql:
         if address.drivername == "postgresql":  # SQLAlchemy's own choice differs by its version
             address = address.set(drivername="postgresql+psycopg")
         try:
-            known = {"options": _KEEPALIVE}
-            self.engine = sql.create_engine(address, pool_pre_ping=True, connect_args=known)
+            self.engine = sql.create_engine(address, pool_pre_ping=True, connect_args=_CONNECTION)
         except ModuleNotFoundError as error:
             raise LedgerError(f"A ledger on a server needs {error.name}: {INSTALL}") from error
         event.listen(self.engine, "begin", _one_writer)

@@ -63,6 +63,8 @@ UNPACKED = "handed_in"
 NOTES = "notes.txt"
 DONE, NOT_ALL, CANNOT = 0, 1, 2
 INTERRUPTED = 130
+#: A job's end, a terminal's.
+_STOPS = signal.SIGTERM, signal.SIGHUP
 #: Verdicts that a sentence names.
 _NAMED = 5
 #: Megabytes that a judge needs before it reads a notebook; the most of any amount.
@@ -220,7 +222,10 @@ def main(args: argparse.Namespace) -> int:
         with store.explained():
             called = pseudonyms(store.out) if args.anonymous else None
         judged, stopped = list[Graded](), False
-        before = signal.signal(signal.SIGTERM, _interrupted)
+        before = {one: signal.getsignal(one) for one in _STOPS}
+        for one, handler in before.items():
+            if handler != signal.SIG_IGN:  # as `nohup` has it
+                signal.signal(one, _interrupted)
         try:
             with _judges(args, seed, limits) as pool, Progress() as progress:
                 for graded in grade(args.paths, store, pool, run, asked, args.regrade):
@@ -230,7 +235,8 @@ def main(args: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             stopped = True
         finally:
-            signal.signal(signal.SIGTERM, before)
+            for one, handler in before.items():
+                signal.signal(one, handler)
         rows = [] if args.dry_run else summarise(store, seed_id(seed))
     except _REFUSED as error:
         print(error, file=sys.stderr)

@@ -64,23 +64,23 @@ def judge_all(
     ready: list[Graded] = []
     left = list(submissions)
     waiting = Waiting()
-    try:
-        while left:
-            elsewhere: list[Submission] = []
+    while left:
+        elsewhere: list[Submission] = []
+        try:
             for answer in pool.run(_tasks(left, store, pool, regrade, ready, elsewhere)):
                 yield from _kept(ready, store, run)
                 if answer.graded is not None:
                     yield from _kept([answer.graded], store, run, new=True)
             yield from _kept(ready, store, run)
-            if len(elsewhere) == len(left):
-                count = counted(len(left), "notebook")
-                waiting.on(f"{count} that another grader is at work on ({store.held_by()})")
-                time.sleep(_LOOK_SECONDS)
-            else:
-                waiting.over()
-            left = elsewhere
-    finally:
-        store.release()
+        finally:
+            store.release()  # before it waits: the other one may be waiting for these
+        if len(elsewhere) == len(left):
+            count = counted(len(left), "notebook")
+            waiting.on(f"{count} that another grader is at work on ({store.held_by()})")
+            time.sleep(_LOOK_SECONDS)
+        else:
+            waiting.over()
+        left = elsewhere
 
 
 def _kept(ready: list[Graded], store: Store, run: Run, new: bool = False) -> Iterator[Graded]:

@@ -16,6 +16,7 @@ import fcntl
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ from autograder.grading.database import FILES, NAME, URL_FILE, LedgerError, said
 from autograder.grading.files import secret, temporary, write
 from autograder.grading.ledger import Entry, Ledger
 from autograder.grading.submissions import Submission
+from autograder.grading.waiting import Waiting
 from autograder.judge import judge
 from autograder.judge.judge import Graded
 from autograder.judge.sentences import JUDGED_AGAIN
@@ -36,6 +38,8 @@ from autograder.lessons.catalogue import lesson_exercises, stem_of_notebook
 _NAMES = {field.name for field in fields(Graded)}
 _ROW_NAMES = list(Graded("", "", "", "", 0, 0).row())
 _LINE = "\n"
+#: Between looks at whether another run has written the reports.
+_LOOK_SECONDS = 0.1
 _FORBIDDEN = errno.EROFS, errno.EACCES, errno.EPERM
 SEED_FILE = ".seed"
 
@@ -86,7 +90,7 @@ class Store:
             raise StoreError(str(error)) from error
         except (OSError, SQLAlchemyError) as error:
             detail = error.strerror if isinstance(error, OSError) else said_by(error)
-            if _is_damaged(error):
+            if _sqlites_code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 raise StoreError(
                     f"{self.out / NAME} is damaged: {detail}. Put your copy of it back. If there "
                     "is none, move it away: the same command then judges everything again, with "
@@ -104,6 +108,9 @@ class Store:
                     f"Grade as {whose}, or with an --out of your own."
                 ) from error
             step = "Make room or choose another --out, and run the same command again."
+            if _sqlites_code(error) == sqlite3.SQLITE_BUSY:
+                step = f"Another program has {NAME} open and holds it: end that, and run the same "
+                step += "command again."
             if isinstance(error, OSError) and error.errno in _FORBIDDEN:
                 step = "Take another folder: a copy of this one holds all that it did."
             raise StoreError(
@@ -226,7 +233,11 @@ class Store:
         with self.explained():
             handle = os.open(self.out / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX)
+                waiting = Waiting()
+                while not _is_locked(handle):
+                    waiting.on(f"another grader, which writes the reports of {self.out}")
+                    time.sleep(_LOOK_SECONDS)
+                waiting.over()
                 yield
             finally:
                 os.close(handle)
@@ -240,14 +251,22 @@ class Store:
         return self.out / name
 
 
+def _is_locked(handle: int) -> bool:
+    """Whether a file is this process's now."""
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
 def _written_at(path: Path) -> str:
     """When a file was written, as the ledger tells times."""
     return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
 
 
-def _is_damaged(error: OSError | SQLAlchemyError) -> bool:
-    code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0)
-    return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+def _sqlites_code(error: OSError | SQLAlchemyError) -> int:
+    """What SQLite calls it; 0 where it is another's."""
+    return getattr(getattr(error, "orig", None), "sqlite_errorcode", 0) & 0xFF
 
 
 def _read(path: Path) -> Graded | None:

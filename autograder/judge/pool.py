@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -43,7 +44,12 @@ ENGINE = "course.engine.runner:Engine"
 #: A frame holds a verdict with its panel; a line of a panel has some hundred bytes.
 LARGEST_FRAME_BYTES = 8 * 2**20
 _LOOK_SECONDS = 0.1
+#: What Linux lets everybody have: more than a notebook has, as a rule.
+_PIPE_BYTES = 2**20
 _START_SECONDS = 120.0
+#: A look counts for no more: where the next one comes later, the grader itself was kept from it, by
+#: Ctrl-Z or by a ledger that another program holds, and what its workers have said is still unread.
+_LONGEST_LOOK_SECONDS = 1.0
 #: The runner ends a launch that takes too long; the worker as a whole is ended this much later.
 _GRACE_SECONDS = 1.0
 
@@ -115,16 +121,15 @@ class Worker:
         self._runner: subprocess.Popen[bytes] | None = None
         #: what the runner and the judge have said on their way out
         self._errors: tuple[IO[bytes], ...] = ()
-        self._buffer = b""
-        self._deadline = 0.0
+        self._buffer = self._unsaid = b""
+        #: what is left of its patience, and when that was looked at last
+        self._left = self._looked = 0.0
         self._ready = False
 
     def give(self, task: Task, seed: bytes, gpu: Mapping[str, int | str]) -> None:
         """Starts on a task; `gpu` as for `judge.banded`."""
         if self._process is None:
             self._start()
-        assert self._process is not None
-        assert self._process.stdin is not None
         self.task = task
         count = len(task.exercises or ()) or 1
         request = {
@@ -137,26 +142,31 @@ class Worker:
             "seconds_each": self.limits.seconds,
             "gpu": dict(gpu),
         }
-        self._deadline = time.monotonic() + self._patience()
-        with contextlib.suppress(BrokenPipeError):  # its end is noticed when it is read
-            self._process.stdin.write(json.dumps(request).encode() + b"\n" + task.data)
-            self._process.stdin.flush()
+        self._waits_anew()
+        self._say(json.dumps(request).encode() + b"\n" + task.data)
 
     def tell(self, reply: Mapping[str, Any]) -> None:
         """Answers what it has asked about a GPU; meanwhile its time stood still."""
+        self._waits_anew()
+        self._say(json.dumps(reply).encode() + b"\n")
+
+    def _say(self, data: bytes = b"") -> None:
+        """As much as its pipe takes now, and the rest at the next looks: it may be at its start."""
         assert self._process is not None
         assert self._process.stdin is not None
-        self._deadline = time.monotonic() + self._patience()
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(reply).encode() + b"\n")
-            self._process.stdin.flush()
+        self._unsaid = b"".join((self._unsaid, data))
+        with contextlib.suppress(BrokenPipeError, BlockingIOError):  # an end is noticed on reading
+            self._unsaid = self._unsaid[os.write(self._process.stdin.fileno(), self._unsaid) :]
 
-    def _patience(self) -> float:
-        return self.limits.seconds + _GRACE_SECONDS if self._ready else _START_SECONDS
+    def _waits_anew(self, imports: bool = False) -> None:
+        """From here on it has all its time once more."""
+        at_work = self._ready and not imports
+        self._left = self.limits.seconds + _GRACE_SECONDS if at_work else _START_SECONDS
+        self._looked = time.monotonic()
 
     def _start(self) -> None:
         self._errors = tuple(tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115  (closed where read)
-        self._buffer = b""
+        self._buffer = self._unsaid = b""
         self._ready = False
         of_runner, of_judge = (file.fileno() for file in self._errors)
         judges_end, runners_end = socket.socketpair()
@@ -182,6 +192,10 @@ class Worker:
                 stderr=of_judge,
                 memory_bytes=self.limits.memory_bytes,
             )
+            assert self._process.stdin is not None
+            os.set_blocking(self._process.stdin.fileno(), False)
+            with contextlib.suppress(OSError):  # a user may have only so much
+                fcntl.fcntl(self._process.stdin, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
     def fileno(self) -> int:
         assert self._process is not None
@@ -208,13 +222,16 @@ class Worker:
             frames.append({**self.end("it said too much"), "endless": True})
         if frames:
             self._ready = True
-            imports = "preparing" in frames[-1]
-            self._deadline = time.monotonic() + (_START_SECONDS if imports else self._patience())
+            self._waits_anew(imports="preparing" in frames[-1])
         return frames
 
     def overdue(self) -> dict[str, Any] | None:
         """Ends the work and says why, if it takes too much time or memory."""
-        if time.monotonic() > self._deadline:
+        if self._unsaid:
+            self._say()
+        before, self._looked = self._looked, time.monotonic()
+        self._left -= min(self._looked - before, _LONGEST_LOOK_SECONDS)
+        if self._left < 0:
             frame = {"late": True} if self._ready else {}
             return {**self.end("it took too long to start"), **frame}
         for process in (self._process, self._runner):
@@ -387,30 +404,30 @@ class Pool:
 
     def _death(self, task: Task, frame: dict[str, Any]) -> list[Answer]:
         """A worker ended in the middle: the exercise it was at has its verdict by that."""
-        memory = task.memory or "memory" in frame
+        memory, late = task.memory or "memory" in frame, "late" in frame
         memory_text = size_text(self.limits.memory_bytes)
         seconds_text = f"{self.limits.seconds:g} seconds"
-        if not task.read:
+        if not task.read and (memory or late):
             task.done = True
             limit = memory_text + " of memory" if memory else seconds_text
             return self._all(task, Fault("too_heavy_to_read", limit=limit))
-        assert task.exercises
-        name = task.exercises[0]
+        name = task.exercises[0] if task.exercises else "the notebook"
         if memory:
             fault = Fault("out_of_memory", exercise=name, limit=memory_text)
         elif "endless" in frame:
             limit = size_text(LARGEST_FRAME_BYTES)
             fault = Fault("verdict_too_large", exercise=name, limit=limit)
-        elif "late" in frame:
+        elif late:
             fault = Fault("out_of_time", exercise=name, limit=seconds_text)
         else:
             status = frame["end"]
             killed = f"signal {-status}" if status < 0 else f"status {status}"
             detail = task.detail or frame.get("why", killed)
             fault = Fault("judge_died", exercise=name, detail=detail)
-        task.exercises, task.memory, task.detail = task.exercises[1:], False, ""
+        of_this = replace(task, exercises=task.exercises and [name])
+        task.exercises, task.memory, task.detail = (task.exercises or [])[1:], False, ""
         task.done = not task.exercises
-        return self._all(replace(task, exercises=[name]), fault)
+        return self._all(of_this, fault)
 
     def _all(self, task: Task, fault: Fault) -> list[Answer]:
         """The same verdict on every exercise of the task, or the fault where none is known."""

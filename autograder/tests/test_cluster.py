@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -131,14 +132,19 @@ def test_what_is_not_installed_is_a_sentence(
     assert "needs the package distributed" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("who", ["nobody", "somebody who says nothing"])
 def test_a_scheduler_that_is_not_there_is_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    who: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     put(tmp_path / "in/vega_01_threads.ipynb", solved())
     monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 1)
     words = ["grade", tmp_path / "in", "--out", tmp_path / "out", "--seed", "value:x"]
-    address = f"127.0.0.1:{free_port()}"
-    assert command_line.main([*map(str, words), "--scheduler", address]) == grade.CANNOT
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        if who != "nobody":
+            listening.listen()
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        assert command_line.main([*map(str, words), "--scheduler", address]) == grade.CANNOT
     assert f"No Dask scheduler answers at tcp://{address}" in capsys.readouterr().err
 
 
@@ -189,6 +195,45 @@ def test_a_worker_that_ends_with_a_verdict_is_not_waited_for() -> None:
     again: deque[cluster._Try] = deque()
     assert not list(judges._taken(Verdict(), cluster._Try(task), again))
     assert [one.suspect for one in again] == [True]
+
+
+class Asked:
+    """A Dask client whose scheduler has these workers, or says nothing."""
+
+    scheduler = SimpleNamespace(identity=None)
+
+    def __init__(self, *workers: str, silent: bool = False) -> None:
+        self.workers, self.silent = workers, silent
+
+    def sync(self, question: object, callback_timeout: float | None, **about: object) -> object:
+        if callback_timeout is None:
+            pytest.fail("Dask would wait for ever")
+        if self.silent:
+            raise TimeoutError
+        return {"workers": {name: {"nthreads": 1} for name in self.workers}}
+
+
+def test_a_scheduler_that_says_nothing_is_a_sentence() -> None:
+    judges = cluster.Cluster(b"", Limits(), fakes.CHECK, "tcp://127.0.0.1:1")
+    judges._client = Asked(silent=True)
+    with pytest.raises(JudgeError, match=r"has not answered for 60 s\. What was judged is kept"):
+        judges._look({})
+
+
+def test_only_looks_that_found_no_worker_count_as_time_without_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A grader that was stopped, or that waited for another one, had not looked."""
+    clock = [1000.0]
+    monkeypatch.setattr(cluster.time, "monotonic", lambda: clock[0])
+    judges = cluster.Cluster(b"", Limits(), fakes.CHECK, "tcp://127.0.0.1:1")
+    for worker in ((), ("one",), ()):
+        clock[0] += 1000
+        judges._client = Asked(*worker)
+        assert judges._look({}) == []
+    clock[0] += cluster._PATIENCE_SECONDS
+    with pytest.raises(JudgeError, match="has had no worker for 60 s"):
+        judges._look({})
 
 
 # ------------------------------------------------------------------ one verdict each

@@ -10,6 +10,7 @@ import shlex
 import signal
 import sqlite3
 import subprocess
+import threading
 import time
 import zipfile
 from collections import Counter
@@ -353,7 +354,7 @@ def test_no_judge_outlives_a_killed_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_control_c_keeps_what_is_done_and_says_how_to_go_on(
     tmp_path: Path, how: signal.Signals
 ) -> None:
@@ -406,6 +407,30 @@ def test_two_runs_judge_again_once_and_end(tmp_path: Path, cell: str) -> None:
     judged = [int(re.search(r"(\d+) judged", one)[1]) for one in said]  # type: ignore[index]
     assert min(judged) > 0
     assert sum(judged) < 6 * len(EXERCISES), "what one has judged again, the other does not"
+
+
+def test_a_run_that_waits_for_another_one_holds_nothing_that_this_one_waits_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two with different limits, each of which had judged what the other one was to judge again."""
+    paths = [put(tmp_path / f"{name}_01_threads.ipynb", solved()) for name in ("rigel", "vega")]
+    names = (path.name.split("_")[0] for path in paths)
+    rigel, vega = (
+        Submission(n, "01_threads", "threads", p) for n, p in zip(names, paths, strict=True)
+    )
+    own, other = (Store(tmp_path / "out") for _ in range(2))
+    assert other.claim(rigel)
+    looks = []
+
+    def looked(_: float) -> None:
+        looks.append(other.claim(vega))
+        other.release()
+
+    monkeypatch.setattr(judging.time, "sleep", looked)
+    with pool.Pool(b"seed", check=fakes.CHECK, trust=True) as workers:
+        found = list(judging.judge_all([rigel, vega], own, workers, judging.Run()))
+    assert looks == [True]
+    assert Counter(row.student for row in found) == {s: len(EXERCISES) for s in ("rigel", "vega")}
 
 
 def test_an_output_folder_that_cannot_be_written_is_said_at_once(
@@ -927,6 +952,77 @@ def test_a_judge_that_says_too_much_is_a_verdict_that_stays(tmp_path: Path) -> N
     assert rows(tmp_path / "out")["vega", FIRST]["message_id"] == "verdict_too_large"
     assert outcomes(tmp_path / "out", "vega")[1:] == ["PASS"] * (len(EXERCISES) - 1)
     assert outcomes(tmp_path / "out", "rigel") == ["PASS"] * len(EXERCISES)
+
+
+def test_what_judges_say_while_nobody_listens_is_not_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After Ctrl-Z and `fg`, or a ledger that another program held, all at work were TIMED_OUT."""
+    away, clock = [0.0], time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + away[0])
+    found = Counter[str]()
+    with pool.Pool(b"seed", check=fakes.CHECK, jobs=2, trust=True) as workers:
+        tasks = [
+            pool.Task(
+                Submission(f"s{number}", "01_threads", "threads", tmp_path, None),
+                json.dumps(solved(dict.fromkeys(EXERCISES, "slow 0.1"))).encode(),
+                [*EXERCISES],
+            )
+            for number in range(2)
+        ]
+        for answer in workers.run(tasks):
+            assert answer.graded is not None
+            found[answer.graded.outcome] += 1
+            away[0] += 1000
+    assert found == {"PASS": 2 * len(EXERCISES)}
+
+
+def test_a_judge_that_does_not_read_what_it_is_given_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notebook of more bytes than a pipe holds; the grader waited inside of a write."""
+    whose = Submission("vega", "01_threads", "threads", tmp_path, None)
+    task = pool.Task(whose, json.dumps(solved()).encode() + b" " * 2**22, [*EXERCISES])
+    monkeypatch.setattr(pool, "_START_SECONDS", 1)
+    with pool.Pool(b"seed", check=fakes.CHECK, trust=True) as judges:
+        [judge] = judges._workers
+
+        def stopped() -> None:
+            type(judge)._start(judge)
+            assert judge._process is not None
+            os.killpg(judge._process.pid, signal.SIGSTOP)
+            goes_on.args = judge._process.pid, signal.SIGCONT
+            goes_on.start()
+
+        goes_on = threading.Timer(10, os.killpg)
+        monkeypatch.setattr(judge, "_start", stopped)
+        with pytest.raises(pool.JudgeError, match="it took too long to start"):
+            list(judges.run([task]))
+        goes_on.cancel()
+
+
+def test_a_notebook_of_many_parts_of_a_pipe_is_judged(tmp_path: Path) -> None:
+    whose = Submission("vega", "01_threads", "threads", tmp_path, None)
+    task = pool.Task(whose, json.dumps(solved()).encode() + b" " * 2**22, [*EXERCISES])
+    with pool.Pool(b"seed", check=fakes.CHECK, trust=True) as judges:
+        found = [answer.graded for answer in judges.run([task])]
+    assert [row and row.outcome for row in found] == ["PASS"] * len(EXERCISES)
+
+
+def test_a_judge_that_is_killed_as_it_reads_says_nothing_of_the_notebook(tmp_path: Path) -> None:
+    whose = Submission("vega", "01_threads", "threads", tmp_path, None)
+    judges = pool.Pool(b"seed", check=fakes.CHECK, trust=True)
+    task = pool.Task(whose, b"{}", [*EXERCISES])
+    [answer] = judges._taken(task, {"end": -signal.SIGKILL})
+    assert answer.graded is not None
+    assert (answer.graded.exercise, answer.graded.message_id) == (FIRST, "judge_died")
+    assert task.exercises == EXERCISES[1:]
+    assert not task.done
+    unknown = pool.Task(whose, b"{}", None)
+    [answer] = judges._taken(unknown, {"end": -signal.SIGKILL})
+    assert answer.fault is not None
+    assert answer.fault.message_id == "judge_died"
+    assert unknown.done
 
 
 def test_a_judge_has_its_next_notebook_before_the_verdicts_of_the_last_are_kept(

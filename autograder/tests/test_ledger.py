@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import pytest
 import sqlalchemy as sql
 
 from autograder import __main__ as command_line
-from autograder.grading import grade, judging
+from autograder.grading import database, grade, judging, store, waiting
 from autograder.grading.database import NAME
 from autograder.grading.ledger import Ledger
 from autograder.grading.store import Store, StoreError
@@ -314,6 +314,32 @@ def test_who_waits_for_another_grader_says_for_whom_and_how_long(tmp_path: Path)
     assert f"1 notebook that another grader is at work on (process {first.pid} on " in said
     assert re.search(r"Waiting for .*: 5 s so far\.\nWaited \d+ s; going on\.", said)
     finished(first)
+
+
+def test_a_ledger_that_another_program_holds_is_a_sentence_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_PATIENCE_SECONDS", 0)
+    kept = Store(tmp_path)
+    with closing(sqlite3.connect(tmp_path / NAME, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match=r"database is locked.* Another program has ledger.db"):
+            kept.keep(BASE)
+    kept.keep(BASE)
+    assert kept.all() == [BASE]
+
+
+def test_who_waits_for_anothers_reports_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(waiting, "_FIRST_SECONDS", 0)
+    first, second = Store(tmp_path), Store(tmp_path)
+    with ExitStack() as until:
+        until.enter_context(first.summarising())
+        monkeypatch.setattr(store.time, "sleep", lambda _: until.close())
+        with second.summarising():
+            pass
+    assert "Waiting for another grader, which writes the reports of" in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------ what a lesson's verdict needs

@@ -238,6 +238,32 @@ def test_a_stopped_server_is_waited_for_by_name_and_with_an_end(
     assert re.search(r"which does not answer: \d s so far, 5 minutes at most\.\nWaited \d", said)
 
 
+def test_a_server_that_says_nothing_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(database._CONNECTION, "connect_timeout", 2)  # the driver's least
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        with pytest.raises(StoreError, match="connection timeout expired"):
+            Store(tmp_path, f"postgresql://ada@127.0.0.1:{silent.getsockname()[1]}/class")
+
+
+def test_a_transaction_of_somebody_else_is_not_waited_for_without_end(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = str(database._CONNECTION["options"])
+    soon = options.replace(f"lock_timeout={database._LOCK_SECONDS}s", "lock_timeout=200ms")
+    monkeypatch.setitem(database._CONNECTION, "options", soon)
+    kept = Store(tmp_path, server.url)
+    with sql.create_engine(server.url).begin() as other:
+        other.exec_driver_sql(f"SELECT pg_advisory_xact_lock({database._WRITERS})")
+        with pytest.raises(StoreError, match="canceling statement due to lock timeout"):
+            kept.keep(BASE)
+    kept.keep(BASE)
+    assert kept.all() == [BASE]
+
+
 # ------------------------------------------------------------------ there and back
 
 

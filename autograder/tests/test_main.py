@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 
@@ -69,3 +70,28 @@ def test_whoever_reads_only_the_beginning_gets_no_traceback() -> None:
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        (">&-", ""),
+        (
+            ">/dev/full",
+            "No space is left in what this command prints to. Make room: then the same command "
+            "goes on or begins again.\n",
+        ),
+    ],
+)
+def test_where_nothing_can_be_printed_there_is_no_traceback(how: str, said: str) -> None:
+    command = f"{shlex.quote(sys.executable)} -m autograder doctor {how}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1)
+    assert done.stderr == said
+
+
+def test_a_terminal_without_a_character_gets_its_number() -> None:
+    program = "from autograder.__main__ import main; main([]); print('\u2717')"
+    known = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, env=known)
+    assert done.stdout.endswith(b"\\u2717\n")

@@ -133,6 +133,23 @@ def test_jobs_that_never_start_are_a_sentence_with_squeues_word(
     assert "1 PENDING Resources" in said
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+def test_jobs_that_wait_are_cancelled_where_the_grader_or_its_terminal_ends(
+    slurm: Slurm, tmp_path: Path, how: signal.Signals
+) -> None:
+    a_class(tmp_path / "in", 2)
+    (slurm.folder / "full").touch()
+    grader = start(*words(tmp_path))
+    deadline = time.monotonic() + 60
+    while len(list(slurm.folder.glob("*/script"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(2)
+    os.kill(grader.pid, how)
+    assert "Stopped. All is kept" in finished(grader, grade.INTERRUPTED)
+    assert set((slurm.folder / "cancelled").read_text().split()) == {"1", "2"}
+
+
 def test_what_sbatch_refuses_is_a_sentence_with_its_reason(slurm: Slurm, tmp_path: Path) -> None:
     a_class(tmp_path / "in", 2)
     (slurm.folder / "refuse").touch()
