@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from autograder.grading.database import SUMMARY
 from autograder.grading.names import few
@@ -20,6 +21,8 @@ from course.plain.text import counted
 
 #: Between looks at what another run is at work on.
 _LOOK_SECONDS = 0.2
+#: Verdicts with their panels that wait in memory while others are judged.
+_MOST_READY = 256
 #: Verdicts that a sentence names.
 _NAMED = 5
 
@@ -66,12 +69,17 @@ def judge_all(
     waiting = Waiting()
     while left:
         elsewhere: list[Submission] = []
+        looked_up = _tasks(left, store, pool, regrade, ready, elsewhere)
         try:
-            for answer in pool.run(_tasks(left, store, pool, regrade, ready, elsewhere)):
+            for first in looked_up:
                 yield from _kept(ready, store, run)
-                if answer.graded is not None:
-                    yield from _kept([answer.graded], store, run, new=True)
-            yield from _kept(ready, store, run)
+                if first is None:
+                    continue
+                for answer in pool.run(chain([first], _some_of(looked_up, ready))):
+                    yield from _kept(ready, store, run)
+                    if answer.graded is not None:
+                        yield from _kept([answer.graded], store, run, new=True)
+                yield from _kept(ready, store, run)
         finally:
             store.release()  # before it waits: the other one may be waiting for these
         if len(elsewhere) == len(left):
@@ -81,6 +89,15 @@ def judge_all(
         else:
             waiting.over()
         left = elsewhere
+
+
+def _some_of(looked_up: Iterator[Task | None], ready: Sequence[Graded]) -> Iterator[Task]:
+    """Tasks, until so many verdicts are ready that these go first."""
+    for task in looked_up:
+        if task is not None:
+            yield task
+        if len(ready) >= _MOST_READY:
+            return
 
 
 def _kept(ready: list[Graded], store: Store, run: Run, new: bool = False) -> Iterator[Graded]:
@@ -139,10 +156,11 @@ def _tasks(
     regrade: bool,
     ready: list[Graded],
     elsewhere: list[Submission],
-) -> Iterator[Task]:
+) -> Iterator[Task | None]:
     """What is left to judge; verdicts that need no judging, or are there already, to `ready`.
 
-    What another run is at work on goes to `elsewhere`: to be looked at again.
+    Where nothing of a submission is left, None. What another run is at work on goes to
+    `elsewhere`: to be looked at again.
     """
     for submission in submissions:
         names = exercises_of(submission)
@@ -155,6 +173,7 @@ def _tasks(
         except Fault as fault:
             rows = not_judged(submission, names, fault, pool)
             ready += [_or_earlier(row, store) for row in rows]
+            yield None
             continue
         keys = {name: key_of(data, name, pool) for name in names}
         asked = store, pool, submission, keys, regrade
@@ -166,8 +185,7 @@ def _tasks(
             known = _known(*asked)  # the run that had it may have come to an end since
         ready += [replace(known[name], **submission.marks()) for name in names if name in known]
         left = [name for name in names if name not in known]
-        if left:
-            yield Task(submission, data, left)
+        yield Task(submission, data, left) if left else None
 
 
 def _known(

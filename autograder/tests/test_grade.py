@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -431,6 +432,33 @@ def test_a_run_that_waits_for_another_one_holds_nothing_that_this_one_waits_for(
         found = list(judging.judge_all([rigel, vega], own, workers, judging.Run()))
     assert looks == [True]
     assert Counter(row.student for row in found) == {s: len(EXERCISES) for s in ("rigel", "vega")}
+
+
+def test_a_class_that_is_known_is_gone_through_and_not_gathered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten thousand panels are no list, also where some answers are left to judge."""
+    monkeypatch.setattr(judging, "_MOST_READY", len(EXERCISES))
+    submissions = [
+        Submission(
+            f"s{n}", "01_threads", "threads", put(tmp_path / f"s{n}_01_threads.ipynb", solved())
+        )
+        for n in range(12)
+    ]
+    kept, looked_up = Store(tmp_path / "out"), set[str]()
+    all_known = kept.all_known
+
+    def noted(student: str, *asked: Any) -> dict[str, Graded]:
+        looked_up.add(student)
+        return all_known(student, *asked)
+
+    with pool.Pool(b"seed", check=fakes.CHECK, jobs=1, trust=True) as workers:
+        list(judging.judge_all(submissions[1:], kept, workers, judging.Run()))
+        monkeypatch.setattr(kept, "all_known", noted)
+        count = 0
+        for count, _ in enumerate(judging.judge_all(submissions, kept, workers, judging.Run()), 1):
+            assert len(looked_up) <= count // len(EXERCISES) + 3
+    assert count == len(submissions) * len(EXERCISES)
 
 
 def test_an_output_folder_that_cannot_be_written_is_said_at_once(
