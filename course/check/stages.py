@@ -122,7 +122,8 @@ class Stages:
         if self.exercise.dialect != "triton" or not isinstance(runner, Engine):
             return nullcontext()
         graded = [case for case in ordered if case.traffic]
-        return runner.ahead(self._run(case, self._drawn(case, seed)) for case in graded)
+        runs = (self._run(case, self._drawn(case, seed)) for case in graded)
+        return runner.ahead(self.source, runs)
 
     def _drawn(self, case: Case, seed: int | Sequence[int]) -> dict[str, Any]:
         rng = np.random.default_rng(case_seed(self.exercise, case, seed))

@@ -65,9 +65,9 @@ class Engine:
         arrays = {n: v for n, v in arguments.items() if isinstance(v, np.ndarray)}
         return Ran(arrays, traffic)
 
-    def ahead(self, runs: Iterable[Run]) -> AbstractContextManager[None]:
-        """Inside, what Triton runs will launch is compiled meanwhile."""
-        return self._tiles().ahead(runs)
+    def ahead(self, source: str, runs: Iterable[Run]) -> AbstractContextManager[None]:
+        """Inside, what Triton runs of a cell will launch is compiled meanwhile."""
+        return self._tiles().ahead(source, runs)
 
     def _tiles(self) -> TritonEngine:
         if self._triton is None:

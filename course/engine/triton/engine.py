@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +37,8 @@ from course.plain.arithmetic import plain
 
 #: Of a launcher that is walked for what it will launch, and children that compile that at once.
 _STEPS_AHEAD, _MOST_AHEAD = 10_000, 4
+#: Texts of the last cells whose cases have all been launched.
+_came_through: deque[str] = deque(maxlen=64)
 #: The compute capability that every launch of a check is compiled for.
 CHECK_TARGET = stated_gpu.TARGET
 
@@ -90,13 +93,19 @@ class TritonEngine:
             return self._made(run, cell)
 
     @contextlib.contextmanager
-    def ahead(self, runs: Iterable[Run]) -> Iterator[None]:
-        """Inside, what these runs will launch is compiled meanwhile, for the stated GPU."""
+    def ahead(self, source: str, runs: Iterable[Run]) -> Iterator[None]:
+        """Inside, what these runs of a cell will launch is compiled meanwhile, for the stated GPU.
+
+        Of a cell that came through this before, everything is known.
+        """
+        helps = self.compiles and workplace.present().alone and source not in _came_through
         try:
-            for run in runs if self.compiles and workplace.present().alone else ():
+            for run in runs if helps else ():
                 with contextlib.suppress(KernelFault):  # the run itself will say what is wrong
                     self._begin(run)
             yield
+            if helps:
+                _came_through.append(source)
         finally:
             while self.begun:
                 self.begun.popitem()[1].close()

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections import deque
 from functools import partial
 
 import numpy as np
@@ -11,8 +12,9 @@ import triton
 from course.check.check import check_source
 from course.engine.faults import Outcome
 from course.engine.job import Output, Run
+from course.engine.triton import engine
 from course.engine.triton.canary import require_right_counts
-from course.engine.triton.compiling import asked, found
+from course.engine.triton.compiling import asked, found, gate
 from course.engine.triton.compiling.helper import Helper
 from course.engine.triton.engine import TritonEngine
 from course.exercises import all_exercises
@@ -119,6 +121,7 @@ def children(monkeypatch, tmp_path):
     require_right_counts()  # a launch of its own, once a process
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(found, "_found", {})
+    monkeypatch.setattr(engine, "_came_through", deque())
     begun = []
 
     class Begun(Child):
@@ -142,6 +145,13 @@ def test_a_check_compiles_graded_cases_ahead_and_the_others_in_one_child(monkeyp
     graded = [case for case in exercise.cases if case.traffic]
     assert 1 <= len(children) <= len(graded)
     assert not any(child.running for child in children)
+
+
+def test_a_cell_that_came_through_is_not_walked_ahead_again(monkeypatch, children):
+    cell = all_exercises()["triton_add"], ADD
+    assert check_source(*cell).outcome is Outcome.PASS
+    monkeypatch.setattr(gate, "begin_ahead", None)
+    assert check_source(*cell).outcome is Outcome.PASS
 
 
 def test_what_was_compiled_ahead_in_vain_is_ended(children):
@@ -182,7 +192,7 @@ def test_a_launcher_of_many_kernels_or_without_end_begins_a_few(children):
         MANY, "add_often", {"x": numbers, "y": numbers}, (), (), 0, 10_000, "triton",
         outputs=(Output("out", (64,), "float32"),),
     )  # fmt: skip
-    with TritonEngine().ahead([run]):
+    with TritonEngine().ahead(MANY, [run]):
         assert len(children) == 4
         assert all(child.running for child in children)
     assert not any(child.running for child in children)
