@@ -12,9 +12,10 @@ from autograder.tests.notebooks import EXERCISES, put, solved
 FIRST = EXERCISES[0]
 
 
+#: What these tests are started by may ignore the end of its terminal, as `nohup` does.
+_AS_IN_A_TERMINAL = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
 #: The course's files count as unchanged; and what a shell starts in its background ignores Ctrl-C.
 _STEADY = """\
-import signal
 import autograder.judge.judge as judge
 signal.signal(signal.SIGINT, signal.default_int_handler)
 judge.course_version = lambda: 'steady'
@@ -27,7 +28,8 @@ def start(
 ) -> "subprocess.Popen[str]":
     """A grader in a process of its own; a steady one can be stopped, and knows what it had done."""
     program = (
-        f"{_STEADY if steady else ''}import argparse, sys\nfrom autograder.grading import grade\n"
+        f"{_AS_IN_A_TERMINAL}{_STEADY if steady else ''}"
+        "import argparse, sys\nfrom autograder.grading import grade\n"
         "parser = argparse.ArgumentParser(); grade.add_arguments(parser)\n"
         f"args = parser.parse_args(sys.argv[1:]); args.check = {check!r}\n"
         "sys.exit(grade.main(args))"
