@@ -251,6 +251,11 @@ _MOST = (
 )  # fmt: skip
 
 
+def busiest_line(counts: Mapping[int, int]) -> int | None:
+    """The line with the highest count, of equal ones the first; None where nothing is counted."""
+    return max(counts, key=lambda line: (counts[line], -line), default=None)
+
+
 def merged(parts: Iterable[Traffic]) -> Traffic:
     """Several launches' traffic as one: sites of one place in the source are added up."""
     parts = list(parts)

@@ -40,7 +40,7 @@ def _constant_shape(low: Lowering, node: ast.Call, shape: Expr, what: str) -> tu
         written = node.args[0] if node.args else node.keywords[0].value
         if isinstance(written, ast.Tuple):
             written = written.elts[number]
-        if not part.literal and not _of_numbers_alone(written):
+        if not part.literal:
             raise does_not_compile(
                 node,
                 "shape_computed",
@@ -51,12 +51,6 @@ def _constant_shape(low: Lowering, node: ast.Call, shape: Expr, what: str) -> tu
     if any(item < 0 for item in items):
         raise low.untyped(node, f"the shape {items} has a negative extent")
     return tuple(items)
-
-
-def _of_numbers_alone(node: ast.expr) -> bool:
-    """Arithmetic on written numbers (``32 * 33``): Python itself makes one number of it."""
-    allowed = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.operator, ast.unaryop)
-    return all(isinstance(part, allowed) for part in ast.walk(node))
 
 
 def _element_type(low: Lowering, node: ast.Call, dtype: Expr) -> Scalar:

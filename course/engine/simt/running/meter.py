@@ -17,7 +17,15 @@ import numpy as np
 from course.engine.requests import MOST_MAKERS, MOST_OUTSIDE, OFF, Moment, OfAll, Requests
 from course.engine.simt.running.bounds import Access
 from course.engine.simt.running.lanes import Lanes, Mask
-from course.engine.traffic import Site, Touched, Traffic, footprint_of, footprints_of, together
+from course.engine.traffic import (
+    Site,
+    Touched,
+    Traffic,
+    busiest_line,
+    footprint_of,
+    footprints_of,
+    together,
+)
 from course.plain.banks import BANK_BYTES, BANKS, extra_wavefronts
 from course.plain.sectors import SECTOR_BYTES, SECTOR_SHIFT, WARP_LANES
 
@@ -161,6 +169,7 @@ class Meter:
             for key, site in self.sites.items()
         ]
         touched = together(self.touched())
+        busiest = busiest_line(self.work)
         return Traffic(
             sites=sites,
             footprints=footprints_of(touched),
@@ -173,11 +182,7 @@ class Meter:
             divergent_sites=dict(self.divergent),
             longest_warp=self.longest_warp,
             lane_work=self.lane_work,
-            busiest_lines={
-                "longest_warp": max(self.work, key=lambda line: (self.work[line], -line))
-            }
-            if self.work
-            else {},
+            busiest_lines={} if busiest is None else {"longest_warp": busiest},
             shared_bytes=self.shared_bytes,
             launches=1,
         )

@@ -7,7 +7,7 @@ the verdict. What it made tells the resources: registers, shared memory, spills.
 
 In a notebook the compiler works in a child with limits (`bounded`), and what it found is kept
 on disk, by source. In a grader's launch, which is a child with limits already and may start
-and write nothing, it works in place (`work_in_place`).
+and write nothing, it works in place (`workplace`).
 """
 
 from __future__ import annotations

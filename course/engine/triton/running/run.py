@@ -14,7 +14,7 @@ import numpy as np
 
 from course.engine.faults import KernelFault, Outcome
 from course.engine.printed import Printed
-from course.engine.traffic import Traffic
+from course.engine.traffic import Traffic, busiest_line
 from course.engine.triton.running.locks import Order
 from course.engine.triton.running.turns import Turns
 from course.engine.triton.running.values import Value
@@ -253,9 +253,9 @@ class Run:
         """Of the batch's programs, the one that has most of something, and its busiest line."""
         program = int(counts.argmax())
         if counts[program] > self.most[name]:
-            self.most[name], by_line = int(counts[program]), of(program)
-            if by_line:
-                self.busiest_lines[name] = max(by_line, key=lambda line: (by_line[line], -line))
+            self.most[name] = int(counts[program])
+            if (line := busiest_line(of(program))) is not None:
+                self.busiest_lines[name] = line
 
     def _statements(self, program: int) -> dict[int, int]:
         """Statements of one program of the batch, line by line."""
