@@ -13,7 +13,9 @@ import os
 import random
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 import course  # noqa: F401  # as a learner does, before `autograder` can: kernels run in the tests
 from course.check import advice
@@ -44,6 +46,13 @@ def pytest_configure(config: pytest.Config) -> None:
     advice.FAILS_ALOUD = True
     os.environ["COURSE_PROGRESS"] = "off"
     os.environ["COURSE_GPU"] = "off"  # a test's kernels run on the engine, also where a GPU is
+
+
+@pytest.fixture(autouse=True)
+def _drawn_alike() -> None:
+    """A test's random numbers are the same in every run: a failure can be repeated."""
+    np.random.seed(1)  # noqa: NPY002  # the generator that tests without one of their own draw from
+    torch.manual_seed(1)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
