@@ -49,7 +49,7 @@ from autograder.judge.judge import CHECK, Graded, seed_id
 from autograder.judge.overlay import OverlayError
 from autograder.judge.pool import JudgeError, Judges, Limits, Pool
 from autograder.judge.private import PrivateError
-from autograder.judge.sentences import HELD, UNREADABLE, WITHOUT_CELL
+from autograder.judge.sentences import HELD, JUDGED_AGAIN, UNREADABLE, WITHOUT_CELL
 from autograder.lessons.catalogue import lesson_name, stem_of_notebook
 from course.plain.text import counted
 
@@ -390,7 +390,9 @@ def _held(submissions: Sequence[Submission], out: Path) -> Iterator[str]:
 
 def _without_notebook(rows: Iterable[Graded]) -> list[str]:
     """A sentence on who handed in something else than a notebook that can be read."""
-    whose = {row.student: row.message for row in rows if row.message_id in UNREADABLE}
+    whose = {
+        row.student: row.message for row in rows if row.message_id in UNREADABLE - JUDGED_AGAIN
+    }
     if not whose:
         return []
     named = few([f"{student} ({message})" for student, message in whose.items()], _NAMED)

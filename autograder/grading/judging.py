@@ -208,9 +208,9 @@ def without_gpu(rows: Iterable[Graded]) -> Iterator[str]:
 
 
 def _or_earlier(row: Graded, store: Store) -> Graded:
-    """A verdict; where it only says that work is held, the one that was there before it."""
+    """A verdict; where it says nothing of the work, the one that was there before it."""
     earlier = store.last(row.student, row.notebook, row.exercise)
-    return earlier if row.message_id in HELD and earlier is not None else row
+    return earlier if row.message_id in HELD | JUDGED_AGAIN and earlier is not None else row
 
 
 def summarise(store: Store, shown_seed: str) -> list[Graded]:

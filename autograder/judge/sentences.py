@@ -19,7 +19,7 @@ SENTENCES: dict[str, tuple[Outcome, str, str]] = {
     "unreadable": (
         Outcome.REJECTED,
         "{file} cannot be read: {detail}.",
-        "Give the grader the right to read it, or hand it in again.",
+        "Give the grader the right to read it, or look after the disk; then the same again.",
     ),
     "too_large": (
         Outcome.REJECTED,
@@ -254,6 +254,7 @@ WITHOUT_CELL = frozenset({"missing_cell", "other_lesson"})
 JUDGED_AGAIN = frozenset(
     {
         *("judge_died", "judge_failed", "not_measured", "runner_died"),
+        "unreadable",  # a disk's word, or the file has gone since the folder was looked through
         *("no_triton", "tile_canary", "tile_interpreter"),  # a machine that cannot measure
     }
 )

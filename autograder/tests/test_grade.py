@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from autograder import __main__ as command_line
-from autograder.grading import grade, judging, seeds, store
+from autograder.grading import grade, judging, seeds, store, submissions
 from autograder.grading.ledger import Entry as LedgerEntry
 from autograder.grading.ledger import Ledger
 from autograder.grading.names import slug
@@ -271,6 +271,34 @@ def test_where_the_judge_failed_is_named_and_no_success(
     put(tmp_path / "in/rigel_01_threads.ipynb", solved())
     assert run(*command) == grade.DONE
     assert not capsys.readouterr().err
+
+
+def test_what_a_disk_does_not_give_is_no_grade_and_takes_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file was there when the folder was looked through. It was REJECTED, in each exercise."""
+    for student in ("vega", "rigel"):
+        put(tmp_path / f"in/{student}/01_threads.ipynb", solved())
+    command = tmp_path / "in", "--out", tmp_path / "out"
+    opened, failing = submissions._opened, {"vega"}
+
+    def failing_disk(path: Path, root: Path) -> int:
+        if path.parent.name in failing:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return opened(path, root)
+
+    monkeypatch.setattr(submissions, "_opened", failing_disk)
+    assert run(*command) == grade.NOT_ALL
+    said = capsys.readouterr().err
+    assert f"The judge failed on {len(EXERCISES)} answers: vega " in said
+    assert "01_threads.ipynb cannot be read: Input/output error." in said
+    assert "without points" not in said
+    failing.clear()
+    assert run(*command) == grade.DONE
+    failing.add("rigel")
+    assert run(*command) == grade.DONE
+    for student in ("vega", "rigel"):
+        assert outcomes(tmp_path / "out", student) == ["PASS"] * len(EXERCISES)
 
 
 def slow_class(root: Path, students: int = 6) -> int:
