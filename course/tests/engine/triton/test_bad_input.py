@@ -330,6 +330,7 @@ LAUNCHES = {
 }  # fmt: skip
 
 
+@pytest.mark.family
 @pytest.mark.skipif(has_gpu(), reason="outside measure() a launch runs on the GPU that is here")
 @pytest.mark.parametrize("what", LAUNCHES)
 def test_a_bad_launch_is_a_panel_and_no_traceback(what):
@@ -492,6 +493,7 @@ CELLS = {
 }  # fmt: skip
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("what", CELLS)
 def test_a_bad_kernel_gets_its_verdict_in_a_check(what):
     old, new, outcome, words = CELLS[what]
@@ -550,6 +552,7 @@ LAUNCHERS = {
 }
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("what", LAUNCHERS)
 def test_what_a_launcher_returns_is_named_where_it_is_not_the_output(what):
     new, outcome, words = LAUNCHERS[what]
@@ -630,6 +633,7 @@ LAUNCHER_CELLS = {
 }  # fmt: skip
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("what", LAUNCHER_CELLS)
 def test_a_bad_launcher_gets_its_verdict_in_a_check(what):
     old, new, outcome, words = LAUNCHER_CELLS[what]

@@ -192,6 +192,7 @@ def arguments(programs, places=32):
     return [torch.arange(1.0, programs + 1), torch.full((2 * places,), 99.0), flag, torch.zeros(1)]
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("programs", COUNTS)
 @pytest.mark.parametrize("kernel", RIGHT, ids=lambda kernel: kernel.__name__)
 def test_an_order_that_programs_look_at_is_one(kernel, programs):
@@ -379,6 +380,7 @@ def outcome_of(kernel, programs=5, **constants):
     )
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("programs", [3, 5, 12])
 @pytest.mark.parametrize(
     "kernel",
