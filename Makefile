@@ -56,7 +56,7 @@ test: venv
 
 test-slow: venv
 	$(PYTEST) --durations=15 -m "(slow or network)$(NO_GPU)" \
-		--sample 64 --sample-slow 8 --sample-seed "$(SEED)"
+		--sample 64 --sample-slow 12 --sample-seed "$(SEED)"
 
 test-all: venv
 	$(PYTEST) --durations=15 -m "(slow or not slow)$(NO_GPU)"
@@ -74,7 +74,7 @@ lint: venv
 	$(PY) -m mypy
 
 check: lint
-	$(PY) -m autograder check --sample 8 --sample-seed "$(SEED)"
+	$(PY) -m autograder check --sample 16 --sample-seed "$(SEED)"
 
 check-all: lint
 	$(PY) -m autograder check
