@@ -2,8 +2,8 @@
 
 torch.compile hands the operations that it has recorded to Inductor, its code generator, which
 writes Triton for GPUs. Here Inductor is asked for its text and stopped before anything is
-compiled or run. Without a GPU it is told to write Triton for the CPU, as for a GPU but for the
-device's name.
+compiled or run. For tensors on the CPU it is told to write Triton for the CPU, as for a GPU but
+for the device's name.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def kernels_of(function: Callable[..., Any], *tensors: Any) -> Written:
     """
     texts: list[str] = []
     reasons: list[str] = []
+    on_gpu = any(getattr(tensor, "is_cuda", False) for tensor in tensors)
     try:
         import torch
 
@@ -52,7 +53,7 @@ def kernels_of(function: Callable[..., Any], *tensors: Any) -> Written:
             from torch._inductor.compile_fx import compile_fx
 
             try:
-                with _stopped_after_writing(texts):
+                with _stopped_after_writing(texts, on_gpu):
                     compile_fx(module, inputs)
             except Exception as error:
                 if not texts:
@@ -75,7 +76,7 @@ def _said(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _stopped_after_writing(texts: list[str]) -> Iterator[None]:
+def _stopped_after_writing(texts: list[str], on_gpu: bool) -> Iterator[None]:
     """Inductor inside appends its text to `texts`, and raises."""
     import torch
     import torch.utils._triton
@@ -89,7 +90,7 @@ def _stopped_after_writing(texts: list[str]) -> Iterator[None]:
 
     with contextlib.ExitStack() as patches:
         settings: dict[str, Any] = {"fx_graph_cache": False, "compile_threads": 1}
-        if not torch.cuda.is_available():
+        if not on_gpu:
             settings["cpu_backend"] = "triton"
             patches.enter_context(
                 mock.patch.object(
