@@ -42,15 +42,22 @@ LOWERED_TARGETS = range(80, 100)
 _TYPE = r"(?:tensor<(?:\d+x)+)?(?:!tt\.ptr<)?(?:i1|i8|i16|i32|i64|f16|f32%s)>*"
 _COMMON_TYPE, _LOWERED_TYPE = re.compile(_TYPE % ""), re.compile(_TYPE % "|bf16")
 _OPTIONS = {"num_warps", "num_stages", "debug"}
+#: What an access has of the cache unless told, as the IR numbers it.
+_UNTOLD = (None, 1)
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a kernel is made of, as Triton's front end leaves it."""
+    """What a kernel is made of, as Triton's front end leaves it.
+
+    `two_hints` says that an access has two words on the cache: some pairs the assembler refuses,
+    of which no pass before it looks at them.
+    """
 
     operations: Set[str]
     types: Set[str]
     options: Set[str]
+    two_hints: bool = False
 
     @property
     def are_common(self) -> bool:
@@ -60,6 +67,8 @@ class Contents:
 
     def are_lowered(self, target: int) -> bool:
         """Whether LLVM takes it for the target if the passes before it do."""
+        if self.two_hints:
+            return False
         if self.are_common:
             return True
         usual = self.options <= _OPTIONS and self.operations <= OPERATIONS | LOWERED
@@ -69,11 +78,16 @@ class Contents:
 def contents_of(module: Any, source: Source) -> Contents:
     """The operations, the types of their results and the launch's options."""
     names, types = set(), set()
+    two_hints = False
 
     def visit(operation: Any) -> None:
+        nonlocal two_hints
         names.add(operation.get_name())
+        if operation.get_int_attr("evict") not in _UNTOLD:
+            other = operation.get_int_attr("cache") not in _UNTOLD
+            two_hints |= other or bool(operation.get_bool_attr("isVolatile"))
         for number in range(operation.get_num_results()):
             types.add(str(operation.get_result(number).get_type()))
 
     module.walk(visit)
-    return Contents(names, types, source.options.keys())
+    return Contents(names, types, source.options.keys(), two_hints)

@@ -31,7 +31,7 @@ from triton.compiler.errors import CompilationError
 from triton.experimental.gluon._runtime import GluonASTSource
 
 from course.engine.faults import KernelFault, does_not_compile, rejected
-from course.engine.triton.compiling.common import contents_of
+from course.engine.triton.compiling.common import Contents, contents_of
 from course.engine.triton.compiling.complaints import NO_REASON, in_full
 from course.engine.triton.compiling.constants import held_small
 from course.engine.triton.compiling.functions import code_of, own_functions
@@ -107,15 +107,15 @@ def shown(target: int) -> str:
 class Compiled:
     """What the compiler's stages left: text, or a module of their own in its context.
 
-    `printed` is what the kernel has the compiler say, each line once; `common`, whether another
-    target's compiler takes it, too (`common.Contents`).
+    `printed` is what the kernel has the compiler say, each line once; `contents`, what the front
+    end left.
     """
 
     module: Any
     context: Any
     metadata: dict[str, Any]
     printed: str
-    common: bool
+    contents: Contents
 
 
 Seen = Callable[[str, Compiled], None]
@@ -123,8 +123,7 @@ Seen = Callable[[str, Compiled], None]
 
 def to_ptx(source: Source, target: int, seen: Seen | None = None) -> Assembly:
     """Compiles a kernel as far as PTX; `seen` and what is raised are as for `compiled`."""
-    made = compiled(source, target, TO_PTX, seen)
-    return Assembly(made.module, int(made.metadata["num_warps"]), int(made.metadata["shared"]))
+    return _with_ptx(compiled(source, target, TO_PTX, seen))
 
 
 def to_memory(source: Source, target: int, seen: Seen | None = None) -> Assembly:
@@ -133,8 +132,15 @@ def to_memory(source: Source, target: int, seen: Seen | None = None) -> Assembly
 
 
 def to_refusal(source: Source, target: int, seen: Seen | None = None) -> Assembly:
-    """As `to_ptx` where LLVM could refuse the kernel, and else as `to_memory`; never with PTX."""
-    return _without_ptx(compiled(source, target, TO_PTX, seen, if_lowered=_TO_MEMORY))
+    """As `to_ptx` where LLVM could refuse the kernel, and else as `to_memory`; with PTX only where
+    the assembler could refuse it.
+    """
+    made = compiled(source, target, TO_PTX, seen, if_lowered=_TO_MEMORY)
+    return _with_ptx(made) if made.contents.two_hints else _without_ptx(made)
+
+
+def _with_ptx(made: Compiled) -> Assembly:
+    return Assembly(made.module, int(made.metadata["num_warps"]), int(made.metadata["shared"]))
 
 
 def _without_ptx(made: Compiled) -> Assembly:
@@ -214,15 +220,14 @@ def _through(
         module = written.make_ir(made_for, options, functions, backend.get_module_map(), context)
     require_short(module, source.function)
     contents = contents_of(module, source)
-    common = contents.are_common
     names = if_lowered if if_lowered and contents.are_lowered(target) else names
     # each line once: the front end reads the body of a loop twice
     printed = "".join(dict.fromkeys(said.getvalue()[:_LONGEST_SAID].splitlines(keepends=True)))
     for name in (name for name in names if name in stages):  # Gluon begins at ttgir
         module = stages[name](module, metadata)
         if seen is not None:
-            seen(name, Compiled(module, context, metadata, printed, common))
-    return Compiled(module, context, metadata, printed, common)
+            seen(name, Compiled(module, context, metadata, printed, contents))
+    return Compiled(module, context, metadata, printed, contents)
 
 
 def _laid_out(module: Any, metadata: dict[str, Any], target: int) -> Any:

@@ -328,7 +328,7 @@ def _compiled(source: Source, target: int, binary: bool, whole: bool, say: Say) 
 
     assembly = _assembly(source, target, binary, whole, seen)
     made = Resources(target, assembly.warps, assembly.shared_bytes)
-    if binary:
+    if assembly.ptx:
         try:
             usage = workplace.present().assembler(assembly.ptx, target)
         except AssemblerLateError:
@@ -337,7 +337,8 @@ def _compiled(source: Source, target: int, binary: bool, whole: bool, say: Say) 
         except AssemblerError as error:
             say(plain(compiler.assembler_refused(source, error, target)))
             return
-        made = replace(made, registers=usage.registers, spill_bytes=usage.spill_bytes)
+        if binary:
+            made = replace(made, registers=usage.registers, spill_bytes=usage.spill_bytes)
     say(plain(made))
 
 

@@ -160,7 +160,12 @@ def _answer(made: Compiled, text: str, layouts: Sequence[Layout | None] = ()) ->
     plain = [
         None if one is None else [one.shape, one.register, one.lane, one.warp] for one in layouts
     ]
-    return {"text": text, "layouts": plain, "printed": made.printed, "common": made.common}
+    return {
+        "text": text,
+        "layouts": plain,
+        "printed": made.printed,
+        "common": made.contents.are_common,
+    }
 
 
 def _generic(made: Compiled, attribute: str) -> str:

@@ -5,6 +5,7 @@ import torch
 import triton
 import triton.language as tl
 
+from course.engine.faults import KernelFault
 from course.engine.triton.compiling import common, compiler, gate, workplace
 from course.engine.triton.compiling.common import LOWERED, LOWERED_TARGETS, OPERATIONS
 from course.engine.triton.compiling.lowering import Form, Lowered
@@ -182,3 +183,22 @@ def test_whatever_else_there_is_has_the_others_asked(
     source = source_of(kernel, (x, out), {"BLOCK": 32, **options})
     assert _stages(source)[-1] == ("laid out" if lowers else "ptx")
     assert _lowered(_copy, torch.zeros(32), torch.zeros(32), BLOCK=32).common
+
+
+@triton.jit
+def _copy_with_hints(x_ptr, out_ptr, BLOCK: tl.constexpr, CACHE: tl.constexpr, EVICT: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, cache_modifier=CACHE, eviction_policy=EVICT)
+    tl.store(out_ptr + at, x)
+
+
+@pytest.mark.parametrize("evict", ["", "evict_first", "evict_last"])
+@pytest.mark.parametrize("cache", ["", ".ca", ".cg", ".cv"])
+def test_two_hints_that_the_assembler_alone_refuses_do_not_compile(cache: str, evict: str) -> None:
+    args, named = (torch.zeros(32), torch.zeros(32)), {"BLOCK": 32, "CACHE": cache, "EVICT": evict}
+    found = [
+        gate.find(source_of(_copy_with_hints, args, named), gate.TARGET, binary)
+        for binary in (False, True)
+    ]
+    refused = [isinstance(one, KernelFault) for one in found]
+    assert refused == 2 * [cache in (".ca", ".cg") and evict != ""]
