@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from course.check.block_cells import missed_barrier, unwritten_cause
 from course.check.bounds import OutOfBounds
@@ -120,7 +120,49 @@ def mask_cause(fault: KernelFault, tree: ast.Module) -> Cause | None:
         for test in text.expanded(named["mask"]) if "mask" in named else ():
             if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.LtE):
                 return "mask_equal", {**fault.fields, "test": shown(test)}
-    return None
+    return _neutral(text) if "unmasked" in fault.fields and doing.startswith("load") else None
+
+
+#: What leaves a result of these as it is.
+_NEUTRAL = {"tl.max": '-float("inf")', "tl.min": 'float("inf")', "tl.sum": "0.0", "tl.dot": "0.0"}
+
+
+def _neutral(text: KernelText) -> Cause | None:
+    """What has to stand for the elements that a load without a mask should leave out."""
+    statement = text.statement()
+    if statement is None or text.function is None:
+        return None
+    here = {one for one in ast.walk(statement) if isinstance(one, ast.Call)}
+    here = {call for call in here if path_of(call.func) == "tl.load"}
+    names = set[str]()
+    if isinstance(statement, ast.Assign) and _scaled(statement.value, here.__contains__):
+        names = {one.id for one in statement.targets if isinstance(one, ast.Name)}
+
+    def loaded(node: ast.expr) -> bool:
+        return node in here or (isinstance(node, ast.Name) and node.id in names)
+
+    calls = [one for one in ast.walk(text.function) if isinstance(one, ast.Call)]
+    used = [
+        (call.lineno, path_of(call.func))
+        for call in calls
+        if path_of(call.func) in _NEUTRAL and any(_scaled(one, loaded) for one in call.args)
+    ]
+    others = {_NEUTRAL[call] for _, call in used}
+    if len(others) != 1:
+        return None
+    return "mask_missing", {"other": others.pop(), "used": used[0][0], "call": used[0][1]}
+
+
+def _scaled(node: ast.expr, is_it: Callable[[ast.expr], bool]) -> bool:
+    """Whether it is that, converted or turned, or times others: 0 and infinity stay as they are."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return _scaled(node.left, is_it) or _scaled(node.right, is_it)
+    if isinstance(node, ast.Call) and path_of(node.func) == "tl.trans":
+        return any(_scaled(given, is_it) for given in node.args)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr == "to":
+            return _scaled(node.func.value, is_it)
+    return is_it(node)
 
 
 def launch_before_cause(fault: KernelFault, tree: ast.Module) -> Cause | None:

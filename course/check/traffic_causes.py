@@ -66,8 +66,15 @@ def traffic_cause(
     if again is not None or row.direction == "total":
         return again
     if dialect == "triton":
-        return launches_cause(worst, traffic, tree) or program_cause(worst)
+        return _between(accesses, traffic, tree) or program_cause(worst)
     return _shared(worst, launched)
+
+
+def _between(accesses: Sequence[Access], traffic: Traffic, tree: ast.Module) -> Cause | None:
+    """What launches have to do with the worst access, or with one that asks for nearly as much."""
+    least = NEARLY * accesses[0].site.sectors
+    causes = (launches_cause(one, traffic, tree) for one in accesses if one.site.sectors >= least)
+    return next((cause for cause in causes if cause is not None), None)
 
 
 def _of(traffic: Traffic, tree: ast.Module, launched: Launched, array: str) -> list[Access]:

@@ -16,6 +16,10 @@ from dataclasses import dataclass
 _REFUSED = ("Cc", "Cf", "Cs", "Zl", "Zp")
 #: The joiners, because scripts and symbols are written with them.
 _ALLOWED = "\n\t\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
+#: What no editor shows, and Python takes in a name: fillers, and what chooses a letter's variant.
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 #: Marks that one letter is shown with: more of them would stand on the lines above and below.
 MOST_MARKS = 4
 _OTHERS_IN_A_ROW = re.compile(rf"[^\x00-\x7f]{{{MOST_MARKS + 1},}}")
@@ -70,6 +74,16 @@ def odd_character(source: str) -> OddCharacter | None:
             if _is_refused(character):
                 return OddCharacter(number, column, _name(character), f"U+{ord(character):04X}")
     return None
+
+
+def unseen_in(source: str, name: str, line: int) -> OddCharacter | None:
+    """The first character of a name on a line that an editor does not show at all."""
+    if name.isascii() or not _UNSEEN.search(name):
+        return None
+    found = _UNSEEN.search(lines_of(source)[line - 1])
+    character = found[0] if found else name
+    column = found.start() + 1 if found else 1
+    return OddCharacter(line, column, _name(character[:1]), f"U+{ord(character[:1]):04X}")
 
 
 def visible(text: str) -> str:

@@ -21,6 +21,11 @@ CAUSES: dict[str, tuple[str, str]] = {
         "The mask `{test}` holds for {index}, too, and elements are counted from 0.",
         "Which comparison leaves {index} out?",
     ),
+    "mask_missing": (
+        "The load has no mask, and line {used} takes `{call}` of what it gives.",
+        "Mask what does not exist, with an `other` that leaves the result as it is: "
+        "`tl.load(pointer, mask=offsets < n, other={other})`. Are the offsets what you meant?",
+    ),
     "launch_before": (
         "This kernel only loads {array}: a launch before it has to store it|, as line {store} "
         "does|.",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from course.engine.faults import KernelFault, does_not_compile, rejected, rejected_syntax
-from course.plain.text import odd_character
+from course.plain.text import OddCharacter, odd_character, unseen_in
 
 MAX_SOURCE_CHARACTERS = 200_000
 MAX_TREE_DEPTH = 100
@@ -32,17 +32,29 @@ def parse(source: str) -> ast.Module:
     """
     if len(source) > MAX_SOURCE_CHARACTERS:
         raise rejected(None, "source_too_long", characters=len(source), limit=MAX_SOURCE_CHARACTERS)
-    odd = odd_character(source)
-    if odd is not None:
-        raise rejected(
-            odd.line, "odd_character", character=odd.name, code=odd.code, column=odd.column
-        )
+    _check_character(odd_character(source))
     try:
         tree = ast.parse(source)
     except _UNREADABLE as error:
         raise _unreadable(error) from None
     _check_size(tree)
+    if not source.isascii():
+        for node in ast.walk(tree):
+            for name in map(vars(node).get, _NAMES):
+                if isinstance(name, str):
+                    _check_character(unseen_in(source, name, getattr(node, "lineno", 1)))
     return tree
+
+
+#: Fields of a tree's nodes that hold a name.
+_NAMES = ("id", "name", "arg", "attr", "asname")
+
+
+def _check_character(odd: OddCharacter | None) -> None:
+    if odd is not None:
+        raise rejected(
+            odd.line, "odd_character", character=odd.name, code=odd.code, column=odd.column
+        )
 
 
 def _check_size(tree: ast.AST) -> None:

@@ -219,8 +219,12 @@ class Calls(Expressions):
             return self._set_allocator(node, arguments)
         if path == CONFIG:
             return self.tried(node, Config.of, arguments, named)
-        if path == PARTIAL and arguments and isinstance(arguments[0], Own | ast.FunctionDef):
-            return Partial(arguments[0], tuple(arguments[1:]), named)
+        if path == PARTIAL and arguments:
+            function, *given = arguments
+            is_own = isinstance(function, Own | ast.FunctionDef)
+            if is_own or (isinstance(function, Ref) and function.path in FUNCTIONS):
+                return Partial(function, tuple(given), named)
+            raise self.beyond(node, f"`{text(node.func)}` takes a function of the cell here")
         if path == "dict":
             return self.tried(node, _dict, arguments, named)
         if path in ("filter", "map"):

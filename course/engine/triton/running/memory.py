@@ -33,7 +33,7 @@ ORDER_MATTERS = 0.02
 #: By what an access does to a tensor: how it is called, and how it is written with a mask.
 _NOUNS = {"loads from": "load", "stores to": "store", "updates": "atomic"}
 _WITH_A_MASK = {
-    "loads from": "tl.load(pointer, mask=offsets < n, other=0.0)",
+    "loads from": "tl.load(pointer, mask=offsets < n)",
     "stores to": "tl.store(pointer, values, mask=offsets < n)",
     "updates": "tl.atomic_add(pointer, values, mask=offsets < n)",
 }

@@ -1,6 +1,7 @@
 """A launcher is walked, does what Python would do with it, and can do nothing else."""
 
 import ast
+import functools
 import math
 import re
 import textwrap
@@ -29,7 +30,7 @@ SCOPE = {
     "BLOCK": 64,
 }
 #: the same for Python itself
-LIVE = SCOPE | {"torch": torch, "triton": triton, "tl": tl, "math": math}
+LIVE = SCOPE | {"torch": torch, "triton": triton, "tl": tl, "math": math, "functools": functools}
 LIVE["TensorDescriptor"] = TensorDescriptor
 
 
@@ -98,6 +99,7 @@ def told_as(**messages):
         "int(3.9), float(3), bool(0), bool((0,)), bool('')", "float('-inf'), float('inf')",
         "tuple(range(3)), list((1, 2)), len(range(2, 9, 3))",
         "triton.cdiv(1000, 64), triton.cdiv(1, 1), triton.cdiv(0, 4)",
+        "functools.partial(triton.cdiv, 1000)(64), functools.partial(max, 3)(4)",
         "triton.next_power_of_2(1), triton.next_power_of_2(33), triton.next_power_of_2(64)",
         "triton.next_power_of_2(0)",
         "math.sqrt(16), math.log2(8), math.ceil(2.1), math.floor(-2.1), math.pi, math.inf",
@@ -628,7 +630,8 @@ def test_an_error_of_pythons_is_told_as_the_launchers_own(expression, message):
             "torch.device('cpu')", "triton.cdiv(y, 2.0)", "triton.next_power_of_2(-1)",
             "2 ** 10 ** 10", "10 ** 3000", "1 << 10 ** 9", "(-8) ** 0.5", "(1,) * 10 ** 9",
             "tuple(range(10 ** 9))", "'a' * 10 ** 9", "'a' + 'b'", "'%s' % x.shape[0]",
-            "max(1, 2, key=abs, default=3)", "x.view(torch.int32)", "x.view(2 ** 70)", "x[x]",
+            "max(1, 2, key=abs, default=3)", "functools.partial(torch.empty, 3)",
+            "x.view(torch.int32)", "x.view(2 ** 70)", "x[x]",
             "x[[0, 1]]", "x[1.5]", "x[True]", "x[10 ** 30]", "x.numel(1)",
             "torch.empty(2, device=x.device, out=x)",
             "torch.empty(2, device=x.device, pin_memory=True)",

@@ -132,7 +132,7 @@ ATTEMPTS = {
     ),
     "a store without a mask": (
         ADD, ", mask=inside)\n" + "", ")\n", 12, "x_ptr[1], which does not exist",
-        "`tl.load(pointer, mask=offsets < n, other=0.0)`",
+        "`tl.load(pointer, mask=offsets < n)`",
     ),
     "only the store without a mask": (
         ADD, "x + y, mask=inside", "x + y", 14, "stores to out_ptr[1]",
