@@ -81,9 +81,8 @@ def unseen_in(source: str, name: str, line: int) -> OddCharacter | None:
     unseen = None if name.isascii() else _UNSEEN.search(name)
     if unseen is None:
         return None
-    found = _UNSEEN.search(
-        lines_of(source)[line - 1]
-    )  # a name may stand on the line after its `def\`
+    # a name may stand on the line after its `def`, behind a backslash: then it has no column
+    found = _UNSEEN.search(lines_of(source)[line - 1])
     character = (found or unseen)[0]
     column = found.start() + 1 if found else 1
     return OddCharacter(line, column, _name(character), f"U+{ord(character):04X}")
