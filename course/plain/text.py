@@ -78,12 +78,14 @@ def odd_character(source: str) -> OddCharacter | None:
 
 def unseen_in(source: str, name: str, line: int) -> OddCharacter | None:
     """The first character of a name on a line that an editor does not show at all."""
-    if name.isascii() or not _UNSEEN.search(name):
+    unseen = None if name.isascii() else _UNSEEN.search(name)
+    if unseen is None:
         return None
+    # a name may stand on the line after its `def`, behind a backslash: then it has no column
     found = _UNSEEN.search(lines_of(source)[line - 1])
-    character = found[0] if found else name
+    character = (found or unseen)[0]
     column = found.start() + 1 if found else 1
-    return OddCharacter(line, column, _name(character[:1]), f"U+{ord(character[:1]):04X}")
+    return OddCharacter(line, column, _name(character), f"U+{ord(character):04X}")
 
 
 def visible(text: str) -> str:

@@ -23,6 +23,16 @@ def test_a_plain_text_has_the_lines_that_every_reader_counts() -> None:
             assert (odd_character(character) is None) == (character == "\n")
 
 
+@pytest.mark.parametrize(
+    ("text", "line"), [("x = 1\ni\ufe0f = 2\n", 2), ("def\\\n f\ufe0f(): 0\n", 1)]
+)
+def test_a_name_is_told_the_character_that_no_editor_shows(text: str, line: int) -> None:
+    with pytest.raises(KernelFault) as caught:
+        parse(text)
+    assert (caught.value.message_id, caught.value.line) == ("odd_character", line)
+    assert caught.value.fields["code"] == "U+FE0F"
+
+
 def test_letters_of_every_script_marks_and_joined_symbols_are_plain() -> None:
     for text in ("é ß ğ ж 漢字 한글", "می‌روم", "👩‍💻 →", "x\u00a0= 1", "a\tb\n"):
         assert odd_character(text) is None, text
