@@ -214,8 +214,8 @@ TILE: dict[str, tuple[str, str]] = {
     "tile_compile_late": (
         "Compiling `{kernel}` for compute capability {target} was stopped after {seconds} seconds "
         "of processor time.",
-        "A `tl.static_range` is unrolled, turn by turn: use `range` where the bound need not be "
-        "a constant, or fewer turns; and smaller blocks.",
+        "Its work grows with the elements of a block, and with the turns of a `tl.static_range`, "
+        "each of which it writes out: use smaller blocks, or `range` where there is a loop.",
     ),
     "tile_loop_written_out": (
         "The compiler writes this loop out, turn by turn, and comes to more than {limit} "
