@@ -87,6 +87,11 @@ TILE: dict[str, tuple[str, str]] = {
         "The launcher returns {name} as {got}; expected: {expected}.",
         "Check the size and the `dtype` where the output is made.",
     ),
+    "launcher_order": (
+        "The launcher returns {name} as {got}; expected: {expected}. All that it returns would fit "
+        "in another order.",
+        "Return {order}, in this order.",
+    ),
     "other_strides": (
         "In memory {array} is right, row after row; but the tensor that the launcher returns as "
         "{array} is a view with other strides, and so every element stands in another place.",
