@@ -223,7 +223,7 @@ class History:
         order = self._order(run)
         places, who = places.reshape(-1), who.reshape(-1)
         for cells in self._cells(places, size):
-            others = ("stores to", "loads", "updates")
+            others: tuple[str, ...] = ("stores to", "loads", "updates")
             self._conflict(run, view, cells, who, "stores to", others, order, over, boxed)
             self.writer.note(cells, who, run.line, order)
             if run.count > 1:
