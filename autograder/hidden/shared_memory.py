@@ -77,7 +77,8 @@ HIDDEN = {
         # fewer rows than a block has warps, one more, and one less
         Draws(M=between(2, 9), N=between(1, 31)),
         Draws(M=leaving(1, 32, 33, 70), N=leaving(1, 32, 33, 300), draws={"a": LARGE}),
-        Draws(M=leaving(31, 32, 31, 63), N=leaving(31, 32, 33, 300)),
+        # one less than whole steps of two elements a lane, too
+        Draws(M=leaving(31, 32, 31, 63), N=leaving(63, 64, 33, 300)),
         Draws(M=1, N=between(4100, 5000)),
         Draws(M=between(2, 9), N=between(1, 31), draws=_NOTHING),
         # several blocks of 1,024 threads, a warp a row

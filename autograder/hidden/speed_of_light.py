@@ -82,9 +82,9 @@ HIDDEN = {
         # a token more than whole tiles have, and one less
         Draws(N=leaving(1, 16, 33, 65), H=between(2, 5), R=choice(16, 32), draws={"w": LARGE}),
         Draws(N=leaving(15, 16, 31, 63), H=between(2, 5), R=16, dtypes=_HALF),
-        # heads of which no power of two is a divisor, and one more than a power of two
+        # heads of which no power of two is a divisor, and one more than in whole groups of 32
         Draws(N=between(2, 9), H=choice(7, 11, 13), R=64, draws={"x": TINY}, scalars=_EPS),
-        Draws(N=between(2, 9), H=choice(17, 33), R=32, draws={"x": LARGE}),
+        Draws(N=between(2, 9), H=choice(65, 97), R=32, draws={"x": LARGE}),
         Draws(N=between(10, 20), H=3, R=128, dtypes=_HALF, draws={"x": NEAR_300}),
         # elements that 16 bits do not count, for each array
         Draws(N=between(4100, 4300), H=2, R=16, dtypes=_HALF),

@@ -5,7 +5,7 @@ fewer elements than a warp, whole blocks, one element more, one less, and whole 
 """
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.spec.draws import LARGE, any_size, integers
+from course.spec.draws import LARGE, any_size, integers, uniform
 
 HIDDEN = {
     "vector_add": (
@@ -53,7 +53,8 @@ HIDDEN = {
         Draws(N=between(2, 31)),
         Draws(N=leaving(1, 128, 129, 3000)),
         Draws(N=leaving(127, 128, 129, 3000)),
-        Draws(N=leaving(96, 128, 129, 3000)),
+        # a number does not tell its row
+        Draws(N=leaving(96, 128, 129, 3000), draws={"x": uniform(1.0, 4.0)}),
         Draws(N=multiples(128, 256, 3000)),
         Draws(N=leaving(1, 128, 4225, 8000)),
         Draws(traffic=True, N=multiples(128, 2048, 4096)),

@@ -219,6 +219,9 @@ def _pattern(one: Compared) -> tuple[str, dict[str, object]]:
         factor = _factor(flat, want)
         if factor is not None and same(flat, want * factor, size * factor):
             return "scaled", {"factor": factor}
+        more = _offset(flat, want)
+        if wrong.all() and more and same(flat, want + more, size + abs(more)):
+            return "offset", {"by": round(abs(more)), "than": "more" if more > 0 else "less"}
     return _precision_pattern(got, expected, magnitude, wrong)
 
 
@@ -276,6 +279,13 @@ def _factor(got: np.ndarray, expected: np.ndarray) -> int | float | None:
     short = Fraction(have / want).limit_denominator(_LARGEST_PART)
     near = abs(have / want - short) <= 1e-3 * abs(short)
     return float(short) if near and abs(short.numerator) <= _LARGEST_PART else None
+
+
+def _offset(got: np.ndarray, expected: np.ndarray) -> float:
+    """A whole number that elements are off by; 0 where there is none."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        more = float(np.median(np.subtract(got, expected, dtype=np.float64)))
+    return float(round(more)) if np.isfinite(more) and abs(more - round(more)) <= 1e-3 else 0.0
 
 
 def _rounded(got: np.ndarray, expected: np.ndarray) -> bool:

@@ -52,7 +52,10 @@ def advice(row: Row, traffic: Traffic) -> str:
     if row.direction == "total" and worst.reuse >= SCATTERED_BELOW:
         return "Which of these accesses could a variable in a register replace?"
     in_blocks = worst.requests is None  # a Triton kernel's: there are no warps to be seen
-    if worst.direction == "atomic":
+    # lanes that together add no more than the budget holds side by side: not how often, but where
+    few = row.budget_bytes is not None and sum(s.lane_bytes for s in sites) <= row.budget_bytes
+    apart = few and (worst.sectors_a_request or 0) > 1
+    if worst.direction == "atomic" and not apart:
         if in_blocks:
             return (
                 "Every element of an atomic goes to memory. What could a program add up first, in "

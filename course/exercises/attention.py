@@ -771,7 +771,7 @@ flash_decode = KernelExercise(
     budget=Budget(
         {
             "load q": "cdiv(N, 128) * rows(H, D)",
-            "load k": "rows(H * N, D, D + GAP) + H * cdiv(N, 128) * (D / 4 + 3)",
+            "load k": "rows(H * N, D, D + GAP) + H * cdiv(N, 128) * (D / 4 + 5)",
             "load v": "rows(H * N, D, D + GAP)",
             "store out": "rows(H, D)",
         },

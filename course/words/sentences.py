@@ -360,6 +360,10 @@ _PATTERNS = {
         "Every element is {factor} times what is expected.",
         "What is counted or multiplied once too often, or never?",
     ),
+    "offset": Words(
+        "Every element is {by} {than} than expected.",
+        "What does its sum start with, and what is added once too often, or never?",
+    ),
 }
 
 #: Numbers to work out.

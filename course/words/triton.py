@@ -87,6 +87,11 @@ TILE: dict[str, tuple[str, str]] = {
         "The launcher returns {name} as {got}; expected: {expected}.",
         "Check the size and the `dtype` where the output is made.",
     ),
+    "launcher_order": (
+        "The launcher returns {name} as {got}; expected: {expected}. All that it returns would fit "
+        "in another order.",
+        "Return {order}, in this order.",
+    ),
     "other_strides": (
         "In memory {array} is right, row after row; but the tensor that the launcher returns as "
         "{array} is a view with other strides, and so every element stands in another place.",
@@ -214,8 +219,8 @@ TILE: dict[str, tuple[str, str]] = {
     "tile_compile_late": (
         "Compiling `{kernel}` for compute capability {target} was stopped after {seconds} seconds "
         "of processor time.",
-        "A `tl.static_range` is unrolled, turn by turn: use `range` where the bound need not be "
-        "a constant, or fewer turns; and smaller blocks.",
+        "Its work grows with the elements of a block, and with the turns of a `tl.static_range`, "
+        "each of which it writes out: use smaller blocks, or `range` where there is a loop.",
     ),
     "tile_loop_written_out": (
         "The compiler writes this loop out, turn by turn, and comes to more than {limit} "

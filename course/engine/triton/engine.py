@@ -337,15 +337,24 @@ def returned(wanted: Sequence[Output], result: Any) -> dict[str, torch.Tensor]:
     for output, value in zip(wanted, got, strict=True):
         if not isinstance(value, torch.Tensor):
             raise _wrong("launcher_result", name=output.name, got=_shown(value))
-        dtype = str(value.dtype).removeprefix("torch.")
-        if dtype != output.dtype or tuple(value.shape) != output.shape:
+        shape, dtype = _kind(value)
+        if (shape, dtype) != (output.shape, output.dtype):
+            kinds = sorted((one.shape, one.dtype) for one in wanted)
             raise _wrong(
-                "launcher_shape",
+                "launcher_order" if sorted(map(_kind, got)) == kinds else "launcher_shape",
                 name=output.name,
                 expected=f"{_shape(output.shape)} {output.dtype}",
-                got=f"{_shape(tuple(value.shape))} {dtype}",
+                got=f"{_shape(shape)} {dtype}",
+                order=", ".join(one.name for one in wanted),
             )
     return {output.name: value for output, value in zip(wanted, got, strict=True)}
+
+
+def _kind(value: Any) -> tuple[tuple[int, ...], str]:
+    """Shape and dtype of what a launcher returns: of anything but a tensor, none."""
+    if not isinstance(value, torch.Tensor):
+        return (), ""
+    return tuple(value.shape), str(value.dtype).removeprefix("torch.")
 
 
 def _wrong(message_id: str, **fields: object) -> KernelFault:

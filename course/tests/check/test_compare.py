@@ -157,6 +157,15 @@ def test_a_result_that_is_a_multiple_is_named(factor, shown):
     assert (found.pattern_id, found.pattern_fields["factor"]) == ("scaled", shown)
 
 
+@pytest.mark.parametrize(("by", "than"), [(1, "more"), (-3, "less")])
+def test_one_number_too_much_everywhere_is_told(by, than):
+    wanted = 1e4 * values(200)  # beside the largest it looks like a rounding
+    found = look(as_float32(wanted + by), wanted, limits=(1e-6, 1e-6))
+    assert (found.pattern_id, found.pattern_fields) == ("offset", {"by": abs(by), "than": than})
+    half = look(as_float32(wanted + by * (np.arange(200) % 2)), wanted, limits=(1e-6, 1e-6))
+    assert half.pattern_id != "offset"
+
+
 def test_an_all_zero_result_is_named():
     assert look(np.zeros(50, np.float32), values(50)).pattern_id == "all_zero"
 

@@ -67,6 +67,13 @@ def test_atomics_are_advised_to_be_fewer():
     assert words.startswith("Every atomic goes to memory.")
 
 
+def test_atomics_that_are_few_and_lie_apart_are_not_asked_to_be_fewer():
+    apart = site("c", "atomic", 128, 16, 16, 8)  # 64 lanes update every other element
+    row = Row("c", "atomic", apart.requested_bytes, apart.lane_bytes + 200.0, 256)
+    words = advice(row, Traffic(sites=[apart]))
+    assert words.startswith("Part of each sector is moved for nothing. Do neighbouring lanes")
+
+
 def test_the_row_furthest_over_its_budget_is_named_before_the_total():
     row, _ = judged(load("a", 1024), load("b", 2048), store("c", 512))
     assert (row.array, row.direction) == ("b", "load")

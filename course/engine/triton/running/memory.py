@@ -141,13 +141,17 @@ class Memory:
                     places, values, programs = places[keep], values[keep], programs[keep]
                 memory, history = view.allocation.as_type(dtype), self._history(view)
                 if hearing() is None:
-                    history.store(self.run, view, places, programs, dtype.itemsize)
+                    history.store(
+                        self.run, view, places, programs, dtype.itemsize, boxed=descriptor
+                    )
                     memory[places] = values
                 else:
                     over = _differs(memory, places, values)
                     memory[places] = values
                     lost = over, _differs(memory, places, values)
-                    history.store(self.run, view, places, programs, dtype.itemsize, lost)
+                    history.store(
+                        self.run, view, places, programs, dtype.itemsize, lost, descriptor
+                    )
                 self._agreed(view, memory, places, values, programs)
 
         self._once(make, pointer, mask)

@@ -210,10 +210,12 @@ class History:
         who: np.ndarray,
         size: int,
         lost: tuple[np.ndarray | None, np.ndarray | None] = (None, None),
+        boxed: bool = False,
     ) -> None:
         """A store by `who` (a program a lane).
 
         Args:
+            boxed: by a descriptor, which leaves out what lies past a row's end by itself.
             lost: where it overwrites another value, and where another one is there then; None
                 where that makes no difference (see `course.engine.equal_stores`).
         """
@@ -221,11 +223,12 @@ class History:
         order = self._order(run)
         places, who = places.reshape(-1), who.reshape(-1)
         for cells in self._cells(places, size):
-            others = ("stores to", "loads", "updates")
-            self._conflict(run, view, cells, who, "stores to", others, order, over)
+            others: tuple[str, ...] = ("stores to", "loads", "updates")
+            self._conflict(run, view, cells, who, "stores to", others, order, over, boxed)
             self.writer.note(cells, who, run.line, order)
             if run.count > 1:
-                self._conflict(run, view, cells, who, "stores to", ("stores to",), order, under)
+                others = ("stores to",)
+                self._conflict(run, view, cells, who, "stores to", others, order, under, boxed)
 
     def atomic(
         self, run: Run, view: View, places: np.ndarray, who: np.ndarray, size: int, unread: bool
@@ -254,6 +257,7 @@ class History:
         others: tuple[str, ...],
         order: Order | None,
         lost: np.ndarray | None = None,
+        boxed: bool = False,
     ) -> None:
         """Holds an access against what programs have done before, by these verbs in turn."""
         pasts = {"stores to": self.writer, "loads": self.reader, "updates": self.updater}
@@ -282,7 +286,7 @@ class History:
                 other="several other programs" if several else other,
                 other_doing=_PLURAL[other_verb] if several else other_verb,
                 other_line=past.line(int(cells[at])) or None,
-                columns=_left_by_rows(view, self.cell * cells[who == who[at]]),
+                columns=None if boxed else _left_by_rows(view, self.cell * cells[who == who[at]]),
             )
             if unequal.any() or (hears := hearing()) is None:
                 raise fault

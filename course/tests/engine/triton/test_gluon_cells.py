@@ -124,6 +124,12 @@ def test_a_line_that_is_missing_in_a_cell_has_its_verdict(line, outcome, message
     assert (fault.outcome, fault.message_id) == (outcome, message)
 
 
+def test_a_box_that_another_program_stores_too_is_not_asked_about_a_mask():
+    fault = refused(SCALES.replace("program_id(0) * 64", "program_id(0) * 32"))
+    assert (fault.outcome, fault.message_id) == (Outcome.RACE, "tile_race")
+    assert fault.fields["columns"] is None  # what lies past the end of a row is left out by itself
+
+
 @pytest.mark.parametrize(
     "name",
     ["gl.inline_asm_elementwise", "gl.nvidia", "mbarrier.sync_cluster_init", "buffer._reinterpret"],
