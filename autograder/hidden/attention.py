@@ -10,6 +10,8 @@ _DEEP = {"q": integers(15, 18), "k": integers(-49, -46)}
 #: begins with. A power of two times log2(e) is exact: no idiom of base 2 loses a digit.
 ABYSS = {"q": uniform(2.0**20, 2.0**20), "k": uniform(-(2.0**20), -(2.0**20)), "v": LARGE}
 _ABYSS_IN_HALF = {"q": uniform(2.0**15, 2.0**15), "k": uniform(-(2.0**15), -(2.0**15))}
+#: Scores that are 0, among others, whose keys are there all the same.
+SOME_ZERO = {"q": integers(-1, 2), "k": integers(-1, 2)}
 
 _ONE_QUERY = (
     Draws(H=2, N=1, D=16, GAP=0, draws=ABYSS),
@@ -17,7 +19,7 @@ _ONE_QUERY = (
     # a last chunk of one key, of one too few, and none that is not full
     Draws(H=2, N=leaving(1, 512, 513, 1025), D=32, GAP=4),
     Draws(H=2, N=leaving(511, 512, 511, 1023), D=32, GAP=0, draws=FAR_BELOW),
-    Draws(H=2, N=512, D=16, GAP=0, dtypes=HALF),
+    Draws(H=2, N=512, D=16, GAP=0, dtypes=HALF, draws=SOME_ZERO),
     Draws(H=2, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
     # more heads than any visible case has
@@ -34,7 +36,7 @@ _TILED = (
     # a last tile of one row, of one too few, and none that is not full
     Draws(H=2, N=leaving(1, 128, 129, 129), D=32, GAP=4, dtypes=HALF),
     Draws(H=2, N=127, D=16, GAP=0),
-    Draws(H=2, N=128, D=16, GAP=0, dtypes=HALF),
+    Draws(H=2, N=128, D=16, GAP=0, dtypes=HALF, draws=SOME_ZERO),
     Draws(H=1, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
     # more heads than any visible case has
@@ -88,7 +90,7 @@ HIDDEN = {
         Draws(G=2, R=3, N=1, D=16, GAP=0, draws=ABYSS),
         Draws(G=2, R=3, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS_IN_HALF),
         Draws(G=2, R=choice(2, 3), N=129, D=64, GAP=0, dtypes=HALF),
-        Draws(G=2, R=1, N=256, D=16, GAP=0),
+        Draws(G=2, R=1, N=256, D=16, GAP=0, draws=SOME_ZERO),
         Draws(G=between(9, 12), R=between(3, 7), N=between(17, 70), D=32, GAP=between(1, 9)),
         Draws(
             G=2,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from autograder.hidden import Draws, between, choice, multiples
-from autograder.hidden.attention import ABYSS
+from autograder.hidden.attention import ABYSS, SOME_ZERO
 from course.exercises.attention_backward import (
     CLIMBING,
     FAR_ABOVE,
@@ -60,7 +60,14 @@ def _tiled(
         Draws(H=1, N=between(20, 31), D=64, causal=1, dtypes=half, draws=coarse),
         # a last tile of one row: a loop that ends one row early leaves it out
         Draws(H=1, N=choice(65, 129), D=64, causal=choice(0, 1), dtypes=half),
-        Draws(H=2, N=between(129, 190), D=choice(16, 32, 64), causal=choice(0, 1), dtypes=half),
+        Draws(
+            H=2,
+            N=between(129, 190),
+            D=choice(16, 32, 64),
+            causal=choice(0, 1),
+            dtypes=half,
+            draws=SOME_ZERO,
+        ),
         Draws(H=1, N=between(65, 120), D=64, causal=1, dtypes=half, draws=FAR_APART),
         Draws(H=1, N=choice(128, 144), D=64, causal=0, dtypes=half, draws=beyond),
         Draws(H=2, N=between(20, 150), D=16, causal=choice(0, 1), dtypes=half, draws=_DEEP),

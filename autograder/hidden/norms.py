@@ -35,6 +35,8 @@ from course.spec.exercise import halves
 #: Beside them, rows that fill their block, and rows of one element more.
 _FULL, _ONE_MORE = choice(128, 256, 512), choice(129, 257, 513)
 _SHORT, _MIDDLE, _LONG = between(65, 127), between(130, 250), between(600, 1000)
+#: A number that is 0 is no padding.
+_SOME_ZERO = integers(-1, 2)
 _RMSNORM = halves("x", "w", "y")
 _EPS = {"eps": choice(3e-6, 1e-4)}
 _LAYERNORM = halves("x", "w", "b", "y")
@@ -91,7 +93,7 @@ _few_logits = partial(Draws, M=between(2, 6), V=between(2, 200), PAD=0)
 HIDDEN = {
     "rmsnorm": (
         Draws(M=between(1, 3), D=between(1, 3)),
-        Draws(M=between(2, 9), D=_SHORT, draws={"w": LARGE}),
+        Draws(M=between(2, 9), D=_SHORT, draws={"x": _SOME_ZERO, "w": LARGE}),
         Draws(M=1, D=_FULL, draws={"x": LARGE}),
         Draws(M=between(2, 9), D=_ONE_MORE, draws={"x": _empty}),
         Draws(M=between(2, 5), D=_MIDDLE, draws={"x": TINY}, scalars=_EPS),
@@ -103,7 +105,7 @@ HIDDEN = {
     "layernorm": (
         Draws(M=between(1, 3), D=between(1, 3)),
         # one row more than whole programs of 8, and one less
-        Draws(M=leaving(1, 8, 33, 41), D=_SHORT, draws={"w": LARGE}),
+        Draws(M=leaving(1, 8, 33, 41), D=_SHORT, draws={"x": _SOME_ZERO, "w": LARGE}),
         Draws(M=leaving(7, 8, 7, 15), D=_ONE_MORE, draws={"x": _level}),
         Draws(M=1, D=_FULL),
         Draws(M=between(2, 7), D=_FULL, draws={"x": spread(1.0, -1000.0)}),
@@ -120,7 +122,12 @@ HIDDEN = {
     "cross_entropy": (
         Draws(M=between(1, 3), V=1, PAD=0, draws={"targets": integers(0, 1)}),
         Draws(M=between(17, 24), V=7, PAD=73, draws={"targets": targets_around(7)}),
-        Draws(M=between(6, 12), V=1000, PAD=24, draws={"targets": targets_around(1000)}),
+        Draws(
+            M=between(6, 12),
+            V=1000,
+            PAD=24,
+            draws={"logits": _SOME_ZERO, "targets": targets_around(1000)},
+        ),
         Draws(
             M=between(2, 6),
             V=between(1100, 3000),
@@ -184,7 +191,7 @@ HIDDEN = {
     ),
     "rmsnorm_backward": (
         Draws(M=between(1, 3), D=between(1, 3)),
-        Draws(M=leaving(1, 16, 65, 81), D=_SHORT, draws={"dy": LARGE}),
+        Draws(M=leaving(1, 16, 65, 81), D=_SHORT, draws={"x": _SOME_ZERO, "dy": LARGE}),
         Draws(M=leaving(15, 16, 15, 47), D=_ONE_MORE, draws={"x": _empty}),
         Draws(M=leaving(8, 16, 24, 40), D=_FULL),
         Draws(M=between(2, 7), D=_MIDDLE, draws={"x": TINY}, scalars=_EPS),

@@ -1,6 +1,7 @@
 """Held-out ranges of the lesson "Serving and training"."""
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
+from autograder.hidden.attention import SOME_ZERO
 from course.exercises import attention
 from course.exercises.attention import FAR_APART, HUGE, ONE_SIGN
 from course.exercises.serving import FAR_BELOW, LARGE
@@ -12,7 +13,15 @@ _HUGE = {"x": spread(2000.0), "w": spread(100.0)}
 HIDDEN = {
     "paged_decode": (
         Draws(S=2, P=1, PAGE=choice(16, 32), G=between(1, 3), R=1, D=16),
-        Draws(S=5, P=between(3, 7), PAGE=16, G=2, R=between(2, 7), D=choice(16, 32)),
+        Draws(
+            S=5,
+            P=between(3, 7),
+            PAGE=16,
+            G=2,
+            R=between(2, 7),
+            D=choice(16, 32),
+            draws=SOME_ZERO,
+        ),
         Draws(S=3, P=between(2, 4), PAGE=choice(32, 64), G=between(9, 12), R=3, D=32),
         Draws(S=2, P=between(3, 6), PAGE=64, G=1, R=choice(12, 16), D=128),
         Draws(S=4, P=between(3, 6), PAGE=16, G=2, R=3, D=32, draws=attention.FAR_BELOW),
@@ -56,7 +65,8 @@ HIDDEN = {
         Draws(traffic=True, M=multiples(64, 704, 896), N=128, K=128, E=4),
     ),
     "linear_cross_entropy": (
-        Draws(M=between(3, 20), V=between(2, 60), D=64),
+        # every logit is 0, and a token's all the same
+        Draws(M=between(3, 20), V=between(2, 60), D=64, draws={"w": integers(0, 1)}),
         Draws(M=leaving(1, 64, 65, 129), V=leaving(1, 1024, 1025, 2049), D=64),
         Draws(M=leaving(63, 64, 63, 127), V=leaving(127, 128, 500, 1300), D=128),
         # the greatest logits anywhere, also in the last part

@@ -13,7 +13,7 @@ from autograder.proof.witness import Witness, witnesses_of
 from course.check.answers import check_number_source
 from course.check.check import check_source
 from course.exercises import lesson
-from course.spec.exercise import NumberExercise
+from course.spec.exercise import KernelExercise, NumberExercise, case
 from course.tests.families import family
 
 TABLE = Path(__file__).parent / "recognised_mistakes.toml"
@@ -58,3 +58,14 @@ def test_the_table_names_witnesses_of_every_lesson(
     assert set(named) <= set(witnesses)
     assert len(ROWS) == 15
     assert len(named) >= FEWEST
+
+
+def test_nan_that_a_root_makes_is_not_said_to_come_of_infinities_alone(
+    witnesses: dict[tuple[str, str], Witness],
+) -> None:
+    root = witnesses["roofline", "half_the_bytes root_of_the_scale"]
+    below_zero = (case(N=40, scalars={"scale": -0.03}),)
+    exercise = lesson("roofline")[root.exercise]
+    assert isinstance(exercise, KernelExercise)
+    verdict = check_source(exercise, root.source, below_zero)
+    assert "a root or logarithm of a number below 0" in " ".join(verdict.next_steps)

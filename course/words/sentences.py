@@ -313,7 +313,8 @@ _PATTERNS = {
     "not_a_number": Words(
         "Whatever is wrong is NaN.",
         "|In float32 exp of 89 is infinite: can line {exp} get so large a number? |NaN comes of "
-        "inf - inf, inf / inf, 0 / 0 or 0 * inf, and stays: which line makes the first one?",
+        "inf - inf, inf / inf, 0 / 0, 0 * inf, or a root or logarithm of a number below 0, and "
+        "stays: which line makes the first one?",
     ),
     "infinite": Words(
         "Whatever is wrong is infinite, or NaN.",
