@@ -45,6 +45,8 @@ def _wide(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 def _covers(total: np.ndarray, other: np.ndarray) -> bool:
     """Whether the other array is no longer along any axis."""
+    if other.shape == total.shape:
+        return True
     return other.ndim <= total.ndim and all(
         a >= b for a, b in zip(total.shape[::-1], other.shape[::-1], strict=False)
     )

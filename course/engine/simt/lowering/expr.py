@@ -161,13 +161,8 @@ def converted(expression: Expr, target: Type) -> Expr:
             value = arith.cast(run(None), source, target)  # type: ignore[arg-type]  # a constant
         value.flags.writeable = False
         return Expr(target, lambda lanes: value, key, since, const=value[0, 0].item())
-    return Expr(
-        target,
-        lambda lanes: arith.cast(run(lanes), source, target),
-        key,
-        since,
-        masked=expression.masked,
-    )
+    change = arith.casting(source, target)
+    return Expr(target, lambda lanes: change(run(lanes)), key, since, masked=expression.masked)
 
 
 def _cast_each(run: Run, source: Several, target: Several) -> Run:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,25 @@ Lanes = np.ndarray  # shape (threads or 1, blocks or 1)
 
 def cast(values: Lanes, source: Scalar, target: Scalar) -> Lanes:
     """`values` as `target`, as the GPU converts them."""
+    return casting(source, target)(values)
+
+
+@lru_cache(1 << 10)
+def casting(source: Scalar, target: Scalar) -> Callable[[Lanes], Lanes]:
+    """What makes values of one type those of another, as the GPU converts them."""
     if source == target:
-        return values
-    dtype = numpy_dtype(target)
+        return lambda values: values
     if target == BOOL:
-        return values != 0
-    if values.dtype.kind == "f" and dtype.kind in "iu":
-        return float_to_integer(values, dtype)
-    return values.astype(dtype)
+        return lambda values: values != 0
+    dtype = numpy_dtype(target)
+    to_integer = dtype.kind in "iu"
+
+    def converted(values: Lanes) -> Lanes:
+        if to_integer and values.dtype.kind == "f":
+            return float_to_integer(values, dtype)
+        return values.astype(dtype)
+
+    return converted
 
 
 def integer_power(base: Lanes, exponent: Lanes) -> Lanes:

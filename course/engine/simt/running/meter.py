@@ -107,17 +107,14 @@ class Meter:
         if extra:
             self.conflicts[name, line] += extra
 
-    def shared_access(
-        self, lanes: Lanes, array: Any, access: Access, addresses: np.ndarray
-    ) -> None:
+    def shared_access(self, lanes: Lanes, array: Any, access: Access, cells: np.ndarray) -> None:
         """Keeps what a warp asks of shared memory, where somebody wants to see it."""
         if self._requests is not None and lanes.first == 0:
-            block = _of_the_first_block(lanes, addresses, access.mask)
-            site = (array.name, access.direction, *access.place)
-            self._requests.saw(site, *block, array.dtype.itemsize, shared=True)
-            cells = (addresses - array.base_bytes) // array.dtype.itemsize
-            strides = tuple(math.prod(array.shape[at + 1 :]) for at in range(len(array.shape)))
             size = array.dtype.itemsize
+            block = _of_the_first_block(lanes, array.base_bytes + cells * size, access.mask)
+            site = (array.name, access.direction, *access.place)
+            self._requests.saw(site, *block, size, shared=True)
+            strides = tuple(math.prod(array.shape[at + 1 :]) for at in range(len(array.shape)))
             found = _moment(lanes, site, access.mask, cells, array.shape, strides, size)
             self._requests.made(replace(found, shared=True))
 

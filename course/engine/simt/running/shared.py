@@ -30,6 +30,8 @@ class Plan:
     cells: np.ndarray
     threads: np.ndarray
     extra_wavefronts: int
+    #: warps that ask, of all blocks
+    requests: int
     #: every cell has been written
     written: bool = False
 
@@ -119,6 +121,7 @@ class SharedArray(Packed):
                 cell,
                 *self._cells(lanes, cell, mask),
                 conflicts_of(lanes, addresses, mask, itemsize),
+                lanes.count_warps(lanes.warps_with(lanes.full(mask))),
             )
             if key is not None:
                 if len(self._plans) == PLANS_KEPT:
@@ -156,16 +159,13 @@ class SharedArray(Packed):
             return
         if self.alike:  # else there is a plan for each access
             self._in_registers.add(id(plan))
-        meter = lanes.launch.meter
         self._count(lanes, plan, access)
-        warps = lanes.warps_with(lanes.full(access.mask))
-        meter.shared_loads[access.line] += lanes.count_warps(warps)
+        lanes.launch.meter.shared_loads[access.line] += plan.requests
 
     def _count(self, lanes: Lanes, plan: Plan, access: Access) -> None:
         meter = lanes.launch.meter
         meter.bank_conflicts(self.name, access.line, plan.extra_wavefronts)
-        addresses = self.base_bytes + plan.cell * self.dtype.itemsize
-        meter.shared_access(lanes, self, access, addresses)
+        meter.shared_access(lanes, self, access, plan.cell)
 
     def store(self, lanes: Lanes, access: Access, values: np.ndarray) -> None:
         self._in_registers.clear()
