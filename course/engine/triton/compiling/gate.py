@@ -281,7 +281,7 @@ def reached(source: Source, target: int) -> Reached | None:
 
     None where the compiler does not come so far.
     """
-    key = key_of(source, target)
+    key = _key_with_files(source, target)
     found = _reached.get(key)
     if found is None:
         *_, answer = asked.answers(partial(_of_the_ptx, source, target), source, target)
@@ -306,9 +306,13 @@ def _of_the_ptx(source: Source, target: int, say: Say) -> None:
     say({_SHARED: shared, _ISSUED: [astuple(one) for one in issued(ptx)]})
 
 
+def _key_with_files(source: Source, target: int) -> str:
+    """The key of what names places in the source: one text may stand in two cells."""
+    return f"{sorted(own_files(source.function))} {key_of(source, target)}"
+
+
 def _form_key(source: Source, target: int, form: Form) -> str:
-    files = sorted(own_files(source.function))  # they stand in the text
-    return f"{form.value} {files} {key_of(source, target)}"
+    return f"{form.value} {_key_with_files(source, target)}"
 
 
 def _keep_form(source: Source, found: Lowered) -> None:

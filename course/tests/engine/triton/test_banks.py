@@ -1,6 +1,8 @@
 """Bank conflicts of shared memory: how often each access was made, and what is said of them."""
 
+import inspect
 import json
+import runpy
 
 import pytest
 import torch
@@ -89,6 +91,15 @@ def test_a_program_pays_for_the_turns_that_it_goes_into():
 @pytest.mark.parametrize("turns", [1, 2, 4, 16])
 def test_a_loop_that_the_compiler_unrolls_counts_as_often_as_it_runs(turns):
     assert conflicts(mirrored_so_often, turns, constant=True) == turns * conflicts(mirrored, 1)
+
+
+def test_one_text_in_two_files_counts_in_either(tmp_path):
+    texts = (inspect.getsource(one.fn) for one in (with_turned, mirrored))
+    text = "\n\n".join(("import triton\nimport triton.language as tl", *texts))
+    for name in ("first.py", "second.py"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        kernel = runpy.run_path(str(tmp_path / name))["mirrored"]
+        assert conflicts(kernel, 3) == 3 * conflicts(mirrored, 1)
 
 
 def test_addresses_that_hang_on_data_are_not_counted_and_said_so():
