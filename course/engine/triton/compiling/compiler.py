@@ -20,7 +20,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from triton._C.libtriton import ir, passes
 from triton._C.libtriton import nvidia as nvidia_passes
@@ -34,7 +34,7 @@ from course.engine.faults import KernelFault, does_not_compile, rejected
 from course.engine.triton.compiling.common import Contents, contents_of
 from course.engine.triton.compiling.complaints import NO_REASON, in_full
 from course.engine.triton.compiling.constants import held_small
-from course.engine.triton.compiling.functions import code_of, own_functions
+from course.engine.triton.compiling.functions import called_at, code_of, own_files, own_functions
 from course.engine.triton.compiling.specialisation import Source
 from course.engine.triton.compiling.written_out import loops_held_short, require_short
 
@@ -177,13 +177,15 @@ def compiled(
     except CompilationError as error:
         if (own := _own_fault(error)) is not None:
             raise own from None
-        line, message = _located(function, error)
+        place, message = _located(function, error)
         if refused:
-            raise rejected(line, "tile_large_constant", detail=refused[0]) from None
-        raise _refused(line, message, target, "triton_refuses") from None  # by the front end
+            fault = rejected(place.line, "tile_large_constant", detail=refused[0])
+        else:
+            fault = _refused(place.line, message, target, "triton_refuses")  # by the front end
+        raise place.noted(fault) from None
     except Exception as error:
-        line, message = _from_passes("".join(said), error)
-        raise _refused(line or code_of(function).first_line, message, target) from None
+        place, message = _from_passes(function, "".join(said), error)
+        raise place.noted(_refused(place.line, message, target)) from None
 
 
 def _own_fault(error: BaseException) -> KernelFault | None:
@@ -336,6 +338,19 @@ def assembler_refused(source: Source, error: AssemblerError, target: int) -> Ker
     return _refused(code_of(source.function).first_line, _cut(str(error)), target)
 
 
+class _Place(NamedTuple):
+    """A line of the learner's, and the function it stands in where that is not the kernel."""
+
+    line: int | None
+    function: str = ""
+    filename: str = ""
+
+    def noted(self, fault: KernelFault) -> KernelFault:
+        if self.function:
+            fault.happened_in(self.function, self.filename)
+        return fault
+
+
 def _chain(error: BaseException) -> list[CompilationError]:
     found: list[CompilationError] = []
     at: BaseException | None = error
@@ -346,31 +361,39 @@ def _chain(error: BaseException) -> list[CompilationError]:
     return found
 
 
-def _located(function: Any, error: CompilationError) -> tuple[int | None, str]:
-    """(line in the learner's code, what the compiler says): innermost of both."""
+def _located(function: Any, error: CompilationError) -> tuple[_Place, str]:
+    """(place in the learner's code, what the compiler says): innermost of both."""
     chain = _chain(error)
     message = next((e.error_message for e in reversed(chain) if e.error_message), "")
     cause = chain[-1].__cause__
     told = type(chain[-1]).__name__ if cause is None else in_full(cause)
     if not message or told.startswith(message):
         message = told
-    line = None
-    sources = {code.source: code.lines_before for code in map(code_of, own_functions(function))}
+    place = _Place(None)
+    sources = {code.source: code for code in map(code_of, own_functions(function))}
     for part in chain:
-        before = sources.get(part.src or "")
-        if before is not None and hasattr(part.node, "lineno"):
-            line = before + part.node.lineno
-    return line, _cut(message)
+        code = sources.get(part.src or "")
+        if code is not None and hasattr(part.node, "lineno"):
+            place = _place(function, code.filename, code.lines_before + part.node.lineno)
+    return place, _cut(message)
 
 
-def _from_passes(text: str, error: Exception) -> tuple[int | None, str]:
-    """A refusal behind the front end: the first error that the compiler wrote, or its exception."""
-    text = text[:_LONGEST_SAID]
-    found = re.search(r"[^\s:]+:(\d+):\d+: error: (.*)", text)
-    if found:
-        return int(found.group(1)), _cut(found.group(2))
+def _from_passes(function: Any, text: str, error: Exception) -> tuple[_Place, str]:
+    """A refusal behind the front end: the first error that the compiler wrote, or its exception.
+
+    It is of the kernel's first line where no line of the learner's is named.
+    """
+    text, files = text[:_LONGEST_SAID], own_files(function)
+    for file, line, said in re.findall(r"^(.*?):(\d+):\d+: error: (.*)", text, re.MULTILINE):
+        if file in files:
+            return _place(function, files[file], int(line)), _cut(said)
     found = re.search(r"error: (.*)", text)
-    return None, _cut(found.group(1) if found else str(error) or type(error).__name__)
+    said = found.group(1) if found else str(error) or type(error).__name__
+    return _Place(code_of(function).first_line), _cut(said)
+
+
+def _place(function: Any, filename: str, line: int) -> _Place:
+    return _Place(line, called_at(function, filename, line), filename)
 
 
 def _cut(message: str) -> str:

@@ -56,15 +56,18 @@ def plain(found: Found) -> dict[str, Any]:
     if isinstance(found, Resources):
         return {"resources": list(astuple(found))}
     fields = {name: str(value) for name, value in found.fields.items()}
-    return {"fault": [found.outcome.value, found.message_id, found.line, fields]}
+    place = found.function, found.filename
+    return {"fault": [found.outcome.value, found.message_id, found.line, fields, *place]}
 
 
 def from_plain(kept: dict[str, Any]) -> Found:
     """The reverse."""
     if "resources" in kept:
         return Resources(*kept["resources"])
-    outcome, message_id, line, fields = kept["fault"]
-    return KernelFault(Outcome(outcome), message_id, line, **fields)
+    outcome, message_id, line, fields, *place = kept["fault"]
+    fault = KernelFault(Outcome(outcome), message_id, line, **fields)
+    fault.happened_in(*place)
+    return fault
 
 
 def known(key: str, binary: bool) -> Found | None:

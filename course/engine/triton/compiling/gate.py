@@ -183,14 +183,17 @@ def passed() -> list[Source]:
 
 def in_words(refused: KernelFault, function: Any) -> KernelFault:
     """The compiler's refusal of a kernel, by a line that the learner wrote."""
-    line = linecache.getline(code_of(function).filename, refused.line or 0)
+    filename = refused.filename or code_of(function).filename
+    line = linecache.getline(filename, refused.line or 0)
     message_id, fields = of_the_compiler(refused.message_id, refused.fields, line)
     if message_id == "tile_no_value":
         name = str(fields["name"])
         if not is_assigned(function, name):
             message_id = "missing_prefix" if hasattr(tl, name) else "tile_undefined"
             fields = {"name": name, "path": f"tl.{name}"}
-    return KernelFault(refused.outcome, message_id, refused.line, **fields)
+    fault = KernelFault(refused.outcome, message_id, refused.line, **fields)
+    fault.happened_in(refused.function, refused.filename)
+    return fault
 
 
 # ---------------------------------------------------------------- each combination once

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import runpy
 import subprocess
 import time
 from collections import OrderedDict, deque
@@ -527,3 +528,49 @@ def test_llvm_is_asked_of_a_kernel_once_for_whatever_numbers(monkeypatch):
     assert taken == ["to_refusal", "to_memory", "to_memory", "to_refusal"]
     assert compile_for(case.kernel, (*case.args[:3], 1001), case.constants).registers is not None
     assert taken[4:] == ["to_ptx"], "registers are of the whole way"
+
+
+# ---------------------------------------------------------------- where it is
+
+
+HELPER = """import triton
+
+
+@triton.jit
+def converted(x):
+    # of another file
+    return x.to_nothing()
+"""
+
+
+def converted(x):
+    """What a file of its own holds; see the test."""
+
+
+@triton.jit
+def calls_another_file(x_ptr):
+    tl.store(x_ptr, converted(tl.load(x_ptr)))
+
+
+def test_what_is_refused_in_another_file_is_told_with_that_file(tmp_path, monkeypatch):
+    file = tmp_path / "helper.py"
+    file.write_text(HELPER, encoding="utf-8")
+    helper = runpy.run_path(str(file))["converted"]
+    monkeypatch.setitem(globals(), "converted", helper)
+    for _ in range(2):  # the second time as it was kept
+        refused = raised(compile_for, calls_another_file, (torch.zeros(1),))
+        told = refused.outcome, refused.filename, refused.function, refused.line
+        assert told == (Outcome.DOES_NOT_COMPILE, str(file), "converted", 7)
+
+
+def test_an_error_behind_the_front_end_is_on_the_learners_line_and_not_on_the_librarys():
+    def of(said):
+        return compiler._from_passes(small_dot, said, RuntimeError("PassManager::run failed"))
+
+    first = code_of(small_dot).first_line
+    library = "/lib/triton/language/standard.py:290:36: error: no layout for this\n"
+    place, message = of(library + f"{__file__}:{first + 2}:4: error: it is too large\n")
+    assert (place.line, place.function, message) == (first + 2, "", "it is too large")
+    place, message = of(library)
+    assert (place.line, place.function, message) == (first, "", "no layout for this")
+    assert of("")[1] == "PassManager::run failed"
