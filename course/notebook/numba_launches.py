@@ -180,7 +180,7 @@ def _device_array_like(ary: Any, stream: Any = 0) -> DeviceArray:
 
 
 def _pinned_array(
-    shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C"
+    shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C", **_: Any
 ) -> np.ndarray:
     return np.empty(shape, dtype, order)  # type: ignore[call-overload]  # as Numba's signature
 

@@ -19,6 +19,7 @@ import torch
 import torch.distributed
 import triton
 import triton.testing
+from numba.cuda.cudadrv import devices
 from torch.autograd.function import BackwardCFunction
 from triton.backends.compiler import GPUTarget
 
@@ -191,7 +192,8 @@ def install(target: int) -> OnCuda:
         (triton.testing, {"do_bench": _do_bench, "do_bench_cudagraph": _do_bench}),
         (triton.testing.Mark, {"run": _first_of_each_line}),
         (BackwardCFunction, {"apply": _in(mode, BackwardCFunction.apply)}),
-        (numba.cuda, _of_numba(known)),
+        (numba.cuda, numbas := _of_numba(known)),
+        (devices, {"get_context": numbas["current_context"], "gpus": numbas["gpus"]}),
     ):
         for name, stand_in in stand_ins.items():
             setattr(module, name, stand_in)

@@ -334,7 +334,8 @@ def test_device_arrays_streams_events_and_pinned_arrays_stand_in():
     whole = cuda.device_array((3, 4), np.int32)
     number_places[1, (8, 8)](whole)
     assert whole[1:, 2].copy_to_host().tolist() == [12, 22]
-    for array in (cuda.pinned_array(4), cuda.mapped_array(4), cuda.managed_array(4)):
+    mapped = cuda.mapped_array(4, stream=stream, wc=True)
+    for array in (cuda.pinned_array(4), mapped, cuda.managed_array(4)):
         array[:] = 1
         double[1, 32](array)
         assert list(array) == [2, 2, 2, 2]

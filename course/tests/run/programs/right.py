@@ -7,10 +7,13 @@ import torch
 import triton
 import triton.language as tl
 from numba import cuda
+from numba.cuda.testing import cc_X_or_above
 
 DEVICE = triton.runtime.driver.active.get_active_torch_device()
 assert torch.cuda.is_available()
 assert torch.cuda.get_device_capability() == (9, 0)
+assert cc_X_or_above(9, 0)
+assert not cc_X_or_above(10, 0)
 assert sys.argv[1:] == ["--size", "1000"]
 
 
