@@ -303,6 +303,17 @@ def _stub(function: Any, compute: Callable[..., np.ndarray]) -> Lower:
     return lower
 
 
+def _of_halves(name: str, compute: Callable[..., np.ndarray]) -> Lower:
+    def lower(low: Lowering, node: ast.Call) -> Expr:
+        from numba.cuda import cudadecl  # numba-cuda's needs names that Numba's alone has
+
+        # what Numba calls from a library of its own it knows by the type
+        function = getattr(cudadecl, f"{name}_device", getattr(cuda.fp16, name))
+        return apply(function, compute, [low.scalar(part) for part in node.args], name)
+
+    return lower
+
+
 def _selp(low: Lowering, node: ast.Call) -> Expr:
     test, yes, no = numbers(low, node, ("test", "a", "b"))
     type_ = unify(yes.type, no.type)
@@ -330,10 +341,33 @@ HALVES: dict[str, Callable[..., np.ndarray]] = {
     "hadd": np.add,
     "hsub": np.subtract,
     "hmul": np.multiply,
+    "hdiv": np.divide,
+    "hfma": multiply_add,
     "hneg": np.negative,
     "habs": np.abs,
     "hmax": np.fmax,
     "hmin": np.fmin,
+    "heq": np.equal,
+    "hne": lambda x, y: (x < y) | (x > y),  # not of NaN, unlike `!=`
+    "hlt": np.less,
+    "hle": np.less_equal,
+    "hgt": np.greater,
+    "hge": np.greater_equal,
+    "hceil": np.ceil,
+    "hfloor": np.floor,
+    "htrunc": np.trunc,
+    "hrint": np.rint,
+    "hsqrt": np.sqrt,
+    "hrsqrt": lambda x: np.reciprocal(np.sqrt(x, dtype=np.float32)).astype(x.dtype),
+    "hrcp": np.reciprocal,
+    "hsin": np.sin,
+    "hcos": np.cos,
+    "hexp": np.exp,
+    "hexp2": np.exp2,
+    "hexp10": lambda x: np.power(x.dtype.type(10), x),
+    "hlog": np.log,
+    "hlog2": np.log2,
+    "hlog10": np.log10,
 }
 CALLS: dict[str, Lower] = {
     "cuda.grid": _per_axis(_grid, _grid_key),
@@ -370,7 +404,7 @@ CALLS: dict[str, Lower] = {
         if (compute := libdevice.function(name)) is not None
     },
     **{
-        f"cuda.fp16.{name}": _stub(getattr(cuda.fp16, name), compute)
+        f"cuda.fp16.{name}": _of_halves(name, compute)
         for name, compute in HALVES.items()
         if hasattr(cuda, "fp16")  # numba-cuda, which a GPU machine may have in its place, has none
     },

@@ -14,6 +14,7 @@ from course.engine.cell.numba import live_function
 from course.engine.faults import Outcome
 from course.engine.simt import numbas_word
 from course.engine.simt.launch import _arguments
+from course.engine.simt.lowering import intrinsics
 from course.tests.engine.simt.faults import fault_of
 
 from . import students_views
@@ -271,6 +272,27 @@ def functions_of_libdevice(x, out):
 def sums_of_halves(x, out):
     i = cuda.grid(1)
     out[i] = cuda.fp16.hadd(x[i], cuda.fp16.hmul(x[i], x[i]))
+
+
+@cuda.jit
+def more_of_halves(x, y, out):
+    i = cuda.grid(1)
+    if cuda.fp16.hne(x[i], y[i]) and not cuda.fp16.hge(x[i], y[i]):
+        out[i] = cuda.fp16.hfma(x[i], y[i], cuda.fp16.hsqrt(x[i]))
+    else:
+        out[i] = cuda.fp16.hdiv(cuda.fp16.hfloor(x[i]), y[i])
+
+
+def test_every_function_of_halves_is_run():
+    one = np.array([1.5, 3.25, 7.0, 2.75, 1.0], np.float16)
+    two = np.array([2.5, 3.25, 0.3, np.nan, np.inf], np.float16)
+    out = np.zeros_like(one)
+    more_of_halves[1, 5](one, two, out)
+    wide = one.astype(np.float64) * two.astype(np.float64) + np.sqrt(one)
+    expected = np.where([1, 0, 0, 0, 1], wide, np.floor(one) / two).astype(np.float16)
+    np.testing.assert_array_equal(out, expected)
+    there = {name for name in dir(cuda.fp16) if name.startswith("h")}
+    assert there == set(intrinsics.HALVES)
 
 
 def test_functions_of_libdevice_numpy_and_halves():
