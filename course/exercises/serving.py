@@ -785,6 +785,11 @@ loss_gradient = KernelExercise(
         "the 1 of the target forgotten": lambda logits, targets, lse, scale, **_: {
             "logits": np.where(targets[:, None] < 0, 0.0, np.exp(logits - lse[:, None])) * scale
         },
+        "rows with target -100 left as they were": lambda logits, targets, lse, scale, **_: {
+            "logits": np.where(
+                targets[:, None] < 0, logits, _gradient(logits, targets, lse, scale)["logits"]
+            )
+        },
         "rows with target -100 counted": lambda logits, targets, lse, scale, **_: {
             "logits": _gradient(logits, np.where(targets < 0, 0, targets), lse, scale)["logits"]
             + np.where(targets < 0, scale, 0.0)[:, None] * (np.arange(logits.shape[1]) == 0)
