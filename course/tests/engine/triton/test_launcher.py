@@ -798,6 +798,16 @@ def test_memory_is_bounded_over_the_whole_call():
     assert fault_of(f"torch.empty({MOST_BYTES}, device=x.device)").fields["limit"] == MOST_BYTES
 
 
+def test_more_programs_than_there_are_elements_are_not_run_in_a_check():
+    x, y, out = torch.ones(5000), torch.ones(5000), torch.zeros(5000)
+    args, named = (x, y, out, 5000), {"BLOCK": 1}
+    launch(kernels.add, args, (15_000,), named, step_limit=1000)
+    assert (out == 2).all()
+    fault = raised(launch, kernels.add, args, (15_001,), named, step_limit=1000)
+    assert (fault.outcome, fault.message_id) == (Outcome.TIMED_OUT, "tile_idle_programs")
+    assert (fault.fields["programs"], fault.fields["elements"]) == (15_001, 15_000)
+
+
 def test_faults_of_a_launch_get_the_line_of_the_launch():
     source = """
     def f(x, y):
