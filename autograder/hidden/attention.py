@@ -50,7 +50,7 @@ _TILED = (
 HIDDEN = {
     "attend_one_query": (
         *_ONE_QUERY,
-        Draws(H=1, N=between(100, 200), D=choice(32, 64), GAP=0, dtypes=HALF, draws=HUGE),
+        Draws(H=1, N=between(100, 200), D=64, GAP=0, dtypes=HALF, draws=HUGE),
         Draws(
             traffic=True,
             H=between(2, 3),
@@ -63,7 +63,7 @@ HIDDEN = {
     ),
     "flash_forward": (
         *_TILED,
-        Draws(H=1, N=between(100, 200), D=choice(32, 64), GAP=0, dtypes=HALF, draws=HUGE),
+        Draws(H=1, N=between(100, 200), D=64, GAP=0, dtypes=HALF, draws=HUGE),
         Draws(traffic=True, H=2, N=multiples(128, 256, 384), D=64, GAP=0, dtypes=HALF),
         Draws(traffic=True, H=between(6, 8), N=multiples(64, 192, 320), D=32, GAP=0),
     ),

@@ -134,7 +134,7 @@ class Advice:
         inputs = (array for array in self.exercise.arrays if array.role is not Role.OUT)
         shown = ordered[found.shown.number - 1]
         single = any(self.exercise.dtype(one, shown).name == "float32" for one in inputs)
-        dot = "tl.dot" if single and _multiplies_blocks(self.cell.tree) else None
+        dot = "tl.dot" if single and _multiplies_floats(self.cell.tree) else None
         return replace(found, fields={"dot": dot, "exp": exp, **found.fields})
 
     def _wrong_under(self, ordered: Sequence[Case], cases: Sequence[Compared]) -> str:
@@ -200,10 +200,30 @@ def _wrong_in_half(ordered: Sequence[Case], cases: Sequence[Compared]) -> bool:
     )
 
 
-def _multiplies_blocks(tree: ast.Module) -> bool:
-    """Whether a cell has a `tl.dot`, or blocks of three axes, which may become one."""
+def _multiplies_floats(tree: ast.Module) -> bool:
+    """Whether a cell has a `tl.dot` whose blocks may be float32, or blocks of three axes, which
+    may become one.
+
+    Both blocks of a `tl.dot` are of one type: one that is made float16 or bfloat16 tells of both.
+    """
+    made: dict[str, list[ast.expr]] = {}
+    for one in ast.walk(tree):
+        if isinstance(one, ast.Assign):
+            for target in one.targets:
+                if isinstance(target, ast.Name):
+                    made.setdefault(target.id, []).append(one.value)
+
+    def half(node: ast.expr) -> bool:
+        if isinstance(node, ast.Name):
+            return node.id in made and all(map(_is_made_half, made[node.id]))
+        return _is_made_half(node)
+
     return any(
-        (isinstance(node, ast.Call) and path_of(node.func) in ("tl.dot", "dot"))
+        (
+            isinstance(node, ast.Call)
+            and path_of(node.func) in ("tl.dot", "dot")
+            and not any(map(half, node.args[:2]))
+        )
         or (
             isinstance(node, ast.Subscript)
             and isinstance(node.slice, ast.Tuple)
@@ -211,6 +231,14 @@ def _multiplies_blocks(tree: ast.Module) -> bool:
         )
         for node in ast.walk(tree)
     )
+
+
+def _is_made_half(node: ast.expr) -> bool:
+    """``b.to(tl.float16)``"""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    types = [path_of(one) for one in (*node.args, *(k.value for k in node.keywords))]
+    return node.func.attr == "to" and any(one in ("tl.float16", "tl.bfloat16") for one in types)
 
 
 def _free_exponential(tree: ast.Module) -> int | None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from course.check.compare import Compared
-from course.check.outputs import called
+from course.check.outputs import ONE_BLOCK, WHOLE_GRID, called
 
 #: What the reference would take after a slip; None where the case has no such thing.
 Change = Callable[[Compared], Mapping[str, Any] | None]
@@ -164,6 +164,10 @@ def _of_inputs(
                     change = _counted(name, axis, often, label, step)
                     labels = {"label": told[label], "step": told[step]}
                     yield slip(kind, change, 0, name=name, where=where, **labels)
+            if {ONE_BLOCK, WHOLE_GRID} <= cases[0].lengths.keys():
+                for step, steps in _STRIDES.items():
+                    change = _counted(name, axis, steps, ONE_BLOCK, WHOLE_GRID)
+                    yield slip("slip_stride", change, name=name, where=where, step=step)
             for kind, often in _ENDS.items():
                 yield slip(kind, _counted(name, axis, often), name=name, where=where)
     for name in numbers:
@@ -225,6 +229,21 @@ _STEPS: dict[str, _Often] = {
     "slip_but_first_step": lambda n, step: np.arange(n) >= step,
     "slip_every_second_step": lambda n, step: np.arange(n) // step % 2 == 0,
     "slip_same_step": lambda n, step: np.where(np.arange(n) < step, -(n // -step), 0),
+}
+
+
+def _from_each_thread_on(n: int, step: int, threads: int) -> np.ndarray:
+    """How many threads come to each place, where each begins at its own and goes on by `step`."""
+    place = np.arange(n)
+    first = np.maximum(0, -((place - threads + 1) // -step))
+    return place // step - first + 1
+
+
+#: Steps of a grid-stride loop that are shorter than the grid, of a block's length and the grid's.
+_STRIDES: dict[str, _Often] = {
+    "the threads of one block": lambda n, block, grid: _from_each_thread_on(n, block, grid),
+    "the number of blocks": lambda n, block, grid: _from_each_thread_on(n, grid // block, grid),
+    "1": lambda n, block, grid: _from_each_thread_on(n, 1, grid),
 }
 
 

@@ -23,6 +23,8 @@ MOST_LENGTHS = 8
 SHORTEST, LONGEST = 8, 8192
 #: What the length of a warp is called.
 OF_A_WARP = "one warp"
+#: ... and those of a launch along one axis.
+ONE_BLOCK, WHOLE_GRID = "one block", "the whole grid"
 
 
 def lengths_of(
@@ -32,7 +34,7 @@ def lengths_of(
     found: dict[str, int] = {}
     if len(block) == 1:
         everyone = block[0] * grid[0]
-        found |= {"the whole grid": everyone, "one block": block[0]}
+        found |= {WHOLE_GRID: everyone, ONE_BLOCK: block[0]}
         found["two rounds of the grid"] = 2 * everyone
     for axis, threads in zip("xyz", block if len(block) > 1 else (), strict=False):
         found[f"one block along {axis}"] = threads

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, product
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from course.check.outputs import OF_A_WARP, called
 MOST = 0.9
 #: So many elements are near an end.
 NEAR = 3
+#: So many places of one value are no chance.
+FEWEST_PLACES = 2
 #: Among fewer places every second one is no pattern.
 FEW = 4
 #: The last axes of an output are the rows and columns of a matrix.
@@ -72,6 +74,9 @@ _OF_LENGTHS: dict[str, Region] = {
         lambda i, n, t: i % t > 0, whole=True, of_matrices=True, pieces=1
     ),
     "place_second_tiles": Region(lambda i, n, t: i // t % 2 == 1, pieces=3),
+    "place_tile_heads": Region(lambda i, n, t: (i % t < NEAR) & (i >= t)),
+    "place_tile_tails": Region(lambda i, n, t: (i % t >= t - NEAR) & (i // t < (n - 1) // t)),
+    "place_whole_tile_tails": Region(lambda i, n, t: i % t >= t - NEAR),
     "place_tile_edges": Region(
         lambda i, n, t: ((i % t < 3) & (i >= 3)) | ((i % t >= t - 3) & (i < n - 3))
     ),
@@ -90,7 +95,10 @@ def place_of(cases: Sequence[Compared], axes: Sequence[str]) -> Found | None:
     """
     if _left_out_where_x_counts_rows(cases):
         return Found("place_axes_swapped", {})
-    return next(chain(_along_axes(cases, axes), _diagonals(cases)), None)
+    found = next(chain(_along_axes(cases, axes), _diagonals(cases)), None)
+    if found is None and _left_out_by_a_grid_turned(cases):
+        return Found("place_grid_turned", {})
+    return found
 
 
 def _left_out_where_x_counts_rows(cases: Sequence[Compared]) -> bool:
@@ -103,6 +111,64 @@ def _left_out_where_x_counts_rows(cases: Sequence[Compared]) -> bool:
         if ((rows >= reach[0]) | (columns >= reach[1]) != one.wrong).any():
             return False
     return True
+
+
+def _left_out_by_a_grid_turned(cases: Sequence[Compared]) -> bool:
+    """Whether all that is wrong is what tiles leave out of which as many lie along the rows as
+    the columns have, and the other way round, and nothing else.
+
+    The tiles are as long as two constants of the cell say, or one.
+    """
+    named = [label for label in cases[0].lengths if label.isidentifier()]
+    if any(one.block or one.got.ndim != MATRIX_AXES for one in cases):
+        return False
+    return any(
+        all(np.array_equal(_unreached(one, tall, wide), one.wrong) for one in cases)
+        for tall, wide in product(named, named)
+    )
+
+
+def _unreached(one: Compared, tall: str, wide: str) -> np.ndarray:
+    """What of a matrix a grid of tiles leaves out whose axes have changed places."""
+    (rows, columns), (height, width) = one.got.shape, (one.lengths[tall], one.lengths[wide])
+    row, column = np.indices(one.got.shape)
+    return (row >= -(columns // -width) * height) | (column >= -(rows // -height) * width)
+
+
+def value_of(cases: Sequence[Compared]) -> Found | None:
+    """The one value of an input at all places that are wrong, and at no others.
+
+    The input is as long as the output, or as its first axes.
+    """
+    for name, given in cases[0].given.items():
+        if not isinstance(given, np.ndarray) or not given.ndim:
+            continue
+        if all(one.got.shape[: one.given[name].ndim] == one.given[name].shape for one in cases):
+            value = _value_alone(cases, name)
+            if value is not None:
+                return Found("place_value", {"name": name, "value": value})
+    return None
+
+
+def _value_alone(cases: Sequence[Compared], name: str) -> int | float | None:
+    found = {v for one in cases for v in np.unique(one.given[name][_any_wrong(one, name)]).tolist()}
+    if len(found) != 1:
+        return None
+    (value,) = found
+    places = 0
+    for one in cases:
+        there = one.given[name] == value
+        wrong = _any_wrong(one, name)
+        if (there.any() and wrong[there].mean() < MOST) or (wrong.any() and there.all()):
+            return None
+        places += int(wrong.sum())
+    return value if places >= FEWEST_PLACES else None
+
+
+def _any_wrong(one: Compared, name: str) -> np.ndarray:
+    """Element by element of an input: whether one that belongs to it is wrong."""
+    found = one.wrong.reshape(*one.given[name].shape, -1)
+    return np.asarray(found.any(axis=-1))
 
 
 def _along_axes(cases: Sequence[Compared], axes: Sequence[str]) -> Iterator[Found]:

@@ -156,6 +156,8 @@ class GlobalRace:
         for node in self.text.expanded(index):
             if not isinstance(node, ast.BinOp):
                 continue
+            if isinstance(node.op, ast.Add) and (rows := self._rows_overlap(node)) is not None:
+                return rows
             if isinstance(node.op, ast.Mult) and not self.same_block:
                 for of, by in ((node.left, node.right), (node.right, node.left)):
                     axes = [c[-1] for c in self.text.counts(of) if c.startswith("block")]
@@ -171,10 +173,37 @@ class GlobalRace:
                         return found, {**fields, "threads": threads, "axis": axes[0]}
             if isinstance(node.op, ast.FloorDiv) and self.same_block:
                 shared_by = self.text.number(node.right) or 0
-                if shared_by > 1 and "thread x" in self.text.counts(node.left):
+                alone = not isinstance(index, ast.Tuple)  # another axis may tell them apart
+                if alone and shared_by > 1 and "thread x" in self.text.counts(node.left):
                     fields = {**self.known, "part": shown(node), "by": shared_by}
                     return "race_shared_number", fields
         return self._short_step(index)
+
+    def _rows_overlap(self, node: ast.BinOp) -> Cause | None:
+        """`row * length + column`, where rows and columns make up for each other."""
+        mine = self._place(self.thread, self.block)
+        its = self._place(self.other_thread, self.other_block)
+        for rows, column in ((node.left, node.right), (node.right, node.left)):
+            if not isinstance(rows, ast.BinOp) or not isinstance(rows.op, ast.Mult):
+                continue
+            for row, by in ((rows.left, rows.right), (rows.right, rows.left)):
+                along = [{one[-1] for one in self.text.counts(part)} for part in (row, column)]
+                apart = self.text.number(by)
+                if along != [{"y"}, {"x"}] or apart is None or mine[1] == its[1]:
+                    continue
+                if its[0] - mine[0] == apart * (mine[1] - its[1]):
+                    wide = 1 + max(mine[0], its[0])
+                    return "race_rows_overlap", {
+                        **self.known, "by": _with_value(by, apart), "wide": wide,
+                    }  # fmt: skip
+        return None
+
+    def _place(self, thread: object, block: object) -> tuple[int, int]:
+        """A thread's number along x and along y of the whole grid."""
+        pairs = zip_longest(place_said(thread), place_said(block), fillvalue=0)
+        sizes = (self.text.launched.extent("block", axis) for axis in AXES)
+        x, y, *_ = [*(t + b * n for (t, b), n in zip(pairs, sizes, strict=False)), 0, 0]
+        return x, y
 
     def _short_step(self, index: ast.expr) -> Cause | None:
         launched = self.text.launched

@@ -16,6 +16,7 @@ from course.check.accesses import AGAIN, NEARLY, Access, access_of
 from course.check.bindings import called
 from course.check.kernel_text import AXES, Cause, Launched, Thread, range_of, shown
 from course.check.launches import launches_cause
+from course.check.outputs import SHORTEST
 from course.check.programs import busy_loop, program_cause
 from course.check.waste import SCATTERED_BELOW, sites_of
 from course.engine.traffic import Traffic
@@ -66,7 +67,8 @@ def traffic_cause(
     if again is not None or row.direction == "total":
         return again
     if dialect == "triton":
-        return _between(accesses, traffic, tree) or program_cause(worst)
+        cause = _between(accesses, traffic, tree) or program_cause(worst)
+        return cause or _short_tiles(worst, row, launched)
     return _shared(worst, launched)
 
 
@@ -75,6 +77,26 @@ def _between(accesses: Sequence[Access], traffic: Traffic, tree: ast.Module) -> 
     least = NEARLY * accesses[0].site.sectors
     causes = (launches_cause(one, traffic, tree) for one in accesses if one.site.sectors >= least)
     return next((cause for cause in causes if cause is not None), None)
+
+
+def _short_tiles(worst: Access, row: Row, launched: Launched) -> Cause | None:
+    """Loads that come again as often as an axis has tiles of a length that the cell names."""
+    times = row.requested_bytes / max(worst.site.footprint_bytes, 1)
+    again = round(times)
+    if row.direction != "load" or again < AGAIN or abs(times - again) > 0.01:
+        return None
+    sides = {side for shape in launched.shapes.values() for side in shape}
+    named = {long for name, long in launched.numbers.items() if name.isupper()}
+    found = {
+        (side, long)
+        for side in sides
+        for long in named
+        if SHORTEST <= long < side and -(side // -long) == again
+    }
+    if len(found) != 1:
+        return None
+    ((side, long),) = found
+    return "tile_short", {"array": row.array, "times": again, "side": side, "tile": long}
 
 
 def _of(traffic: Traffic, tree: ast.Module, launched: Launched, array: str) -> list[Access]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from course.check.as_if import Reference, first_slip
 from course.check.compare import SMALLEST_PATTERN, Compared, Mistake, gross, mistake_in
-from course.check.places import place_of, sizes_of, slices_of
+from course.check.places import place_of, sizes_of, slices_of, value_of
 
 #: The share of right elements from which on they tell where a kernel goes wrong.
 MIXED = 0.01
@@ -65,7 +65,8 @@ def told(
     elsewhere = _mostly_wrong_without_a_pattern(wrong, mistakes)
     if pattern is not None and not elsewhere:
         return pattern
-    place = place_of(cases, axes) or slices_of([telling], axes) or sizes_of(cases)
+    place = place_of(cases, axes) or value_of(cases)
+    place = place or slices_of([telling], axes) or sizes_of(cases)
     if place is not None:
         return Told(telling, mistake, place.message_id, place.fields)
     if pattern is not None and not any(

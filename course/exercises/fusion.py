@@ -499,6 +499,12 @@ quantised_matmul = KernelExercise(
         "the scale looked up by row, where it is the column's": lambda x, w, scale: {
             "out": x @ w * _of_rows(scale, len(x))
         },
+        "the scale rounded to float16": lambda x, w, scale: {
+            "out": x @ w * scale.astype(np.float16)
+        },
+        "w times the scale rounded to float16 before the product": lambda x, w, scale: {
+            "out": x @ np.float64(np.float16(np.float32(w * scale)))
+        },
         "w taken for numbers from 0 to 255": lambda x, w, scale: {
             "out": x @ (w % 256) * scale,
             "size of out": np.abs(x) @ (w % 256) * scale,

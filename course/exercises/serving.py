@@ -708,6 +708,7 @@ linear_cross_entropy = KernelExercise(
         case(M=1, V=1, D=64),
         case(M=70, V=100, D=64, draws=FAR_BELOW),
         case(M=20, V=2100, D=64, draws=LARGE),
+        case(M=127, V=1023, D=128),
         case(True, M=64, V=5120, D=64),
         case(True, M=512, V=1024, D=64),
     ),
@@ -783,6 +784,11 @@ loss_gradient = KernelExercise(
     slips={
         "the 1 of the target forgotten": lambda logits, targets, lse, scale, **_: {
             "logits": np.where(targets[:, None] < 0, 0.0, np.exp(logits - lse[:, None])) * scale
+        },
+        "rows with target -100 left as they were": lambda logits, targets, lse, scale, **_: {
+            "logits": np.where(
+                targets[:, None] < 0, logits, _gradient(logits, targets, lse, scale)["logits"]
+            )
         },
         "rows with target -100 counted": lambda logits, targets, lse, scale, **_: {
             "logits": _gradient(logits, np.where(targets < 0, 0, targets), lse, scale)["logits"]

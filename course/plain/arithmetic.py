@@ -356,6 +356,18 @@ def next_power_of_2(arguments: Sequence[Any]) -> int:
     return int(bounded(1 << (n - 1).bit_length() if n else 0))
 
 
+def _counted(name: str, function: Callable[..., int]) -> Callable[[Sequence[Any]], int]:
+    """`math.comb` and its kin, of numbers whose result is no giant: n to the k holds it."""
+
+    def call(arguments: Sequence[Any]) -> int:
+        n, k = (*_numbers(name, arguments, 1, 2), arguments[0])[:2]
+        if is_whole(n) and is_whole(k) and int(n).bit_length() * min(n, k) > MOST_BITS:
+            raise NotHere("the number is too large")
+        return int(bounded(tried(function, *arguments)))
+
+    return call
+
+
 def _on_numbers(
     name: str, function: Callable[..., Any], least: int = 1, most: int = 2
 ) -> Callable[[Sequence[Any]], Any]:
@@ -475,6 +487,7 @@ _OF_ONE = (
     *("isfinite", "isinf", "isnan", "isqrt", "degrees", "radians"),
 )
 _OF_TWO = ("atan2", "copysign", "fmod", "gcd", "hypot", "lcm", "ldexp", "log", "pow", "remainder")
+_OF_CHOICES = ("comb", "factorial", "perm")
 _NUMPY = (
     *("sqrt", "exp", "exp2", "log", "log2", "log10", "ceil", "floor", "abs", "maximum", "minimum"),
     *("sin", "cos", "tan", "tanh"),
@@ -514,6 +527,7 @@ FUNCTIONS: dict[str, Callable[[Sequence[Any]], Any]] = {
     "list": sequence,
     **{f"math.{n}": _on_numbers(f"math.{n}", getattr(math, n), 1, 1) for n in _OF_ONE},
     **{f"math.{n}": _on_numbers(f"math.{n}", getattr(math, n), 1, 2) for n in _OF_TWO},
+    **{f"math.{n}": _counted(f"math.{n}", getattr(math, n)) for n in _OF_CHOICES},
     **{f"np.{n}": _on_numbers(f"np.{n}", getattr(np, n)) for n in _NUMPY},
     **{f"np.{n}": _on_numbers(f"np.{n}", t, 1, 1) for n, t in NUMPY_SCALARS.items()},
 }

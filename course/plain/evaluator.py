@@ -366,7 +366,7 @@ class Evaluator:
         """What stands behind a comparison."""
         return self.value(node)
 
-    def compared(self, node: ast.Compare, op: ast.cmpop, left: Any, right: Any) -> bool:
+    def compared(self, node: ast.AST, op: ast.cmpop, left: Any, right: Any) -> bool:
         """One comparison."""
         return bool(self.tried(node, compare, op, left, right, self.same))
 

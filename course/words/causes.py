@@ -165,6 +165,11 @@ CAUSES: dict[str, tuple[str, str]] = {
         "`min` sends all threads past the end to the last element.",
         "Threads without an element should do nothing: guard the line with an `if`.",
     ),
+    "race_rows_overlap": (
+        "Rows are taken to begin {by} elements apart, and have {wide} columns or more: one row's "
+        "later columns are the next row's first.",
+        "How many elements lie between the first of one row and the first of the next?",
+    ),
     "race_grid_for_block": (
         "Blocks begin {by} elements apart, and each has {threads} threads: "
         "cuda.gridDim counts the blocks of the grid.",

@@ -16,8 +16,8 @@ _SHARED_NEXT = (
 )
 _GLOBAL_NEXT = (
     "Work out the index by hand for both: should each thread have an element of its own? Parts of "
-    "one sum meet by an atomic such as `cuda.atomic.add`. `cuda.syncthreads()` orders the threads "
-    "of one block; nothing orders two blocks."
+    "one sum meet by `cuda.atomic.add`, which reads, adds and writes in one step (lesson 03). "
+    "`cuda.syncthreads()` orders the threads of one block; nothing orders two blocks."
 )
 
 SIMT: dict[str, tuple[str, str]] = {
@@ -201,7 +201,7 @@ SIMT: dict[str, tuple[str, str]] = {
     ),
     "race_shared_same_value": (
         "Thread {thread} of block {block} and {other} store the same value to {array}[{index}] "
-        "in shared memory, without an atomic. The result does not depend on who comes first, "
+        "in shared memory. The result does not depend on who comes first, "
         "and it is a race all the same.",
         "Let one thread store it: `if cuda.threadIdx.x == 0:`.",
     ),
@@ -211,9 +211,8 @@ SIMT: dict[str, tuple[str, str]] = {
         _GLOBAL_NEXT,
     ),
     "race_global_same_value": (
-        "Thread {thread} of block {block} and {other} store the same value to {array}[{index}], "
-        "without an atomic. The result does not depend on who comes first, and it is a race all "
-        "the same.",
+        "Thread {thread} of block {block} and {other} store the same value to {array}[{index}]. "
+        "The result does not depend on who comes first, and it is a race all the same.",
         "Work out the index by hand for both: should each thread have an element of its own? "
         "Where one number is meant for several threads, one of them stores it, under an `if`.",
     ),

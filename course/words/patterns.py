@@ -95,6 +95,12 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "In every case it is what comes of {name}'s first {label} {where} in every step.",
         "What moves on from step to step: is it in the index?",
     ),
+    "slip_stride": (
+        "In every case it is what comes of each thread going on by {step} along {name}'s {where}: "
+        "most of them count several times.",
+        "How far is it from a thread's element to its next one, if all threads of the grid have "
+        "one in between? `cuda.gridsize(1)` counts them.",
+    ),
     "slip_seams": (
         "In every case it is what comes of parts of {label} along {name}'s {where} that each go on "
         "to the end of their last step of {step}: at the seams some count twice.",
@@ -217,6 +223,21 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Only the first {what} of each {each} ({length}) is right.",
         "What do the others need of the {what}s before them, and which of these do they get?",
     ),
+    "place_tile_heads": (
+        "Only the first 3 {what}s of each {each} ({length}) that has one before it are wrong.",
+        "They need what lies before the start of their piece: who brings it, from which index, and "
+        "where does it lie then?",
+    ),
+    "place_tile_tails": (
+        "Only the last 3 {what}s of each {each} ({length}) that has one behind it are wrong.",
+        "They need what lies beyond the end of their piece: who brings it, from which index, and "
+        "where does it lie then?",
+    ),
+    "place_whole_tile_tails": (
+        "Only the last 3 {what}s of each whole {each} ({length}) are wrong.",
+        "They need what lies beyond the end of their piece: who brings it, from which index, and "
+        "where does it lie then?",
+    ),
     "place_tile_edges": (
         "Only {what}s near where two pieces of {label} ({length}) meet are wrong.",
         "What do they need from the neighbouring piece, and who brings it?",
@@ -238,6 +259,17 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "All that is wrong is what a launch does not reach where its x counts rows.",
         "`cuda.grid(2)` gives x first, and along x this launch covers the columns: which of your "
         "two indices comes from x?",
+    ),
+    "place_grid_turned": (
+        "All that is wrong is what is left out where as many tiles lie one below the other as "
+        "there are along a row, and the other way round.",
+        "`tl.program_id(0)` counts along the first number of the grid, `tl.program_id(1)` along "
+        "the second. Which of them is for rows: in the kernel, and in the grid?",
+    ),
+    "place_value": (
+        "Wrong is what belongs to {name} = {value}, in every case that has it, and nothing else.",
+        "What does your kernel make of {value}: a step that leaves it out, or a type that does not "
+        "hold what comes of it?",
     ),
     "place_diagonal": (
         "Only the diagonal is wrong, where row and column are equal.",

@@ -156,8 +156,9 @@ _ADMISSION = {
         "Write the number itself, for example `TPB = 256`, and move other code to another cell.",
     ),
     "rejected_signature": Words(
-        "`@cuda.jit` of `{name}` names argument types.",
-        "Write `@cuda.jit` alone: the types come from the arguments of the launch.",
+        "`@cuda.jit` of `{name}` declares types that no kernel has here: {detail}.",
+        'A text declares them, `@cuda.jit("void(float32[:], int32)")`, or `@cuda.jit` alone: then '
+        "they come from the arguments of the launch.",
     ),
     "rejected_jit_option": Words(
         "`@cuda.jit` has no option `{name}` here.",

@@ -143,6 +143,11 @@ TRAFFIC: dict[str, tuple[str, str]] = {
         "there load the same elements of {array}, {times} times in all.",
         "A tile that is longer along that axis needs fewer programs, and so fewer readings.",
     ),
+    "tile_short": (
+        "Each sector of {array} is asked for {times} times, once for each tile of {tile} along "
+        "{side} places.",
+        "A tile that is twice as long is met half as often. How long does the task say that it is?",
+    ),
     "tile_one_number": (
         "Line {line} takes one number of {array} at a time|, in the loop on line {loop},| and pays "
         "for a whole sector.",

@@ -169,6 +169,18 @@ TILE: dict[str, tuple[str, str]] = {
         "The launch starts {programs} programs, and the most here is {limit}.",
         "Try a smaller size, or a larger block.",
     ),
+    "tile_idle_programs": (
+        "The launch starts {programs} programs, and all its tensors together have {elements} "
+        "elements: there is less than one for each program, and none is run.",
+        "How many blocks has the output? Work the grid out from that: `triton.cdiv(N, BLOCK)` "
+        "along each axis.",
+    ),
+    "tile_many_kernels": (
+        "The launcher has had {limit} kernels compiled, a new one with each launch of other types "
+        "or constants, and goes on.",
+        "Pass what changes from launch to launch as a number, not as a `tl.constexpr`; or let one "
+        "launch do the work of several, in a larger grid.",
+    ),
     "tile_argument": (
         "The argument `{name}` cannot be passed: {detail}.",
         "Pass torch tensors, numbers, or a TensorDescriptor.",

@@ -24,6 +24,7 @@ from numba import cuda
 from numba.core import types
 from numba.core.registry import CPUDispatcher
 
+from course.engine.cell.declared import VOID, NoSignature, signatures
 from course.engine.cell.source import (
     assigned,
     check_annotations,
@@ -33,8 +34,9 @@ from course.engine.cell.source import (
     spelled_out,
 )
 from course.engine.faults import KernelFault, Outcome, not_measured, rejected, rejected_syntax
+from course.engine.simt.lowering.inner import written_out
 from course.engine.simt.lowering.intrinsics import CALLS, PATHS, VALUES
-from course.engine.simt.lowering.signatures import Function, declared
+from course.engine.simt.lowering.signatures import Function, Signature, declared
 from course.engine.simt.lowering.types import Scalar, numba_type, numpy_dtype
 from course.engine.simt.running.arith import MATH_CONSTANTS
 from course.plain.arithmetic import FUNCTIONS, NoValue, is_number, limits, tried
@@ -109,6 +111,8 @@ def attribute(path: str, name: str) -> Any:
     if path in ("numba", "numba.types"):
         if name in SCALAR_TYPES and (path == "numba.types" or name != "float16"):
             return SCALAR_TYPES[name]  # numba itself has no float16; numba.types and NumPy do
+        if name in VOID:
+            return types.none
         if name == "cuda":
             return Ref("cuda")
         if name == "types" and path == "numba":
@@ -168,11 +172,11 @@ def _read_statement(statement: ast.stmt, cell: Cell) -> None:
     elif isinstance(statement, ast.Assert):
         check_assertion(statement, lambda node: _constant(node, cell.reader))
     elif isinstance(statement, ast.FunctionDef):
-        names[statement.name] = Function(
-            statement.name,
-            statement,
-            names.__getitem__,
-            device=_is_device(statement, names),
+        device, declares = _declared(statement, names)
+        names[statement.name] = written_out(
+            Function(
+                statement.name, statement, names.__getitem__, device=device, signatures=declares
+            )
         )
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
         pass  # a docstring, or the stub's marker
@@ -312,8 +316,10 @@ def _numbers_in(value: Any) -> int:
     return value.size if isinstance(value, np.ndarray) else 1
 
 
-def _is_device(definition: ast.FunctionDef, names: Mapping[str, Any]) -> bool:
-    """Whether the decorator is `@cuda.jit(device=True)`.
+def _declared(
+    definition: ast.FunctionDef, names: Mapping[str, Any]
+) -> tuple[bool, tuple[Signature, ...]]:
+    """What the decorator `cuda.jit` says: whether `device=True`, and which types it declares.
 
     Raises:
         KernelFault: REJECTED where the one decorator is not `cuda.jit` with listed options.
@@ -332,15 +338,40 @@ def _is_device(definition: ast.FunctionDef, names: Mapping[str, Any]) -> bool:
     if value != Ref("cuda.jit"):
         raise rejected(decorator, "rejected_decorator", name=definition.name)
     device = False
+    declares: tuple[Signature, ...] = ()
     if isinstance(decorator, ast.Call):
-        if decorator.args:
-            raise rejected(decorator, "rejected_signature", name=definition.name)
         for keyword in decorator.keywords:
             if keyword.arg not in JIT_OPTIONS or not isinstance(keyword.value, ast.Constant):
                 raise rejected(decorator, "rejected_jit_option", name=str(keyword.arg))
             if keyword.arg == "device":
                 device = bool(keyword.value.value)
-    return device
+        declares = _signatures(definition, decorator, device, names)
+    return device, declares
+
+
+def _signatures(
+    definition: ast.FunctionDef, decorator: ast.Call, device: bool, names: Mapping[str, Any]
+) -> tuple[Signature, ...]:
+    """The types that `@cuda.jit(...)` declares by position.
+
+    Raises:
+        KernelFault: REJECTED where that cannot be read, or a kernel were to give a value.
+    """
+    found: tuple[Signature, ...] = ()
+    try:
+        for argument in decorator.args:
+            if found:
+                raise NoSignature(ast.unparse(argument))
+            found = signatures(argument, lambda node: _reference(node, names), SCALAR_TYPES)
+    except NoSignature as why:
+        detail = f"`{str(why)[:60]}`"
+        raise rejected(
+            decorator, "rejected_signature", name=definition.name, detail=detail
+        ) from None
+    if not device and any(one.result is not None for one in found):
+        detail = "a kernel gives no value, its result is `void`"
+        raise rejected(decorator, "rejected_signature", name=definition.name, detail=detail)
+    return found
 
 
 # ---------------------------------------------------------------- a kernel launched directly
@@ -389,7 +420,9 @@ def _from_source(dispatcher: Any) -> Function:
         getattr(dispatcher, "targetoptions", {}).get("device")
     )
     filename = python.__code__.co_filename
-    return Function(python.__name__, node, lookup, device, filename, declared(dispatcher))
+    return written_out(
+        Function(python.__name__, node, lookup, device, filename, declared(dispatcher))
+    )
 
 
 def _live_value(value: Any) -> Any:

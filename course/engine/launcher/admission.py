@@ -20,6 +20,7 @@ from course.engine.launcher.names import (
     ALLOCATIONS,
     ALLOCATOR,
     ATTRIBUTES,
+    CHANGES,
     DESCRIPTOR,
     EXCEPTIONS,
     MISSING,
@@ -37,7 +38,7 @@ from course.engine.launcher.names import (
 _STATEMENTS = (
     *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.For, ast.While, ast.Assert),
     *(ast.Return, ast.Raise, ast.Expr, ast.Pass, ast.Break, ast.Continue, ast.FunctionDef),
-    ast.With,
+    *(ast.With, ast.Match, ast.Delete),
 )
 _EXPRESSIONS = (
     *(ast.Constant, ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.Call, ast.keyword),
@@ -51,13 +52,11 @@ _WORDS: dict[type[ast.AST], tuple[str, str | None]] = {
     ast.AsyncFor: ("`async for`", None),
     ast.AsyncWith: ("`async with`", None),
     ast.ClassDef: ("a class", "plain functions"),
-    ast.Try: ("`try`", "an `if` that asks first: a launcher has no second way"),
+    ast.Try: ("`try`", "an `if` that asks first: what raises here ends the check"),
     ast.Import: ("an import inside a function", "imports at the top of the cell"),
     ast.ImportFrom: ("an import inside a function", "imports at the top of the cell"),
     ast.Global: ("`global`", "pass it as an argument"),
     ast.Nonlocal: ("`nonlocal`", "pass it as an argument"),
-    ast.Delete: ("`del`", "leave it out"),
-    ast.Match: ("`match`", "`if` and `elif`"),
     ast.NamedExpr: ("`:=` outside a function", "an assignment on a line of its own"),
     ast.SetComp: ("a comprehension", "a `for` loop"),
     ast.Yield: ("`yield`", "`return`"),
@@ -172,6 +171,11 @@ class _Admission:
             self.message(node.msg)
         elif isinstance(node, ast.Raise):
             self._raise(node)
+        elif isinstance(node, ast.Match):
+            self._match(node)
+        elif isinstance(node, ast.Delete):
+            if not all(isinstance(target, ast.Name) for target in node.targets):
+                raise _foreign(node, f"`{text(node)}`", "leave it out")
         else:
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.stmt):
@@ -191,6 +195,29 @@ class _Admission:
             self.expression(call)
         for statement in node.body:
             self.statement(statement)
+
+    def _match(self, node: ast.Match) -> None:
+        self.expression(node.subject)
+        for case in node.cases:
+            self._pattern(case.pattern)
+            if case.guard is not None:
+                self.expression(case.guard)
+            for statement in case.body:
+                self.statement(statement)
+
+    def _pattern(self, node: ast.pattern) -> None:
+        """What stands behind a `case`: numbers, texts, tuples of them, and names."""
+        if isinstance(node, ast.MatchValue):
+            self.expression(node.value)
+        elif isinstance(node, ast.MatchOr | ast.MatchSequence):
+            for one in node.patterns:
+                self._pattern(one)
+        elif isinstance(node, ast.MatchAs):
+            self._plain(node, node.name or "")
+            if node.pattern is not None:
+                self._pattern(node.pattern)
+        elif not isinstance(node, ast.MatchSingleton):
+            raise _foreign(node, f"`case {text(node)}`", "an `if`")
 
     def _assignment(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign) -> None:
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -362,7 +389,7 @@ class _Admission:
             return None
         if node.attr not in ATTRIBUTES:
             raise refused_attribute(node, node.attr)
-        if node.attr in ("append", "extend"):
+        if node.attr in CHANGES:
             self._own(node, node.value)
         return None
 
@@ -469,8 +496,10 @@ def locals_of(node: ast.FunctionDef) -> frozenset[str]:
             continue
         if isinstance(item, ast.Lambda):
             continue
-        if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
+        if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store | ast.Del):
             found.add(item.id)
+        if isinstance(item, ast.MatchAs) and item.name is not None:
+            found.add(item.name)
         waiting.extend(ast.iter_child_nodes(item))
     return frozenset(found)
 

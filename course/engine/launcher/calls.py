@@ -32,7 +32,9 @@ from course.engine.launcher.names import (
     ALLOCATOR,
     CONFIG,
     CONSTEXPR,
+    CONVERSIONS,
     DESCRIPTOR,
+    FILLINGS,
     FINFO,
     GLUON_DESCRIPTOR,
     IINFO,
@@ -46,6 +48,7 @@ from course.engine.launcher.names import (
     Ref,
     is_kernel,
     listed,
+    refused_attribute,
     text,
 )
 from course.engine.triton.passed import option_names
@@ -295,8 +298,17 @@ class Calls(Expressions):
     def _method(
         self, node: ast.Call, method: tensors.Method, arguments: list[Any], named: dict[str, Any]
     ) -> Any:
+        if isinstance(method.tensor, list) and method.name == "sort" and not arguments:
+            method.tensor[:] = self._of_path(node, "sorted", [method.tensor], named)
+            return None
         if not isinstance(method.tensor, torch.Tensor):
             return self.tried(node, _of_items, method.tensor, method.name, arguments, named)
+        if method.name in FILLINGS:
+            return self._fill(node, method, [*arguments, *named.values()])
+        if method.name in CONVERSIONS:
+            if not tensors.is_converted(method.tensor, method.name, arguments, named):
+                raise refused_attribute(node.func, method.name)
+            return method.tensor
         if method.name in NEW_TENSORS:
             return self.tried(
                 node, self.allocator.new, method.tensor, method.name, arguments, named
@@ -310,6 +322,16 @@ class Calls(Expressions):
             raise self.beyond(node, f"`.{method.name}` takes its arguments by position here")
         function = tensors.question if method.name in QUESTIONS else tensors.view
         return self.tried(node, function, method.tensor, method.name, arguments)
+
+    def _fill(self, node: ast.Call, method: tensors.Method, values: list[Any]) -> torch.Tensor:
+        """``x.zero_()``, ``x.fill_(1)``"""
+        values = [0, *values] if method.name == "zero_" else values
+        if len(values) != 1:
+            raise self.broken(node, f"`.{method.name}` cannot be called so")
+        try:
+            return self.tried(node, self.allocator.fill, method.tensor, values[0])
+        except tensors.NotItsOwn:
+            raise refused_attribute(node.func, method.name) from None
 
     # ------------------------------------------------------------ launches
 

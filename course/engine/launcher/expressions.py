@@ -165,6 +165,8 @@ class Expressions(Evaluator):
             return owner.member(name)
         if isinstance(owner, dict | list | tuple) and name in ITEMS:
             return tensors.Method(owner, name)
+        if isinstance(owner, dict | list | tuple | str):
+            raise rejected(node, "launcher_attribute", name=f".{name}")
         if not isinstance(owner, Facts) and name not in METHODS | PROPERTIES | {*TOLD_OF_TYPES}:
             raise refused_attribute(node, name)
         raise self.broken(node, f"{kind(owner)} has no `.{name}`")
@@ -201,7 +203,7 @@ class Expressions(Evaluator):
             raise rejected(node, "launcher_computes", construct=text(node))
         return super().turned(node, value)
 
-    def compared(self, node: ast.Compare, op: ast.cmpop, left: Any, right: Any) -> bool:
+    def compared(self, node: ast.AST, op: ast.cmpop, left: Any, right: Any) -> bool:
         asks = isinstance(op, ast.Is | ast.IsNot)
         if not asks and any(isinstance(v, torch.Tensor) for v in (left, right)):
             raise rejected(node, "launcher_computes", construct=text(node))

@@ -143,14 +143,26 @@ QUESTIONS = frozenset(
     }
 )
 NEW_TENSORS = frozenset({"new_empty", "new_full", "new_ones", "new_zeros"})
-METHODS = VIEWS | QUESTIONS | NEW_TENSORS
+#: They give the tensor itself where it has this dtype, and lies on the GPU; else they compute.
+CONVERSIONS: dict[str, torch.dtype | None] = {
+    name: TORCH_DTYPES[name] for name in ("bfloat16", "double", "float", "half")
+} | {"cuda": None, "to": None}
+#: They write a whole tensor of the launcher's own, as `torch.zeros` and `torch.full` do.
+FILLINGS = frozenset({"fill_", "zero_"})
+METHODS = VIEWS | QUESTIONS | NEW_TENSORS | FILLINGS | frozenset(CONVERSIONS)
 DTYPE_ATTRIBUTES = frozenset({"is_floating_point", "itemsize"})
 #: of dicts, lists and tuples; what a list gains is no list itself, and a shape has a `numel`
-ITEMS = frozenset({"append", "count", "extend", "get", "index", "items", "keys", "numel", "values"})
+ITEMS = frozenset(
+    {"append", "count", "extend", "get", "index", "items", "keys", "numel", "sort", "values"}
+)
+#: of a list, which they change
+CHANGES = frozenset({"append", "extend", "sort"})
+#: of texts, and of tensors, which a launcher does not work on: what it is of, the walk knows
+SHARED = frozenset({"split"})
 #: of `triton.Config`
 CONFIG_OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg"})
 ATTRIBUTES = (
-    PROPERTIES | METHODS | DTYPE_ATTRIBUTES | ITEMS | CONFIG_OPTIONS | gpu.ATTRIBUTES
+    PROPERTIES | METHODS | DTYPE_ATTRIBUTES | ITEMS | SHARED | CONFIG_OPTIONS | gpu.ATTRIBUTES
     | {"from_tensor", "kwargs", *NUMBER_METHODS}
 )  # fmt: skip
 #: Attributes that only the value of a call or of an attribute like these has.
@@ -162,11 +174,12 @@ _COPIES = {
     "cuda": "leave the tensor where it is",
     "to": "convert in the kernel, `x.to(tl.float16)`",
     "half": "convert in the kernel, `x.to(tl.float16)`",
+    "bfloat16": "convert in the kernel, `x.to(tl.bfloat16)`",
     "float": "convert in the kernel, `x.to(tl.float32)`",
     "type": "convert in the kernel, `x.to(tl.float32)`",
     "expand": "pass a stride of 0",
-    "fill_": "torch.zeros or torch.full, or a store in the kernel",
-    "zero_": "torch.zeros, or a store in the kernel",
+    "fill_": "torch.full of a tensor of its own, or a store in the kernel",
+    "zero_": "torch.zeros of a tensor of its own, or a store in the kernel",
     "item": "tl.load in the kernel",
     "tolist": "tl.load in the kernel",
     "numpy": "tl.load in the kernel",

@@ -18,8 +18,8 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as GluonDes
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from course.engine.launcher import gluon, gpu
-from course.engine.launcher.names import MISSING, NAMED_DTYPES
-from course.engine.triton.running.tensors import uninitialised
+from course.engine.launcher.names import CONVERSIONS, MISSING, NAMED_DTYPES
+from course.engine.triton.running.tensors import initialised, uninitialised
 from course.plain.arithmetic import MOST_ITEMS, NotHere, NoValue, is_number, is_whole, kind
 from course.spec.inputs import poison
 
@@ -46,6 +46,10 @@ class OnTheCpu(Exception):
     """An allocation without the device of an argument: a kernel on a GPU could not reach it."""
 
 
+class NotItsOwn(Exception):
+    """To be filled is what the launcher did not make, or a part of a tensor."""
+
+
 @dataclass(frozen=True)
 class Method:
     """A listed method, looked up on a tensor."""
@@ -69,6 +73,8 @@ class Allocator:
         self.limit_bytes = limit_bytes
         self.used_bytes = 0
         self.filled_bytes = 0
+        #: its tensors by storage; they live as long as it does, so that no number is given twice
+        self._made: dict[int, torch.Tensor] = {}
 
     def make(self, name: str, args: Sequence[Any], named: Mapping[str, Any]) -> torch.Tensor:
         """`torch.NAME(*args, **named)` for a listed allocation."""
@@ -93,7 +99,7 @@ class Allocator:
         shape = tuple(model.shape) if model is not None else _shape(given["size"])
         in_order = _is_in_order(given, model)
         tensor = self._allocated(shape, dtype, None if in_order else model)
-        return self._filled(tensor, filling, given.get("fill_value"))
+        return self._kept(self._filled(tensor, filling, given.get("fill_value")))
 
     def new(
         self, model: torch.Tensor, name: str, args: Sequence[Any], named: Mapping[str, Any]
@@ -104,9 +110,19 @@ class Allocator:
         given = _bound(f".{name}", args, named, parameters, sizes=parameters == ["size"])
         _check_device(given, "device" in given)
         dtype = given.get("dtype") or model.dtype
-        return self._filled(
-            self._allocated(_shape(given["size"]), dtype), filling, given.get("fill_value")
-        )
+        tensor = self._allocated(_shape(given["size"]), dtype)
+        return self._kept(self._filled(tensor, filling, given.get("fill_value")))
+
+    def fill(self, tensor: torch.Tensor, value: Any) -> torch.Tensor:
+        """`tensor.fill_(value)`, of the whole of a tensor that was made here."""
+        storage = tensor.untyped_storage()
+        if storage._cdata not in self._made or tensor.nbytes != storage.nbytes():
+            raise NotItsOwn
+        return initialised(self._filled(tensor, "full", value))
+
+    def _kept(self, tensor: torch.Tensor) -> torch.Tensor:
+        self._made[tensor.untyped_storage()._cdata] = tensor
+        return tensor
 
     def _allocated(
         self, shape: tuple[int, ...], dtype: Any, model: torch.Tensor | None = None
@@ -243,6 +259,18 @@ def question(tensor: torch.Tensor, name: str, args: Sequence[Any]) -> Any:
     if args:
         raise NotHere(f"`.{name}` takes no arguments here")
     return 0 if name == "get_device" else getattr(tensor, name)()
+
+
+def is_converted(
+    tensor: torch.Tensor, name: str, args: Sequence[Any], named: Mapping[str, Any]
+) -> bool:
+    """Whether `x.float()`, `x.to(...)` or `x.cuda()` gives the tensor itself."""
+    wanted = [*args, *named.values()]
+    if name != "to":
+        return not wanted and CONVERSIONS[name] in (None, tensor.dtype)
+    return named.keys() <= {"device", "dtype"} and all(
+        gpu.is_device(one) or getattr(one, "dtype", one) is tensor.dtype for one in wanted
+    )
 
 
 def view(tensor: torch.Tensor, name: str, args: Sequence[Any]) -> torch.Tensor:

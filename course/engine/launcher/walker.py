@@ -194,6 +194,42 @@ class _Launcher(Calls):
     def visit_If(self, node: ast.If) -> None:
         self.block(node.body if self.truth(node.test) else node.orelse)
 
+    def visit_Match(self, node: ast.Match) -> None:
+        subject = self.value(node.subject)
+        for case in node.cases:
+            if self._matches(case.pattern, subject):
+                if case.guard is None or self.truth(case.guard):
+                    self.block(case.body)
+                    return
+
+    def _matches(self, pattern: ast.pattern, value: Any) -> bool:
+        """Whether a value is what stands behind a `case`, whose names are bound."""
+        self.step(pattern)
+        if isinstance(pattern, ast.MatchValue):
+            return self.compared(pattern, ast.Eq(), value, self.value(pattern.value))
+        if isinstance(pattern, ast.MatchSingleton):
+            return value is pattern.value
+        if isinstance(pattern, ast.MatchOr):
+            return any(self._matches(one, value) for one in pattern.patterns)
+        if isinstance(pattern, ast.MatchSequence):
+            several = isinstance(value, tuple | list) and len(value) == len(pattern.patterns)
+            return several and all(map(self._matches, pattern.patterns, value))
+        if not isinstance(pattern, ast.MatchAs):
+            raise rejected(pattern, "launcher_syntax", construct=f"`case {text(pattern)}`")
+        if pattern.pattern is not None and not self._matches(pattern.pattern, value):
+            return False
+        if pattern.name is not None:
+            self.frame.variables[pattern.name] = value
+        return True
+
+    def visit_Delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            if not isinstance(target, ast.Name):
+                raise rejected(node, "launcher_syntax", construct=f"`{text(node)}`")
+            if target.id not in self.frame.variables:
+                raise self.unassigned(target)
+            del self.frame.variables[target.id]
+
     def visit_For(self, node: ast.For) -> None:
         items = self.iterated(node.iter, self.value(node.iter))
         with self.loop(node) as loop:

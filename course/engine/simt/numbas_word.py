@@ -204,7 +204,8 @@ def _made(function: Function, made: dict[int, Any]) -> FunctionType:
     own = next(part for part in code.co_consts if isinstance(part, CodeType))
     if own.co_freevars or own.co_cellvars:
         raise _NotAsked
-    return FunctionType(own, {name: _live(value, made) for name, value in scope.items()}, node.name)
+    live = {name: _live(value, made) for name, value in scope.items()}
+    return FunctionType(own, live, node.name, tuple(map(ast.literal_eval, node.args.defaults)))
 
 
 def _is_listed(node: ast.Attribute, scope: dict[str, Any]) -> bool:

@@ -39,6 +39,8 @@ from course.plain.arithmetic import plain
 _STEPS_AHEAD, _MOST_AHEAD = 10_000, 4
 #: Texts of the last cells whose cases have all been launched.
 _came_through: deque[str] = deque(maxlen=64)
+#: What one run's launches may have compiled, a third of a second each: honest ones have a few.
+MOST_KERNELS = 32
 #: The compute capability that every launch of a check is compiled for.
 CHECK_TARGET = stated_gpu.TARGET
 
@@ -182,6 +184,8 @@ class _Launches:
             if isinstance(value, torch.Tensor)
         }
         self._alive: list[Any] = []
+        #: what was compiled for this run
+        self._kernels: set[Any] = set()
         self.target = engine.target or run.target or CHECK_TARGET
 
     def make(self, kernel: Any, args: Sequence[Any], grid: Any, named: Mapping[str, Any]) -> None:
@@ -252,11 +256,14 @@ class _Launches:
         Raises:
             KernelFault: DOES_NOT_COMPILE, or TOO_MANY_RESOURCES; and so does what it gives.
         """
+        binary, source = self.run.binary, source_of(kernel, args, options)
+        key = (key_of(source, self.target), binary)
+        self._kernels.add(key)
+        if len(self._kernels) > MOST_KERNELS:
+            raise KernelFault(Outcome.TIMED_OUT, "tile_many_kernels", None, limit=MOST_KERNELS)
         if not self.engine.compiles:
             nothing = Resources(self.target, options["num_warps"], 0, 0, 0)
             return lambda: nothing
-        binary, source = self.run.binary, source_of(kernel, args, options)
-        key = (key_of(source, self.target), binary)
         if (found := self.engine.compiled.get(key)) is not None:
             return lambda: found
         ahead = self.engine.begun.pop(key, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,6 +23,10 @@ FEWEST_STEPS, MOST_STEPS = 20_000, 200_000
 ELEMENTS_A_STEP = 16
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_PROGRAMS = 1 << 24  # beyond this the engine would run for hours
+#: Programs of a check's launch that are let run, whatever its tensors hold: a second's worth.
+#: With more than its tensors have elements, some program has none; honest designs have a
+#: sixteenth of that, and 768 at most.
+LET_RUN = 4096
 
 Grid = int | Sequence[int] | Callable[[dict[str, Any]], Sequence[int]]
 
@@ -52,11 +57,16 @@ def begun(
     passed = Passed(function, given)
     for view in passed.views if whole else ():
         view.reach_all()
-    return function, passed, Run(size, step_limit or _step_limit(passed), debugs(function, named))
-
-
-def _step_limit(passed: Passed) -> int:
     elements = sum(view.elements for view in passed.views)
+    if step_limit is not None and math.prod(size) > max(LET_RUN, elements):
+        raise KernelFault(
+            Outcome.TIMED_OUT, "tile_idle_programs", None, programs=math.prod(size),
+            elements=elements,
+        )  # fmt: skip
+    return function, passed, Run(size, step_limit or _step_limit(elements), debugs(function, named))
+
+
+def _step_limit(elements: int) -> int:
     return min(MOST_STEPS, FEWEST_STEPS + elements // ELEMENTS_A_STEP)
 
 

@@ -172,3 +172,67 @@ def test_rounding_is_not_suspected_where_most_elements_of_another_case_are_plain
 
     assert of(spoil, (100, 256, 300, 512, 700)).message_id == "sizes_whole"
     assert of(spoil, (256, 300, 512)).message_id == "low_precision"
+
+
+# ---------------------------------------------------------------- seams, steps, values, grids
+
+
+@pytest.mark.parametrize(
+    ("near", "said"),
+    [
+        (lambda i, n: (i % 256 < 3) & (i >= 256), "place_tile_heads"),
+        (lambda i, n: (i % 256 >= 253) & (i // 256 < (n - 1) // 256), "place_tile_tails"),
+        (lambda i, n: i % 256 >= 253, "place_whole_tile_tails"),
+    ],
+)
+def test_what_is_wrong_on_one_side_of_the_seams_is_told_which(near, said):
+    def spoil(got: np.ndarray) -> None:
+        got[near(np.arange(len(got)), len(got))] += 1
+
+    assert of(spoil, (1, 100, 512, 700)).message_id == said
+
+
+@pytest.mark.parametrize("step", [1, 4, 256])
+def test_a_step_that_is_too_short_counts_what_several_threads_come_to(step):
+    def added(x: np.ndarray) -> dict[str, np.ndarray]:
+        return {"y": x.sum(keepdims=True)}
+
+    cases = []
+    for number, size in enumerate((1, 100, 1500, 3000), start=1):
+        x = np.random.default_rng(number).standard_normal(size)
+        got = sum(x[thread::step].sum() for thread in range(min(size, 1024)))
+        lengths = {"the whole grid": 1024, "one block": 256}
+        one = case(number, (1,), lambda got: None)
+        right = added(x)["y"]
+        given = {"lengths": lengths, "given": {"x": x}, "expected": right, "sizes": {"N": size}}
+        cases.append(replace(one, got=np.array([got]), magnitude=np.abs(x).sum(), **given))
+    found = told(cases, ["element"], added, {})
+    assert found.message_id == "slip_stride"
+    said = {1: "1", 4: "the number of blocks", 256: "the threads of one block"}[step]
+    assert found.fields["step"] == said
+
+
+def test_one_value_of_an_input_is_told_where_it_alone_is_wrong():
+    cases = []
+    for number, size in enumerate((5, 300, 400), start=1):
+        one = case(number, (size,), lambda got: None)
+        q = np.arange(size) % 100 - 50
+        wrong = np.where(q == -7, one.got + 1, one.got)
+        cases.append(replace(one, given={**one.given, "q": q}, got=wrong))
+    found = told(cases, ["element"], lambda x, q: doubled(x), {})
+    assert (found.message_id, found.fields) == ("place_value", {"name": "q", "value": -7})
+    also = replace(cases[-1], got=cases[-1].got + (np.arange(400) == 3))
+    again = told([*cases[:-1], also], ["element"], lambda x, q: doubled(x), {})
+    assert again.message_id != "place_value"
+
+
+def test_tiles_that_a_turned_grid_leaves_out():
+    cases = []
+    for number, (rows, columns) in enumerate(((33, 150), (64, 64), (200, 100)), start=1):
+        one = case(number, (rows, columns), lambda got: None)
+        i, j = np.indices((rows, columns))
+        left = (i >= -(columns // -64) * 64) | (j >= -(rows // -64) * 64)
+        got = one.got + left * np.random.default_rng(number).uniform(1, 9, left.shape)
+        lengths = {"BM": 64, "BN": 64, "BK": 32}
+        cases.append(replace(one, got=got, grid=(), block=(), lengths=lengths))
+    assert told(cases, ["row", "column"], doubled, {}).message_id == "place_grid_turned"

@@ -286,7 +286,7 @@ INSTEAD: dict[type[ast.AST], str] = {
     ast.List: "(a, b) in round brackets, or cuda.local.array(shape, dtype) for a private array",
     ast.ListComp: "a loop that fills cuda.local.array(shape, dtype)",
     ast.JoinedStr: 'print("x", x) with commas',
-    ast.Lambda: "a @cuda.jit(device=True) function",
+    ast.Lambda: "a @cuda.jit(device=True) function; a lambda gets one name, and is called by it",
     ast.NamedExpr: "an assignment on a line of its own",
 }
 
@@ -333,11 +333,15 @@ _STATEMENT_WORDS: dict[type[ast.AST], str] = {
     ast.Global: "`global`",
     ast.Nonlocal: "`nonlocal`",
     ast.Delete: "`del`",
+    ast.Match: "`match` with such a `case`",
 }
 
 
 _STATEMENT_INSTEAD: dict[type[ast.AST], str] = {
-    ast.FunctionDef: "a @cuda.jit(device=True) function beside the kernel",
+    ast.FunctionDef: "a @cuda.jit(device=True) function beside the kernel; one inside is "
+    "defined once, and called with its arguments in their order",
+    ast.Match: "numbers behind `case`, or `if` and `elif`",
+    ast.Delete: "leave it out",
     ast.Import: "import at the top of the cell",
     ast.ImportFrom: "import at the top of the cell",
 }

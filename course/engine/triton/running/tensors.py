@@ -25,6 +25,14 @@ def uninitialised(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
+def initialised(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, in whose storage all is written now."""
+    marks = unwritten(tensor.untyped_storage())
+    if marks is not None:
+        marks[:] = False
+    return tensor
+
+
 def unwritten(storage: torch.UntypedStorage) -> np.ndarray | None:
     """Which bytes of a storage nothing has written, in whole elements; None where all are."""
     marks: np.ndarray | None = getattr(storage, "_course_unwritten", None)

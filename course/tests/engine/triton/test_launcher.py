@@ -15,9 +15,10 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from course.engine import launcher, stated_gpu
 from course.engine.faults import Outcome
-from course.engine.launcher.tensors import MOST_BYTES
+from course.engine.launcher.tensors import MOST_BYTES, Allocator
 from course.engine.triton.compiling import gate
 from course.engine.triton.launch import launch
+from course.engine.triton.running.tensors import unwritten
 from course.spec.inputs import poison
 from course.tests.engine.faults import raised
 from course.tests.engine.triton import kernels
@@ -127,6 +128,9 @@ def told_as(**messages):
         "max((3, 0, 6), key=lambda n: n % 3), min((3, 0, 6), key=lambda n: n % 3)",
         "sorted((3, 1, 2), reverse=True), sorted((4, 3, 6), key=lambda n: n % 3)",
         "next(n for n in (4, 8, 16) if n >= y), next((n for n in (4,) if n > y), 64)",
+        "x.float() is x, x.to(torch.float32) is x, x.to(x.device, x.dtype) is x, x.to(x) is x",
+        "x.to(dtype=x.dtype) is x, x.half().half().dtype if y < 0 else 0",
+        "math.comb(y, 2), math.comb(3, 5), math.factorial(y), math.perm(y, 2), math.perm(y)",
         "(1, 2, 1).count(1), [4, 5].index(5)", "(y - 1).bit_length(), 1 << (y - 1).bit_length()",
     ],
 )  # fmt: skip
@@ -213,6 +217,75 @@ def test_statements_run_as_in_python():
             14,
         )
     )
+
+
+@pytest.mark.parametrize("n", [1, -2, 3, 4, 5, 6, True])
+def test_a_match_goes_the_way_that_python_goes(n):
+    source = """
+    def f(n):
+        kept = ["", n]
+        match n:
+            case 1 | -2:
+                kept.append("one")
+            case 3 if len(kept) > 2:
+                kept.append("never")
+            case 4 as four:
+                kept.extend((four, 4))
+            case True:
+                kept.append("true")
+            case other if other > 5:
+                kept.append(other)
+        match ("a" if n > 2 else "b", (n, 2)):
+            case ("a", _):
+                return kept
+            case ["b", (1, two) | (two, 2)]:
+                return kept, two
+    """
+    names = dict(LIVE)
+    exec(textwrap.dedent(source), names)
+    assert walked(source, n) == names["f"](n)
+
+
+def test_a_name_may_be_deleted_and_has_no_value_then():
+    assert walked("def f(x, y):\n    a = b = y\n    del a, x\n    return b", matrix(), 7) == 7
+    fault = fault_of("def f(x, y):\n    a = y\n    del a\n    return a")
+    assert (fault.message_id, fault.line) == ("unassigned_name", 4)
+    assert fault_of("def f(x, y):\n    del BLOCK\n    return y").message_id == "unassigned_name"
+
+
+def test_a_list_of_the_launchers_own_is_sorted():
+    body = "a = [3, 1, 2]\n    a.sort()\n    b = a + [9]\n    b.sort(key=lambda n: n % 3)"
+    assert walked(f"def f(x, y):\n    {body}\n    return a, b", matrix(), 7) == (
+        [1, 2, 3],
+        [3, 9, 1, 2],
+    )
+
+
+def test_what_is_no_tensor_is_not_told_that_it_computes_on_elements():
+    for text in ("'a b'.split()", "(3, 1).sort()"):
+        assert fault_of(f"def f(x, y):\n    return {text}").message_id != "launcher_computes"
+
+
+def test_a_tensor_of_its_own_is_filled_whole():
+    source = """
+    def f(x):
+        a = torch.empty_like(x).fill_(2.5)
+        b = torch.empty(4, 2, device=x.device)
+        b.T.zero_()
+        return a, b
+    """
+    a, b = walked(source, matrix())
+    assert torch.equal(a, torch.full((3, 4), 2.5))
+    assert torch.equal(b, torch.zeros(4, 2))
+    assert unwritten(a.untyped_storage()) is unwritten(b.untyped_storage()) is None
+
+
+def test_filling_is_counted_as_the_filling_that_torch_zeros_does():
+    allocator = Allocator()
+    made = allocator.make("zeros", [(4, 2)], {"device": "cuda"})
+    assert allocator.filled_bytes == 32
+    allocator.fill(made, 1)
+    assert allocator.filled_bytes == 64
 
 
 def test_an_assignment_in_an_expression_binds_a_name_of_the_function():
@@ -436,9 +509,8 @@ def test_a_constexpr_of_the_cell_is_its_number():
         "torch.nn.functional.softmax(x)", "torch.einsum('ij->i', x)", "torch.arange(4)",
         "torch.tensor(3)", "torch.where(x, x, x)", "torch.cat((x, x))", "torch.special.expit(x)",
         "torch.ops.aten.add(x, x)", "torch.linalg.norm(x)",
-        "x @ x", "x.sum()", "x.softmax(1)", "x.to(torch.float16)", "x.half()", "x.float()",
-        "x.clone()", "x.copy_(x)", "x.fill_(0)", "x.zero_()", "x.item()",
-        "x.tolist()", "x.data_ptr()", "x.numpy()", "x.cuda()", "x.cpu()", "x.expand(3, 3, 4)",
+        "x @ x", "x.sum()", "x.softmax(1)", "x.clone()", "x.copy_(x)", "x.item()",
+        "x.tolist()", "x.data_ptr()", "x.numpy()", "x.cpu()", "x.expand(3, 3, 4)",
         "x.add_(1)", "x.mm(x)", "x.exp()", "x.matmul", "x.T.sum()", "x[0].max()", "x.data",
         "x.grad", "x.storage()", "x.apply_(y)", "x.detach()", "x.map_(x, y)",
     ],
@@ -457,7 +529,9 @@ def test_work_on_elements_is_rejected_by_its_name_before_anything_runs(work):
 @pytest.mark.parametrize(
     "work",
     ["x + 1", "1 - x", "x * x", "-x", "x == x", "x < 3", "not x", "x and y", "1 if x else 2",
-     "x ** 2", "x[0] + 1", "y in (x, x)", "bool(x)", "x % 2"],
+     "x ** 2", "x[0] + 1", "y in (x, x)", "bool(x)", "x % 2", "x.sort()", "x.split(2)",
+     "x.to(torch.float16)", "x.half()", "x.bfloat16()", "x.to(x.device, torch.float16)",
+     "x.fill_(0)", "x.zero_()", "torch.empty_like(x)[0].zero_()"],
 )  # fmt: skip
 def test_operators_on_tensors_are_rejected_where_they_are_met(work):
     fault = fault_of(f"def f(x, y):\n    a = 1\n    return {work}")
@@ -500,8 +574,8 @@ def test_a_reshape_that_would_copy_is_refused():
             "try:\n        pass\n    except ValueError:\n        pass",
             "with torch.no_grad() as a:\n        pass", "with torch.empty_like(x):\n        pass",
             "class C:\n        pass", "a = {1, 2}", "a = lambda: (b := 1)",
-            "a, *x.b = x.shape", "yield x", "a = f'{y:>3}'", "del x", "x.shape = 3", "a = b'bytes'",
-            "a = 1j", "match y:\n        case 1:\n            pass",
+            "a, *x.b = x.shape", "yield x", "a = f'{y:>3}'", "del x[0]", "x.shape = 3",
+            "a = b'bytes'", "a = 1j", "del x.shape",
             "def g(a=print('x')):\n        pass", "def g(a=[]):\n        pass",
             "def g(a: print(1)):\n        pass", "def g() -> print(1):\n        pass",
             "@torch.compile\n    def g():\n        pass", "g = lambda a=print: a",
@@ -516,7 +590,7 @@ def test_a_reshape_that_would_copy_is_refused():
         launcher_attribute=[
             "assert y, f'{y.__class__}'", "x.__class__", "x._base", "torch.__builtins__",
             "torch.os.system('true')", "torch.load('x')", "torch.hub", "triton.testing",
-            "tl.arange(0, 4)", "math.factorial(y)", "kernel.fn(x)", "kernel.fn.run(x)",
+            "tl.arange(0, 4)", "math.lgamma(y)", "kernel.fn(x)", "kernel.fn.run(x)",
             "kernel.warmup(x)", "'{0.__class__}'.format(x)", "'a'.join(('b', 'c'))", "(1, 2).pop()",
             "x.registr_hook(y)", "a = [i for i in (1, 2) if i.__class__]", "torch.cuda.memory",
             "torch.cuda.set_device(0)", "triton.runtime.jit",
@@ -544,6 +618,14 @@ def test_what_is_no_launcher_code_is_refused_with_its_line(body, message, reache
     assert fault.line == (2 if reached else 3)
 
 
+@pytest.mark.parametrize("pattern", ["int()", "{'a': 1}", "[1, *more]", "y.sum()", "1 | str()"])
+def test_a_case_that_is_not_listed_is_refused_with_its_line(pattern):
+    source = f"def f(x, y):\n    match y:\n        case {pattern}:\n            return x"
+    fault = fault_of(source)
+    assert (fault.outcome, fault.message_id) == (Outcome.REJECTED, "launcher_syntax")
+    assert fault.line == 3
+
+
 @pytest.mark.parametrize("name", ["torch", "triton", "tl", "math", "TensorDescriptor"])
 def test_a_forgotten_import_is_named(name):
     node, _ = tree(f"{name}.x")
@@ -563,8 +645,8 @@ def test_the_walker_itself_refuses_what_admission_refuses():
         "x[0] = 1", "torch.os.system('true')", "python_function(x)",
         "try:\n  a = 1\n finally:\n  a",
         "import os", "a = f'{y:>3}'", "max(*x)", "x.shape = 1", "with x:\n  pass",
-        "class C:\n  pass", "del x", "raise x", "kernel.fn", "b'a'",
-        "kernel[(1,)](x, **y)",
+        "class C:\n  pass", "del x[0]", "match x:\n  case int():\n   pass", "raise x",
+        "kernel.fn", "b'a'", "kernel[(1,)](x, **y)",
     ):  # fmt: skip
         fault = fault_of(
             f"def f(x, y):\n {body}\n return x", admitted=False, python_function=lambda x: x
@@ -635,7 +717,8 @@ def test_an_error_of_pythons_is_told_as_the_launchers_own(expression, message):
             "x[[0, 1]]", "x[1.5]", "x[True]", "x[10 ** 30]", "x.numel(1)",
             "torch.empty(2, device=x.device, out=x)",
             "torch.empty(2, device=x.device, pin_memory=True)",
-            "torch.empty((1,) * 9, device=x.device)",
+            "torch.empty((1,) * 9, device=x.device)", "math.factorial(10 ** 6)",
+            "math.comb(10 ** 6, 10 ** 5)", "math.perm(10 ** 9, 10 ** 4)",
         ],
         launcher_memory=[
             "torch.empty(1 << 40, device=x.device)", "torch.empty(10 ** 30, device=x.device)",
@@ -713,6 +796,16 @@ def test_an_assertion_is_shown_with_its_values():
 def test_memory_is_bounded_over_the_whole_call():
     assert value("torch.zeros(4, device=x.device)").numel() == 4
     assert fault_of(f"torch.empty({MOST_BYTES}, device=x.device)").fields["limit"] == MOST_BYTES
+
+
+def test_more_programs_than_there_are_elements_are_not_run_in_a_check():
+    x, y, out = torch.ones(5000), torch.ones(5000), torch.zeros(5000)
+    args, named = (x, y, out, 5000), {"BLOCK": 1}
+    launch(kernels.add, args, (15_000,), named, step_limit=1000)
+    assert (out == 2).all()
+    fault = raised(launch, kernels.add, args, (15_001,), named, step_limit=1000)
+    assert (fault.outcome, fault.message_id) == (Outcome.TIMED_OUT, "tile_idle_programs")
+    assert (fault.fields["programs"], fault.fields["elements"]) == (15_001, 15_000)
 
 
 def test_faults_of_a_launch_get_the_line_of_the_launch():
