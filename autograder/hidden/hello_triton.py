@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.spec.draws import LARGE, any_size, described, integers, uniform
+from course.spec.draws import LARGE, described, integers, uniform
 
 _SMALL = Draws(N=between(2, 200))
 _BELOW_ALL_BLOCKS = Draws(N=between(201, 255))
@@ -34,7 +34,8 @@ def _some_zero(
 HIDDEN = {
     "triton_add": (
         *_RAGGED,
-        Draws(N=between(4100, 9000), draws={"x": any_size, "y": any_size}),
+        Draws(N=between(4100, 9000), draws={"x": LARGE, "y": LARGE}),
+        Draws(N=between(200, 900), draws={"x": uniform(-1e-9, 1e-9), "y": uniform(-1e-9, 1e-9)}),
         # sums that are 0
         Draws(N=between(200, 900), draws={"x": integers(-1, 2), "y": integers(-1, 2)}),
         Draws(traffic=True, N=multiples(128, 16512, 24576)),
