@@ -55,11 +55,11 @@ def _tiled(
     return (
         Draws(H=3, N=1, D=16, causal=0, dtypes=half),
         Draws(H=2, N=between(33, 47), D=choice(16, 32), causal=0, draws={**FAR_BELOW, **large}),
-        Draws(H=1, N=between(65, 120), D=16, causal=0, draws=FAR_ABOVE),
+        # a last tile of one row: a loop that ends one row early leaves it out
+        Draws(H=1, N=choice(65, 129), D=16, causal=0, draws=FAR_ABOVE),
         # float16 rounds such a score by up to 1 / 32, and its weight by 3 %
         Draws(H=1, N=between(20, 31), D=32, causal=1, dtypes=half, draws=coarse),
-        # a last tile of one row: a loop that ends one row early leaves it out
-        Draws(H=1, N=choice(65, 129), D=64, causal=choice(0, 1), dtypes=half),
+        Draws(H=1, N=choice(65, 129), D=64, causal=1, dtypes=half),
         Draws(
             H=2,
             N=between(129, 190),

@@ -35,6 +35,7 @@ HIDDEN = {
     "triton_add": (
         *_RAGGED,
         Draws(N=between(4100, 9000), draws={"x": LARGE, "y": LARGE}),
+        Draws(N=between(200, 900), draws={"x": uniform(-1e-9, 1e-9), "y": uniform(-1e-9, 1e-9)}),
         # sums that are 0
         Draws(N=between(200, 900), draws={"x": integers(-1, 2), "y": integers(-1, 2)}),
         Draws(traffic=True, N=multiples(128, 16512, 24576)),

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from autograder.hidden import Draws, between, choice, multiples
-from course.spec.draws import LARGE_HALF, described, uniform
+from course.spec.draws import LARGE_HALF, described, integers, uniform
 
 #: more steps of K than any ring has buffers, not a multiple of them; the last one ragged
 _LONG = multiples(8, 2056, 2104)
@@ -63,7 +63,8 @@ HIDDEN = {
     "blackwell_matmul": _PRODUCTS,
     "mx_quantise": (
         Draws(N=multiples(32, 64, 480)),
-        Draws(N=multiples(32, 2080, 4064)),
+        # quotients that lie half-way between two float8
+        Draws(N=multiples(32, 2080, 4064), draws={"x": integers(-40, 41)}),
         Draws(N=multiples(32, 512, 1024), draws={"x": _ends_of_float32}),
         Draws(N=multiples(32, 5024, 8160)),
         Draws(traffic=True, N=multiples(1024, 40960, 81920)),

@@ -38,7 +38,8 @@ _SHORT, _MIDDLE, _LONG = between(65, 127), between(130, 250), between(600, 1000)
 #: A number that is 0 is no padding.
 _SOME_ZERO = integers(-1, 2)
 _RMSNORM = halves("x", "w", "y")
-_EPS = {"eps": choice(3e-6, 1e-4)}
+#: Below every visible one: what holds eps above one of those is seen.
+_EPS = {"eps": choice(2e-6, 3e-6)}
 _LAYERNORM = halves("x", "w", "b", "y")
 _BACKWARD = halves("x", "w", "dy", "dx")
 
@@ -165,7 +166,8 @@ HIDDEN = {
             M=between(2, 6),
             V=between(4100, 6000),
             PAD=between(1, 8),
-            draws={"logits": masked_start, "targets": integers(0, 4100)},
+            # the first logit is -inf, and the loss inf
+            draws={"logits": masked_start, "targets": _ends(4100)},
         ),
         Draws(
             M=between(2, 6),
@@ -176,7 +178,8 @@ HIDDEN = {
         Draws(
             traffic=True,
             M=multiples(4, 8, 16),
-            V=multiples(256, 2048, 6144),
+            # a row fills a third of a block of 8,192, the largest that an honest design takes
+            V=multiples(256, 3072, 6144),
             PAD=choice(0, 32, 64),
             draws={"targets": integers(0, 2048)},
         ),

@@ -24,7 +24,10 @@ HIDDEN = {
         ),
         Draws(S=3, P=between(2, 4), PAGE=choice(32, 64), G=between(9, 12), R=3, D=32),
         Draws(S=2, P=between(3, 6), PAGE=64, G=1, R=choice(12, 16), D=128),
-        Draws(S=4, P=between(3, 6), PAGE=16, G=2, R=3, D=32, draws=attention.FAR_BELOW),
+        # more pages than eight bits number
+        Draws(
+            S=between(33, 40), P=between(8, 9), PAGE=16, G=1, R=3, D=32, draws=attention.FAR_BELOW
+        ),
         Draws(S=4, P=between(3, 6), PAGE=32, G=2, R=3, D=32, draws=FAR_APART),
         Draws(S=2, P=4, PAGE=32, G=2, R=3, D=64, draws=HUGE),
         # of three sequences one has all that its pages hold
@@ -82,7 +85,7 @@ HIDDEN = {
     "loss_gradient": (
         Draws(M=between(3, 9), V=between(2, 200)),
         # a loss that is subtracted
-        Draws(M=between(4, 9), V=leaving(1, 2048, 2049, 8193), scalars={"scale": choice(-0.5, -3)}),
+        Draws(M=between(4, 9), V=leaving(1, 2048, 2049, 8193), scalars={"scale": choice(-2.5, -3)}),
         # tokens that 16 bits do not count
         Draws(M=between(3, 5), V=between(65600, 66000)),
         Draws(M=between(4, 9), V=leaving(2047, 2048, 6143, 8191), dtypes={"logits": "float16"}),

@@ -43,7 +43,8 @@ HIDDEN = {
         Draws(N=leaving(1, 768, 1000, 4000), G=choice(2, 3, 6), scalars={"alpha": -0.7}),
         Draws(N=leaving(767, 768, 1000, 4000), G=choice(2, 3, 6), scalars={"alpha": 7.0}),
         Draws(N=multiples(768, 1536, 4000), G=choice(2, 3, 6)),
-        Draws(N=between(300, 900), G=1, draws={"x": LARGE, "y": LARGE}),
+        # more rounds than any other case has
+        Draws(N=between(9000, 12000), G=1, draws={"x": LARGE, "y": LARGE}),
         Draws(traffic=True, N=multiples(1024, 1024, 2048), G=choice(1, 2)),
         Draws(traffic=True, N=multiples(1024, 3072, 4096), G=8),
         # a few blocks do not do the work of all; more than an int16 counts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from course.check.accesses import Access
+from course.check.accesses import AGAIN, Access
 from course.check.bindings import function_at
 from course.check.kernel_text import Cause
 from course.engine.traffic import Traffic
@@ -46,7 +46,12 @@ def launches_cause(worst: Access, traffic: Traffic, tree: ast.Module) -> Cause |
 def _worked_on(
     worst: Access, traffic: Traffic, tree: ast.Module, used: Mapping[tuple[str, str], list[str]]
 ) -> Cause | None:
-    """The kernel loads no less of what another one has stored: it works on the other's result."""
+    """The kernel loads no less of what another one has stored: it works on the other's result.
+
+    What it asks for many times by itself, it would in one launch, too.
+    """
+    if worst.site.footprint_bytes and worst.site.lane_bytes >= AGAIN * worst.site.footprint_bytes:
+        return None
     kernel = worst.bindings.function
     for site in traffic.sites:
         no_less = site.direction == "load" and site.sectors >= worst.site.sectors

@@ -529,14 +529,14 @@ quantised_matmul = KernelExercise(
         {
             "load x": "cdiv(N, 64) * tiles(M, K, 64, 32)",
             "load w": "cdiv(M, 64) * tiles(K, N, 32, 64)",
-            "load scale": "cdiv(M, 64) * cdiv(K, 256) * sectors(N)",
+            "load scale": "max(M, cdiv(K, 256)) * sectors(N)",
             "atomic out": "max(3, cdiv(K, 256) + 1) * tiles(M, N, 64, 64)",
         },
         least={"atomic out": "rows(M, N)"},
         why=(
             "Each weight once, one byte; x, which is small, for each strip of 64 columns; scale "
-            "and all of out for each part of 256 steps, or written and read for each of 512 and "
-            "stored once."
+            "for each row of out, or for each part of 256 steps; all of out for each of these, or "
+            "written and read for each of 512 and stored once."
         ),
     ),
 )
