@@ -36,18 +36,25 @@ QUOTED_IN = ROOT / "CONTRIBUTING.md"
 OTHERS = {"3.6.0": ("numpy==2.1.3",), "3.8.0": (), "3.9.0": ()}
 #: The first and the last lesson file that is checked: of 12 to 14 the record has too little yet.
 LESSONS = ("06", "11")
+#: A sum over three axes, of which 3.8 and 3.9 make no `tl.dot` in TF32.
+_SUMMED = {
+    "flash_forward products_summed_by_hand -> WRONG_ANSWER": "flash_forward "
+    "products_summed_by_hand -> PASS",
+}
 #: What lessons call by another name in a version, as what is experimental in Triton changes its
-#: names, and witnesses on which its compiler has another word: 3.9 has no block pointers, and makes
-#: no `tl.dot` in TF32 of a sum over three axes.
+#: names, and witnesses on which its compiler has another word: 3.9 has no block pointers, and takes
+#: a cache modifier beside an eviction policy.
 RENAMED = {
+    "3.8.0": _SUMMED,
     "3.9.0": {
+        **_SUMMED,
         "tma.async_copy_global_to_shared": "tma.async_load",
         "tma.async_copy_shared_to_global": "tma.async_store",
         "sizes_named_where_they_are_tested -> PASS": "sizes_named_where_they_are_tested -> "
         "DOES_NOT_COMPILE",
-        "flash_forward products_summed_by_hand -> WRONG_ANSWER": "flash_forward "
-        "products_summed_by_hand -> PASS",
-    }
+        "triton_add two_words_on_the_cache -> DOES_NOT_COMPILE": "triton_add "
+        "two_words_on_the_cache -> PASS",
+    },
 }
 #: What has these names, and what `autograder check` reads beside it.
 SOURCES = ("solutions", "notebooks", "autograder", "course", "nbgrader_config.py")
