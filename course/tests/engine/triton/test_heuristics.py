@@ -76,7 +76,7 @@ def test_where_the_check_launches_a_kernel_may_say_its_own_warps():
         (LAMBDA, "lambda args: __import__('os').getpid()", "tile_heuristics", "__import__"),
         (LAMBDA, "lambda args: [].__class__", "tile_heuristics", "`lambda args: [].__class__`"),
         (LAMBDA, "lambda args: args.update(N=1)", "tile_heuristics", "args.update"),
-        (LAMBDA, 'lambda args: args["x"].fill_(0)', "tile_heuristics", ".fill_(0)"),
+        (LAMBDA, 'lambda args: args["x"].fill_(0)', "launcher_computes", "fill_"),
         (LAMBDA, 'lambda args: args["x"].sum()', "tile_heuristics", ".sum()"),
         (LAMBDA, 'lambda args: args["x"].new_empty(9)', "tile_heuristics", ".new_empty(9)"),
         (LAMBDA, "lambda args: torch.empty(9, device='cuda')", "tile_heuristics", "torch.empty"),
