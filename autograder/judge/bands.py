@@ -80,8 +80,6 @@ def without_band(exercises: Mapping[str, Exercise], found: Bands) -> str:
         exercise = exercises.get(name)
         if not isinstance(exercise, KernelExercise):
             return f"[{TABLE}] names {name!r}, which is no exercise with a kernel."
-        if exercise.dialect != "triton":
-            return f"[{TABLE}] names {name!r}: kernels of Triton alone are timed, not Numba's."
     return ""
 
 

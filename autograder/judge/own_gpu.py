@@ -1,6 +1,6 @@
 """The GPU of this machine, for a class whose points hang on speed there (`judge.bands`).
 
-Machine code of a right kernel (`course.engine.triton.planned`) is launched at full size in
+Machine code of a right kernel (`planned` of an engine) is launched at full size in
 processes of `sandbox.gpu`: behind a wall, one after the other, each for one kernel. Inputs are
 drawn anew for each kernel, and not from the class's seed; what is known of the results stays here:
 every output that comes back is compared with the reference.
@@ -36,7 +36,8 @@ from autograder.sandbox.walls import Kind, Wall
 from autograder.sandbox.wire import allocation
 from course import exercises
 from course.check.cases import case_seed
-from course.engine.launcher.gpu import PROPERTIES, target_of
+from course.engine.launcher.gpu import PROPERTIES
+from course.engine.stated_gpu import target_of
 from course.gpu import timing, troubles
 from course.gpu.devices import OfTorch
 from course.gpu.full_size import is_right, largest_cases, work_of

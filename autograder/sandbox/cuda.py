@@ -78,11 +78,11 @@ class Driver:
         self,
         function: ctypes.c_void_p,
         grid: Sequence[int],
-        threads: int,
+        block: Sequence[int],
         shared_bytes: int,
         parameters: Any,
     ) -> None:
-        sides = [ctypes.c_uint(n) for n in (*grid, threads, 1, 1, shared_bytes)]
+        sides = [ctypes.c_uint(n) for n in (*grid, *block, shared_bytes)]
         self.call("cuLaunchKernel", function, *sides, None, parameters, None)
 
     def event(self) -> ctypes.c_void_p:

@@ -17,6 +17,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import BinaryIO
 
 from autograder.sandbox import seccomp, tiles
@@ -32,6 +33,8 @@ from autograder.sandbox.wire import (
 from course.engine.faults import KernelFault
 from course.engine.job import Runner
 
+#: Who plans a run for a GPU elsewhere, by dialect.
+_PLANNERS = {"numba": "course.engine.simt.planned", "triton": "course.engine.triton.planned"}
 #: What a socket holds at once.
 _CHUNK_BYTES = 1 << 18
 _REQUEST = struct.Struct(">Q")
@@ -199,9 +202,8 @@ def _answer(data: bytes, engine: Callable[[], Runner], runners: dict[str, Runner
     try:
         run = decoded_run(data)
         if run.planned_for:
-            from course.engine.triton.planned import planned  # imported by `tiles.prepare`
-
-            return encoded_plan(planned(run))
+            planner = import_module(_PLANNERS[run.dialect])  # Triton's: by `tiles.prepare`
+            return encoded_plan(planner.planned(run))
         if run.source not in runners:
             runners.clear()
             runners[run.source] = engine()

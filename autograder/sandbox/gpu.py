@@ -1,11 +1,12 @@
 """A process that runs compiled kernels on this machine's GPU, once: started by `judge.own_gpu`.
 
-It holds nothing of a student's but machine code, and none of the seed. `python -m
-autograder.sandbox.gpu KIND` reads a request (MessagePack) from its standard input: `plan`, what
-`course.engine.triton.planned` made; `sets`, of each argument that is an array its bytes by name;
-`wanted`, names of outputs; `library`, the driver's file, and `environment`, what that reads. It
-says `BEGUN` on its standard error before a kernel runs, and ends with an answer on its standard
-output: for each set `us`, the time of all launches and fills, and `outputs`; or a `fault`.
+It holds nothing of a student's but a kernel's code, and none of the seed. `python -m
+autograder.sandbox.gpu KIND` reads a request (MessagePack) from its standard input: `plan`, what an
+engine planned (`course.engine.triton.planned`); `sets`, of each argument that is an array its
+bytes by name; `wanted`, names of outputs; `library`, the driver's file, and `environment`, what
+that reads. It says `BEGUN` on its standard error before a kernel runs, and ends with an answer on
+its standard output: for each set `us`, the time of all launches and fills, and `outputs`; or a
+`fault`.
 
 Each set of inputs is launched once. What a kernel has kept of an earlier one in memory that is not
 its own is of no use to it: no launch here has inputs that one before had.
@@ -57,8 +58,9 @@ class _Launches:
         """The addresses of what a kernel is given, and that, which has to stay."""
         _, code, grid, parameters = step
         held = [self._parameter(*parameter) for parameter in parameters]
-        scratch = self._plan["codes"][code]["scratch"] * grid[0] * grid[1] * grid[2]
-        held += [ctypes.c_uint64(self._driver.room(scratch) if scratch else 0), ctypes.c_uint64(0)]
+        for each in self._plan["codes"][code]["scratch"]:
+            count = each * grid[0] * grid[1] * grid[2]
+            held.append(ctypes.c_uint64(self._driver.room(count) if count else 0))
         return (ctypes.c_void_p * len(held))(*map(ctypes.addressof, held)), held
 
     def _parameter(self, kind: str, *of: Any) -> Any:
@@ -84,7 +86,7 @@ class _Launches:
                 self._driver.fill(self.buffers[number], self.sizes[number], element)
                 continue
             function, code = self._codes[step[1]]
-            self._driver.launch(function, step[2], code["threads"], code["shared"], parameters[0])
+            self._driver.launch(function, step[2], code["block"], code["shared"], parameters[0])
 
     def outputs(self, wanted: list[str]) -> dict[str, bytes]:
         """The elements of outputs, in order."""

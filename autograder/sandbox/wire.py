@@ -167,7 +167,7 @@ class _Failed(Struct, tag="failed", forbid_unknown_fields=True):
 
 
 class _Planned(Struct, tag="planned", forbid_unknown_fields=True):
-    """What `course.engine.triton.planned` made of a run, for a process that trusts it no more."""
+    """What an engine planned of a run, for a process that trusts it no more."""
 
     plan: msgspec.Raw
 

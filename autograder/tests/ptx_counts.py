@@ -25,10 +25,11 @@ from course.check.cases import VISIBLE_SEED, case_seed, run_of
 from course.engine.faults import KernelFault
 from course.engine.job import Run
 from course.engine.runner import run_case
+from course.engine.simt.compiled import has_nvvm
 from course.gpu.runs import imported
 from course.spec.exercise import Case, KernelExercise
 from course.spec.inputs import drawn
-from course.tests.engine.simt.ptx import NotRun, compiled, has_nvvm, parsed
+from course.tests.engine.simt.ptx import NotRun, compiled, parsed
 from course.tests.engine.simt.ptx_run import Launch
 
 #: Larger launches say nothing that a smaller case of the exercise does not.

@@ -6,8 +6,10 @@ On a machine with a GPU `python -m pytest -m gpu autograder/tests/test_bands.py`
 import base64
 import itertools
 import re
+from dataclasses import replace
 from functools import partial
 
+import msgspec
 import pytest
 
 from autograder.grading import grade
@@ -16,18 +18,26 @@ from autograder.judge import bands, overlay, own_gpu, private
 from autograder.judge.own_gpu import Gpu, OwnGpu
 from autograder.judge.pool import Pool
 from autograder.proof.witness import witnesses_of
+from autograder.sandbox import cost, walls
 from autograder.sandbox.gpu import answered
+from autograder.sandbox.remote import Remote
 from autograder.sandbox.walls import Kind, Wall
+from autograder.sandbox.wire import decoded_plan
 from autograder.tests import fake_gpu
 from autograder.tests.graders import finished, start
 from autograder.tests.notebooks import cell, notebook, put
 from course import exercises
 from course.engine.launcher.gpu import PROPERTIES
+from course.engine.simt.compiled import has_nvvm
 from course.gpu.full_size import work_of
 from course.gpu.present import SWITCH, present
 
 ADD = exercises.all_exercises()["triton_add"]
 SMALL = ADD.cases[-1]
+WALLS = {
+    Kind.BUBBLEWRAP: walls.bubblewrap_works().works,
+    Kind.LANDLOCK: walls.landlock_works().works,
+}
 HONEST = {w.exercise: w.source for w in reversed(witnesses_of("hello_triton")) if w.is_honest}
 H100 = {**PROPERTIES, "name": "NVIDIA H100 PCIe", "major": 9}
 #: Of the copy's rate, which is such that the fake kernel reaches a half of it.
@@ -72,7 +82,7 @@ def test_of_two_names_that_fit_a_gpu_the_longer_one_counts():
         ("[bands.H100]\ntriton_add = [[0.4, 80], [0.6, 100]]\n", "both falling"),
         ("[bands.H100]\ntriton_add = [[0.6, 120]]\n", "expected for triton_add pairs"),
         ("[bands.H100]\ntriton_ad = [[0.6, 100]]\n", "no exercise with a kernel"),
-        ("[bands.H100]\nvector_add = [[0.6, 100]]\n", "kernels of Triton alone are timed"),
+        ("[bands.H100]\npredict_sectors = [[0.6, 100]]\n", "no exercise with a kernel"),
     ],
 )
 def test_a_band_that_means_nothing_is_refused_in_a_sentence(mine, text, said):
@@ -157,6 +167,19 @@ def test_a_kernel_that_does_not_compile_for_the_gpu_keeps_nothing(replied):
     assert reply["said"].endswith("Its shared memory does not fit.")
 
 
+@pytest.mark.skipif(not has_nvvm(), reason="no NVVM here: pip install nvidia-cuda-nvcc-cu12")
+@pytest.mark.parametrize("kind", [kind for kind, works in WALLS.items() if works])
+def test_a_numba_kernel_is_compiled_behind_the_wall_for_the_gpu(kind):
+    process, connection = cost.started(kind)
+    try:
+        run = replace(cost.small_run("numba"), planned_for=H100)
+        plan = Remote(connection, "add_one", 60.0, 2 << 30).asked(run, decoded_plan)
+    finally:
+        walls.end(process)
+    [code] = msgspec.msgpack.decode(plan)["codes"]
+    assert b".target sm_90" in code["binary"]
+
+
 # ------------------------------------------------------------ in that process
 
 
@@ -189,7 +212,7 @@ class Recorded:
     def fetched(self, address, size):
         return self.memory[address][:size]
 
-    def launch(self, function, grid, threads, shared, parameters):
+    def launch(self, function, grid, block, shared, parameters):
         self.launches += 1
         self.done.append("launched")
         [made] = [a for a, data in self.memory.items() if data[:4] == b"\xe1\x7f\xe1\x7f"]
@@ -197,7 +220,7 @@ class Recorded:
 
 
 def test_each_set_of_inputs_is_launched_once_on_poisoned_outputs_behind_a_cleared_l2():
-    code = {"binary": b"", "name": "k", "threads": 128, "shared": 0, "scratch": 0}
+    code = {"binary": b"", "name": "k", "block": [128, 1, 1], "shared": 0, "scratch": [0, 0]}
     plan = {
         "buffers": [[4, "x"], [4, ""]],
         "codes": [code],
@@ -306,7 +329,11 @@ def on_the_gpu(name, stem, source, folder, mine):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "stem"),
-    [("triton_add", "hello_triton"), ("triton_matmul", "fusion"), ("hopper_matmul", "modern")],
+    [
+        *(("triton_add", "hello_triton"), ("triton_matmul", "fusion"), ("hopper_matmul", "modern")),
+        *(("saxpy_grid_stride", "threads"), ("padded_rows", "coalescing")),
+        *(("histogram", "shared_memory"), ("matmul_coarse", "matmul")),
+    ],
 )
 @pytest.mark.usefixtures("_a_gpu")
 def test_a_right_kernel_is_timed_on_this_machines_gpu(name, stem, tmp_path, mine):
@@ -325,5 +352,33 @@ def test_a_right_kernel_is_timed_on_this_machines_gpu(name, stem, tmp_path, mine
 def test_a_kernel_that_goes_wrong_at_full_size_alone_loses_its_points(said, lines, tmp_path, mine):
     source = HONEST["triton_add"].replace(_STORE, f"{lines}{_STORE}")
     found = on_the_gpu("triton_add", "hello_triton", source, tmp_path, mine)
+    assert (found.outcome, found.points) == ("PASS", 0)
+    assert said in " ".join(found.text.split())
+
+
+_ADD = """\
+from numba import cuda
+
+@cuda.jit
+def vector_add(x, y, out):
+    i = cuda.grid(1)
+    if i < out.size:
+{}
+        out[i] = x[i] + y[i]
+"""
+HOSTILE_NUMBA = {
+    "ILLEGAL_ADDRESS": "        if out.size > 8388608:\n            i += 1 << 40",
+    "it was not done after": "        for _ in range(out.size // 8388609 * 1000000000):\n"
+    "            out[i] = x[i] + out[i]",
+    "it gives another answer": "        if out.size > 8388608:\n            i = 0",
+}
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+@pytest.mark.parametrize(("said", "lines"), HOSTILE_NUMBA.items())
+@pytest.mark.usefixtures("_a_gpu")
+def test_and_so_does_one_of_numbas(said, lines, tmp_path, mine):
+    found = on_the_gpu("vector_add", "threads", _ADD.format(lines), tmp_path, mine)
     assert (found.outcome, found.points) == ("PASS", 0)
     assert said in " ".join(found.text.split())

@@ -9,7 +9,7 @@ import pytest
 
 from autograder.lessons.catalogue import ROOT, lessons
 from autograder.tests.ptx_counts import of_numba
-from course.tests.engine.simt.ptx import has_nvvm
+from course.engine.simt.compiled import has_nvvm
 
 #: What differs, each with what the compiler did.
 EXPLAINED = {

@@ -7,6 +7,8 @@ and what shared memory it may have are the same one's.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 NAME = "NVIDIA A100-SXM4-80GB"
 #: The compute capability, 8.0, and as compilers write it.
 CAPABILITY = (8, 0)
@@ -29,3 +31,8 @@ L2_BYTES = 40 << 20
 MEMORY_BYTES = 80 << 30
 #: In kHz; the bus in bits.
 CLOCK_KHZ, MEMORY_CLOCK_KHZ, MEMORY_BUS_BITS = 1_410_000, 1_593_000, 5120
+
+
+def target_of(properties: Mapping[str, int | str]) -> int:
+    """The compute capability of a GPU's properties, as compilers write it: 90 for 9.0."""
+    return 10 * int(properties["major"]) + int(properties["minor"])

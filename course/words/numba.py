@@ -34,6 +34,14 @@ SIMT: dict[str, tuple[str, str]] = {
         "This line is not run here|: {detail}|. Whether Numba compiles it was not found out.",
         "Check the types on this line: what each value is, and what the operation takes.",
     ),
+    "numba_not_made": (
+        "{name} holds what is not handed to Numba's compiler here.",
+        "Write it without types in the decorators of its device functions.",
+    ),
+    "no_nvvm": (
+        "Numba finds no NVVM on this machine, which compiles kernels.",
+        "Install it: pip install nvidia-cuda-nvcc-cu12",
+    ),
     "numba_has": (
         "Numba compiles {construct}, and it is not run here.",
         "Instead: {instead}.",

@@ -172,10 +172,16 @@ def _read_statement(statement: ast.stmt, cell: Cell) -> None:
     elif isinstance(statement, ast.Assert):
         check_assertion(statement, lambda node: _constant(node, cell.reader))
     elif isinstance(statement, ast.FunctionDef):
-        device, declares = _declared(statement, names)
+        options, declares = _declared(statement, names)
+        device = bool(options.pop("device", False))
         names[statement.name] = written_out(
             Function(
-                statement.name, statement, names.__getitem__, device=device, signatures=declares
+                statement.name,
+                statement,
+                names.__getitem__,
+                device=device,
+                signatures=declares,
+                options=options,
             )
         )
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
@@ -318,8 +324,8 @@ def _numbers_in(value: Any) -> int:
 
 def _declared(
     definition: ast.FunctionDef, names: Mapping[str, Any]
-) -> tuple[bool, tuple[Signature, ...]]:
-    """What the decorator `cuda.jit` says: whether `device=True`, and which types it declares.
+) -> tuple[dict[str, Any], tuple[Signature, ...]]:
+    """What the decorator `cuda.jit` says: its options by name, and which types it declares.
 
     Raises:
         KernelFault: REJECTED where the one decorator is not `cuda.jit` with listed options.
@@ -337,16 +343,15 @@ def _declared(
         value = None
     if value != Ref("cuda.jit"):
         raise rejected(decorator, "rejected_decorator", name=definition.name)
-    device = False
+    options: dict[str, Any] = {}
     declares: tuple[Signature, ...] = ()
     if isinstance(decorator, ast.Call):
         for keyword in decorator.keywords:
             if keyword.arg not in JIT_OPTIONS or not isinstance(keyword.value, ast.Constant):
                 raise rejected(decorator, "rejected_jit_option", name=str(keyword.arg))
-            if keyword.arg == "device":
-                device = bool(keyword.value.value)
-        declares = _signatures(definition, decorator, device, names)
-    return device, declares
+            options[keyword.arg] = keyword.value.value
+        declares = _signatures(definition, decorator, bool(options.get("device")), names)
+    return options, declares
 
 
 def _signatures(

@@ -40,15 +40,10 @@ OF_TRITON = {
 }
 
 
-def target_of(properties: Mapping[str, Any]) -> int:
-    """The compute capability as compilers write it, 90 for 9.0."""
-    return int(10 * properties["major"] + properties["minor"])
-
-
 def _answers(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Each question, and its answer: all are asked of one device, and most need not say which."""
     warp = properties["warp_size"]
-    target = {"backend": "cuda", "arch": target_of(properties), "warp_size": warp}
+    target = {"backend": "cuda", "arch": stated_gpu.target_of(properties), "warp_size": warp}
     of_triton = OF_TRITON | {
         "max_shared_mem": properties["shared_memory_per_block_optin"],
         "max_num_regs": properties["regs_per_multiprocessor"],

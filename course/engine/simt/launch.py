@@ -292,11 +292,13 @@ def _arguments(
             raise not_measured(None, "launch_element", name=name, detail=str(error)) from None
         except TypingError as error:
             raise does_not_compile(None, "launch_argument", name=name, detail=str(error)) from None
-    _declare(function, parameters, argument_types)
+    declared_numbers(function, parameters, argument_types)
     return views, parameters, tuple(argument_types)
 
 
-def _declare(function: Function, parameters: dict[str, Any], argument_types: list[Type]) -> None:
+def declared_numbers(
+    function: Function, parameters: dict[str, Any], argument_types: list[Type]
+) -> None:
     """Brings the numbers among the arguments to the types that the decorator declares."""
     try:
         signature = chosen(function.signatures, argument_types, calling=False)
@@ -353,10 +355,15 @@ def _argument(
             _argument(f"{name}[{at}]", item, allocations, views) for at, item in enumerate(argument)
         ]
         return tuple(value for value, _ in parts), TupleType(tuple(type_ for _, type_ in parts))
-    return _scalar(argument)
+    return scalar(argument)
 
 
-def _scalar(argument: Any) -> tuple[Any, Type]:
+def scalar(argument: Any) -> tuple[Any, Type]:
+    """(value, type) of a number that is passed.
+
+    Raises:
+        TypingError: for what is none.
+    """
     if isinstance(argument, np.generic):
         type_ = numba_type(argument.dtype)
         return arith.constant(argument.item(), type_), type_

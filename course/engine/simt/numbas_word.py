@@ -88,6 +88,16 @@ def takes(function: Function, argument_types: Sequence[Type]) -> bool | None:
     return True
 
 
+def python_function(function: Function) -> FunctionType | None:
+    """A kernel as a Python function, for Numba to compile and for nobody to call; None where it
+    holds what is not brought to one.
+    """
+    try:
+        return _made(function, {})
+    except Exception:  # as in `takes`
+        return None
+
+
 def _compile(kernel: Callable[..., None], arguments: tuple[Any, ...]) -> None:
     with _for_a_stated_gpu(), warnings.catch_warnings(action="ignore"):
         from numba.cuda.compiler import compile_cuda
@@ -121,21 +131,29 @@ def _for_a_stated_gpu() -> Iterator[None]:
     memory is laid out.
     """
     from numba.cuda.cudadrv import nvvm
-    from numba.cuda.dispatcher import CUDADispatcher
 
     toolkit = SimpleNamespace(data_layout=_DATA_LAYOUT, get_ir_version=lambda: _IR_VERSION)
-    asked: Any = (
-        (CUDADispatcher, "get_call_template", _call_template),
-        (nvvm, "NVVM", lambda: toolkit),
-    )
-    before = [getattr(owner, name) for owner, name, _ in asked]
-    for owner, name, stated in asked:
-        setattr(owner, name, stated)
+    with called_from_kernels(), _in_place_of(nvvm, "NVVM", lambda: toolkit):
+        yield
+
+
+@contextlib.contextmanager
+def called_from_kernels() -> Iterator[None]:
+    """Inside, a device function is compiled for its calls without asking a driver for which GPU."""
+    from numba.cuda.dispatcher import CUDADispatcher
+
+    with _in_place_of(CUDADispatcher, "get_call_template", _call_template):
+        yield
+
+
+@contextlib.contextmanager
+def _in_place_of(owner: Any, name: str, stated: Any) -> Iterator[None]:
+    before = getattr(owner, name)
+    setattr(owner, name, stated)
     try:
         yield
     finally:
-        for (owner, name, _), own in zip(asked, before, strict=True):
-            setattr(owner, name, own)
+        setattr(owner, name, before)
 
 
 def _call_template(called: Any, given: Any, named: Any) -> tuple[Any, Any, Any, Any]:
@@ -178,8 +196,8 @@ def _numbas(type_: Any) -> Any:
 
 def _made(function: Function, made: dict[int, Any]) -> FunctionType:
     """A Python function from a tree, which nobody calls; its globals are the names it reads."""
-    if id(function) in made or function.signatures:
-        raise _NotAsked  # it calls itself, or a decorator's types would have to be brought along
+    if id(function) in made or (made and function.signatures):
+        raise _NotAsked  # it calls itself, or its decorator's types would have to be brought along
     made[id(function)] = None
     node = function.node
     body = [part for statement in node.body for part in ast.walk(statement)]

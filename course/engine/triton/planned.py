@@ -18,8 +18,9 @@ from course.engine.cell.triton import forget, read_cell
 from course.engine.faults import not_measured
 from course.engine.job import Form, Run
 from course.engine.launcher import call
-from course.engine.launcher.gpu import standing_for, target_of
+from course.engine.launcher.gpu import standing_for
 from course.engine.launcher.tensors import Allocator, is_descriptor
+from course.engine.stated_gpu import target_of
 from course.engine.triton.compiling import compiler, gate
 from course.engine.triton.compiling.specialisation import Source, key_of, source_of
 from course.engine.triton.engine import returned
@@ -37,12 +38,12 @@ Step = list[Any]
 def planned(run: Run) -> dict[str, Any]:
     """The launches of a run, as plain data.
 
-    `buffers`: [bytes, the argument's name or '']. `codes`: kernels by `binary`, `name`, `threads`,
-    `shared` and `scratch` bytes. `steps`, in order: ['fill', buffer, bytes of one element] or
-    ['launch', code, grid, parameters], a parameter ['pointer', buffer, bytes from its start],
-    ['value', its bytes], or ['map', buffer, bytes from its start, and what the tensor map holds].
-    `arrays`: [name, buffer, bytes from its start, shape, strides in bytes, dtype] of each argument,
-    and of what the launcher returns.
+    `buffers`: [bytes, the argument's name or '']. `codes`: kernels by `binary`, `name`, `block`,
+    `shared` bytes, and `scratch`, bytes a block for each pointer behind the parameters. `steps`, in
+    order: ['fill', buffer, bytes of one element] or ['launch', code, grid, parameters], a parameter
+    ['pointer', buffer, bytes from its start], ['value', its bytes], or ['map', buffer, bytes from
+    its start, and what the tensor map holds]. `arrays`: [name, buffer, bytes from its start, shape,
+    strides in bytes, dtype] of each argument, and of what the launcher returns.
 
     Raises:
         KernelFault: whatever is wrong with the cell for this GPU.
@@ -135,9 +136,9 @@ class _Plan:
                 {
                     "binary": binary,
                     "name": said["name"],
-                    "threads": compiler.WARP * said["num_warps"],
+                    "block": [compiler.WARP * said["num_warps"], 1, 1],
                     "shared": said["shared"],
-                    "scratch": said["global_scratch_size"],
+                    "scratch": [said["global_scratch_size"], 0],
                 }
             )
         return self._compiled[key]

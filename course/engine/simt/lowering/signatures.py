@@ -7,7 +7,7 @@ and arguments are brought to them at the launch or the call, as the compiled cod
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +48,8 @@ class Function:
     filename: str = ""
     #: what the decorator declares; without one, the types come from the arguments
     signatures: tuple[Signature, ...] = ()
+    #: what else the decorator says to the compiler: ``fastmath=True``
+    options: Mapping[str, Any] = field(default_factory=dict)
     #: lowered forms by argument types
     programs: dict[Any, Any] = field(default_factory=dict, repr=False)
 

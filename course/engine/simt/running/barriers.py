@@ -39,8 +39,7 @@ def syncthreads(lanes: Lanes, barrier: str, line: int) -> np.ndarray:
     if here.all():
         lanes.barrier_at = lanes.now
         for array in lanes.shared.values():
-            if array.alike:
-                array.history.passed_barrier()
+            array.history.passed_barrier()
     else:
         for array in lanes.shared.values():
             array.part_ways(lanes)

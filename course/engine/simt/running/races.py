@@ -18,7 +18,7 @@ from course.engine.simt.running.lanes import Lanes
 from course.plain.sectors import WARP_LANES
 
 NOBODY = -1
-MOST_UNREAD = 1024  # postponed reads of a block, of up to 16 KB each
+MOST_UNASKED = 1024  # postponed accesses of a block, of up to 16 KB each
 #: Reads that a fault names its reader from, and how many cells each of these may have.
 MOST_RECENT, MOST_NAMED = 64, 1 << 14
 # Several threads are remembered by what they have in common: their warp, their block, nothing:
@@ -46,17 +46,19 @@ class History:
         self.cells = cells
         self.shared = shared
         self.pasts: dict[str, Past] = {}
+        #: the kinds of access since the last barrier that every block passed
+        self.since_barrier: set[str] = set()
         #: (moment, line) of each event
         self.moments: list[int] = []
         self.lines: list[int] = []
         self.index_of: Any = None
-        self.writes_since = -1
-        #: reads since the last barrier that nobody asked about yet
-        self.unread: list[tuple[np.ndarray, np.ndarray, int, int]] = []
+        #: reads and atomics since that barrier that nobody asked about yet
+        self.unasked: list[tuple[str, np.ndarray, np.ndarray, int, int]] = []
         #: the last reads that were entered
         self.recent: deque[tuple[np.ndarray, np.ndarray, int, int]] = deque(maxlen=MOST_RECENT)
 
     def _past(self, kind: str) -> Past:
+        self.since_barrier.add(kind)
         past = self.pasts.get(kind)
         if past is None:
             past = self.pasts[kind] = Past(self.cells)
@@ -73,6 +75,7 @@ class History:
 
     def read(self, lanes: Lanes, cells: np.ndarray, threads: np.ndarray, line: int) -> None:
         """A load by `threads` of `cells` (one-dimensional, same length)."""
+        self.settle(lanes)
         self._check(lanes, cells, threads, line, write="write/read", atomic="atomic/plain")
         self._remember(lanes, "read", cells, threads, self._event(lanes.now, line))
         if len(cells) <= MOST_NAMED:
@@ -80,25 +83,30 @@ class History:
 
     def read_later(self, lanes: Lanes, cells: np.ndarray, threads: np.ndarray, line: int) -> None:
         """A load of shared cells, looked at only if a write follows before the next barrier."""
-        barrier = lanes.barrier_at
-        if self.writes_since >= (barrier if isinstance(barrier, int) else int(barrier.min())):
+        if not self.since_barrier <= {"read"}:
             self._check(lanes, cells, threads, line, write="write/read", atomic="atomic/plain")
-        self.unread.append((cells, threads, line, lanes.now))
-        if len(self.unread) > MOST_UNREAD:
+        self._postpone(lanes, "read", cells, threads, line)
+
+    def _postpone(
+        self, lanes: Lanes, kind: str, cells: np.ndarray, threads: np.ndarray, line: int
+    ) -> None:
+        self.unasked.append((kind, cells, threads, line, lanes.now))
+        if len(self.unasked) > MOST_UNASKED:
             self.settle(lanes)
 
     def settle(self, lanes: Lanes) -> None:
-        """Enters the postponed reads."""
-        pending, self.unread = self.unread, []
-        for cells, threads, line, moment in pending:
-            self._remember(lanes, "read", cells, threads, self._event(moment, line))
-        self.recent.extend(one for one in pending if len(one[0]) <= MOST_NAMED)
+        """Enters the postponed accesses."""
+        pending, self.unasked = self.unasked, []
+        for kind, cells, threads, line, moment in pending:
+            self._remember(lanes, kind, cells, threads, self._event(moment, line))
+            if kind == "read" and len(cells) <= MOST_NAMED:
+                self.recent.append((cells, threads, line, moment))
 
     def passed_barrier(self) -> None:
-        """Every thread of every block passed a barrier: earlier reads of shared cells are done."""
-        self.unread.clear()
+        """Every thread of every block passed a barrier: what it did to shared cells is done."""
+        self.unasked.clear()
         self.recent.clear()
-        self.pasts.pop("read", None)
+        self.since_barrier.clear()
 
     def write(
         self,
@@ -136,14 +144,15 @@ class History:
         for kind in ("read", "atomic"):
             if kind in self.pasts:
                 self.pasts[kind].who[cells] = NOBODY
-        self.writes_since = lanes.now
 
     def atomic(self, lanes: Lanes, cells: np.ndarray, threads: np.ndarray, line: int) -> None:
         """An atomic by `threads` on `cells`: conflicts only with plain accesses."""
+        if self.shared and self.since_barrier <= {"atomic"}:
+            self._postpone(lanes, "atomic", cells, threads, line)
+            return
         self.settle(lanes)
         self._check(lanes, cells, threads, line, write="atomic/plain", read="atomic/plain")
         self._remember(lanes, "atomic", cells, threads, self._event(lanes.now, line))
-        self.writes_since = lanes.now
 
     # ------------------------------------------------------------ order
 
@@ -162,9 +171,9 @@ class History:
             over: as for `write`.
         """
         for earlier, kind in kinds.items():
-            past = self.pasts.get(earlier)
-            if past is None:
+            if earlier not in self.since_barrier:
                 continue
+            past = self.pasts[earlier]
             who = past.who[cells]
             suspect = (who != NOBODY) & (who != threads)
             if not suspect.any():

@@ -79,9 +79,9 @@ class SharedArray(Packed):
         old = self.history
         old.settle(lanes)
         self.history = new = self._new_history(lanes.blocks)
-        new.moments, new.lines, new.writes_since = old.moments, old.lines, old.writes_since
-        for kind, past in old.pasts.items():
-            fresh = new._past(kind)
+        new.moments, new.lines = old.moments, old.lines
+        for kind in sorted(old.since_barrier):
+            past, fresh = old.pasts[kind], new._past(kind)
             numbers = np.arange(lanes.blocks)[None, :]
             who = past.who[:, None].astype(np.int64)
             scope = (-who - 2) % 3

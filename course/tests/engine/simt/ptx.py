@@ -5,24 +5,16 @@ NVVM comes with NVIDIA's toolkit or a wheel (`pip install nvidia-cuda-nvcc-cu12`
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import cuda, typeof
-from numba.cuda.cudadrv import nvvm
-from numba.cuda.cudadrv.error import NvvmSupportError
-from numba.cuda.dispatcher import CUDADispatcher
+from numba import typeof
 
-from course.engine.simt import numbas_word
+from course.engine.simt.compiled import ptx_of
 
-_SPACES = ("global", "shared", "local", "const", "param")
 TYPES = {
     **{f"{kind}{bits}": np.dtype(f"{sign}{bits // 8}")
        for kind, sign in (("u", "u"), ("s", "i"), ("b", "u")) for bits in (8, 16, 32, 64)},
@@ -41,29 +33,10 @@ class NotRun(Exception):
     """An instruction that this file does not know."""
 
 
-@functools.cache
-def has_nvvm() -> bool:
-    """Whether NVVM is here: the wheel's, or one that Numba finds by itself."""
-    wheels = find_spec("nvidia")
-    for home in (wheels and wheels.submodule_search_locations) or ():
-        folder = Path(home) / "cuda_nvcc" / "nvvm"
-        if (library := folder / "lib64" / "libnvvm.so").exists():
-            libdevice = folder / "libdevice" / "libdevice.10.bc"
-            nvvm.open_cudalib = lambda _, found=str(library): ctypes.CDLL(found)
-            nvvm.get_libdevice = functools.partial(str, libdevice)
-            nvvm.open_libdevice = libdevice.read_bytes
-    try:
-        nvvm.NVVM()
-    except NvvmSupportError:
-        return False
-    return nvvm.get_libdevice() is not None
-
-
-def compiled(kernel: Any, arguments: Sequence[Any], target: tuple[int, int] = (8, 0)) -> str:
+def compiled(kernel: Any, arguments: Sequence[Any], target: int = 80) -> str:
     """The PTX of a kernel for a launch with these arguments."""
-    CUDADispatcher.get_call_template = numbas_word._call_template  # asks no driver which GPU it is
     signature = tuple(typeof(one) for one in arguments)
-    return str(cuda.compile_ptx(kernel.py_func, signature, cc=target)[0])
+    return ptx_of(kernel.py_func, signature, target)
 
 
 @dataclass

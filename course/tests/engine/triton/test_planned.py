@@ -60,7 +60,7 @@ def test_a_plan_has_the_buffers_fills_and_launches_of_a_launcher_with_their_para
 def test_what_is_compiled_is_for_that_gpu_and_can_be_loaded():
     [code] = plan()["codes"]
     assert code["binary"].startswith(b"\x7fELF")
-    assert (code["name"], code["threads"]) == ("add_rows", 128)
+    assert (code["name"], code["block"]) == ("add_rows", [128, 1, 1])
     [older] = planned(replace(RUN, planned_for=PROPERTIES))["codes"]
     assert older["binary"] != code["binary"]
 
