@@ -45,21 +45,21 @@ class Connection:
         except (OSError, EOFError, ValueError) as error:
             raise RunnerLostError(f"the runner does not start: {error}") from error
 
-    def prepare(self, dialect: str) -> None:
-        """Has the runner import what a dialect needs beyond Numba's, once: seconds, for Triton.
+    def prepare(self, what: str) -> None:
+        """Has the runner look for what it needs beyond Numba's engine, once: `triton`, `nvvm`.
 
         Raises:
             RunnerLostError: where it cannot.
         """
-        if dialect == "numba" or dialect in self._prepared:
+        if what == "numba" or what in self._prepared:
             return
         try:
             self._socket.settimeout(_PREPARE_SECONDS)
-            self._socket.sendall(json.dumps({"prepare": dialect}).encode() + b"\n")
+            self._socket.sendall(json.dumps({"prepare": what}).encode() + b"\n")
             self._line()
         except (OSError, EOFError, ValueError) as error:
-            raise RunnerLostError(f"the runner cannot import {dialect}: {error}") from error
-        self._prepared.add(dialect)
+            raise RunnerLostError(f"the runner cannot import {what}: {error}") from error
+        self._prepared.add(what)
 
     def ask(self, data: bytes, most_bytes: int, seconds: float, memory_bytes: int) -> Any:
         """(what the fork wrote, how that ended), see `runner`.
@@ -135,7 +135,8 @@ class Remote:
         """
         most_bytes = largest_result(run)
         try:
-            self.connection.prepare(run.dialect)
+            planned = run.planned_for and run.dialect == "numba"
+            self.connection.prepare("nvvm" if planned else run.dialect)
             limits = most_bytes, self.seconds, self.memory_bytes
             answer, end = self.connection.ask(encoded_run(run), *limits)
         except RunnerLostError as error:

@@ -7,10 +7,10 @@ the fork and whatever the fork started.
 
 In, on the socket that is its standard input: a line of JSON (`id`, `bytes`, `most_bytes`,
 `seconds`, `memory_bytes`), then that many bytes (`wire.encoded_run`); or `{"done": true}`, where a
-notebook is over; or `{"prepare": "triton"}`, before the first Triton launch, which is answered with
-`{"ready": true}`. Out: a line of JSON (`id`, `bytes`, `end`), then the bytes that the fork wrote.
-`end` is "late", "over" (it wrote more than `most_bytes`), or 0, or the exit status of a fork that
-did not answer.
+notebook is over; or `{"prepare": "triton"}` before the first Triton launch, and `"nvvm"` before a
+Numba kernel is planned for a GPU, which are answered with `{"ready": true}`. Out: a line of JSON
+(`id`, `bytes`, `end`), then the bytes that the fork wrote. `end` is "late", "over" (it wrote more
+than `most_bytes`), or 0, or the exit status of a fork that did not answer.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from autograder.sandbox.walls import Kind, close_in
 from autograder.sandbox.wire import encoded_ran
 from course.engine.job import Run, Runner
 from course.engine.runner import run_case
+from course.engine.simt.compiled import has_nvvm
 
 #: The engine imports what a kernel uses when one uses it, and Python adapts its code to what passes
 #: through it: a fork should have to do neither.
@@ -65,6 +66,8 @@ def warm_up(x, y, z):
     if t == 0:
         cuda.atomic.add(z, 0, tile[0])
 """
+#: What is looked for and imported once, when it is first asked for.
+_PREPARED: dict[str, Callable[[], object]] = {"triton": tiles.prepare, "nvvm": has_nvvm}
 #: Python adapts what has run so often.
 _WARM_UPS = 8
 
@@ -99,7 +102,7 @@ def main() -> None:
             if "done" in request:
                 continue
             if "prepare" in request:
-                tiles.prepare()
+                _PREPARED[request["prepare"]]()
                 own_bytes = own.bytes()
                 judge.sendall(b'{"ready": true}\n')
                 continue
