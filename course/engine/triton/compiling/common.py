@@ -42,8 +42,10 @@ LOWERED_TARGETS = range(80, 100)
 _TYPE = r"(?:tensor<(?:\d+x)+)?(?:!tt\.ptr<)?(?:i1|i8|i16|i32|i64|f16|f32%s)>*"
 _COMMON_TYPE, _LOWERED_TYPE = re.compile(_TYPE % ""), re.compile(_TYPE % "|bf16")
 _OPTIONS = {"num_warps", "num_stages", "debug"}
-#: What an access has of the cache unless told, as the IR numbers it.
-_UNTOLD = (None, 1)
+#: An access with two words on the cache, as the IR is written.
+_TWO_HINTS = re.compile(
+    r"cacheModifier = .* evictionPolicy = | evictionPolicy = .*\{isVolatile = true"
+)
 
 
 @dataclass(frozen=True)
@@ -78,16 +80,12 @@ class Contents:
 def contents_of(module: Any, source: Source) -> Contents:
     """The operations, the types of their results and the launch's options."""
     names, types = set(), set()
-    two_hints = False
 
     def visit(operation: Any) -> None:
-        nonlocal two_hints
         names.add(operation.get_name())
-        if operation.get_int_attr("evict") not in _UNTOLD:
-            other = operation.get_int_attr("cache") not in _UNTOLD
-            two_hints |= other or bool(operation.get_bool_attr("isVolatile"))
         for number in range(operation.get_num_results()):
             types.add(str(operation.get_result(number).get_type()))
 
     module.walk(visit)
+    two_hints = _TWO_HINTS.search(str(module)) is not None
     return Contents(names, types, source.options.keys(), two_hints)
