@@ -237,6 +237,37 @@ def test_each_set_of_inputs_is_launched_once_on_poisoned_outputs_behind_a_cleare
     assert re.fullmatch(rf"function event event( {one}){{3}}", order), order
 
 
+def test_of_the_forms_of_a_launch_the_fastest_is_made():
+    codes = [
+        {"binary": b"", "name": name, "block": [32, 1, 1], "shared": 0, "scratch": []}
+        for name in ("slow", "fast", "slower")
+    ]
+    forms = [["launch", n, [1, 1, 1], [["pointer", 1, 0]]] for n in range(3)]
+    plan = {
+        "buffers": [[4, "x"], [4, ""]],
+        "codes": codes,
+        "steps": [["fill", 1, bytes(4)], ["tuned", forms]],
+        "arrays": [["out", 1, 0, [1], [4], "int32"]],
+    }
+
+    class Timed(Recorded):
+        def function(self, binary, name, shared):
+            return name
+
+        def launch(self, function, *rest):
+            self.done.append(function)
+
+        def us(self, begin, end):
+            return {"slow": 5.0, "fast": 3.0, "slower": 9.0}[self.done[-2]]
+
+    driver = Timed()
+    sets = [{"x": bytes(4)}] * 2
+    answer = answered({"plan": plan, "sets": sets, "wanted": ["out"]}, driver)
+    made = [name for name in driver.done if name in ("slow", "fast", "slower")]
+    assert made == ["slow", "fast", "slower"] * 2 + ["fast"] * 2
+    assert answer["us"] == [3.0] * 2
+
+
 # ------------------------------------------------------------ a class
 
 
@@ -342,7 +373,7 @@ def test_a_right_kernel_is_timed_on_this_machines_gpu(name, stem, tmp_path, mine
     if found.awaits_gpu and "another GPU" in found.gpu["why"]:
         pytest.skip(found.text)
     assert found.points == found.max_points
-    assert 0.05 < found.gpu["fraction"] < 1.5
+    assert 0.001 < found.gpu["fraction"] < 1.5
 
 
 @pytest.mark.gpu

@@ -7,7 +7,7 @@ takes a dict of lambdas, written out, or of functions of the cell, and walks eac
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,14 +91,26 @@ def heuristics_of(kernel: Any) -> Heuristics | None:
 
 
 def with_computed(kernel: Any, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """A launch's arguments by name, with autotune's and what the heuristics work out from all.
+    """A launch's arguments by name, with those of autotune's first configuration and what the
+    heuristics work out from all.
 
     Raises:
         KernelFault: DOES_NOT_COMPILE, where the launch gives one of these, too; WRONG_ANSWER,
             where an expression has no value; REJECTED, where it asks for what the launch does not
             pass, or as `with_tuned` does.
     """
-    found, every = heuristics_of(kernel), with_tuned(kernel, args, named)
+    return next(each_with_computed(kernel, args, named))
+
+
+def each_with_computed(
+    kernel: Any, args: Sequence[Any], named: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """The same for each configuration of autotune's, in order."""
+    return (_computed(kernel, args, every) for every in with_tuned(kernel, args, named))
+
+
+def _computed(kernel: Any, args: Sequence[Any], every: dict[str, Any]) -> dict[str, Any]:
+    found = heuristics_of(kernel)
     if found is None:
         return every
     placed = dict(zip(kernel.arg_names, args, strict=False))

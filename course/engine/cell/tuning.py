@@ -50,8 +50,8 @@ class Tuned:
     prune: ast.FunctionDef | Closure | None = None
     names: Mapping[str, Any] | None = None
 
-    def first(self, given: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        """What the first configuration sets of constants and options."""
+    def each(self, given: Mapping[str, Any], named: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """What each configuration that is tried sets of constants and options; at least one."""
         configs: Any = list(self.configs)
         if self.prune is not None:
             function = self.prune.node if isinstance(self.prune, Closure) else self.prune
@@ -61,7 +61,7 @@ class Tuned:
                 raise _unreadable(function, "an early_config_prune that leaves none")
             if not all(isinstance(config, Config) for config in configs):
                 raise _unreadable(function, "an early_config_prune that gives no configurations")
-        return {**configs[0].kwargs, **configs[0].options}
+        return [{**one.kwargs, **one.options} for one in configs]
 
 
 def read_tuning(
@@ -138,8 +138,8 @@ def _holds(name: str, value: Any) -> bool:
     return name in _OF_TIMING and (value is None or isinstance(value, int | float))
 
 
-def with_tuned(kernel: Any, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """A launch's arguments by name, with what autotune adds.
+def with_tuned(kernel: Any, args: Sequence[Any], named: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A launch's arguments by name, with what autotune adds: one for each configuration.
 
     Raises:
         KernelFault: DOES_NOT_COMPILE, where the launch gives one of these, too; REJECTED, where
@@ -147,15 +147,15 @@ def with_tuned(kernel: Any, args: Sequence[Any], named: Mapping[str, Any]) -> di
     """
     tuned: Tuned | None = kernel.__dict__.get(TUNED)
     if tuned is None:
-        return dict(named)
+        return [dict(named)]
     given = dict(zip(kernel.arg_names, args, strict=False)) | dict(named)
     if len(tuned.configs) > 1:
         _check_runs(kernel, tuned, given)
-    first = tuned.first(given, named)
+    each = tuned.each(given, named)
     for name in given:
-        if name in first:
+        if name in each[0]:
             raise tuned_twice(kernel, name, wrapper="@triton.autotune")
-    return {**first, **named}
+    return [{**one, **named} for one in each]
 
 
 def tuned_twice(kernel: Any, name: str, **by: str) -> KernelFault:
@@ -172,7 +172,9 @@ def _check_runs(kernel: Any, tuned: Tuned, given: Mapping[str, Any]) -> None:
         raise rejected(code_of(kernel).first_line, "tile_tuned_atomics", kernel=kernel.__name__)
     for name in tuned.reset:
         passed = given.get(name)
-        if isinstance(passed, torch.Tensor) and bool(torch.count_nonzero(passed)):
+        if not isinstance(passed, torch.Tensor) or passed.is_meta:  # a form without contents
+            continue
+        if bool(torch.count_nonzero(passed)):
             raise rejected(
                 code_of(kernel).first_line, "tile_tuned_reset", kernel=kernel.__name__, name=name
             )

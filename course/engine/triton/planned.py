@@ -6,6 +6,7 @@ kernels are compiled; nothing runs.
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,9 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from course.engine.cell.heuristics import with_computed
+from course.engine.cell.heuristics import each_with_computed
 from course.engine.cell.triton import forget, read_cell
-from course.engine.faults import not_measured
+from course.engine.faults import KernelFault, Outcome, not_measured
 from course.engine.job import Form, Run
 from course.engine.launcher import call
 from course.engine.launcher.gpu import standing_for
@@ -31,6 +32,8 @@ from course.plain.arithmetic import plain
 
 #: A GPU's memory is larger than a check's, and the driver says when it is full.
 _MOST_BYTES = 1 << 36
+#: Of one launch, in order: each is compiled, and tried on the GPU.
+MOST_CONFIGURATIONS = 12
 _NUMBERS = {"fp16": "e", "fp32": "f", "fp64": "d"}
 Step = list[Any]
 
@@ -40,10 +43,11 @@ def planned(run: Run) -> dict[str, Any]:
 
     `buffers`: [bytes, the argument's name or '']. `codes`: kernels by `binary`, `name`, `block`,
     `shared` bytes, and `scratch`, bytes a block for each pointer behind the parameters. `steps`, in
-    order: ['fill', buffer, bytes of one element] or ['launch', code, grid, parameters], a parameter
-    ['pointer', buffer, bytes from its start], ['value', its bytes], or ['map', buffer, bytes from
-    its start, and what the tensor map holds]. `arrays`: [name, buffer, bytes from its start, shape,
-    strides in bytes, dtype] of each argument, and of what the launcher returns.
+    order: ['fill', buffer, bytes of one element], ['launch', code, grid, parameters], or ['tuned',
+    launches], of which the fastest is to be made. A parameter: ['pointer', buffer, bytes from its
+    start], ['value', its bytes], or ['map', buffer, bytes from its start, and what the tensor map
+    holds]. `arrays`: [name, buffer, bytes from its start, shape, strides in bytes, dtype] of each
+    argument, and of what the launcher returns.
 
     Raises:
         KernelFault: whatever is wrong with the cell for this GPU.
@@ -110,8 +114,26 @@ class _Plan:
         self.steps.append(["fill", self._place(tensor)[0], element])
 
     def launch(self, kernel: Any, args: Sequence[Any], grid: Any, named: Mapping[str, Any]) -> None:
-        """One launch, compiled as Triton's own would be."""
-        options = {"num_warps": WARPS, **with_computed(kernel, args, named)}
+        """One launch, compiled as Triton's own would be, in each of autotune's configurations.
+
+        Of these some may be refused, as Triton leaves out what has not the resources.
+        """
+        found: list[Step] = []
+        refused = None
+        each = each_with_computed(kernel, args, named)
+        for chosen in itertools.islice(each, MOST_CONFIGURATIONS):
+            try:
+                found.append(self._launch(kernel, args, grid, {"num_warps": WARPS, **chosen}))
+            except KernelFault as fault:
+                if fault.outcome is Outcome.NOT_MEASURED:
+                    raise
+                refused = refused or fault
+        if not found:
+            assert refused is not None
+            raise refused
+        self.steps.append(found[0] if len(found) == 1 else ["tuned", found])
+
+    def _launch(self, kernel: Any, args: Sequence[Any], grid: Any, options: dict[str, Any]) -> Step:
         source = source_of(kernel, args, options)
         given = bound(source.function, tuple(args), dict(options))
         code, maps = self._code(source)
@@ -122,7 +144,7 @@ class _Plan:
             for type_, item in _flat(source.signature[name], value)
             for parameter in self._parameters(type_, item, left)
         ]
-        self.steps.append(["launch", code, extent(grid, given), parameters])
+        return ["launch", code, extent(grid, given), parameters]
 
     def _code(self, source: Source) -> tuple[int, Sequence[Any]]:
         """The number of a kernel's machine code, and what it says of its tensor maps."""

@@ -65,6 +65,34 @@ def test_what_is_compiled_is_for_that_gpu_and_can_be_loaded():
     assert older["binary"] != code["binary"]
 
 
+TUNED = CELL.replace(
+    "@triton.jit",
+    """
+def those_that_fit(configs, named_args, **rest):
+    return [one for one in configs if one.kwargs["BLOCK"] <= 256]
+
+@triton.autotune(
+    [triton.Config({"BLOCK": size}, num_warps=2) for size in (64, 3, 512, 128)], key=["N"],
+    prune_configs_by={"early_config_prune": those_that_fit}, reset_to_zero=["out_ptr"],
+)
+@triton.jit""",
+).replace("(sms, triton.cdiv(N, 128))", "lambda meta: (sms, triton.cdiv(N, meta['BLOCK']))")
+
+
+def test_an_autotuned_launch_has_a_form_for_each_configuration_that_compiles():
+    made = plan(source=TUNED.replace(", BLOCK=128)", ")"))
+    _, (kind, forms) = made["steps"]
+    assert kind == "tuned"
+    assert [grid for _, _, grid, _ in forms] == [(132, 15625, 1), (132, 7813, 1)]
+    assert [code["block"] for code in made["codes"]] == [[64, 1, 1]] * 2
+
+
+def test_where_no_configuration_compiles_that_is_told():
+    with pytest.raises(KernelFault) as stopped:
+        plan(source=TUNED.replace(", BLOCK=128)", ")").replace("(64, 3, 512, 128)", "(3, 5)"))
+    assert stopped.value.outcome == Outcome.DOES_NOT_COMPILE
+
+
 def test_a_launcher_hears_of_the_stated_gpu_again_afterwards():
     plan()
     assert planned(replace(RUN, planned_for=PROPERTIES))["steps"][1][2] == (108, 7813, 1)
