@@ -6,6 +6,7 @@ GPU's driver assembles, as when Numba launches. Parameters lie as Numba's own la
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from typing import Any
@@ -91,7 +92,7 @@ def _array_type(form: Form) -> Any:
 def _of_an_array(buffer: int, form: Form) -> list[list[Any]]:
     """An array as a kernel gets it: no owners, its size, an item's, its data, shape and strides."""
     item = np.dtype(form.dtype).itemsize
-    size = int(np.prod(form.shape, dtype=np.int64))
+    size = math.prod(form.shape)
     around = [*form.shape, *form.strides]
     return [
         *(["value", struct.pack("<q", n)] for n in (0, 0, size, item)),

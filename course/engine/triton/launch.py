@@ -8,12 +8,11 @@ left a load or a loop out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
-
-import numpy as np
 
 from course.engine import sampling, stated_gpu
 from course.engine.faults import KernelFault, Outcome
@@ -307,14 +306,11 @@ class _Launch:
 def _bytes(operation: Operation) -> int:
     """Of what an operation makes."""
     return sum(
-        int(np.prod(type_.shape, dtype=np.int64))
-        * (8 if type_.pointers else item_bytes(type_.scalar))
+        math.prod(type_.shape) * (8 if type_.pointers else item_bytes(type_.scalar))
         for type_ in operation.result_types
     )
 
 
 def _size(operation: Operation) -> int:
     """Elements of the largest block that an operation makes."""
-    return max(
-        (int(np.prod(type_.shape, dtype=np.int64)) for type_ in operation.result_types), default=1
-    )
+    return max((math.prod(type_.shape) for type_ in operation.result_types), default=1)

@@ -7,6 +7,7 @@ types how it reads the lower bits. What branches, or asks for memory or a thread
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -279,7 +280,7 @@ def run(operation: Operation, *given: Array) -> Any:
         target, *others = operands
         value = _do(name, [registers.read(one, name) for one in others])
         registers.write(target, value, name, only)
-    elements = int(np.prod(shape, dtype=np.int64))
+    elements = math.prod(shape)
     made, at = [], 0
     for type_, registers_of in zip(operation.result_types, outputs, strict=True):
         packs = np.zeros((count * -(-elements // pack), pack), U64)

@@ -6,6 +6,7 @@ it and every later launch knows.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,7 +117,7 @@ class View:
     offset: int
 
     def __post_init__(self) -> None:
-        self.elements = int(np.prod(self.shape, dtype=np.int64))
+        self.elements = math.prod(self.shape)
         self.offset_bytes = self.offset * self.itemsize
         axes = zip(self.shape, self.strides, strict=True)
         spans = [(n - 1) * s for n, s in axes if self.elements]
