@@ -57,6 +57,8 @@ def _tiled(
         Draws(H=2, N=between(33, 47), D=choice(16, 32), causal=0, draws={**FAR_BELOW, **large}),
         # a last tile of one row: a loop that ends one row early leaves it out
         Draws(H=1, N=choice(65, 129), D=16, causal=0, draws=FAR_ABOVE),
+        # products of the causal way, too, are float32 and not TF32
+        Draws(H=1, N=between(130, 150), D=choice(16, 32), causal=1, draws=FAR_APART),
         # float16 rounds such a score by up to 1 / 32, and its weight by 3 %
         Draws(H=1, N=between(20, 31), D=32, causal=1, dtypes=half, draws=coarse),
         Draws(H=1, N=choice(65, 129), D=64, causal=1, dtypes=half),

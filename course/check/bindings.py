@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 from dataclasses import dataclass
+from itertools import pairwise
 
 from course.check.kernel_text import DEEPEST, item_of, path_of, range_of
 
@@ -72,6 +73,14 @@ class Bindings:
         around = self.around(node)
         first = around[0] if around else None
         return [one for one in around if isinstance(one, Loop) and one is not first]
+
+    def parting(self, one: ast.AST, other: ast.AST) -> ast.If | None:
+        """The `if` of whose two ways each holds one of two nodes: no thread takes both at once."""
+        ways = {around: self._places[inside][0] for inside, around in pairwise(self.around(one))}
+        for inside, around in pairwise(self.around(other)):
+            if isinstance(around, ast.If) and around in ways:
+                return None if ways[around] == self._places[inside][0] else around
+        return None
 
     def origin(self, name: str, node: ast.AST) -> Origin:
         """Where a name that stands in `node` got its value."""

@@ -53,7 +53,7 @@ def triton_notes(
         inputs: arrays that the launcher is given.
     """
     found = [
-        next(_cut_to_tf32(tree), None),
+        next(_of_float32(tree), None),
         next(_masked_turns(tree, graded), None),
         next(_filled_for_nothing(tree, graded, inputs), None),
         next(unfenced(tree), None),
@@ -61,17 +61,21 @@ def triton_notes(
     return [note for note in found if note is not None]
 
 
-def _cut_to_tf32(tree: ast.Module) -> Iterator[Cause]:
+def _of_float32(tree: ast.Module) -> Iterator[Cause]:
+    """A product of what was turned to float32: cut to TF32, or made without tensor cores."""
     for function in tree.body:
         if isinstance(function, ast.FunctionDef):
             names = Bindings(function)
             for node in ast.walk(function):
                 if isinstance(node, ast.Call) and path_of(node.func) == "tl.dot":
-                    told = {keyword.arg for keyword in node.keywords}
-                    if not told & {"input_precision", "allow_tf32"} and any(
-                        _as_float32(operand, names) for operand in node.args[:2]
-                    ):
+                    told = {keyword.arg: keyword.value for keyword in node.keywords}
+                    turned = [_as_float32(operand, names) for operand in node.args[:2]]
+                    if any(turned) and not told.keys() & {"input_precision", "allow_tf32"}:
                         yield "note_tf32", {"line": node.lineno}
+                    precision = told.get("input_precision")
+                    if all(turned) and isinstance(precision, ast.Constant):
+                        if precision.value == "ieee":
+                            yield "note_ieee", {"line": node.lineno}
 
 
 def _masked_turns(tree: ast.Module, graded: Sequence[Traffic]) -> Iterator[Cause]:

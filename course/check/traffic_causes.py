@@ -239,6 +239,11 @@ def _twice(first: Access, second: Access, all_of_it: Sequence[Access]) -> Cause 
         return None
     if first.elements is None or first.elements != second.elements:
         return None
+    parting = first.bindings.parting(first.node, second.node)
+    if parting is not None:
+        ways = fields | {"parting": parting.lineno}
+        numba = isinstance(first.node, ast.Subscript)  # a program takes one way with all its lanes
+        return (f"traffic_{first.site.direction}_both_ways", ways) if numba else None
     apart = [one.lineno for one in first.loops[:1]] != [one.lineno for one in second.loops[:1]]
     if first.site.direction == "load":
         return ("traffic_again_in_a_loop" if apart else "traffic_again"), fields

@@ -25,6 +25,12 @@ NOTES: dict[str, tuple[str, str]] = {
         'bits. It was enough here; `input_precision="ieee"` keeps all of them.',
         "",
     ),
+    "note_ieee": (
+        "A note: line {line} turns both operands of `tl.dot` to float32, and no tensor core makes "
+        "such a product: an H200 makes a fifteenth as many in a second. What comes as float16 "
+        "`tl.dot` takes as it is, and adds up in float32.",
+        "",
+    ),
     "note_fence": (
         "A note: line {stored} stores to `{name}` in shared memory, `{reader}` on line {line} "
         "reads it, and no `fence_async_shared()` stands between. Triton 3.7 and later put one "

@@ -51,6 +51,16 @@ TRAFFIC: dict[str, tuple[str, str]] = {
         "it back in between|.",
         "Only the last store counts: keep the value in a variable until then.",
     ),
+    "traffic_load_both_ways": (
+        "The `if` on line {parting} has two ways, and on each a line of its own loads `{written}`: "
+        "lines {first} and {second}.",
+        "Load it once, above the `if`.",
+    ),
+    "traffic_store_both_ways": (
+        "The `if` on line {parting} has two ways, and on each a line of its own stores "
+        "`{written}`: lines {first} and {second}.",
+        "Give a variable its value there, and store it once, behind the `if`.",
+    ),
     "traffic_second_launch": (
         "`{one}` loads {array}, and `{two}` loads it again.",
         "Could one kernel do the work of both, while it has the elements?",

@@ -130,7 +130,7 @@ class Allocator:
         if not isinstance(dtype, torch.dtype):
             raise NoValue(f"`dtype` is one of torch's, such as torch.float32, not {kind(dtype)}")
         if dtype in NAMED_DTYPES.values():
-            raise NotHere(f"there is no tensor of {dtype} here")
+            raise NotHere(f"{dtype} is had by `.view({dtype})` of a tensor of torch.uint8 here")
         size_bytes = dtype.itemsize * math.prod(shape)
         if self.used_bytes + size_bytes > self.limit_bytes:
             raise TooMuchMemory(self.used_bytes + size_bytes)
@@ -274,7 +274,9 @@ def is_converted(
 
 
 def view(tensor: torch.Tensor, name: str, args: Sequence[Any]) -> torch.Tensor:
-    """A method that gives a view: ``x.view(-1, K)``, ``x.permute(1, 0, 2)``."""
+    """A method that gives a view: ``x.view(-1, K)``, ``x.permute(1, 0, 2)``, ``q.view(dtype)``."""
+    if name == "view" and [type(one) for one in args] == [torch.dtype]:
+        return _of_another_type(tensor, args[0])
     if name == "contiguous":
         if args:
             raise NotHere("`.contiguous` takes no arguments here")
@@ -301,6 +303,13 @@ def view(tensor: torch.Tensor, name: str, args: Sequence[Any]) -> torch.Tensor:
     if not fewest <= len(axes) <= most:
         raise NoValue(f"`.{name}` takes {most} arguments, and gets {len(axes)}")
     return _tried(getattr(tensor, name), *axes)
+
+
+def _of_another_type(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The same bytes read as another type of the same size."""
+    if dtype.itemsize != tensor.dtype.itemsize:
+        raise NotHere(f"{tensor.dtype} and {dtype} have no elements of one size")
+    return tensor.view(dtype)
 
 
 #: The fewest and the most numbers that a view takes, where these are not two.

@@ -114,6 +114,20 @@ def test_float32_that_tl_dot_cuts_to_tf32_is_mentioned(product, noted):
     assert [message_id for message_id, _ in found] == ["note_tf32"] * noted
 
 
+@pytest.mark.parametrize(
+    ("product", "noted"),
+    [
+        ('tl.dot(a.to(tl.float32), b.to(tl.float32), input_precision="ieee")', True),
+        ('tl.dot(a.to(tl.float32), b, input_precision="ieee")', False),
+        ('tl.dot(a, b, input_precision="ieee")', False),
+        ('tl.dot(a.to(tl.float32), b.to(tl.float32), input_precision="tf32x3")', False),
+    ],
+)
+def test_a_product_of_widened_operands_without_tensor_cores_is_mentioned(product, noted):
+    found = triton_notes(ast.parse(f"def kernel(a, b):\n    total = {product}"), [], [])
+    assert [message_id for message_id, _ in found] == ["note_ieee"] * noted
+
+
 def test_turns_that_masks_leave_nothing_of_are_mentioned_where_the_loop_loads():
     cell = "@triton.jit\ndef k(x, n):\n    for i in range(n):\n        {}\n"
     turns = ("a = tl.load(x)", "a = i", "if i < 4: a = tl.load(x)")

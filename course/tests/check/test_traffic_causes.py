@@ -35,6 +35,23 @@ def test_a_name_is_what_it_was_made_of_at_that_line():
     assert elements("i = b\ni += 2\ny = a[i]") == ["b + 2"]
 
 
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("if b:\n    x = a[n]\nelse:\n    y = a[n]", 2),
+        ("if b:\n    x = a[n]\nelif n:\n    y = 1\nelse:\n    z = a[n]", 2),
+        ("if b:\n    x = 1\nelif n:\n    y = a[n]\nelse:\n    z = a[n]", 4),
+        ("if b:\n    x = a[n]\ny = a[n]", None),
+        ("if b:\n    x = a[n]\n    y = a[n]", None),
+        ("for k in b:\n    x = a[n]\nelse:\n    y = a[n]", None),
+    ],
+)
+def test_the_if_of_whose_two_ways_each_has_one(body, line):
+    found, (one, other) = bindings(body)
+    parting = found.parting(one, other)
+    assert (None if parting is None else parting.lineno) == line
+
+
 def test_two_loops_over_one_range_take_the_same_elements():
     one, two = elements(
         """
