@@ -7,13 +7,15 @@ and arguments are brought to them at the launch or the call, as the compiled cod
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numba.core import types
 from numba.core.typeconv import Conversion
 
+from course.engine.lines import all_elsewhere
 from course.engine.simt.lowering.types import (
     ArrayType,
     Type,
@@ -50,6 +52,11 @@ class Function:
     signatures: tuple[Signature, ...] = ()
     #: lowered forms by argument types
     programs: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    @functools.cached_property
+    def elsewhere(self) -> Function:
+        """As a kernel of another file calls it."""
+        return replace(self, node=all_elsewhere(self.node, self.filename))
 
     @property
     def parameters(self) -> tuple[str, ...]:
