@@ -47,7 +47,7 @@ def written_out(function: Function) -> Function:
                 continue
             if _set_beside(found, outer):
                 inner[found.name] = written_out(
-                    Function(found.name, found, lookup, True, function.filename)
+                    Function(found.name, found, lookup, True, function.filename, inner=True)
                 )
                 block[place] = ast.copy_location(ast.Pass(), block[place])
     for call in _calls_of_lambdas(node):
@@ -56,7 +56,9 @@ def written_out(function: Function) -> Function:
         found = _function(name, value)
         call.func = ast.copy_location(ast.Name(name, ast.Load()), value)
         if _is_plain(found) and _set_beside(found, outer):
-            inner[name] = written_out(Function(name, found, lookup, True, function.filename))
+            inner[name] = written_out(
+                Function(name, found, lookup, True, function.filename, inner=True)
+            )
         else:
             call.func = value
     return outer

@@ -52,6 +52,8 @@ class Function:
     signatures: tuple[Signature, ...] = ()
     #: lowered forms by argument types
     programs: dict[Any, Any] = field(default_factory=dict, repr=False)
+    #: whether Numba writes it out where it is called: one that stands inside a kernel
+    inner: bool = False
 
     @functools.cached_property
     def elsewhere(self) -> Function:
