@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import triton
 import triton.language as tl
@@ -46,7 +47,7 @@ def source_of(kernel: Any, args: Sequence[Any], named: dict[str, Any] | None = N
     function = base_function(kernel)
     named = dict(named or {})
     signature, constants, attributes = _types(function, bound(function, tuple(args), named))
-    ours = ("warmup", "stream", "debug")
+    ours = ("warmup", "debug")
     options = {n: named[n] for n in sorted(option_names()) if n in named and n not in ours}
     options["debug"] = debugs(function, named)
     return Source(function, signature, constants, attributes, options)
@@ -134,6 +135,7 @@ def _types(
         value = given[parameter.name]
         if parameter.is_constexpr:
             value = value.value if isinstance(value, tl.constexpr) else value
+            value = value.item() if isinstance(value, np.generic) else value
             signature[parameter.name], constants[(at,)] = "constexpr", value
             continue
         signature[parameter.name] = _typed((at,), value, parameter, constants, attributes)
