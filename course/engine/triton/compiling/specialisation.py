@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 import triton
 import triton.language as tl
@@ -135,7 +134,6 @@ def _types(
         value = given[parameter.name]
         if parameter.is_constexpr:
             value = value.value if isinstance(value, tl.constexpr) else value
-            value = value.item() if isinstance(value, np.generic) else value
             signature[parameter.name], constants[(at,)] = "constexpr", value
             continue
         signature[parameter.name] = _typed((at,), value, parameter, constants, attributes)

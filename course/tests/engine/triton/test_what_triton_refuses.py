@@ -1,6 +1,5 @@
 """Launches that Triton refuses, and others beside them that it takes."""
 
-import numpy as np
 import pytest
 import torch
 import triton
@@ -31,7 +30,7 @@ def test_what_triton_refuses_at_a_launch_does_not_compile(unused, named):
     assert fault.outcome is Outcome.DOES_NOT_COMPILE, str(fault)
 
 
-@pytest.mark.parametrize("block", [16, np.int64(16), tl.constexpr(16)])
+@pytest.mark.parametrize("block", [16, tl.constexpr(16)])
 @pytest.mark.parametrize("unused", [3, None, tl.constexpr("a text"), 2.5])
 def test_what_triton_takes_at_a_launch_runs(unused, block):
     x = torch.zeros(16)
