@@ -44,7 +44,7 @@ _TILED = (
     Draws(H=2, N=between(129, 190), D=128, GAP=16, dtypes=HALF),
     Draws(H=1, N=between(200, 300), D=32, GAP=0, draws=FAR_APART),
     Draws(H=1, N=between(20, 150), D=32, GAP=0, draws=FAR_BELOW),
-    Draws(H=1, N=between(1025, 1060), D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN),
+    Draws(H=1, N=leaving(1, 128, 1025, 1153), D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN),
 )
 
 HIDDEN = {
@@ -105,7 +105,14 @@ HIDDEN = {
         Draws(G=1, R=between(2, 7), N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
         Draws(G=1, R=between(2, 7), N=between(100, 200), D=64, GAP=8, dtypes=HALF, draws=HUGE),
         Draws(
-            G=1, R=between(18, 30), N=between(1101, 1160), D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN
+            # the last tile of the longest case has one key, too
+            G=1,
+            R=between(18, 30),
+            N=leaving(1, 128, 1153, 1409),
+            D=16,
+            GAP=0,
+            dtypes=HALF,
+            draws=ONE_SIGN,
         ),
         Draws(
             traffic=True,

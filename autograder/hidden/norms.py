@@ -12,7 +12,6 @@ from course.exercises.norms import (
     NEAR_16,
     NEAR_300,
     SHIFTED,
-    TINY,
     WIDE,
     WIDE_LOGITS,
     ascending,
@@ -80,6 +79,13 @@ def _empty(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any
     return values.astype(dtype)
 
 
+@described("rows whose squares are near eps, and rows a tenth and a hundredth of those")
+def _faint(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Of rows far below eps the result is small, and not 0."""
+    size = 4e-3 * 0.1 ** (np.arange(shape[0]) % 3)
+    return (rng.uniform(-1, 1, shape) * size[:, None]).astype(dtype)
+
+
 @described("the largest logit first in the first row, last in the last, and five times between")
 def _peaks(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     """Logits below zero; one of each row, and in rows between five equal ones, 90 above them."""
@@ -97,7 +103,7 @@ HIDDEN = {
         Draws(M=between(2, 9), D=_SHORT, draws={"x": _SOME_ZERO, "w": LARGE}),
         Draws(M=1, D=_FULL, draws={"x": LARGE}),
         Draws(M=between(2, 9), D=_ONE_MORE, draws={"x": _empty}),
-        Draws(M=between(2, 5), D=_MIDDLE, draws={"x": TINY}, scalars=_EPS),
+        Draws(M=between(2, 5), D=_MIDDLE, draws={"x": _faint}, scalars=_EPS),
         Draws(M=between(2, 4), D=_LONG, dtypes=_RMSNORM, draws={"x": NEAR_16}),
         Draws(M=between(2, 4), D=_LONG, dtypes=_RMSNORM, draws={"x": NEAR_300}),
         Draws(traffic=True, M=multiples(8, 40, 48), D=multiples(256, 512, 2048)),
@@ -110,7 +116,7 @@ HIDDEN = {
         Draws(M=leaving(7, 8, 7, 15), D=_ONE_MORE, draws={"x": _level}),
         Draws(M=1, D=_FULL),
         Draws(M=between(2, 7), D=_FULL, draws={"x": spread(1.0, -1000.0)}),
-        Draws(M=between(2, 7), D=_MIDDLE, draws={"x": TINY}, scalars=_EPS),
+        Draws(M=between(2, 7), D=_MIDDLE, draws={"x": _faint}, scalars=_EPS),
         Draws(M=between(8, 14), D=_LONG, draws={"x": SHIFTED}),
         Draws(M=between(2, 5), D=_LONG, dtypes=_LAYERNORM, draws={"x": WIDE}),
         # a row's sum passes what float16 holds
@@ -197,7 +203,7 @@ HIDDEN = {
         Draws(M=leaving(1, 16, 65, 81), D=_SHORT, draws={"x": _SOME_ZERO, "dy": LARGE}),
         Draws(M=leaving(15, 16, 15, 47), D=_ONE_MORE, draws={"x": _empty}),
         Draws(M=leaving(8, 16, 24, 40), D=_FULL),
-        Draws(M=between(2, 7), D=_MIDDLE, draws={"x": TINY}, scalars=_EPS),
+        Draws(M=between(2, 7), D=_MIDDLE, draws={"x": _faint}, scalars=_EPS),
         Draws(M=between(9, 14), D=between(1025, 1500), dtypes=_BACKWARD, draws={"x": NEAR_16}),
         Draws(
             M=between(9, 14),

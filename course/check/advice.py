@@ -14,6 +14,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from course.check.bindings import Bindings, value_of
 from course.check.causes import cause_of, launch_before_cause, launched_in, mask_cause, serial_cause
 from course.check.compare import Compared
 from course.check.kernel_text import Cause, Launched, path_of
@@ -206,35 +207,30 @@ def _multiplies_floats(tree: ast.Module) -> bool:
 
     Both blocks of a `tl.dot` are of one type: one that is made float16 or bfloat16 tells of both.
     """
-    made: dict[str, list[ast.expr]] = {}
-    for one in ast.walk(tree):
-        if isinstance(one, ast.Assign):
-            for target in one.targets:
-                if isinstance(target, ast.Name):
-                    made.setdefault(target.id, []).append(one.value)
-
-    def half(node: ast.expr) -> bool:
-        if isinstance(node, ast.Name):
-            return node.id in made and all(map(_is_made_half, made[node.id]))
-        return _is_made_half(node)
-
+    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
     return any(
         (
             isinstance(node, ast.Call)
             and path_of(node.func) in ("tl.dot", "dot")
-            and not any(map(half, node.args[:2]))
+            and not any(_is_made_half(names, one) for one in node.args[:2])
         )
         or (
             isinstance(node, ast.Subscript)
             and isinstance(node.slice, ast.Tuple)
             and len(node.slice.elts) > 2
         )
-        for node in ast.walk(tree)
+        for names in map(Bindings, functions)
+        for node in ast.walk(names.function)
     )
 
 
-def _is_made_half(node: ast.expr) -> bool:
-    """``b.to(tl.float16)``"""
+def _is_made_half(names: Bindings, node: ast.expr | None) -> bool:
+    """``b.to(tl.float16)``, or a name of that."""
+    if isinstance(node, ast.Name):
+        origin = names.origin(node.id, node)
+        if origin.statement is None or origin.carried:
+            return False
+        return _is_made_half(names, value_of(origin.statement, node))
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     types = [path_of(one) for one in (*node.args, *(k.value for k in node.keywords))]

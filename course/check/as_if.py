@@ -241,7 +241,7 @@ def _from_each_thread_on(n: int, step: int, threads: int) -> np.ndarray:
 
 #: Steps of a grid-stride loop that are shorter than the grid, of a block's length and the grid's.
 _STRIDES: dict[str, _Often] = {
-    "the threads of one block": lambda n, block, grid: _from_each_thread_on(n, block, grid),
+    "the threads of one block": _from_each_thread_on,
     "the number of blocks": lambda n, block, grid: _from_each_thread_on(n, grid // block, grid),
     "1": lambda n, block, grid: _from_each_thread_on(n, 1, grid),
 }

@@ -299,10 +299,14 @@ def _rounded(got: np.ndarray, expected: np.ndarray) -> bool:
 
 
 def gross(one: Compared) -> bool:
-    """Whether results are so far off, all together, that no rounding can be the cause."""
+    """Whether what is wrong is so far off, all together, that no rounding can be the cause.
+
+    It is held to the size of all results: one that is near 0 may be off by many times itself.
+    """
     with np.errstate(invalid="ignore", over="ignore"):
-        error = np.subtract(one.got, one.expected, dtype=np.float64)
-    far = float(np.linalg.norm(error)) > MOST_ROUNDED * float(np.linalg.norm(one.expected))
+        error = np.subtract(one.got, one.expected, dtype=np.float64)[one.wrong]
+    usual = float(np.linalg.norm(one.expected)) / max(one.expected.size, 1) ** 0.5
+    far = float(np.linalg.norm(error)) > MOST_ROUNDED * usual * error.size**0.5
     return far and bool(np.isfinite(error).all())
 
 

@@ -93,12 +93,8 @@ def place_of(cases: Sequence[Compared], axes: Sequence[str]) -> Found | None:
     Args:
         axes: what the places along each axis of the output are called, in the singular.
     """
-    if _left_out_where_x_counts_rows(cases):
-        return Found("place_axes_swapped", {})
-    found = next(chain(_along_axes(cases, axes), _diagonals(cases)), None)
-    if found is None and _left_out_by_a_grid_turned(cases):
-        return Found("place_grid_turned", {})
-    return found
+    grids = (Found(name, {}) for name, left_out in _OF_GRIDS.items() if left_out(cases))
+    return next(chain(grids, _along_axes(cases, axes), _diagonals(cases)), None)
 
 
 def _left_out_where_x_counts_rows(cases: Sequence[Compared]) -> bool:
@@ -126,6 +122,13 @@ def _left_out_by_a_grid_turned(cases: Sequence[Compared]) -> bool:
         all(np.array_equal(_unreached(one, tall, wide), one.wrong) for one in cases)
         for tall, wide in product(named, named)
     )
+
+
+#: Launches whose axes have changed places.
+_OF_GRIDS: dict[str, Callable[[Sequence[Compared]], bool]] = {
+    "place_axes_swapped": _left_out_where_x_counts_rows,
+    "place_grid_turned": _left_out_by_a_grid_turned,
+}
 
 
 def _unreached(one: Compared, tall: str, wide: str) -> np.ndarray:

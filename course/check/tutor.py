@@ -62,28 +62,30 @@ def told(
     if slip is not None:
         return Told(telling, mistake, slip.message_id, slip.fields)
     pattern = _pattern(wrong, mistakes)
-    elsewhere = _mostly_wrong_without_a_pattern(wrong, mistakes)
+    elsewhere = _another_mistakes(wrong, mistakes)
     if pattern is not None and not elsewhere:
         return pattern
     place = place_of(cases, axes) or value_of(cases)
     place = place or slices_of([telling], axes) or sizes_of(cases)
     if place is not None:
         return Told(telling, mistake, place.message_id, place.fields)
-    if pattern is not None and not any(
-        gross(one) for one in elsewhere if one.wrong.size >= SMALLEST_PATTERN
-    ):
+    if pattern is not None and not any(map(_is_gross, elsewhere)):
         return pattern
     if all(one.gave(one.given.get(one.name, np.nan))[one.wrong].all() for one in wrong):
         return Told(telling, mistake, "left_as_it_was", mistake.fields)
     return Told(telling, mistake)
 
 
-def _mostly_wrong_without_a_pattern(
+def _another_mistakes(
     wrong: Sequence[Compared], mistakes: Mapping[int, Mistake | None]
 ) -> list[Compared]:
-    """The cases that show no pattern and have more wrong elements than right ones."""
+    """The cases that show no pattern, where most is wrong or what is wrong is far off."""
     plain = [one for one in wrong if not (m := mistakes[one.number]) or not m.pattern_id]
-    return [one for one in plain if one.wrong.size < 2 * one.wrong.sum()]
+    return [one for one in plain if one.wrong.size < 2 * one.wrong.sum() or _is_gross(one)]
+
+
+def _is_gross(one: Compared) -> bool:
+    return one.wrong.size >= SMALLEST_PATTERN and gross(one)
 
 
 def _telling(one: Compared) -> tuple[bool, bool, int]:

@@ -82,7 +82,7 @@ class KernelFault(Exception):
         """`line 7: `, or `line 7 of norm: ` where that is not the kernel that was launched."""
         if self.line is None:
             return ""
-        return f"line {self.line}{f' of {self.function}' if self.function else ''}: "
+        return f"line {self.line:d}{f' of {self.function}' if self.function else ''}: "
 
     def happened_in(self, function: str, filename: str, kernel: str = "") -> None:
         """Notes where the line is, from the inside out: what is known already stays."""

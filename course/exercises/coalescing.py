@@ -222,8 +222,8 @@ padded_rows = KernelExercise(
         "rounded up to a multiple of ALIGN. The LD - N entries between two rows are padding and "
         "must stay as they are. Multiply every entry of the matrix by `scale`, in place. A "
         "block of 8 x 16 threads works on a tile of 8 columns and 16 rows. Choose ALIGN so that "
-        "every row of every tile begins where a sector begins, with as little padding as that "
-        "takes."
+        "every row of every tile begins where a sector begins: the least that does it saves "
+        "memory, and a larger one does it, too."
     ),
     points=4,
     minutes=25,

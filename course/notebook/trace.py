@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 import sys
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from numba.cuda.dispatcher import CUDADispatcher
 
 from course.engine.faults import KernelFault
+from course.engine.lines import file_of
 from course.engine.simt.configuration import configuration, refused
 from course.notebook.numba_launches import kernel_name, run_on_engine
 
@@ -46,7 +48,7 @@ class Trace:
         return run
 
     def _watcher(self) -> Any:
-        source, start = inspect.getsourcelines(self.kernel.py_func)
+        own = self.kernel.py_func.__code__.co_filename
         before: dict[str, str] = {}
 
         def watch(lanes: Any, line: int) -> None:
@@ -65,9 +67,8 @@ class Trace:
                         news.append(f"{name} = {text}")
             if self.lines and news:
                 self.lines[-1] += "   -> " + ", ".join(news)
-            number = line - start
-            code = source[number].rstrip() if 0 <= number < len(source) else ""
-            self.lines.append(f"line {line:>3}  {code}")
+            code = linecache.getline(file_of(line, own), line).rstrip()
+            self.lines.append(f"line {line!s:>3}  {code}")
             self.last = line
 
         def told(lanes: Any, line: int, array: str, index: Any, value: np.ndarray) -> None:
@@ -79,7 +80,7 @@ class Trace:
             if array:
                 at = ", ".join(str(lanes.spread(one)[here]) for one in index)
                 shown = f"{array}[{at}] = {shown}"
-            if self.lines[-1].startswith(f"line {line:>3}  "):
+            if self.lines[-1].startswith(f"line {line!s:>3}  "):
                 self.lines[-1] += f"   -> {shown}"
 
         watch.told = told  # type: ignore[attr-defined]  # as the engine looks for it

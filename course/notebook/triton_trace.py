@@ -84,7 +84,7 @@ class ProgramTrace:
         if len(self.lines) == self.most_steps:
             self.lines.append(f"... (the first {self.most_steps} steps)")
             return
-        line = f"line {run.line:>3}  {run.code.rstrip()}"
+        line = f"line {run.line!s:>3}  {run.code.rstrip()}"
         last = len(self.lines) - 1
         if at < 0 or at != last or self.lines[last] != line:  # a loop comes twice to its line
             self.lines.append(line)

@@ -10,12 +10,14 @@ import torch
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from triton.runtime import _allocation
 from triton.runtime.jit import JITFunction
 
 from course.engine.equal_stores import heard_by
 from course.engine.faults import KernelFault
 from course.engine.triton.canary import require_right_counts
 from course.engine.triton.compiling import gate
+from course.engine.triton.compiling.findings import makes_descriptors
 from course.engine.triton.compiling.functions import base_function
 from course.engine.triton.compiling.specialisation import source_of
 from course.notebook import triton_launches
@@ -25,6 +27,9 @@ from course.run.tensors import within_reach
 
 #: A grid of nothing: a learner hears of it, and on a GPU nothing runs, without a word.
 _OF_NO_PROGRAMS = "tile_zero_grid"
+#: From this compute capability on a descriptor is a tensor map in memory: its bytes, and to how
+#: many it is aligned.
+_OF_TENSOR_MAPS, _A_TENSOR_MAP = 90, (128, 128)
 
 
 Tell = Callable[[KernelFault], None]
@@ -192,6 +197,9 @@ def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
 
     def run(self: Any, *args: Any, grid: Any, warmup: bool, **named: Any) -> Handle:
         __tracebackhide__ = True
+        if not warmup and target >= _OF_TENSOR_MAPS and makes_descriptors(base_function(self)):
+            # as Triton's driver does before such a launch: none but the program's is there
+            _allocation._allocator.get()(*_A_TENSOR_MAP, None)
         with mode.paused():
             handle, function = Handle(self, args, named, target), base_function(self).fn
             if warmup:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from course.engine.faults import KernelFault, Outcome
+from course.engine.lines import file_of
 from course.engine.traffic import Site, Traffic
 from course.notebook.measure import Measured
 from course.words.banks import shared_memory
@@ -38,7 +39,7 @@ def is_finding(fault: KernelFault) -> bool:
 
 def in_words(fault: KernelFault) -> str:
     """A finding: where, what, the line itself, and what to do."""
-    place = f"{_seen(fault.filename)}:{fault.line}: " if fault.filename and fault.line else ""
+    place = f"{_seen(fault.filename)}:{fault.line:d}: " if fault.filename and fault.line else ""
     said, step = _said(fault)
     within = f"{fault.function}, launched by {fault.kernel}" if fault.function else fault.kernel
     lines = [f"{place}{within}: {fault.outcome.label}: {said}"]
@@ -145,9 +146,16 @@ def as_json(
                 "kernel": kernel,
                 "file": filename,
                 "launches": traffic.launches,
-                "accesses": [asdict(site) for site in traffic.sites],
+                "accesses": [
+                    {**asdict(site), "file": file_of(site.line, filename)} for site in traffic.sites
+                ],
                 "bank_conflicts": [
-                    {"line": line, "what": what, "turns": extra}
+                    {
+                        "file": file_of(line, filename),
+                        "line": line,
+                        "what": what,
+                        "turns": extra,
+                    }
                     for (what, line), extra in traffic.bank_conflict_sites.items()
                 ],
                 "bank_conflicts_not_counted": sorted(set(traffic.shared_uncounted)),

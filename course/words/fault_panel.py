@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 
 from course.engine.faults import KernelFault
+from course.engine.lines import file_of
 from course.words.sentences import next_step, sentence
 from course.words.verdict import SourceLine, Verdict
 
@@ -18,7 +19,8 @@ def text(fault: KernelFault) -> str:
 def verdict(fault: KernelFault) -> Verdict:
     """The fault as a check would show it."""
     fields = {"name": fault.kernel, "line": fault.line, **fault.fields}
-    numbers = {n for n in (fault.line, fault.fields.get("other_line")) if isinstance(n, int)}
+    lines = (fault.line, fault.fields.get("other_line"))
+    there = {n for n in lines if isinstance(n, int) and file_of(n) == file_of(fault.line)}
     # behind a trace stands what the check has said, which knows more than this
     step = "" if fault.traced else next_step(fault.message_id, fields, fault.dialect)
     return Verdict(
@@ -26,10 +28,10 @@ def verdict(fault: KernelFault) -> Verdict:
         exercise=fault.function or fault.kernel or "kernel",
         message=sentence(fault.message_id, fields, fault.dialect),
         message_id=fault.message_id,
-        line=fault.line,
+        line=None if fault.line is None else int(fault.line),
         lines=tuple(
             SourceLine(n, linecache.getline(fault.filename, n).rstrip(), marked=True)
-            for n in sorted(numbers)
+            for n in sorted(map(int, there))
             if fault.filename
         ),
         next_steps=(step,) if step else (),

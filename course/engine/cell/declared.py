@@ -11,8 +11,8 @@ from typing import Any
 
 from numba.core import types
 
-from course.engine.simt.lowering.signatures import Signature
-from course.engine.simt.lowering.types import ArrayType, Scalar, Type
+from course.engine.simt.lowering.signatures import Signature, engine_type
+from course.engine.simt.lowering.types import Scalar, Type
 
 #: What a type may be called in a signature's text beside its own name.
 _SHORT: dict[str, Scalar] = {
@@ -83,19 +83,19 @@ def _type(node: ast.expr, known: Callable[[ast.expr], Any]) -> Type:
         scalar: Type = found
         return scalar
     axes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    if not axes or not all(map(_is_whole, axes)):
+    spans = [slice(None, None, _step(axis)) for axis in axes]
+    if not spans:
         raise NoSignature(ast.unparse(node))
-    return ArrayType(found, len(axes), "global")
+    return engine_type(found[tuple(spans) if len(spans) > 1 else spans[0]])
 
 
 def _is_scalar(value: Any) -> bool:
     return isinstance(value, types.Number | types.Boolean)
 
 
-def _is_whole(axis: ast.expr) -> bool:
-    """``:`` and ``::1``"""
-    return (
-        isinstance(axis, ast.Slice)
-        and not (axis.lower or axis.upper)
-        and (axis.step is None or (isinstance(axis.step, ast.Constant) and axis.step.value == 1))
-    )
+def _step(axis: ast.expr) -> int | None:
+    """None of ``:``, 1 of ``::1``."""
+    if isinstance(axis, ast.Slice) and not (axis.lower or axis.upper):
+        if axis.step is None or (isinstance(axis.step, ast.Constant) and axis.step.value == 1):
+            return None if axis.step is None else 1
+    raise NoSignature(ast.unparse(axis))

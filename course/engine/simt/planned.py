@@ -21,8 +21,8 @@ from course.engine.job import Form, Run
 from course.engine.simt import numbas_word
 from course.engine.simt.compiled import has_nvvm, ptx_of
 from course.engine.simt.launch import declared_numbers, scalar
-from course.engine.simt.lowering.signatures import Function
-from course.engine.simt.lowering.types import ArrayType, numba_type, numpy_dtype
+from course.engine.simt.lowering.signatures import Function, engine_type
+from course.engine.simt.lowering.types import numba_type, numpy_dtype
 from course.engine.stated_gpu import target_of
 
 #: Options of `cuda.jit` that change what NVVM makes.
@@ -71,8 +71,7 @@ def _given(function: Function, run: Run) -> tuple[dict[str, Any], list[Any]]:
     types_: list[Any] = []
     for name, value in zip(function.parameters, run.arguments.values(), strict=True):
         if isinstance(value, Form):
-            dtype = numba_type(np.dtype(value.dtype))
-            types_.append(ArrayType(dtype, len(value.shape), "global"))
+            types_.append(engine_type(_array_type(value)))
         else:
             numbers[name], type_ = scalar(value)
             types_.append(type_)

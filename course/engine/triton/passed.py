@@ -91,7 +91,7 @@ def option_names() -> set[str]:
         own = {field.name for field in dataclasses.fields(CUDAOptions)}
     except ImportError:
         own = set()
-    return own | {"num_warps", "num_stages", "num_ctas", "maxnreg", "warmup", "stream", "debug"}
+    return own | {"num_warps", "num_stages", "num_ctas", "maxnreg", "warmup", "debug"}
 
 
 def bound(function: Any, args: tuple, named: dict[str, Any]) -> dict[str, Any]:
@@ -229,4 +229,4 @@ class Passed:
 def _is_constant(value: Any) -> bool:
     """Whether a kernel may be compiled for a value that is no number."""
     is_function = hasattr(value, "parse") and hasattr(value, "params")
-    return value is None or is_function or isinstance(value, tl.constexpr | str | tl.dtype)
+    return value is None or is_function or isinstance(value, tl.constexpr)

@@ -48,6 +48,17 @@ def test_the_last_element_of_every_size_is_a_place():
     assert found.shown.number == 2  # N = 1 would hide that the others are right
 
 
+@pytest.mark.parametrize(("off", "told_as"), [(3.0, ""), (0.02, "low_precision")])
+def test_rounding_is_not_asked_about_where_another_case_is_far_off_in_a_few_places(off, told_as):
+    def spoil(y: np.ndarray) -> None:
+        if y.size == 700:
+            y *= 1 + 1e-3 * np.resize([1, -1, 0.5], y.size)
+        else:
+            y[[3, 14, 15, 35, 58, 60, 71, 77]] += off
+
+    assert (of(spoil, (100, 700)).message_id == "low_precision") == (told_as != "")
+
+
 def test_the_first_element_of_each_block_but_the_first_is_a_place():
     def spoil(y: np.ndarray) -> None:
         y[256::256] += 1

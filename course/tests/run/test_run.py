@@ -117,6 +117,25 @@ def test_a_program_that_does_not_come_to_its_end_says_why(tmp_path, text, said) 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("target", "sets", "status"), [("sm_80", "", 0), ("sm_90", "", 2), ("sm_90", "set", 0)]
+)
+def test_descriptors_want_an_allocator_where_triton_wants_one(tmp_path, target, sets, status):
+    lines = ["import torch, triton", "import triton.language as tl", "@triton.jit", "def zero(x):"]
+    lines += ["    d = tl.make_tensor_descriptor(x, [64], [1], [64])"]
+    lines += ["    d.store([0], tl.zeros((64,), tl.float32))"]
+    if sets:
+        memory = "torch.empty(size, dtype=torch.int8, device='cuda')"
+        lines += [f"triton.set_allocator(lambda size, alignment, stream: {memory})"]
+    lines += ["x = torch.ones(64, device='cuda')", "zero[(1,)](x)", "print(float(x.sum()))"]
+    (tmp_path / "program.py").write_text("\n".join(lines))
+    done = ran("--target", target, "program.py", folder=tmp_path)
+    assert done.returncode == status, done.stderr
+    assert ("no allocator was set" in done.stderr) == (status == 2)
+    assert ("0.0" in done.stdout) == (status == 0)
+
+
+@pytest.mark.slow
 def test_a_program_may_leave_its_folder_and_its_names_stand_in_no_cell(tmp_path) -> None:
     (tmp_path / "program.py").write_text(
         "import os\nimport numpy as np\nfrom numba import cuda\n"

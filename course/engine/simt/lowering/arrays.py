@@ -48,8 +48,8 @@ def _constant_shape(low: Lowering, node: ast.Call, shape: Expr, what: str) -> tu
                 shape=ast.unparse(written),
                 value=part.const,
             )
-    if any(item < 0 for item in items):
-        raise low.untyped(node, f"the shape {items} has a negative extent")
+    if min(items) < 1 and (what, items) != ("shared", (0,)):
+        raise low.untyped(node, f"an array of the shape {items} has no elements")
     return tuple(items)
 
 

@@ -133,7 +133,9 @@ def _cast(function: type, kind: Callable[[object], bool], default: Scalar) -> Lo
             value = truth(value)
         only_numbers(low, node, ("x",), [value])
         if kind(value.type):
-            return value
+            return replace(value, literal=False)
+        if is_float(value.type):  # Numba compiles a function for it, which asks for a GPU
+            return converted(value, default)
         assert value.type is not None
         result, _ = resolve(function, value.type)
         return converted(value, result if is_scalar(result) else default)
@@ -152,7 +154,7 @@ def _read(text: Expr) -> Expr:
 def _len(low: Lowering, node: ast.Call) -> Expr:
     (value,) = arguments(low, node, ("obj",), 1)
     if isinstance(value.type, TupleType):
-        return number(len(value.type.items))
+        return replace(number(len(value.type.items)), literal=False)
     if isinstance(value.type, RangeType):
         return _length(unpacked(low, value))
     if not isinstance(value.type, ArrayType):

@@ -86,6 +86,8 @@ def call_expression(low: Lowering, node: ast.Call) -> Expr:
 
 def call_function(low: Lowering, node: ast.Call, function: Function) -> Expr:
     """A call of a `@cuda.jit(device=True)` function: lowered in place."""
+    if function.filename != low.calls[0].filename:
+        function = function.elsewhere
     if function in low.calls:
         raise rejected(node, "rejected_recursion", name=function.name)
     if not function.device:

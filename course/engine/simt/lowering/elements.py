@@ -49,6 +49,8 @@ def subscript(low: Lowering, node: ast.Subscript) -> Expr:
         raise low.untyped(node, "a range has no items to be indexed: use its start and its step")
     if not isinstance(base.type, ArrayType):
         raise low.untyped(node, f"`{ast.unparse(node.value)}` is {base.type}, not an array")
+    if isinstance(node.slice, ast.Constant) and node.slice.value is Ellipsis:
+        raise low.untyped(node, f"`{ast.unparse(node)}` is the whole array: leave the brackets out")
     parts = parts_of(low, base.type, node.slice)
     if len(parts) > base.type.ndim:
         words = f"`{ast.unparse(node.value)}` {base.type.has_axes(len(parts))}"
@@ -66,7 +68,9 @@ def _item(low: Lowering, base: Expr, node: ast.Subscript) -> Expr:
     place = low.value(node.slice)
     count = len(base.type.items)
     alike = len(set(base.type.items)) == 1
-    if alike and not isinstance(place.const, int) and is_integer(place.type):
+    if not is_integer(place.type):
+        raise low.untyped(node, f"the index of a tuple is {describe(place)}, not a whole number")
+    if alike and not isinstance(place.const, int):
         return _any_item(base, converted(place, INT), node)
     if not isinstance(place.const, int) or not -count <= place.const < count:
         raise low.untyped(node, f"the index of a tuple of {count} must be a constant below {count}")

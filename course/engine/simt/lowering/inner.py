@@ -47,9 +47,20 @@ def written_out(function: Function) -> Function:
                 continue
             if _set_beside(found, outer):
                 inner[found.name] = written_out(
-                    Function(found.name, found, lookup, True, function.filename)
+                    Function(found.name, found, lookup, True, function.filename, inner=True)
                 )
                 block[place] = ast.copy_location(ast.Pass(), block[place])
+    for call in _calls_of_lambdas(node):
+        value, name = call.func, f"lambda_{call.lineno}_{call.col_offset}"
+        assert isinstance(value, ast.Lambda)
+        found = _function(name, value)
+        call.func = ast.copy_location(ast.Name(name, ast.Load()), value)
+        if _is_plain(found) and _set_beside(found, outer):
+            inner[name] = written_out(
+                Function(name, found, lookup, True, function.filename, inner=True)
+            )
+        else:
+            call.func = value
     return outer
 
 
@@ -77,11 +88,33 @@ def _definition(statement: ast.stmt) -> ast.FunctionDef | None:
         return statement
     if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Lambda):
         return None
-    target, value = statement.targets[0], statement.value
+    target = statement.targets[0]
     if len(statement.targets) > 1 or not isinstance(target, ast.Name):
         return None
+    return _function(target.id, statement.value)
+
+
+def _function(name: str, value: ast.Lambda) -> ast.FunctionDef:
+    """``def name(x): return ...`` of ``lambda x: ...``."""
     result = ast.copy_location(ast.Return(value.body), value.body)
-    return ast.copy_location(ast.FunctionDef(target.id, value.args, [result], []), statement)
+    return ast.copy_location(ast.FunctionDef(name, value.args, [result], []), value)
+
+
+def _calls_of_lambdas(node: ast.AST) -> list[ast.Call]:
+    """``(lambda x: x + 1)(a[i])``, but those in functions inside this one."""
+    found, waiting = [], list(ast.iter_child_nodes(node))
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Lambda) and not part.keywords:
+            found.append(part)
+        if not isinstance(part, ast.Lambda | ast.FunctionDef):
+            waiting += ast.iter_child_nodes(part)
+    return found
+
+
+def _is_plain(found: ast.FunctionDef) -> bool:
+    """Whether a function can stand beside its kernel."""
+    return not any(isinstance(n, _NOT_BESIDE) for s in found.body for n in ast.walk(s))
 
 
 def _is_inner(found: ast.FunctionDef, outer: ast.FunctionDef, behind: list[ast.stmt]) -> bool:
@@ -97,9 +130,8 @@ def _is_inner(found: ast.FunctionDef, outer: ast.FunctionDef, behind: list[ast.s
         for part in ast.walk(statement)
         if isinstance(part, ast.Call) and _names(part.func, found.name) and not part.keywords
     ]
-    plain = not any(isinstance(n, _NOT_BESIDE) for s in found.body for n in ast.walk(s))
     once = len(again) + stored == 1 and not bound and len(uses) - stored == len(calls)
-    return bool(calls) and plain and once and not found.decorator_list
+    return bool(calls) and _is_plain(found) and once and not found.decorator_list
 
 
 def _names(node: ast.AST, name: str) -> bool:

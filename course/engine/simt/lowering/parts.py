@@ -11,15 +11,7 @@ import numpy as np
 
 from course.engine.faults import rejected, rejected_syntax
 from course.engine.simt.lowering.expr import Expr, Run, combined, converted, number, tuple_items
-from course.engine.simt.lowering.types import (
-    BOOL,
-    INT,
-    ArrayType,
-    TupleType,
-    is_float,
-    is_integer,
-    is_scalar,
-)
+from course.engine.simt.lowering.types import INT, ArrayType, TupleType, is_integer, is_scalar
 from course.engine.simt.running.lanes import Lanes
 from course.engine.simt.running.views import Extent, Span, span
 
@@ -58,18 +50,18 @@ Part = Expr | Slice
 
 
 def indices(low: Lowering, node: ast.expr) -> list[Expr]:
-    """The indices of an atomic, as int64: a float is cut, as Numba casts it there alone."""
+    """The indices of an atomic, as int64: there alone Numba casts what is no whole number."""
     result: list[Expr] = []
     for element in node.elts if isinstance(node, ast.Tuple) else [node]:
         if isinstance(element, ast.Slice | ast.Starred):
             raise rejected_syntax(
                 element, f"`{ast.unparse(element)}` as an index", "index one element here"
             )
-        result += _index(low, element, floats=True)
+        result += _index(low, element, casts=True)
     return result
 
 
-def _index(low: Lowering, node: ast.expr, floats: bool = False) -> list[Expr]:
+def _index(low: Lowering, node: ast.expr, casts: bool = False) -> list[Expr]:
     """One index, or those that a tuple holds."""
     part = low.value(node)
     if isinstance(part.type, ArrayType):
@@ -77,8 +69,7 @@ def _index(low: Lowering, node: ast.expr, floats: bool = False) -> list[Expr]:
     several = isinstance(part.type, TupleType)
     items = (part.items or tuple_items(low, part)) if several else [part]
     for item in items:
-        whole = is_scalar(item.type) and (is_integer(item.type) or item.type == BOOL)
-        if not whole and not (floats and is_float(item.type)):
+        if not is_scalar(item.type) or not (casts or is_integer(item.type)):
             wrong = f"has {item.type} in it" if several else f"is {item.type}, not a whole number"
             raise low.untyped(node, f"the index `{ast.unparse(node)}` {wrong}")
     return [converted(item, INT) for item in items]

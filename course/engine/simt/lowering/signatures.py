@@ -7,13 +7,15 @@ and arguments are brought to them at the launch or the call, as the compiled cod
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numba.core import types
 from numba.core.typeconv import Conversion
 
+from course.engine.lines import all_elsewhere
 from course.engine.simt.lowering.types import (
     ArrayType,
     Type,
@@ -52,6 +54,13 @@ class Function:
     options: Mapping[str, Any] = field(default_factory=dict)
     #: lowered forms by argument types
     programs: dict[Any, Any] = field(default_factory=dict, repr=False)
+    #: whether Numba writes it out where it is called: one that stands inside a kernel
+    inner: bool = False
+
+    @functools.cached_property
+    def elsewhere(self) -> Function:
+        """As a kernel of another file calls it."""
+        return replace(self, node=all_elsewhere(self.node, self.filename))
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -65,7 +74,7 @@ def declared(dispatcher: Any) -> tuple[Signature, ...]:
         noted = [(arguments, None) for arguments in dispatcher.overloads]
     return tuple(
         Signature(
-            tuple(_engine_type(type_) for type_ in arguments),
+            tuple(engine_type(type_) for type_ in arguments),
             None if result is None or not is_scalar(result) else result,
         )
         for arguments, result in noted
@@ -97,12 +106,13 @@ def chosen(
         return None
     fitting = [s for s in signatures if _fits(s.arguments, given, calling)]
     for signature in fitting:
-        if list(map(_name, signature.arguments)) == list(map(_name, given)):
+        if [*map(_plain, signature.arguments)] == [*map(_plain, given)]:
             return signature
     if fitting:
         return min(fitting, key=lambda signature: _rating(signature.arguments, given))
     listed = " or ".join(_listed(s.arguments) for s in signatures)
-    raise TypingError(f"its decorator declares {listed}, and it gets {_listed(given)}")
+    got = _listed(given) if "::1" in listed else f"({', '.join(map(_plain, given))})"
+    raise TypingError(f"its decorator declares {listed}, and it gets {got}")
 
 
 def _fits(wanted: Sequence[Type], given: Sequence[Type], calling: bool) -> bool:
@@ -130,13 +140,22 @@ def _converts(given: Type, wanted: Type, calling: bool) -> bool:
     if is_scalar(wanted) and is_scalar(given):
         to_whole = is_integer(wanted) and not (is_integer(given) or given == types.boolean)
         return calling or not to_whole
-    return _name(wanted) == _name(given)
+    laid_out = not isinstance(wanted, ArrayType) or wanted.layout == "A" or calling
+    return _plain(wanted) == _plain(given) and (laid_out or _name(wanted) == _name(given))
+
+
+def _plain(type_: Type) -> str:
+    """A type as a signature writes it that lets arrays lie in any way."""
+    return _name(replace(type_, layout="A") if isinstance(type_, ArrayType) else type_)
 
 
 def _name(type_: Type) -> str:
     """A type as a signature writes it."""
     if isinstance(type_, ArrayType):
-        return f"{type_.dtype}[{', '.join(':' * type_.ndim)}]"
+        axes = [":"] * type_.ndim
+        if type_.layout != "A":
+            axes[-1 if type_.layout == "C" else 0] = "::1"
+        return f"{type_.dtype}[{', '.join(axes)}]"
     return str(type_)
 
 
@@ -144,7 +163,8 @@ def _listed(arguments: Sequence[Type]) -> str:
     return f"({', '.join(map(_name, arguments))})"
 
 
-def _engine_type(type_: Any) -> Any:
+def engine_type(type_: Any) -> Any:
+    """A type of Numba's as the engine has it."""
     if isinstance(type_, types.Array):
-        return ArrayType(type_.dtype, type_.ndim, "global")
+        return ArrayType(type_.dtype, type_.ndim, "global", layout=type_.layout)
     return type_

@@ -10,8 +10,9 @@ from course.engine.simt.lowering.elements import store, subscript
 from course.engine.simt.lowering.expr import Expr, as_written, describe, tuple_items, variable
 from course.engine.simt.lowering.names import field_of, named
 from course.engine.simt.lowering.operators import binary
-from course.engine.simt.lowering.types import NONE, TupleType, is_scalar
+from course.engine.simt.lowering.types import NONE, ArrayType, TupleType, is_scalar
 from course.engine.simt.nvvm import contraction
+from course.engine.simt.nvvm.unrolling import stored_names
 from course.engine.simt.running import control
 from course.engine.simt.running.control import Casts
 from course.engine.simt.running.lanes import Lanes, Statement
@@ -181,6 +182,16 @@ def _stepped(line: int, statement: Callable[[Lanes], Any]) -> Statement:
     return execute
 
 
+def _require_parameter(low: Lowering, node: ast.Return) -> None:
+    """Of arrays a function that is called returns its own parameters alone, by their names."""
+    function = low.frame.function
+    own = set(function.parameters) - stored_names(function.node.body)
+    if not function.inner and not (isinstance(node.value, ast.Name) and node.value.id in own):
+        shown = ast.unparse(node.value) if node.value else ""
+        words = f"{function.name} returns `{shown}`, an array: it can return a parameter alone"
+        raise low.untyped(node, words)
+
+
 def return_from(low: Lowering, node: ast.Return) -> Statement:
     """``return``, with a value in a device function."""
     low.reachable = False
@@ -193,5 +204,7 @@ def return_from(low: Lowering, node: ast.Return) -> Statement:
         return control.return_statement(node.lineno)
     casts = Casts()
     value = None if empty else contraction.kept(low, low.value(node.value))  # type: ignore[arg-type]  # not empty
+    if value is not None and isinstance(value.type, ArrayType):
+        _require_parameter(low, node)
     low.frame.returns.append((value, casts))
     return control.return_value(node.lineno, None if value is None else value.run, casts)

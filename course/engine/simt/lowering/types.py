@@ -9,7 +9,7 @@ float64, exactly as in the compiled kernel.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -27,12 +27,15 @@ class ArrayType:
     """An array in one memory: 'global', 'shared', 'local' or 'constant'.
 
     Of records whose fields have one type, the fields are a last axis; `fields` are its names.
+    `layout` is Numba's: "C" or "F" where it lies without gaps, row by row or column by column, and
+    "A" for any. Only a launch is held to it.
     """
 
     dtype: Scalar
     ndim: int
     memory: str
     fields: tuple[str, ...] = ()
+    layout: str = field(default="A", compare=False)
 
     def __str__(self) -> str:
         return f"{self.memory} array of {self.dtype}, {self.ndim}-D"

@@ -104,10 +104,13 @@ class GlobalView(Sliceable):
         )
         self.tracked = False
         self.writeable = bool(array.flags.writeable)
+        self.layout = "C" if array.flags.c_contiguous else "F" if array.flags.f_contiguous else "A"
 
     @property
     def type(self) -> ArrayType:
-        return ArrayType(numba_type(self.dtype), len(self.shape), "global", self.fields)
+        return ArrayType(
+            numba_type(self.dtype), len(self.shape), "global", self.fields, self.layout
+        )
 
     def elements(self, index: Index) -> np.ndarray:
         """Element numbers in the allocation."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from course.engine.faults import KernelFault, Outcome
 from course.engine.triton.compiling import compiler, gate, workplace
@@ -107,8 +108,13 @@ def lacks_allocator(cell: str, sources: Iterable[Source]) -> str | None:
     """The kernel that makes descriptors: on a GPU it wants memory that the cell does not set."""
     if "set_allocator" in cell:
         return None
-    makers = (s.function for s in sources if _DESCRIPTOR in names_used(s.function))
+    makers = (s.function for s in sources if makes_descriptors(s.function))
     return next((str(function.__name__) for function in makers), None)
+
+
+def makes_descriptors(function: Any) -> bool:
+    """Whether a jitted function makes tensor descriptors on the device."""
+    return _DESCRIPTOR in names_used(function)
 
 
 def pending_findings() -> list[Finding]:

@@ -46,7 +46,7 @@ def source_of(kernel: Any, args: Sequence[Any], named: dict[str, Any] | None = N
     function = base_function(kernel)
     named = dict(named or {})
     signature, constants, attributes = _types(function, bound(function, tuple(args), named))
-    ours = ("warmup", "stream", "debug")
+    ours = ("warmup", "debug")
     options = {n: named[n] for n in sorted(option_names()) if n in named and n not in ours}
     options["debug"] = debugs(function, named)
     return Source(function, signature, constants, attributes, options)

@@ -11,6 +11,8 @@ from course.engine.triton.running.values import round_bf16
 
 
 def _unsigned(op: Callable[..., np.ndarray]) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Of the bits, whatever the type: Triton compiles `atomic_and` on floats, too."""
+
     def run(old: np.ndarray, new: np.ndarray) -> np.ndarray:
         kind = f"u{old.dtype.itemsize}"
         return op(old.view(kind), new.astype(old.dtype).view(kind)).view(old.dtype)
@@ -21,9 +23,9 @@ def _unsigned(op: Callable[..., np.ndarray]) -> Callable[[np.ndarray, np.ndarray
 _OPERATIONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "ADD": np.add,
     "FADD": np.add,
-    "AND": np.bitwise_and,
-    "OR": np.bitwise_or,
-    "XOR": np.bitwise_xor,
+    "AND": _unsigned(np.bitwise_and),
+    "OR": _unsigned(np.bitwise_or),
+    "XOR": _unsigned(np.bitwise_xor),
     "MAX": np.maximum,
     "MIN": np.minimum,
     "UMAX": _unsigned(np.maximum),

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from course.engine.lines import line_in
 from course.engine.traffic import Traffic
 from course.engine.triton.compiling.shared import Place, SharedAccess
 from course.engine.triton.ir import Block, Module, Operation
@@ -110,10 +111,15 @@ def chain_of(operation: Operation) -> _Chain:
 
 def _own_line(chain: _Chain, files: Mapping[str, str]) -> int:
     """The learner's line of an access of which no operation is known."""
-    names = {Path(name).name for name in files}
-    return next((line for name, line, _ in chain if name in names), 0)
+    return _learners(chain, {Path(name).name: file for name, file in files.items()})
 
 
 def _line(operation: Operation, files: Mapping[str, str]) -> int:
     """The learner's line; 0 where that is not known."""
-    return next((line for name, line, _ in operation.place.files if name in files), 0)
+    return _learners(operation.place.files, files)
+
+
+def _learners(chain: _Chain, files: Mapping[str, str]) -> int:
+    """The first place in one of the files, the first of which is the kernel's own."""
+    own = next(iter(files.values()), "")
+    return next((line_in(files[name], line, own) for name, line, _ in chain if name in files), 0)

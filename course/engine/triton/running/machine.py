@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from course.engine.faults import Outcome
+from course.engine.lines import line_in
 from course.engine.triton.compiling.steps import is_step
 from course.engine.triton.ir import Block, Module, Operation, Type
 from course.engine.triton.running import (
@@ -95,6 +96,7 @@ class Machine:
         self, module: Module, run: Run, files: Mapping[str, str], ordered_within: bool = False
     ) -> None:
         self.module, self.run, self.files = module, run, files
+        self._own = next(iter(files.values()), "")
         self.memory: Memory = run.memory
         self.meter: Uncounted = run.memory.meter
         self.descriptors: dict[int, object] = {}
@@ -260,7 +262,8 @@ class Machine:
         """The place in the learner's source, innermost."""
         for filename, line, column in operation.place.files:
             if filename in self.files:
-                return self.files[filename], line, column
+                file = self.files[filename]
+                return file, line_in(file, line, self._own), column
         return None
 
     def here(self, operation: Operation) -> None:
@@ -287,7 +290,7 @@ class Machine:
     def _way(self, operation: Operation) -> tuple[tuple[str, int], ...]:
         """(file, line) of the learner's places of an operation, the innermost first."""
         return tuple(
-            (filename, line)
+            (filename, line_in(self.files[filename], line, self._own))
             for filename, line, _ in operation.place.files
             if filename in self.files
         )

@@ -5,8 +5,10 @@ import textwrap
 
 import numpy as np
 import pytest
+from numba import typeof
 from numba.core import types
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
+from numba.cuda.target import CUDATypingContext
 
 from course.engine.cell.numba import read_cell
 from course.engine.faults import Outcome
@@ -52,6 +54,13 @@ TAKEN = {
         f = lambda x: x + n
         g = lambda x: f(x) * 2
         out[0] = g(a[0])
+    """,
+    "lambdas that are called where they stand": """
+        s = n
+        for i in range(n):
+            out[i] = (lambda x, y: x * s + (lambda z: z + y)(i))(a[i], 2)
+            if i < 3 or (lambda: out[i])() > 12:
+                out[i] += (lambda x: (lambda x: x - 1)(x) * 2)(i)
     """,
     "a match": """
         for i in range(n):
@@ -157,6 +166,33 @@ def test_a_cells_kernel_may_declare_its_types(declares):
     out = np.zeros(1)
     launch(read_cell(source).kernels["kernel"], [out, math.pi], 1, 1)
     assert out[0] == np.float32(math.pi)
+
+
+@pytest.mark.parametrize(
+    ("declares", "axes", "taken"),
+    [
+        ("f8[:]", [slice(None)], (True, True, True)),
+        ("f8[::1]", [slice(None, None, 1)], (True, False, True)),
+        ("f8[:, ::1]", [slice(None), slice(None, None, 1)], (True, False, False)),
+        ("f8[::1, :]", [slice(None, None, 1), slice(None)], (False, False, True)),
+        ("f8[:, :]", [slice(None), slice(None)], (True, True, True)),
+    ],
+)
+def test_an_array_must_lie_as_its_kernel_declares(declares, axes, taken):
+    wanted = types.float64[tuple(axes) if len(axes) > 1 else axes[0]]
+    source = f"from numba import cuda\n\n@cuda.jit('({declares},)')\ndef kernel(x):\n    pass\n"
+    kernel = read_cell(source).kernels["kernel"]
+    array = np.zeros((4, 4)[: len(axes)])
+    for given, fits in zip((array, array[::2], array.T), taken, strict=True):
+        assert (CUDATypingContext().can_convert(typeof(given), wanted) is not None) == fits
+        if fits:
+            launch(kernel, (given,), 1, 1)
+        else:
+            fault = raised(launch, kernel, (given,), 1, 1)
+            assert (fault.outcome, fault.message_id) == (
+                Outcome.DOES_NOT_COMPILE, "launch_signature",
+            )  # fmt: skip
+            assert declares.replace("f8", "float64") in fault.fields["detail"]
 
 
 def test_a_device_function_of_a_cell_gives_what_it_declares():

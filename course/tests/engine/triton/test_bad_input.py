@@ -217,7 +217,8 @@ LAUNCHES = {
         DOES_NOT_COMPILE, "This line gets None",
     ),
     "text for a number": (
-        lambda: add[(1,)](x(), x(), x(), "100", BLOCK=128), DOES_NOT_COMPILE, "gets text",
+        lambda: add[(1,)](x(), x(), x(), "100", BLOCK=128), DOES_NOT_COMPILE,
+        "`n` cannot be passed: an object of type str",
     ),
     # the grid
     "no elements, so no programs": (

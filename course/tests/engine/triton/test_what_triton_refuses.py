@@ -1,0 +1,45 @@
+"""Launches that Triton refuses, and others beside them that it takes."""
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+from course.engine.faults import Outcome
+from course.engine.triton.launch import launch
+from course.tests.engine.faults import raised
+
+
+@triton.jit
+def filled(x, unused, B: tl.constexpr):
+    tl.store(x + tl.arange(0, B), 7.0)
+
+
+@triton.jit
+def kept_bits(x, mask, B: tl.constexpr):
+    at = tl.arange(0, B)
+    tl.atomic_and(x + at, tl.load(mask + at))
+
+
+@pytest.mark.parametrize(
+    ("unused", "named"),
+    [("a text", {}), (tl.float32, {}), (3, {"stream": 0}), (3, {"device": 0}), (3, {"other": 1})],
+)
+def test_what_triton_refuses_at_a_launch_does_not_compile(unused, named):
+    fault = raised(launch, filled, (torch.zeros(16), unused), (1,), {"B": 16, **named})
+    assert fault.outcome is Outcome.DOES_NOT_COMPILE, str(fault)
+
+
+@pytest.mark.parametrize("block", [16, tl.constexpr(16)])
+@pytest.mark.parametrize("unused", [3, None, tl.constexpr("a text"), 2.5])
+def test_what_triton_takes_at_a_launch_runs(unused, block):
+    x = torch.zeros(16)
+    launch(filled, (x, unused), (1,), {"B": block})
+    assert x.tolist() == [7.0] * 16
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_an_atomic_of_bits_takes_floats_by_their_bits(dtype):
+    x, mask = torch.full((16,), -3.0, dtype=dtype), torch.full((16,), 3.0, dtype=dtype)
+    launch(kept_bits, (x, mask), (1,), {"B": 16})
+    assert x.tolist() == [3.0] * 16  # both without the sign
