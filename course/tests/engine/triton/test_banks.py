@@ -128,7 +128,8 @@ def test_the_table_says_on_which_line_of_what_and_how_many():
     kernels = traffic.by_kernel()
     assert table(traffic).splitlines()[-4].strip() == repr(traffic).splitlines()[-2]
     entry = json.loads(json.dumps(as_json("p.py", "sm_90", 0, [], [], kernels)))["kernels"][0]
-    assert entry["bank_conflicts"] == [{"line": line, "what": "a change of layout", "turns": 8}]
+    [conflict] = entry["bank_conflicts"]
+    assert conflict == {"file": __file__, "line": line, "what": "a change of layout", "turns": 8}
     assert entry["bank_conflicts_not_counted"] == []
 
 
