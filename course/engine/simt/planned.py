@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 from numba.core.errors import NumbaError
+from numba.np.numpy_support import map_layout
 
 from course.engine.cell.numba import read_cell
 from course.engine.faults import does_not_compile, not_measured
@@ -42,8 +43,8 @@ def planned(run: Run) -> dict[str, Any]:
     arrays: list[list[Any]] = []
     parameters: list[list[Any]] = []
     compiled_for: list[Any] = []
-    for name, value in run.arguments.items():
-        at = len(compiled_for)
+    given = zip(function.parameters, argument_types, run.arguments.items(), strict=True)
+    for own, type_, (name, value) in given:
         if isinstance(value, Form):
             compiled_for.append(_array_type(value))
             parameters += _of_an_array(len(buffers), value)
@@ -52,9 +53,9 @@ def planned(run: Run) -> dict[str, Any]:
             arrays.append([name, len(buffers), value.offset, shape, strides, dtype])
             buffers.append([value.bytes, name])
         else:
-            compiled_for.append(argument_types[at])
-            number = np.asarray(numbers[function.parameters[at]])
-            parameters.append(["value", number.astype(numpy_dtype(argument_types[at])).tobytes()])
+            compiled_for.append(type_)
+            number = np.asarray(numbers[own]).astype(numpy_dtype(type_))
+            parameters.append(["value", number.tobytes()])
     code = _code(function, tuple(compiled_for), target_of(run.planned_for))
     block, grid = ([*sides, 1, 1][:3] for sides in (run.block, run.grid))
     return {
@@ -82,10 +83,9 @@ def _given(function: Function, run: Run) -> tuple[dict[str, Any], list[Any]]:
 def _array_type(form: Form) -> Any:
     """The type that Numba gives an array at a launch."""
     dtype = np.dtype(form.dtype)
-    lies = np.lib.stride_tricks.as_strided(np.empty((), dtype), form.shape, form.strides).flags
-    layout: Any = "C" if lies.c_contiguous else "F" if lies.f_contiguous else "A"
+    lies = np.lib.stride_tricks.as_strided(np.empty((), dtype), form.shape, form.strides)
     kind: Any = numba_type(dtype)
-    return types.Array(kind, len(form.shape), layout)
+    return types.Array(kind, len(form.shape), map_layout(lies))
 
 
 def _of_an_array(buffer: int, form: Form) -> list[list[Any]]:

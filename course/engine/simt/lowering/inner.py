@@ -16,6 +16,7 @@ from typing import Any
 
 from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.nvvm.unrolling import stored_names
+from course.plain.evaluator import is_name
 
 _WRITTEN = (ast.Match, ast.Lambda, ast.FunctionDef)
 #: Functions inside one kernel, and variables that one of them reads: with more, a reader of the
@@ -38,28 +39,27 @@ def written_out(function: Function) -> Function:
         return inner[name] if name in inner else function.lookup(name)
 
     outer = replace(function, node=node, lookup=lookup)
+
+    def beside(found: ast.FunctionDef) -> bool:
+        """Lets it stand beside its kernel, where it can."""
+        if not _is_plain(found) or not _set_beside(found, outer):
+            return False
+        made = Function(found.name, found, lookup, True, function.filename, inner=True)
+        inner[found.name] = written_out(made)
+        return True
+
     if inside.count(ast.Lambda) + inside.count(ast.FunctionDef) > _MOST_INNER:
         return outer
     for block in _blocks(node):
         for place in range(len(block)):
             found = _definition(block[place])
-            if found is None or not _is_inner(found, node, block[place + 1 :]):
-                continue
-            if _set_beside(found, outer):
-                inner[found.name] = written_out(
-                    Function(found.name, found, lookup, True, function.filename, inner=True)
-                )
+            if found and _is_inner(found, node, block[place + 1 :]) and beside(found):
                 block[place] = ast.copy_location(ast.Pass(), block[place])
     for call in _calls_of_lambdas(node):
         value, name = call.func, f"lambda_{call.lineno}_{call.col_offset}"
         assert isinstance(value, ast.Lambda)
-        found = _function(name, value)
         call.func = ast.copy_location(ast.Name(name, ast.Load()), value)
-        if _is_plain(found) and _set_beside(found, outer):
-            inner[name] = written_out(
-                Function(name, found, lookup, True, function.filename, inner=True)
-            )
-        else:
+        if not beside(_function(name, value)):
             call.func = value
     return outer
 
@@ -122,20 +122,16 @@ def _is_inner(found: ast.FunctionDef, outer: ast.FunctionDef, behind: list[ast.s
     parts = list(ast.walk(outer))
     again = [n for n in parts if isinstance(n, ast.FunctionDef) and n.name == found.name]
     bound = [n for n in parts if isinstance(n, ast.arg) and n.arg == found.name]
-    uses = [n for n in parts if _names(n, found.name)]
+    uses = [n for n in parts if is_name(n, found.name)]
     stored = sum(isinstance(n.ctx, ast.Store) for n in uses if isinstance(n, ast.Name))
     calls = [
         part
         for statement in behind
         for part in ast.walk(statement)
-        if isinstance(part, ast.Call) and _names(part.func, found.name) and not part.keywords
+        if isinstance(part, ast.Call) and is_name(part.func, found.name) and not part.keywords
     ]
     once = len(again) + stored == 1 and not bound and len(uses) - stored == len(calls)
-    return bool(calls) and _is_plain(found) and once and not found.decorator_list
-
-
-def _names(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
+    return bool(calls) and once and not found.decorator_list
 
 
 def _set_beside(found: ast.FunctionDef, outer: Function) -> bool:
@@ -149,7 +145,7 @@ def _set_beside(found: ast.FunctionDef, outer: Function) -> bool:
         return False
     found.args.args[:0] = [ast.copy_location(ast.arg(name), found) for name in passed]
     for part in ast.walk(outer.node):
-        if isinstance(part, ast.Call) and _names(part.func, found.name):
+        if isinstance(part, ast.Call) and is_name(part.func, found.name):
             part.args[:0] = [ast.copy_location(ast.Name(n, ast.Load()), part) for n in passed]
     return True
 

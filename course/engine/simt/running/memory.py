@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba.np.numpy_support import map_layout
 from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
@@ -104,7 +105,7 @@ class GlobalView(Sliceable):
         )
         self.tracked = False
         self.writeable = bool(array.flags.writeable)
-        self.layout = "C" if array.flags.c_contiguous else "F" if array.flags.f_contiguous else "A"
+        self.layout = map_layout(array)
 
     @property
     def type(self) -> ArrayType:
