@@ -291,7 +291,7 @@ def _in(mode: OnCuda, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def run(*given: Any, **named: Any) -> Any:
-        with mode:
+        with mode.resumed():
             return function(*given, **named)
 
     return run

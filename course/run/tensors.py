@@ -49,6 +49,16 @@ class OnCuda(TorchFunctionMode):
         finally:
             self._paused -= 1
 
+    @contextlib.contextmanager
+    def resumed(self) -> Iterator[None]:
+        """Inside, code of the program's runs, which torch has called: it is as it was before."""
+        paused, self._paused = self._paused, 0
+        try:
+            with self:
+                yield
+        finally:
+            self._paused = paused
+
     def __torch_function__(
         self, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
@@ -75,7 +85,8 @@ class OnCuda(TorchFunctionMode):
             found = args[0]
         else:
             named = {key: _here(v) for key, v in kwargs.items() if key != "pin_memory"}
-            found = func(*map(_here, args), **named)
+            with self.paused():  # this mode may stand under itself: `resumed`
+                found = func(*map(_here, args), **named)
         if name in _MOVES and found is args[0] and on_cuda != lies_on_cuda(found):
             found = found.clone()
         if name in _LETS_OUT or _changes_its_first(name):
