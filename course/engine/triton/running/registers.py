@@ -54,7 +54,7 @@ def read(register: Array, type_: str) -> Array:
         sign = np.where(low & U64(8) != 0, np.float32(-1), np.float32(1))
         return sign * _E2M1[(low & U64(7)).astype(np.int64)]
     if type_ == "ue8m0":
-        return np.ldexp(np.float32(1), low.astype(np.int32) - 127)
+        return np.where(low == 255, np.float64("nan"), np.ldexp(1.0, low.astype(np.int32) - 127))
     if type_ == "bf16":
         return bf16_from_bits(low.astype(np.uint16).view(np.int16))
     return low.astype(f"u{width_of(type_) // 8}").view(_numpy_type(type_))
@@ -79,7 +79,7 @@ def written(values: Array, type_: str) -> Array:
         tied = np.isin(size, middles) & (up % 2 == 1)  # ties go to the even of two
         return (up + tied + np.where(np.signbit(values), 8, 0)).astype(U64)
     if type_ == "ue8m0":
-        return (np.frexp(values)[1] + 126).astype(U64)
+        return np.where(np.isnan(values), 255, np.frexp(values)[1] + 126).astype(U64)
     if type_ == "bf16":
         return bf16_to_bits(round_bf16(values)).view(np.uint16).astype(U64)
     size = width_of(type_) // 8
@@ -117,9 +117,13 @@ def _to_type(values: Array, name: Name, target: str) -> Array:
             return narrow.towards_zero(values.astype(np.float32), "bf16")
         return values.astype(np.float32)
     if target == "ue8m0":
-        fraction, exponent = np.frexp(np.abs(values.astype(np.float64)))
+        size = np.abs(values.astype(np.float64))
+        fraction, exponent = np.frexp(size)
         up = fraction > 0.5 if "rp" in name else np.zeros(1, np.bool_)
-        return np.ldexp(1.0, np.clip(exponent - 1 + up, -127, 127))
+        power = np.where(size == 0, -127, np.where(np.isinf(size), 128, exponent - 1 + up))
+        made = np.ldexp(1.0, np.clip(power, -127, 127))
+        too_large = np.isnan(size) | ((power > 127) & ("satfinite" not in name))
+        return np.where(too_large, np.nan, made)
     if target == "tf32":
         low = np.ascontiguousarray(values).view(np.uint32)
         if "rn" in name:

@@ -4,6 +4,8 @@ import pytest
 
 pytest.importorskip("triton", reason="Triton has no wheel for this system")
 
+import math
+
 import numpy as np
 import torch
 import triton
@@ -90,6 +92,10 @@ def test_floats(text, x, y, found) -> None:
         ("{ .reg .b8 t; cvt.rn.satfinite.e2m1x2.f32 t, $1, $2; cvt.u32.u8 $0, t; }",
          -1.25, 5.0, 0xA6),
         ("cvt.rp.satfinite.ue8m0x2.f32 $0, $1, $2;", 1.0, 1.5, 0x7F80),
+        ("cvt.rp.satfinite.ue8m0x2.f32 $0, $1, $2;", 0.0, math.inf, 0x00FE),
+        ("cvt.rp.ue8m0x2.f32 $0, $1, $2;", math.nan, 3e38, 0xFFFF),
+        ("{ .reg .b16 t; .reg .b32 u; cvt.rp.ue8m0x2.f32 t, $1, $2;\n"
+         "  cvt.rn.bf16x2.ue8m0x2 u, t; mov.b32 $0, u; }", 2.0, 6e-39, 0x40000080),
     ],
 )  # fmt: skip
 def test_floats_as_bits(text, x, y, found) -> None:
