@@ -88,6 +88,7 @@ class Machine:
     Attributes:
         files: the learner's, as the module calls them and as `linecache` does.
         early: the loads that the next turn of a loop makes use of, by their numbers.
+        of_numbers: what makes buffers that hold no barriers, whatever they look like, likewise.
         agents: the warps of a program, where they order themselves (one program at a time).
         descriptors: what the kernel has made of tensors for TMA, by the place where it keeps them.
     """
@@ -104,7 +105,7 @@ class Machine:
         self._ordered_within = ordered_within
         self._fused = fused_of(module)
         self._reordered = folds.reordered(module)
-        self.early = shared.early(module)
+        self.early, self.of_numbers = shared.early(module), shared.of_numbers(module)
         self._blocks: dict[Block, _Prepared] = {}
         self._programs = run.programs
         self._heard: Heard | None = None

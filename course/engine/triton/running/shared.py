@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,9 @@ _NOTHING = np.zeros((), COPY)
 #: What a turn of a loop ends with, and what a loop begins with.
 _HANDS_ON = frozenset({"scf.yield", "scf.for"})
 _PRODUCTS = frozenset({"tt.dot", "tt.dot_scaled"})
+#: What names a part of a buffer, and what brings or takes what one holds.
+_PARTS = frozenset({"ttg.memdesc_index", "ttg.memdesc_subslice"})
+_OF_NUMBERS = frozenset({"ttg.local_load", "ttg.local_store", "ttg.async_copy_global_to_local"})
 
 
 @dataclass(frozen=True)
@@ -146,16 +149,37 @@ def early(module: Module) -> frozenset[int]:
     From Triton 3.8 on the compiler reads the first part of a product's tiles a turn before.
     """
     found: set[int] = set()
+    for one, users in _with_users(module, "ttg.memdesc_subslice"):
+        loads = (user for user in users[one.results[0]] if user.name == "ttg.local_load")
+        found.update(user.number for user in loads if _is_handed_on(user, users))
+    return frozenset(found)
+
+
+def of_numbers(module: Module) -> frozenset[int]:
+    """The numbers of what makes a buffer that is stored to, or loaded from: one of no barriers."""
+    makers = _with_users(module, "ttg.local_alloc")
+    return frozenset(one.number for one, users in makers if _holds_numbers(one, users))
+
+
+def _holds_numbers(one: Operation, users: Mapping[str, list[Operation]]) -> bool:
+    return any(
+        user.name in _OF_NUMBERS or (user.name in _PARTS and _holds_numbers(user, users))
+        for user in users[one.results[0]]
+    )
+
+
+def _with_users(
+    module: Module, name: str
+) -> Iterator[tuple[Operation, Mapping[str, list[Operation]]]]:
+    """Each operation of that name, and who takes each value of its function."""
     for function in module.functions.values():
         users: dict[str, list[Operation]] = defaultdict(list)
         for one in function.inside():
-            for name in one.operands:
-                users[name].append(one)
+            for operand in one.operands:
+                users[operand].append(one)
         for one in function.inside():
-            if one.name == "ttg.memdesc_subslice":
-                loads = (user for user in users[one.results[0]] if user.name == "ttg.local_load")
-                found.update(user.number for user in loads if _is_handed_on(user, users))
-    return frozenset(found)
+            if one.name == name:
+                yield one, users
 
 
 def _is_handed_on(one: Operation, users: Mapping[str, list[Operation]]) -> bool:

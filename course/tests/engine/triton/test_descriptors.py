@@ -108,6 +108,22 @@ def test_warps_that_triton_specialises_ask_for_the_same_sectors(target):
 
 
 @triton.jit
+def weighted(a, b, c, weight, M, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    left = tl.make_tensor_descriptor(a, [M, BK], [BK, 1], [BM, BK])
+    made = tl.make_tensor_descriptor(c, [M, BN], [BN, 1], [BM, BN])
+    right = tl.make_tensor_descriptor(b, [BK, BN], [BN, 1], [BK, BN]).load([0, 0])
+    for row in tl.range(0, M, BM, warp_specialize=True, num_stages=2):
+        product = tl.dot(left.load([row, 0]), right)
+        made.store([row, 0], product * tl.load(weight).to(tl.float32))
+
+
+def test_a_whole_number_that_a_specialised_loop_loads_is_no_barrier():
+    a, b, c = torch.randn(512, 64).half(), torch.randn(64, 128).half(), torch.zeros(512, 128)
+    launch(weighted, (a, b, c, torch.tensor([-3]), 512, 128, 128, 64), (1,), target=100)
+    torch.testing.assert_close(c.double(), a.double() @ b.double() * -3, rtol=1e-3, atol=1e-2)
+
+
+@triton.jit
 def picked(x, out, M, N, BN: tl.constexpr):
     rows = tl.make_tensor_descriptor(x, [M, N], [N, 1], [1, BN])
     lanes = tl.arange(0, 32)
