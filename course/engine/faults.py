@@ -79,10 +79,12 @@ class KernelFault(Exception):
 
     @property
     def where(self) -> str:
-        """`line 7: `, or `line 7 of norm: ` where that is not the kernel that was launched."""
+        """`line 7: `, or `line 7 of norm: ` where that is not the kernel, or its file, that was
+        launched.
+        """
         if self.line is None:
             return ""
-        return f"line {self.line:d}{f' of {self.function}' if self.function else ''}: "
+        return f"line {f'{self.line:d} of {self.function}' if self.function else self.line}: "
 
     def happened_in(self, function: str, filename: str, kernel: str = "") -> None:
         """Notes where the line is, from the inside out: what is known already stays."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from course.engine import sampling, stated_gpu
 from course.engine.faults import KernelFault, Outcome
+from course.engine.lines import file_of
 from course.engine.printed import Printed
 from course.engine.requests import Requests
 from course.engine.traffic import Traffic
@@ -260,12 +261,15 @@ class _Launch:
                 several = together or max(1, BATCH_ELEMENTS // self._largest)
                 several = 1 if self._ordered_within else several
                 in_batches(run, begin, several)
-        except Unsupported as what:
-            raise run.fault(Outcome.NOT_MEASURED, "tile_unsupported", detail=str(what)) from None
-        except KernelFault as fault:
-            if name := called_at(self._function, run.filename, fault.line or 0):
-                fault.happened_in(name, run.filename)
-            raise
+        except (Unsupported, KernelFault) as what:
+            fault = (
+                what if isinstance(what, KernelFault)
+                else run.fault(Outcome.NOT_MEASURED, "tile_unsupported", detail=str(what))
+            )  # fmt: skip
+            file = file_of(fault.line, run.filename)
+            if name := called_at(self._function, file, fault.line or 0):
+                fault.happened_in(name, file)
+            raise fault from None
         run.end()
 
     def of_a_few(self, among: sampling.Sampling, source: Source) -> Traffic:

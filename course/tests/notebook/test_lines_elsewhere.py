@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import course
+from course.engine.faults import KernelFault
 from course.engine.lines import Elsewhere
 from course.run import report
 
@@ -103,6 +104,18 @@ def test_equal_lines_of_two_files_are_two_sites_and_the_other_file_is_named(
     told = capsys.readouterr().out.splitlines()
     assert any(line.startswith("line 9 of norms  ") and "a = " in line for line in told)
     assert any(line.startswith("line   9      a = ") for line in told)
+
+
+def test_what_is_not_run_of_another_file_is_named_with_its_function(tmp_path, monkeypatch):
+    of_its_own = TRITON["norms"].replace(
+        "a * 2",
+        """tl.inline_asm_elementwise(
+        "mov.u32 $0, %smid;", "=r,r", [a], dtype=tl.int32, is_pure=True, pack=1)""",
+    )
+    kernel = of(TRITON | {"norms": of_its_own}, tmp_path, monkeypatch)
+    with pytest.raises(KernelFault, match=r"NOT_MEASURED: line 11 of scaled: .*%smid") as refused:
+        launched(kernel, False)
+    assert refused.value.filename == str(tmp_path / "norms.py")
 
 
 def test_a_line_elsewhere_is_its_number_and_its_file():
