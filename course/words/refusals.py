@@ -240,6 +240,11 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "Say in the bounds of the loop where it ends, or write `while` with the condition; what "
         "lies past the end of an array, a mask leaves out.",
     ),
+    "tile_type_of_another_gpu": (
+        "The GPU that this is compiled for has no {name}; of floats of 8 bits it has {known}.",
+        "Outside of a check you name the GPU: `course.measure(target=\"sm_90\")`, `--target sm_90` "
+        "of `course.run`. A check is for the GPU that its exercise names.",
+    ),
     "tile_floor_division": (
         "`//` and `%` divide whole numbers, and this line gives `//` a float.",
         "Write `/` for floats.",

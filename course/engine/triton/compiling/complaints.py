@@ -45,6 +45,8 @@ _ON_LINES: tuple[tuple[str, str, str], ...] = (
 #: Where Triton's words match, the sentence; groups of the match are its fields.
 _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"must be a power of (?:2|two)(?:: (?P<got>\d+))?", "tile_power_of_two"),
+    (r"type (?P<name>\w+) not supported in this architecture\..* are \((?P<known>.*)\)",
+     "tile_type_of_another_gpu"),
     (r"arange's arguments must be of type tl\.constexpr", "tile_arange_constant"),
     (r"arange's end argument must be greater|arange must fit in int32", "tile_arange_empty"),
     (r"numel \((?P<got>\d+)\) exceeds triton maximum tensor numel \((?P<limit>\d+)\)",

@@ -38,6 +38,16 @@ def test_what_triton_takes_at_a_launch_runs(unused, block):
     assert x.tolist() == [7.0] * 16
 
 
+def test_a_type_that_the_gpu_lacks_is_told_with_those_that_it_has():
+    given = filled, (torch.zeros(16, dtype=torch.float8_e4m3fn), 3), (1,), {"B": 16}
+    fault = raised(launch, *given)
+    assert (fault.outcome, fault.message_id, fault.fields) == (
+        Outcome.DOES_NOT_COMPILE, "tile_type_of_another_gpu",
+        {"name": "fp8e4nv", "known": "'fp8e4b15', 'fp8e5'"},
+    )  # fmt: skip
+    launch(*given, target=90)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_an_atomic_of_bits_takes_floats_by_their_bits(dtype):
     x, mask = torch.full((16,), -3.0, dtype=dtype), torch.full((16,), 3.0, dtype=dtype)
