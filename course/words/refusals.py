@@ -242,7 +242,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "tile_type_of_another_gpu": (
         "The GPU that this is compiled for has no {name}; of floats of 8 bits it has {known}.",
-        "Outside of a check you name the GPU: `course.measure(target=\"sm_90\")`, `--target sm_90` "
+        'Outside of a check you name the GPU: `course.measure(target="sm_90")`, `--target sm_90` '
         "of `course.run`. A check is for the GPU that its exercise names.",
     ),
     "tile_floor_division": (

@@ -24,7 +24,9 @@ _NAMED = re.compile(r'"(?P<name>(?:[^"\\]|\\.)*)"\s*\(')
 
 
 class UnreadableError(ValueError):
-    """A text that is no module in generic form; the message says what stands there."""
+    """A text that is no module in generic form, or whose operations are not those of the versions
+    of Triton that this reads; the message says what stands there.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,13 @@ class Operation:
     place: Place
 
     def integers(self, name: str) -> list[int]:
-        """The numbers of an attribute: ``axis = 0 : i32`` and ``array<i32: 1, 0>`` alike."""
+        """The numbers of an attribute: ``axis = 0 : i32`` and ``array<i32: 1, 0>`` alike.
+
+        Raises:
+            UnreadableError: where the operation has none of that name.
+        """
+        if name not in self.attributes:
+            raise UnreadableError(f"{self.name} without `{name}`")
         text = self.attributes[name]
         text = text[text.index(":") + 1 :] if text.startswith("array") else text.split(" : ")[0]
         return [int(number) for number in re.findall(r"-?\d+", text)]

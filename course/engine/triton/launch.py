@@ -27,7 +27,7 @@ from course.engine.triton.compiling.gate import begin, lower, reached
 from course.engine.triton.compiling.lowering import ACCESSES, Form, Lowered
 from course.engine.triton.compiling.specialisation import Source, source_of
 from course.engine.triton.entry import Grid, begun
-from course.engine.triton.ir import Operation
+from course.engine.triton.ir import Operation, UnreadableError
 from course.engine.triton.passed import Passed
 from course.engine.triton.running.banks import count, reaches
 from course.engine.triton.running.counts import CompiledMeter, Shown
@@ -261,7 +261,7 @@ class _Launch:
                 several = together or max(1, BATCH_ELEMENTS // self._largest)
                 several = 1 if self._ordered_within else several
                 in_batches(run, begin, several)
-        except (Unsupported, KernelFault) as what:
+        except (Unsupported, UnreadableError, KernelFault) as what:
             fault = (
                 what if isinstance(what, KernelFault)
                 else run.fault(Outcome.NOT_MEASURED, "tile_unsupported", detail=str(what))

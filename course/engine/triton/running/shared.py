@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -98,9 +98,13 @@ def index(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
 
 def part(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
     """`ttg.memdesc_subslice`."""
+    return part_from(operation.integers("offsets"), frame, operation)
+
+
+def part_from(starts: Sequence[int], frame: Frame, operation: Operation) -> Buffer:
+    """The part of a buffer that begins at these places, one an axis."""
     buffer = frame[operation.operands[0]]
     shape = operation.result_types[0].shape
-    starts = operation.integers("offsets")
     inside = tuple(slice(o, o + n) for o, n in zip(starts, shape, strict=True))
     return Buffer(buffer.same()[(slice(None), *inside)], buffer.copied)
 

@@ -46,7 +46,12 @@ def add_up(machine: Machine, frame: Frame, operation: Operation, product: Array,
     _kept(machine, d, allowed, rounded(product + total, operation.operand_types[2]))
 
 
+def columns(machine: Machine, frame: Frame, operation: Operation) -> shared.Buffer:
+    """`ttng.tmem_subslice`: the columns from `N` on."""
+    return shared.part_from((0, operation.integer("N")), frame, operation)
+
+
 OPERATIONS = {
-    "ttng.tmem_alloc": shared.alloc, "ttng.tmem_subslice": shared.part,
+    "ttng.tmem_alloc": shared.alloc, "ttng.tmem_subslice": columns,
     "ttng.tmem_store": store, "ttng.tmem_load": shared.load, "ttng.tc_gen5_mma": multiply,
 }  # fmt: skip

@@ -124,6 +124,27 @@ def test_a_whole_number_that_a_specialised_loop_loads_is_no_barrier():
 
 
 @triton.jit
+def halves(a, b, c, M, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    left = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    right = tl.make_tensor_descriptor(b, [K, BN], [BN, 1], [BK, BN])
+    made = tl.make_tensor_descriptor(c, [M, BN], [BN, 1], [BM, BN // 2])
+    for row in tl.range(0, M, BM, flatten=True, warp_specialize=True):
+        total = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, BK):
+            total = tl.dot(left.load([row, k]), right.load([k, 0]), total)
+        first, second = total.reshape(BM, 2, BN // 2).permute(0, 2, 1).split()
+        made.store([row, 0], first.to(tl.float16))
+        made.store([row, BN // 2], second.to(tl.float16))
+
+
+def test_half_of_a_tile_is_stored_at_a_time_from_tensor_memory():
+    a, b, c = torch.randn(512, 128).half(), torch.randn(128, 128).half(), torch.zeros(512, 128)
+    c = c.half()
+    launch(halves, (a, b, c, 512, 128, 128, 128, 64), (1,), target=100)
+    torch.testing.assert_close(c.float(), a.float() @ b.float(), rtol=2e-3, atol=2e-2)
+
+
+@triton.jit
 def picked(x, out, M, N, BN: tl.constexpr):
     rows = tl.make_tensor_descriptor(x, [M, N], [N, 1], [1, BN])
     lanes = tl.arange(0, 32)
