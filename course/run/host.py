@@ -21,6 +21,7 @@ import triton
 import triton.testing
 from numba.cuda.cudadrv import devices
 from torch.autograd.function import BackwardCFunction
+from triton._C import libtriton
 from triton.backends.compiler import GPUTarget
 
 from course.engine import stated_gpu
@@ -126,12 +127,28 @@ def _as_written(function: Any = None, *args: Any, **options: Any) -> Any:
     return function if function is not None else (lambda function: function)
 
 
+def _empty_strided(size: Any, stride: Any, dtype: torch.dtype) -> torch.Tensor:
+    """As the code that `torch.compile` writes asks for memory."""
+    return torch.empty_strided(size, stride, dtype=dtype, device="cuda")
+
+
 class _Generator(torch.Generator):
     """A generator of the CPU, whatever device is named."""
 
     def __new__(cls, device: Any = None) -> Any:
         """One of the CPU."""
         return super().__new__(cls, "cpu")
+
+
+class _CublasLt:
+    """cuBLAS as Triton brings it for its tutorials: torch's product."""
+
+    def __init__(self, workspace: torch.Tensor) -> None:
+        pass
+
+    def matmul(self, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> None:
+        """c (M, N) = a (M, K) times b (N, K), turned."""
+        c.copy_(a.float() @ b.float().T)
 
 
 def _no_group(backend: Any = None, *args: Any, **options: Any) -> None:
@@ -155,7 +172,7 @@ _MADE: tuple[tuple[Callable[[], Any], str], ...] = (
         "_exchange_device _maybe_exchange_device "
         "current_device memory_allocated max_memory_allocated memory_reserved max_memory_reserved",
     ),
-    (contextlib.nullcontext, "stream"),
+    (contextlib.nullcontext, "stream _DeviceGuard"),
     (Stream, "current_stream default_stream"),
 )
 
@@ -181,6 +198,7 @@ def install(target: int) -> OnCuda:
         (torch.compiler, {"disable": _as_written}),
         (torch.version, {"cuda": _CUDA}),
         (torch._C, {"_cuda_getCurrentRawStream": lambda device: 0}),
+        (torch._C._dynamo.guards, {"_empty_strided_cuda": _empty_strided}),
         (torch.accelerator, _of_accelerators()),
         (
             torch.cuda.nvtx,
@@ -189,6 +207,7 @@ def install(target: int) -> OnCuda:
         (torch.library, _of_libraries(mode)),
         (torch.library.Library, {"impl": _implementing(mode, torch.library.Library.impl)}),
         (torch.distributed, {"init_process_group": _no_group}),
+        (libtriton.nvidia.cublas, {"CublasLt": _CublasLt}),
         (triton.testing, {"do_bench": _do_bench, "do_bench_cudagraph": _do_bench}),
         (triton.testing.Mark, {"run": _first_of_each_line}),
         (BackwardCFunction, {"apply": _in(mode, BackwardCFunction.apply)}),

@@ -1,6 +1,7 @@
 import torch
 import triton
 import triton.language as tl
+from triton._C.libtriton import nvidia
 
 
 @triton.jit
@@ -44,6 +45,11 @@ assert x.is_cuda
 assert torch.zeros(3).to(0).device.type == torch.accelerator.current_accelerator().type
 with torch.cuda.device(x.device) as device, torch.cuda.device_of(x):
     assert torch._C._cuda_getCurrentRawStream(torch.cuda.device(0).idx) == 0, device
+with torch.cuda._DeviceGuard(0):  # as the code that torch.compile writes
+    assert torch._C._dynamo.guards._empty_strided_cuda((2, 3), (3, 1), torch.float16).is_cuda
+a, b, c = torch.rand(2, 8, device=0), torch.rand(3, 8, device=0), torch.zeros(2, 3, device=0)
+nvidia.cublas.CublasLt(torch.empty(64, device="cuda")).matmul(a, b, c)
+assert torch.equal(c, a @ b.T)
 own(x).sum().backward()
 assert (x.grad == 2).all()
 for one in (own, torch.ops.tried.defined, added, traced):
