@@ -28,7 +28,7 @@ from autograder.grading.ledger import Ledger
 from autograder.grading.names import slug
 from autograder.grading.store import Store, StoreError, as_csv
 from autograder.grading.submissions import Submission
-from autograder.judge import pool
+from autograder.judge import overlay, pool
 from autograder.judge.judge import (
     LARGEST_PANEL,
     Graded,
@@ -1097,3 +1097,29 @@ def test_a_judge_has_its_next_notebook_before_the_verdicts_of_the_last_are_kept(
             assert answer.graded is not None
             seen[answer.graded.student] = len(asked)
     assert seen == {"mira": 2, "rigel": 3, "vega": 3}
+
+
+def test_what_does_not_count_any_more_is_in_no_sum(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for student in ("vega", "deneb"):
+        put(tmp_path / f"in/{student}_{LESSON}.ipynb", solved())
+    out = tmp_path / "out"
+    words = tmp_path / "in", "--out", out, "--seed", "value:a seed of a test"
+    assert run(*words) == grade.DONE
+    assert len(rows(out)) == 2 * len(EXERCISES)
+    try:
+        assert run(*words, "--unit", "two-week", "--regrade", "--dry-run") == grade.DONE
+        assert len(Store(out).all()) == 2 * len(EXERCISES)
+        assert run(*words, "--unit", "two-week") == grade.DONE
+        core = {exercise.name for exercise in lesson_exercises("threads")}
+        assert {exercise for _, exercise in rows(out)} == core < {*EXERCISES}
+        # ... and all of it again, of which the history tells
+        assert run(*words, "--unit", "course") == grade.DONE
+        assert len(rows(out)) == 2 * len(EXERCISES)
+    finally:
+        overlay.use(None)
+    [gone] = {*EXERCISES[1:2]} - core
+    capsys.readouterr()
+    assert command_line.main(["history", "vega", gone, "--from", str(out)]) == 0
+    assert "withdrawn: it does not count any more" in capsys.readouterr().out
