@@ -23,6 +23,7 @@ import pytest
 
 from autograder import __main__ as command_line
 from autograder.grading import grade, judging, seeds, store, submissions
+from autograder.grading.grades import totals
 from autograder.grading.ledger import Entry as LedgerEntry
 from autograder.grading.ledger import Ledger
 from autograder.grading.names import slug
@@ -299,6 +300,28 @@ def test_what_a_disk_does_not_give_is_no_grade_and_takes_none(
     assert run(*command) == grade.DONE
     for student in ("vega", "rigel"):
         assert outcomes(tmp_path / "out", student) == ["PASS"] * len(EXERCISES)
+
+
+def test_what_a_zip_does_not_give_whole_is_no_grade_and_takes_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A download that went wrong was a zero, and the student's fault."""
+    whole, torn, out = tmp_path / "a.zip", tmp_path / "b.zip", tmp_path / "out"
+    for archive in (whole, torn):
+        with zipfile.ZipFile(archive, "w") as packed:
+            for student in ("vega_11", "rigel_12"):
+                content = json.dumps(solved()) + " " * (archive is torn)
+                packed.writestr(f"{student}_1234_01_threads.ipynb", content)
+    torn.write_bytes(torn.read_bytes().replace(b"PASS", b"PASt", 1))
+    assert run(torn, "--out", out) == grade.NOT_ALL
+    said = capsys.readouterr().err
+    assert "Held, for a zip does not give them as they were: vega_11_1234" in said
+    assert "without points" not in said
+    assert totals(Store(out).all()).of("vega-11", LESSON) is None
+    assert run(whole, "--out", out) == grade.DONE
+    assert run(torn, "--out", out) == grade.NOT_ALL
+    for student in ("vega-11", "rigel-12"):
+        assert outcomes(out, student) == ["PASS"] * len(EXERCISES)
 
 
 def slow_class(root: Path, students: int = 6) -> int:
