@@ -42,6 +42,7 @@ from autograder.judge.judge import (
 )
 from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import lesson_exercises
+from autograder.sandbox import walls
 from autograder.tests import fakes
 from autograder.tests.graders import start
 from autograder.tests.notebooks import EXERCISES, LESSON, cell, notebook, put, solved
@@ -763,7 +764,32 @@ def test_a_judge_that_cannot_start_says_why(
     args = arguments(tmp_path / "in", "--out", tmp_path / "out")
     args.check = "autograder.no_such:check"
     assert grade.main(args) == grade.CANNOT
-    assert "The judge cannot start: ModuleNotFoundError" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "The judge cannot start: ModuleNotFoundError" in said
+    assert "It was tried 3 times; `python -m autograder doctor` says what it needs." in said
+
+
+@pytest.mark.parametrize("killed", [2, 3])
+def test_a_judge_that_is_killed_at_its_start_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: int
+) -> None:
+    """As the kernel does where memory is short: one such end stopped the class."""
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    start_one, starts = pool.Worker._start, list[int]()
+
+    def killed_at_once(worker: pool.Worker) -> None:
+        start_one(worker)
+        starts.append(1)
+        if len(starts) <= killed:
+            assert worker._process is not None
+            walls.end(worker._process)
+
+    monkeypatch.setattr(pool.Worker, "_start", killed_at_once)
+    words = tmp_path / "in", "--out", tmp_path / "out", "--jobs", 1
+    assert grade.main(arguments(*words)) == (grade.DONE if killed < 3 else grade.CANNOT)
+    assert len(starts) == 3
+    if killed < 3:
+        assert outcomes(tmp_path / "out", "vega") == ["PASS"] * len(EXERCISES)
 
 
 def test_many_verdicts_are_a_row_a_student(capsys: pytest.CaptureFixture[str]) -> None:
