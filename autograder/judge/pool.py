@@ -221,7 +221,7 @@ class Worker:
                 return [*frames, self.end("it said what is no verdict")]
             frames.append(frame)
         if not chunk:
-            frames.append(self.end("it ended by itself"))
+            frames.append(self.end("it ended by itself", again=True))
         elif len(self._buffer) > LARGEST_FRAME_BYTES:
             frames.append({**self.end("it said too much"), "endless": True})
         if frames and "unbegun" not in frames[-1]:
@@ -246,11 +246,14 @@ class Worker:
                 return {**self.end("memory"), "memory": True}
         return None
 
-    def end(self, why: str) -> dict[str, Any]:
+    def end(self, why: str, again: bool = False) -> dict[str, Any]:
         """Ends both processes and their children. The next task starts others.
 
+        Args:
+            again: whether a judge that has not begun is to be started again.
+
         Raises:
-            JudgeError: where none has begun, several times in a row.
+            JudgeError: where it has not begun, and is not, or was several times in a row.
         """
         if self._runner is not None:
             walls.end(self._runner)
@@ -266,11 +269,13 @@ class Worker:
         self._process, self._errors = None, ()
         if not had_begun:
             self._false_starts += 1
-            if self._false_starts < _MOST_STARTS:  # a machine short of memory kills what starts
+            if (
+                again and self._false_starts < _MOST_STARTS
+            ):  # a machine short of memory kills what starts
                 return {"end": -1, "unbegun": True}
             reason = next(filter(None, said), why)  # the judge's may be that it has no runner
             raise JudgeError(
-                f"The judge cannot start: {reason.rstrip('.')}. It was tried {_MOST_STARTS} times; "
+                f"The judge cannot start: {reason.rstrip('.')}. Times tried: {self._false_starts}; "
                 "`python -m autograder doctor` says what it needs."
             )
         return {"end": -1, "why": why}

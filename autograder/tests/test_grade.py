@@ -766,7 +766,7 @@ def test_a_judge_that_cannot_start_says_why(
     assert grade.main(args) == grade.CANNOT
     said = capsys.readouterr().err
     assert "The judge cannot start: ModuleNotFoundError" in said
-    assert "It was tried 3 times; `python -m autograder doctor` says what it needs." in said
+    assert "Times tried: 3; `python -m autograder doctor` says what it needs." in said
 
 
 @pytest.mark.parametrize("killed", [2, 3])
