@@ -269,10 +269,8 @@ class Worker:
         self._process, self._errors = None, ()
         if not had_begun:
             self._false_starts += 1
-            if (
-                again and self._false_starts < _MOST_STARTS
-            ):  # a machine short of memory kills what starts
-                return {"end": -1, "unbegun": True}
+            if again and self._false_starts < _MOST_STARTS:
+                return {"end": -1, "unbegun": True}  # a machine short of memory kills what starts
             reason = next(filter(None, said), why)  # the judge's may be that it has no runner
             raise JudgeError(
                 f"The judge cannot start: {reason.rstrip('.')}. Times tried: {self._false_starts}; "
