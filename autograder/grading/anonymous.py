@@ -11,6 +11,7 @@ import base64
 import hashlib
 import hmac
 import io
+import re
 import tokenize
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -26,6 +27,10 @@ from course.words.verdict import HEADLINES
 KEY_FILE = ".pseudonyms"
 #: 40 bits: two of 20,000 students have one pseudonym with a chance of 1 in 5,000.
 _BYTES = 5
+#: What stands in the place of a text of the student's.
+_LEFT_OUT = '"…"'
+#: A text of the cell in a sentence, to its end where that was cut off; no apostrophe in a word.
+_TEXT = re.compile(r"""(?<!\w)[bfru]{0,2}(?:"(?:\\.|[^"\\])*(?:"|$)|'(?:\\.|[^'\\])*(?:'|$))""")
 
 
 def pseudonyms(folder: Path) -> Callable[[str], str]:
@@ -59,6 +64,7 @@ def without_name(graded: Graded, called: Callable[[str], str]) -> Graded:
     message = graded.message
     if graded.message_id in HELD | UNREADABLE:
         message = f"Nothing of it was judged: {HEADLINES[Outcome(graded.outcome)][1]}."
+    message = _TEXT.sub(_LEFT_OUT, message)  # a path, say, with a login in it
     return replace(
         graded,
         student=called(graded.student),
@@ -83,7 +89,7 @@ def without_texts(source: str) -> str:
     for token in reversed(tokens):
         if token.type in (tokenize.COMMENT, tokenize.STRING):
             (first, begin), (last, end) = token.start, token.end
-            mark = "#" if token.type == tokenize.COMMENT else '"…"'
+            mark = "#" if token.type == tokenize.COMMENT else _LEFT_OUT
             after = lines[last - 1][end:]
             lines[first - 1] = lines[first - 1][:begin] + mark + (after if first == last else "")
             lines[first:last] = ["" for _ in range(first, last)]

@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,10 @@ from autograder.judge.sentences import Fault
 
 CERTIFICATE, KEY = "cert.pem", "key.pem"
 INSTALL = ".venv/bin/python -m pip install -c requirements.txt '.[cluster]'"
+_ANEW = (
+    "Remove {0}, make others with `python -m autograder cluster certificates {0}`, and copy that "
+    "folder to each machine."
+)
 #: How often a notebook is given to a worker that is then lost or fails.
 MOST_TRIES = 4
 #: Dask's settings of a scheduler.
@@ -355,10 +360,11 @@ def security(tls: Path | None) -> Any:
     """Dask's settings for a folder of certificates; None for none.
 
     Raises:
-        JudgeError: where the files are not there.
+        JudgeError: where the files are not there, or are none that can be used today.
     """
     if tls is None:
         return None
+    from cryptography import x509
     from distributed.security import Security
 
     for name in (CERTIFICATE, KEY):
@@ -367,6 +373,12 @@ def security(tls: Path | None) -> Any:
                 f"There is no {tls / name}. `python -m autograder cluster certificates {tls}` "
                 "makes it; the scheduler and the workers need a copy of the same one."
             )
+    try:
+        until = x509.load_pem_x509_certificate((tls / CERTIFICATE).read_bytes()).not_valid_after_utc
+    except ValueError as error:
+        raise JudgeError(f"{tls / CERTIFICATE} is no certificate. {_ANEW.format(tls)}") from error
+    if until < datetime.now(UTC):
+        raise JudgeError(f"{tls / CERTIFICATE} ended on {until:%Y-%m-%d}. {_ANEW.format(tls)}")
     certificate, key = str((tls / CERTIFICATE).resolve()), str((tls / KEY).resolve())
     roles = {
         f"tls_{role}_{part}": path

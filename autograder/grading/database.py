@@ -142,6 +142,7 @@ class _Sqlite:
         self._lock = -1
         #: the database, what was committed and is not in it yet, and who looks at that
         self._files: dict[str, tuple[int, int] | None] = {}
+        self._held: sql.PoolProxiedConnection | None = None
         self.name = str(folder / NAME)
         url = sql.URL.create("sqlite", database=self.name)
         self.engine = sql.create_engine(url, connect_args={"timeout": _PATIENCE_SECONDS})
@@ -176,7 +177,12 @@ class _Sqlite:
             connection.close()
 
     def opened(self) -> None:
-        """The files are found by their names; from here on they have to stay those files."""
+        """The files are found by their names; from here on they have to stay those files.
+
+        SQLite removes its log with the last connection, and Ctrl-C costs the one in which it comes:
+        another one stays.
+        """
+        self._held = self.engine.raw_connection()
         names = (self.name, f"{self.name}-wal", f"{self.name}-shm")
         self._files = {name: _there(name) for name in names}
 
@@ -197,11 +203,18 @@ class _Sqlite:
             again = "Put the right one back, and run"
             if name != self.name:
                 again = "Run"
-                self.engine.dispose()  # what SQLite still has open of it goes to the database
+                self.close()  # what SQLite still has open of it goes to the database
             raise LedgerError(
                 f"{name} was removed or replaced while this grader was at work. Nothing more is "
                 f"entered. {again} the same command again: it judges what is missing there."
             )
+
+    def close(self) -> None:
+        """All of it is in one file then."""
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+        self.engine.dispose()
 
     def be_run(self, run: str) -> str:
         """A file that is locked as long as this process lives: the system sees to that."""
@@ -315,6 +328,9 @@ class _Postgresql:
             most = f", {_SERVER_SECONDS / 60:g} minutes at most"
             waiting.on(f"the database server {self.name}, which does not answer", most)
             time.sleep(_RETRY_SECONDS)
+
+    def close(self) -> None:
+        self.engine.dispose()
 
     def be_run(self, run: str) -> str:
         """The lock is gone where the server was stopped, and taken again."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from autograder.grading.names import few
@@ -23,6 +23,9 @@ class DryStore(Store):
 
     def forget_unnamed(self, student: str, but: Iterable[str] = ()) -> None:
         """Leaves them."""
+
+    def forget_uncounted(self, works: Mapping[tuple[str, str], Collection[str]]) -> None:
+        """Leaves them, too."""
 
     def claim(self, submission: Submission) -> bool:
         """Two runs may look at one notebook."""

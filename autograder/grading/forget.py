@@ -25,7 +25,7 @@ from autograder.grading.names import clean, few, look_alike, slug
 from autograder.grading.opened import GradebookError, explained, open_gradebook, require_gradebook
 from autograder.grading.report_pages import ANONYMOUS, SIMILAR
 from autograder.grading.report_pages import FOLDER as PAGES
-from autograder.grading.roster import Roster, RosterError, read_roster
+from autograder.grading.roster import Roster, RosterError, class_roster
 from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed
 from autograder.grading.store import Store, StoreError
 from autograder.judge import overlay
@@ -86,12 +86,12 @@ def main(args: argparse.Namespace) -> int:
     try:
         if not has_ledger(folder):
             raise UsageError(f"There is no ledger in {folder}. --from names the right one.")
-        roster = read_roster(args.roster) if args.roster else None
         if args.gradebook:
             require_gradebook(args.gradebook)
         store = Store(folder)
         shown = seed_id(chosen_seed(args.seed, store))
         overlay.use(chosen_folder(args.seed))
+        roster = class_roster(args.roster)
         kept = _kept(student, store, args, roster)
         if not (kept.verdicts or kept.in_gradebook or kept.folders):
             raise UsageError(_nobody(student, store))
@@ -129,7 +129,9 @@ def _kept(student: str, store: Store, args: argparse.Namespace, roster: Roster |
         root = args.course_dir / place
         kept.folders += [one for one in _folders(root) if _is(one.name, student, roster)]
     kept.folders += [p for p in (store.out / FILES / slug(student),) if p.is_dir()]
-    kept.folders += [p for p in _unpacked(store.out / UNPACKED) if _holds(p, student, roster)]
+    unpacked = _unpacked(store.out / UNPACKED)
+    theirs = [path for path in unpacked if _holds(path, student, roster)]
+    kept.folders += theirs
     made = [
         SUMMARY,
         "verdicts.jsonl",
@@ -143,6 +145,12 @@ def _kept(student: str, store: Store, args: argparse.Namespace, roster: Roster |
     anew = [store.out / name for name in made] + sorted(store.out.glob("grades-*.csv"))
     kept.made_anew = [path for path in anew if path.exists()]
     kept.beyond = list(_beyond(student, store, args))
+    if roster is None and len(theirs) < len(unpacked):
+        others = few([str(path) for path in unpacked if path not in theirs], _NAMED)
+        kept.beyond.append(
+            f"what zips were unpacked to and nobody in it is called {student} by its own name: "
+            f"{others}. The same command with the --roster of their grading finds the work there."
+        )
     return kept
 
 

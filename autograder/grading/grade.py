@@ -49,7 +49,7 @@ from autograder.judge.judge import CHECK, Graded, seed_id
 from autograder.judge.overlay import OverlayError
 from autograder.judge.pool import JudgeError, Judges, Limits, Pool
 from autograder.judge.private import PrivateError
-from autograder.judge.sentences import HELD, JUDGED_AGAIN, UNREADABLE, WITHOUT_CELL
+from autograder.judge.sentences import HELD, JUDGED_AGAIN, UNREADABLE, WITHOUT_CELL, Fault
 from autograder.lessons.catalogue import lesson_name, stem_of_notebook
 from course.plain.text import counted
 
@@ -376,7 +376,14 @@ def collected(
 
 
 def _held(submissions: Sequence[Submission], out: Path) -> Iterator[str]:
-    """For each that several files claim to be, which these are, and how a person settles it."""
+    """What a person has to settle, and how: what a zip does not hold whole, what several claim."""
+    torn = [one.fault.sentence for one in submissions if one.fault and _is_torn(one.fault)]
+    if torn:
+        yield (
+            f"Held, for a zip does not give them as they were: {few(torn, _NAMED)} Nothing of "
+            "these is graded, and a grade from before stays. Download the zip again, and grade "
+            "that; where it is the same, ask the students for the notebooks."
+        )
     for one in submissions:
         if one.rivals and one.fault is not None:
             first, *others = (shlex.quote(str(path)) for path in one.rivals[:_NAMED])
@@ -388,10 +395,16 @@ def _held(submissions: Sequence[Submission], out: Path) -> Iterator[str]:
             )
 
 
+def _is_torn(fault: Fault) -> bool:
+    return fault.message_id in HELD and "archive" in fault.fields
+
+
 def _without_notebook(rows: Iterable[Graded]) -> list[str]:
     """A sentence on who handed in something else than a notebook that can be read."""
     whose = {
-        row.student: row.message for row in rows if row.message_id in UNREADABLE - JUDGED_AGAIN
+        row.student: row.message
+        for row in rows
+        if row.message_id in UNREADABLE - JUDGED_AGAIN - HELD
     }
     if not whose:
         return []

@@ -17,6 +17,7 @@ import contextlib
 import math
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -50,12 +51,14 @@ class GradesError(Exception):
 class Lesson:
     """What one student has in one lesson. `points` is None where not all of it is judged.
 
-    `waits`: for the mark of a written answer, and all else is judged.
+    `waits`: for the mark of a written answer, and all else is judged. `differs`: all of it is, with
+    other points an exercise than most of the class.
     """
 
     points: float | None
     late: bool
     waits: bool = False
+    differs: bool = False
 
 
 @dataclass(frozen=True)
@@ -177,30 +180,46 @@ def _filled(
 
 
 def totals(rows: Iterable[Graded]) -> Points:
-    """The sums of a class. A lesson's exercises are those that anybody in the class has."""
+    """The sums of a class. A lesson's exercises are those that anybody in the class has.
+
+    What an exercise is worth most of the class say: settings may have changed since some were
+    graded.
+    """
     by_work: dict[tuple[str, str], dict[str, Graded]] = {}
-    worth: dict[str, dict[str, float]] = {}
+    said: dict[str, dict[str, Counter[float]]] = {}
     for row in rows:
         if row.exercise:
             by_work.setdefault((row.student, row.notebook), {})[row.exercise] = row
-            worth.setdefault(row.notebook, {})[row.exercise] = row.max_points
+            of_lesson = said.setdefault(row.notebook, {})
+            of_lesson.setdefault(row.exercise, Counter())[row.max_points] += 1
+    worth = {
+        lesson: {name: counts.most_common(1)[0][0] for name, counts in each.items()}
+        for lesson, each in said.items()
+    }
     by_student: dict[str, dict[str, Lesson]] = {}
     for (student, lesson), own in by_work.items():
-        no_grade = own.keys() != worth[lesson].keys() or any(
+        judged = own.keys() == worth[lesson].keys() and not any(
             row.message_id in HELD | JUDGED_AGAIN for row in own.values()
         )
-        points = None if no_grade else round(math.fsum(row.points for row in own.values()), 2)
+        differs = judged and any(row.max_points != worth[lesson][n] for n, row in own.items())
+        whole = round(math.fsum(row.points for row in own.values()), 2)
+        points = whole if judged and not differs else None
         late = any(row.late for row in own.values())
-        by_student.setdefault(student, {})[lesson] = Lesson(points, late)
+        by_student.setdefault(student, {})[lesson] = Lesson(points, late, differs=differs)
     sums = {lesson: math.fsum(each.values()) for lesson, each in sorted(worth.items())}
     return Points(by_student, sums)
 
 
 def _with_marks(points: Points, url: str) -> Points:
     """The class as the gradebook has it: with marks given by hand, and penalties taken off."""
-    works = [(student, lesson) for student, own in points.by_student.items() for lesson in own]
-    found = marked(url, works)
-    strange = [f"{student} {lesson}" for student, lesson in works if (student, lesson) not in found]
+    judged = [
+        (student, lesson)
+        for student, own in points.by_student.items()
+        for lesson, one in own.items()
+        if one.points is not None  # what is held has no score there
+    ]
+    found = marked(url, judged)
+    strange = [" ".join(whose) for whose in judged if whose not in found]
     if strange:
         raise GradesError(
             f"The gradebook {url} lacks {few(strange, _NAMED)}: `grade --gradebook` enters them."
@@ -213,7 +232,7 @@ def _with_marks(points: Points, url: str) -> Points:
         for student, own in points.by_student.items()
     }
     worth = {lesson: one.worth for (_, lesson), one in found.items()}
-    return Points(by_student, {lesson: worth[lesson] for lesson in points.worth})
+    return Points(by_student, {**points.worth, **worth})
 
 
 def _without_names(
@@ -322,13 +341,14 @@ def _left_out(points: Points, roster: Roster | None) -> list[str]:
     from autograder.grading.table import plain
 
     without = [
-        (f"{student} {lesson}", found.waits)
+        (f"{student} {lesson}", found)
         for student, own in points.by_student.items()
         for lesson, found in own.items()
         if found.points is None
     ]
-    open_ones = [named for named, waits in without if not waits]
-    waiting = [named for named, waits in without if waits]
+    open_ones = [named for named, found in without if not (found.waits or found.differs)]
+    waiting = [named for named, found in without if found.waits]
+    differing = [named for named, found in without if found.differs]
     others = sorted(points.by_student.keys() - set(roster.students)) if roster else []
     said = []
     if open_ones:
@@ -340,6 +360,11 @@ def _left_out(points: Points, roster: Roster | None) -> list[str]:
         said.append(
             f"No grade, since a written answer has no mark yet: {few(waiting, _NAMED)}. The "
             "formgrader, Manual Grading, lists what waits."
+        )
+    if differing:
+        said.append(
+            "No grade, since exercises are worth other points in it than for most of the class: "
+            f"{few(differing, _NAMED)}. Settings changed between: `grade` all of that lesson again."
         )
     if others:
         said.append(

@@ -110,7 +110,8 @@ def _told(student: str, exercise: str, entries: Sequence[Entry]) -> Iterator[str
             yield f"  in the place of no. {before.id}: {_why(before, entry)}"
         graded = entry.graded
         if graded is None:
-            yield "  withdrawn: the notebook's lesson is known since"
+            known = "the notebook's lesson is known since"
+            yield f"  withdrawn: {'it does not count any more' if exercise else known}"
             continue
         yield f"  {graded.outcome}  {graded.points:g} of {graded.max_points:g} points"
         if entry is entries[-1] and graded.text:

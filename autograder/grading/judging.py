@@ -63,6 +63,8 @@ def judge_all(
 ) -> Iterator[Graded]:
     """A verdict on every exercise of these submissions, kept in `store` as it comes."""
     run.submissions = submissions
+    counting = {(one.student, one.notebook): exercises_of(one) for one in submissions}
+    store.forget_uncounted({whose: names for whose, names in counting.items() if names})
     run.expected += sum(len(exercises_of(submission)) or 1 for submission in submissions)
     ready: list[Graded] = []
     left = list(submissions)

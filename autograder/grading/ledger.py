@@ -217,12 +217,25 @@ class Ledger:
 
     def withdraw(self, student: str, keep: Iterable[str] = ()) -> None:
         """From here on a student's notebooks of no lesson have no verdict, but those to keep."""
-        kept = set(keep)
-        unnamed = [entry.graded for entry in self.latest(student=student, exercise="")]
-        for graded in unnamed:
-            if graded is not None and graded.notebook not in kept:
+        unnamed = {e.graded.notebook for e in self.latest(student=student, exercise="") if e.graded}
+        self.withdraw_each((student, notebook, "") for notebook in unnamed - {*keep})
+
+    def withdraw_each(self, whose: Iterable[tuple[str, str, str]]) -> None:
+        """From here on none of these (student, notebook, exercise) has a verdict."""
+        for one in whose:
+            entry = self.last(*one)
+            if entry is not None and entry.graded is not None:
                 with self._engine.begin() as connection:
-                    self._insert(connection, graded, _WITHDRAWN, _now())
+                    self._insert(connection, entry.graded, _WITHDRAWN, _now())
+
+    def works(self) -> list[tuple[str, str, str]]:
+        """Every (student, notebook, exercise) that has a verdict, or had one."""
+
+        def work(_: bool) -> list[tuple[str, str, str]]:
+            with self._reading.begin() as connection:
+                return [(*row,) for row in connection.execute(sql.select(*_WHOSE).distinct())]
+
+        return self._database.during(work)
 
     def count(self, student: str) -> int:
         """How many rows there are of a student."""
@@ -405,7 +418,7 @@ class Ledger:
 
     def close(self) -> None:
         """Lets the database go: SQLite then has all of it in one file."""
-        self._engine.dispose()
+        self._database.close()
 
     def claim(self, student: str, notebook: str) -> bool:
         """Takes a notebook for this run; False while another run that is alive has it."""

@@ -26,8 +26,9 @@ from autograder.grading.submissions import Account, Submission, read_bytes
 from autograder.judge.sentences import Fault
 
 _CANVAS = re.compile(
-    r"(?P<name>.+?)(?P<late>_LATE)?_(?P<id>[1-9]\d*|(?<=anon_)[0-9A-Za-z]{5})"
-    r"_(?P<file_id>[1-9]\d{2,})_(?P<file>.+)",
+    r"(?P<first>LATE_(?=anon_))?(?P<name>.+?)(?P<late>_LATE)?"
+    r"_(?P<id>[1-9]\d*|(?<=anon_)[0-9A-Za-z]{5})"
+    r"_((?P<file_id>[1-9]\d{2,})_(?P<file>.+)|(?P<typed>(text|link)\.html))",
     re.DOTALL,
 )
 _AGAIN = re.compile(r"-(\d{1,3})$")
@@ -91,13 +92,17 @@ def form_of(folder: Path, names: Sequence[str], of_an_lms: bool = True) -> Form 
 
 
 def canvas(name: str) -> list[Named]:
-    """Canvas: the student's number there, a mark where it came late, the number of the file."""
+    """Canvas: the student's number there, a mark where it came late, the number of the file.
+
+    What was typed in, a text or a link, is no file and has no number.
+    """
     found = _CANVAS.fullmatch(name)
     if found is None:
         return []
-    file = _without_turn(found["file"])
+    file = _without_turn(found["file"] or found["typed"])
     ids = (("id", found["id"]), ("name", clean(found["name"])))
-    account = Account(ids, late=bool(found["late"]), turn=(int(found["file_id"]),))
+    late = bool(found["first"] or found["late"])
+    account = Account(ids, late=late, turn=(int(found["file_id"] or 0),))
     return [Named(clean(f"{found['name']}-{found['id']}"), account, file)]
 
 

@@ -7,6 +7,7 @@ where the command runs), or else the folder of the gradebook.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
@@ -15,7 +16,6 @@ from typing import Any
 
 from nbgrader.apps import AutogradeApp
 from nbgrader.converters.base import NbGraderException
-from nbgrader.utils import parse_utc
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets import TraitError
@@ -26,10 +26,12 @@ from autograder.grading.names import few
 from autograder.grading.nbgrader_writer import NOT_ATTEMPTED, Writer
 from autograder.grading.opened import GradebookError
 from autograder.grading.submissions import Submission
-from autograder.grading.timestamps import timestamp
+from autograder.grading.timestamps import moment, timestamp
 from autograder.judge.judge import Graded
 
 _NAMED = 5
+#: How a traceback names its error; SQLAlchemy puts its statement and a link behind that.
+_NAMES_ERROR = re.compile(r"[\w.]+: ")
 Whose = tuple[str, str]
 
 
@@ -90,8 +92,7 @@ class Given(Writer):
             return timestamp(beside, self.log)
         told = next((s.account.when for s in self._work[assignment, student] if s.account), "")
         try:
-            found: datetime | None = parse_utc(told) if told else None
-            return found
+            return moment(told) if told else None
         except (ValueError, OverflowError):  # in words that are no time
             return None
 
@@ -177,14 +178,15 @@ def late_by_now(url: str, book: Any, assignments: Set[str]) -> None:
 
 
 class _Heard(logging.Handler):
-    """The last line of what nbgrader logs of an error: what its traceback ends with."""
+    """What nbgrader logs of an error: of a traceback the line that names it, else the last."""
 
     last = ""
 
     def emit(self, record: logging.LogRecord) -> None:
         lines = record.getMessage().strip().splitlines()
         if lines and not lines[0].startswith(("There was an error", "Please see")):
-            self.last = lines[-1]
+            named = (line for line in reversed(lines) if _NAMES_ERROR.match(line))
+            self.last = next(named, lines[-1])
 
 
 def _application(url: str, heard: _Heard) -> AutogradeApp:

@@ -17,7 +17,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from pathlib import Path
 from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.grading import spreadsheet
-from autograder.grading.database import FILES, NAME, URL_FILE, LedgerError, said_by
+from autograder.grading.database import FILES, NAME, SUMMARY, URL_FILE, LedgerError, said_by
 from autograder.grading.files import secret, temporary, write
 from autograder.grading.ledger import Entry, Ledger
 from autograder.grading.submissions import Submission
@@ -93,8 +93,9 @@ class Store:
             if _sqlites_code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 raise StoreError(
                     f"{self.out / NAME} is damaged: {detail}. Put your copy of it back. If there "
-                    "is none, move it away: the same command then judges everything again, with "
-                    "the same seed to the same verdicts, and only their history is lost."
+                    f"is none, move it and {SUMMARY} away: the same command then judges everything "
+                    "again, with the same seed to the same verdicts, and only their history is "
+                    "lost."
                 ) from error
             if self._on_server and isinstance(error, SQLAlchemyError):
                 raise StoreError(
@@ -201,6 +202,18 @@ class Store:
         """
         with self.explained():
             self.ledger.withdraw(student, keep=but)
+
+    def forget_uncounted(self, works: Mapping[tuple[str, str], Collection[str]]) -> None:
+        """Withdraws verdicts on exercises that do not count in the class any more.
+
+        Args:
+            works: by (student, notebook) the exercises that do.
+        """
+        with self.explained():
+            found = self.ledger.works()
+            self.ledger.withdraw_each(
+                whose for whose in found if whose[2] and whose[2] not in works.get(whose[:2], whose)
+            )
 
     def claim(self, submission: Submission) -> bool:
         """Takes a notebook for this run; False while another run is at work on it."""

@@ -23,6 +23,8 @@ from autograder.judge.sentences import Fault
 
 TIMESTAMP = "timestamp.txt"
 _LARGEST_BYTES = 1000
+#: The blank before an offset from UTC.
+_OFFSET = re.compile(r"\s+(?=[+-]\d\d:?\d\d$)")
 #: What `nbgrader submit` adds to the work, and `release_feedback` finds the student's copy by.
 _OF_THE_EXCHANGE = (TIMESTAMP, "submission_secret.txt")
 _RELEASE = ExchangeReleaseFeedback.copy_files
@@ -32,12 +34,23 @@ _OTHER_WAY = (
 )
 
 
+def moment(told: str) -> datetime:
+    """A time in UTC, as nbgrader's gradebook keeps it.
+
+    nbgrader takes an offset behind a blank (`15:30:00 -0700`) for seconds, or for nothing.
+
+    Raises:
+        ValueError, OverflowError: where it is no time.
+    """
+    found: datetime = parse_utc(_OFFSET.sub("", told))
+    return found
+
+
 def timestamp(folder: Path, log: logging.Logger) -> datetime | None:
     """The time in a folder's `timestamp.txt`, or None where none can be read."""
     try:
         text = read_bytes(folder / TIMESTAMP, limit=_LARGEST_BYTES).decode().strip()
-        found: datetime | None = parse_utc(text) if text else None
-        return found
+        return moment(text) if text else None
     except Fault as fault:
         if fault.message_id != "unreadable":
             log.warning("%s", fault)

@@ -47,6 +47,8 @@ _LOOK_SECONDS = 0.1
 #: What Linux lets everybody have: more than a notebook has, as a rule.
 _PIPE_BYTES = 2**20
 _START_SECONDS = 120.0
+#: How often a judge is started that ends before its first word.
+_MOST_STARTS = 3
 #: A look counts for no more: where the next one comes later, the grader itself was kept from it, by
 #: Ctrl-Z or by a ledger that another program holds, and what its workers have said is still unread.
 _LONGEST_LOOK_SECONDS = 1.0
@@ -125,6 +127,8 @@ class Worker:
         #: what is left of its patience, and when that was looked at last
         self._left = self._looked = 0.0
         self._ready = False
+        #: in a row, without a word of a judge
+        self._false_starts = 0
 
     def give(self, task: Task, seed: bytes, gpu: Mapping[str, int | str]) -> None:
         """Starts on a task; `gpu` as for `judge.banded`."""
@@ -217,11 +221,11 @@ class Worker:
                 return [*frames, self.end("it said what is no verdict")]
             frames.append(frame)
         if not chunk:
-            frames.append(self.end("it ended by itself"))
+            frames.append(self.end("it ended by itself", again=True))
         elif len(self._buffer) > LARGEST_FRAME_BYTES:
             frames.append({**self.end("it said too much"), "endless": True})
-        if frames:
-            self._ready = True
+        if frames and "unbegun" not in frames[-1]:
+            self._ready, self._false_starts = True, 0
             self._waits_anew(imports="preparing" in frames[-1])
         return frames
 
@@ -242,8 +246,15 @@ class Worker:
                 return {**self.end("memory"), "memory": True}
         return None
 
-    def end(self, why: str) -> dict[str, Any]:
-        """Ends both processes and their children. The next task starts others."""
+    def end(self, why: str, again: bool = False) -> dict[str, Any]:
+        """Ends both processes and their children. The next task starts others.
+
+        Args:
+            again: whether a judge that has not begun is to be started again.
+
+        Raises:
+            JudgeError: where it has not begun, and is not, or was several times in a row.
+        """
         if self._runner is not None:
             walls.end(self._runner)
             self._runner = None
@@ -257,8 +268,14 @@ class Worker:
         had_begun = self._ready or self._process is None
         self._process, self._errors = None, ()
         if not had_begun:
+            self._false_starts += 1
+            if again and self._false_starts < _MOST_STARTS:
+                return {"end": -1, "unbegun": True}  # a machine short of memory kills what starts
             reason = next(filter(None, said), why)  # the judge's may be that it has no runner
-            raise JudgeError(f"The judge cannot start: {reason}")
+            raise JudgeError(
+                f"The judge cannot start: {reason.rstrip('.')}. Times tried: {self._false_starts}; "
+                "`python -m autograder doctor` says what it needs."
+            )
         return {"end": -1, "why": why}
 
 
@@ -396,7 +413,7 @@ class Pool:
             task.done = not task.exercises
             return [Answer(task, graded(task.submission, task.data, frame, self))]
         if "end" in frame and not task.done:
-            return self._death(task, frame)
+            return [] if "unbegun" in frame else self._death(task, frame)
         task.read = task.read or "read" in frame
         task.memory = task.memory or "memory" in frame
         task.detail = frame.get("failed", task.detail)

@@ -234,9 +234,9 @@ ON_A_GPU = {
     ),
 }
 
-#: Verdicts that say something about names and not about an answer: they are no grades, no gradebook
-#: has them, and they take no earlier verdict's place.
-HELD = frozenset({"same_name"})
+#: Verdicts that say something about names, or about the zip of a class, and not about an answer:
+#: they are no grades, no gradebook has them, and they take no earlier verdict's place.
+HELD = frozenset({"same_name", "encrypted", "packed_badly", "packed_twice"})
 #: What was handed in is no notebook that can be read: nothing in it was judged.
 UNREADABLE = frozenset(
     {

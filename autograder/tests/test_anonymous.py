@@ -123,3 +123,20 @@ def test_a_verdict_without_a_name_has_no_text_of_its_students() -> None:
     shown = without_name(one, lambda _: "student-x")
     assert names_in([repr(shown)]) == []
     assert (shown.points, shown.outcome, shown.mark) == (one.points, one.outcome, one.mark)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "`open('/home/vega/x')` stands in the kernel's cell, and deneb's is other.",
+        "The literal b'vega' cannot stand in a kernel.",
+        "`open('/home/vega/of/a/path/that/was/cut…",
+        'x of `int("it\'s vega")` is "it\'s vega".',
+        "`f('a\\'vega')` stands there.",
+    ],
+)
+def test_no_text_of_a_cell_stands_in_a_sentence_without_names(message: str) -> None:
+    shown = without_name(graded("Ursula Vega", message=message), str.upper).message
+    assert "vega" not in shown
+    assert '"…"' in shown
+    assert ("deneb's is other." in shown) == ("deneb" in message)

@@ -12,6 +12,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -164,6 +165,29 @@ def test_certificates_are_made_once_and_are_their_owners(
     assert command_line.main(["cluster", "certificates", str(folder)]) == 2
     assert "they are left" in capsys.readouterr().err
     assert (folder / "key.pem").read_bytes() == key
+
+
+def test_a_certificate_that_has_ended_or_is_none_is_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A course is taught again after a year, for which they are made."""
+    folder = tmp_path / "tls"
+    assert command_line.main(["cluster", "certificates", str(folder)]) == 0
+    capsys.readouterr()
+
+    class InTwoYears(datetime):
+        @classmethod
+        def now(cls, zone: tzinfo | None = None) -> datetime:
+            return datetime.now(zone) + timedelta(days=730)
+
+    words = ["cluster", "worker", "tls://127.0.0.1:1", "--tls", str(folder)]
+    monkeypatch.setattr(cluster, "datetime", InTwoYears)
+    assert command_line.main(words) == 2
+    said = capsys.readouterr().err
+    assert re.search(rf"cert\.pem ended on 20\d\d-\d\d-\d\d\. Remove {folder}, make others", said)
+    (folder / "cert.pem").write_text("no certificate")
+    assert command_line.main(words) == 2
+    assert f"is no certificate. Remove {folder}" in capsys.readouterr().err
 
 
 def test_a_scheduler_that_goes_as_it_hands_over_a_verdict_is_a_sentence() -> None:

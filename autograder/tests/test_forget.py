@@ -1,8 +1,10 @@
 """What is left of a student who is to be forgotten: a line with a date, and the others' work."""
 
 import io
+import json
 import shutil
 import sqlite3
+import zipfile
 from contextlib import closing
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from autograder.grading.anonymous import pseudonyms
 from autograder.grading.ledger import Ledger
 from autograder.grading.report_pages import SIMILAR
 from autograder.judge.judge import Graded
-from autograder.tests.notebooks import LESSON
+from autograder.tests.notebooks import LESSON, put, solved
 from autograder.tests.test_grade import run, steady_course  # noqa: F401
 from autograder.tests.test_gradebook import Desk, desk, entered  # noqa: F401
 
@@ -149,3 +151,24 @@ def test_while_a_grader_is_at_work_nobody_is_forgotten(
     with engine.connect() as connection:
         found = connection.exec_driver_sql("SELECT DISTINCT student FROM verdicts").scalars()
         assert [*found] == ["deneb"]
+
+
+@pytest.mark.parametrize("known", ["by nothing", "by the command", "by the settings"])
+def test_work_in_a_zip_is_found_by_the_roster_or_said_to_be_left(
+    desk: Desk,  # noqa: F811
+    known: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    roster = put(desk.root.parent / "roster.csv", f"student,id\n{GONE},4711\n".encode())
+    archive = desk.root.parent / "canvas.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr(f"z_4711_123_{LESSON}.ipynb", json.dumps(solved()))
+    words = "--out", desk.root / "grades", "--seed", desk.seed, "--roster", roster
+    assert run(archive, *words) == grade.DONE
+    named = ("--roster", str(roster)) if known == "by the command" else ()
+    if known == "by the settings":
+        desk.settings(f'roster = "{roster}"\n')
+    assert forget(desk, GONE, "--yes", *named) == 0
+    left = list((desk.root / "grades" / "handed_in").rglob("*.ipynb"))
+    said = capsys.readouterr().err
+    assert bool(left) == ("with the --roster of their grading" in said) == (known == "by nothing")

@@ -23,12 +23,13 @@ import pytest
 
 from autograder import __main__ as command_line
 from autograder.grading import grade, judging, seeds, store, submissions
+from autograder.grading.grades import totals
 from autograder.grading.ledger import Entry as LedgerEntry
 from autograder.grading.ledger import Ledger
 from autograder.grading.names import slug
 from autograder.grading.store import Store, StoreError, as_csv
 from autograder.grading.submissions import Submission
-from autograder.judge import pool
+from autograder.judge import overlay, pool
 from autograder.judge.judge import (
     LARGEST_PANEL,
     Graded,
@@ -41,6 +42,7 @@ from autograder.judge.judge import (
 )
 from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import lesson_exercises
+from autograder.sandbox import walls
 from autograder.tests import fakes
 from autograder.tests.graders import start
 from autograder.tests.notebooks import EXERCISES, LESSON, cell, notebook, put, solved
@@ -299,6 +301,28 @@ def test_what_a_disk_does_not_give_is_no_grade_and_takes_none(
     assert run(*command) == grade.DONE
     for student in ("vega", "rigel"):
         assert outcomes(tmp_path / "out", student) == ["PASS"] * len(EXERCISES)
+
+
+def test_what_a_zip_does_not_give_whole_is_no_grade_and_takes_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A download that went wrong was a zero, and the student's fault."""
+    whole, torn, out = tmp_path / "a.zip", tmp_path / "b.zip", tmp_path / "out"
+    for archive in (whole, torn):
+        with zipfile.ZipFile(archive, "w") as packed:
+            for student in ("vega_11", "rigel_12"):
+                content = json.dumps(solved()) + " " * (archive is torn)
+                packed.writestr(f"{student}_1234_01_threads.ipynb", content)
+    torn.write_bytes(torn.read_bytes().replace(b"PASS", b"PASt", 1))
+    assert run(torn, "--out", out) == grade.NOT_ALL
+    said = capsys.readouterr().err
+    assert "Held, for a zip does not give them as they were: vega_11_1234" in said
+    assert "without points" not in said
+    assert totals(Store(out).all()).of("vega-11", LESSON) is None
+    assert run(whole, "--out", out) == grade.DONE
+    assert run(torn, "--out", out) == grade.NOT_ALL
+    for student in ("vega-11", "rigel-12"):
+        assert outcomes(out, student) == ["PASS"] * len(EXERCISES)
 
 
 def slow_class(root: Path, students: int = 6) -> int:
@@ -740,7 +764,32 @@ def test_a_judge_that_cannot_start_says_why(
     args = arguments(tmp_path / "in", "--out", tmp_path / "out")
     args.check = "autograder.no_such:check"
     assert grade.main(args) == grade.CANNOT
-    assert "The judge cannot start: ModuleNotFoundError" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "The judge cannot start: ModuleNotFoundError" in said
+    assert "Times tried: 3; `python -m autograder doctor` says what it needs." in said
+
+
+@pytest.mark.parametrize("killed", [2, 3])
+def test_a_judge_that_is_killed_at_its_start_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: int
+) -> None:
+    """As the kernel does where memory is short: one such end stopped the class."""
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    start_one, starts = pool.Worker._start, list[int]()
+
+    def killed_at_once(worker: pool.Worker) -> None:
+        start_one(worker)
+        starts.append(1)
+        if len(starts) <= killed:
+            assert worker._process is not None
+            walls.end(worker._process)
+
+    monkeypatch.setattr(pool.Worker, "_start", killed_at_once)
+    words = tmp_path / "in", "--out", tmp_path / "out", "--jobs", 1
+    assert grade.main(arguments(*words)) == (grade.DONE if killed < 3 else grade.CANNOT)
+    assert len(starts) == 3
+    if killed < 3:
+        assert outcomes(tmp_path / "out", "vega") == ["PASS"] * len(EXERCISES)
 
 
 def test_many_verdicts_are_a_row_a_student(capsys: pytest.CaptureFixture[str]) -> None:
@@ -1097,3 +1146,29 @@ def test_a_judge_has_its_next_notebook_before_the_verdicts_of_the_last_are_kept(
             assert answer.graded is not None
             seen[answer.graded.student] = len(asked)
     assert seen == {"mira": 2, "rigel": 3, "vega": 3}
+
+
+def test_what_does_not_count_any_more_is_in_no_sum(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for student in ("vega", "deneb"):
+        put(tmp_path / f"in/{student}_{LESSON}.ipynb", solved())
+    out = tmp_path / "out"
+    words = tmp_path / "in", "--out", out, "--seed", "value:a seed of a test"
+    assert run(*words) == grade.DONE
+    assert len(rows(out)) == 2 * len(EXERCISES)
+    try:
+        assert run(*words, "--unit", "two-week", "--regrade", "--dry-run") == grade.DONE
+        assert len(Store(out).all()) == 2 * len(EXERCISES)
+        assert run(*words, "--unit", "two-week") == grade.DONE
+        core = {exercise.name for exercise in lesson_exercises("threads")}
+        assert {exercise for _, exercise in rows(out)} == core < {*EXERCISES}
+        # ... and all of it again, of which the history tells
+        assert run(*words, "--unit", "course") == grade.DONE
+        assert len(rows(out)) == 2 * len(EXERCISES)
+    finally:
+        overlay.use(None)
+    [gone] = {*EXERCISES[1:2]} - core
+    capsys.readouterr()
+    assert command_line.main(["history", "vega", gone, "--from", str(out)]) == 0
+    assert "withdrawn: it does not count any more" in capsys.readouterr().out

@@ -3,6 +3,7 @@
 import csv
 import functools
 import json
+import logging
 import shutil
 import sqlite3
 import sys
@@ -22,6 +23,7 @@ from autograder import __main__ as command_line
 from autograder.grading import grade, lateness, nbgrader_glue
 from autograder.grading.export import Export
 from autograder.grading.gradebook import write_scores
+from autograder.grading.nbgrader_given import _Heard
 from autograder.grading.opened import GradebookError, prepare, require_gradebook
 from autograder.judge import overlay, private
 from autograder.judge.judge import Graded
@@ -335,3 +337,60 @@ def test_a_word_about_a_gradebook_hides_its_password() -> None:
     rows = [Graded("vega", LESSON, EXERCISES[0], "PASS", 1, 1)]
     [said] = write_scores("postgresql://ada:secret@127.0.0.1:1/class", rows)
     assert "secret" not in said
+
+
+def test_who_is_held_keeps_nobody_else_from_a_grade(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for student in ("deneb", "vega"):
+        desk.hand_in(student, written="", when="")
+    place = desk.root / "submitted" / "vega"
+    shutil.copytree(place / LESSON, place / "second")
+    assert desk.grade() == grade.NOT_ALL
+    capsys.readouterr()
+    grades = desk.exported()
+    assert (grades["deneb"][LESSON], grades["vega"][LESSON]) == ("4.0", "")
+    assert f"it is held or not all of it is judged: vega {LESSON}." in capsys.readouterr().err
+    # ... nor a lesson of which all is held
+    shutil.rmtree(desk.root / "submitted" / "deneb")
+    shutil.rmtree(desk.root / "grades")
+    assert desk.grade() == grade.NOT_ALL
+    assert desk.exported()["vega"][LESSON] == ""
+
+
+def test_a_time_is_in_the_gradebook_whatever_zone_it_was_told_in(
+    desk: Desk, tmp_path: Path
+) -> None:
+    """As Gradescope and Ruby write them; nbgrader takes these offsets for seconds, or for none."""
+    told = {
+        "deneb": "2026-10-05 14:30:00.123456789 -07:00",
+        "vega": "2026-10-05 23:30:00 +0200",
+        "rigel": "2026-10-05 21:30:00.000000000 Z",
+    }
+    entries = [
+        f"submission_{n}:\n  :submitters:\n  - :name: {student}\n  :created_at: {when}\n"
+        for n, (student, when) in enumerate(told.items())
+    ]
+    export = tmp_path / "assignment_9_export"
+    put(export / "submission_metadata.yml", "".join(entries).encode())
+    for number in range(len(told)):
+        put(export / f"submission_{number}" / f"{LESSON}.ipynb", notebook([]))
+    words = "--out", desk.root / "grades", "--seed", desk.seed, "--gradebook", desk.url
+    assert run(export, *words) == grade.DONE
+    with Gradebook(desk.url) as book:
+        times = {one.student_id: one.timestamp for one in book.assignment_submissions(LESSON)}
+    assert {str(when)[:19] for when in times.values()} == {"2026-10-05 21:30:00"}
+    assert {*times} == {*told}
+
+
+def test_what_stops_the_writing_is_named_and_not_what_stands_behind_it() -> None:
+    heard = _Heard(logging.ERROR)
+    said = (
+        "Traceback (most recent call last):\n  File x\n"
+        "sqlalchemy.exc.OperationalError: (sqlite3.OperationalError) database or disk is full\n"
+        "[SQL: UPDATE grade SET x]\n(Background on this error at: https://sqlalche.me/e/21/e3q8)"
+    )
+    heard.emit(logging.LogRecord("", logging.ERROR, "", 0, said, None, None))
+    assert heard.last.endswith("(sqlite3.OperationalError) database or disk is full")
+    heard.emit(logging.LogRecord("", logging.ERROR, "", 0, "No notebooks were matched", None, None))
+    assert heard.last == "No notebooks were matched"

@@ -160,3 +160,22 @@ def test_no_grades_and_no_place_to_write_are_sentences(
     Store(tmp_path / "empty")
     assert written(tmp_path / "empty", "students")[0] == 2
     assert "holds no verdict" in capsys.readouterr().err
+
+
+def test_who_was_graded_with_other_points_is_named_and_has_no_grade(
+    grades: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = Store(grades)
+    for exercise, most in ((FIRST, 8), (SECOND, 4)):
+        kept.keep(Graded("Max", LESSON, exercise, "PASS", most, most))
+    status, rows = written(grades, "students")
+    assert status == 1
+    found = {row["student"]: (row[LESSON], row["of"]) for row in rows}
+    assert found == {
+        "Doe, Jane": ("5.25", "8.0"),
+        "'=Roe, John": ("2.0", "8.0"),
+        "Max": ("", "8.0"),
+    }
+    said = capsys.readouterr().err
+    assert f"than for most of the class: Max {LESSON}. Settings changed" in said
+    assert "not all of it is judged" not in said

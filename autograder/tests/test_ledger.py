@@ -233,6 +233,23 @@ def test_a_log_that_is_removed_while_a_grader_is_at_work_is_told_and_nothing_is_
     assert list(Store(copied).all()) == [BASE]
 
 
+def test_ctrl_c_in_the_middle_of_an_entry_is_no_log_that_was_removed(tmp_path: Path) -> None:
+    kept = Store(tmp_path)
+    kept.keep(BASE)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    sql.event.listen(kept.ledger._engine, "do_execute", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        kept.keep(replace(BASE, exercise=SECOND))
+    sql.event.remove(kept.ledger._engine, "do_execute", interrupted)
+    kept.keep(replace(BASE, outcome="PASS", points=4))
+    assert [row.outcome for row in kept.all()] == ["PASS"]
+    kept.ledger.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [NAME]
+
+
 def test_a_seed_that_a_stopped_machine_left_empty_is_no_seed(tmp_path: Path) -> None:
     (tmp_path / ".seed").write_bytes(b"\n")
     with pytest.raises(StoreError, match=r"\.seed is empty"):

@@ -211,6 +211,24 @@ def test_who_hands_in_no_notebook_is_told_so(tmp_path: Path) -> None:
     assert str(told["ito-333"]).startswith("solution.zip is no notebook.")
 
 
+@pytest.mark.parametrize("typed", ["text.html", "link.html"])
+def test_who_types_into_canvas_is_told_so_and_has_no_other_persons_work(
+    tmp_path: Path, typed: str
+) -> None:
+    """Canvas gives no number to a file that it makes of a text."""
+    others = f"ito_333_{typed}", f"poe_LATE_334_{typed}", f"roejohn_222_67899_kim_444_{typed}"
+    found = find([as_folder(tmp_path, {**CANVAS, **dict.fromkeys(others, "")})])
+    told = {s.student: (s.fault.sentence, s.marks()["late"]) for s in found.submissions if s.fault}
+    no = f"{typed} is no notebook."
+    assert told == {"ito-333": (no, False), "poe-334": (no, True)}
+
+
+def test_who_was_late_under_no_name_is_marked_late(tmp_path: Path) -> None:
+    [one] = find([as_folder(tmp_path, {"LATE_anon_a1B2c_88888_01_threads.ipynb": "x"})]).submissions
+    assert one.student == "anon-a1B2c"
+    assert one.marks()["late"]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
