@@ -42,6 +42,9 @@ _EPS = {"eps": choice(2.345e-6, 3.456e-6)}
 #: Above every visible one, and gradients and weights that only a threshold takes for nothing.
 _LARGE_EPS, _SMALL = {"eps": 0.0345}, uniform(-1e-4, 1e-4)
 _BILLIONS = uniform(-1e9, 1e9)
+#: Among the smallest that float16 rounds by a tenth, beside squares as small, and weights of both
+#: signs.
+_HALF_EPS, _FAINT_HALF = {"eps": 2.7e-7}, {"x": uniform(-1e-3, 1e-3), "w": spread(1.0)}
 _LAYERNORM = halves("x", "w", "b", "y")
 _BACKWARD = halves("x", "w", "dy", "dx")
 
@@ -108,6 +111,7 @@ HIDDEN = {
         Draws(M=1, D=_FULL, draws={"x": LARGE}),
         Draws(M=between(2, 9), D=_ONE_MORE, draws={"x": _empty}),
         Draws(M=between(2, 5), D=_MIDDLE, draws={"x": _faint}, scalars=_EPS),
+        Draws(M=2, D=_MIDDLE, dtypes=_RMSNORM, draws=_FAINT_HALF, scalars=_HALF_EPS),
         Draws(M=between(2, 4), D=_LONG, dtypes=_RMSNORM, draws={"x": NEAR_16}),
         Draws(M=between(2, 4), D=_LONG, dtypes=_RMSNORM, draws={"x": NEAR_300}),
         Draws(traffic=True, M=multiples(8, 40, 48), D=multiples(256, 512, 2048)),
@@ -122,6 +126,7 @@ HIDDEN = {
         Draws(M=between(2, 7), D=_FULL, draws={"x": spread(1.0, -1000.0)}),
         Draws(M=between(2, 7), D=_MIDDLE, draws={"x": _faint}, scalars=_EPS),
         Draws(M=between(8, 14), D=_LONG, draws={"x": SHIFTED}),
+        Draws(M=2, D=_MIDDLE, dtypes=_LAYERNORM, draws=_FAINT_HALF, scalars=_HALF_EPS),
         Draws(M=between(2, 5), D=_LONG, dtypes=_LAYERNORM, draws={"x": WIDE}),
         # a row's sum passes what float16 holds
         Draws(M=between(2, 5), D=_LONG, dtypes=_LAYERNORM, draws={"x": NEAR_300}),
@@ -213,6 +218,7 @@ HIDDEN = {
         # squares, and the cube of 1 / s, are neither inf nor 0
         Draws(M=leaving(8, 16, 24, 40), D=_FULL, draws={"x": _BILLIONS, "dy": _BILLIONS}),
         Draws(M=between(2, 7), D=_MIDDLE, draws={"x": _faint}, scalars=_EPS),
+        Draws(M=2, D=_MIDDLE, dtypes=_BACKWARD, draws=_FAINT_HALF, scalars=_HALF_EPS),
         Draws(M=between(9, 14), D=between(1025, 1500), dtypes=_BACKWARD, draws={"x": NEAR_16}),
         Draws(
             M=between(9, 14),
