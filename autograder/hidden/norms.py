@@ -106,7 +106,7 @@ _few_logits = partial(Draws, M=between(2, 6), V=between(2, 200), PAD=0)
 HIDDEN = {
     "rmsnorm": (
         # more rows than columns
-        Draws(M=between(4, 7), D=between(1, 3), draws={"w": _SMALL}, scalars=_LARGE_EPS),
+        Draws(M=between(5, 7), D=between(1, 3), draws={"w": _SMALL}, scalars=_LARGE_EPS),
         Draws(M=between(2, 9), D=_SHORT, draws={"x": _SOME_ZERO, "w": LARGE}),
         Draws(M=1, D=_FULL, draws={"x": LARGE}),
         Draws(M=between(2, 9), D=_ONE_MORE, draws={"x": _empty}),
@@ -208,7 +208,7 @@ HIDDEN = {
         ),
     ),
     "rmsnorm_backward": (
-        Draws(M=between(4, 7), D=between(1, 3), scalars=_LARGE_EPS),
+        Draws(M=between(5, 7), D=between(1, 3), scalars=_LARGE_EPS),
         Draws(
             M=leaving(1, 16, 65, 81),
             D=_SHORT,
