@@ -2,7 +2,7 @@
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
 from course.exercises.attention import FAR_APART, FAR_BELOW, HALF, HUGE, ONE_SIGN, UNEVEN
-from course.spec.draws import LARGE, integers, uniform
+from course.spec.draws import FAINT, LARGE, integers, spread, uniform
 
 #: With D = 16 every score is near -3,000: below any number that might stand for the lowest one.
 _DEEP = {"q": integers(15, 18), "k": integers(-49, -46)}
@@ -13,18 +13,30 @@ _ABYSS_IN_HALF = {"q": uniform(2.0**15, 2.0**15), "k": uniform(-(2.0**15), -(2.0
 #: Scores that are 0, among others, whose keys are there all the same.
 SOME_ZERO = {"q": integers(-1, 2), "k": integers(-1, 2)}
 
+#: Large numbers beside small ones, each way round; the scores are those of other cases.
+LARGE_QUERIES = {"q": spread(3e4), "k": spread(3e-5), "v": FAINT}
+LARGE_KEYS = {"q": spread(3e-5), "k": spread(3e4), "v": LARGE}
+LARGE_HALF_QUERIES = {"q": spread(1e3), "k": spread(1e-3)}
+LARGE_HALF_KEYS = {"q": spread(1e-3), "k": spread(1e3)}
+
 _ONE_QUERY = (
     Draws(H=2, N=1, D=16, GAP=0, draws=ABYSS),
     Draws(H=2, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS_IN_HALF),
     # a last chunk of one key, of one too few, and none that is not full
-    Draws(H=2, N=leaving(1, 512, 513, 1025), D=32, GAP=4),
+    Draws(H=2, N=leaving(1, 512, 513, 1025), D=32, GAP=4, draws=LARGE_QUERIES),
     Draws(H=2, N=leaving(511, 512, 511, 1023), D=32, GAP=0, draws=FAR_BELOW),
     Draws(H=2, N=512, D=16, GAP=0, dtypes=HALF, draws=SOME_ZERO),
     Draws(H=2, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
     # more heads than any visible case has
-    Draws(H=between(17, 20), N=between(2, 70), D=choice(16, 32, 64), GAP=between(1, 9)),
-    Draws(H=2, N=between(270, 700), D=128, GAP=16, dtypes=HALF),
+    Draws(
+        H=between(17, 20),
+        N=between(2, 70),
+        D=choice(16, 32, 64),
+        GAP=between(1, 9),
+        draws=LARGE_KEYS,
+    ),
+    Draws(H=2, N=between(270, 700), D=128, GAP=16, dtypes=HALF, draws=LARGE_HALF_QUERIES),
     Draws(H=2, N=between(500, 900), D=choice(32, 64), GAP=0, draws=FAR_APART),
     Draws(H=2, N=between(20, 150), D=32, GAP=0, draws=FAR_BELOW),
     Draws(H=1, N=between(1501, 1800), D=32, GAP=0, dtypes=HALF, draws=ONE_SIGN),
@@ -35,13 +47,19 @@ _TILED = (
     Draws(H=2, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS_IN_HALF),
     # a last tile of one row, of one too few, and none that is not full
     Draws(H=2, N=leaving(1, 128, 129, 129), D=32, GAP=4, dtypes=HALF),
-    Draws(H=2, N=127, D=16, GAP=0),
+    Draws(H=2, N=127, D=16, GAP=0, draws=LARGE_QUERIES),
     Draws(H=2, N=128, D=16, GAP=0, dtypes=HALF, draws=SOME_ZERO),
     Draws(H=1, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
     # more heads than any visible case has
-    Draws(H=between(17, 20), N=between(17, 90), D=choice(16, 32), GAP=between(1, 9)),
-    Draws(H=2, N=between(129, 190), D=128, GAP=16, dtypes=HALF),
+    Draws(
+        H=between(17, 20),
+        N=between(17, 90),
+        D=choice(16, 32),
+        GAP=between(1, 9),
+        draws=LARGE_KEYS,
+    ),
+    Draws(H=2, N=between(129, 190), D=128, GAP=16, dtypes=HALF, draws=LARGE_HALF_KEYS),
     Draws(H=1, N=between(200, 300), D=32, GAP=0, draws=FAR_APART),
     Draws(H=1, N=between(20, 150), D=32, GAP=0, draws=FAR_BELOW),
     Draws(H=1, N=leaving(1, 128, 1025, 1153), D=16, GAP=0, dtypes=HALF, draws=ONE_SIGN),
@@ -91,7 +109,15 @@ HIDDEN = {
         Draws(G=2, R=3, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS_IN_HALF),
         Draws(G=2, R=choice(2, 3), N=129, D=64, GAP=0, dtypes=HALF),
         Draws(G=2, R=1, N=256, D=16, GAP=0, draws=SOME_ZERO),
-        Draws(G=between(9, 12), R=between(3, 7), N=between(17, 70), D=32, GAP=between(1, 9)),
+        Draws(
+            G=between(9, 12),
+            R=between(3, 7),
+            N=between(17, 70),
+            D=32,
+            GAP=between(1, 9),
+            draws=LARGE_KEYS,
+        ),
+        Draws(G=2, R=3, N=between(17, 70), D=16, GAP=0, draws=LARGE_QUERIES),
         Draws(
             G=2,
             R=choice(1, 4, 12),

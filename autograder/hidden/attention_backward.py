@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from autograder.hidden import Draws, between, choice, multiples
-from autograder.hidden.attention import ABYSS, SOME_ZERO
+from autograder.hidden.attention import ABYSS, LARGE_KEYS, LARGE_QUERIES, SOME_ZERO
 from course.exercises.attention_backward import (
     CLIMBING,
     FAR_ABOVE,
@@ -22,7 +22,7 @@ from course.exercises.attention_backward import (
     TURNING_QUERIES,
     spread,
 )
-from course.spec.draws import LARGE, Draw, described, uniform
+from course.spec.draws import FAINT, LARGE, Draw, described, uniform
 
 
 @described("rows of one sum, below zero in even heads and above in odd ones")
@@ -46,15 +46,32 @@ def _tiled(
     half: Mapping[str, str],
     beyond: Mapping[str, Draw],
     coarse: Mapping[str, Draw] = FAR_ABOVE,
-    large: Mapping[str, Draw] = {"dout": LARGE},
+    outer: tuple[str, ...] = ("v", "dout"),
 ) -> tuple[Draws, ...]:
     """Ranges of an exercise whose float16 arrays are `half`.
 
-    `beyond` draws sums that float16 cannot hold, `coarse` scores that it rounds too much.
+    `beyond` draws sums that float16 cannot hold, `coarse` scores that it rounds too much. `outer`
+    names the arrays beside q and k.
     """
     return (
         Draws(H=3, N=1, D=16, causal=0, dtypes=half),
-        Draws(H=2, N=between(33, 47), D=choice(16, 32), causal=0, draws={**FAR_BELOW, **large}),
+        Draws(
+            H=2,
+            N=between(33, 47),
+            D=choice(16, 32),
+            causal=0,
+            draws={**FAR_BELOW, outer[-1]: LARGE},
+        ),
+        *(
+            Draws(
+                H=1,
+                N=between(20, 31),
+                D=choice(16, 32),
+                causal=causal,
+                draws=dict.fromkeys(outer, size) | uneven,
+            )
+            for causal, uneven, size in ((0, LARGE_QUERIES, FAINT), (1, LARGE_KEYS, LARGE))
+        ),
         # a last tile of one row: a loop that ends one row early leaves it out
         Draws(H=1, N=choice(65, 129), D=16, causal=0, draws=FAR_ABOVE),
         # products of the causal way, too, are float32 and not TF32
@@ -82,12 +99,12 @@ def _tiled(
 
 HIDDEN = {
     "flash_lse": (
-        *_tiled(HALF, ONE_SIGN, large={"v": LARGE}),
+        *_tiled(HALF, ONE_SIGN, outer=("v",)),
         Draws(H=2, N=1, D=16, causal=1, draws=ABYSS),
         Draws(H=2, N=1, D=16, causal=0, draws={**ABYSS, "k": ABYSS["q"]}),
     ),
     "flash_delta": (
-        Draws(H=between(1, 3), N=1, D=choice(16, 32)),
+        Draws(H=between(1, 3), N=1, D=choice(16, 32), draws={"out": FAINT, "dout": FAINT}),
         Draws(H=4, N=between(17, 90), D=choice(16, 32, 64), draws={"dout": LARGE}),
         Draws(H=2, N=between(65, 150), D=choice(16, 32, 64), dtypes=HALF_ROWS),
         Draws(

@@ -3,17 +3,24 @@
 from collections.abc import Mapping
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.spec.draws import LARGE_HALF, Draw, integers, uniform
+from course.spec.draws import FAINT_HALF, LARGE_HALF, Draw, integers, uniform
 
-_SMALL = Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15))
+
+def _small(*operands: str, **draws: Draw) -> Draws:
+    """Few of each, and small numbers: these operands, and what is added to their products."""
+    faint = {**dict.fromkeys(operands, FAINT_HALF), **draws}
+    return Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15), draws=faint)
+
+
 #: one row, column and step more than whole tiles, whatever the tile; a column of long rows, a step
 _ONE_MORE = Draws(M=leaving(1, 128, 129, 129), N=leaving(1, 64, 65, 129), K=leaving(1, 64, 65, 129))
 _COLUMN = Draws(M=between(70, 120), N=1, K=leaving(63, 64, 2111, 2175))
 _STEP = Draws(M=between(2, 60), N=between(70, 100), K=1)
-_EVERY = (_SMALL, _ONE_MORE, _COLUMN, _STEP)
+_EVERY = (_ONE_MORE, _COLUMN, _STEP)
+_ADDED = uniform(-1e-8, 1e-8)
 _HALVES, _WIDER = {"A": LARGE_HALF, "B": LARGE_HALF}, uniform(-60.0, 60.0)
 #: one row of tiles, and more columns of them than any visible case has
-_WIDE = Draws(M=between(2, 60), N=between(513, 560), K=between(129, 160))
+_WIDE = Draws(M=leaving(15, 16, 15, 63), N=leaving(63, 64, 575, 639), K=between(129, 160))
 #: tiles enough to tell one program that has all of them from one that has a few
 _TRAFFIC = Draws(traffic=True, M=choice(576, 640), N=choice(512, 576), K=multiples(64, 64, 192))
 
@@ -25,6 +32,7 @@ def _ragged(draws: Mapping[str, Draw]) -> Draws:
 
 HIDDEN = {
     "triton_matmul": (
+        _small("A", "B"),
         *_EVERY,
         Draws(transposed=("A", "B"), M=between(65, 90), N=between(2, 60), K=between(33, 90)),
         _WIDE,
@@ -34,7 +42,7 @@ HIDDEN = {
         _TRAFFIC,
     ),
     "grouped_order": (
-        _SMALL,
+        _small("A", "B"),
         # a last group that is lower than 4 tiles, and than 8
         Draws(M=between(330, 440), N=between(70, 250), K=between(2, 40), draws=_HALVES),
         # beyond all that is visible, along each axis
@@ -43,6 +51,7 @@ HIDDEN = {
         Draws(traffic=True, M=choice(1024, 1152), N=choice(1024, 1152), K=128),
     ),
     "matmul_epilogue": (
+        _small("x", "w", bias=_ADDED),
         *_EVERY,
         # where gelu is 0, and where it is its input
         Draws(M=between(2, 60), N=between(65, 90), K=17, draws={"bias": uniform(-9.0, 9.0)}),
@@ -51,6 +60,7 @@ HIDDEN = {
         Draws(traffic=True, M=choice(576, 640), N=choice(512, 576), K=choice(64, 128)),
     ),
     "gated_linear": (
+        _small("x", "w2", b2=_ADDED),
         *_EVERY,
         # gates that are shut, and open
         Draws(M=between(2, 60), N=between(65, 90), K=17, draws={"b1": uniform(-90.0, 90.0)}),
@@ -59,7 +69,7 @@ HIDDEN = {
         Draws(traffic=True, M=choice(576, 640), N=choice(512, 576), K=choice(64, 128)),
     ),
     "quantised_matmul": (
-        Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15)),
+        _small("x", scale=_ADDED),
         Draws(M=1, N=leaving(1, 64, 257, 321), K=between(65, 200)),
         Draws(M=between(17, 31), N=1, K=leaving(1, 512, 513, 1025)),
         # both ends of int8: no bit and no sign may be lost
@@ -77,7 +87,7 @@ HIDDEN = {
         Draws(traffic=True, M=64, N=128, K=multiples(512, 2048, 3072)),
     ),
     "split_k": (
-        _SMALL,
+        _small("A", "B"),
         Draws(M=leaving(1, 64, 65, 65), N=1, K=leaving(1, 64, 129, 449)),
         # more than one row of tiles
         Draws(M=between(130, 190), N=between(71, 120), K=between(300, 700), draws=_HALVES),

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.spec.draws import LARGE, described, integers, uniform
+from course.spec.draws import FAINT, LARGE, described, integers, uniform
 
 _SMALL = Draws(N=between(2, 200))
 _BELOW_ALL_BLOCKS = Draws(N=between(201, 255))
@@ -42,7 +42,7 @@ HIDDEN = {
     ),
     "wave_energy": (*_RAGGED, Draws(N=between(4100, 9000), draws=_WIDE), _GRADED),
     "row_scale": (
-        Draws(M=between(2, 7), N=between(9, 31)),
+        Draws(M=between(2, 7), N=between(9, 31), draws={"x": FAINT, "scale": FAINT}),
         Draws(M=1, N=leaving(1, 256, 257, 513)),
         Draws(M=leaving(1, 64, 65, 129), N=1, transposed=("x",)),
         Draws(M=leaving(1, 64, 65, 129), N=leaving(255, 256, 255, 511), draws={"x": LARGE}),
@@ -64,6 +64,7 @@ HIDDEN = {
         *_RAGGED,
         Draws(N=between(4100, 9000), draws=_FAR),
         Draws(N=between(201, 255), draws={"x": uniform(-2.0, 2.0), "dout": LARGE}),
+        Draws(N=between(2, 200), draws={"x": uniform(-2.0, 2.0), "dout": uniform(-1e-4, 1e-4)}),
         _GRADED,
     ),
     "dequantize": (
@@ -75,7 +76,12 @@ HIDDEN = {
             K=leaving(1, 2048, 8193, 11000),
             draws={"scale": uniform(-2e-5, 2e-5)},
         ),
-        Draws(M=between(3, 5), K=leaving(2047, 2048, 4097, 9000)),
+        # products up to the largest float16
+        Draws(
+            M=between(3, 5),
+            K=leaving(2047, 2048, 4097, 9000),
+            draws={"scale": uniform(-500.0, 500.0)},
+        ),
         # the two ends of int8: a number without a sign, or seven bits of it, is seen
         Draws(M=between(3, 5), K=between(300, 400), draws={"q": integers(-128, -126)}),
         # and rows of which nothing is left but zeros

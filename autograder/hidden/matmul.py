@@ -1,9 +1,9 @@
 """Held-out ranges of lesson 04."""
 
 from autograder.hidden import Draws, between, leaving, multiples
-from course.spec.draws import LARGE, integers
+from course.spec.draws import FAINT, LARGE, integers
 
-_SMALL = Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15))
+_SMALL = Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15), draws={"A": FAINT, "B": FAINT})
 #: beyond all that is visible, along each axis, in a row or a column of tiles
 _ROW = Draws(M=1, N=between(129, 170), K=between(129, 160))
 _COLUMN = Draws(M=between(129, 170), N=1, K=between(17, 31))

@@ -5,12 +5,17 @@ from typing import Any
 import numpy as np
 
 from autograder.hidden import Draws, between, choice, multiples
-from course.spec.draws import LARGE_HALF, described, integers, uniform
+from course.spec.draws import FAINT_HALF, LARGE_HALF, described, integers, uniform
 
 #: more steps of K than any ring has buffers, not a multiple of them; the last one ragged
 _LONG = multiples(8, 2056, 2104)
 _PRODUCTS = (
-    Draws(M=between(1, 30), N=multiples(8, 8, 56), K=multiples(8, 8, 56)),
+    Draws(
+        M=between(1, 30),
+        N=multiples(8, 8, 56),
+        K=multiples(8, 8, 56),
+        draws={"A": FAINT_HALF, "B": FAINT_HALF},
+    ),
     # rows and columns of tiles of their own, ragged along each axis; sums beyond float16
     Draws(
         M=between(129, 190),
@@ -45,10 +50,20 @@ HIDDEN = {
         Draws(BM=128, BN=choice(32, 64), BK=choice(32, 64), WARPS=choice(4, 8)),
     ),
     "tma_scale": (
-        Draws(M=between(2, 60), N=multiples(8, 16, 56), FACTOR=between(2, 9)),
-        Draws(M=between(65, 120), N=multiples(8, 200, 312), FACTOR=between(-9, -2)),
-        # a factor that is no whole number, and one that float16 does not hold
-        Draws(M=between(2, 60), N=64, FACTOR=1, scalars={"factor": choice(-0.7, 0.3)}),
+        Draws(
+            M=between(2, 60),
+            N=multiples(8, 16, 56),
+            FACTOR=between(2, 9),
+            draws={"X": FAINT_HALF},
+        ),
+        Draws(
+            M=between(65, 120),
+            N=multiples(8, 200, 312),
+            FACTOR=between(-9, -2),
+            draws={"X": uniform(-7000.0, 7000.0)},
+        ),
+        # a factor that is no whole number of thousandths, and one that float16 does not hold
+        Draws(M=between(2, 60), N=64, FACTOR=1, scalars={"factor": choice(-0.70345, 0.30345)}),
         Draws(
             M=between(257, 300),
             N=multiples(8, 520, 600),

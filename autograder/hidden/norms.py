@@ -38,7 +38,13 @@ _SHORT, _MIDDLE, _LONG = between(65, 127), between(130, 250), between(600, 1000)
 _SOME_ZERO = integers(-1, 2)
 _RMSNORM = halves("x", "w", "y")
 #: Below every visible one: what holds eps above one of those is seen.
-_EPS = {"eps": choice(2e-6, 3e-6)}
+_EPS = {"eps": choice(2.345e-6, 3.456e-6)}
+#: Above every visible one, and gradients and weights that only a threshold takes for nothing.
+_LARGE_EPS, _SMALL = {"eps": 0.0345}, uniform(-1e-4, 1e-4)
+_BILLIONS = uniform(-1e9, 1e9)
+#: Among the smallest that float16 rounds by a tenth, beside squares as small, and weights of both
+#: signs.
+_HALF_EPS, _FAINT_HALF = {"eps": 2.7e-7}, {"x": uniform(-1e-3, 1e-3), "w": spread(1.0)}
 _LAYERNORM = halves("x", "w", "b", "y")
 _BACKWARD = halves("x", "w", "dy", "dx")
 
@@ -79,10 +85,10 @@ def _empty(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any
     return values.astype(dtype)
 
 
-@described("rows whose squares are near eps, and rows a tenth and a hundredth of those")
+@described("rows whose squares are near eps, and rows a hundredth, a ten-thousandth of those")
 def _faint(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     """Of rows far below eps the result is small, and not 0."""
-    size = 4e-3 * 0.1 ** (np.arange(shape[0]) % 3)
+    size = 4e-3 * 0.01 ** (np.arange(shape[0]) % 3)
     return (rng.uniform(-1, 1, shape) * size[:, None]).astype(dtype)
 
 
@@ -99,25 +105,28 @@ def _peaks(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any
 _few_logits = partial(Draws, M=between(2, 6), V=between(2, 200), PAD=0)
 HIDDEN = {
     "rmsnorm": (
-        Draws(M=between(1, 3), D=between(1, 3)),
+        # more rows than columns
+        Draws(M=between(5, 7), D=between(1, 3), draws={"w": _SMALL}, scalars=_LARGE_EPS),
         Draws(M=between(2, 9), D=_SHORT, draws={"x": _SOME_ZERO, "w": LARGE}),
         Draws(M=1, D=_FULL, draws={"x": LARGE}),
         Draws(M=between(2, 9), D=_ONE_MORE, draws={"x": _empty}),
         Draws(M=between(2, 5), D=_MIDDLE, draws={"x": _faint}, scalars=_EPS),
+        Draws(M=2, D=_MIDDLE, dtypes=_RMSNORM, draws=_FAINT_HALF, scalars=_HALF_EPS),
         Draws(M=between(2, 4), D=_LONG, dtypes=_RMSNORM, draws={"x": NEAR_16}),
         Draws(M=between(2, 4), D=_LONG, dtypes=_RMSNORM, draws={"x": NEAR_300}),
         Draws(traffic=True, M=multiples(8, 40, 48), D=multiples(256, 512, 2048)),
         Draws(traffic=True, M=multiples(8, 16, 48), D=multiples(512, 2560, 3072), dtypes=_RMSNORM),
     ),
     "layernorm": (
-        Draws(M=between(1, 3), D=between(1, 3)),
+        Draws(M=between(17, 21), D=between(9, 15), scalars=_LARGE_EPS),
         # one row more than whole programs of 8, and one less
-        Draws(M=leaving(1, 8, 33, 41), D=_SHORT, draws={"x": _SOME_ZERO, "w": LARGE}),
-        Draws(M=leaving(7, 8, 7, 15), D=_ONE_MORE, draws={"x": _level}),
-        Draws(M=1, D=_FULL),
+        Draws(M=leaving(1, 8, 33, 41), D=_SHORT, draws={"x": _SOME_ZERO, "w": LARGE, "b": LARGE}),
+        Draws(M=leaving(7, 8, 7, 15), D=_ONE_MORE, draws={"x": _level, "w": _SMALL, "b": _SMALL}),
+        Draws(M=1, D=_FULL, draws={"x": LARGE}),
         Draws(M=between(2, 7), D=_FULL, draws={"x": spread(1.0, -1000.0)}),
         Draws(M=between(2, 7), D=_MIDDLE, draws={"x": _faint}, scalars=_EPS),
         Draws(M=between(8, 14), D=_LONG, draws={"x": SHIFTED}),
+        Draws(M=2, D=_MIDDLE, dtypes=_LAYERNORM, draws=_FAINT_HALF, scalars=_HALF_EPS),
         Draws(M=between(2, 5), D=_LONG, dtypes=_LAYERNORM, draws={"x": WIDE}),
         # a row's sum passes what float16 holds
         Draws(M=between(2, 5), D=_LONG, dtypes=_LAYERNORM, draws={"x": NEAR_300}),
@@ -199,11 +208,17 @@ HIDDEN = {
         ),
     ),
     "rmsnorm_backward": (
-        Draws(M=between(1, 3), D=between(1, 3)),
-        Draws(M=leaving(1, 16, 65, 81), D=_SHORT, draws={"x": _SOME_ZERO, "dy": LARGE}),
-        Draws(M=leaving(15, 16, 15, 47), D=_ONE_MORE, draws={"x": _empty}),
-        Draws(M=leaving(8, 16, 24, 40), D=_FULL),
+        Draws(M=between(5, 7), D=between(1, 3), scalars=_LARGE_EPS),
+        Draws(
+            M=leaving(1, 16, 65, 81),
+            D=_SHORT,
+            draws={"x": _SOME_ZERO, "w": spread(30.0), "dy": LARGE},
+        ),
+        Draws(M=leaving(15, 16, 15, 47), D=_ONE_MORE, draws={"x": _empty, "dy": _SMALL}),
+        # squares, and the cube of 1 / s, are neither inf nor 0
+        Draws(M=leaving(8, 16, 24, 40), D=_FULL, draws={"x": _BILLIONS, "dy": _BILLIONS}),
         Draws(M=between(2, 7), D=_MIDDLE, draws={"x": _faint}, scalars=_EPS),
+        Draws(M=2, D=_MIDDLE, dtypes=_BACKWARD, draws=_FAINT_HALF, scalars=_HALF_EPS),
         Draws(M=between(9, 14), D=between(1025, 1500), dtypes=_BACKWARD, draws={"x": NEAR_16}),
         Draws(
             M=between(9, 14),

@@ -1,11 +1,11 @@
 """Held-out ranges of the lesson "Serving and training"."""
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from autograder.hidden.attention import SOME_ZERO
+from autograder.hidden.attention import LARGE_HALF_KEYS, LARGE_HALF_QUERIES, SOME_ZERO
 from course.exercises import attention
 from course.exercises.attention import FAR_APART, HUGE, ONE_SIGN
 from course.exercises.serving import FAR_BELOW, LARGE
-from course.spec.draws import integers, spread, uniform
+from course.spec.draws import FAINT_HALF, integers, spread, uniform
 
 #: Products far above 65,504, the most that float16 holds.
 _HUGE = {"x": spread(2000.0), "w": spread(100.0)}
@@ -22,8 +22,16 @@ HIDDEN = {
             D=choice(16, 32),
             draws=SOME_ZERO,
         ),
-        Draws(S=3, P=between(2, 4), PAGE=choice(32, 64), G=between(9, 12), R=3, D=32),
-        Draws(S=2, P=between(3, 6), PAGE=64, G=1, R=choice(12, 16), D=128),
+        Draws(
+            S=3,
+            P=between(2, 4),
+            PAGE=choice(32, 64),
+            G=between(9, 12),
+            R=3,
+            D=32,
+            draws=LARGE_HALF_QUERIES,
+        ),
+        Draws(S=2, P=between(3, 6), PAGE=64, G=1, R=choice(12, 16), D=128, draws=LARGE_HALF_KEYS),
         # more pages than eight bits number
         Draws(
             S=between(33, 40), P=between(8, 9), PAGE=16, G=1, R=3, D=32, draws=attention.FAR_BELOW
@@ -36,11 +44,11 @@ HIDDEN = {
         Draws(traffic=True, S=2, P=between(13, 16), PAGE=64, G=2, R=choice(4, 8), D=64),
     ),
     "int4_matvec": (
-        Draws(N=1, K=multiples(64, 64, 512), GROUP=choice(32, 64)),
+        Draws(N=1, K=multiples(64, 64, 512), GROUP=choice(32, 64), draws={"x": FAINT_HALF}),
         # a row more, and one less, than whole programs have
         Draws(N=leaving(1, 64, 65, 193), K=leaving(128, 2048, 128, 4300), GROUP=128),
         Draws(N=leaving(63, 64, 63, 191), K=leaving(64, 1024, 64, 2200), GROUP=64),
-        Draws(N=between(40, 60), K=multiples(32, 544, 1000), GROUP=32),
+        Draws(N=between(40, 60), K=multiples(32, 544, 1000), GROUP=32, draws={"scale": FAINT_HALF}),
         # only the lowest numbers, only the highest, x of one sign
         Draws(N=33, K=1152, GROUP=64, draws={"w": integers(0, 2), "x": uniform(0.5, 1.0)}),
         Draws(N=33, K=1152, GROUP=64, draws={"w": integers(254, 256), "x": uniform(0.5, 1.0)}),
@@ -55,7 +63,13 @@ HIDDEN = {
         Draws(traffic=True, N=multiples(64, 192, 320), K=5120, GROUP=32),
     ),
     "grouped_gemm": (
-        Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15), E=1),
+        Draws(
+            M=between(2, 15),
+            N=between(2, 15),
+            K=between(2, 15),
+            E=1,
+            draws={"x": FAINT_HALF, "w": FAINT_HALF},
+        ),
         Draws(M=between(20, 60), N=between(65, 90), K=between(33, 90), E=between(5, 8)),
         Draws(M=between(130, 190), N=between(2, 60), K=leaving(1, 64, 65, 129), E=between(17, 40)),
         # several tiles an expert, the last one ragged
@@ -70,8 +84,19 @@ HIDDEN = {
     "linear_cross_entropy": (
         # every logit is 0, and a token's all the same
         Draws(M=between(3, 20), V=between(2, 60), D=64, draws={"w": integers(0, 1)}),
-        Draws(M=leaving(1, 64, 65, 129), V=leaving(1, 1024, 1025, 2049), D=64),
-        Draws(M=leaving(63, 64, 63, 127), V=leaving(127, 128, 500, 1300), D=128),
+        # large numbers beside small ones, each way round
+        Draws(
+            M=leaving(1, 64, 65, 129),
+            V=leaving(1, 1024, 1025, 2049),
+            D=64,
+            draws={"x": spread(600.0), "w": FAINT_HALF},
+        ),
+        Draws(
+            M=leaving(63, 64, 63, 127),
+            V=leaving(127, 128, 500, 1300),
+            D=128,
+            draws={"x": FAINT_HALF, "w": spread(600.0)},
+        ),
         # the greatest logits anywhere, also in the last part
         Draws(M=between(30, 60), V=between(2100, 2500), D=64, draws=LARGE),
         Draws(M=between(30, 60), V=between(65, 300), D=64, draws=_HUGE),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.spec.draws import LARGE, any_size, described, integers, uniform
+from course.spec.draws import FAINT, LARGE, any_size, described, integers, uniform
 
 _TRANSPOSES = (
     Draws(M=between(2, 31), N=between(2, 31)),
@@ -26,6 +26,8 @@ _NOTHING = {"a": integers(0, 1)}
 #: Products above 65,504, the largest float16: no rounding is right by chance.
 _TOO_LARGE_FOR_HALF = {"a": uniform(300.0, 400.0), "b": uniform(300.0, 400.0)}
 _TOO_FAR_DOWN = {**_TOO_LARGE_FOR_HALF, "b": uniform(-400.0, -300.0)}
+#: Either factor small, and either beyond all that is visible, on both sides.
+_FAINT_LARGE, _LARGE_FAINT = {"a": FAINT, "b": LARGE}, {"a": LARGE, "b": FAINT}
 
 
 @described("the largest element of the first row is its first, of the last row its last")
@@ -54,7 +56,7 @@ HIDDEN = {
     "transpose_padded": _TRANSPOSES,
     "stencil_halo": (
         Draws(N=between(2, 3)),
-        Draws(N=between(4, 9)),
+        Draws(N=between(4, 9), draws={"a": FAINT}),
         # what a difference of running sums keeps of small sums is little
         Draws(N=choice(128, 256), draws={"a": _far_apart}),
         # for every TPB a last block of one element, of 3, of one too few, and of all
@@ -65,7 +67,7 @@ HIDDEN = {
         Draws(traffic=True, N=multiples(1024, 33792, 40960)),
     ),
     "block_sum": (
-        Draws(N=between(2, 31)),
+        Draws(N=between(2, 31), draws={"a": FAINT}),
         Draws(N=between(32, 600), draws=_NOTHING),
         Draws(N=between(33, 255)),
         Draws(N=leaving(1, 256, 257, 3000)),
@@ -75,7 +77,7 @@ HIDDEN = {
     ),
     "row_sum": (
         # fewer rows than a block has warps, one more, and one less
-        Draws(M=between(2, 9), N=between(1, 31)),
+        Draws(M=between(2, 9), N=between(1, 31), draws={"a": FAINT}),
         Draws(M=leaving(1, 32, 33, 70), N=leaving(1, 32, 33, 300), draws={"a": LARGE}),
         # one less than whole steps of two elements a lane, too
         Draws(M=leaving(31, 32, 31, 63), N=leaving(63, 64, 33, 300)),
@@ -85,9 +87,9 @@ HIDDEN = {
         Draws(traffic=True, M=between(257, 300), N=multiples(256, 256, 512)),
     ),
     "dot": (
-        Draws(N=between(2, 60)),
+        Draws(N=between(2, 60), draws=_FAINT_LARGE),
         # fewer elements than any launch has threads
-        Draws(N=leaving(1, 256, 257, 2000)),
+        Draws(N=leaving(1, 256, 257, 2000), draws=_LARGE_FAINT),
         # more elements than any launch has threads: one product a thread is not enough
         Draws(N=leaving(1, 1024, 40_002, 45_000), draws=_TOO_LARGE_FOR_HALF),
         Draws(N=leaving(1023, 1024, 33_000, 38_000), draws=_TOO_FAR_DOWN),
@@ -98,15 +100,15 @@ HIDDEN = {
         Draws(N=between(2, 400), THREADS=choice(32, 64)),
         Draws(N=leaving(1, 32, 401, 5000), THREADS=96, draws=_TOO_LARGE_FOR_HALF),
         Draws(N=leaving(31, 32, 401, 5000), THREADS=192, draws=_TOO_FAR_DOWN),
-        Draws(N=between(401, 5000), THREADS=choice(160, 224)),
-        Draws(N=between(401, 5000), THREADS=128),
+        Draws(N=between(401, 5000), THREADS=choice(160, 224), draws=_FAINT_LARGE),
+        Draws(N=between(401, 5000), THREADS=128, draws=_LARGE_FAINT),
         Draws(N=between(2048, 5000), THREADS=256),
         # more than an int16 counts
         Draws(traffic=True, N=multiples(1024, 33792, 40960), THREADS=choice(96, 160)),
         Draws(traffic=True, N=multiples(1024, 8192, 20480), THREADS=choice(192, 224)),
     ),
     "warp_sum": (
-        Draws(N=between(2, 31)),
+        Draws(N=between(2, 31), draws={"a": FAINT}),
         Draws(N=between(32, 600), draws=_NOTHING),
         Draws(N=leaving(1, 32, 33, 3000)),
         Draws(N=leaving(31, 32, 33, 3000)),
@@ -118,7 +120,7 @@ HIDDEN = {
     "prefix_sum": (
         Draws(N=between(2, 31), draws={"a": integers(0, 2)}),
         Draws(N=between(32, 600), draws=_NOTHING),
-        Draws(N=between(33, 255)),
+        Draws(N=between(33, 255), draws={"a": FAINT}),
         Draws(N=leaving(1, 256, 257, 2000)),
         Draws(N=leaving(255, 256, 257, 2000), draws={"a": LARGE}),
         # more than an int16 counts
@@ -135,7 +137,7 @@ HIDDEN = {
         Draws(traffic=True, N=multiples(2048, 229_376, 262_144)),
     ),
     "five_mistakes": (
-        Draws(M=between(2, 5), N=between(2, 127)),
+        Draws(M=between(2, 5), N=between(2, 127), draws={"a": FAINT}),
         # below zero, far below, and fewer than a block has threads
         Draws(M=between(2, 5), N=between(2, 127), draws={"a": uniform(-9e4, -8e4)}),
         Draws(M=between(2, 5), N=between(2, 127), draws={"a": uniform(-3.4e38, -3.3e38)}),

@@ -5,7 +5,7 @@ fewer elements than a warp, whole blocks, one element more, one less, and whole 
 """
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.spec.draws import LARGE, any_size, integers, uniform
+from course.spec.draws import FAINT, LARGE, any_size, integers, uniform
 
 HIDDEN = {
     "vector_add": (
@@ -38,9 +38,10 @@ HIDDEN = {
     "saxpy_grid_stride": (
         # more threads than elements
         Draws(N=1, G=between(2, 4), scalars={"alpha": choice(-2.5, 0.25, 3.0)}),
-        Draws(N=between(2, 90), G=between(9, 20)),
-        # one element more than whole strides, one less, and whole strides; no float16 is -0.7
-        Draws(N=leaving(1, 768, 1000, 4000), G=choice(2, 3, 6), scalars={"alpha": -0.7}),
+        Draws(N=between(2, 90), G=between(9, 20), draws={"x": FAINT, "y": FAINT}),
+        # one element more than whole strides, one less, and whole strides; neither hundredths nor
+        # float16 hold -0.70345
+        Draws(N=leaving(1, 768, 1000, 4000), G=choice(2, 3, 6), scalars={"alpha": -0.70345}),
         Draws(N=leaving(767, 768, 1000, 4000), G=choice(2, 3, 6), scalars={"alpha": 7.0}),
         Draws(N=multiples(768, 1536, 4000), G=choice(2, 3, 6)),
         # more rounds than any other case has
@@ -54,8 +55,8 @@ HIDDEN = {
         Draws(N=between(2, 31)),
         Draws(N=leaving(1, 128, 129, 3000)),
         Draws(N=leaving(127, 128, 129, 3000)),
-        # a number does not tell its row
-        Draws(N=leaving(96, 128, 129, 3000), draws={"x": uniform(1.0, 4.0)}),
+        # a number does not tell its row: as far as the given functions reach
+        Draws(N=leaving(96, 128, 129, 3000), draws={"x": uniform(0.5, 8.0)}),
         Draws(N=multiples(128, 256, 3000)),
         Draws(N=leaving(1, 128, 4225, 8000)),
         Draws(traffic=True, N=multiples(128, 2048, 4096)),

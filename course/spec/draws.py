@@ -76,6 +76,10 @@ LOWEST_HALF = uniform(-65504.0, -65440.0)
 #: are no inf; and as far as float16 goes.
 LARGE = uniform(-1e15, 1e15)
 LARGE_HALF = uniform(-6e4, 6e4)
+#: Small enough for any eps or threshold to show, and products of two of them are no 0; and as small
+#: as float16 has some digits.
+FAINT = uniform(-1e-15, 1e-15)
+FAINT_HALF = uniform(-1e-4, 1e-4)
 
 
 @described("of every size that float32 has, 1e-45 to 1e38")
