@@ -48,14 +48,21 @@ def _worked_on(
 ) -> Cause | None:
     """The kernel loads no less of what another one has stored: it works on the other's result.
 
-    What it asks for many times by itself, it would in one launch, too.
+    What it asks for many times by itself, it would in one launch, too, unless it goes through the
+    other's result element by element: then it stores about as much as it loads of that.
     """
-    if worst.site.footprint_bytes and worst.site.lane_bytes >= AGAIN * worst.site.footprint_bytes:
-        return None
+    again = 0 < AGAIN * worst.site.footprint_bytes <= worst.site.lane_bytes
     kernel = worst.bindings.function
+    stored = sum(
+        site.footprint_bytes
+        for site in traffic.sites
+        if site.direction == "store" and function_at(tree, site.line) is kernel
+    )
     for site in traffic.sites:
         no_less = site.direction == "load" and site.sectors >= worst.site.sectors
         if not no_less or function_at(tree, site.line) is not kernel:
+            continue
+        if again and site.footprint_bytes > 2 * stored:  # float16 of float32 is half
             continue
         for tensor in _passed(tree, kernel, site.array):
             for one in used.get((tensor, "store"), []):
