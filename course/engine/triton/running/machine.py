@@ -105,7 +105,9 @@ class Machine:
         self._ordered_within = ordered_within
         self._fused = fused_of(module)
         self._reordered = folds.reordered(module)
-        self.early, self.of_numbers = shared.early(module), shared.of_numbers(module)
+        self.early = shared.early(module)
+        # asked only where the warps order themselves, which most launches do not
+        self.of_numbers = shared.of_numbers(module) if ordered_within else frozenset[int]()
         self._blocks: dict[Block, _Prepared] = {}
         self._programs = run.programs
         self._heard: Heard | None = None
