@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow test-all lab build lint check check-all mutate seeds bench bench-class bench-gpu estimates stock-nbgrader triton-versions colab nightly site new clean
+.PHONY: help venv demo test test-slow test-all lab build lint check check-all mutate seeds bench bench-class bench-gpu estimates stock-nbgrader triton-versions colab gpu-notebooks nightly site new clean
 
 help:
 	@echo "make demo        the whole product on a sample class: notebooks, grades, a report"
@@ -36,6 +36,7 @@ help:
 	@echo "make stock-nbgrader  the exploits against nbgrader as it comes"
 	@echo "make triton-versions  the Triton half on Triton 3.6, the pinned one, 3.8 and 3.9"
 	@echo "make colab       every notebook on the versions that Colab has"
+	@echo "make gpu-notebooks  every notebook on this machine's GPU"
 	@echo "make nightly     all that takes hours: every test and witness, colab, triton-versions, mutate"
 	@echo "make site        lessons, glossary, measurements and API as web pages, in .build/site"
 	@echo "make new NAME=row_max LESSON=threads  the files of a new exercise, its gaps marked"
@@ -106,6 +107,9 @@ triton-versions: venv
 
 colab: venv
 	$(PY) -m tools.colab
+
+gpu-notebooks: venv
+	$(PY) -m tools.gpu_notebooks --out docs/gpu_notebooks.json
 
 # One after the other, whatever -j says; -k goes on to the next where one fails, and fails at the end.
 nightly:

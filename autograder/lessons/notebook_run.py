@@ -31,6 +31,8 @@ class NotebookRun:
     seconds: float = 0.0
     #: seconds of each check cell, by exercise
     checks_s: dict[str, float] = field(default_factory=dict)
+    #: what each check says, by exercise
+    said: dict[str, str] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -112,6 +114,7 @@ def _verdicts(
             continue
         symbol, words = HEADLINES[expected]
         said = next((o.data["text/plain"] for o in cell.outputs if "data" in o), "nothing")
+        run.said[exercise] = said
         if not said.startswith(f"{symbol} {exercise}: {words}"):
             yield (
                 f"{subject}: the check of {exercise!r} should say {expected.value}, "
