@@ -529,8 +529,11 @@ ex.softmax_one_pass.check(softmax_one_pass)
 # %% [markdown]
 # How long may a row be? More warps have more registers: 16 warps have 512 threads, and 65,536
 # registers divided among them are 128 each. Half of them for the tile makes rows of 32,768 elements
-# with one program an SM. Beyond that a row has to be cut: among passes, as in `softmax_online`, or
-# among programs, each with a pair (top, total) that is merged at the end.
+# with one program an SM. Rows of 32,768 numbers on 32 warps move 4,154 GB/s on an H200 in float32,
+# and 3,260 in float16; PyTorch's softmax moves 2,699 and 2,434. (While the SM's one program waits
+# for its sum, nothing loads. A float16 row loads half as long before that.) Beyond that a row has
+# to be cut: among passes, as in `softmax_online`, or among programs, each with a pair (top, total)
+# that is merged at the end.
 #
 # So the three kernels are not three steps to the best one. Which is best depends on the row:
 #

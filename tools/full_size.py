@@ -227,7 +227,7 @@ def measured(ready: Prepared) -> dict[str, Any]:
     torch.cuda.synchronize()
     row: dict[str, Any] = {"kernel": run.kernel, "case": run.label}
     row["source"] = digest(ready.kernel.source)
-    peer = peer_of(torch, run.beside or exercise.name, given)
+    peer = peer_of(torch, exercise.name, given, run.beside)
     if peer is not None:
         got = result[0] if isinstance(result, tuple) else result
         if not torch.is_tensor(got):  # of a kernel that the check launches: nothing, or Triton's
@@ -311,6 +311,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--only", nargs="*", default=[], help="kernels by name; FILE keeps its other rows"
     )
+    parser.add_argument("--new", action="store_true", help="what FILE has no row of")
     args = parser.parse_args(argv)
     import torch
     import triton
@@ -327,16 +328,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         "numba": numba.__version__,
         "python": platform.python_version(),
     }
-    earlier = kept(args.out, machine) if args.only else {}
+    earlier = kept(args.out, machine) if args.only or args.new else {}
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     copy = copied(torch)
     known = solutions()
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
         for run in RUNS:
-            if args.only and run.kernel not in args.only:
+            row = earlier.get((run.kernel, run.label))
+            unasked = bool(row) if args.new else args.only and run.kernel not in args.only
+            if unasked:
                 left_out = {"kernel": run.kernel, "case": run.label, "failed": "left out"}
-                rows.append(earlier.get((run.kernel, run.label), left_out))
+                rows.append(row or left_out)
                 continue
             try:
                 row = measured(prepared(run, known[run.kernel], Path(scratch)))

@@ -187,6 +187,16 @@ def test_lesson_13_quotes_the_speeds_of_what_moves_bytes() -> None:
     assert f"instead of 32 it is {rate('mx_quantise/eight_groups', long)}:" in said
 
 
+def test_lesson_07_quotes_the_speeds_of_rows_on_32_warps() -> None:
+    floats = run("softmax_one_pass/tuned", "M=8192, N=32768")
+    halves = run("softmax_one_pass/tuned", "M=16384, N=32768")
+    assert (
+        f"Rows of 32,768 numbers on 32 warps move {floats['GB/s']:,.0f} GB/s on an H200 in float32, "
+        f"and {halves['GB/s']:,.0f} in float16; PyTorch's softmax moves "
+        f"{floats['torch_GB/s']:,.0f} and {halves['torch_GB/s']:,.0f}."
+    ) in prose("07_softmax")
+
+
 def test_what_loses_at_full_size_is_what_the_lessons_explain() -> None:
     flagged = [sentence.split(" ")[0] for sentence in RECORD["flagged"]]
     assert flagged == [
@@ -197,7 +207,9 @@ def test_what_loses_at_full_size_is_what_the_lessons_explain() -> None:
         "index_2d/tuned",
         "stencil_halo/tuned",
         "histogram/tuned",
+        "softmax_one_pass/tuned",
         "flash_decode/tuned",
+        "rmsnorm",
     ]
 
 
