@@ -7,7 +7,7 @@ from course.spec.draws import FAINT_HALF, LARGE_HALF, Draw, integers, uniform
 
 
 def _small(*operands: str, **draws: Draw) -> Draws:
-    """Few of each, and small numbers: these operands, and what is added to their products."""
+    """Few of each, and small numbers: these, and what is added to their products."""
     faint = {**dict.fromkeys(operands, FAINT_HALF), **draws}
     return Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15), draws=faint)
 
@@ -19,6 +19,7 @@ _STEP = Draws(M=between(2, 60), N=between(70, 100), K=1)
 _EVERY = (_ONE_MORE, _COLUMN, _STEP)
 _ADDED = uniform(-1e-8, 1e-8)
 _HALVES, _WIDER = {"A": LARGE_HALF, "B": LARGE_HALF}, uniform(-60.0, 60.0)
+_GATES = {"b1": uniform(-90.0, 90.0), "w1": uniform(-3.0, 3.0)}
 #: one row of tiles, and more columns of them than any visible case has
 _WIDE = Draws(M=leaving(15, 16, 15, 63), N=leaving(63, 64, 575, 639), K=between(129, 160))
 #: tiles enough to tell one program that has all of them from one that has a few
@@ -52,6 +53,7 @@ HIDDEN = {
     ),
     "matmul_epilogue": (
         _small("x", "w", bias=_ADDED),
+        _small("x", "bias"),
         *_EVERY,
         # where gelu is 0, and where it is its input
         Draws(M=between(2, 60), N=between(65, 90), K=17, draws={"bias": uniform(-9.0, 9.0)}),
@@ -61,9 +63,10 @@ HIDDEN = {
     ),
     "gated_linear": (
         _small("x", "w2", b2=_ADDED),
+        _small("x", "b2"),
         *_EVERY,
-        # gates that are shut, and open
-        Draws(M=between(2, 60), N=between(65, 90), K=17, draws={"b1": uniform(-90.0, 90.0)}),
+        # gates that are shut, and open, by weights as well
+        Draws(M=between(2, 60), N=between(65, 90), K=17, draws=_GATES),
         _WIDE,
         _ragged({"x": LARGE_HALF, "w1": uniform(-3e-4, 3e-4), "w2": _WIDER}),
         Draws(traffic=True, M=choice(576, 640), N=choice(512, 576), K=choice(64, 128)),
@@ -74,7 +77,7 @@ HIDDEN = {
         Draws(M=between(17, 31), N=1, K=leaving(1, 512, 513, 1025)),
         # both ends of int8: no bit and no sign may be lost
         Draws(M=16, N=64, K=leaving(511, 512, 511, 1023), draws={"w": integers(-127, -125)}),
-        Draws(M=16, N=64, K=512, draws={"w": integers(126, 128)}),
+        Draws(M=16, N=64, K=512, draws={"w": integers(126, 128), "scale": uniform(0.002, 0.3)}),
         # parts of any length, the last one shorter, and rows that are no power of two
         Draws(
             M=between(33, 63),

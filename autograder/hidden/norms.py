@@ -217,7 +217,7 @@ HIDDEN = {
         Draws(M=leaving(15, 16, 15, 47), D=_ONE_MORE, draws={"x": _empty, "dy": _SMALL}),
         # squares, and the cube of 1 / s, are neither inf nor 0
         Draws(M=leaving(8, 16, 24, 40), D=_FULL, draws={"x": _BILLIONS, "dy": _BILLIONS}),
-        Draws(M=between(2, 7), D=_MIDDLE, draws={"x": _faint}, scalars=_EPS),
+        Draws(M=between(2, 7), D=_MIDDLE, draws={"x": _faint, "w": _SMALL}, scalars=_EPS),
         Draws(M=2, D=_MIDDLE, dtypes=_BACKWARD, draws=_FAINT_HALF, scalars=_HALF_EPS),
         Draws(M=between(9, 14), D=between(1025, 1500), dtypes=_BACKWARD, draws={"x": NEAR_16}),
         Draws(

@@ -12,7 +12,15 @@ _HUGE = {"x": spread(2000.0), "w": spread(100.0)}
 
 HIDDEN = {
     "paged_decode": (
-        Draws(S=2, P=1, PAGE=choice(16, 32), G=between(1, 3), R=1, D=16),
+        Draws(
+            S=2,
+            P=1,
+            PAGE=choice(16, 32),
+            G=between(1, 3),
+            R=1,
+            D=16,
+            draws={"v": uniform(-2e-3, 2e-3)},
+        ),
         Draws(
             S=5,
             P=between(3, 7),

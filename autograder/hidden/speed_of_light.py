@@ -14,7 +14,7 @@ from course.exercises.speed_of_light import (
     WHOLE_WAVES,
     tile_rows,
 )
-from course.spec.draws import LARGE
+from course.spec.draws import LARGE, uniform
 from course.spec.exercise import halves
 
 _RUN = {kernel: number for number, kernel in enumerate(ON_ROOFLINE, 1)}
@@ -25,6 +25,7 @@ _SHAPE = {name: number for number, name in enumerate(HELD_OUT, len(SHAPES))}
 
 
 _HALF = halves("x", "w", "out")
+_TINY = {"x": TINY, "w": uniform(-1e-4, 1e-4)}
 _EPS = {"eps": choice(2.345e-6, 3.456e-6)}
 
 
@@ -84,7 +85,7 @@ HIDDEN = {
         Draws(N=leaving(1, 16, 33, 65), H=between(2, 5), R=choice(16, 32), draws={"w": LARGE}),
         Draws(N=leaving(15, 16, 31, 63), H=between(2, 5), R=16, dtypes=_HALF),
         # heads of which no power of two is a divisor, and one more than in whole groups of 32
-        Draws(N=between(2, 9), H=choice(7, 11, 13), R=64, draws={"x": TINY}, scalars=_EPS),
+        Draws(N=between(2, 9), H=choice(7, 11, 13), R=64, draws=_TINY, scalars=_EPS),
         Draws(N=between(2, 9), H=choice(65, 97), R=32, draws={"x": LARGE}),
         Draws(N=between(10, 20), H=3, R=128, dtypes=_HALF, draws={"x": NEAR_300}),
         # elements that 16 bits do not count, for each array

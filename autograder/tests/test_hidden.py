@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -23,9 +23,9 @@ from autograder.hidden import (
 )
 from autograder.lessons.catalogue import stem_of_notebook
 from course import exercises
-from course.check.cases import case_seed
+from course.check.cases import VISIBLE_SEED, case_seed
 from course.spec.draws import uniform
-from course.spec.exercise import Case, KernelExercise, Scalar
+from course.spec.exercise import Case, KernelExercise, Role, Scalar
 from course.spec.inputs import drawn, given_to_reference
 
 RANGES = """
@@ -239,6 +239,68 @@ def test_every_seed_asks_for_outputs_beyond_16_bits_on_both_sides(stem: str) -> 
                     within |= set(ends)
                     beyond |= {end for end, size in ends.items() if 2**16 < size < np.inf}
             assert within - beyond == set(WITHIN_16_BITS.get(name, {})), (name, seed)
+
+
+#: Inputs that no held-out case has larger than all visible ones, or all of them as small as a
+#: third of the smallest visible ones, and why.
+NOT_LARGER = {
+    "half_the_bytes": {"x": "the task ends at 500", "w": "the task ends at 500"},
+    "triple_sigmoid_backward": {"x": "a sigmoid is 0 or 1 there"},
+}
+_BESIDE_ONE = "what is added to 1, or to a number near it"
+NOT_SMALLER = {
+    "divergence": {"x": "from 1"},
+    "wave_energy": {"x": _BESIDE_ONE},
+    "triple_sigmoid_backward": {"x": _BESIDE_ONE},
+    "dequantize": {"scale": "as small as float16 rounds"},
+    "softmax_three_pass": {"x": _BESIDE_ONE},
+    "softmax_online": {"x": _BESIDE_ONE},
+    "softmax_one_pass": {"x": _BESIDE_ONE},
+    "cross_entropy": {"logits": _BESIDE_ONE},
+    "gated_linear": {"b1": _BESIDE_ONE},
+    "rope_heads": {"x": "squares as small as eps", "cos": "a cosine, beside a sine"},
+    "mx_quantise": {"x": "visible ones are the smallest"},
+}
+
+
+def sizes_of_inputs(
+    exercise: KernelExercise, cases: Iterable[tuple[Case, list[int]]]
+) -> dict[str, tuple[list[float], list[float]]]:
+    """Of each input of floats the largest number and the median, without signs, of each case."""
+    found: dict[str, tuple[list[float], list[float]]] = {}
+    for case, entropy in cases:
+        arrays = drawn(exercise, case, np.random.default_rng(entropy))
+        for array in exercise.arrays:
+            is_given = array.role is Role.IN and array.computed is None
+            if is_given and np.issubdtype(exercise.dtype(array, case), np.floating):
+                values = np.abs(arrays[array.name].astype(np.float64))
+                values = values[(values > 0) & np.isfinite(values)]
+                if values.size:
+                    largest, median = found.setdefault(array.name, ([], []))
+                    largest.append(float(values.max()))
+                    median.append(float(np.median(values)))
+    return found
+
+
+@pytest.mark.parametrize("stem", exercises.stems())
+def test_every_seed_draws_larger_and_smaller_inputs_than_any_visible_case_has(stem: str) -> None:
+    """A kernel that clamps an input, or takes small ones for 0, must not pass."""
+    for name, exercise in exercises.lesson(stem).items():
+        if not isinstance(exercise, KernelExercise):
+            continue
+        seen = [(case, case_seed(exercise, case, VISIBLE_SEED)) for case in exercise.cases]
+        visible = sizes_of_inputs(exercise, seen)
+        not_larger, not_smaller = set(), set()
+        for seed in range(3):
+            inputs = derived(seed, name, "inputs")
+            cases = [(c, case_seed(exercise, c, inputs)) for c in hidden_cases(name, seed)]
+            for array, (largest, median) in sizes_of_inputs(exercise, cases).items():
+                if max(largest) <= max(visible[array][0]):
+                    not_larger.add(array)
+                if min(median) > min(visible[array][1]) / 3:
+                    not_smaller.add(array)
+        assert not_larger == set(NOT_LARGER.get(name, {})), name
+        assert not_smaller == set(NOT_SMALLER.get(name, {})), name
 
 
 @pytest.mark.parametrize("stem", exercises.stems())

@@ -191,8 +191,8 @@ def test_lesson_07_quotes_the_speeds_of_rows_on_32_warps() -> None:
     floats = run("softmax_one_pass/tuned", "M=8192, N=32768")
     halves = run("softmax_one_pass/tuned", "M=16384, N=32768")
     assert (
-        f"Rows of 32,768 numbers on 32 warps move {floats['GB/s']:,.0f} GB/s on an H200 in float32, "
-        f"and {halves['GB/s']:,.0f} in float16; PyTorch's softmax moves "
+        f"Rows of 32,768 numbers on 32 warps move {floats['GB/s']:,.0f} GB/s on an H200 in "
+        f"float32, and {halves['GB/s']:,.0f} in float16; PyTorch's softmax moves "
         f"{floats['torch_GB/s']:,.0f} and {halves['torch_GB/s']:,.0f}."
     ) in prose("07_softmax")
 
