@@ -72,10 +72,13 @@ _NUMBERS = (
     *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "intp", "uintp"),
 )
+_COMPLEX = {name: getattr(types, name) for name in ("complex64", "complex128")}
 SCALAR_TYPES: dict[str, Scalar] = {
     name: getattr(types, name) for name in (*_NUMBERS, "boolean", "intc", "uintc")
-}
-NUMPY_TYPES: dict[str, Scalar] = {name: numba_type(np.dtype(name)) for name in (*_NUMBERS, "bool_")}
+} | _COMPLEX
+NUMPY_TYPES: dict[str, Scalar] = {
+    name: numba_type(np.dtype(name)) for name in (*_NUMBERS, "bool_")
+} | _COMPLEX
 MODULES = {"numba": "numba", "numba.cuda": "cuda", "math": "math", "numpy": "np"}
 #: Names that a cell uses and forgets to import, and the line that is missing.
 IMPORTS = {
@@ -91,7 +94,7 @@ IMPORTS = {
 #: What Numba compiles in kernels, and the engine does not run: names, and all below them.
 NOT_RUN = (
     *("cuda.libdevice", "cuda.fp16", "cuda.cg", "cuda.random", "cuda.nanosleep"),
-    *("cuda.match_all_sync", "complex", "next"),
+    *("cuda.match_all_sync", "next"),
 )
 
 
@@ -506,7 +509,6 @@ INSTEAD_OF_PATHS = {
     "next": "an index into the tuple or the array",
     "list": "a loop over the range or tuple itself, and cuda.local.array(shape, dtype) for a "
     "private array",
-    "complex": "two floats, the real and the imaginary part",
     "reversed": "for i in range(n - 1, -1, -1)",
     "any": "write the loop",
     "all": "write the loop",

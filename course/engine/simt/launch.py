@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
+from numba.core import types
 
 from course.engine import sampling
 from course.engine.faults import (
@@ -25,10 +26,12 @@ from course.engine.simt.lowering.expr import number
 from course.engine.simt.lowering.lower import Lowering, Program
 from course.engine.simt.lowering.signatures import Function, chosen
 from course.engine.simt.lowering.types import (
+    COMPLEX_FIELDS,
     NotHeld,
     TupleType,
     Type,
     TypingError,
+    complex_type,
     is_scalar,
     numba_type,
 )
@@ -364,6 +367,8 @@ def scalar(argument: Any) -> tuple[Any, Type]:
     Raises:
         TypingError: for what is none.
     """
+    if isinstance(argument, complex | np.complex64 | np.complex128):
+        return _complex(argument)
     if isinstance(argument, np.generic):
         type_ = numba_type(argument.dtype)
         return arith.constant(argument.item(), type_), type_
@@ -371,11 +376,17 @@ def scalar(argument: Any) -> tuple[Any, Type]:
         expression = number(argument)
         assert expression.type is not None
         return expression.run(None), expression.type  # type: ignore[arg-type]  # a constant
-    if isinstance(argument, complex | np.complexfloating):
-        raise NotHeld("a complex number is compiled by Numba, and not run here")
     words = {list: "a list: make it a NumPy array", type(None): "None"}
     got = words.get(type(argument), f"an object of type {type(argument).__name__}")
     raise TypingError(f"a kernel takes arrays and numbers, and this is {got}")
+
+
+def _complex(argument: complex | np.complex64 | np.complex128) -> tuple[Any, Type]:
+    type_ = complex_type(
+        types.complex64 if isinstance(argument, np.complex64) else types.complex128
+    )
+    parts = (argument.real, argument.imag)
+    return tuple(arith.constant(part, type_.items[0]) for part in parts), type_
 
 
 def _view(
@@ -388,7 +399,7 @@ def _view(
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
-    if owner.dtype != array.dtype and owner.dtype.kind not in "biufV":
+    if owner.dtype != array.dtype and owner.dtype.kind not in "biufcV":
         owner = array
     low, high = np.lib.array_utils.byte_bounds(owner) if owner.size else (id(owner), 0)
     allocation = allocations.get((low, high))
@@ -399,6 +410,12 @@ def _view(
 
 def _without_fields(array: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
     """(elements, names of fields): records whose fields have one type get them as a last axis."""
+    if array.dtype.kind == "c" and array.dtype.itemsize <= np.dtype(complex).itemsize:
+        real = array.real
+        pairs = np.lib.stride_tricks.as_strided(
+            real, (*array.shape, 2), (*array.strides, real.itemsize)
+        )
+        return pairs, COMPLEX_FIELDS
     names = array.dtype.names
     if not names:
         return array, ()

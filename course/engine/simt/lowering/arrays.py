@@ -13,7 +13,13 @@ from numba.core import types
 from course.engine.faults import does_not_compile, rejected, too_many_resources
 from course.engine.simt.lowering.arguments import arguments
 from course.engine.simt.lowering.expr import Expr, describe
-from course.engine.simt.lowering.types import ArrayType, Scalar, numba_type, numpy_dtype
+from course.engine.simt.lowering.types import (
+    COMPLEX_FIELDS,
+    ArrayType,
+    Scalar,
+    numba_type,
+    numpy_dtype,
+)
 from course.engine.simt.running.lanes import Lanes
 from course.engine.simt.running.local import LocalArray
 from course.engine.simt.running.shared import SharedArray
@@ -53,24 +59,29 @@ def _constant_shape(low: Lowering, node: ast.Call, shape: Expr, what: str) -> tu
     return tuple(items)
 
 
-def _element_type(low: Lowering, node: ast.Call, dtype: Expr) -> Scalar:
+def _elements(
+    low: Lowering, node: ast.Call, dtype: Expr, extents: tuple[int, ...]
+) -> tuple[Scalar, tuple[int, ...], tuple[str, ...]]:
+    """(type, shape, fields) of what an array holds: of complex numbers two floats each."""
+    if isinstance(dtype.const, types.Complex):
+        return dtype.const.underlying_float, (*extents, 2), COMPLEX_FIELDS
     if isinstance(dtype.const, types.Number | types.Boolean):
-        return dtype.const
+        return dtype.const, extents, ()
     if isinstance(dtype.const, str):  # a dtype's name, as NumPy has it
         with suppress(TypeError):
-            return numba_type(np.dtype(dtype.const))
+            return numba_type(np.dtype(dtype.const)), extents, ()
     raise low.untyped(node, f"{describe(dtype)} is not a type: use float32, int32, ...")
 
 
 def shared_array(low: Lowering, node: ast.Call) -> Expr:
     """``cuda.shared.array(shape, dtype)``; shape 0 is the dynamic shared memory."""
     shape, dtype = arguments(low, node, ("shape", "dtype"), 2)
-    extents = _constant_shape(low, node, shape, "shared")
-    element = _element_type(low, node, dtype)
+    given = _constant_shape(low, node, shape, "shared")
+    element, extents, fields = _elements(low, node, dtype, given)
     name = low.target or "shared"
-    if extents == (0,):
+    if given == (0,):
         low.uses_dynamic_shared = True
-        return _dynamic_shared(low, name, element)
+        return _dynamic_shared(low, name, element, fields)
     place = (low.frame.function.name, node.lineno, node.col_offset)
     size = math.prod(extents) * numpy_dtype(element).itemsize
     base = low.reserve_shared(place, size, numpy_dtype(element).itemsize)
@@ -85,18 +96,20 @@ def shared_array(low: Lowering, node: ast.Call) -> Expr:
             array = lanes.shared[place] = SharedArray(name, extents, element, lanes, base)
         return array
 
-    return Expr(ArrayType(element, len(extents), "shared"), run, ("shared", place))
+    type_ = ArrayType(element, len(extents), "shared", fields)
+    return Expr(type_, run, ("shared", place))
 
 
-def _dynamic_shared(low: Lowering, name: str, element: Scalar) -> Expr:
-    itemsize = numpy_dtype(element).itemsize
+def _dynamic_shared(low: Lowering, name: str, element: Scalar, fields: tuple[str, ...]) -> Expr:
+    shape = (len(fields),) if fields else ()
+    itemsize = numpy_dtype(element).itemsize * math.prod(shape)
 
     def run(lanes: Lanes) -> SharedArray:
         array = lanes.shared.get("dynamic")
         if array is None:
             extent = lanes.launch.dynamic_shared_bytes // itemsize
             base = lanes.launch.program.shared_bytes
-            array = SharedArray(name, (extent,), element, lanes, base)
+            array = SharedArray(name, (extent, *shape), element, lanes, base)
             lanes.shared["dynamic"] = array
         if array.type.dtype != element:
             raise rejected(
@@ -108,14 +121,15 @@ def _dynamic_shared(low: Lowering, name: str, element: Scalar) -> Expr:
             )
         return array
 
-    return Expr(ArrayType(element, 1, "shared"), run, ("shared", "dynamic"))
+    type_ = ArrayType(element, 1 + len(shape), "shared", fields)
+    return Expr(type_, run, ("shared", "dynamic"))
 
 
 def local_array(low: Lowering, node: ast.Call) -> Expr:
     """``cuda.local.array(shape, dtype)``."""
     shape, dtype = arguments(low, node, ("shape", "dtype"), 2)
-    extents = _constant_shape(low, node, shape, "local")
-    element = _element_type(low, node, dtype)
+    given = _constant_shape(low, node, shape, "local")
+    element, extents, fields = _elements(low, node, dtype, given)
     name = low.target or "local"
     if math.prod(extents) > LOCAL_LIMIT_ELEMENTS:
         raise too_many_resources(
@@ -133,7 +147,8 @@ def local_array(low: Lowering, node: ast.Call) -> Expr:
             array = lanes.local[place] = LocalArray(name, extents, element)
         return array
 
-    return Expr(ArrayType(element, len(extents), "local"), run, ("local", place))
+    type_ = ArrayType(element, len(extents), "local", fields)
+    return Expr(type_, run, ("local", place))
 
 
 def constant_array(low: Lowering, node: ast.Call) -> Expr:

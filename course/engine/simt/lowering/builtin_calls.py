@@ -11,7 +11,8 @@ import numpy as np
 from numba.core import types
 
 from course.engine.simt.lowering.arguments import arguments, numbers, only_numbers
-from course.engine.simt.lowering.elements import array_attribute
+from course.engine.simt.lowering.complex_numbers import absolute, is_complex, made
+from course.engine.simt.lowering.elements import array_attribute, read
 from course.engine.simt.lowering.expr import (
     UNKNOWN,
     Expr,
@@ -105,8 +106,18 @@ def _numbers_of(low: Lowering, node: ast.Call, several: Expr) -> list[Expr]:
 
 
 def _abs(low: Lowering, node: ast.Call) -> Expr:
-    (value,) = numbers(low, node, ("x",))
+    (value,) = arguments(low, node, ("x",), 1)
+    if is_complex(value := read(low, node, value)):
+        return absolute(low, node, value)
+    only_numbers(low, node, ("x",), [value])
     return apply(abs, np.abs, [value], "abs")
+
+
+def _complex(low: Lowering, node: ast.Call) -> Expr:
+    values = [read(low, node, one) for one in arguments(low, node, ("real", "imag"), 1)]
+    if not is_complex(values[0]):
+        only_numbers(low, node, ("real", "imag")[: len(values)], values)
+    return made(low, values)
 
 
 def _pow(low: Lowering, node: ast.Call) -> Expr:
@@ -304,6 +315,7 @@ BUILTINS: dict[str, Lower] = {
     "min": _extremum(True),
     "max": _extremum(False),
     "pow": _pow,
+    "complex": _complex,
     "round": _round,
     "divmod": _divmod,
     "int": _cast(int, is_integer, INT),

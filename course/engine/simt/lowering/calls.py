@@ -12,6 +12,8 @@ from numba.core import types
 
 from course.engine.cell.numba import unlisted
 from course.engine.faults import KernelFault, rejected, rejected_syntax
+from course.engine.simt.lowering.complex_numbers import cast, conjugate
+from course.engine.simt.lowering.elements import read
 from course.engine.simt.lowering.expr import Expr, converted, variable
 from course.engine.simt.lowering.frames import Frame
 from course.engine.simt.lowering.intrinsics import CALLS
@@ -51,6 +53,8 @@ def _is_number(node: ast.expr) -> bool:
 
 def call_expression(low: Lowering, node: ast.Call) -> Expr:
     """A call: of something listed by path, a device function, or a type (a cast)."""
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "conjugate" and not node.args:
+        return conjugate(low, low.operand(node.func.value))
     target = low.expression(node.func)
     if isinstance(target.const, Ref):
         path = target.const.path
@@ -69,6 +73,8 @@ def call_expression(low: Lowering, node: ast.Call) -> Expr:
     if isinstance(target.const, types.Number | types.Boolean):
         if len(node.args) != 1 or node.keywords:
             raise low.untyped(node, f"{target.const}() takes one number")
+        if isinstance(target.const, types.Complex):
+            return cast(low, low.value(node.args[0]), target.const)
         return converted(low.scalar(node.args[0]), target.const)
     if is_scalar(target.type):
         value = ast.unparse(node.func)[:60]
@@ -163,11 +169,11 @@ def _call_arguments(low: Lowering, node: ast.Call, function: Function) -> dict[s
     names = function.parameters
     given: dict[str, Expr] = {}
     for name, argument in zip(names, node.args, strict=False):
-        given[name] = low.expression(argument)
+        given[name] = read(low, argument, low.expression(argument))
     for keyword in node.keywords:
         if keyword.arg is None or keyword.arg not in names or keyword.arg in given:
             raise low.untyped(node, f"{function.name} has no free parameter {keyword.arg}")
-        given[keyword.arg] = low.expression(keyword.value)
+        given[keyword.arg] = read(low, keyword.value, low.expression(keyword.value))
     for name, default in zip(names[::-1], function.node.args.defaults[::-1], strict=False):
         given.setdefault(name, low.expression(default))
     if len(node.args) > len(names) or len(given) != len(names):

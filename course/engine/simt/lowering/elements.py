@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course.engine.faults import does_not_compile
+from course.engine.simt.lowering.complex_numbers import as_complex, is_complex, of_parts
 from course.engine.simt.lowering.expr import (
     Expr,
     combined,
@@ -21,11 +22,13 @@ from course.engine.simt.lowering.expr import (
     tuple_items,
     tuple_of,
 )
-from course.engine.simt.lowering.iteration import call_of
+from course.engine.simt.lowering.iteration import call_of, once, unpacked
 from course.engine.simt.lowering.parts import parts_of, view_of
 from course.engine.simt.lowering.types import (
+    COMPLEX_FIELDS,
     INT,
     ArrayType,
+    ComplexType,
     RangeType,
     TupleType,
     is_integer,
@@ -42,7 +45,7 @@ if TYPE_CHECKING:
 
 def subscript(low: Lowering, node: ast.Subscript) -> Expr:
     """``base[index]``: an item of a tuple, an element or a narrower view of an array."""
-    base = low.value(node.value)
+    base = low.whole(node.value)
     if isinstance(base.type, TupleType):
         return _item(low, base, node)
     if isinstance(base.type, RangeType):
@@ -59,6 +62,15 @@ def subscript(low: Lowering, node: ast.Subscript) -> Expr:
     if len(index) < base.type.ndim:
         return view_of(base, parts)
     return element(low, node, base, index)
+
+
+def read(low: Lowering, node: ast.expr, value: Expr) -> Expr:
+    """An element of an array of complex numbers, loaded; every other value as it is."""
+    type_ = value.type
+    if not (isinstance(type_, ArrayType) and type_.ndim == 1 and type_.fields == COMPLEX_FIELDS):
+        return value
+    both = zip(once(low, value), (0, 1), strict=True)
+    return of_parts(low, [element(low, node, base, [number(part)]) for base, part in both])
 
 
 def _item(low: Lowering, base: Expr, node: ast.Subscript) -> Expr:
@@ -118,7 +130,7 @@ def access_of(
     return made
 
 
-def element(low: Lowering, node: ast.Subscript, base: Expr, index: list[Expr]) -> Expr:
+def element(low: Lowering, node: ast.expr, base: Expr, index: list[Expr]) -> Expr:
     """``A[i, j]``: a load."""
     array: ArrayType = base.type
     view, made = base.run, access_of("load", index, node)
@@ -178,7 +190,7 @@ def element_key(low: Lowering, base: Expr, index: list[Expr]) -> tuple[Any, int]
 
 def store(low: Lowering, target: ast.Subscript, value: Expr) -> Statement:
     """``A[i, j] = value``."""
-    base = low.value(target.value)
+    base = low.whole(target.value)
     array = base.type
     if not isinstance(array, ArrayType):
         raise low.untyped(
@@ -186,14 +198,42 @@ def store(low: Lowering, target: ast.Subscript, value: Expr) -> Statement:
         )
     if array.memory == "constant":
         raise does_not_compile(target, "store_to_constant", array=ast.unparse(target.value))
-    if not is_scalar(value.type):
+    if not is_scalar(value.type) and not (is_complex(value) and array.fields == COMPLEX_FIELDS):
         raise low.untyped(target, f"an element cannot hold {describe(value)}")
     parts = parts_of(low, array, target.slice)
     if len(parts) > array.ndim:
         raise low.untyped(target, f"`{ast.unparse(target.value)}` {array.has_axes(len(parts))}")
     index = [part for part in parts if isinstance(part, Expr)]
+    if array.fields == COMPLEX_FIELDS and len(parts) == len(index) == array.ndim - 1:
+        return _store_complex(low, target, base, index, value)
     if len(index) < array.ndim:
         return _fill(low, target, view_of(base, parts), value)
+    return _store_number(low, target, base, index, value)
+
+
+def _store_complex(
+    low: Lowering, target: ast.Subscript, base: Expr, index: list[Expr], value: Expr
+) -> Statement:
+    """``z[i] = value``: two stores, of the real part and of the imaginary one."""
+    number_of = ComplexType((base.type.dtype,) * 2)
+    places = [once(low, part) for part in (base, *index)]
+    stores = []
+    for at, part in enumerate(unpacked(low, as_complex(low, value, number_of))):
+        base, *index = [place[at] for place in places]
+        stores.append(_store_number(low, target, base, [*index, number(at)], part))
+
+    def execute(lanes: Lanes) -> None:
+        for one in stores:
+            one(lanes)
+
+    return execute
+
+
+def _store_number(
+    low: Lowering, target: ast.Subscript, base: Expr, index: list[Expr], value: Expr
+) -> Statement:
+    """A number into an element."""
+    array: ArrayType = base.type
     stored = converted(value, array.dtype)
     low.stores_to(base)
     view, run, made = base.run, stored.run, access_of("store", index, target)
@@ -239,7 +279,8 @@ def array_attribute(low: Lowering, base: Expr, name: str) -> Expr:
     def of_axis(axis: int, attribute: str, scale: int) -> Expr:
         return part(lambda view: getattr(view, attribute)[axis] * scale, (attribute, axis))
 
-    itemsize = arith.numpy_dtype(base.type.dtype).itemsize
+    stride = arith.numpy_dtype(base.type.dtype).itemsize
+    itemsize = stride * max(1, len(base.type.fields))
     if name == "itemsize":
         return number(itemsize)
     if name == "T":
@@ -251,5 +292,5 @@ def array_attribute(low: Lowering, base: Expr, name: str) -> Expr:
     if name == "nbytes":
         return part(lambda view: math.prod(view.shape[:ndim]) * itemsize, "nbytes")
     if name == "strides":
-        return tuple_of(low, [of_axis(axis, "strides", itemsize) for axis in range(ndim)])
+        return tuple_of(low, [of_axis(axis, "strides", stride) for axis in range(ndim)])
     return tuple_of(low, [of_axis(axis, "shape", 1) for axis in range(ndim)])

@@ -23,6 +23,7 @@ from course.engine.simt.lowering.types import (
     FLOAT,
     INT,
     ArrayType,
+    ComplexType,
     Several,
     TupleType,
     Type,
@@ -153,6 +154,11 @@ def converted(expression: Expr, target: Type) -> Expr:
         return expression
     if isinstance(source, Several) and isinstance(target, Several):
         return Expr(target, _cast_each(expression.run, source, target), masked=expression.masked)
+    if isinstance(target, ComplexType):
+        run = expression.run
+        return Expr(
+            target, lambda lanes: cast_value(run(lanes), source, target), masked=expression.masked
+        )
     assert is_scalar(source)
     assert isinstance(target, types.Number | types.Boolean)
     run, key, since = expression.run, *joined(("as", str(target)), [expression])
@@ -173,6 +179,9 @@ def cast_value(value: Any, source: Type, target: Type) -> Any:
     """A run-time value (lanes or a tuple of them) as another type."""
     if source == target:
         return value
+    if isinstance(target, ComplexType) and is_scalar(source):
+        part = target.items[0]
+        return arith.cast(value, source, part), arith.constant(0, part)  # type: ignore[arg-type]
     if isinstance(source, Several) and isinstance(target, Several):
         pairs = zip(value, source.items, target.items, strict=True)
         return tuple(cast_value(v, s, t) for v, s, t in pairs)

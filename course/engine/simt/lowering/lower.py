@@ -16,7 +16,8 @@ from typing import Any
 from course.engine.faults import KernelFault, does_not_compile, rejected, rejected_syntax
 from course.engine.simt.lowering.branches import if_else
 from course.engine.simt.lowering.calls import call_expression
-from course.engine.simt.lowering.elements import subscript
+from course.engine.simt.lowering.complex_numbers import is_complex
+from course.engine.simt.lowering.elements import read, subscript
 from course.engine.simt.lowering.exceptions import assertion, raise_statement
 from course.engine.simt.lowering.expr import (
     UNKNOWN,
@@ -228,6 +229,10 @@ class Lowering:
 
     def value(self, node: ast.expr) -> Expr:
         """Lowers an expression that must have lanes: a number, an array or a tuple."""
+        return read(self, node, self.whole(node))
+
+    def whole(self, node: ast.expr) -> Expr:
+        """As `value`; an element of complex numbers stays the record that it is."""
         expression = self.expression(node)
         if expression.type is None:
             raise self.untyped(node, no_value(expression))
@@ -236,6 +241,11 @@ class Lowering:
     def scalar(self, node: ast.expr) -> Expr:
         """Lowers an expression that must be a number in each thread."""
         return self._number(node, self.value(node))
+
+    def operand(self, node: ast.expr) -> Expr:
+        """Lowers an expression that must be a number in each thread, complex or not."""
+        value = self.value(node)
+        return value if is_complex(value) else self._number(node, value)
 
     def _number(self, node: ast.expr, expression: Expr) -> Expr:
         if not is_scalar(expression.type):

@@ -9,21 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course.engine.cell.numba import (
-    IMPORTS,
-    attribute,
-    instead_of,
-    known_path,
-    missing_prefix,
-    unlisted,
-)
-from course.engine.faults import does_not_compile, not_measured, rejected, rejected_syntax
+from course.engine.cell.numba import IMPORTS, attribute, known_path, missing_prefix, unlisted
+from course.engine.faults import does_not_compile, rejected, rejected_syntax
 from course.engine.simt.lowering.builtin_calls import BUILTINS
-from course.engine.simt.lowering.elements import array_attribute, subscript
+from course.engine.simt.lowering.complex_numbers import is_complex, literal
+from course.engine.simt.lowering.elements import array_attribute, read, subscript
 from course.engine.simt.lowering.expr import Expr, known, number, partly_assigned, tuple_of
 from course.engine.simt.lowering.intrinsics import VALUES
 from course.engine.simt.lowering.iteration import unpacked
-from course.engine.simt.lowering.types import ArrayType, RangeType
+from course.engine.simt.lowering.types import COMPLEX_FIELDS, ArrayType, RangeType
 from course.engine.simt.nvvm import contraction
 from course.engine.simt.running.memory import ConstantArray
 from course.plain.evaluator import Ref
@@ -103,18 +97,13 @@ def constant(low: Lowering, node: ast.Constant) -> Expr:
     if isinstance(value, str) or value is None:
         return known(value)
     if isinstance(value, complex):
-        raise not_measured(
-            node.lineno,
-            "numba_has",
-            construct=f"the literal {value!r}",
-            instead=instead_of("complex"),
-        )
+        return literal(low, value)
     raise rejected_syntax(node, f"the literal {value!r}", "use whole numbers, floats or booleans")
 
 
 def tuple_literal(low: Lowering, node: ast.Tuple) -> Expr:
     """``(a, b)``."""
-    return tuple_of(low, [low.expression(element) for element in node.elts])
+    return tuple_of(low, [read(low, item, low.expression(item)) for item in node.elts])
 
 
 def member(low: Lowering, node: ast.Attribute) -> Expr:
@@ -129,6 +118,8 @@ def member(low: Lowering, node: ast.Attribute) -> Expr:
                 raise unlisted(node, value.path)
             return known(value)
         return number(value) if isinstance(value, float) else known(value)
+    if is_complex(base) and node.attr in COMPLEX_FIELDS:
+        return unpacked(low, base)[COMPLEX_FIELDS.index(node.attr)]
     if isinstance(base.type, RangeType) and node.attr in RANGE_ATTRIBUTES:
         return unpacked(low, base)[RANGE_ATTRIBUTES.index(node.attr)]
     if isinstance(base.type, ArrayType) and node.attr in base.type.fields:

@@ -14,6 +14,7 @@ import numpy as np
 
 from course.engine.faults import rejected_syntax
 from course.engine.simt.lowering.branches import common
+from course.engine.simt.lowering.complex_numbers import is_complex, operate
 from course.engine.simt.lowering.expr import (
     Expr,
     Run,
@@ -80,6 +81,8 @@ def binary(low: Lowering, node: ast.expr, operation: ast.operator, left: Expr, r
     function = BINARY.get(type(operation))
     if function is None:
         raise TypingError("the operator @ has no meaning in a kernel: write the loop")
+    if is_complex(left) or is_complex(right):
+        return operate(low, node, function, [left, right])
     if function is operator.add and isinstance(left.type, TupleType):
         if isinstance(right.type, TupleType):
             sides = (left.items or tuple_items(low, left), right.items or tuple_items(low, right))
@@ -172,7 +175,9 @@ def unaryop(low: Lowering, node: ast.UnaryOp) -> Expr:
         run = part.run
         low.held_where = {not outcome: held for outcome, held in low.held_where.items()}
         return combined("not", BOOL, lambda lanes: ~run(lanes), [part])
-    operand, function = low.scalar(node.operand), UNARY[type(node.op)]
+    operand, function = low.operand(node.operand), UNARY[type(node.op)]
+    if is_complex(operand):
+        return operate(low, node, function, [operand])
     if isinstance(operand.const, int | float) and function is not operator.invert:
         if operand.type in (INT, FLOAT):
             return number(function(operand.const))
@@ -218,6 +223,8 @@ def _compared(
     sides = (left, right)
     if all(isinstance(side.type, TupleType) for side in sides):
         return _compared_tuples(low, function, left, right)
+    if any(is_complex(side) for side in sides):
+        return operate(low, nodes[0], function, sides)
     for side, node in zip(sides, nodes, strict=False):
         _only_number(low, node, side)
     return apply(function, arith.BINARY[function], [left, right], function.__name__)

@@ -6,7 +6,8 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from course.engine.faults import rejected, rejected_syntax
-from course.engine.simt.lowering.elements import store, subscript
+from course.engine.simt.lowering.complex_numbers import is_complex
+from course.engine.simt.lowering.elements import read, store, subscript
 from course.engine.simt.lowering.expr import Expr, as_written, describe, tuple_items, variable
 from course.engine.simt.lowering.names import field_of, named
 from course.engine.simt.lowering.operators import binary
@@ -58,7 +59,7 @@ def _assign_all(
 ) -> Statement:
     low.target = targets[0].id if isinstance(targets[0], ast.Name) else None
     low.registers.unused = len(targets) == 1 and low.target in low.frame.unused
-    value = low.expression(value_node)
+    value = read(low, value_node, low.expression(value_node))
     low.target, low.registers.unused = None, False
     if value.type == NONE:
         raise low.untyped(node, f"`{ast.unparse(value_node)}` gives no value")
@@ -142,7 +143,7 @@ def augmented(low: Lowering, node: ast.AugAssign) -> Statement:
     if isinstance(node.target, ast.Name):
         current = named(low, node.target)
         low.registers.unused = node.target.id in low.frame.unused
-        value = binary(low, node.target, node.op, current, low.scalar(node.value))
+        value = binary(low, node.target, node.op, current, low.operand(node.value))
         value = contraction.kept(low, value)
         low.registers.unused = False
         return _assigned(low, line, node.target.id, value)
@@ -155,10 +156,10 @@ def augmented(low: Lowering, node: ast.AugAssign) -> Statement:
     place = ast.copy_location(
         ast.Subscript(node.target.value, node.target.slice, ast.Load()), node.target
     )
-    current = subscript(low, place)
-    if not is_scalar(current.type):
+    current = read(low, place, subscript(low, place))
+    if not (is_scalar(current.type) or is_complex(current)):
         raise low.untyped(node, f"`{ast.unparse(node.target)}` is {current.type}: index it")
-    value = binary(low, node.target, node.op, current, low.scalar(node.value))
+    value = binary(low, node.target, node.op, current, low.operand(node.value))
     return _stepped(line, store(low, node.target, value))
 
 

@@ -84,6 +84,27 @@ class ZipType(IteratorType):
     """What it goes through side by side."""
 
 
+class ComplexType(Several):
+    """A complex number: its real and its imaginary part, of one type."""
+
+    @property
+    def number(self) -> types.Complex:
+        """The type as Numba has it."""
+        return types.complex64 if self.items[0] == types.float32 else types.complex128
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+
+def complex_type(number: Any) -> ComplexType:
+    """Numba's complex number as the two that it is made of."""
+    return ComplexType((number.underlying_float,) * 2)
+
+
+#: An array of complex numbers is one of records with these.
+COMPLEX_FIELDS = ("real", "imag")
+
+
 @dataclass(frozen=True)
 class NoneType:
     """What a call without a value gives."""
@@ -143,7 +164,7 @@ def numba_type(dtype: np.dtype[Any]) -> Scalar:
     Raises:
         TypingError: for elements that a kernel of this course cannot hold.
     """
-    if dtype.kind in "cV" and dtype.hasobject is False:
+    if (dtype.kind == "V" and not dtype.hasobject) or dtype in (np.complex64, np.complex128):
         raise NotHeld(f"elements of type {dtype} are compiled by Numba, and not run here")
     if dtype.kind not in "biuf" or dtype.itemsize > 8 or not dtype.isnative:
         raise TypingError(f"elements of type {dtype} are not numbers that a kernel here can hold")
@@ -189,6 +210,10 @@ def unify(a: Type, b: Type) -> Type:
     if isinstance(a, Several) and isinstance(b, Several) and type(a) is type(b):
         if len(a.items) == len(b.items):
             return type(a)(tuple(unify(x, y) for x, y in zip(a.items, b.items, strict=True)))
+    if isinstance(a, ComplexType) and is_scalar(b):
+        a, b = b, a
+    if is_scalar(a) and isinstance(b, ComplexType):
+        return complex_type(_context().unify_types(a, b.number))
     if is_scalar(a) and is_scalar(b):
         unified = _context().unify_types(a, b)
         if unified is not None and is_scalar(unified):

@@ -159,8 +159,6 @@ def test_an_argument_that_no_kernel_takes_is_named(argument, words):
 @pytest.mark.parametrize(
     ("argument", "words"),
     [
-        (1j, "a complex number"),
-        (np.zeros(3, np.complex64), "elements of type complex64"),
         (np.zeros(2, [("x", "f4"), ("y", "i4")]), "elements of type"),
     ],
 )

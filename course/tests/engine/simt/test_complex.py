@@ -1,0 +1,269 @@
+"""Complex numbers in kernels: what Numba computes on a CPU, and the loads of their two parts."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import complex64, cuda, njit
+
+import course
+from course.engine.faults import Outcome
+from course.tests.engine.simt.faults import fault_of
+
+RNG = np.random.default_rng(11)
+N = 64
+
+
+def numbers(dtype: Any = np.complex128, count: int = N) -> np.ndarray:
+    return (RNG.normal(size=count) + 1j * RNG.normal(size=count)).astype(dtype)
+
+
+def plus(a, b, i):
+    return a + b
+
+
+def minus(a, b, i):
+    return a - 2 * b
+
+
+def times(a, b, i):
+    return a * b - 1
+
+
+def over(a, b, i):
+    return a / b + 1 / a
+
+
+def squared(a, b, i):
+    return a**2
+
+
+def to_the_power(a, b, i):
+    return a**b
+
+
+def signs(a, b, i):
+    return -a + (+b)
+
+
+def conjugates(a, b, i):
+    return a.conjugate() * b
+
+
+def sizes(a, b, i):
+    return abs(a) + 1j * abs(b)
+
+
+def parts(a, b, i):
+    return complex(a.real, b.imag) - complex(i) * (3 + 4j)
+
+
+def casts(a, b, i):
+    return np.complex64(a) * b + np.complex128(i)
+
+
+def choices(a, b, i):
+    if a == b or a != a:
+        return b
+    return a if abs(a) > 1 else b
+
+
+def on_paths(a, b, i):
+    z = 0.5
+    if i % 2 == 0:
+        z = a
+    w, z = z, b
+    z *= w
+    for _ in range(3):
+        z += w
+    return z
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize(
+    "function",
+    [plus, minus, times, over, squared, to_the_power, signs, conjugates, sizes, parts, casts,
+     choices, on_paths],
+)  # fmt: skip
+def test_a_kernel_computes_what_numba_does_on_a_cpu(function, dtype):
+    on_cpu, in_kernel = njit(function), cuda.jit(device=True)(function)
+
+    @cuda.jit
+    def kernel(a, b, out):
+        i = cuda.grid(1)
+        if i < a.size:
+            out[i] = in_kernel(a[i], b[i], i)
+
+    a, b, out = numbers(dtype), numbers(dtype), np.zeros(N, dtype)
+    kernel[2, 32](a, b, out)
+    wanted = np.array([on_cpu(x, y, i) for i, (x, y) in enumerate(zip(a, b, strict=True))])
+    rtol = 1e-5 if dtype is np.complex64 else 1e-13
+    np.testing.assert_allclose(out, wanted, rtol=rtol, atol=rtol)
+
+
+@cuda.jit(device=True)
+def escapes(x, y, most):
+    c = complex(x, y)
+    z = 0.0j
+    for i in range(most):
+        z = z * z + c
+        if z.real * z.real + z.imag * z.imag >= 4:
+            return i
+    return most
+
+
+@cuda.jit
+def mandelbrot(image, most):
+    row, column = cuda.grid(2)
+    height, width = image.shape
+    if row < height and column < width:
+        image[row, column] = escapes(3 * column / width - 2, 2 * row / height - 1, most)
+
+
+def test_the_mandelbrot_set():
+    image = np.zeros((32, 48), np.uint8)
+    mandelbrot[(4, 6), (8, 8)](image, 20)
+    on_cpu = njit(escapes.py_func)
+    wanted = [[on_cpu(3 * c / 48 - 2, 2 * r / 32 - 1, 20) for c in range(48)] for r in range(32)]
+    assert image.tolist() == wanted
+
+
+@cuda.jit
+def fourier(x, out):
+    k = cuda.grid(1)
+    total = 0j
+    for j in range(x.size):
+        angle = -2 * math.pi * k * j / x.size
+        total += x[j] * complex(math.cos(angle), math.sin(angle))
+    out[k] = total
+
+
+def test_a_fourier_transform():
+    x, out = numbers(), np.zeros(N, np.complex128)
+    fourier[2, 32](x, out)
+    np.testing.assert_allclose(out, np.fft.fft(x), atol=1e-12)
+
+
+@cuda.jit
+def summed(x, factor, out):
+    tile = cuda.shared.array(32, complex64)
+    own = cuda.local.array(2, np.complex64)
+    t = cuda.threadIdx.x
+    own[0] = x[cuda.grid(1)]
+    own[1] = own[0] * factor
+    tile[t] = own[1]
+    cuda.syncthreads()
+    half = 16
+    while half > 0:
+        if t < half:
+            tile[t] += tile[t + half]
+        cuda.syncthreads()
+        half //= 2
+    if t == 0:
+        out[cuda.blockIdx.x] = tile[0]
+
+
+def test_arrays_of_a_block_and_of_a_thread_and_a_number_that_is_passed():
+    x, out = numbers(np.complex64), np.zeros(2, np.complex64)
+    summed[2, 32](x, np.complex64(2 - 1j), out)
+    np.testing.assert_allclose(out, (2 - 1j) * x.reshape(2, 32).sum(axis=1), rtol=1e-5)
+
+
+@cuda.jit
+def both(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+
+
+@cuda.jit
+def real_alone(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i].real
+
+
+@cuda.jit
+def turned(x, out):
+    i, j = cuda.grid(2)
+    out[j, i] = x[i, j]
+
+
+def asked(kernel, grid, block, *args):
+    """(requests, sectors) of each array."""
+    with course.measure() as traffic:
+        kernel[grid, block](*args)
+    return {site.array: (site.requests, site.sectors) for site in traffic.sites}
+
+
+def test_each_part_is_a_request_of_its_own():
+    x = numbers()
+    assert asked(both, 2, 32, x, out := np.zeros_like(x)) == {"x": (4, 64), "out": (4, 64)}
+    assert out.tolist() == x.tolist()
+    single = x.astype(np.complex64)
+    assert asked(both, 2, 32, single, np.zeros_like(single)) == {"x": (4, 32), "out": (4, 32)}
+    assert asked(real_alone, 2, 32, x, np.zeros(N)) == {"x": (2, 32), "out": (2, 16)}
+    every_second = np.zeros(32, np.complex128)
+    assert asked(both, 1, 32, x[::2], every_second) == {"x": (2, 64), "out": (2, 32)}
+    assert every_second.tolist() == x[::2].tolist()
+
+
+def test_two_axes():
+    x = numbers().reshape(8, 8)
+    out = np.zeros_like(x)
+    turned[1, (8, 8)](x, out)
+    assert out.tolist() == x.T.tolist()
+
+
+@cuda.jit
+def described(x, out):
+    out[0], out[1], out[2], out[3] = x.size, x.ndim, x.itemsize, x.nbytes
+    out[4], out[5] = x.strides[0], len(x)
+
+
+def test_what_an_array_says_of_itself():
+    out = np.zeros(6)
+    described[1, 1](numbers(), out)
+    assert out.tolist() == [64, 1, 16, 1024, 16, 64]
+
+
+@cuda.jit
+def ordered(x, out):
+    out[0] = 1 if x[0] < x[1] else 0
+
+
+@cuda.jit
+def into_floats(x, out):
+    out[cuda.grid(1)] = x[cuda.grid(1)]
+
+
+@cuda.jit
+def by_nothing(x, out):
+    out[cuda.grid(1)] = x[cuda.grid(1)].real / (x[0] - x[0])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "outcome", "words"),
+    [
+        (
+            ordered,
+            Outcome.DOES_NOT_COMPILE,
+            "lt has no implementation for (complex128, complex128)",
+        ),
+        (into_floats, Outcome.DOES_NOT_COMPILE, "an element cannot hold complex128"),
+        (by_nothing, Outcome.DOES_NOT_COMPILE, "an element cannot hold complex128"),
+    ],
+)
+def test_what_numba_has_not_for_them(kernel, outcome, words):
+    fault = fault_of(kernel, 1, 32, numbers(), np.zeros(N))
+    assert (fault.outcome, words in str(fault)) == (outcome, True)
+
+
+def test_a_division_by_nothing_is_not_measured():
+    fault = fault_of(by_nothing, 1, 32, numbers(), np.zeros(N, np.complex128))
+    assert fault.outcome is Outcome.NOT_MEASURED
+
+
+def test_an_index_outside_is_told_as_the_array_is_written():
+    fault = fault_of(both, 3, 32, numbers(), np.zeros(96, np.complex128))
+    assert fault.outcome is Outcome.OUT_OF_BOUNDS
+    assert "x[64] does not exist: x has shape (64,)" in str(fault)
