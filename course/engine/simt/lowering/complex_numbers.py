@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from course.engine.simt.lowering.expr import UNKNOWN, Expr, converted, known, number, tuple_of
 from course.engine.simt.lowering.iteration import as_written_in_python, unpacked
 from course.engine.simt.lowering.types import (
@@ -78,8 +80,8 @@ def of_parts(low: Lowering, parts: Sequence[Expr]) -> Expr:
     return replace(pair, type=ComplexType(pair.type.items), const=UNKNOWN)
 
 
-def literal(low: Lowering, value: complex) -> Expr:
-    """``2j``."""
+def literal(low: Lowering, value: complex | np.complex64) -> Expr:
+    """``2j``, or what a name outside of the kernel holds."""
     return of_parts(low, [number(value.real), number(value.imag)])
 
 
