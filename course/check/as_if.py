@@ -23,7 +23,7 @@ from course.check.outputs import ONE_BLOCK, WHOLE_GRID, called
 Change = Callable[[Compared], Mapping[str, Any] | None]
 Reference = Callable[..., Mapping[str, Any]]
 #: Wrong elements that have to agree: two floats do not by chance, whole numbers may. A slip that
-#: the exercise itself names is no chance.
+#: the exercise itself names is no chance. Infinities and NaN tell no slip from another.
 FEWEST, FEWEST_WHOLE = 2, 8
 KNOWN = "slip_known"
 #: Before an output's name: how large its terms are together, where an exercise's slip tells that.
@@ -44,7 +44,7 @@ class Slip:
 
     def explains(self, cases: Sequence[Compared]) -> bool:
         """Whether every case came out as it would have."""
-        wrong = agreed = 0
+        wrong = agreed = telling = 0
         for one in sorted(cases, key=lambda one: not one.wrong.any()):  # most fail at the first
             found = self._found(one)
             if found is None:
@@ -56,9 +56,11 @@ class Slip:
             if not same[looked_at].all():
                 return False
             wrong += int((one.wrong & looked_at).sum())
-            agreed += int((one.wrong & looked_at & one.wrong_if(values)).sum())
+            both = one.wrong & looked_at & one.wrong_if(values)
+            agreed += int(both.sum())
+            telling += int((both & (np.isfinite(one.got) | (self.message_id == KNOWN))).sum())
         by_chance = cases[0].got.dtype.kind != "f" and self.message_id != KNOWN
-        return 2 * agreed >= wrong and agreed >= (FEWEST_WHOLE if by_chance else FEWEST)
+        return 2 * agreed >= wrong and telling >= (FEWEST_WHOLE if by_chance else FEWEST)
 
     def _found(self, one: Compared) -> tuple[Any, np.ndarray] | None:
         """What it gives, and element by element whether the kernel gave that.

@@ -113,10 +113,12 @@ def _left_out_by_a_grid_turned(cases: Sequence[Compared]) -> bool:
     """Whether all that is wrong is what tiles leave out of which as many lie along the rows as
     the columns have, and the other way round, and nothing else.
 
-    The tiles are as long as two constants of the cell say, or one.
+    The tiles are as long as two constants of the cell say, or one. A grid of one axis has
+    nothing to turn.
     """
     named = [label for label in cases[0].lengths if label.isidentifier()]
-    if any(one.block or one.got.ndim != MATRIX_AXES for one in cases):
+    of_one_axis = any(len(one.grid) == 1 for one in cases)
+    if of_one_axis or any(one.block or one.got.ndim != MATRIX_AXES for one in cases):
         return False
     return any(
         all(np.array_equal(_unreached(one, tall, wide), one.wrong) for one in cases)

@@ -214,7 +214,7 @@ class GlobalRace:
                 continue
             for step in self.text.steps.get(name, []):
                 by = self.text.number(step)
-                if by is not None and 1 < by < total:
+                if by is not None and 0 < by < total:
                     fields = {**self.known, "by": _with_value(step, by), "threads": total}
                     return "race_step", fields
         return None

@@ -88,10 +88,14 @@ def _is_gross(one: Compared) -> bool:
     return one.wrong.size >= SMALLEST_PATTERN and gross(one)
 
 
-def _telling(one: Compared) -> tuple[bool, bool, int]:
-    """How much a case tells: right elements beside wrong ones, and few of them."""
+def _telling(one: Compared) -> tuple[bool, bool, bool, int]:
+    """How much a case tells: right elements beside wrong ones that are far off, and few of them.
+
+    Beside wrong ones that are nearly right, others are right by chance.
+    """
     right = one.wrong.size - int(one.wrong.sum())
-    return right >= MIXED * one.wrong.size, one.wrong.size > 1, -one.number
+    far = not np.isfinite(one.got[one.wrong]).all() or gross(one)
+    return far and right >= MIXED * one.wrong.size, one.wrong.size > 1, far, -one.number
 
 
 def _pattern(wrong: Sequence[Compared], mistakes: Mapping[int, Mistake | None]) -> Told | None:

@@ -219,6 +219,9 @@ triple_sigmoid_backward = KernelExercise(
         "the first two factors, without the last sigmoid's": lambda x, dout, N: {
             "dx": dout * _slope(_sigmoid(x)) * _slope(x)
         },
+        "the last sigmoid's factor three times": lambda x, dout, N: {
+            "dx": dout * _slope(_sigmoid(_sigmoid(x))) ** 3
+        },
         "the same factor three times, each at x": lambda x, dout, N: {"dx": dout * _slope(x) ** 3},
         "each factor at the input of its sigmoid, z * (1 - z), not at its output": _at_the_inputs,
         "dout times out, without a derivative": lambda x, dout, N: {
@@ -269,6 +272,7 @@ dequantize = KernelExercise(
     tolerance={"float16": _FLOAT16},
     slips={
         "q divided by the scale": lambda q, scale, K: {"out": q / scale[:, None]},
+        "the scale added to q, no product": lambda q, scale, K: {"out": q + scale[:, None]},
         "q taken for numbers from 0 to 255": lambda q, scale, K: {
             "out": np.where(q < 0, q + 256.0, q) * scale[:, None]
         },

@@ -141,6 +141,9 @@ rmsnorm = KernelExercise(
             "y": x / (np.sqrt(_mean_square(x)) + eps) * w
         },
         "the root left out": lambda x, w, eps, **_: {"y": x / (_mean_square(x) + eps) * w},
+        "the square of the mean, not the mean of the squares": lambda x, w, eps, **_: {
+            "y": x / np.sqrt(np.mean(x, axis=1, keepdims=True) ** 2 + eps) * w
+        },
         "the sum of squares, not their mean": lambda x, w, eps, D, **_: {
             "y": x / np.sqrt(D * _mean_square(x) + eps) * w
         },

@@ -385,6 +385,8 @@ repeat_multiply = KernelExercise(
         "(y + b) * a, the sum before the product": lambda x, a, b, k: {
             "y": _repeated(x + b, a, a * b, k)["y"] - b
         },
+        "x times a to the power of k, and b added once": lambda x, a, b, k: {"y": x * a**k + b},
+        "a product with a + b, where b is to be added": lambda x, a, b, k: {"y": x * (a + b) ** k},
     },
     cases=(
         case(N=1, k=1),

@@ -39,6 +39,13 @@ def _slices(values: np.ndarray, width: int) -> np.ndarray:
     return rows
 
 
+def _last_half(one: np.ndarray) -> np.ndarray:
+    """Of each element of a slice, (SLICE,), the sum of the last SLICE // 2 up to it."""
+    whole = np.cumsum(one)
+    whole[SLICE // 2 :] -= whole[: SLICE // 2].copy()
+    return whole
+
+
 def _window_sums(a: np.ndarray) -> np.ndarray:
     """Each element with RADIUS neighbours on either side added up; outside the array is 0."""
     window = np.ones(2 * RADIUS + 1)
@@ -278,6 +285,9 @@ _DOT: dict[str, Any] = {
     "finish": lambda outputs: {"dot": float(outputs["partial"].astype(np.float64).sum())},
     "finish_words": "the sum of partial, taken on the host",
     "tolerance": SUM_TOLERANCE,
+    "slips": {
+        "a[i] + b[i] added up, no product": lambda a, b, partial: {"dot": float((a + b).sum())},
+    },
 }
 
 dot = KernelExercise(
@@ -442,6 +452,9 @@ prefix_sum = KernelExercise(
             "out": (np.cumsum(_slices(a, SLICE), axis=1) - _slices(a, SLICE)).reshape(-1)[: a.size]
         },
         "sums that run on through all slices": lambda a: {"out": np.cumsum(a)},
+        f"the last {SLICE // 2} elements up to this one: one step of the scan too few": lambda a: {
+            "out": np.concatenate([_last_half(one) for one in _slices(a, SLICE)])[: a.size]
+        },
     },
     cases=(case(N=1), case(N=700), case(True, N=4096)),
     launch=Launch("cdiv(N, 256)", "256"),

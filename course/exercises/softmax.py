@@ -92,7 +92,9 @@ _Slip = Callable[..., dict[str, Any]]
 _Shift = Callable[[np.ndarray], np.ndarray | float]
 
 _SLIPS: dict[str, _Slip] = {
-    "weights that are never divided by their sum": lambda x, **_: {"out": _weights(x)},
+    "weights not divided by their sum, or by one that is NaN, which a maximum makes 1": (
+        lambda x, **_: {"out": _weights(x)}
+    ),
     "powers of 2 where powers of e are asked for": lambda x, **_: _normal(_weights(x, 2.0)),
     "weights divided by the length of the row": lambda x, N, **_: {"out": _weights(x) / N},
     "a softmax of each column, not of each row": lambda x, **_: {

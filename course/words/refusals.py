@@ -194,8 +194,9 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "tile_shapes": (
         "The shapes of the blocks on this line do not fit each other: along axis {axis} one has "
         "{first} elements, the other {second}.",
-        "An axis of its own for each: `rows[:, None]` is a column, `columns[None, :]` a row. `*` "
-        "multiplies element by element; a product of matrices is `tl.dot(a, b)`.",
+        "An axis of its own for each: `rows[:, None]` is a column, `columns[None, :]` a row. "
+        "`tl.sum(x, 1)` leaves a number for each row, `tl.sum(x, 0)` one for each column; a "
+        "product of matrices is `tl.dot(a, b)`.",
     ),
     "tile_two_comparisons": (
         "This line compares more than two values at once; `&` binds tighter than `<`.",

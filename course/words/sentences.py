@@ -153,7 +153,8 @@ _ADMISSION = {
     "rejected_constant": Words(
         "`{construct}` is not a constant that a kernel's cell may have: a number, arithmetic on "
         "numbers, or a small array of numbers.",
-        "Write the number itself, for example `TPB = 256`, and move other code to another cell.",
+        "Write the number itself, for example `TPB = 256`, give a function its `def`, and move "
+        "other code to another cell.",
     ),
     "rejected_signature": Words(
         "`@cuda.jit` of `{name}` declares types that no kernel has here: {detail}.",
@@ -337,7 +338,7 @@ _PATTERNS = {
         "What happens to the last {count} elements?",
     ),
     "transposed": Words(
-        "The result is the transpose of what is expected.",
+        "Read row after row, the result is the transpose of what is expected.",
         "Which axis does threadIdx.x walk along, and which index of the array is that?",
     ),
     "off_by_one": Words(

@@ -643,7 +643,7 @@ INSTEAD: dict[str, tuple[str, str]] = {
         "type.",
     ),
     "transposed": (
-        "The result is the transpose of what is expected.",
+        "Read row after row, the result is the transpose of what is expected.",
         "Which offsets run along the rows, and which along the columns?",
     ),
     "shared_over_limit": (

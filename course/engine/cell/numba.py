@@ -491,6 +491,10 @@ def allowed() -> str:
 
 
 INSTEAD_OF_PATHS = {
+    "numba.jit": "`from numba import cuda`, and `@cuda.jit`: `@jit` compiles for the CPU",
+    "numba.njit": "`from numba import cuda`, and `@cuda.jit`: `@njit` compiles for the CPU",
+    "numba.*": "`from numba import cuda, float32`, with the names that you use",
+    "numba.cuda.*": "`from numba import cuda`",
     "numba.float16": "`from numba.types import float16`, or `np.float16`",
     "np.arange": "for i in range(start, stop, step)",
     "np": "in a kernel use math.* for functions, and loops over elements for array operations",

@@ -107,6 +107,9 @@ INSTEAD = {
     "thread_id": "tl.arange: a program works on blocks",
     "threadIdx": "tl.arange: a program works on blocks",
     "transpose": "tl.trans",
+    "triton.*": "`import triton`",
+    "triton.jit": "`import triton`, and `@triton.jit`",
+    "triton.language.*": "`import triton.language as tl`",
     "var": "tl.sum of the squared differences, divided by n",
     "zip": "a `for` over a range",
 }

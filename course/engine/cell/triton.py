@@ -309,7 +309,8 @@ def _import_names(statement: ast.ImportFrom, cell: TileCell) -> None:
         if value is MISSING and f"{path}.{alias.name}" in PATHS:
             value = Ref(f"{path}.{alias.name}")
         if value is MISSING:
-            raise rejected(statement, "rejected_import", name=f"{module}.{alias.name}")
+            full = f"{module}.{alias.name}"
+            raise rejected(statement, "rejected_import", name=full, instead=INSTEAD.get(full))
         _define(cell, name, value)
 
 

@@ -247,3 +247,14 @@ def test_tiles_that_a_turned_grid_leaves_out():
         lengths = {"BM": 64, "BN": 64, "BK": 32}
         cases.append(replace(one, got=got, grid=(), block=(), lengths=lengths))
     assert told(cases, ["row", "column"], doubled, {}).message_id == "place_grid_turned"
+
+
+def test_right_elements_beside_nearly_right_ones_choose_no_case():
+    def far_off(y: np.ndarray) -> None:
+        y *= np.linspace(3.0, 9.0, y.size)
+
+    def some_nearly_right(y: np.ndarray) -> None:
+        y[1::4] *= 1.001
+
+    cases = [case(1, (70,), far_off), case(2, (90,), some_nearly_right)]
+    assert told(cases, ["element"], doubled, {}).shown.number == 1
