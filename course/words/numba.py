@@ -71,7 +71,7 @@ SIMT: dict[str, tuple[str, str]] = {
     ),
     "launch_element": (
         "The argument `{name}` cannot be passed here: {detail}.",
-        "Pass an array for each part, such as one for each field.",
+        "Pass an array for each field.",
     ),
     "host_vectorised": (
         "The signature of `{name}` does not say what it returns: Numba finds that out, and that is "

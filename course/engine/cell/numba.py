@@ -480,8 +480,8 @@ def _live_value(value: Any) -> Any:
     if isinstance(value, types.Number | types.Boolean | Ref | Function):
         return value
     if isinstance(value, type) and issubclass(value, np.generic):
-        return numba_type(np.dtype(value))
-    if isinstance(value, bool | int | float | str | np.generic | np.ndarray):
+        return _COMPLEX.get(value.__name__) or numba_type(np.dtype(value))
+    if isinstance(value, bool | int | float | complex | str | np.generic | np.ndarray):
         return value
     if isinstance(value, tuple):
         return tuple(_live_value(item) for item in value)

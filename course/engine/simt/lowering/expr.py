@@ -279,6 +279,14 @@ def apply(function: Any, compute: Callable[..., Any], operands: list[Expr], kind
 
 def truth(value: Expr) -> Expr:
     """What a condition asks of a value: a tuple is true where it has items."""
+    if isinstance(value.type, ComplexType):
+        either = value.run
+
+        def not_zero(lanes: Lanes) -> Any:
+            real, imag = either(lanes)
+            return (real != 0) | (imag != 0)
+
+        return combined("truth", BOOL, not_zero, [value])
     if not isinstance(value.type, TupleType):
         return value
     holds, run = number(bool(value.type.items)).run, value.run

@@ -72,6 +72,8 @@ def outside(low: Lowering, node: ast.AST, name: str) -> Expr:
         raise rejected(node, message, name=name, got=text) from None
     if name in _ONLY_PYTHONS and value != Ref(name):
         raise does_not_compile(node, "name_of_pythons", name=name)
+    if isinstance(value, complex | np.complex64):
+        return literal(low, value)
     if isinstance(value, bool | int | float | np.generic):
         return number(value)
     if isinstance(value, np.ndarray):

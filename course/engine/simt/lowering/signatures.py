@@ -17,9 +17,12 @@ from numba.core.typeconv import Conversion
 
 from course.engine.lines import all_elsewhere
 from course.engine.simt.lowering.types import (
+    COMPLEX_FIELDS,
     ArrayType,
+    ComplexType,
     Type,
     TypingError,
+    complex_type,
     conversion,
     is_integer,
     is_scalar,
@@ -152,10 +155,12 @@ def _plain(type_: Type) -> str:
 def _name(type_: Type) -> str:
     """A type as a signature writes it."""
     if isinstance(type_, ArrayType):
-        axes = [":"] * type_.ndim
+        pairs = type_.fields == COMPLEX_FIELDS
+        dtype = ComplexType((type_.dtype,) * 2) if pairs else type_.dtype
+        axes = [":"] * (type_.ndim - pairs)
         if type_.layout != "A":
             axes[-1 if type_.layout == "C" else 0] = "::1"
-        return f"{type_.dtype}[{', '.join(axes)}]"
+        return f"{dtype}[{', '.join(axes)}]"
     return str(type_)
 
 
@@ -165,6 +170,11 @@ def _listed(arguments: Sequence[Type]) -> str:
 
 def engine_type(type_: Any) -> Any:
     """A type of Numba's as the engine has it."""
+    if isinstance(type_, types.Complex):
+        return complex_type(type_)
+    if isinstance(type_, types.Array) and isinstance(type_.dtype, types.Complex):
+        part, axes = type_.dtype.underlying_float, type_.ndim + 1
+        return ArrayType(part, axes, "global", COMPLEX_FIELDS, type_.layout)
     if isinstance(type_, types.Array):
         return ArrayType(type_.dtype, type_.ndim, "global", layout=type_.layout)
     return type_

@@ -40,8 +40,13 @@ class Access(NamedTuple):
         return self.place[0]
 
 
-def check_bounds(lanes: Lanes, name: str, shape: tuple[Extent, ...], access: Access) -> bool:
+def check_bounds(
+    lanes: Lanes, name: str, shape: tuple[Extent, ...], access: Access, fields: int = 0
+) -> bool:
     """True where even the inactive lanes' indices lie inside `shape`.
+
+    Args:
+        fields: of records: the last axis, which no index of the source is of.
 
     Raises:
         KernelFault: OUT_OF_BOUNDS for the first active lane outside.
@@ -63,7 +68,7 @@ def check_bounds(lanes: Lanes, name: str, shape: tuple[Extent, ...], access: Acc
         lane = thread, block - lanes.first
         where = tuple(int(lanes.spread(n)[lane]) for n in index)
         there = tuple(int(lanes.spread(np.atleast_2d(n))[lane]) for n in shape)
-        negative = where[axis] < 0
+        negative, axes = where[axis] < 0, len(where) - bool(fields)
         lanes.launch.meter.outside(lanes, name, shape, access)
         raise KernelFault(
             Outcome.OUT_OF_BOUNDS,
@@ -71,8 +76,8 @@ def check_bounds(lanes: Lanes, name: str, shape: tuple[Extent, ...], access: Acc
             access.line,
             access=VERBS[access.direction],
             array=name,
-            index=written_index(where),
-            shape=written_index(there),
+            index=written_index(where[:axes]),
+            shape=written_index(there[:axes]),
             axis=axis,
             size=there[axis],
             **lanes.place(thread, block),

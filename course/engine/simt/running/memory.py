@@ -113,6 +113,9 @@ class GlobalView(Sliceable):
             numba_type(self.dtype), len(self.shape), "global", self.fields, self.layout
         )
 
+    def _inside(self, lanes: Lanes, access: Access) -> bool:
+        return check_bounds(lanes, self.name, self.shape, access, len(self.fields))
+
     def elements(self, index: Index) -> np.ndarray:
         """Element numbers in the allocation."""
         total: Any = self.offset
@@ -122,7 +125,7 @@ class GlobalView(Sliceable):
         return total if isinstance(total, np.ndarray) else np.full((1, 1), total)
 
     def load(self, lanes: Lanes, access: Access) -> np.ndarray:
-        clean = check_bounds(lanes, self.name, self.shape, access)
+        clean = self._inside(lanes, access)
         elements = self.elements(access.indices)
         inside = elements if clean else np.where(lanes.full(access.mask), elements, 0)
         self._count(lanes, access, inside)
@@ -145,7 +148,7 @@ class GlobalView(Sliceable):
         lanes.launch.meter.access(lanes, self, access, elements)
 
     def store(self, lanes: Lanes, access: Access, values: np.ndarray) -> None:
-        check_bounds(lanes, self.name, self.shape, access)
+        self._inside(lanes, access)
         elements = self.elements(access.indices)
         self._count(lanes, access, elements)
         active = lanes.active(access.mask)
@@ -156,7 +159,7 @@ class GlobalView(Sliceable):
 
     def update(self, lanes: Lanes, access: Access) -> tuple[np.ndarray, np.ndarray]:
         """An atomic's (flat memory, cells of the active lanes), after every check."""
-        check_bounds(lanes, self.name, self.shape, access)
+        self._inside(lanes, access)
         elements = self.elements(access.indices)
         lanes.launch.meter.access(lanes, self, access, elements)
         active = lanes.active(access.mask)
@@ -179,7 +182,7 @@ class GlobalView(Sliceable):
         for axis in sorted(range(len(self.shape)), key=lambda a: -abs(self.strides[a])):
             if self.strides[axis] and self.shape[axis] > 1:
                 index[axis], rest = divmod(rest, self.strides[axis])
-        return written_index(tuple(index))
+        return written_index(tuple(index[: len(index) - bool(self.fields)]))
 
 
 # ---------------------------------------------------------------- constant memory

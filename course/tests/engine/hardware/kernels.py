@@ -4,6 +4,7 @@ from . import (
     access,
     arrays,
     atomics,
+    complexes,
     control,
     matmul,
     merge,
@@ -23,7 +24,9 @@ from .cases import Case
 
 #: These add to the cases of ``merge``.
 MERGING = (merge_stores, merge_loops, merge_branches, merge_values)
-BOOKS = (access, shapes, shared, matmul, atomics, warps, control, arrays, unrolled, merge)
+BOOKS = (
+    *(access, shapes, shared, matmul, atomics, warps, control, arrays, complexes, unrolled, merge),
+)
 VALUES = (values, values_flow, values_math)
 CASES: tuple[Case, ...] = tuple(case for module in (*BOOKS, *VALUES) for case in module.book.cases)
 BY_NAME: dict[str, Case] = {case.name: case for case in CASES}

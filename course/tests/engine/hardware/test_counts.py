@@ -121,6 +121,14 @@ def hardware_counts(name: str) -> dict[str, int]:
     return found
 
 
+@pytest.mark.parametrize("name", [name for name in COUNTED if name.startswith("complex_")])
+def test_complex_numbers_are_the_hardware_s_to_the_last_bit(name: str) -> None:
+    case = BY_NAME[name]
+    for got, wanted in outputs(case, run(case)[1]):
+        exact = slice(5 if "arithmetic" in name else None)  # behind these `abs`, a hypotenuse
+        assert np.array_equal(got[exact], wanted[exact])
+
+
 @pytest.mark.parametrize("name", COUNTED)
 def test_requests_sectors_and_results_equal_the_hardware_s(name: str) -> None:
     case = BY_NAME[name]

@@ -226,6 +226,27 @@ def test_what_an_array_says_of_itself():
     assert out.tolist() == [64, 1, 16, 1024, 16, 64]
 
 
+HALF = 0.5 + 0.25j
+
+
+@cuda.jit("void(complex128[:], complex128[::1], complex128)")
+def declared(x, out, more):
+    i = cuda.grid(1)
+    z = x[i] * HALF
+    if z:
+        out[i] = z + more
+
+
+def test_a_signature_a_global_and_a_condition():
+    x, out = numbers(), np.zeros(N, np.complex128)
+    x[3] = 0
+    declared[2, 32](x, out, 2 + 1j)
+    wanted = np.where(x != 0, x * HALF + (2 + 1j), 0)
+    np.testing.assert_allclose(out, wanted, rtol=1e-14)
+    fault = fault_of(declared, 2, 32, x.astype(np.complex64), out, 2j)
+    assert "and it gets (complex64[::1], complex128[::1], complex128)" in str(fault)
+
+
 @cuda.jit
 def ordered(x, out):
     out[0] = 1 if x[0] < x[1] else 0
