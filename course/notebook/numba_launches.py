@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -128,6 +128,10 @@ class Stream:
     def __bool__(self) -> bool:
         return True
 
+    def add_callback(self, callback: Callable[[Any, int, Any], Any], arg: Any = None) -> None:
+        """Calls it, with the stream, the status 0 and `arg`."""
+        callback(self, 0, arg)
+
     def auto_synchronize(self) -> contextlib.AbstractContextManager[Stream]:
         """``with stream.auto_synchronize():``"""
         return contextlib.nullcontext(self)
@@ -187,8 +191,14 @@ def _pinned_array(
 
 def _as_device_array(obj: Any, sync: bool = True) -> DeviceArray:
     """What another library has on a GPU: the same memory."""
-    array = obj.detach().cpu().numpy() if hasattr(obj, "detach") else np.asarray(obj)
+    array = obj.detach().numpy() if hasattr(obj, "detach") else np.asarray(obj)
     return array.view(DeviceArray)
+
+
+def _mapped(*arrays: np.ndarray, stream: Any = 0) -> contextlib.AbstractContextManager[Any]:
+    """``with cuda.mapped(array) as seen:``: the host's memory, as a kernel sees it."""
+    seen = [array.view(DeviceArray) for array in arrays]
+    return contextlib.nullcontext(seen[0] if len(seen) == 1 else seen)
 
 
 STAND_INS: dict[str, Any] = {
@@ -199,11 +209,15 @@ STAND_INS: dict[str, Any] = {
     "device_array_like": _device_array_like,
     "pinned_array": _pinned_array,
     "pinned_array_like": lambda ary: _pinned_array(ary.shape, ary.dtype),
+    "mapped": _mapped,
     "mapped_array": _pinned_array,
+    "mapped_array_like": lambda ary: _pinned_array(ary.shape, ary.dtype),
     "managed_array": _pinned_array,
     "pinned": lambda *arrays: contextlib.nullcontext(),
     "stream": Stream,
-    "default_stream": Stream,
+    **dict.fromkeys(
+        ("default_stream", "legacy_default_stream", "per_thread_default_stream"), Stream
+    ),
     "event": Event,
     "event_elapsed_time": lambda first, second: first.elapsed_time(second),
     "synchronize": lambda: None,

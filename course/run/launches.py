@@ -23,7 +23,7 @@ from course.engine.triton.compiling.specialisation import source_of
 from course.notebook import triton_launches
 from course.notebook.numba_launches import Configured
 from course.run import host
-from course.run.tensors import within_reach
+from course.run.tensors import let_out, within_reach
 
 #: A grid of nothing: a learner hears of it, and on a GPU nothing runs, without a word.
 _OF_NO_PROGRAMS = "tile_zero_grid"
@@ -164,8 +164,8 @@ def _standing_for(value: Any) -> Any:
     return torch.empty(16, dtype=dtype)
 
 
-def _require_within_reach(arguments: Iterable[tuple[str, Any]]) -> None:
-    """As Triton does on a GPU, which says ValueError, too.
+def _require_within_reach(arguments: Iterable[tuple[str, Any]], by: str = "Triton") -> None:
+    """As Triton and Numba do on a GPU; Triton says ValueError, too.
 
     Raises:
         ValueError: for a tensor that the program has left on the CPU.
@@ -173,7 +173,7 @@ def _require_within_reach(arguments: Iterable[tuple[str, Any]]) -> None:
     for name, value in arguments:
         if isinstance(value, torch.Tensor) and not within_reach(value):
             raise ValueError(
-                f"{name} is a tensor on the CPU, which no kernel can reach: Triton refuses it on a "
+                f"{name} is a tensor on the CPU, which no kernel can reach: {by} refuses it on a "
                 f"GPU, too. Make it there, or pass {name}.cuda()."
             )
 
@@ -211,7 +211,11 @@ def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
             return handle
 
     def call(self: Any, *args: Any, **named: Any) -> None:
-        found.launch(lambda: of_numba(self, *args, **named), self.dispatcher.py_func)
+        with mode.paused():
+            names = self.dispatcher.py_func.__code__.co_varnames
+            _require_within_reach(zip(names, args, strict=False), "Numba")
+            let_out(args)  # the engine of Numba's kernels marks nothing that they write
+            found.launch(lambda: of_numba(self, *args, **named), self.dispatcher.py_func)
 
     JITFunction.run = run
     Configured.__call__ = call  # type: ignore[method-assign]  # as its own `install` does

@@ -90,8 +90,8 @@ class OnCuda(TorchFunctionMode):
         if name in _MOVES and found is args[0] and on_cuda != lies_on_cuda(found):
             found = found.clone()
         if name in _LETS_OUT or _changes_its_first(name):
-            _written(args[:1] or given)
-        _written([kwargs.get("out")])
+            let_out(args[:1] or given)
+        let_out([kwargs.get("out")])
         pinned = name == "pin_memory" or bool(kwargs.get("pin_memory"))
         for tensor in _tensors((found,)):
             _mark(tensor, on_cuda, pinned)
@@ -133,7 +133,8 @@ def _mark(tensor: torch.Tensor, on_cuda: bool, pinned: bool) -> None:
             storage._course_pinned = True
 
 
-def _written(values: Iterable[Any]) -> None:
+def let_out(values: Iterable[Any]) -> None:
+    """What nothing had written in these tensors may be written from here on, unseen."""
     for tensor in _tensors(values):
         storage = _storage(tensor)
         if getattr(storage, "_course_unwritten", None) is not None:

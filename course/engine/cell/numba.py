@@ -8,6 +8,7 @@ with the names of its globals and closure.
 from __future__ import annotations
 
 import ast
+import cmath
 import difflib
 import inspect
 import linecache
@@ -16,6 +17,7 @@ import textwrap
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 import numba
@@ -79,7 +81,13 @@ SCALAR_TYPES: dict[str, Scalar] = {
 NUMPY_TYPES: dict[str, Scalar] = {
     name: numba_type(np.dtype(name)) for name in (*_NUMBERS, "bool_")
 } | _COMPLEX
-MODULES = {"numba": "numba", "numba.cuda": "cuda", "math": "math", "numpy": "np"}
+MODULES = {
+    "numba": "numba",
+    "numba.cuda": "cuda",
+    "math": "math",
+    "cmath": "cmath",
+    "numpy": "np",
+}
 #: Names that a cell uses and forgets to import, and the line that is missing.
 IMPORTS = {
     "cuda": "from numba import cuda",
@@ -94,7 +102,7 @@ IMPORTS = {
 #: What Numba compiles in kernels, and the engine does not run: names, and all below them.
 NOT_RUN = (
     *("cuda.libdevice", "cuda.fp16", "cuda.cg", "cuda.random", "cuda.nanosleep"),
-    *("cuda.match_all_sync", "next"),
+    *("cuda.match_all_sync", "next", "cmath", "math.frexp", "math.modf"),
 )
 
 
@@ -408,14 +416,12 @@ def _from_source(dispatcher: Any) -> Function:
         linecache.checkcache(python.__code__.co_filename)
         raise rejected(None, "no_source", name=python.__name__) from None
     if python.__name__ == "<lambda>":
-        raise rejected_syntax(
-            None, "a lambda", "write `def`, with the decorator on the line above it"
-        )
-    tree = parse(textwrap.dedent("".join(lines)))
-    node = tree.body[0]
+        node: ast.stmt = _of_lambda(python.__code__)
+    else:
+        node = parse(textwrap.dedent("".join(lines))).body[0]
+        ast.increment_lineno(node, start - 1)
     if not isinstance(node, ast.FunctionDef) or node.name != python.__name__:
         raise rejected(None, "no_source", name=python.__name__)
-    ast.increment_lineno(node, start - 1)
     closure = inspect.getclosurevars(python).nonlocals if python.__closure__ else {}
 
     def lookup(name: str) -> Any:
@@ -433,9 +439,40 @@ def _from_source(dispatcher: Any) -> Function:
     )
 
 
+def _of_lambda(code: CodeType) -> ast.FunctionDef:
+    """A live lambda as a `def` of its name.
+
+    Raises:
+        KernelFault: where another one begins on its line, which takes the same.
+    """
+    tree = ast.parse("".join(linecache.getlines(code.co_filename)))
+    found = [
+        one
+        for one in ast.walk(tree)
+        if isinstance(one, ast.Lambda)
+        and one.lineno == code.co_firstlineno
+        and tuple(arg.arg for arg in one.args.args) == code.co_varnames[: code.co_argcount]
+    ]
+    if len(found) != 1:
+        raise rejected_syntax(
+            None, "a lambda", "write `def`, with the decorator on the line above it"
+        )
+    (one,) = found
+    made = ast.parse("def of_lambda():\n    return 0").body[0]
+    assert isinstance(made, ast.FunctionDef)
+    assert isinstance(made.body[0], ast.Return)
+    for node in ast.walk(made):
+        ast.copy_location(node, one)
+    made.name, made.args, made.body[0].value = code.co_name, one.args, one.body
+    return made
+
+
+_LIVE_MODULES = ((cuda, "cuda"), (math, "math"), (np, "np"), (numba, "numba"), (cmath, "cmath"))
+
+
 def _live_value(value: Any) -> Any:
     """A global's value as the engine knows it."""
-    for module, path in ((cuda, "cuda"), (math, "math"), (np, "np"), (numba, "numba")):
+    for module, path in _LIVE_MODULES:
         if value is module:
             return Ref(path)
     if value is types:
@@ -505,6 +542,7 @@ INSTEAD_OF_PATHS = {
     "cuda.random": "pass random numbers in as an array",
     "cuda.WARP_SIZE": "cuda.warpsize",
     "cuda.match_all_sync": "cuda.match_any_sync(mask, value), which is the mask where all agree",
+    "cmath": "math.exp, math.sin, math.hypot and the rest of z.real and z.imag",
     "math.fma": "cuda.fma(a, b, c)",
     "cuda.cg": "cuda.syncthreads() for a block; a second launch for the whole grid",
     "print": "print(...) with numbers and text",

@@ -60,6 +60,16 @@ def test_a_trace_prints_one_threads_steps_and_returns_nothing(
     assert last.endswith("y[i] = x[i] + 1   -> y[35] = 1.0")
 
 
+def test_mapped_arrays_and_streams_are_the_hosts() -> None:
+    x, called = np.zeros(32, np.float32), []
+    with cuda.mapped(x) as seen:
+        add_one[1, 32, cuda.per_thread_default_stream()](seen, seen)
+    cuda.stream().add_callback(lambda stream, status, arg: called.append((status, arg)), 5)
+    assert (x == 1).all()
+    assert called == [(0, 5)]
+    assert cuda.mapped_array_like(x).shape == x.shape
+
+
 def test_forall_launches_enough_threads_for_its_tasks() -> None:
     x, y = np.zeros(1000, np.float32), np.zeros(1000, np.float32)
     with course.measure() as traffic:

@@ -214,6 +214,24 @@ def test_a_tensor_that_was_left_on_the_cpu_stops_a_launch_as_on_a_gpu(tmp_path) 
     assert "copy (program.py), 2 launches" in done.stdout
 
 
+@pytest.mark.slow
+def test_numbas_kernels_take_torchs_tensors_of_the_gpu_and_their_memory(tmp_path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import torch, triton, triton.language as tl\nfrom numba import cuda\n\n"
+        "@cuda.jit\ndef double(x, y):\n    y[cuda.grid(1)] = 2 * x[cuda.grid(1)]\n\n"
+        "@triton.jit\ndef copy(x_ptr, y_ptr):\n    tl.store(y_ptr, tl.load(x_ptr))\n\n"
+        "x = torch.arange(4.0, device='cuda')\ny = torch.empty_like(x)\n"
+        "double[1, 4](x, y)\n"
+        "copy[(1,)](y, x)\n"
+        "double[1, 4](cuda.as_cuda_array(y), cuda.as_cuda_array(x))\n"
+        "print(x.tolist(), y.device)\n"
+        "double[1, 4](x, y.cpu())\n"
+    )
+    done = ran("program.py", folder=tmp_path)
+    assert "[0.0, 4.0, 8.0, 12.0] cuda:0" in done.stdout, done.stderr
+    assert "y is a tensor on the CPU, which no kernel can reach: Numba refuses it" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("file", "text", "said"),
     [

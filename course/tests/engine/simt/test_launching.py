@@ -460,9 +460,22 @@ def test_a_kernel_without_source_is_told():
         names["made"][1, 1](np.zeros(1))
 
 
-def test_a_lambda_is_told_to_become_a_function():
-    kernel = cuda.jit(lambda a: None)
-    assert "A lambda cannot stand in a kernel" in str(fault_of(kernel, 1, 1, np.zeros(1)))
+def test_a_lambda_runs_as_a_device_function_and_folds():
+    product, other = cuda.jit(device=True)(lambda a, b: a * b), lambda c: c
+
+    @cuda.jit
+    def kernel(x):
+        x[cuda.grid(1)] = product(x[cuda.grid(1)], 3)
+
+    x = np.arange(4.0)
+    kernel[1, 4](x)
+    assert x.tolist() == [0, 3, 6, 9]
+    assert other(cuda.Reduce(lambda a, b: max(a, b))(np.arange(300.0))) == 299
+
+
+def test_of_two_lambdas_of_one_line_none_is_chosen():
+    first, _ = cuda.jit(lambda a: None), cuda.jit(lambda a: a)
+    assert "A lambda cannot stand in a kernel" in str(fault_of(first, 1, 1, np.zeros(1)))
 
 
 def test_kernels_run_from_several_threads_at_once():
