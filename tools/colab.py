@@ -77,8 +77,7 @@ def run_all(stems: Sequence[str] = ()) -> list[NotebookRun]:
     with processes() as pool:
         for future in play(pool, ROOT, built):
             runs.append(run := future.result())
-            head = f"{run.name:24} {run.version:9} {run.seconds:6.1f} s"
-            print(head, *run.failures, sep="\n    ", flush=True)
+            print(run, flush=True)
     return runs
 
 

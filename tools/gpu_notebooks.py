@@ -87,10 +87,9 @@ def record(path: Path) -> None:
     notebooks: dict[str, dict[str, Any]] = {}
     for run in played():
         gpu = {name: told for name, said in run.said.items() if (told := of_the_gpu(said))}
-        failed = failures(run)
-        notebooks[f"{run.name} {run.version}"] = {"failures": failed, "gpu": gpu}
-        line = f"{run.name:24} {run.version:9} {run.seconds:6.1f} s"
-        print(line, *failed, sep="\n    ", flush=True)
+        run.failures = failures(run)
+        notebooks[f"{run.name} {run.version}"] = {"failures": run.failures, "gpu": gpu}
+        print(run, flush=True)
     made = {**provenance(COMMAND), "notebooks": notebooks}
     path.write_text(in_lines(made, 3) + "\n", encoding="utf-8")
 

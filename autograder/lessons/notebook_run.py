@@ -36,6 +36,11 @@ class NotebookRun:
     failures: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
+    def __str__(self) -> str:
+        """A line on it, and one for each failure."""
+        head = f"{self.name:24} {self.version:9} {self.seconds:6.1f} s"
+        return "\n    ".join([head, *self.failures])
+
 
 def run_notebook(
     name: str,

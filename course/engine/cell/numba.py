@@ -8,11 +8,11 @@ with the names of its globals and closure.
 from __future__ import annotations
 
 import ast
-import cmath
 import difflib
 import inspect
 import linecache
 import math
+import sys
 import textwrap
 import weakref
 from collections.abc import Mapping
@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-import numba
 import numpy as np
 from numba import cuda
 from numba.core import types
@@ -458,22 +457,14 @@ def _of_lambda(code: CodeType) -> ast.FunctionDef:
             None, "a lambda", "write `def`, with the decorator on the line above it"
         )
     (one,) = found
-    made = ast.parse("def of_lambda():\n    return 0").body[0]
-    assert isinstance(made, ast.FunctionDef)
-    assert isinstance(made.body[0], ast.Return)
-    for node in ast.walk(made):
-        ast.copy_location(node, one)
-    made.name, made.args, made.body[0].value = code.co_name, one.args, one.body
-    return made
-
-
-_LIVE_MODULES = ((cuda, "cuda"), (math, "math"), (np, "np"), (numba, "numba"), (cmath, "cmath"))
+    made = ast.FunctionDef(code.co_name, one.args, [ast.Return(one.body)], [])
+    return ast.fix_missing_locations(ast.copy_location(made, one))
 
 
 def _live_value(value: Any) -> Any:
     """A global's value as the engine knows it."""
-    for module, path in _LIVE_MODULES:
-        if value is module:
+    for name, path in MODULES.items():
+        if value is sys.modules.get(name):
             return Ref(path)
     if value is types:
         return Ref("numba.types")

@@ -367,7 +367,7 @@ def scalar(argument: Any) -> tuple[Any, Type]:
     Raises:
         TypingError: for what is none.
     """
-    if isinstance(argument, complex | np.complex64 | np.complex128):
+    if isinstance(argument, complex | np.complex64):
         return _complex(argument)
     if isinstance(argument, np.generic):
         type_ = numba_type(argument.dtype)
@@ -381,7 +381,7 @@ def scalar(argument: Any) -> tuple[Any, Type]:
     raise TypingError(f"a kernel takes arrays and numbers, and this is {got}")
 
 
-def _complex(argument: complex | np.complex64 | np.complex128) -> tuple[Any, Type]:
+def _complex(argument: complex | np.complex64) -> tuple[Any, Type]:
     type_ = complex_type(
         types.complex64 if isinstance(argument, np.complex64) else types.complex128
     )

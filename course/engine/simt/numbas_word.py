@@ -25,13 +25,7 @@ from numba.core.typing.templates import fold_arguments
 
 from course.engine.cell.numba import attribute, known_path
 from course.engine.simt.lowering.signatures import Function
-from course.engine.simt.lowering.types import (
-    COMPLEX_FIELDS,
-    ArrayType,
-    ComplexType,
-    TupleType,
-    Type,
-)
+from course.engine.simt.lowering.types import ArrayType, ComplexType, TupleType, Type
 from course.plain.evaluator import Ref
 
 #: the GPU that kernels are compiled for, as in the Triton half
@@ -193,8 +187,8 @@ def _numbas(type_: Any) -> Any:
     """An argument's type as Numba's."""
     if isinstance(type_, ArrayType) and not type_.fields:
         return types.Array(type_.dtype, type_.ndim, "C")
-    if isinstance(type_, ArrayType) and type_.fields == COMPLEX_FIELDS and type_.ndim > 1:
-        return types.Array(ComplexType((type_.dtype,) * 2).number, type_.ndim - 1, "C")
+    if isinstance(type_, ArrayType) and type_.of_complex and type_.ndim > 1:
+        return types.Array(type_.of_complex.number, type_.ndim - 1, "C")
     if isinstance(type_, ComplexType):
         return type_.number
     if isinstance(type_, TupleType):

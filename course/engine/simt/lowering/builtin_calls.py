@@ -115,8 +115,9 @@ def _abs(low: Lowering, node: ast.Call) -> Expr:
 
 def _complex(low: Lowering, node: ast.Call) -> Expr:
     values = [read(low, node, one) for one in arguments(low, node, ("real", "imag"), 1)]
-    if not is_complex(values[0]):
-        only_numbers(low, node, ("real", "imag")[: len(values)], values)
+    if len(values) == 1 and is_complex(values[0]):
+        return values[0]
+    only_numbers(low, node, ("real", "imag")[: len(values)], values)
     return made(low, values)
 
 

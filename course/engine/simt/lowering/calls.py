@@ -54,7 +54,7 @@ def _is_number(node: ast.expr) -> bool:
 def call_expression(low: Lowering, node: ast.Call) -> Expr:
     """A call: of something listed by path, a device function, or a type (a cast)."""
     if isinstance(node.func, ast.Attribute) and node.func.attr == "conjugate" and not node.args:
-        return conjugate(low, low.operand(node.func.value))
+        return conjugate(low, node, low.operand(node.func.value))
     target = low.expression(node.func)
     if isinstance(target.const, Ref):
         path = target.const.path

@@ -7,7 +7,6 @@ the two loads nothing else.
 from __future__ import annotations
 
 import ast
-import math
 import operator
 from collections.abc import Sequence
 from dataclasses import replace
@@ -101,8 +100,6 @@ def cast(low: Lowering, value: Expr, wanted: Any) -> Expr:
 
 def made(low: Lowering, values: Sequence[Expr]) -> Expr:
     """``complex(real, imag)``."""
-    if is_complex(values[0]) and len(values) == 1:
-        return values[0]
     result, _ = resolve(complex, *[value.type for value in values])
     (part, _) = complex_type(result).items
     return of_parts(low, [converted(value, part) for value in [*values, number(0.0)][:2]])
@@ -136,12 +133,13 @@ def operate(low: Lowering, node: ast.expr, function: Any, operands: Sequence[Exp
 def absolute(low: Lowering, node: ast.expr, value: Expr) -> Expr:
     """``abs(z)``."""
     text = "def absolute(a, b, hypot):\n    return hypot(a, b)"
-    parts = [*unpacked(low, value), known(Ref(f"math.{math.hypot.__name__}"))]
+    parts = [*unpacked(low, value), known(Ref("math.hypot"))]
     return as_written_in_python(low, node, text, parts)
 
 
-def conjugate(low: Lowering, value: Expr) -> Expr:
-    """``z.conjugate()``."""
-    real, imag = unpacked(low, value)
-    minus = replace(imag, run=lambda lanes: -imag.run(lanes), key=None, product=None)
-    return of_parts(low, [real, minus])
+def conjugate(low: Lowering, node: ast.expr, value: Expr) -> Expr:
+    """``z.conjugate()``; a number that is not complex is its own."""
+    if not is_complex(value):
+        return value
+    text = "def conjugate(a, b):\n    return a, -b"
+    return of_parts(low, unpacked(low, as_written_in_python(low, node, text, unpacked(low, value))))

@@ -25,10 +25,8 @@ from course.engine.simt.lowering.expr import (
 from course.engine.simt.lowering.iteration import call_of, once, unpacked
 from course.engine.simt.lowering.parts import parts_of, view_of
 from course.engine.simt.lowering.types import (
-    COMPLEX_FIELDS,
     INT,
     ArrayType,
-    ComplexType,
     RangeType,
     TupleType,
     is_integer,
@@ -67,7 +65,7 @@ def subscript(low: Lowering, node: ast.Subscript) -> Expr:
 def read(low: Lowering, node: ast.expr, value: Expr) -> Expr:
     """An element of an array of complex numbers, loaded; every other value as it is."""
     type_ = value.type
-    if not (isinstance(type_, ArrayType) and type_.ndim == 1 and type_.fields == COMPLEX_FIELDS):
+    if not (isinstance(type_, ArrayType) and type_.ndim == 1 and type_.of_complex):
         return value
     both = zip(once(low, value), (0, 1), strict=True)
     return of_parts(low, [element(low, node, base, [number(part)]) for base, part in both])
@@ -198,13 +196,13 @@ def store(low: Lowering, target: ast.Subscript, value: Expr) -> Statement:
         )
     if array.memory == "constant":
         raise does_not_compile(target, "store_to_constant", array=ast.unparse(target.value))
-    if not is_scalar(value.type) and not (is_complex(value) and array.fields == COMPLEX_FIELDS):
+    if not is_scalar(value.type) and not (is_complex(value) and array.of_complex):
         raise low.untyped(target, f"an element cannot hold {describe(value)}")
     parts = parts_of(low, array, target.slice)
     if len(parts) > array.ndim:
         raise low.untyped(target, f"`{ast.unparse(target.value)}` {array.has_axes(len(parts))}")
     index = [part for part in parts if isinstance(part, Expr)]
-    if array.fields == COMPLEX_FIELDS and len(parts) == len(index) == array.ndim - 1:
+    if array.of_complex and len(parts) == len(index) == array.ndim - 1:
         return _store_complex(low, target, base, index, value)
     if len(index) < array.ndim:
         return _fill(low, target, view_of(base, parts), value)
@@ -215,10 +213,9 @@ def _store_complex(
     low: Lowering, target: ast.Subscript, base: Expr, index: list[Expr], value: Expr
 ) -> Statement:
     """``z[i] = value``: two stores, of the real part and of the imaginary one."""
-    number_of = ComplexType((base.type.dtype,) * 2)
     places = [once(low, part) for part in (base, *index)]
     stores = []
-    for at, part in enumerate(unpacked(low, as_complex(low, value, number_of))):
+    for at, part in enumerate(unpacked(low, as_complex(low, value, base.type.of_complex))):
         base, *index = [place[at] for place in places]
         stores.append(_store_number(low, target, base, [*index, number(at)], part))
 

@@ -34,6 +34,7 @@ ARRAY_ATTRIBUTES = ("shape", "size", "ndim", "dtype", "itemsize", "nbytes", "str
 _BUILTINS = {*BUILTINS, "list", "sorted"}
 
 
+_NUMBERS = bool | int | float | complex | np.generic
 #: Numba refuses a global that has one of these names and is something else.
 _ONLY_PYTHONS = ("len", "range", "slice")
 
@@ -72,10 +73,8 @@ def outside(low: Lowering, node: ast.AST, name: str) -> Expr:
         raise rejected(node, message, name=name, got=text) from None
     if name in _ONLY_PYTHONS and value != Ref(name):
         raise does_not_compile(node, "name_of_pythons", name=name)
-    if isinstance(value, complex | np.complex64):
-        return literal(low, value)
-    if isinstance(value, bool | int | float | np.generic):
-        return number(value)
+    if isinstance(value, _NUMBERS):
+        return _number(low, value)
     if isinstance(value, np.ndarray):
         # by identity: a device function of another module may have an array of the same name
         array = low.constants.setdefault(id(value), ConstantArray(name, value))
@@ -88,18 +87,20 @@ def outside(low: Lowering, node: ast.AST, name: str) -> Expr:
 def _constant_item(low: Lowering, node: ast.AST, item: Any) -> Expr:
     if isinstance(item, tuple):
         return tuple_of(low, [_constant_item(low, node, part) for part in item])
-    return number(item) if isinstance(item, bool | int | float | np.generic) else known(item)
+    return _number(low, item) if isinstance(item, _NUMBERS) else known(item)
+
+
+def _number(low: Lowering, value: Any) -> Expr:
+    return literal(low, value) if isinstance(value, complex | np.complex64) else number(value)
 
 
 def constant(low: Lowering, node: ast.Constant) -> Expr:
     """A literal number, boolean or string."""
     value = node.value
-    if isinstance(value, bool | int | float):
-        return number(value)
+    if isinstance(value, _NUMBERS):
+        return _number(low, value)
     if isinstance(value, str) or value is None:
         return known(value)
-    if isinstance(value, complex):
-        return literal(low, value)
     raise rejected_syntax(node, f"the literal {value!r}", "use whole numbers, floats or booleans")
 
 

@@ -19,7 +19,6 @@ from course.engine.lines import all_elsewhere
 from course.engine.simt.lowering.types import (
     COMPLEX_FIELDS,
     ArrayType,
-    ComplexType,
     Type,
     TypingError,
     complex_type,
@@ -155,12 +154,10 @@ def _plain(type_: Type) -> str:
 def _name(type_: Type) -> str:
     """A type as a signature writes it."""
     if isinstance(type_, ArrayType):
-        pairs = type_.fields == COMPLEX_FIELDS
-        dtype = ComplexType((type_.dtype,) * 2) if pairs else type_.dtype
-        axes = [":"] * (type_.ndim - pairs)
+        axes = [":"] * (type_.ndim - bool(type_.of_complex))
         if type_.layout != "A":
             axes[-1 if type_.layout == "C" else 0] = "::1"
-        return f"{dtype}[{', '.join(axes)}]"
+        return f"{type_.of_complex or type_.dtype}[{', '.join(axes)}]"
     return str(type_)
 
 

@@ -40,6 +40,11 @@ class ArrayType:
     def __str__(self) -> str:
         return f"{self.memory} array of {self.dtype}, {self.ndim}-D"
 
+    @property
+    def of_complex(self) -> ComplexType | None:
+        """What its elements are, where they are complex numbers: a last axis has their parts."""
+        return ComplexType((self.dtype,) * 2) if self.fields == COMPLEX_FIELDS else None
+
     def has_axes(self, indices: int | None = None) -> str:
         """`has 2 axes and gets 1 index`, for a sentence about a subscript."""
         axes = f"has {self.ndim} {'axis' if self.ndim == 1 else 'axes'}"

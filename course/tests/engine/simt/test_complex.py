@@ -5,14 +5,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import complex64, cuda, njit
+from numba import cuda, njit
 
 import course
 from course.engine.faults import Outcome
+from course.tests.engine.hardware.complexes import (
+    complex_copy,
+    complex_mandelbrot,
+    complex_real,
+    complex_sum_of_a_block,
+    complex_transpose,
+    escapes,
+)
 from course.tests.engine.simt.faults import fault_of
 
 RNG = np.random.default_rng(11)
 N = 64
+ROOTS = (1, 1j, -1j)
 
 
 def numbers(dtype: Any = np.complex128, count: int = N) -> np.ndarray:
@@ -48,7 +57,7 @@ def signs(a, b, i):
 
 
 def conjugates(a, b, i):
-    return a.conjugate() * b
+    return a.conjugate() * b + a.real.conjugate() * ROOTS[1]
 
 
 def sizes(a, b, i):
@@ -102,28 +111,9 @@ def test_a_kernel_computes_what_numba_does_on_a_cpu(function, dtype):
     np.testing.assert_allclose(out, wanted, rtol=rtol, atol=rtol)
 
 
-@cuda.jit(device=True)
-def escapes(x, y, most):
-    c = complex(x, y)
-    z = 0.0j
-    for i in range(most):
-        z = z * z + c
-        if z.real * z.real + z.imag * z.imag >= 4:
-            return i
-    return most
-
-
-@cuda.jit
-def mandelbrot(image, most):
-    row, column = cuda.grid(2)
-    height, width = image.shape
-    if row < height and column < width:
-        image[row, column] = escapes(3 * column / width - 2, 2 * row / height - 1, most)
-
-
 def test_the_mandelbrot_set():
     image = np.zeros((32, 48), np.uint8)
-    mandelbrot[(4, 6), (8, 8)](image, 20)
+    complex_mandelbrot[(4, 6), (8, 8)](image, 20)
     on_cpu = njit(escapes.py_func)
     wanted = [[on_cpu(3 * c / 48 - 2, 2 * r / 32 - 1, 20) for c in range(48)] for r in range(32)]
     assert image.tolist() == wanted
@@ -146,46 +136,20 @@ def test_a_fourier_transform():
 
 
 @cuda.jit
-def summed(x, factor, out):
-    tile = cuda.shared.array(32, complex64)
+def scaled(x, factor, out):
+    i = cuda.grid(1)
     own = cuda.local.array(2, np.complex64)
-    t = cuda.threadIdx.x
-    own[0] = x[cuda.grid(1)]
+    own[0] = x[i]
     own[1] = own[0] * factor
-    tile[t] = own[1]
-    cuda.syncthreads()
-    half = 16
-    while half > 0:
-        if t < half:
-            tile[t] += tile[t + half]
-        cuda.syncthreads()
-        half //= 2
-    if t == 0:
-        out[cuda.blockIdx.x] = tile[0]
+    out[i] = own[1]
 
 
 def test_arrays_of_a_block_and_of_a_thread_and_a_number_that_is_passed():
     x, out = numbers(np.complex64), np.zeros(2, np.complex64)
-    summed[2, 32](x, np.complex64(2 - 1j), out)
+    turns = np.zeros_like(x)
+    scaled[2, 32](x, np.complex64(2 - 1j), turns)
+    complex_sum_of_a_block[2, 32](turns, out)
     np.testing.assert_allclose(out, (2 - 1j) * x.reshape(2, 32).sum(axis=1), rtol=1e-5)
-
-
-@cuda.jit
-def both(x, out):
-    i = cuda.grid(1)
-    out[i] = x[i]
-
-
-@cuda.jit
-def real_alone(x, out):
-    i = cuda.grid(1)
-    out[i] = x[i].real
-
-
-@cuda.jit
-def turned(x, out):
-    i, j = cuda.grid(2)
-    out[j, i] = x[i, j]
 
 
 def asked(kernel, grid, block, *args):
@@ -197,20 +161,23 @@ def asked(kernel, grid, block, *args):
 
 def test_each_part_is_a_request_of_its_own():
     x = numbers()
-    assert asked(both, 2, 32, x, out := np.zeros_like(x)) == {"x": (4, 64), "out": (4, 64)}
+    assert asked(complex_copy, 2, 32, x, out := np.zeros_like(x)) == {"x": (4, 64), "out": (4, 64)}
     assert out.tolist() == x.tolist()
     single = x.astype(np.complex64)
-    assert asked(both, 2, 32, single, np.zeros_like(single)) == {"x": (4, 32), "out": (4, 32)}
-    assert asked(real_alone, 2, 32, x, np.zeros(N)) == {"x": (2, 32), "out": (2, 16)}
+    assert asked(complex_copy, 2, 32, single, np.zeros_like(single)) == {
+        "x": (4, 32),
+        "out": (4, 32),
+    }
+    assert asked(complex_real, 2, 32, x, np.zeros(N)) == {"x": (2, 32), "out": (2, 16)}
     every_second = np.zeros(32, np.complex128)
-    assert asked(both, 1, 32, x[::2], every_second) == {"x": (2, 64), "out": (2, 32)}
+    assert asked(complex_copy, 1, 32, x[::2], every_second) == {"x": (2, 64), "out": (2, 32)}
     assert every_second.tolist() == x[::2].tolist()
 
 
 def test_two_axes():
     x = numbers().reshape(8, 8)
     out = np.zeros_like(x)
-    turned[1, (8, 8)](x, out)
+    complex_transpose[1, (8, 8)](x, out)
     assert out.tolist() == x.T.tolist()
 
 
@@ -285,6 +252,6 @@ def test_a_division_by_nothing_is_not_measured():
 
 
 def test_an_index_outside_is_told_as_the_array_is_written():
-    fault = fault_of(both, 3, 32, numbers(), np.zeros(96, np.complex128))
+    fault = fault_of(complex_copy, 3, 32, numbers(), np.zeros(96, np.complex128))
     assert fault.outcome is Outcome.OUT_OF_BOUNDS
     assert "x[64] does not exist: x has shape (64,)" in str(fault)
