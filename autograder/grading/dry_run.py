@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autograder.grading.names import few
 from autograder.grading.store import Store
@@ -13,10 +13,18 @@ from autograder.judge.judge import Graded
 #: Points are rounded to hundredths.
 _SAME = 0.005
 _NAMED = 8
+#: What stands in the place of a verdict on an exercise that does not count any more.
+_GONE = "does not count"
 
 
 class DryStore(Store):
-    """A folder's verdicts, to compare with: nothing is entered."""
+    """A folder's verdicts, to compare with: nothing is entered.
+
+    Attributes:
+        going: those that a regrade would withdraw, for their exercises do not count any more.
+    """
+
+    going: Sequence[Graded] = ()
 
     def keep(self, graded: Graded) -> None:
         """Forgets it."""
@@ -25,7 +33,9 @@ class DryStore(Store):
         """Leaves them."""
 
     def forget_uncounted(self, works: Mapping[tuple[str, str], Collection[str]]) -> None:
-        """Leaves them, too."""
+        """Leaves them, and says which in `going`."""
+        going = (self.last(*whose) for whose in self.uncounted(works))
+        self.going = [graded for graded in going if graded is not None]
 
     def claim(self, submission: Submission) -> bool:
         """Two runs may look at one notebook."""
@@ -51,9 +61,12 @@ class Change:
         return self.after.points - (self.before.points if self.before else 0.0)
 
 
-def changes(rows: Iterable[Graded], store: Store) -> list[Change]:
-    """What each verdict would be in the place of."""
-    return [Change(store.last(row.student, row.notebook, row.exercise), row) for row in rows]
+def changes(rows: Iterable[Graded], store: DryStore) -> list[Change]:
+    """What each verdict would be in the place of, and the verdicts that would be gone."""
+    judged = [Change(store.last(row.student, row.notebook, row.exercise), row) for row in rows]
+    return judged + [
+        Change(old, replace(old, outcome=_GONE, points=0.0, max_points=0.0)) for old in store.going
+    ]
 
 
 def told(compared: Sequence[Change], students: Iterable[str]) -> Iterator[str]:
@@ -69,8 +82,9 @@ def told(compared: Sequence[Change], students: Iterable[str]) -> Iterator[str]:
     others = sorted((own for own in works.values() if own not in first), key=_gain)
     gain = sum(_gain(own) > _SAME for own in others)
     lose = sum(_gain(own) < -_SAME for own in others)
+    judged = sum(change.after.outcome != _GONE for change in compared)
     yield (
-        f"{len(compared)} verdicts judged again, none kept. Of {len(works)} notebooks {gain} would "
+        f"{judged} verdicts judged again, none kept. Of {len(works)} notebooks {gain} would "
         f"gain points, {lose} would lose some, {len(first)} would be graded for the first time."
     )
     for own in (*others, *first):

@@ -69,6 +69,8 @@ _STOPS = signal.SIGTERM, signal.SIGHUP
 _NAMED = 5
 #: Megabytes that a judge needs before it reads a notebook; the most of any amount.
 _LEAST_MB, _MOST = 128, 10**9
+#: Options of which another command for the same class needs the same.
+_OF_A_CLASS = ("gradebook", "seed", "unit", "roster")
 _REFUSED = (
     *(StoreError, JudgeError, UsageError, RosterError),
     *(PrivateError, OverlayError, GradebookError),
@@ -217,7 +219,8 @@ def main(args: argparse.Namespace) -> int:
         seed = chosen_seed(args.seed, store)
         run.notes += guessable(seed)
         overlay.use(chosen_folder(args.seed), args.unit or "")
-        asked = Asked(_stem(args.lesson), args.student or "", class_roster(args.roster))
+        roster = class_roster(args.roster)
+        asked = Asked(_stem(args.lesson), args.student or "", roster, _options(args))
         limits = Limits(args.time_limit, int(args.memory_limit * 2**20))
         with store.explained():
             called = pseudonyms(store.out) if args.anonymous else None
@@ -252,7 +255,7 @@ def main(args: argparse.Namespace) -> int:
             print("There is nothing to grade.", file=sys.stderr)
         _say_sentences(run, args, store)
         return CANNOT
-    if args.dry_run:
+    if isinstance(store, DryStore):
         compared = changes(judged, store)
         if called:
             compared = [replace(c, after=without_name(c.after, called)) for c in compared]
@@ -308,11 +311,15 @@ def _store(args: argparse.Namespace) -> Store:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a command says of the files: their lesson, their student, who is in the class."""
+    """What a command says of the files: their lesson, their student, who is in the class.
+
+    `options` are those by which another command grades into the same class, for a sentence.
+    """
 
     stem: str | None = None
     student: str = ""
     roster: Roster | None = None
+    options: str = ""
 
 
 def _stem(lesson: str | None) -> str | None:
@@ -336,10 +343,9 @@ def grade(
     regrade: bool = False,
 ) -> Iterator[Graded]:
     """Judges what stands below `paths`, keeps each verdict at once, and gives it."""
-    submissions = collected(
-        paths, store.out, run, asked or Asked(), lambda k: with_lessons(k, pool)
-    )
-    run.problems += _held(submissions, store.out)
+    asked = asked or Asked()
+    submissions = collected(paths, store.out, run, asked, lambda k: with_lessons(k, pool))
+    run.problems += _held(submissions, asked.options)
     unnamed: dict[str, list[str]] = {one.student: [] for one in submissions}
     for one in submissions:
         unnamed[one.student] += [] if exercises_of(one) else [one.notebook]
@@ -375,7 +381,14 @@ def collected(
     return without_collisions(current)
 
 
-def _held(submissions: Sequence[Submission], out: Path) -> Iterator[str]:
+def _options(args: argparse.Namespace) -> str:
+    """The --out of a command, and which others go with it: not their values, which may be secret."""
+    others = [f"--{name}" for name in _OF_A_CLASS if getattr(args, name)]
+    same = f", with the same {', '.join(others)}" if others else ""
+    return f"--out {shlex.quote(str(args.out))}{same}"
+
+
+def _held(submissions: Sequence[Submission], options: str) -> Iterator[str]:
     """What a person has to settle, and how: what a zip does not hold whole, what several claim."""
     torn = [one.fault.sentence for one in submissions if one.fault and _is_torn(one.fault)]
     if torn:
@@ -391,7 +404,7 @@ def _held(submissions: Sequence[Submission], out: Path) -> Iterator[str]:
             yield (
                 f"Held: {one.fault.sentence} Look at them, and grade the one that is theirs: "
                 f"python -m autograder grade {first} --student {shlex.quote(one.student)}{lesson} "
-                f"--out {shlex.quote(str(out))} (or {', '.join(others)} in its place)."
+                f"{options} (or {', '.join(others)} in its place)."
             )
 
 

@@ -209,11 +209,17 @@ class Store:
         Args:
             works: by (student, notebook) the exercises that do.
         """
+        going = self.uncounted(works)
+        with self.explained():
+            self.ledger.withdraw_each(going)
+
+    def uncounted(
+        self, works: Mapping[tuple[str, str], Collection[str]]
+    ) -> list[tuple[str, str, str]]:
+        """(student, notebook, exercise) of the verdicts that `forget_uncounted` would withdraw."""
         with self.explained():
             found = self.ledger.works()
-            self.ledger.withdraw_each(
-                whose for whose in found if whose[2] and whose[2] not in works.get(whose[:2], whose)
-            )
+        return [w for w in found if w[2] and w[2] not in works.get(w[:2], w)]
 
     def claim(self, submission: Submission) -> bool:
         """Takes a notebook for this run; False while another run is at work on it."""

@@ -1148,6 +1148,18 @@ def test_a_judge_has_its_next_notebook_before_the_verdicts_of_the_last_are_kept(
     assert seen == {"mira": 2, "rigel": 3, "vega": 3}
 
 
+def test_the_command_for_held_work_names_what_it_needs_and_no_secret(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / f"in/vega_{LESSON}.ipynb", solved())
+    put(tmp_path / "in/vega.ipynb", solved())
+    out, secret = tmp_path / "out", "value:a seed of a test"
+    assert run(tmp_path / "in", "--out", out, "--seed", secret) != grade.DONE
+    told = " ".join("".join(capsys.readouterr()).split())
+    assert f"--student vega --lesson {LESSON} --out {out}, with the same --seed (or " in told
+    assert secret not in told
+
+
 def test_what_does_not_count_any_more_is_in_no_sum(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -1158,10 +1170,17 @@ def test_what_does_not_count_any_more_is_in_no_sum(
     assert run(*words) == grade.DONE
     assert len(rows(out)) == 2 * len(EXERCISES)
     try:
+        capsys.readouterr()
         assert run(*words, "--unit", "two-week", "--regrade", "--dry-run") == grade.DONE
+        said = capsys.readouterr().out
         assert len(Store(out).all()) == 2 * len(EXERCISES)
+        before = {one.exercise: one for one in Store(out).all() if one.student == "vega"}
         assert run(*words, "--unit", "two-week") == grade.DONE
         core = {exercise.name for exercise in lesson_exercises("threads")}
+        assert f"{2 * len(core)} verdicts judged again" in said
+        for name in {*EXERCISES} - core:
+            old = before[name]
+            assert f"{name}: {old.outcome} {old.points:g} -> does not count" in said
         assert {exercise for _, exercise in rows(out)} == core < {*EXERCISES}
         # ... and all of it again, of which the history tells
         assert run(*words, "--unit", "course") == grade.DONE
