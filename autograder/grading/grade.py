@@ -382,7 +382,7 @@ def collected(
 
 
 def _options(args: argparse.Namespace) -> str:
-    """The --out of a command, and which others go with it: not their values, which may be secret."""
+    """The --out of a command, and which others go with it; not their values: one may be secret."""
     others = [f"--{name}" for name in _OF_A_CLASS if getattr(args, name)]
     same = f", with the same {', '.join(others)}" if others else ""
     return f"--out {shlex.quote(str(args.out))}{same}"
