@@ -195,6 +195,7 @@ def install(target: int) -> OnCuda:
         (torch.cuda, _of_torch_cuda(known)),
         (torch, _of_torch(mode)),
         (torch.Tensor, {"record_stream": lambda self, stream: None}),
+        (torch.UntypedStorage, {"data_ptr": _placed(mode, torch.UntypedStorage.data_ptr)}),
         (torch.compiler, {"disable": _as_written}),
         (torch.version, {"cuda": _CUDA}),
         (torch._C, {"_cuda_getCurrentRawStream": lambda device: 0}),
@@ -220,6 +221,13 @@ def install(target: int) -> OnCuda:
     mode.__enter__()
     require_stand_ins()
     return mode
+
+
+def _placed(mode: OnCuda, on_host: Callable[[Any], int]) -> Callable[[Any], int]:
+    """Where a storage lies, as its tensors' `data_ptr` tells."""
+    return lambda storage: (
+        on_host(storage) if mode.passes(storage) else mode.space.place_of(storage)
+    )
 
 
 class _Doubled(torch.autograd.Function):

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from course.engine.triton.running.space import Space
 from course.engine.triton.running.tensors import uninitialised
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
@@ -32,12 +33,14 @@ class OnCuda(TorchFunctionMode):
     Attributes:
         default: where a tensor is made whose program does not say.
         marks: whether memory that nothing has written is marked.
+        space: where the tensors of the GPU lie.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.marks = True
         self.default = CPU
+        self.space = Space()
         self._paused = 0
 
     @contextlib.contextmanager
@@ -59,6 +62,10 @@ class OnCuda(TorchFunctionMode):
         finally:
             self._paused = paused
 
+    def passes(self, storage: torch.UntypedStorage) -> bool:
+        """Whether a storage is asked by torch itself, or lies where it does."""
+        return bool(self._paused or getattr(storage, "_course_host", not storage.nbytes()))
+
     def __torch_function__(
         self, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
@@ -69,6 +76,8 @@ class OnCuda(TorchFunctionMode):
             return func(*args, **kwargs)
         if name == "__get__":
             return self._attribute(func, args)
+        if name == "data_ptr" and within_reach(args[0]) and args[0].numel():
+            return self.space.address_of(args[0])
         args, kwargs = _by_number(name, args, kwargs)
         asked = [_device_of(value) for value in (*args, *kwargs.values())]
         device = next(filter(None, asked), None)

@@ -85,6 +85,24 @@ def test_stores_of_one_value_to_one_place_are_noted_where_that_is_asked_for(tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("which", "status", "said"),
+    [
+        ("right", 0, ""),
+        ("outside", 1, ":17: grouped: OUT OF BOUNDS: Program 1 loads from x_ptr[40]"),
+        ("gone", 1, "leads to x while x is there"),
+    ],
+)
+def test_a_kernel_follows_the_addresses_that_a_program_keeps(which, status, said) -> None:
+    done = ran("addresses.py", which)
+    assert (done.returncode, "all right" in done.stdout) == (status, not status), done.stderr
+    assert said in done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    # 5, 40 and 17 floats ask 1, 2 and 1 warps, and two warps more that load what these do
+    assert status or ["17", "load", "x_ptr", "8", "18", "576", "288"] in rows
+
+
 @pytest.mark.parametrize("which", ["equal", "triton", "numba"])
 def test_stores_to_one_place_are_a_race_where_they_differ_or_nothing_is_said(which) -> None:
     options = () if which == "equal" else ("--equal-stores", "noted")
