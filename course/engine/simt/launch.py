@@ -26,7 +26,6 @@ from course.engine.simt.lowering.expr import number
 from course.engine.simt.lowering.lower import Lowering, Program
 from course.engine.simt.lowering.signatures import Function, chosen
 from course.engine.simt.lowering.types import (
-    COMPLEX_FIELDS,
     NotHeld,
     TupleType,
     Type,
@@ -37,7 +36,7 @@ from course.engine.simt.lowering.types import (
 )
 from course.engine.simt.running import arith
 from course.engine.simt.running.lanes import Geometry, Lanes
-from course.engine.simt.running.memory import Allocation, GlobalView
+from course.engine.simt.running.memory import Allocation, GlobalView, without_fields
 from course.engine.simt.running.meter import Meter
 from course.engine.simt.running.races import History
 from course.engine.traffic import Traffic
@@ -394,7 +393,7 @@ def _view(
 ) -> GlobalView:
     if array.ndim == 0:
         raise TypingError("it has no axes: pass x.item(), a number, or give it the shape (1,)")
-    array, fields = _without_fields(array)
+    array, fields = without_fields(array)
     numba_type(array.dtype)
     owner = array
     while isinstance(owner.base, np.ndarray):
@@ -406,25 +405,3 @@ def _view(
     if allocation is None:
         allocation = allocations[low, high] = Allocation(len(allocations), owner)
     return GlobalView(name, array, allocation, fields)
-
-
-def _without_fields(array: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
-    """(elements, names of fields): records whose fields have one type get them as a last axis."""
-    if array.dtype.kind == "c" and array.dtype.itemsize <= np.dtype(complex).itemsize:
-        real = array.real
-        pairs = np.lib.stride_tricks.as_strided(
-            real, (*array.shape, 2), (*array.strides, real.itemsize)
-        )
-        return pairs, COMPLEX_FIELDS
-    names = array.dtype.names
-    if not names:
-        return array, ()
-    parts = [array.dtype.fields[name] for name in names]  # type: ignore[index]  # it has names
-    kind = parts[0][0]
-    packed = all(part[:2] == (kind, at * kind.itemsize) for at, part in enumerate(parts))
-    if not packed or kind.kind not in "biuf" or array.dtype.itemsize != len(names) * kind.itemsize:
-        return array, ()
-    fields = np.lib.stride_tricks.as_strided(
-        array[names[0]], (*array.shape, len(names)), (*array.strides, kind.itemsize)
-    )
-    return fields, tuple(names)

@@ -22,6 +22,7 @@ from course.engine.rounding import multiply_add
 from course.engine.simt.lowering.arguments import arguments, numbers
 from course.engine.simt.lowering.arrays import constant_array, local_array, shared_array
 from course.engine.simt.lowering.builtin_calls import BUILTINS, Lower
+from course.engine.simt.lowering.complex_functions import FUNCTIONS
 from course.engine.simt.lowering.expr import (
     Expr,
     Run,
@@ -408,6 +409,7 @@ CALLS: dict[str, Lower] = {
         for name, compute in HALVES.items()
         if hasattr(cuda, "fp16")  # numba-cuda, which a GPU machine may have in its place, has none
     },
+    **FUNCTIONS,
     **BUILTINS,
 }
 NAMESPACES = {

@@ -10,7 +10,7 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
 from course.engine.equal_stores import hearing
-from course.engine.simt.lowering.types import ArrayType, TypingError, numba_type
+from course.engine.simt.lowering.types import COMPLEX_FIELDS, ArrayType, TypingError, numba_type
 from course.engine.simt.running.bounds import Access, Index, check_bounds, written_index
 from course.engine.simt.running.lanes import Lanes
 from course.engine.simt.running.races import History
@@ -193,13 +193,36 @@ class ConstantArray(Packed):
 
     def __init__(self, name: str, values: np.ndarray) -> None:
         self.name = name
+        values, self.fields = without_fields(values)
         self.shape = values.shape
         self.values = np.ascontiguousarray(values)
-        self.type = ArrayType(numba_type(values.dtype), values.ndim, "constant")
+        self.type = ArrayType(numba_type(values.dtype), values.ndim, "constant", self.fields)
 
     def load(self, lanes: Lanes, access: Access) -> np.ndarray:
-        clean = check_bounds(lanes, self.name, self.shape, access)
+        clean = check_bounds(lanes, self.name, self.shape, access, len(self.fields))
         cell = self.cell(access.indices)
         if not clean:
             cell = np.where(lanes.full(access.mask), cell, 0)
         return self.values.ravel().take(cell, mode="clip")
+
+
+def without_fields(array: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
+    """(elements, names of fields): records whose fields have one type get them as a last axis."""
+    if array.dtype.kind == "c" and array.dtype.itemsize <= np.dtype(complex).itemsize:
+        real = array.real
+        pairs = np.lib.stride_tricks.as_strided(
+            real, (*array.shape, 2), (*array.strides, real.itemsize)
+        )
+        return pairs, COMPLEX_FIELDS
+    names = array.dtype.names
+    if not names:
+        return array, ()
+    parts = [array.dtype.fields[name] for name in names]  # type: ignore[index]  # it has names
+    kind = parts[0][0]
+    packed = all(part[:2] == (kind, at * kind.itemsize) for at, part in enumerate(parts))
+    if not packed or kind.kind not in "biuf" or array.dtype.itemsize != len(names) * kind.itemsize:
+        return array, ()
+    fields = np.lib.stride_tricks.as_strided(
+        array[names[0]], (*array.shape, len(names)), (*array.strides, kind.itemsize)
+    )
+    return fields, tuple(names)
