@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numba.core import types
 
-from course.engine import sampling
+from course.engine import sampling, stated_gpu
 from course.engine.faults import (
     KernelFault,
     Outcome,
@@ -105,6 +105,8 @@ def launch(
     views, parameters, argument_types = _arguments(function, args)
     program = _program(function, argument_types)
     _check_shared(program, shared_bytes, function)
+    if program.whole_grid:
+        _check_together(geometry, program.shared_bytes + shared_bytes, function)
     for name in program.stored:
         if not views[name].writeable:
             raise does_not_compile(
@@ -120,7 +122,7 @@ def launch(
     state = Launch(program, step_limit, shared_bytes, printed, requests)
     state.meter.shared_bytes = program.shared_bytes + shared_bytes
     threads = -(-geometry.threads // WARP_LANES) * WARP_LANES
-    batch = max(1, BATCH_LANES // threads)
+    batch = geometry.blocks if program.whole_grid else max(1, BATCH_LANES // threads)
     few = _few(function, geometry, views)
     try:
         with np.errstate(all="ignore"):
@@ -224,6 +226,26 @@ def _check_shared(program: Program, dynamic_bytes: int, function: Function) -> N
     if total > MAX_SHARED_BYTES:
         raise too_many_resources(
             function.node.lineno, "too_much_shared", bytes=total, limit=MAX_SHARED_BYTES
+        )
+
+
+def _check_together(geometry: Geometry, shared: int, function: Function) -> None:
+    """Blocks that wait for each other all run at once, or no launch begins."""
+    threads = -(-geometry.threads // WARP_LANES) * WARP_LANES
+    each = min(
+        stated_gpu.BLOCKS_OF_A_MULTIPROCESSOR,
+        stated_gpu.THREADS_OF_A_MULTIPROCESSOR // threads,
+        stated_gpu.SHARED_BYTES_OF_A_MULTIPROCESSOR // (shared + stated_gpu.SHARED_BYTES_KEPT),
+    )
+    limit = each * stated_gpu.MULTIPROCESSORS
+    if geometry.blocks > limit:
+        raise too_many_resources(
+            function.node.lineno,
+            "too_many_together",
+            blocks=geometry.blocks,
+            threads=geometry.threads,
+            limit=limit,
+            gpu=stated_gpu.NAME,
         )
 
 

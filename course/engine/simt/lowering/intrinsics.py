@@ -24,6 +24,7 @@ from course.engine.simt.lowering.arrays import constant_array, local_array, shar
 from course.engine.simt.lowering.builtin_calls import BUILTINS, Lower
 from course.engine.simt.lowering.complex_functions import FUNCTIONS
 from course.engine.simt.lowering.expr import (
+    UNKNOWN,
     Expr,
     Run,
     apply,
@@ -38,6 +39,7 @@ from course.engine.simt.lowering.types import (
     INT,
     INT32,
     NONE,
+    GridType,
     is_integer,
     numpy_dtype,
     resolve,
@@ -163,6 +165,12 @@ def _syncthreads(low: Lowering, node: ast.Call) -> Expr:
     low.registers.clobber()
     line = node.lineno
     return Expr(NONE, lambda lanes: syncthreads(lanes, "cuda.syncthreads()", line))
+
+
+def _this_grid(low: Lowering, node: ast.Call) -> Expr:
+    arguments(low, node, (), 0)
+    low.whole_grid = True
+    return replace(tuple_of(low, []), type=GridType(()), const=UNKNOWN)
 
 
 def _syncthreads_of(path: str) -> Lower:
@@ -374,6 +382,7 @@ CALLS: dict[str, Lower] = {
     "cuda.grid": _per_axis(_grid, _grid_key),
     "cuda.gridsize": _per_axis(_gridsize, lambda axis: ("gridsize", axis)),
     "cuda.syncthreads": _syncthreads,
+    "cuda.cg.this_grid": _this_grid,
     **{path: _syncthreads_of(path) for path in PREDICATES},
     "cuda.syncwarp": _syncwarp,
     "cuda.threadfence": _threadfence,
@@ -422,6 +431,7 @@ NAMESPACES = {
     "cuda.const",
     "cuda.atomic",
     "cuda.jit",
+    "cuda.cg",
     "cuda.libdevice",
     "cuda.fp16",
 }

@@ -72,6 +72,8 @@ class Program:
     stored: set[str]
     shared_bytes: int
     uses_dynamic_shared: bool
+    #: whether its blocks wait for each other, so that all of them run at once
+    whole_grid: bool
     #: operations that a lane makes for the statement of a line (see `work_of`)
     work_of: Mapping[int, int]
 
@@ -84,7 +86,7 @@ class Lowering:
         self.constants: dict[int, ConstantArray] = {}
         self.shared_places: dict[Any, int] = {}
         self.shared_bytes = 0
-        self.uses_dynamic_shared = False
+        self.uses_dynamic_shared = self.whole_grid = False
         self.stored: set[str] = set()
         self.array_parameters: tuple[str, ...] = ()
         self.work_of: dict[int, int] = defaultdict(lambda: 1)
@@ -154,7 +156,12 @@ class Lowering:
         self.calls.append(function)
         statements = self.block(function.node.body)
         return Program(
-            statements, self.stored, self.shared_bytes, self.uses_dynamic_shared, self.work_of
+            statements,
+            self.stored,
+            self.shared_bytes,
+            self.uses_dynamic_shared,
+            self.whole_grid,
+            self.work_of,
         )
 
     def block(self, body: list[ast.stmt]) -> list[Statement]:

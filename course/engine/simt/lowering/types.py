@@ -89,6 +89,13 @@ class ZipType(IteratorType):
     """What it goes through side by side."""
 
 
+class GridType(Several):
+    """All threads of a launch, which wait for each other."""
+
+    def __str__(self) -> str:
+        return "grid"
+
+
 class ComplexType(Several):
     """A complex number: its real and its imaginary part, of one type."""
 
