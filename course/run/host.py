@@ -15,11 +15,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numba.cuda
+import numpy as np
 import torch
 import torch.distributed
 import triton
 import triton.testing
 from numba.cuda.cudadrv import devices
+from numba.cuda.dispatcher import CUDADispatcher
 from torch.autograd.function import BackwardCFunction
 from triton._C import libtriton
 from triton.backends.compiler import GPUTarget
@@ -158,6 +160,29 @@ def _no_group(backend: Any = None, *args: Any, **options: Any) -> None:
     )
 
 
+def _of_no_compiler(name: str) -> Callable[..., None]:
+    """A function that asks for what Numba's compiler makes."""
+
+    def asked(*args: Any, **options: Any) -> None:
+        raise NotHereError(
+            f"The program asks for what Numba's compiler makes of a kernel, {name}: that takes the "
+            f"CUDA toolkit and a driver, and here the kernel's source is run. Leave this out here."
+        )
+
+    return asked
+
+
+#: Of a kernel, and of `numba.cuda`: what tells of the code that Numba's compiler makes.
+_OF_KERNELS = (
+    *("inspect_asm", "inspect_llvm", "inspect_sass", "inspect_sass_cfg", "inspect_types"),
+    *("get_regs_per_thread", "get_const_mem_size", "get_shared_mem_per_block"),
+    *("get_max_threads_per_block", "get_local_mem_per_thread"),
+)
+_COMPILING = (
+    *("compile", "compile_ptx", "compile_for_current_device", "compile_ptx_for_current_device"),
+)
+
+
 #: Of torch.cuda: what a call makes here, by the functions that make it.
 _MADE: tuple[tuple[Callable[[], Any], str], ...] = (
     (
@@ -213,6 +238,9 @@ def install(target: int) -> OnCuda:
         (triton.testing.Mark, {"run": _first_of_each_line}),
         (BackwardCFunction, {"apply": _in(mode, BackwardCFunction.apply)}),
         (numba.cuda, numbas := _of_numba(known)),
+        (CUDADispatcher, {name: _of_no_compiler(f"`kernel.{name}`") for name in _OF_KERNELS}),
+        (numba.cuda, {name: _of_no_compiler(f"`cuda.{name}`") for name in _COMPILING}),
+        (numba_launches.DeviceArray, {"__cuda_array_interface__": property(_interface)}),
         (devices, {"get_context": numbas["current_context"], "gpus": numbas["gpus"]}),
     ):
         for name, stand_in in stand_ins.items():
@@ -337,6 +365,18 @@ def _of_torch_cuda(known: Any) -> dict[str, Any]:
         "set_rng_state": lambda state, device=None: torch.set_rng_state(state),
         "Stream": Stream,
         "Event": Event,
+    }
+
+
+def _interface(array: np.ndarray) -> dict[str, Any]:
+    """How a device array tells other libraries where it lies (CUDA Array Interface, version 3)."""
+    return {
+        "shape": array.shape,
+        "strides": None if array.flags.c_contiguous else array.strides,
+        "data": (array.ctypes.data, not array.flags.writeable),
+        "typestr": array.dtype.str,
+        "stream": None,
+        "version": 3,
     }
 
 

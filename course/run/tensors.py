@@ -11,16 +11,19 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
 from course.engine.triton.running.space import Space
 from course.engine.triton.running.tensors import uninitialised
+from course.notebook import numba_launches
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 _EMPTY = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
 #: What lets others write to a tensor's memory, and is not seen again.
 _LETS_OUT = frozenset({"numpy", "__array__", "__dlpack__"})
+_TAKES_ARRAYS = frozenset({"as_tensor", "asarray", "tensor"})
 #: What makes a device of a name: `torch.device("cuda")`, and `module.to("cuda")` inside.
 _NAMES_A_DEVICE = frozenset({"device", "_parse_to"})
 _MOVES_TO_ANOTHERS = frozenset({"to", "type_as"})
@@ -79,6 +82,9 @@ class OnCuda(TorchFunctionMode):
         if name == "data_ptr" and within_reach(args[0]) and args[0].numel():
             return self.space.address_of(args[0])
         args, kwargs = _by_number(name, args, kwargs)
+        if name in _TAKES_ARRAYS and args and _of_numba(args[0]):
+            args = (np.asarray(numba_launches.STAND_INS["as_cuda_array"](args[0])), *args[1:])
+            kwargs = {"device": CUDA, **kwargs}
         asked = [_device_of(value) for value in (*args, *kwargs.values())]
         device = next(filter(None, asked), None)
         given = list(_tensors((*args, *kwargs.values())))
@@ -114,6 +120,11 @@ class OnCuda(TorchFunctionMode):
         if func == torch.Tensor.is_cuda.__get__:
             return lies_on_cuda(args[0])
         return func(*args)
+
+
+def _of_numba(value: Any) -> bool:
+    """Whether torch would find an array on the GPU that is none of its own."""
+    return isinstance(value, numba_launches.DeviceArray) or numba_launches.tells_its_place(value)
 
 
 def lies_on_cuda(tensor: torch.Tensor) -> bool:
