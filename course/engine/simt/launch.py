@@ -27,6 +27,7 @@ from course.engine.simt.lowering.lower import Lowering, Program
 from course.engine.simt.lowering.signatures import Function, chosen
 from course.engine.simt.lowering.types import (
     NotHeld,
+    RecordsType,
     TupleType,
     Type,
     TypingError,
@@ -36,7 +37,7 @@ from course.engine.simt.lowering.types import (
 )
 from course.engine.simt.running import arith
 from course.engine.simt.running.lanes import Geometry, Lanes
-from course.engine.simt.running.memory import Allocation, GlobalView, without_fields
+from course.engine.simt.running.memory import Allocation, GlobalView, by_field, without_fields
 from course.engine.simt.running.meter import Meter
 from course.engine.simt.running.races import History
 from course.engine.traffic import Traffic
@@ -307,7 +308,7 @@ def _arguments(
     views: dict[str, GlobalView] = {}
     parameters: dict[str, Any] = {}
     argument_types: list[Type] = []
-    allocations: dict[tuple[int, int], Allocation] = {}
+    allocations: dict[tuple[int, int, str], Allocation] = {}
     for name, argument in zip(names, args, strict=True):
         try:
             parameters[name], type_ = _argument(name, argument, allocations, views)
@@ -366,14 +367,19 @@ def as_array(argument: Any) -> np.ndarray | None:
 def _argument(
     name: str,
     argument: Any,
-    allocations: dict[tuple[int, int], Allocation],
+    allocations: dict[tuple[int, int, str], Allocation],
     views: dict[str, GlobalView],
 ) -> tuple[Any, Type]:
     """(value, type) of an argument; `views` gets its arrays, as ``name[0]`` of a tuple."""
     array = as_array(argument)
     if array is not None:
-        view = views[name] = _view(name, array, allocations)
-        return view, view.type
+        fields = by_field(array)
+        made = [_of_field(name, one, part, array, allocations) for one, part in fields.items()]
+        made = made or [_view(name, array, allocations)]
+        views |= {view.name: view for view in made}
+        if not fields:
+            return made[0], made[0].type
+        return tuple(made), RecordsType(tuple(view.type for view in made))
     if isinstance(argument, tuple):
         parts = [
             _argument(f"{name}[{at}]", item, allocations, views) for at, item in enumerate(argument)
@@ -411,19 +417,47 @@ def _complex(argument: complex | np.complex64) -> tuple[Any, Type]:
 
 
 def _view(
-    name: str, array: np.ndarray, allocations: dict[tuple[int, int], Allocation]
+    name: str, array: np.ndarray, allocations: dict[tuple[int, int, str], Allocation]
 ) -> GlobalView:
     if array.ndim == 0:
         raise TypingError("it has no axes: pass x.item(), a number, or give it the shape (1,)")
+    by_bytes = _by_bytes(array)
     array, fields = without_fields(array)
     numba_type(array.dtype)
+    allocation = _allocated(array, allocations)
+    view = GlobalView(name, array, allocation, fields)
+    view.by_bytes = by_bytes
+    return view
+
+
+def _of_field(
+    name: str,
+    field: str,
+    part: np.ndarray,
+    records: np.ndarray,
+    allocations: dict[tuple[int, int, str], Allocation],
+) -> GlobalView:
+    """One field of records: of their memory the part that nothing else has."""
+    view = GlobalView(f"{name}.{field}", part, _allocated(records, allocations, field), (field,))
+    view.by_bytes = _by_bytes(records)
+    return view
+
+
+def _by_bytes(array: np.ndarray) -> bool:
+    """Whether Numba takes it for records that may lie anywhere."""
+    return array.dtype.names is not None and not array.dtype.isalignedstruct
+
+
+def _allocated(
+    array: np.ndarray, allocations: dict[tuple[int, int, str], Allocation], field: str = ""
+) -> Allocation:
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
     if owner.dtype != array.dtype and owner.dtype.kind not in "biufcV":
         owner = array
     low, high = np.lib.array_utils.byte_bounds(owner) if owner.size else (id(owner), 0)
-    allocation = allocations.get((low, high))
+    allocation = allocations.get((low, high, field))
     if allocation is None:
-        allocation = allocations[low, high] = Allocation(len(allocations), owner)
-    return GlobalView(name, array, allocation, fields)
+        allocation = allocations[low, high, field] = Allocation(len(allocations), owner)
+    return allocation

@@ -46,6 +46,7 @@ from course.engine.simt.lowering.statements import (
 from course.engine.simt.lowering.types import (
     BOOL,
     ArrayType,
+    RecordsType,
     TupleType,
     Type,
     TypingError,
@@ -273,9 +274,11 @@ class Lowering:
 
 
 def _arrays_in(name: str, type_: Type) -> tuple[str, ...]:
-    """The arrays of a parameter: itself, or ``name[0]`` and so on of a tuple."""
+    """The arrays of a parameter: itself, ``name[0]`` of a tuple, ``name.x`` of records."""
     if isinstance(type_, ArrayType):
         return (name,)
+    if isinstance(type_, RecordsType):
+        return tuple(f"{name}.{field}" for field in type_.names)
     items = type_.items if isinstance(type_, TupleType) else ()
     return tuple(one for at, item in enumerate(items) for one in _arrays_in(f"{name}[{at}]", item))
 

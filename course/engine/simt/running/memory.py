@@ -67,6 +67,7 @@ class GlobalView(Sliceable):
 
     __slots__ = (
         "allocation",
+        "by_bytes",
         "dtype",
         "fields",
         "flat",
@@ -104,6 +105,8 @@ class GlobalView(Sliceable):
             else np.zeros(1, array.dtype)
         )
         self.tracked = False
+        #: whether Numba has it loaded and stored byte by byte: records that are not aligned
+        self.by_bytes = False
         self.writeable = bool(array.flags.writeable)
         self.layout = map_layout(array)
 
@@ -204,6 +207,26 @@ class ConstantArray(Packed):
         if not clean:
             cell = np.where(lanes.full(access.mask), cell, 0)
         return self.values.ravel().take(cell, mode="clip")
+
+
+def by_field(array: np.ndarray) -> dict[str, np.ndarray]:
+    """Of records whose fields are numbers of several types, each field, with a last axis of 1.
+
+    None where a field lies at no multiple of its size: that takes records that are aligned.
+    """
+    fields: dict[str, Any] = dict(array.dtype.fields or {})
+    if array.ndim == 0 or not array.size or without_fields(array)[1]:
+        return {}
+    plain = all(kind.kind in "biuf" and kind.isnative for kind, *_ in fields.values())
+    sizes = {kind.itemsize for kind, *_ in fields.values()}
+    if not plain or any(step % size for step in array.strides for size in sizes):
+        return {}
+    return {
+        name: np.lib.stride_tricks.as_strided(
+            array[name], (*array.shape, 1), (*array.strides, kind.itemsize)
+        )
+        for name, (kind, *_) in fields.items()
+    }
 
 
 def without_fields(array: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
