@@ -11,6 +11,7 @@ import inspect
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 import torch
 import torch.distributed
 import triton
+import triton.profiler
 import triton.testing
 from numba.cuda.cudadrv import devices
 from numba.cuda.dispatcher import CUDADispatcher
@@ -152,6 +154,25 @@ class _CublasLt:
         """c (M, N) = a (M, K) times b (N, K), turned."""
         c.copy_(a.float() @ b.float().T)
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return partial(_no_cublas, name)
+
+
+def _no_cublas(name: str, *args: Any) -> None:
+    raise NotHereError(
+        f"The program asks cuBLAS for `{name}`, and here it has its plain product alone, `matmul`. "
+        f"Compare with torch's own instead."
+    )
+
+
+def _no_profile(*args: Any, **options: Any) -> None:
+    raise NotHereError(
+        "The program takes times on a GPU (Proton), and there is none here. Run the part of it "
+        "that checks its results."
+    )
+
 
 def _no_group(backend: Any = None, *args: Any, **options: Any) -> None:
     raise NotHereError(
@@ -234,6 +255,7 @@ def install(target: int) -> OnCuda:
         (torch.library.Library, {"impl": _implementing(mode, torch.library.Library.impl)}),
         (torch.distributed, {"init_process_group": _no_group}),
         (libtriton.nvidia.cublas, {"CublasLt": _CublasLt}),
+        (triton.profiler, {"start": _no_profile}),
         (triton.testing, {"do_bench": _do_bench, "do_bench_cudagraph": _do_bench}),
         (triton.testing.Mark, {"run": _first_of_each_line}),
         (BackwardCFunction, {"apply": _in(mode, BackwardCFunction.apply)}),

@@ -124,6 +124,11 @@ def test_stores_to_one_place_are_a_race_where_they_differ_or_nothing_is_said(whi
             "from numba import cuda\n@cuda.jit\ndef f(x):\n    x[0] = 1\nf.inspect_asm()",
             "makes of a kernel, `kernel.inspect_asm`: that takes the CUDA toolkit",
         ),
+        ("import triton.profiler\ntriton.profiler.start('x')", "takes times on a GPU (Proton)"),
+        (
+            "from triton._C import libtriton\nlibtriton.nvidia.cublas.CublasLt(None).gemm(1)",
+            "asks cuBLAS for `gemm`",
+        ),
         ("1 / 0", "ZeroDivisionError"),
         ("raise KeyboardInterrupt", "KeyboardInterrupt"),
         ("class Stop(BaseException): ...\nraise Stop('enough')", "Stop: enough"),
