@@ -24,6 +24,9 @@ _EMPTY = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_em
 #: What lets others write to a tensor's memory, and is not seen again.
 _LETS_OUT = frozenset({"numpy", "__array__", "__dlpack__"})
 _TAKES_ARRAYS = frozenset({"as_tensor", "asarray", "tensor"})
+#: What a GPU adds up in float32 for numbers of 16 bits, and torch on a CPU in these themselves.
+_ADDS_UP = frozenset({"layer_norm"})
+_OF_16_BITS = (torch.float16, torch.bfloat16)
 #: What makes a device of a name: `torch.device("cuda")`, and `module.to("cuda")` inside.
 _NAMES_A_DEVICE = frozenset({"device", "_parse_to"})
 _MOVES_TO_ANOTHERS = frozenset({"to", "type_as"})
@@ -100,8 +103,13 @@ class OnCuda(TorchFunctionMode):
             found = args[0]
         else:
             named = {key: _here(v) for key, v in kwargs.items() if key != "pin_memory"}
+            narrow = given[0].dtype if name in _ADDS_UP and on_cuda and given else None
             with self.paused():  # this mode may stand under itself: `resumed`
-                found = func(*map(_here, args), **named)
+                if narrow in _OF_16_BITS:
+                    named = {key: _widened(value) for key, value in named.items()}
+                    found = func(*map(_widened, args), **named).to(narrow)
+                else:
+                    found = func(*map(_here, args), **named)
         if name in _MOVES and found is args[0] and on_cuda != lies_on_cuda(found):
             found = found.clone()
         if name in _LETS_OUT or _changes_its_first(name):
@@ -196,6 +204,10 @@ def _device_of(value: Any) -> torch.device | None:
     if value.type == "cuda" and value.index:
         raise RuntimeError(f"There is one GPU here, cuda:0, and no {value}.")
     return value
+
+
+def _widened(value: Any) -> Any:
+    return value.float() if isinstance(value, torch.Tensor) else value
 
 
 def _here(value: Any) -> Any:

@@ -42,6 +42,16 @@ def test_an_address_is_the_gpus_where_a_tensor_lies_there() -> None:
             assert [one.shape for one in mode.space.asked()] == [(6,), (4,)]
 
 
+def test_a_norm_of_halves_adds_up_in_float32_as_on_a_gpu() -> None:
+    with OnCuda():
+        x, up = (torch.randn(1000, 8, device="cuda").half() for _ in range(2))
+        weight, bias = (torch.ones(8, device="cuda").half().requires_grad_() for _ in range(2))
+        out = torch.nn.functional.layer_norm(x, (8,), weight=weight, bias=bias)
+        out.backward(up)
+        assert (out.dtype, out.device) == (torch.float16, CUDA)
+    torch.testing.assert_close(bias.grad.double(), up.double().sum(0), rtol=1e-3, atol=1e-2)
+
+
 def test_there_is_one_gpu() -> None:
     with OnCuda():
         there = torch.ones(2, device="cuda")
