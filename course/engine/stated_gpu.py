@@ -18,6 +18,8 @@ WARP_LANES = 32
 #: What one block can have with the launch's consent, and what one multiprocessor has.
 SHARED_BYTES_OF_A_BLOCK = 163 << 10
 SHARED_BYTES_OF_A_MULTIPROCESSOR = 164 << 10
+#: Of which each block takes some that it does not see.
+SHARED_BYTES_KEPT = 1 << 10
 #: What one block can have of other GPUs, by compute capability
 #: (CUDA C++ Programming Guide, "Technical specifications per compute capability").
 SHARED_LIMITS = {

@@ -11,6 +11,7 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numba
@@ -191,8 +192,19 @@ def _pinned_array(
 
 def _as_device_array(obj: Any, sync: bool = True) -> DeviceArray:
     """What another library has on a GPU: the same memory."""
-    array = obj.detach().numpy() if hasattr(obj, "detach") else np.asarray(obj)
-    return array.view(DeviceArray)
+    if hasattr(obj, "detach"):
+        obj = obj.detach().numpy()
+    elif tells_its_place(obj):  # of memory here: there is no GPU
+        told = SimpleNamespace(__array_interface__=dict(obj.__cuda_array_interface__), owner=obj)
+        told.__array_interface__.pop("stream", None)
+        obj = told
+    return np.asarray(obj).view(DeviceArray)
+
+
+def tells_its_place(obj: Any) -> bool:
+    """Whether it is no array itself, and tells where one lies on a GPU."""
+    known = isinstance(obj, np.ndarray) or hasattr(obj, "detach")
+    return not known and hasattr(obj, "__cuda_array_interface__")
 
 
 def _mapped(*arrays: np.ndarray, stream: Any = 0) -> contextlib.AbstractContextManager[Any]:
@@ -202,7 +214,7 @@ def _mapped(*arrays: np.ndarray, stream: Any = 0) -> contextlib.AbstractContextM
 
 
 STAND_INS: dict[str, Any] = {
-    "is_cuda_array": lambda obj: isinstance(obj, DeviceArray),
+    "is_cuda_array": lambda obj: isinstance(obj, DeviceArray) or tells_its_place(obj),
     "as_cuda_array": _as_device_array,
     "to_device": _to_device,
     "device_array": _device_array,
@@ -239,6 +251,7 @@ class Configured:
             )
         if self.chosen is not None:
             chosen = self.chosen
+            args = tuple(_as_device_array(a) if tells_its_place(a) else a for a in args)
             run_on_engine(self.dispatcher, args, chosen.grid, chosen.block, chosen.shared_bytes)
 
 

@@ -24,6 +24,7 @@ from course.notebook import measure
 
 if TYPE_CHECKING:
     from course.engine.triton.launch import Watch
+    from course.engine.triton.running.space import Space
 
 
 def has_gpu() -> bool:
@@ -44,6 +45,8 @@ def measuring() -> bool:
 _watch: Watch | None = None
 #: whether a kernel may reach all of an allocation of which it is passed a view
 whole_allocations = False
+#: where the tensors of a program lie that may know their addresses
+space: Space | None = None
 
 
 @contextlib.contextmanager
@@ -83,6 +86,7 @@ def run_on_engine(kernel: Any, args: Sequence[Any], grid: Any, named: dict[str, 
         traffic = compiled.launch(
             kernel, arguments, grid, by_name,
             target=measure.target(), whole=whole_allocations, banks=measure.measuring(),
+            space=space,
         )  # fmt: skip
         if fault is not None:
             raise fault

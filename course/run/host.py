@@ -11,15 +11,19 @@ import inspect
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import numba.cuda
+import numpy as np
 import torch
 import torch.distributed
 import triton
+import triton.profiler
 import triton.testing
 from numba.cuda.cudadrv import devices
+from numba.cuda.dispatcher import CUDADispatcher
 from torch.autograd.function import BackwardCFunction
 from triton._C import libtriton
 from triton.backends.compiler import GPUTarget
@@ -150,12 +154,54 @@ class _CublasLt:
         """c (M, N) = a (M, K) times b (N, K), turned."""
         c.copy_(a.float() @ b.float().T)
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return partial(_no_cublas, name)
+
+
+def _no_cublas(name: str, *args: Any) -> None:
+    raise NotHereError(
+        f"The program asks cuBLAS for `{name}`, and here it has its plain product alone, `matmul`. "
+        f"Compare with torch's own instead."
+    )
+
+
+def _no_profile(*args: Any, **options: Any) -> None:
+    raise NotHereError(
+        "The program takes times on a GPU (Proton), and there is none here. Run the part of it "
+        "that checks its results."
+    )
+
 
 def _no_group(backend: Any = None, *args: Any, **options: Any) -> None:
     raise NotHereError(
         f"The program wants a group of processes (torch.distributed, {backend or 'NCCL'}): there "
         f"is one GPU here, in one process. Run a part of it that needs no other GPU."
     )
+
+
+def _of_no_compiler(name: str) -> Callable[..., None]:
+    """A function that asks for what Numba's compiler makes."""
+
+    def asked(*args: Any, **options: Any) -> None:
+        raise NotHereError(
+            f"The program asks for what Numba's compiler makes of a kernel, {name}: that takes the "
+            f"CUDA toolkit and a driver, and here the kernel's source is run. Leave this out here."
+        )
+
+    return asked
+
+
+#: Of a kernel, and of `numba.cuda`: what tells of the code that Numba's compiler makes.
+_OF_KERNELS = (
+    *("inspect_asm", "inspect_llvm", "inspect_sass", "inspect_sass_cfg", "inspect_types"),
+    *("get_regs_per_thread", "get_const_mem_size", "get_shared_mem_per_block"),
+    *("get_max_threads_per_block", "get_local_mem_per_thread"),
+)
+_COMPILING = (
+    *("compile", "compile_ptx", "compile_for_current_device", "compile_ptx_for_current_device"),
+)
 
 
 #: Of torch.cuda: what a call makes here, by the functions that make it.
@@ -195,6 +241,7 @@ def install(target: int) -> OnCuda:
         (torch.cuda, _of_torch_cuda(known)),
         (torch, _of_torch(mode)),
         (torch.Tensor, {"record_stream": lambda self, stream: None}),
+        (torch.UntypedStorage, {"data_ptr": _placed(mode, torch.UntypedStorage.data_ptr)}),
         (torch.compiler, {"disable": _as_written}),
         (torch.version, {"cuda": _CUDA}),
         (torch._C, {"_cuda_getCurrentRawStream": lambda device: 0}),
@@ -208,10 +255,14 @@ def install(target: int) -> OnCuda:
         (torch.library.Library, {"impl": _implementing(mode, torch.library.Library.impl)}),
         (torch.distributed, {"init_process_group": _no_group}),
         (libtriton.nvidia.cublas, {"CublasLt": _CublasLt}),
+        (triton.profiler, {"start": _no_profile}),
         (triton.testing, {"do_bench": _do_bench, "do_bench_cudagraph": _do_bench}),
         (triton.testing.Mark, {"run": _first_of_each_line}),
         (BackwardCFunction, {"apply": _in(mode, BackwardCFunction.apply)}),
         (numba.cuda, numbas := _of_numba(known)),
+        (CUDADispatcher, {name: _of_no_compiler(f"`kernel.{name}`") for name in _OF_KERNELS}),
+        (numba.cuda, {name: _of_no_compiler(f"`cuda.{name}`") for name in _COMPILING}),
+        (numba_launches.DeviceArray, {"__cuda_array_interface__": property(_interface)}),
         (devices, {"get_context": numbas["current_context"], "gpus": numbas["gpus"]}),
     ):
         for name, stand_in in stand_ins.items():
@@ -220,6 +271,13 @@ def install(target: int) -> OnCuda:
     mode.__enter__()
     require_stand_ins()
     return mode
+
+
+def _placed(mode: OnCuda, on_host: Callable[[Any], int]) -> Callable[[Any], int]:
+    """Where a storage lies, as its tensors' `data_ptr` tells."""
+    return lambda storage: (
+        on_host(storage) if mode.passes(storage) else mode.space.place_of(storage)
+    )
 
 
 class _Doubled(torch.autograd.Function):
@@ -329,6 +387,18 @@ def _of_torch_cuda(known: Any) -> dict[str, Any]:
         "set_rng_state": lambda state, device=None: torch.set_rng_state(state),
         "Stream": Stream,
         "Event": Event,
+    }
+
+
+def _interface(array: np.ndarray) -> dict[str, Any]:
+    """How a device array tells other libraries where it lies (CUDA Array Interface, version 3)."""
+    return {
+        "shape": array.shape,
+        "strides": None if array.flags.c_contiguous else array.strides,
+        "data": (array.ctypes.data, not array.flags.writeable),
+        "typestr": array.dtype.str,
+        "stream": None,
+        "version": 3,
     }
 
 

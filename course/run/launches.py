@@ -192,6 +192,7 @@ def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
     require_right_counts()
     triton_launches.whole_allocations = bounds == "allocation"
     mode = host.install(target)
+    triton_launches.space = mode.space
     mode.marks = unwritten == "told"
     on_engine, of_numba = JITFunction.run, Configured.__call__
 

@@ -22,13 +22,14 @@ _BEYOND_A_VIEW = (
     "A kernel that may reach all of a tensor's allocation, beyond the view that it is passed, "
     "runs with --bounds allocation."
 )
+_OF_A_VIEW = ("tile_out_of_bounds", "tile_gap", "tile_hint")
 _THROWN_AWAY = "A kernel that throws away what it loads there runs with --unwritten let."
 _ONE_VALUE = "Where all of them store one value on purpose, --equal-stores noted calls it no race."
 #: What two stores say of themselves: a Numba kernel's, and a Triton program's.
 _STORES = ("write/write", "same_value", "stores to")
 _POINTERS_IN_MEMORY = (
-    "An address that the program keeps in a tensor, from `x.data_ptr()`, is not followed here: "
-    "then this is no mistake of the kernel."
+    "An address that the program keeps as a number, from `x.data_ptr()`, leads to x while x is "
+    "there, and where x lies on the GPU."
 )
 
 
@@ -53,7 +54,7 @@ def in_words(fault: KernelFault) -> str:
         lines.append(_POINTERS_IN_MEMORY)
     elif fault.outcome is Outcome.UNINITIALISED and fault.dialect == "triton":
         lines.append(_THROWN_AWAY)
-    elif fault.outcome is Outcome.OUT_OF_BOUNDS and fault.dialect == "triton":
+    elif fault.message_id in _OF_A_VIEW and fault.dialect == "triton":
         lines.append(_BEYOND_A_VIEW)
     return "\n".join(lines)
 

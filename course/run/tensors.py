@@ -11,15 +11,22 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
+from course.engine.triton.running.space import Space
 from course.engine.triton.running.tensors import uninitialised
+from course.notebook import numba_launches
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 _EMPTY = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
 #: What lets others write to a tensor's memory, and is not seen again.
 _LETS_OUT = frozenset({"numpy", "__array__", "__dlpack__"})
+_TAKES_ARRAYS = frozenset({"as_tensor", "asarray", "tensor"})
+#: What a GPU adds up in float32 for numbers of 16 bits, and torch on a CPU in these themselves.
+_ADDS_UP = frozenset({"layer_norm"})
+_OF_16_BITS = (torch.float16, torch.bfloat16)
 #: What makes a device of a name: `torch.device("cuda")`, and `module.to("cuda")` inside.
 _NAMES_A_DEVICE = frozenset({"device", "_parse_to"})
 _MOVES_TO_ANOTHERS = frozenset({"to", "type_as"})
@@ -32,12 +39,14 @@ class OnCuda(TorchFunctionMode):
     Attributes:
         default: where a tensor is made whose program does not say.
         marks: whether memory that nothing has written is marked.
+        space: where the tensors of the GPU lie.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.marks = True
         self.default = CPU
+        self.space = Space()
         self._paused = 0
 
     @contextlib.contextmanager
@@ -59,6 +68,10 @@ class OnCuda(TorchFunctionMode):
         finally:
             self._paused = paused
 
+    def passes(self, storage: torch.UntypedStorage) -> bool:
+        """Whether a storage is asked by torch itself, or lies where it does."""
+        return bool(self._paused or getattr(storage, "_course_host", not storage.nbytes()))
+
     def __torch_function__(
         self, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
@@ -69,7 +82,12 @@ class OnCuda(TorchFunctionMode):
             return func(*args, **kwargs)
         if name == "__get__":
             return self._attribute(func, args)
+        if name == "data_ptr" and within_reach(args[0]) and args[0].numel():
+            return self.space.address_of(args[0])
         args, kwargs = _by_number(name, args, kwargs)
+        if name in _TAKES_ARRAYS and args and _of_numba(args[0]):
+            args = (np.asarray(numba_launches.STAND_INS["as_cuda_array"](args[0])), *args[1:])
+            kwargs = {"device": CUDA, **kwargs}
         asked = [_device_of(value) for value in (*args, *kwargs.values())]
         device = next(filter(None, asked), None)
         given = list(_tensors((*args, *kwargs.values())))
@@ -85,8 +103,13 @@ class OnCuda(TorchFunctionMode):
             found = args[0]
         else:
             named = {key: _here(v) for key, v in kwargs.items() if key != "pin_memory"}
+            narrow = given[0].dtype if name in _ADDS_UP and on_cuda and given else None
             with self.paused():  # this mode may stand under itself: `resumed`
-                found = func(*map(_here, args), **named)
+                if narrow in _OF_16_BITS:
+                    named = {key: _widened(value) for key, value in named.items()}
+                    found = func(*map(_widened, args), **named).to(narrow)
+                else:
+                    found = func(*map(_here, args), **named)
         if name in _MOVES and found is args[0] and on_cuda != lies_on_cuda(found):
             found = found.clone()
         if name in _LETS_OUT or _changes_its_first(name):
@@ -105,6 +128,11 @@ class OnCuda(TorchFunctionMode):
         if func == torch.Tensor.is_cuda.__get__:
             return lies_on_cuda(args[0])
         return func(*args)
+
+
+def _of_numba(value: Any) -> bool:
+    """Whether torch would find an array on the GPU that is none of its own."""
+    return isinstance(value, numba_launches.DeviceArray) or numba_launches.tells_its_place(value)
 
 
 def lies_on_cuda(tensor: torch.Tensor) -> bool:
@@ -176,6 +204,10 @@ def _device_of(value: Any) -> torch.device | None:
     if value.type == "cuda" and value.index:
         raise RuntimeError(f"There is one GPU here, cuda:0, and no {value}.")
     return value
+
+
+def _widened(value: Any) -> Any:
+    return value.float() if isinstance(value, torch.Tensor) else value
 
 
 def _here(value: Any) -> Any:

@@ -118,6 +118,11 @@ SIMT: dict[str, tuple[str, str]] = {
         "A block of {threads} threads: a GPU takes at most {limit} a block.",
         "Use more blocks with fewer threads each.",
     ),
+    "too_many_together": (
+        "{blocks} blocks of {threads} threads wait for each other, and of such blocks at most "
+        "{limit} run at once on an {gpu}: no launch begins.",
+        "Launch fewer blocks, and let each thread go through several elements in a loop.",
+    ),
     "too_much_shared": (
         "The block asks for {bytes} bytes of shared memory, and there are {limit}.",
         "Use a smaller tile, or reuse one array for both purposes.",
@@ -229,6 +234,12 @@ SIMT: dict[str, tuple[str, str]] = {
         "its block does not come|.",
         "Move the barrier out of the `if` or loop, so that every thread of the block passes it; "
         "keep the work itself inside.",
+    ),
+    "grid_divergence": (
+        "Thread {thread} of block {block} waits at `{barrier}`|, and thread {missing_thread} of "
+        "block {missing_block} does not come|.",
+        "Every thread of the grid has to pass it, those without an element, too: keep the work "
+        "inside of the `if`, and the barrier and each `return` outside.",
     ),
     "bad_shuffle": (
         "Thread {thread} of block {block} reads from lane {lane} of its warp by| `{call}`|, and "

@@ -15,7 +15,9 @@ _KINDS = {
     "read/write": ("writes", "reads"),
     "write/read": ("reads", "writes"),
 }
-_PLACES = ("block", "thread", "other_block", "other_thread", "missing_thread")
+_PLACES = (
+    "block", "thread", "other_block", "other_thread", "missing_block", "missing_thread",
+)  # fmt: skip
 _FIELD = re.compile(r"\{(\w+)\}")
 #: what is wrong with a warp's mask: a lane is there and not named, or named and not there
 _MASKS = ("leaves out a thread that runs this line", "names a thread that does not run this line")

@@ -4,11 +4,11 @@ A template names live values in braces. A part between bars, ``|by thread {threa
 out where one of its values is not known, so that no sentence ever fails. `course.engine.faults`
 says what happened, this module how it reads, `course.words.verdict` where it stands on the panel.
 
-How values are given: `block`, `thread`, `other_block`, `other_thread`, `missing_thread`, `index`
-and `shape` as a number, a tuple or text ("3", "(3, 1)"), places x first, an index in the array's
-order; `other_thread` and `other_block` may be "several"; `access` as "reads" or "load"; `kind` as
-"earlier access/this access": "write/read" is a read of what another thread wrote. `line` is
-the fault's own.
+How values are given: `block`, `thread`, `other_block`, `other_thread`, `missing_block`,
+`missing_thread`, `index` and `shape` as a number, a tuple or text ("3", "(3, 1)"), places x first,
+an index in the array's order; `other_thread` and `other_block` may be "several"; `access` as
+"reads" or "load"; `kind` as "earlier access/this access": "write/read" is a read of what another
+thread wrote. `line` is the fault's own.
 """
 
 from __future__ import annotations

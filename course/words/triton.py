@@ -369,6 +369,11 @@ TILE: dict[str, tuple[str, str]] = {
         "Program {program} {doing} the address {address}, which lies in no tensor that was passed.",
         "Make the address from a pointer parameter plus offsets in elements.",
     ),
+    "tile_askew": (
+        "Program {program} {doing} the address {address}, which is no multiple of the {size} bytes "
+        "of an element.",
+        "A GPU stops there. Make the address from a tensor's own plus whole elements.",
+    ),
     "tile_descriptor": (
         "A tensor descriptor cannot have {detail}: the hardware wants its base and its rows at "
         "multiples of 16 bytes.",

@@ -8,6 +8,7 @@ with the names of its globals and closure.
 from __future__ import annotations
 
 import ast
+import cmath
 import difflib
 import inspect
 import linecache
@@ -129,8 +130,8 @@ def attribute(path: str, name: str) -> Any:
             return Ref("numba.types")
     if path == "np" and name in NUMPY_TYPES:
         return NUMPY_TYPES[name]
-    if path in ("np", "math"):
-        if name in MATH_CONSTANTS and (path == "math" or name in ("pi", "e", "inf", "nan")):
+    if path in ("np", "math", "cmath"):
+        if name in MATH_CONSTANTS and (path != "np" or name in ("pi", "e", "inf", "nan")):
             return MATH_CONSTANTS[name]
     return Ref(f"{path}.{name}")
 
@@ -296,7 +297,7 @@ class _Constants(Evaluator):
             raise NoValue("`np.array` takes values and a dtype here")
         element = None if "dtype" not in given else numpy_dtype(self.value(given["dtype"]))
         array = tried(np.array, self._nested(node.args[0]), element)
-        if array.size > MAX_CONSTANT_ELEMENTS or array.dtype.kind not in "biuf":
+        if array.size > MAX_CONSTANT_ELEMENTS or array.dtype.kind not in "biufc":
             raise NoValue("the array is too large, or holds no numbers")
         array.flags.writeable = False
         return array
@@ -491,7 +492,7 @@ def _path_of(value: Any) -> str | None:
     """The path of a listed function that was imported by name (`from math import sqrt`)."""
     for path in PATHS:
         root, _, rest = path.partition(".")
-        module = {"cuda": cuda, "math": math, "np": np}.get(root)
+        module = {"cuda": cuda, "math": math, "cmath": cmath, "np": np}.get(root)
         if module is not None and "." not in rest and getattr(module, rest, None) is value:
             return path
     return None

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numba.core import types
 
-from course.engine import sampling
+from course.engine import sampling, stated_gpu
 from course.engine.faults import (
     KernelFault,
     Outcome,
@@ -26,8 +26,8 @@ from course.engine.simt.lowering.expr import number
 from course.engine.simt.lowering.lower import Lowering, Program
 from course.engine.simt.lowering.signatures import Function, chosen
 from course.engine.simt.lowering.types import (
-    COMPLEX_FIELDS,
     NotHeld,
+    RecordsType,
     TupleType,
     Type,
     TypingError,
@@ -37,7 +37,7 @@ from course.engine.simt.lowering.types import (
 )
 from course.engine.simt.running import arith
 from course.engine.simt.running.lanes import Geometry, Lanes
-from course.engine.simt.running.memory import Allocation, GlobalView
+from course.engine.simt.running.memory import Allocation, GlobalView, by_field, without_fields
 from course.engine.simt.running.meter import Meter
 from course.engine.simt.running.races import History
 from course.engine.traffic import Traffic
@@ -106,6 +106,8 @@ def launch(
     views, parameters, argument_types = _arguments(function, args)
     program = _program(function, argument_types)
     _check_shared(program, shared_bytes, function)
+    if program.whole_grid:
+        _check_together(geometry, program.shared_bytes + shared_bytes, function)
     for name in program.stored:
         if not views[name].writeable:
             raise does_not_compile(
@@ -121,7 +123,7 @@ def launch(
     state = Launch(program, step_limit, shared_bytes, printed, requests)
     state.meter.shared_bytes = program.shared_bytes + shared_bytes
     threads = -(-geometry.threads // WARP_LANES) * WARP_LANES
-    batch = max(1, BATCH_LANES // threads)
+    batch = geometry.blocks if program.whole_grid else max(1, BATCH_LANES // threads)
     few = _few(function, geometry, views)
     try:
         with np.errstate(all="ignore"):
@@ -228,6 +230,26 @@ def _check_shared(program: Program, dynamic_bytes: int, function: Function) -> N
         )
 
 
+def _check_together(geometry: Geometry, shared: int, function: Function) -> None:
+    """Blocks that wait for each other all run at once, or no launch begins."""
+    threads = -(-geometry.threads // WARP_LANES) * WARP_LANES
+    each = min(
+        stated_gpu.BLOCKS_OF_A_MULTIPROCESSOR,
+        stated_gpu.THREADS_OF_A_MULTIPROCESSOR // threads,
+        stated_gpu.SHARED_BYTES_OF_A_MULTIPROCESSOR // (shared + stated_gpu.SHARED_BYTES_KEPT),
+    )
+    limit = each * stated_gpu.MULTIPROCESSORS
+    if geometry.blocks > limit:
+        raise too_many_resources(
+            function.node.lineno,
+            "too_many_together",
+            blocks=geometry.blocks,
+            threads=geometry.threads,
+            limit=limit,
+            gpu=stated_gpu.NAME,
+        )
+
+
 def _program(function: Function, argument_types: tuple[Type, ...]) -> Program:
     program = function.programs.get(argument_types)
     if program is None:
@@ -286,7 +308,7 @@ def _arguments(
     views: dict[str, GlobalView] = {}
     parameters: dict[str, Any] = {}
     argument_types: list[Type] = []
-    allocations: dict[tuple[int, int], Allocation] = {}
+    allocations: dict[tuple[int, int, str], Allocation] = {}
     for name, argument in zip(names, args, strict=True):
         try:
             parameters[name], type_ = _argument(name, argument, allocations, views)
@@ -345,14 +367,19 @@ def as_array(argument: Any) -> np.ndarray | None:
 def _argument(
     name: str,
     argument: Any,
-    allocations: dict[tuple[int, int], Allocation],
+    allocations: dict[tuple[int, int, str], Allocation],
     views: dict[str, GlobalView],
 ) -> tuple[Any, Type]:
     """(value, type) of an argument; `views` gets its arrays, as ``name[0]`` of a tuple."""
     array = as_array(argument)
     if array is not None:
-        view = views[name] = _view(name, array, allocations)
-        return view, view.type
+        fields = by_field(array)
+        made = [_of_field(name, one, part, array, allocations) for one, part in fields.items()]
+        made = made or [_view(name, array, allocations)]
+        views |= {view.name: view for view in made}
+        if not fields:
+            return made[0], made[0].type
+        return tuple(made), RecordsType(tuple(view.type for view in made))
     if isinstance(argument, tuple):
         parts = [
             _argument(f"{name}[{at}]", item, allocations, views) for at, item in enumerate(argument)
@@ -390,41 +417,47 @@ def _complex(argument: complex | np.complex64) -> tuple[Any, Type]:
 
 
 def _view(
-    name: str, array: np.ndarray, allocations: dict[tuple[int, int], Allocation]
+    name: str, array: np.ndarray, allocations: dict[tuple[int, int, str], Allocation]
 ) -> GlobalView:
     if array.ndim == 0:
         raise TypingError("it has no axes: pass x.item(), a number, or give it the shape (1,)")
-    array, fields = _without_fields(array)
+    by_bytes = _by_bytes(array)
+    array, fields = without_fields(array)
     numba_type(array.dtype)
+    allocation = _allocated(array, allocations)
+    view = GlobalView(name, array, allocation, fields)
+    view.by_bytes = by_bytes
+    return view
+
+
+def _of_field(
+    name: str,
+    field: str,
+    part: np.ndarray,
+    records: np.ndarray,
+    allocations: dict[tuple[int, int, str], Allocation],
+) -> GlobalView:
+    """One field of records: of their memory the part that nothing else has."""
+    view = GlobalView(f"{name}.{field}", part, _allocated(records, allocations, field), (field,))
+    view.by_bytes = _by_bytes(records)
+    return view
+
+
+def _by_bytes(array: np.ndarray) -> bool:
+    """Whether Numba takes it for records that may lie anywhere."""
+    return array.dtype.names is not None and not array.dtype.isalignedstruct
+
+
+def _allocated(
+    array: np.ndarray, allocations: dict[tuple[int, int, str], Allocation], field: str = ""
+) -> Allocation:
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
     if owner.dtype != array.dtype and owner.dtype.kind not in "biufcV":
         owner = array
     low, high = np.lib.array_utils.byte_bounds(owner) if owner.size else (id(owner), 0)
-    allocation = allocations.get((low, high))
+    allocation = allocations.get((low, high, field))
     if allocation is None:
-        allocation = allocations[low, high] = Allocation(len(allocations), owner)
-    return GlobalView(name, array, allocation, fields)
-
-
-def _without_fields(array: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
-    """(elements, names of fields): records whose fields have one type get them as a last axis."""
-    if array.dtype.kind == "c" and array.dtype.itemsize <= np.dtype(complex).itemsize:
-        real = array.real
-        pairs = np.lib.stride_tricks.as_strided(
-            real, (*array.shape, 2), (*array.strides, real.itemsize)
-        )
-        return pairs, COMPLEX_FIELDS
-    names = array.dtype.names
-    if not names:
-        return array, ()
-    parts = [array.dtype.fields[name] for name in names]  # type: ignore[index]  # it has names
-    kind = parts[0][0]
-    packed = all(part[:2] == (kind, at * kind.itemsize) for at, part in enumerate(parts))
-    if not packed or kind.kind not in "biuf" or array.dtype.itemsize != len(names) * kind.itemsize:
-        return array, ()
-    fields = np.lib.stride_tricks.as_strided(
-        array[names[0]], (*array.shape, len(names)), (*array.strides, kind.itemsize)
-    )
-    return fields, tuple(names)
+        allocation = allocations[low, high, field] = Allocation(len(allocations), owner)
+    return allocation

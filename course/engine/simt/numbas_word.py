@@ -8,6 +8,7 @@ and what its names mean is looked up in the engine's closed tables and nowhere e
 from __future__ import annotations
 
 import ast
+import cmath
 import contextlib
 import functools
 import math
@@ -40,7 +41,14 @@ _DATA_LAYOUT = (
 _IR_VERSION = (2, 0, 3, 1)
 #: Numba's types, whose stubs lack some
 _TYPES: Any = types
-_MODULES = {"cuda": cuda, "math": math, "np": np, "numba": numba, "numba.types": types}
+_MODULES = {
+    "cuda": cuda,
+    "math": math,
+    "cmath": cmath,
+    "np": np,
+    "numba": numba,
+    "numba.types": types,
+}
 #: Of these a kernel's body is made; of what else stands in one, Numba is not asked.
 _BODY = (
     *(ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.While, ast.If, ast.Expr, ast.Return),

@@ -16,6 +16,7 @@ from course.engine.triton.compiling.functions import base_function, code_of
 from course.engine.triton.compiling.specialisation import debugs
 from course.engine.triton.passed import Passed, bound
 from course.engine.triton.running.run import Run
+from course.engine.triton.running.space import Space
 
 #: Statements that one batch may execute before its kernel counts as endless, where nobody says:
 #: a second's worth, and more for large tensors, which one program may walk through block by block.
@@ -38,10 +39,12 @@ def begun(
     named: dict[str, Any],
     step_limit: int | None,
     whole: bool = False,
+    space: Space | None = None,
 ) -> tuple[Any, Passed, Run]:
     """(the function, what it is given, the run) of a launch that may begin.
 
-    `whole`: whether a view reaches as far as its allocation.
+    `whole`: whether a view reaches as far as its allocation. `space`: of a program that may know
+    addresses.
 
     Raises:
         KernelFault: what is wrong with the launch.
@@ -54,10 +57,9 @@ def begun(
         fault.line = code_of(function).first_line
         raise
     size = extent(grid, given)
-    passed = Passed(function, given)
-    for view in passed.views if whole else ():
-        view.reach_all()
-    elements = sum(view.elements for view in passed.views)
+    passed = Passed(function, given, space, whole)
+    asked = () if space is None else space.asked()
+    elements = sum(view.elements for view in passed.views) + sum(one.numel() for one in asked)
     if step_limit is not None and math.prod(size) > max(LET_RUN, elements):
         raise KernelFault(
             Outcome.TIMED_OUT, "tile_idle_programs", None, programs=math.prod(size),

@@ -29,6 +29,7 @@ from course.engine.triton.compiling.specialisation import Source, source_of
 from course.engine.triton.entry import Grid, begun
 from course.engine.triton.ir import Operation, UnreadableError
 from course.engine.triton.passed import Passed
+from course.engine.triton.running.accesses import CONVERSIONS
 from course.engine.triton.running.banks import count, reaches
 from course.engine.triton.running.counts import CompiledMeter, Shown
 from course.engine.triton.running.machine import Machine
@@ -43,6 +44,7 @@ from course.engine.triton.running.programs import (
 )
 from course.engine.triton.running.run import Run
 from course.engine.triton.running.sites import Listener, Uncounted
+from course.engine.triton.running.space import Space
 from course.engine.triton.running.values import Unsupported, Value, item_bytes
 
 
@@ -60,6 +62,7 @@ def launch(
     whole: bool = False,
     requests: Requests | None = None,
     banks: bool = False,
+    space: Space | None = None,
 ) -> Traffic:
     """Runs a kernel on every program of a grid; tensors are changed in place.
 
@@ -80,6 +83,7 @@ def launch(
         requests: keeps the first requests of each access.
         banks: whether bank conflicts of shared memory are counted, too, and whether it suffices:
             that takes the rest of a compile, a few tenths of a second.
+        space: of a program that may know addresses, and keep them in tensors.
 
     Returns:
         what the launch asks of global memory: requests and sectors as this GPU's L1 counts them.
@@ -89,7 +93,7 @@ def launch(
             does not run. Its `traffic` holds the counts.
     """
     named = dict(named or {})
-    function, passed, run = begun(kernel, args, grid, named, step_limit, whole)
+    function, passed, run = begun(kernel, args, grid, named, step_limit, whole, space)
     code = code_of(function)
     run.filename, run.line = code.filename, code.first_line
     once_more = run.anew()
@@ -237,7 +241,10 @@ class _Launch:
         meter: Uncounted = self._meter or Uncounted()
         if self._meter is None and requests is not None:
             meter = Shown(requests, warps)
-        run.memory = Memory(run, passed.views, meter, watched=sampling.current() is None)
+        if any(one.name in CONVERSIONS for one in operations):
+            passed.by_numbers()
+        watched = sampling.current() is None
+        run.memory = Memory(run, passed.views, meter, watched, passed.numbers)
 
     def all_programs(self, together: int | None) -> None:
         """Runs all programs, as many at once as memory allows unless told.

@@ -14,6 +14,8 @@ import triton.language as tl
 
 from course.engine.faults import KernelFault, does_not_compile, not_measured
 from course.engine.triton.compiling.functions import written_parameters
+from course.engine.triton.running.addresses import Numbers
+from course.engine.triton.running.space import Space
 from course.engine.triton.running.tensors import Allocation, View, unwritten
 
 #: Triton's short name of each type that a tensor may hold, and MLIR's, which has no sign.
@@ -144,11 +146,17 @@ class Passed:
         views: the tensors, in order.
         values: what the kernel gets while it runs, in order, of a tuple what it holds: each a
             view, a number, or (view, descriptor of it).
+        numbers: what addresses are as numbers; None where nobody may know them.
     """
 
-    def __init__(self, function: Any, given: dict[str, Any]) -> None:
+    def __init__(
+        self, function: Any, given: dict[str, Any], space: Space | None = None, whole: bool = False
+    ) -> None:
         self.views: list[View] = []
         self.values: list[Any] = []
+        self.numbers: Numbers | None = None
+        self._space, self._whole = space, whole
+        self._tensors: list[torch.Tensor] = []
         self._allocations: dict[int, Allocation] = {}
         for parameter in function.params:
             name, value = parameter.name, given[parameter.name]
@@ -184,7 +192,29 @@ class Passed:
         elif not _is_constant(value):
             raise refused(name, f"an object of type {kind}")
 
+    def by_numbers(self) -> None:
+        """The kernel makes pointers of numbers, or numbers of pointers."""
+        if self._space is None or self.numbers is not None:
+            return
+        for tensor in self._tensors:  # its address may be kept for a later launch
+            self._space.address_of(tensor)
+        reachable = [
+            self._made("", tensor if tensor.dtype in _ELEMENTS else _bytes_of(tensor))
+            for tensor in self._space.asked()
+        ]
+        for number, view in enumerate(reachable):
+            view.number = number
+        for allocation in self.allocations:
+            allocation.tracked = True
+        self.numbers = Numbers(self.views, reachable)
+
     def _view(self, name: str, tensor: torch.Tensor) -> View:
+        view = self._made(name, tensor)
+        self.views.append(view)
+        self._tensors.append(tensor)
+        return view
+
+    def _made(self, name: str, tensor: torch.Tensor) -> View:
         if tensor.device.type != "cpu":
             raise refused(name, f"the tensor lies on {tensor.device}: here it must be on the CPU")
         if tensor.layout != torch.strided:
@@ -194,8 +224,10 @@ class Passed:
         key = storage.data_ptr()
         allocation = self._allocations.get(key)
         if allocation is None or len(allocation.bytes) != storage.nbytes():
-            content = torch.empty(0, dtype=torch.uint8).set_(storage).numpy()
+            content = _bytes_of(tensor).numpy()
             allocation = Allocation(len(self._allocations), content, unwritten(storage))
+            if self._space is not None:
+                allocation.placed = self._space.place_of(storage)
             self._allocations[key] = allocation
         view = View(
             name,
@@ -207,13 +239,14 @@ class Passed:
             tuple(tensor.stride()),
             int(tensor.storage_offset()),
         )
-        self.views.append(view)
+        if self._whole:
+            view.reach_all()
         return view
 
     @property
     def allocations(self) -> list[Allocation]:
         """The memory of all tensors."""
-        return list({view.allocation.number: view.allocation for view in self.views}.values())
+        return [*self._allocations.values()]
 
     def keep(self) -> Callable[[], None]:
         """Keeps the content of all tensors that the kernel stores to; gives what puts it back."""
@@ -224,6 +257,11 @@ class Passed:
                 allocation.put_back(content)
 
         return put_back
+
+
+def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    """All that a tensor's storage holds, byte by byte."""
+    return torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
 
 
 def _is_constant(value: Any) -> bool:

@@ -85,6 +85,24 @@ def test_stores_of_one_value_to_one_place_are_noted_where_that_is_asked_for(tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("which", "status", "said"),
+    [
+        ("right", 0, ""),
+        ("outside", 1, ":17: grouped: OUT OF BOUNDS: Program 1 loads from x_ptr[40]"),
+        ("gone", 1, "leads to x while x is there"),
+    ],
+)
+def test_a_kernel_follows_the_addresses_that_a_program_keeps(which, status, said) -> None:
+    done = ran("addresses.py", which)
+    assert (done.returncode, "all right" in done.stdout) == (status, not status), done.stderr
+    assert said in done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    # 5, 40 and 17 floats ask 1, 2 and 1 warps, and two warps more that load what these do
+    assert status or ["17", "load", "x_ptr", "8", "18", "576", "288"] in rows
+
+
 @pytest.mark.parametrize("which", ["equal", "triton", "numba"])
 def test_stores_to_one_place_are_a_race_where_they_differ_or_nothing_is_said(which) -> None:
     options = () if which == "equal" else ("--equal-stores", "noted")
@@ -102,6 +120,15 @@ def test_stores_to_one_place_are_a_race_where_they_differ_or_nothing_is_said(whi
         ("import torch\ntorch.distributed.init_process_group('nccl')", "(torch.distributed, nccl)"),
         ("import torch\ntorch.cuda.CUDAGraph()", "in a way that has no stand-in here"),
         ("import sys\nsys.exit('no data')", "no data\n"),
+        (
+            "from numba import cuda\n@cuda.jit\ndef f(x):\n    x[0] = 1\nf.inspect_asm()",
+            "makes of a kernel, `kernel.inspect_asm`: that takes the CUDA toolkit",
+        ),
+        ("import triton.profiler\ntriton.profiler.start('x')", "takes times on a GPU (Proton)"),
+        (
+            "from triton._C import libtriton\nlibtriton.nvidia.cublas.CublasLt(None).gemm(1)",
+            "asks cuBLAS for `gemm`",
+        ),
         ("1 / 0", "ZeroDivisionError"),
         ("raise KeyboardInterrupt", "KeyboardInterrupt"),
         ("class Stop(BaseException): ...\nraise Stop('enough')", "Stop: enough"),
@@ -230,6 +257,25 @@ def test_numbas_kernels_take_torchs_tensors_of_the_gpu_and_their_memory(tmp_path
     done = ran("program.py", folder=tmp_path)
     assert "[0.0, 4.0, 8.0, 12.0] cuda:0" in done.stdout, done.stderr
     assert "y is a tensor on the CPU, which no kernel can reach: Numba refuses it" in done.stderr
+
+
+@pytest.mark.slow
+def test_arrays_of_other_libraries_are_taken_where_they_tell_their_place(tmp_path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import numpy as np, torch\nfrom numba import cuda\n\n"
+        "@cuda.jit\ndef double(x, y):\n    y[cuda.grid(1)] = 2 * x[cuda.grid(1)]\n\n"
+        "class Own:\n    def __init__(self, kept):\n        self.kept = kept\n"
+        "        self.__cuda_array_interface__ = kept.__cuda_array_interface__\n\n"
+        "whole = cuda.to_device(np.arange(8, dtype=np.float32))\n"
+        "own, y = Own(whole[::2]), cuda.device_array(4, np.float32)\n"
+        "double[1, 4](own, y)\n"
+        "double[1, 4](y, cuda.as_cuda_array(own))\n"
+        "there = torch.as_tensor(whole)\n"
+        "there += 1\n"
+        "print(cuda.is_cuda_array(own), whole.copy_to_host().tolist(), there.device)\n"
+    )
+    done = ran("program.py", folder=tmp_path)
+    assert "True [1.0, 2.0, 9.0, 4.0, 17.0, 6.0, 25.0, 8.0] cuda:0" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(

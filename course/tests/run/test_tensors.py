@@ -30,6 +30,28 @@ def test_pinned_memory_is_the_hosts_and_a_kernel_reaches_it() -> None:
         assert not within_reach(torch.zeros(2))
 
 
+def test_an_address_is_the_gpus_where_a_tensor_lies_there() -> None:
+    with OnCuda() as mode:
+        here, there = torch.arange(6.0), torch.arange(6.0, device="cuda")
+        assert here.data_ptr() == here.numpy().ctypes.data < 1 << 48 <= there.data_ptr()
+        assert there.data_ptr() % 512 == 0
+        assert there[2:].data_ptr() == there.data_ptr() + 8
+        assert torch.empty(0, device="cuda").data_ptr() == 0
+        with mode.paused():
+            assert there.data_ptr() == there.numpy().ctypes.data
+            assert [one.shape for one in mode.space.asked()] == [(6,), (4,)]
+
+
+def test_a_norm_of_halves_adds_up_in_float32_as_on_a_gpu() -> None:
+    with OnCuda():
+        x, up = (torch.randn(1000, 8, device="cuda").half() for _ in range(2))
+        weight, bias = (torch.ones(8, device="cuda").half().requires_grad_() for _ in range(2))
+        out = torch.nn.functional.layer_norm(x, (8,), weight=weight, bias=bias)
+        out.backward(up)
+        assert (out.dtype, out.device) == (torch.float16, CUDA)
+    torch.testing.assert_close(bias.grad.double(), up.double().sum(0), rtol=1e-3, atol=1e-2)
+
+
 def test_there_is_one_gpu() -> None:
     with OnCuda():
         there = torch.ones(2, device="cuda")

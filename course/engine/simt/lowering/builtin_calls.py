@@ -37,6 +37,7 @@ from course.engine.simt.lowering.types import (
     EnumerateType,
     IteratorType,
     RangeType,
+    RecordsType,
     Scalar,
     Several,
     TupleType,
@@ -169,6 +170,8 @@ def _len(low: Lowering, node: ast.Call) -> Expr:
         return replace(number(len(value.type.items)), literal=False)
     if isinstance(value.type, RangeType):
         return _length(unpacked(low, value))
+    if isinstance(value.type, RecordsType):
+        value = unpacked(low, value)[0]
     if not isinstance(value.type, ArrayType):
         raise low.untyped(node, f"len() takes an array, not {describe(value)}")
     shape = array_attribute(low, value, "shape")

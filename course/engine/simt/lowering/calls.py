@@ -12,16 +12,26 @@ from numba.core import types
 
 from course.engine.cell.numba import unlisted
 from course.engine.faults import KernelFault, rejected, rejected_syntax
+from course.engine.simt.lowering.arguments import arguments
 from course.engine.simt.lowering.complex_numbers import cast, conjugate
 from course.engine.simt.lowering.elements import read
 from course.engine.simt.lowering.expr import Expr, converted, variable
 from course.engine.simt.lowering.frames import Frame
 from course.engine.simt.lowering.intrinsics import CALLS
 from course.engine.simt.lowering.signatures import Function, chosen
-from course.engine.simt.lowering.types import NONE, ArrayType, Type, TypingError, is_scalar, unify
+from course.engine.simt.lowering.types import (
+    NONE,
+    ArrayType,
+    GridType,
+    Type,
+    TypingError,
+    is_scalar,
+    unify,
+)
 from course.engine.simt.nvvm import contraction
 from course.engine.simt.nvvm.unrolling import stored_names
 from course.engine.simt.running import control
+from course.engine.simt.running.barriers import sync_grid
 from course.engine.simt.running.lanes import Lanes, Statement
 from course.plain.evaluator import Ref
 
@@ -55,6 +65,9 @@ def call_expression(low: Lowering, node: ast.Call) -> Expr:
     """A call: of something listed by path, a device function, or a type (a cast)."""
     if isinstance(node.func, ast.Attribute) and node.func.attr == "conjugate" and not node.args:
         return conjugate(low, node, low.operand(node.func.value))
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "sync":
+        if isinstance(low.expression(node.func.value).type, GridType):
+            return _synced(low, node)
     target = low.expression(node.func)
     if isinstance(target.const, Ref):
         path = target.const.path
@@ -88,6 +101,14 @@ def call_expression(low: Lowering, node: ast.Call) -> Expr:
         f"the call `{ast.unparse(node)[:60]}`",
         "call cuda.*, math.* or a @cuda.jit(device=True) function",
     )
+
+
+def _synced(low: Lowering, node: ast.Call) -> Expr:
+    """``grid.sync()``."""
+    arguments(low, node, (), 0)
+    low.registers.clobber()
+    name, line = ast.unparse(node), node.lineno
+    return Expr(NONE, lambda lanes: sync_grid(lanes, name, line))
 
 
 def call_function(low: Lowering, node: ast.Call, function: Function) -> Expr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from course.engine.faults import does_not_compile
 from course.engine.simt.lowering.complex_numbers import as_complex, is_complex, of_parts
 from course.engine.simt.lowering.expr import (
+    UNKNOWN,
     Expr,
     combined,
     converted,
@@ -28,6 +30,7 @@ from course.engine.simt.lowering.types import (
     INT,
     ArrayType,
     RangeType,
+    RecordsType,
     TupleType,
     is_integer,
     is_scalar,
@@ -43,9 +46,11 @@ if TYPE_CHECKING:
 
 def subscript(low: Lowering, node: ast.Subscript) -> Expr:
     """``base[index]``: an item of a tuple, an element or a narrower view of an array."""
-    base = low.whole(node.value)
+    base = _based(low, node)
     if isinstance(base.type, TupleType):
         return _item(low, base, node)
+    if isinstance(base.type, RecordsType):
+        return _record(low, base, node)
     if isinstance(base.type, RangeType):
         raise low.untyped(node, "a range has no items to be indexed: use its start and its step")
     if not isinstance(base.type, ArrayType):
@@ -60,6 +65,41 @@ def subscript(low: Lowering, node: ast.Subscript) -> Expr:
     if len(index) < base.type.ndim:
         return view_of(base, parts)
     return element(low, node, base, index)
+
+
+def _based(low: Lowering, node: ast.Subscript) -> Expr:
+    """What a subscript is of; where that are records and it names a field, the field's array."""
+    name = node.slice.value if isinstance(node.slice, ast.Constant) else None
+    within = node.value
+    if isinstance(name, str) and isinstance(within, ast.Subscript):
+        if isinstance(within.value, ast.Name):
+            records = low.whole(within.value)
+            if isinstance(records.type, RecordsType) and name in records.type.names:
+                field = _field(low, records, name)
+                return view_of(field, parts_of(low, field.type, within.slice))
+    base = low.whole(within)
+    if isinstance(base.type, RecordsType) and name in base.type.names:
+        return _field(low, base, str(name))
+    return base
+
+
+def _field(low: Lowering, records: Expr, name: str) -> Expr:
+    found = unpacked(low, records)[records.type.names.index(name)]
+    arrays = records.origin or low.array_parameters
+    return replace(found, origin=tuple(one for one in arrays if one.endswith(f".{name}")))
+
+
+def _record(low: Lowering, base: Expr, node: ast.Subscript) -> Expr:
+    """``p[i]``, of records."""
+    fields = [_field(low, base, name) for name in base.type.names]
+    places = [part for part in parts_of(low, fields[0].type, node.slice) if isinstance(part, Expr)]
+    if len(places) != fields[0].type.ndim - 1:
+        raise low.untyped(node, f"`{ast.unparse(node)}` is no record")
+    pairs = [once(low, place) for place in places]
+    items = [view_of(field, [pair[at > 0] for pair in pairs]) for at, field in enumerate(fields)]
+    made = tuple_of(low, items)
+    type_ = RecordsType(made.type.items)
+    return replace(made, type=type_, const=UNKNOWN, origin=base.origin)
 
 
 def read(low: Lowering, node: ast.expr, value: Expr) -> Expr:
@@ -188,7 +228,7 @@ def element_key(low: Lowering, base: Expr, index: list[Expr]) -> tuple[Any, int]
 
 def store(low: Lowering, target: ast.Subscript, value: Expr) -> Statement:
     """``A[i, j] = value``."""
-    base = low.whole(target.value)
+    base = _based(low, target)
     array = base.type
     if not isinstance(array, ArrayType):
         raise low.untyped(

@@ -22,7 +22,9 @@ from course.engine.rounding import multiply_add
 from course.engine.simt.lowering.arguments import arguments, numbers
 from course.engine.simt.lowering.arrays import constant_array, local_array, shared_array
 from course.engine.simt.lowering.builtin_calls import BUILTINS, Lower
+from course.engine.simt.lowering.complex_functions import FUNCTIONS
 from course.engine.simt.lowering.expr import (
+    UNKNOWN,
     Expr,
     Run,
     apply,
@@ -37,6 +39,7 @@ from course.engine.simt.lowering.types import (
     INT,
     INT32,
     NONE,
+    GridType,
     is_integer,
     numpy_dtype,
     resolve,
@@ -162,6 +165,12 @@ def _syncthreads(low: Lowering, node: ast.Call) -> Expr:
     low.registers.clobber()
     line = node.lineno
     return Expr(NONE, lambda lanes: syncthreads(lanes, "cuda.syncthreads()", line))
+
+
+def _this_grid(low: Lowering, node: ast.Call) -> Expr:
+    arguments(low, node, (), 0)
+    low.whole_grid = True
+    return replace(tuple_of(low, []), type=GridType(()), const=UNKNOWN)
 
 
 def _syncthreads_of(path: str) -> Lower:
@@ -373,6 +382,7 @@ CALLS: dict[str, Lower] = {
     "cuda.grid": _per_axis(_grid, _grid_key),
     "cuda.gridsize": _per_axis(_gridsize, lambda axis: ("gridsize", axis)),
     "cuda.syncthreads": _syncthreads,
+    "cuda.cg.this_grid": _this_grid,
     **{path: _syncthreads_of(path) for path in PREDICATES},
     "cuda.syncwarp": _syncwarp,
     "cuda.threadfence": _threadfence,
@@ -408,6 +418,7 @@ CALLS: dict[str, Lower] = {
         for name, compute in HALVES.items()
         if hasattr(cuda, "fp16")  # numba-cuda, which a GPU machine may have in its place, has none
     },
+    **FUNCTIONS,
     **BUILTINS,
 }
 NAMESPACES = {
@@ -420,6 +431,7 @@ NAMESPACES = {
     "cuda.const",
     "cuda.atomic",
     "cuda.jit",
+    "cuda.cg",
     "cuda.libdevice",
     "cuda.fp16",
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -165,22 +165,31 @@ def call_of(low: Lowering, name: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(holder(low, known(Ref(name))), list(arguments), [])
 
 
+def _no_name(name: str) -> Any:
+    raise KeyError(name)
+
+
+def written(low: Lowering, node: ast.expr, text: str, lookup: Callable[[str], Any]) -> Function:
+    """A device function of this text, all of it on this line."""
+    definition = ast.parse(text).body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    for part in ast.walk(definition):
+        ast.copy_location(part, node)
+    return Function(definition.name, definition, lookup, True, low.frame.function.filename)
+
+
 def as_written_in_python(
-    low: Lowering, node: ast.expr, text: str, arguments: Sequence[Expr]
+    low: Lowering,
+    node: ast.expr,
+    text: str,
+    arguments: Sequence[Expr],
+    lookup: Callable[[str], Any] = _no_name,
 ) -> Expr:
     """A call of a function that Numba's library has in Python, all of it on this line."""
-    written = ast.parse(text).body[0]
-    assert isinstance(written, ast.FunctionDef)
-    for part in ast.walk(written):
-        ast.copy_location(part, node)
-    function = Function(written.name, written, _no_name, True, low.frame.function.filename)
+    function = written(low, node, text, lookup)
     given: list[ast.expr] = [holder(low, argument) for argument in arguments]
     call = ast.Call(holder(low, known(function)), given, [])
     return low.expression(ast.fix_missing_locations(ast.copy_location(call, node)))
-
-
-def _no_name(name: str) -> Any:
-    raise KeyError(name)
 
 
 def _at(place: ast.stmt, node: Node) -> Node:

@@ -46,6 +46,7 @@ from course.engine.simt.lowering.statements import (
 from course.engine.simt.lowering.types import (
     BOOL,
     ArrayType,
+    RecordsType,
     TupleType,
     Type,
     TypingError,
@@ -72,6 +73,8 @@ class Program:
     stored: set[str]
     shared_bytes: int
     uses_dynamic_shared: bool
+    #: whether its blocks wait for each other, so that all of them run at once
+    whole_grid: bool
     #: operations that a lane makes for the statement of a line (see `work_of`)
     work_of: Mapping[int, int]
 
@@ -84,7 +87,7 @@ class Lowering:
         self.constants: dict[int, ConstantArray] = {}
         self.shared_places: dict[Any, int] = {}
         self.shared_bytes = 0
-        self.uses_dynamic_shared = False
+        self.uses_dynamic_shared = self.whole_grid = False
         self.stored: set[str] = set()
         self.array_parameters: tuple[str, ...] = ()
         self.work_of: dict[int, int] = defaultdict(lambda: 1)
@@ -154,7 +157,12 @@ class Lowering:
         self.calls.append(function)
         statements = self.block(function.node.body)
         return Program(
-            statements, self.stored, self.shared_bytes, self.uses_dynamic_shared, self.work_of
+            statements,
+            self.stored,
+            self.shared_bytes,
+            self.uses_dynamic_shared,
+            self.whole_grid,
+            self.work_of,
         )
 
     def block(self, body: list[ast.stmt]) -> list[Statement]:
@@ -266,9 +274,11 @@ class Lowering:
 
 
 def _arrays_in(name: str, type_: Type) -> tuple[str, ...]:
-    """The arrays of a parameter: itself, or ``name[0]`` and so on of a tuple."""
+    """The arrays of a parameter: itself, ``name[0]`` of a tuple, ``name.x`` of records."""
     if isinstance(type_, ArrayType):
         return (name,)
+    if isinstance(type_, RecordsType):
+        return tuple(f"{name}.{field}" for field in type_.names)
     items = type_.items if isinstance(type_, TupleType) else ()
     return tuple(one for at, item in enumerate(items) for one in _arrays_in(f"{name}[{at}]", item))
 

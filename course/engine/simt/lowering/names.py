@@ -17,7 +17,7 @@ from course.engine.simt.lowering.elements import array_attribute, read, subscrip
 from course.engine.simt.lowering.expr import Expr, known, number, partly_assigned, tuple_of
 from course.engine.simt.lowering.intrinsics import VALUES
 from course.engine.simt.lowering.iteration import unpacked
-from course.engine.simt.lowering.types import COMPLEX_FIELDS, ArrayType, RangeType
+from course.engine.simt.lowering.types import COMPLEX_FIELDS, ArrayType, RangeType, RecordsType
 from course.engine.simt.nvvm import contraction
 from course.engine.simt.running.memory import ConstantArray
 from course.plain.evaluator import Ref
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 RANGE_ATTRIBUTES = ("start", "stop", "step")
+_OF_RECORDS = ("shape", "size", "ndim")
 ARRAY_ATTRIBUTES = ("shape", "size", "ndim", "dtype", "itemsize", "nbytes", "strides", "T")
 
 
@@ -111,6 +112,8 @@ def tuple_literal(low: Lowering, node: ast.Tuple) -> Expr:
 
 def member(low: Lowering, node: ast.Attribute) -> Expr:
     """``base.attribute``: of a listed module or of an array."""
+    if isinstance(node.value, ast.Subscript) and node.attr in _fields_of(low, node.value.value):
+        return subscript(low, field_of(node))
     base = low.expression(node.value)
     if isinstance(base.const, Ref):
         value = attribute(base.const.path, node.attr)
@@ -127,6 +130,11 @@ def member(low: Lowering, node: ast.Attribute) -> Expr:
         return unpacked(low, base)[RANGE_ATTRIBUTES.index(node.attr)]
     if isinstance(base.type, ArrayType) and node.attr in base.type.fields:
         return subscript(low, field_of(node))
+    if isinstance(base.type, RecordsType):
+        if node.attr in base.type.names:
+            return subscript(low, field_of(node))
+        if node.attr in _OF_RECORDS:
+            return array_attribute(low, unpacked(low, base)[0], node.attr)
     if isinstance(base.type, ArrayType) and node.attr in ARRAY_ATTRIBUTES:
         return array_attribute(low, base, node.attr)
     if base.type is not None and not isinstance(base.type, ArrayType):
@@ -139,6 +147,16 @@ def member(low: Lowering, node: ast.Attribute) -> Expr:
         name=ast.unparse(node),
         instead=f"an array in a kernel has {', '.join(ARRAY_ATTRIBUTES[:4])}",
     )
+
+
+def _fields_of(low: Lowering, node: ast.expr) -> tuple[str, ...]:
+    """The names of the fields of a variable that holds records."""
+    name = node.id if isinstance(node, ast.Name) else ""
+    binding = low.frame.env.get(name) if name in low.frame.assigned else None
+    type_ = None if binding is None else binding.type
+    if isinstance(type_, ArrayType):
+        return type_.fields
+    return type_.names if isinstance(type_, RecordsType) else ()
 
 
 def field_of(node: ast.Attribute) -> ast.Subscript:

@@ -89,6 +89,28 @@ class ZipType(IteratorType):
     """What it goes through side by side."""
 
 
+class RecordsType(Several):
+    """An array of records whose fields have several types, or one record: an array for each field.
+
+    Each is one of records that have this field alone.
+    """
+
+    def __str__(self) -> str:
+        return f"records of {', '.join(self.names)}"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The fields'."""
+        return tuple(name for item in self.items for name in item.fields)
+
+
+class GridType(Several):
+    """All threads of a launch, which wait for each other."""
+
+    def __str__(self) -> str:
+        return "grid"
+
+
 class ComplexType(Several):
     """A complex number: its real and its imaginary part, of one type."""
 

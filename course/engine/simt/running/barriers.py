@@ -49,6 +49,29 @@ def syncthreads(lanes: Lanes, barrier: str, line: int) -> np.ndarray:
     return alive
 
 
+def sync_grid(lanes: Lanes, barrier: str, line: int) -> None:
+    """Every thread of the launch has arrived, and what all of them did is done.
+
+    Raises:
+        KernelFault: BARRIER_DIVERGENCE where one is elsewhere; one that has returned never comes.
+    """
+    active = lanes.full(lanes.mask)
+    absent = lanes.full(lanes.exist) & ~active
+    if absent.any():
+        missing = lanes.place(*lanes.first_lane(absent))
+        raise KernelFault(
+            Outcome.BARRIER_DIVERGENCE,
+            "grid_divergence",
+            line,
+            barrier=barrier,
+            missing_thread=missing["thread"],
+            missing_block=missing["block"],
+            **lanes.place(*lanes.first_lane(active)),
+        )
+    syncthreads(lanes, barrier, line)
+    lanes.grid_barrier_at = lanes.now
+
+
 def named_lanes(lanes: Lanes, member: np.ndarray) -> np.ndarray:
     """Lanes whose bit is set in the mask that they pass: (threads, blocks or 1)."""
     return (member >> (lanes.thread_numbers % WARP_LANES)) & 1 == 1

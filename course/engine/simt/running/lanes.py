@@ -145,6 +145,7 @@ class Lanes:
         self.now = 0
         self.barrier_at: int | np.ndarray = 0
         self.warp_barrier_at: int | np.ndarray = 0
+        self.grid_barrier_at = 0
         self.shared: dict[Any, Any] = {}
         #: of the loops that are not written out, counted through (see `SharedArray.load`)
         self.turn = 0

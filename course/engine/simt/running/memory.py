@@ -10,7 +10,7 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
 from course.engine.equal_stores import hearing
-from course.engine.simt.lowering.types import ArrayType, TypingError, numba_type
+from course.engine.simt.lowering.types import COMPLEX_FIELDS, ArrayType, TypingError, numba_type
 from course.engine.simt.running.bounds import Access, Index, check_bounds, written_index
 from course.engine.simt.running.lanes import Lanes
 from course.engine.simt.running.races import History
@@ -67,6 +67,7 @@ class GlobalView(Sliceable):
 
     __slots__ = (
         "allocation",
+        "by_bytes",
         "dtype",
         "fields",
         "flat",
@@ -104,6 +105,8 @@ class GlobalView(Sliceable):
             else np.zeros(1, array.dtype)
         )
         self.tracked = False
+        #: whether Numba has it loaded and stored byte by byte: records that are not aligned
+        self.by_bytes = False
         self.writeable = bool(array.flags.writeable)
         self.layout = map_layout(array)
 
@@ -193,13 +196,56 @@ class ConstantArray(Packed):
 
     def __init__(self, name: str, values: np.ndarray) -> None:
         self.name = name
+        values, self.fields = without_fields(values)
         self.shape = values.shape
         self.values = np.ascontiguousarray(values)
-        self.type = ArrayType(numba_type(values.dtype), values.ndim, "constant")
+        self.type = ArrayType(numba_type(values.dtype), values.ndim, "constant", self.fields)
 
     def load(self, lanes: Lanes, access: Access) -> np.ndarray:
-        clean = check_bounds(lanes, self.name, self.shape, access)
+        clean = check_bounds(lanes, self.name, self.shape, access, len(self.fields))
         cell = self.cell(access.indices)
         if not clean:
             cell = np.where(lanes.full(access.mask), cell, 0)
         return self.values.ravel().take(cell, mode="clip")
+
+
+def by_field(array: np.ndarray) -> dict[str, np.ndarray]:
+    """Of records whose fields are numbers of several types, each field, with a last axis of 1.
+
+    None where a field lies at no multiple of its size: that takes records that are aligned.
+    """
+    fields: dict[str, Any] = dict(array.dtype.fields or {})
+    if array.ndim == 0 or not array.size or without_fields(array)[1]:
+        return {}
+    plain = all(kind.kind in "biuf" and kind.isnative for kind, *_ in fields.values())
+    sizes = {kind.itemsize for kind, *_ in fields.values()}
+    if not plain or any(step % size for step in array.strides for size in sizes):
+        return {}
+    return {
+        name: np.lib.stride_tricks.as_strided(
+            array[name], (*array.shape, 1), (*array.strides, kind.itemsize)
+        )
+        for name, (kind, *_) in fields.items()
+    }
+
+
+def without_fields(array: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
+    """(elements, names of fields): records whose fields have one type get them as a last axis."""
+    if array.dtype.kind == "c" and array.dtype.itemsize <= np.dtype(complex).itemsize:
+        real = array.real
+        pairs = np.lib.stride_tricks.as_strided(
+            real, (*array.shape, 2), (*array.strides, real.itemsize)
+        )
+        return pairs, COMPLEX_FIELDS
+    names = array.dtype.names
+    if not names:
+        return array, ()
+    parts = [array.dtype.fields[name] for name in names]  # type: ignore[index]  # it has names
+    kind = parts[0][0]
+    packed = all(part[:2] == (kind, at * kind.itemsize) for at, part in enumerate(parts))
+    if not packed or kind.kind not in "biuf" or array.dtype.itemsize != len(names) * kind.itemsize:
+        return array, ()
+    fields = np.lib.stride_tricks.as_strided(
+        array[names[0]], (*array.shape, len(names)), (*array.strides, kind.itemsize)
+    )
+    return fields, tuple(names)

@@ -87,6 +87,11 @@ class Meter:
             strides = tuple(abs(stride) // owner.itemsize for stride in owner.strides)
             self._requests.made(_moment(lanes, key, mask, elements, owner.shape, strides, itemsize))
         requests, sectors = _sectors(lanes, first, last, mask, touched)
+        if view.by_bytes and access.direction != "atomic":
+            start = view.misalignment_bytes + elements * itemsize
+            places = [(start + byte) >> SECTOR_SHIFT for byte in range(itemsize)]
+            each = [_sectors(lanes, place, None, mask, touched) for place in places]
+            requests, sectors = map(sum, zip(*each, strict=True))
         if access.direction == "atomic":
             sectors = _atomic_sectors(lanes, first, elements, mask, access.aggregated)
         site.requests += requests

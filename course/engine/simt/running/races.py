@@ -1,8 +1,8 @@
 """Who touched each cell last: races are found by order, not by luck.
 
 Two accesses of one cell by different threads conflict where one of them writes and neither a
-barrier of their block, nor a `syncwarp` of their warp, stands between. Lockstep would hide
-that, so each cell remembers its last writer and its readers since.
+barrier of their block or of the grid, nor a `syncwarp` of their warp, stands between. Lockstep
+would hide that, so each cell remembers its last writer and its readers since.
 """
 
 from __future__ import annotations
@@ -217,8 +217,13 @@ class History:
         """Whether an earlier access by `who`, at a moment each, is before one by `mine` now."""
         my_warp, my_block = mine // WARP_LANES, mine // lanes.threads
         same_warp, same_block = _shared_with(lanes, who, my_warp, my_block)
-        return (same_block & (moments < _at(lanes.barrier_at, my_block - lanes.first))) | (
-            same_warp & (moments < _at(lanes.warp_barrier_at, my_warp - lanes.first * lanes.warps))
+        return (
+            (moments < lanes.grid_barrier_at)
+            | (same_block & (moments < _at(lanes.barrier_at, my_block - lanes.first)))
+            | (
+                same_warp
+                & (moments < _at(lanes.warp_barrier_at, my_warp - lanes.first * lanes.warps))
+            )
         )
 
     def _remember(

@@ -133,7 +133,23 @@ def copy(machine: Machine, frame: Frame, operation: Operation) -> None:
     frame[operation.operands[1]].put(machine.rows, found.data, copied)
 
 
-OPERATIONS = {
+def from_number(machine: Machine, frame: Frame, operation: Operation) -> Array:
+    """`tt.int_to_ptr`."""
+    data, numbers = frame[operation.operands[0]], machine.memory.numbers
+    if numbers is None:
+        return data
+    size = item_bytes(_pointee(operation.result_types[0]))
+    return numbers.to(data, size, operation.place.name)
+
+
+def to_number(machine: Machine, frame: Frame, operation: Operation) -> Array:
+    """`tt.ptr_to_int`."""
+    data, numbers = frame[operation.operands[0]], machine.memory.numbers
+    return data if numbers is None else numbers.of(data)
+
+
+CONVERSIONS = {"tt.int_to_ptr": from_number, "tt.ptr_to_int": to_number}
+OPERATIONS = CONVERSIONS | {
     "tt.addptr": add, "tt.load": load, "tt.store": store, "tt.atomic_rmw": update,
     "tt.atomic_cas": exchange, "ttg.async_copy_global_to_local": copy,
 }  # fmt: skip

@@ -3,24 +3,35 @@
 The upper bits of a number name the tensor that was passed (view 0, 1, ...), its lower 40 bits the
 byte in that tensor's allocation, with 2^39 added so that a stray to either side stays recognisable
 as one from that tensor. An allocation starts at a multiple of 256 bytes, as on a GPU; views of it
-keep their offsets.
+keep their offsets. Where a program may know addresses as numbers (see `space.py`), a pointer that
+a kernel makes of one names the tensor there, and is negative where nothing lies.
 """
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
+from course.engine.triton.running.space import GAP_BYTES
 from course.engine.triton.running.tensors import View
 
 REGION_BITS = 40
 MIDDLE = 1 << (REGION_BITS - 1)
 BYTE = (1 << REGION_BITS) - 1
 _NOWHERE = -(1 << 62)
+#: What a number has as an address where nothing lies.
+_LOST = np.int64(-(1 << 63))
 
 
 def address_of(view: View) -> int:
     """The virtual address of a view's first element."""
-    return ((view.number + 1) << REGION_BITS) + MIDDLE + view.offset_bytes
+    return _start_of(view) + view.offset_bytes
+
+
+def _start_of(view: View) -> int:
+    """The virtual address of the first byte of a view's allocation."""
+    return ((view.number + 1) << REGION_BITS) + MIDDLE
 
 
 def view_at(address: int, views: list[View]) -> View | None:
@@ -33,3 +44,62 @@ def of_one_tensor(base: np.ndarray, addresses: np.ndarray) -> np.ndarray:
     """Addresses made from `base`; one that came to another tensor's memory is no address at all."""
     strayed = (addresses ^ base) >> REGION_BITS != 0
     return np.where(strayed, _NOWHERE, addresses) if strayed.any() else addresses
+
+
+class Numbers:
+    """Addresses as a program knows them: whole numbers, of which it may keep a table.
+
+    Args:
+        views: the tensors that were passed; what a kernel reaches by a number is added to them.
+        reachable: those whose address the program may know.
+    """
+
+    def __init__(self, views: list[View], reachable: list[View]) -> None:
+        self._views, self._reachable = views, reachable
+        self._named: dict[tuple[int, str], View] = {}
+        ends = [
+            (
+                one.placed,
+                one.placed + len(one.bytes),
+                view.offset_bytes,
+                view.first_byte,
+                view.end_byte,
+            )
+            for view in reachable
+            for one in [view.allocation]
+        ]
+        self._low, self._high, start, first, end = np.array(ends, np.int64).reshape(-1, 5).T
+        self._start, self._first, self._end = (self._low + one for one in (start, first, end))
+
+    def of(self, addresses: np.ndarray) -> np.ndarray:
+        """`tt.ptr_to_int`."""
+        steps = [view.allocation.placed - _start_of(view) for view in self._views]
+        regions = (addresses >> REGION_BITS) - 1
+        known = (regions >= 0) & (regions < len(steps))
+        moved = addresses + np.array([*steps, 0], np.int64)[np.where(known, regions, -1)]
+        return np.where(known, moved, addresses & ~_LOST)
+
+    def to(self, numbers: np.ndarray, size: int, name: str) -> np.ndarray:
+        """`tt.int_to_ptr`, to elements of `size` bytes; `name` is what the kernel calls it."""
+        distinct, like = np.unique(numbers, return_inverse=True)
+        found = [self._address(number, size, name) for number in distinct]
+        return np.array(found, np.int64)[like].reshape(numbers.shape)
+
+    def _address(self, number: np.int64, size: int, name: str) -> int:
+        near = (self._low - GAP_BYTES <= number) & (number < self._high + GAP_BYTES)
+        if number % size or not near.any():
+            return int(number | _LOST)
+        inside = (self._first <= number) & (number < self._end)
+        # the tensor that begins there, or else one that it lies in, and of several the longest
+        best = np.lexsort((self._end - self._first, inside, number == self._start, near))[-1]
+        view = self._view(self._reachable[best], name)
+        return _start_of(view) + int(number - self._low[best])
+
+    def _view(self, view: View, name: str) -> View:
+        """What a number led to, among the tensors of the launch."""
+        found = self._named.get((view.number, name))
+        if found is None:
+            found = self._named[view.number, name] = copy(view)
+            found.name, found.number = name or "memory", len(self._views)
+            self._views.append(found)
+        return found

@@ -208,12 +208,13 @@ class CompiledMeter(SiteMeter):
             self._show(operation, access, self._requests)
             self._requests.made(_moment(access, self._warps))
         place = operation.number, int(access.offsets.flat[0]) % SECTOR_BYTES
-        before = self._before.get(place)
+        before = None if access.earlier is not None else self._before.get(place)
         if before is not None and (by := before.moved_to(access)) is not None:
             touched[before.sectors + by] = True
             return before.asked
         asked = self._asked(operation, access, touched)
-        self._before[place] = _Before(access, asked)
+        if access.earlier is None:
+            self._before[place] = _Before(access, asked)
         return asked
 
     def outside(self, access: Access) -> None:
@@ -239,6 +240,13 @@ class CompiledMeter(SiteMeter):
             require_aligned(access, plan.elements, bytes_)
         meeting = direction == "atomic" and not descriptor
         requests, sectors = _of_instructions(plan, offsets, active, access.shape, meeting)
+        if (earlier := access.earlier) is not None and active is not None:
+            # an instruction that goes to several tensors is one request
+            masks = np.broadcast_arrays(offsets, earlier, earlier | active)
+            asked = [
+                _of_instructions(plan, masks[0], one, access.shape, False) for one in masks[1:]
+            ]
+            requests = asked[1][0] - asked[0][0]
         if plan.boxes:  # those outside the tensor are made, too
             requests = plan.boxes * (requests > 0)
         size = access.view.itemsize

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -12,7 +13,7 @@ from course.engine.equal_stores import hearing
 from course.engine.faults import KernelFault, Outcome
 from course.engine.sampling import Unwatched
 from course.engine.triton.running import narrow
-from course.engine.triton.running.addresses import BYTE, MIDDLE, REGION_BITS
+from course.engine.triton.running.addresses import BYTE, MIDDLE, REGION_BITS, Numbers
 from course.engine.triton.running.atomics import updated
 from course.engine.triton.running.locks import sem_of
 from course.engine.triton.running.races import NOBODY, History, TooEarly
@@ -42,10 +43,17 @@ _WITH_A_MASK = {
 class Memory:
     """All tensors of a launch."""
 
-    def __init__(self, run: Run, views: list[View], meter: Uncounted, watched: bool = True) -> None:
+    def __init__(
+        self,
+        run: Run,
+        views: list[View],
+        meter: Uncounted,
+        watched: bool = True,
+        numbers: Numbers | None = None,
+    ) -> None:
         self.run = run
         self._watched = watched
-        self.views = views
+        self.views, self.numbers = views, numbers
         self.meter = meter
         self.histories: dict[int, History] = {}
         self.too_early = TooEarly()
@@ -173,11 +181,13 @@ class Memory:
             self.run.asks(0, pointer.shape, size)
             return
         parts: Sequence[Value | None] = self._several(pointer, active) or [mask]
+        earlier = None
         for part in parts:
             lanes = active if part is mask else self._active(part)
-            access = self._checked(pointer, part, lanes, size, verb, descriptor)
-            self.meter.access(access)
+            access = self._checked(pointer, mask, lanes, size, verb, descriptor)
+            self.meter.access(access if earlier is None else replace(access, earlier=earlier))
             yield access, lanes
+            earlier = lanes if earlier is None or lanes is None else earlier | lanes
 
     def atomic(
         self,
@@ -298,7 +308,7 @@ class Memory:
         low, high = int(addresses.min()), int(addresses.max())
         number = (low >> REGION_BITS) - 1
         if high >> REGION_BITS != low >> REGION_BITS or not 0 <= number < len(self.views):
-            self._foreign(addresses, active, verb)
+            self._foreign(addresses, active, verb, size)
         view = self.views[number]
         base = ((number + 1) << REGION_BITS) + MIDDLE
         offsets = addresses - base
@@ -330,15 +340,19 @@ class Memory:
             return []
         return [Value((regions == number) & lanes, "i1", pointer.shape) for number in numbers]
 
-    def _foreign(self, addresses: np.ndarray, active: np.ndarray | None, verb: str) -> None:
+    def _foreign(
+        self, addresses: np.ndarray, active: np.ndarray | None, verb: str, size: int
+    ) -> None:
         numbers = (addresses >> REGION_BITS) - 1
         at, program = self._first(numbers != numbers.clip(0, len(self.views) - 1), active)
+        address = int(addresses[at]) & (2**63 - 1)
         self.run.fail(
             Outcome.OUT_OF_BOUNDS,
-            "tile_no_tensor",
+            "tile_askew" if address % size else "tile_no_tensor",
             doing=verb,
-            address=hex(int(addresses[at]) & (2**64 - 1)),
+            address=hex(address),
             program=program,
+            size=size,
         )
 
     def _outside(

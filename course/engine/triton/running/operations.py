@@ -319,7 +319,6 @@ def _table() -> dict[str, _Maker]:
         "math.fma": lambda op, x, y, z: fused(x, y, z, op.result_types[0].scalar == "bf16"),
         "arith.select": _select,
         "arith.bitcast": _bitcast, "tt.bitcast": _bitcast,
-        "tt.int_to_ptr": _bitcast, "tt.ptr_to_int": _bitcast,
         "tt.reshape": _reshape,
         "tt.trans": _transpose, "tt.join": _join, "tt.split": _split, "tt.cat": _cat,
         "tt.gather": _gather, "tt.histogram": _histogram, "tt.extern_elementwise": _library,

@@ -87,7 +87,7 @@ def in_turns(run: Run, begin: Begin, passed: Passed) -> None:
         return
     after = {allocation: allocation.kept() for allocation in passed.allocations}
     again = run.anew()
-    again.memory = Memory(again, passed.views, Uncounted())
+    again.memory = Memory(again, passed.views, Uncounted(), numbers=passed.numbers)
     try:
         for allocation, content in before.items():
             allocation.put_back(content)

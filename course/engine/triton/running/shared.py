@@ -71,6 +71,25 @@ class Buffer:
         return self.content
 
 
+@dataclass(frozen=True)
+class Folded(Buffer):
+    """A turned buffer in another shape, which is read as it is then, and in no other way."""
+
+    shape: tuple[int, ...] = ()
+
+    def at(self, rows: Array) -> Array:
+        """What the programs of `rows` have, in this shape."""
+        return super().at(rows).reshape(len(rows), *self.shape)
+
+    def put(self, rows: Array, value: Array, copied: Array = _NOTHING) -> None:
+        """Nobody was seen to do so."""
+        raise Unsupported("a store to a turned buffer in another shape")
+
+    def same(self) -> Array:
+        """It is no array of its own."""
+        raise Unsupported("a part of a turned buffer in another shape")
+
+
 def alloc(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
     """`ttg.local_alloc`, with its first content or without."""
     type_ = operation.result_types[0]
@@ -114,7 +133,7 @@ def turned(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
     order = (0, *(axis + 1 for axis in operation.integers("order")))
     buffer = frame[operation.operands[0]]
     if buffer.stages is None:
-        return Buffer(buffer.content.transpose(order), buffer.copied)
+        return Buffer(buffer.same().transpose(order), buffer.copied)
     order = (0, 1, *(axis + 1 for axis in order[1:]))
     return Buffer(buffer.content.transpose(order), buffer.copied, buffer.stages)
 
@@ -122,11 +141,11 @@ def turned(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
 def reshaped(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
     """`ttg.memdesc_reshape`."""
     buffer = frame[operation.operands[0]]
-    made = buffer.same().view()
+    made, shape = buffer.same().view(), operation.result_types[0].shape
     try:
-        made.shape = (len(made), *operation.result_types[0].shape)
+        made.shape = (len(made), *shape)
     except AttributeError:
-        raise Unsupported("a turned buffer in another shape") from None
+        return Folded(made, buffer.copied, shape=shape)
     return Buffer(made, buffer.copied)
 
 

@@ -33,6 +33,7 @@ class Access:
         active: the mask, or None where every lane is active.
         shape: the block's shape.
         descriptor: whether a descriptor copies it.
+        earlier: lanes of the same instructions that went to other tensors; None where none did.
     """
 
     run: Run
@@ -42,6 +43,7 @@ class Access:
     active: np.ndarray | None
     shape: tuple[int, ...]
     descriptor: bool
+    earlier: np.ndarray | None = None
 
     @property
     def site(self) -> Place:

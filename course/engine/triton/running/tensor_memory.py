@@ -12,6 +12,7 @@ from course.engine.triton.running.frames import Array, Frame
 from course.engine.triton.running.operations import rounded
 from course.engine.triton.running.shared import Buffer, read
 from course.engine.triton.running.tensor_cores import product_of
+from course.engine.triton.running.values import Unsupported
 
 if TYPE_CHECKING:
     from course.engine.triton.running.machine import Machine
@@ -51,7 +52,20 @@ def columns(machine: Machine, frame: Frame, operation: Operation) -> shared.Buff
     return shared.part_from((0, operation.integer("N")), frame, operation)
 
 
+def copy(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """`ttng.tmem_copy`: from shared memory, where the compiler has ordered the warps."""
+    if machine.agents is not None or operation.operand_types[0].shape != _shape(operation):
+        raise Unsupported(f"the operation {operation.name} here")
+    source, target = (frame[name] for name in operation.operands[:2])
+    target.put(machine.rows, read(machine, source))
+
+
+def _shape(operation: Operation) -> tuple[int, ...]:
+    return operation.operand_types[1].shape
+
+
 OPERATIONS = {
+    "ttng.tmem_copy": copy,
     "ttng.tmem_alloc": shared.alloc, "ttng.tmem_subslice": columns,
     "ttng.tmem_store": store, "ttng.tmem_load": shared.load, "ttng.tc_gen5_mma": multiply,
 }  # fmt: skip

@@ -57,6 +57,7 @@ class Allocation:
         tracked: whether something in it is stored, so that loads must be remembered.
         unseen: whether something in it was loaded and not remembered.
         cell: bytes of the smallest element that any view has.
+        placed: the address of its first byte, where a program may know it.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Allocation:
         self.tracked = unwritten is not None
         self.unseen = False
         self.cell = _WIDEST
+        self.placed = 0
         self._typed: dict[np.dtype, np.ndarray] = {}
 
     @property

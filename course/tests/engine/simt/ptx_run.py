@@ -362,6 +362,17 @@ def _selp(run: Launch, one: Instruction) -> None:
     run.write(one.operands[0], chosen.astype(one.type))
 
 
+def _prmt(run: Launch, one: Instruction) -> None:
+    """Bytes of two numbers, chosen by the digits of a third, put together."""
+    low, high, digits = (run.read(o, TYPES["u32"]) for o in one.operands[1:])
+    both = np.asarray(low, "u8") | np.asarray(high, "u8") << np.uint64(32)
+    if (np.asarray(digits) & 0x8888).any():
+        raise NotRun(f"{one.name} of signs")
+    chosen = [np.asarray(digits, "u8") >> np.uint64(4 * at) & np.uint64(7) for at in range(4)]
+    parts = [(both >> 8 * by & np.uint64(255)) << np.uint64(8 * at) for at, by in enumerate(chosen)]
+    run.write(one.operands[0], np.bitwise_or.reduce(np.broadcast_arrays(*parts)).astype("u4"))
+
+
 _ROUNDINGS = {"rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil, "rni": np.rint}
 
 
@@ -477,6 +488,7 @@ def _match(run: Launch, one: Instruction) -> None:
 
 
 _MOVES: dict[str, Callable[[Launch, Instruction], None]] = {
+    "prmt": _prmt,
     "mov": _mov, "ld": _load, "ldu": _load, "st": _store, "atom": _atomic, "red": _atomic,
     "setp": _setp, "selp": _selp, "cvt": _cvt, "cvta": _cvta, "mul": _mul, "mad": _mul,
     "shl": _shift, "shr": _shift, "shfl": _shuffle, "vote": _vote, "activemask": _vote,

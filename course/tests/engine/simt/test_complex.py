@@ -1,6 +1,8 @@
 """Complex numbers in kernels: what Numba computes on a CPU, and the loads of their two parts."""
 
+import cmath
 import math
+from cmath import phase
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,8 @@ from course.tests.engine.simt.faults import fault_of
 RNG = np.random.default_rng(11)
 N = 64
 ROOTS = (1, 1j, -1j)
+#: as a kernel holds them in constant memory
+TURNS = np.array([1, 1j, -1 + 0.5j], np.complex64)
 
 
 def numbers(dtype: Any = np.complex128, count: int = N) -> np.ndarray:
@@ -78,6 +82,31 @@ def choices(a, b, i):
     return a if abs(a) > 1 else b
 
 
+def waves(a, b, i):
+    return cmath.exp(a) * cmath.log(b) + cmath.sqrt(a * b) - cmath.log10(a)
+
+
+def angles(a, b, i):
+    length, angle = cmath.polar(a)
+    return cmath.rect(length, angle) + phase(b) + cmath.rect(b.real, cmath.pi)
+
+
+def rounds(a, b, i):
+    return cmath.sin(a) / cmath.cos(b) + cmath.tan(a) - cmath.log(a, b)
+
+
+def curves(a, b, i):
+    return cmath.sinh(a) / cmath.cosh(b) + cmath.tanh(a)
+
+
+def of_a_float(a, b, i):
+    return cmath.sqrt(-abs(a)) + cmath.exp(i)
+
+
+def constants(a, b, i):
+    return TURNS[i % 3] * a + TURNS[1].imag
+
+
 def on_paths(a, b, i):
     z = 0.5
     if i % 2 == 0:
@@ -93,7 +122,7 @@ def on_paths(a, b, i):
 @pytest.mark.parametrize(
     "function",
     [plus, minus, times, over, squared, to_the_power, signs, conjugates, sizes, parts, casts,
-     choices, on_paths],
+     choices, on_paths, waves, angles, rounds, curves, of_a_float, constants],
 )  # fmt: skip
 def test_a_kernel_computes_what_numba_does_on_a_cpu(function, dtype):
     on_cpu, in_kernel = njit(function), cuda.jit(device=True)(function)
@@ -109,6 +138,53 @@ def test_a_kernel_computes_what_numba_does_on_a_cpu(function, dtype):
     wanted = np.array([on_cpu(x, y, i) for i, (x, y) in enumerate(zip(a, b, strict=True))])
     rtol = 1e-5 if dtype is np.complex64 else 1e-13
     np.testing.assert_allclose(out, wanted, rtol=rtol, atol=rtol)
+
+
+ODD = (0.0, -0.0, 1.0, -2.5, 3e38, -3e38, math.inf, -math.inf, math.nan)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("name", "exp log log10 sqrt sin sinh cosh tan tanh".split())
+def test_functions_of_zeros_infinities_and_what_is_no_number(name, dtype):
+    function = getattr(cmath, name)
+
+    @cuda.jit
+    def kernel(z, out):
+        i = cuda.grid(1)
+        if i < z.size:
+            out[i] = function(z[i])
+            if cmath.isnan(z[i]) == cmath.isfinite(z[i]) and not cmath.isinf(z[i]):
+                out[i] = 99
+
+    z = np.array([complex(a, b) for a in ODD for b in ODD], dtype)
+    if name == "cosh":  # the sign of a NaN's cosine is another on a GPU
+        z = z[~(np.isinf(z.real) & np.isinf(z.imag))]
+    out = np.zeros(len(z), np.complex128)
+    kernel[4, 32](z, out)
+    on_cpu = njit(lambda x: function(x))
+    wanted = np.array([on_cpu(x) for x in z])
+    for mine, theirs in ((out.real, wanted.real), (out.imag, wanted.imag)):
+        np.testing.assert_allclose(mine, theirs, 1e-5 if dtype is np.complex64 else 1e-12)
+        assert (np.signbit(mine) == np.signbit(theirs))[~np.isnan(theirs)].all()
+
+
+def test_numbers_in_constant_memory_ask_nothing_and_have_bounds():
+    @cuda.jit
+    def kernel(z, out):
+        turns = cuda.const.array_like(TURNS)
+        i = cuda.grid(1)
+        out[i] = z[i] * turns[i]
+
+    z, out = numbers(np.complex64, 4), np.zeros(4, np.complex64)
+    with course.measure() as traffic:
+        kernel[1, 3](z, out)
+    np.testing.assert_allclose(out[:3], z[:3] * TURNS, 1e-6)
+    assert [(site.array, site.sectors) for site in traffic.sites if site.direction == "load"] == [
+        ("z", 2)
+    ]
+    fault = fault_of(kernel, 1, 4, z, out)
+    assert (fault.outcome, fault.fields["array"]) == (Outcome.OUT_OF_BOUNDS, "TURNS")
+    assert (fault.fields["index"], fault.fields["shape"]) == ("3", "3")
 
 
 def test_the_mandelbrot_set():

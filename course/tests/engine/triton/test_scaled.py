@@ -4,6 +4,7 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from course.engine.triton.launch import launch
 
@@ -71,6 +72,46 @@ def test_each_block_is_multiplied_by_its_scale(target, left, right, narrow):
     loads = loaded(traffic)
     assert loads["a"] == a.numel() // 32
     assert loads["a_scale"] == SIDE * blocks // 32
+
+
+@triton.jit
+def packed(a, a_scale, b, b_scale, out, SIDE: tl.constexpr, STEPS: tl.constexpr):
+    n = tl.arange(0, SIDE)
+    total = tl.zeros((SIDE, SIDE), tl.float32)
+    for step in tl.range(0, STEPS, num_stages=2):
+        left, right = a.load([0, step * SIDE]), b.load([0, step * SIDE])
+        scales = a_scale.load([0, 0, step, 0, 0]).reshape(1, 1, 32, 4, 4)
+        left_scale = scales.trans(0, 3, 2, 1, 4).reshape(SIDE, 4)
+        scales = b_scale.load([0, 0, step, 0, 0]).reshape(1, 1, 32, 4, 4)
+        right_scale = scales.trans(0, 3, 2, 1, 4).reshape(SIDE, 4)
+        total = tl.dot_scaled(left, left_scale, "e4m3", right.T, right_scale, "e4m3", total)
+    tl.store(out + n[:, None] * SIDE + n[None, :], total)
+
+
+def test_scales_go_from_shared_memory_as_they_are_packed_there():
+    steps, out = 2, torch.empty(SIDE, SIDE)
+
+    def operand():
+        halves = [drawn("e4m3") for _ in range(steps)]
+        scaled_halves = [with_scales(meant, 4) for _, meant in halves]
+        # row 32 j + r and column 4 k + q of the scales lie at [k, r, j, q]
+        scales = torch.stack([one.reshape(4, 32, 4).transpose(0, 1) for one, _ in scaled_halves])
+        return (
+            TensorDescriptor.from_tensor(
+                torch.cat([one for one, _ in halves], 1).view(torch.float8_e4m3fn), [SIDE, SIDE]
+            ),
+            TensorDescriptor.from_tensor(
+                scales.reshape(1, 1, steps, 2, 256).contiguous(), [1, 1, 1, 2, 256]
+            ),
+            torch.cat([meant for _, meant in scaled_halves], 1),
+        )
+
+    (a, a_scale, a_meant), (b, b_scale, b_meant) = operand(), operand()
+    traffic = launch(packed, (a, a_scale, b, b_scale, out, SIDE, steps), (1,), target=100)
+    expected = a_meant @ b_meant.T
+    largest = float(expected.abs().max())
+    torch.testing.assert_close(out.double(), expected, rtol=1e-6, atol=largest * 1e-6)
+    assert loaded(traffic)["a_scale"] == steps * 512 // 32
 
 
 @pytest.mark.parametrize("target", [90, 100])
