@@ -112,6 +112,7 @@ def test_an_object_with_a_dtype_and_an_address_is_a_pointer() -> None:
     assert "OUT OF BOUNDS: Program 0 loads from x_ptr[-99]" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["equal", "triton", "numba"])
 def test_stores_to_one_place_are_a_race_where_they_differ_or_nothing_is_said(which) -> None:
     options = () if which == "equal" else ("--equal-stores", "noted")
