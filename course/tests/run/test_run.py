@@ -103,6 +103,13 @@ def test_a_kernel_follows_the_addresses_that_a_program_keeps(which, status, said
 
 
 @pytest.mark.slow
+def test_a_librarys_own_tuner_passes_over_what_does_not_fit() -> None:
+    done = ran("own_tuner.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "fits: [64]" in done.stdout
+
+
+@pytest.mark.slow
 def test_an_object_with_a_dtype_and_an_address_is_a_pointer() -> None:
     done = ran("pointers.py")
     assert (done.returncode, "all right" in done.stdout) == (1, True), done.stderr
