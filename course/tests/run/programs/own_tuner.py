@@ -24,7 +24,7 @@ def product(x_ptr, y_ptr, out_ptr, BLOCK: tl.constexpr):
 
 
 configs = [triton.Config({"BLOCK": size}) for size in (512, 64)]
-times = dict(do_bench=lambda call, quantiles: (call(), [1.0] * 3)[1])
+times = {"do_bench": lambda call, quantiles: (call(), [1.0] * 3)[1]}
 tuned = Tuner(product, product.arg_names, configs, [], None, None, **times)
 x, y = (torch.rand(512, 512, device="cuda", dtype=torch.float16) for _ in range(2))
 out = torch.zeros(512, 512, device="cuda")
