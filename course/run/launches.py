@@ -20,6 +20,8 @@ from course.engine.triton.compiling import gate
 from course.engine.triton.compiling.findings import makes_descriptors
 from course.engine.triton.compiling.functions import base_function
 from course.engine.triton.compiling.specialisation import source_of
+from course.engine.triton.passed import Reachable
+from course.engine.triton.running.space import Space
 from course.notebook import triton_launches
 from course.notebook.numba_launches import Configured
 from course.run import host
@@ -164,6 +166,15 @@ def _standing_for(value: Any) -> Any:
     return torch.empty(16, dtype=dtype)
 
 
+def _pointed_at(space: Space, value: Any) -> Any:
+    """What stands for an object with a dtype and an address, which Triton takes as a pointer."""
+    tells, dtype = getattr(value, "data_ptr", None), getattr(value, "dtype", None)
+    if isinstance(value, torch.Tensor) or not (callable(tells) and isinstance(dtype, torch.dtype)):
+        return value
+    tensor = space.tensor_at(tells(), dtype)
+    return value if tensor is None else tensor.as_subclass(Reachable)
+
+
 def _require_within_reach(arguments: Iterable[tuple[str, Any]], by: str = "Triton") -> None:
     """As Triton and Numba do on a GPU; Triton says ValueError, too.
 
@@ -201,6 +212,8 @@ def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
         if not warmup and target >= _OF_TENSOR_MAPS and makes_descriptors(base_function(self)):
             # as Triton's driver does before such a launch: none but the program's is there
             _allocation._allocator.get()(*_A_TENSOR_MAP, None)
+        args = tuple(_pointed_at(mode.space, value) for value in args)
+        named = {name: _pointed_at(mode.space, value) for name, value in named.items()}
         with mode.paused():
             handle, function = Handle(self, args, named, target), base_function(self).fn
             if warmup:

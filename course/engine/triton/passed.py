@@ -139,6 +139,10 @@ def bound(function: Any, args: tuple, named: dict[str, Any]) -> dict[str, Any]:
     return {name: as_tensor(name, values[name]) for name in parameters}
 
 
+class Reachable(torch.Tensor):
+    """A tensor that stands for an address: a kernel may reach all of the allocation from there."""
+
+
 class Passed:
     """The tensors and values of one launch.
 
@@ -189,6 +193,9 @@ class Passed:
                 raise refused(name, f"{value} does not fit in 64 bits")
             if fixed or value != 1 or isinstance(value, bool | float):
                 self.values.append(value)
+        elif callable(getattr(value, "data_ptr", None)):
+            what = f"an object of type {kind} with an address of its own, passed as `{name}`"
+            raise not_measured(None, "tile_unsupported", detail=what)
         elif not _is_constant(value):
             raise refused(name, f"an object of type {kind}")
 
@@ -239,7 +246,7 @@ class Passed:
             tuple(tensor.stride()),
             int(tensor.storage_offset()),
         )
-        if self._whole:
+        if self._whole or isinstance(tensor, Reachable):
             view.reach_all()
         return view
 

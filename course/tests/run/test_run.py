@@ -85,7 +85,6 @@ def test_stores_of_one_value_to_one_place_are_noted_where_that_is_asked_for(tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("which", "status", "said"),
     [
@@ -103,6 +102,24 @@ def test_a_kernel_follows_the_addresses_that_a_program_keeps(which, status, said
     assert status or ["17", "load", "x_ptr", "8", "18", "576", "288"] in rows
 
 
+@pytest.mark.slow
+def test_a_librarys_own_tuner_passes_over_what_does_not_fit() -> None:
+    done = ran("own_tuner.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "fits: [64]" in done.stdout
+
+
+@pytest.mark.slow
+def test_an_object_with_a_dtype_and_an_address_is_a_pointer() -> None:
+    done = ran("pointers.py")
+    assert (done.returncode, "all right" in done.stdout) == (1, True), done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    # from the last of 100 floats on, three warps begin and end within a sector
+    assert ["21", "load", "x_ptr", "4", "16", "512", "416"] in rows
+    assert "OUT OF BOUNDS: Program 0 loads from x_ptr[-99]" in done.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["equal", "triton", "numba"])
 def test_stores_to_one_place_are_a_race_where_they_differ_or_nothing_is_said(which) -> None:
     options = () if which == "equal" else ("--equal-stores", "noted")

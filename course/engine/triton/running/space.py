@@ -44,6 +44,18 @@ class Space:
             known[start] = tensor.dtype, whole
         return place + start
 
+    def tensor_at(self, address: int, dtype: torch.dtype) -> torch.Tensor | None:
+        """All that lies from an address to the end of its storage; None where nobody has asked for
+        an address of that storage, or no element of this type can begin there.
+        """
+        for place, one in [*self._asked.items()]:
+            storage = one()
+            if storage is not None and 0 <= address - place <= storage.nbytes():
+                first, over = divmod(address - place, dtype.itemsize)
+                count = storage.nbytes() // dtype.itemsize - first
+                return None if over else torch.empty(0, dtype=dtype).set_(storage, first, (count,))
+        return None
+
     def asked(self) -> list[torch.Tensor]:
         """Those of them that are there still."""
         storages = [storage for one in [*self._asked.values()] if (storage := one()) is not None]
