@@ -18,6 +18,9 @@ from course.check.bindings import Bindings, value_of
 from course.check.causes import cause_of, launch_before_cause, launched_in, mask_cause, serial_cause
 from course.check.compare import Compared
 from course.check.kernel_text import Cause, Launched, path_of
+from course.check.launch_text import launch_cause
+from course.check.loose_ends import begun_anew, in_vain, of_maximum
+from course.check.misplaced import misplaced
 from course.check.notes import numba_notes, triton_notes
 from course.check.outputs import axes_of
 from course.check.program_races import program_race
@@ -72,6 +75,8 @@ class Advice:
     def of_fault(self, fault: KernelFault, case: Case) -> Cause | None:
         """Why it happened, where the kernel's text shows it."""
         if self.exercise.dialect == "triton":
+            if found := launch_cause(self.cell.tree, self.cell.constants):
+                return found
             if fault.message_id == "tile_race":
                 return program_race(fault, self.cell.tree, self._launched(case))
             return mask_cause(fault, self.cell.tree) or launch_before_cause(fault, self.cell.tree)
@@ -120,6 +125,8 @@ class Advice:
             self.exercise.magnitude,
             [one.name for one in outputs[0]],
         )
+        if not found.message_id.startswith("slip_") and (cause := self._of_text()):
+            found = replace(found, message_id=cause[0], fields=cause[1])
         if not found.message_id and (stored := _right_by_rows(ordered, cases)):
             found = replace(found, message_id="strides_unread", fields={"stored": stored})
         if not found.message_id and (flag := self._wrong_under(ordered, cases)):
@@ -132,11 +139,21 @@ class Advice:
             found = replace(found, message_id="any_order", fields=fields)
         if not found.message_id and _wrong_in_half(ordered, cases):
             found = replace(found, message_id="half_alone")
+        if not found.message_id and (elsewhere := misplaced(cases)):
+            found = replace(found, message_id="misplaced", fields=elsewhere)
+        if not found.message_id and (cause := in_vain(self.cell.tree)):
+            found = replace(found, message_id=cause[0], fields=cause[1])
         inputs = (array for array in self.exercise.arrays if array.role is not Role.OUT)
         shown = ordered[found.shown.number - 1]
         single = any(self.exercise.dtype(one, shown).name == "float32" for one in inputs)
         dot = "tl.dot" if single and _multiplies_floats(self.cell.tree) else None
         return replace(found, fields={"dot": dot, "exp": exp, **found.fields})
+
+    def _of_text(self) -> Cause | None:
+        """What the text alone shows, and what cannot be meant."""
+        tree = self.cell.tree
+        launch = launch_cause(tree, self.cell.constants)
+        return launch or begun_anew(tree) or of_maximum(tree)
 
     def _wrong_under(self, ordered: Sequence[Case], cases: Sequence[Compared]) -> str:
         """The flag that is set in every case that is wrong, and in none that is right."""

@@ -160,7 +160,7 @@ def _of_inputs(
             for label in cases[0].lengths:
                 for kind, often in _STEPS.items():
                     change = _counted(name, axis, often, label)
-                    yield slip(kind, change, name=name, where=where, label=told[label])
+                    yield slip(kind.strip(), change, name=name, where=where, label=told[label])
             for label, step in _parts_and_steps(cases, long):
                 for kind, often in _PARTS.items():
                     change = _counted(name, axis, often, label, step)
@@ -230,8 +230,17 @@ _STEPS: dict[str, _Often] = {
     "slip_last_step": lambda n, step: np.arange(n) >= (n - 1) // step * step,
     "slip_but_first_step": lambda n, step: np.arange(n) >= step,
     "slip_every_second_step": lambda n, step: np.arange(n) // step % 2 == 0,
+    "slip_last_step_lost": lambda n, step: np.arange(n) < (n - 1) // step * step,
+    "slip_step_by_one": lambda n, step: _from_each_step_on(n, step, n // step),
+    "slip_step_by_one ": lambda n, step: _from_each_step_on(n, step, -(n // -step)),
     "slip_same_step": lambda n, step: np.where(np.arange(n) < step, -(n // -step), 0),
 }
+
+
+def _from_each_step_on(n: int, step: int, steps: int) -> np.ndarray:
+    """How many steps come to each place, where step number k begins at place k."""
+    place = np.arange(n)
+    return np.minimum(place + 1, steps) - np.minimum((place - step + 1).clip(0), steps)
 
 
 def _from_each_thread_on(n: int, step: int, threads: int) -> np.ndarray:
