@@ -148,6 +148,9 @@ def _of_inputs(
         for value in (1.0, 0.0):
             change = _of(name, partial(np.full_like, fill_value=value))
             yield slip("slip_forgotten", change, name=name, value=int(value))
+        if first[name].ndim:
+            where = "row" if first[name].ndim > 1 else "element"
+            yield slip("slip_first_alone", _of(name, _first_alone), name=name, where=where)
         yield slip("slip_truncated_input", _of(name, np.trunc), name=name)
         for by in (1, -1):
             there = f"[i {'-' if by > 0 else '+'} 1]"
@@ -197,6 +200,10 @@ def _swapped(one: str, other: str) -> Change:
 
 def _of(name: str, of: Callable[[Any], Any]) -> Change:
     return lambda case: {**case.given, name: of(case.given[name])}
+
+
+def _first_alone(values: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(values[:1], values.shape)
 
 
 def _always(value: float, _: Any) -> float:

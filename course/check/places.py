@@ -160,14 +160,15 @@ def _value_alone(cases: Sequence[Compared], name: str) -> int | float | None:
     if len(found) != 1:
         return None
     (value,) = found
-    places = 0
+    places, partly = 0, False
     for one in cases:
         there = one.given[name] == value
         wrong = _any_wrong(one, name)
-        if (there.any() and wrong[there].mean() < MOST) or (wrong.any() and there.all()):
+        if there.any() and wrong[there].mean() < MOST:
             return None
+        partly |= bool(wrong.any() and not there.all())
         places += int(wrong.sum())
-    return value if places >= FEWEST_PLACES else None
+    return value if partly and places >= FEWEST_PLACES else None
 
 
 def _any_wrong(one: Compared, name: str) -> np.ndarray:

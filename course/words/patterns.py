@@ -113,6 +113,10 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "In every case it is what would come of {name} = {value} everywhere.",
         "Where does {name} enter your formula?",
     ),
+    "slip_first_alone": (
+        "In every case it is what {name}'s first {where} in the place of every other one gives.",
+        "Where in the address of {name} does the {where}'s number stand?",
+    ),
     "slip_shifted": (
         "In every case it is what `{name}{there}` in the place of `{name}[i]` gives.",
         "Compare the index at which {name} is read with the one that is written.",
