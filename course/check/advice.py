@@ -19,7 +19,7 @@ from course.check.causes import cause_of, launch_before_cause, launched_in, mask
 from course.check.compare import Compared
 from course.check.kernel_text import Cause, Launched, path_of
 from course.check.launch_text import launch_cause
-from course.check.loose_ends import begun_anew, in_vain, of_maximum
+from course.check.loose_ends import begun_anew, defined_twice, in_vain, of_maximum
 from course.check.misplaced import misplaced
 from course.check.notes import numba_notes, triton_notes
 from course.check.outputs import axes_of
@@ -79,9 +79,11 @@ class Advice:
                 return found
             if fault.message_id == "tile_race":
                 return program_race(fault, self.cell.tree, self._launched(case))
-            return mask_cause(fault, self.cell.tree) or launch_before_cause(fault, self.cell.tree)
+            found = mask_cause(fault, self.cell.tree) or launch_before_cause(fault, self.cell.tree)
+            return found or defined_twice(self.cell.tree)
         roles = {name: one.role for name, one in self.known.items() if isinstance(one, Array)}
-        return cause_of(fault, self.cell.tree, self._launched(case), roles)
+        found = cause_of(fault, self.cell.tree, self._launched(case), roles)
+        return found or defined_twice(self.cell.tree)
 
     @_optional
     def of_serial(self, traffic: Traffic) -> tuple[int | None, Cause | None]:
@@ -153,7 +155,7 @@ class Advice:
         """What the text alone shows, and what cannot be meant."""
         tree = self.cell.tree
         launch = launch_cause(tree, self.cell.constants)
-        return launch or begun_anew(tree) or of_maximum(tree)
+        return launch or begun_anew(tree) or of_maximum(tree) or defined_twice(tree)
 
     def _wrong_under(self, ordered: Sequence[Case], cases: Sequence[Compared]) -> str:
         """The flag that is set in every case that is wrong, and in none that is right."""

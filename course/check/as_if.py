@@ -156,6 +156,9 @@ def _of_inputs(
             there = f"[i {'-' if by > 0 else '+'} 1]"
             change = _of(name, partial(np.roll, shift=by, axis=-1))
             yield slip("slip_shifted", change, ends=1, name=name, there=there)
+        for label in cases[0].lengths if first[name].ndim == 2 else ():
+            told = called(label, cases, [one.given[name].shape[1] for one in cases])
+            yield slip("slip_tiles_turned", _turned(name, label), name=name, label=told)
         for axis in range(first[name].ndim):
             where = _where(first[name].ndim, axis)
             long = [one.given[name].shape[axis] for one in cases]
@@ -200,6 +203,19 @@ def _swapped(one: str, other: str) -> Change:
 
 def _of(name: str, of: Callable[[Any], Any]) -> Change:
     return lambda case: {**case.given, name: of(case.given[name])}
+
+
+def _turned(name: str, label: str) -> Change:
+    """Each square tile of a matrix transposed, with zeros past the ends."""
+
+    def change(case: Compared) -> Mapping[str, Any]:
+        values, side = case.given[name], case.lengths[label]
+        rows, columns = values.shape
+        padded = np.pad(values, ((0, -rows % side), (0, -columns % side)))
+        tiles = padded.reshape(len(padded) // side, side, -1, side).swapaxes(1, 3)
+        return {**case.given, name: tiles.reshape(padded.shape)[:rows, :columns]}
+
+    return change
 
 
 def _first_alone(values: np.ndarray) -> np.ndarray:

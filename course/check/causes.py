@@ -120,7 +120,37 @@ def mask_cause(fault: KernelFault, tree: ast.Module) -> Cause | None:
         for test in text.expanded(named["mask"]) if "mask" in named else ():
             if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.LtE):
                 return "mask_equal", {**fault.fields, "test": shown(test)}
+    for call in ast.walk(text.statement() or tree):
+        if isinstance(call, ast.Call) and (free := _left_free(text, call, doing)):
+            return free
     return _neutral(text) if "unmasked" in fault.fields and doing.startswith("load") else None
+
+
+def _left_free(text: KernelText, call: ast.Call, doing: str) -> Cause | None:
+    """The one block of numbers that moves on in an address, and that its mask does not test."""
+    name, place = ("tl.load", 1) if doing.startswith("load") else ("tl.store", 2)
+    if path_of(call.func) != name or not call.args:
+        return None
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    mask = named.get("mask", call.args[place] if len(call.args) > place else None)
+    if mask is None:
+        return None
+    tested = {one.id for one in text.expanded(mask) if isinstance(one, ast.Name)}
+    moving = {
+        one.id
+        for one in text.expanded(call.args[0])
+        if isinstance(one, ast.Name)
+        for value in text.made.get(one.id, ())
+        if isinstance(value, ast.BinOp) and any(_is_range(side) for side in ast.walk(value))
+    }
+    free = sorted(moving - tested)
+    if len(free) != 1 or not moving & tested:
+        return None
+    return "mask_free", {"mask": shown(mask), "free": free[0], "tested": min(moving & tested)}
+
+
+def _is_range(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and path_of(node.func) == "tl.arange"
 
 
 #: What leaves a result of these as it is.

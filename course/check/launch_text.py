@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from course.check.bindings import Bindings, called, value_of
 from course.check.kernel_text import Cause, path_of, shown
@@ -39,8 +39,8 @@ def _followed(names: Bindings, node: ast.expr) -> ast.expr:
 
 
 def _plain(name: str) -> str:
-    """`Lse_ptr` and `lse` are one name."""
-    return name.lower().removesuffix("_ptr").strip("_")
+    """`lse_ptr` and `lse` are one name."""
+    return name.removesuffix("_ptr")
 
 
 def _other_order(call: ast.Call, kernel: ast.FunctionDef) -> Cause | None:
@@ -51,7 +51,7 @@ def _other_order(call: ast.Call, kernel: ast.FunctionDef) -> Cause | None:
     own = {_plain(name): name for name in parameters}
     for name, argument in passed.items():
         other = own.get(argument, name)
-        if other != name and passed.get(other) == _plain(name):
+        if argument != _plain(name) and passed.get(other) == _plain(name):
             fields = {"line": call.lineno, "kernel": kernel.name, "parameter": name}
             return "text_arguments", {**fields, "given": shown(given[name]), "own": other}
     return None
@@ -71,29 +71,33 @@ def _other_axis(
     values: dict[str, ast.expr] = {one.arg: one.value for one in call.keywords if one.arg}
     values |= dict(zip((one.arg for one in kernel.args.args), call.args, strict=False))
     counted = [{constants.get(name, name) for name in one} for one in divided]
-    for axis, step in _steps(kernel):
-        of_launch = shown(values[step]) if step in values else step
-        wanted = constants.get(of_launch, of_launch)
+    for axis, steps in _steps(kernel, constants).items():
+        given = {step: shown(values[step]) if step in values else step for step in steps}
+        wanted = {constants.get(name, name) for name in given.values()}
         others = (one for k, one in enumerate(counted) if k != axis)
-        if axis < len(divided) and wanted not in counted[axis]:
-            if counted[axis] or any(wanted in one for one in others):
-                fields = {"kernel": kernel.name, "axis": axis, "step": step, "line": call.lineno}
-                return "text_grid", {**fields, "written": shown(grid.elts[axis])}
+        if axis < len(counted) and not wanted & counted[axis]:
+            if counted[axis] or any(wanted & one for one in others):
+                fields = {"kernel": kernel.name, "axis": axis, "line": call.lineno}
+                return "text_grid", {**fields, "step": steps[0], "written": shown(grid.elts[axis])}
     return None
 
 
-def _steps(kernel: ast.FunctionDef) -> Iterator[tuple[int, str]]:
-    """(axis, name of a length) of each ``tl.program_id(axis) * LENGTH``."""
+def _steps(
+    kernel: ast.FunctionDef, constants: Mapping[str, int | float]
+) -> dict[int, list[str]]:
+    """The lengths L of each ``tl.program_id(axis) * L``, by axis: constants of kernel or cell."""
     names = Bindings(kernel)
+    fixed = {one.arg for one in kernel.args.args if one.annotation is not None} | set(constants)
+    found: dict[int, list[str]] = {}
     for node in ast.walk(kernel):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             for one, other in ((node.left, node.right), (node.right, node.left)):
                 one = _followed(names, one)
                 if called(one, "program_id") and isinstance(one, ast.Call) and one.args:
-                    axis = one.args[0]
-                    whole = isinstance(axis, ast.Constant) and isinstance(axis.value, int)
-                    if whole and isinstance(other, ast.Name) and other.id.isupper():
-                        yield axis.value, other.id
+                    axis = one.args[0].value if isinstance(one.args[0], ast.Constant) else None
+                    if type(axis) is int and isinstance(other, ast.Name) and other.id in fixed:
+                        found.setdefault(axis, []).append(other.id)
+    return found
 
 
 def _divisors(node: ast.expr) -> set[str]:

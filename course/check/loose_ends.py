@@ -21,6 +21,17 @@ def begun_anew(tree: ast.Module) -> Cause | None:
     return next((found for one in _functions(tree) for found in _in_loops(one)), None)
 
 
+def defined_twice(tree: ast.Module) -> Cause | None:
+    """A function of the cell that a later one of its name takes the place of."""
+    lines: dict[str, list[int]] = {}
+    for one in _functions(tree):
+        lines.setdefault(one.name, []).append(one.lineno)
+    for name, found in lines.items():
+        if len(found) > 1:
+            return "text_twice", {"name": name, "line": found[-2], "last": found[-1]}
+    return None
+
+
 def of_maximum(tree: ast.Module) -> Cause | None:
     """A running maximum by which sums are rescaled the wrong way round, or not at all."""
     for function in _functions(tree):
@@ -133,8 +144,10 @@ def _overwritten(names: Bindings, loop: Loop, place: ast.expr, value: ast.expr) 
     array = path_of(place.value) if isinstance(place, ast.Subscript) else ""
     read = sum(one.id == array for one in _names(loop, ast.Load)) > 1
     carried = any(names.origin(one.id, one).carried for one in _names(value, ast.Load))
-    same = not names.changes(place, loop)
-    return same and not read and not carried and names.changes(value, loop)
+    stored = [_stored(one) for one in _each_turn(loop)]
+    filled = {path_of(one[0].value) for one in stored if one and isinstance(one[0], ast.Subscript)}
+    made = names.changes(value, loop) or any(one.id in filled for one in _names(value, ast.Load))
+    return made and not read and not carried and not names.changes(place, loop)
 
 
 def _value(names: Bindings, node: ast.expr) -> ast.expr:

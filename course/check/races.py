@@ -73,7 +73,8 @@ class GlobalRace:
             for one in self.text.indices(self.array, line)
         }
         if len(written) > 1:
-            return self._two_indices(list(written.values()))
+            indices = list(written.values())
+            return self._two_indices(indices) or self._more_each(indices[0])
         if not written:
             return None
         if self.kind == "atomic/plain" and self.role is not Role.ACCUMULATE:
@@ -82,6 +83,7 @@ class GlobalRace:
         self.known["written"] = shown(index)
         counts = self.text.counts(index)
         found = self._same_for_all(index, counts) or self._clamped(index) or self._apart(index)
+        found = found or self._more_each(index)
         if self.role is not Role.ACCUMULATE:
             return found
         if _adds_up(self.text.statement()):
@@ -178,6 +180,22 @@ class GlobalRace:
                     fields = {**self.known, "part": shown(node), "by": shared_by}
                     return "race_shared_number", fields
         return self._short_step(index)
+
+    def _more_each(self, index: ast.expr) -> Cause | None:
+        """A thread stores several elements, and its block's later ones are the next one's first."""
+        if self.same_block or self.thread != self.other_thread:
+            return None
+        pairs = zip(place_said(self.block), place_said(self.other_block), strict=False)
+        differs = [AXES[k] for k, (mine, its) in enumerate(pairs) if mine != its]
+        for node in self.text.expanded(index):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+                for of, by in ((node.left, node.right), (node.right, node.left)):
+                    apart, path = self.text.number(by), path_of(of)
+                    if path.startswith("blockIdx.") and path[-1] in differs and apart:
+                        if apart >= self.text.launched.extent("block", path[-1]):
+                            fields = {**self.known, "by": _with_value(by, apart)}
+                            return "race_more_each", {**fields, "axis": path[-1]}
+        return None
 
     def _rows_overlap(self, node: ast.BinOp) -> Cause | None:
         """`row * length + column`, where rows and columns make up for each other."""

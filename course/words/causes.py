@@ -21,6 +21,11 @@ CAUSES: dict[str, tuple[str, str]] = {
         "The mask `{test}` holds for {index}, too, and elements are counted from 0.",
         "Which comparison leaves {index} out?",
     ),
+    "mask_free": (
+        "The offsets go with `{free}`, too, and the mask `{mask}` tests `{tested}` alone.",
+        "Can `{free}` run past its end? Each block of numbers that can needs a comparison of its "
+        "own, joined by `&`.",
+    ),
     "mask_missing": (
         "The load has no mask, and line {used} takes `{call}` of what it gives.",
         "Mask what does not exist, with an `other` that leaves the result as it is: "
@@ -179,6 +184,11 @@ CAUSES: dict[str, tuple[str, str]] = {
         "Blocks begin {by} elements apart, and each has {threads} threads: "
         "neighbouring blocks overlap.",
         "How many elements lie between the first of one block and the first of the next?",
+    ),
+    "race_more_each": (
+        "Blocks begin {by} elements apart along {axis}, and each thread has more than one: a "
+        "block's later elements are the next block's first.",
+        "How many elements does a block have along {axis}, with all that its threads store?",
     ),
     "race_shared_number": (
         "`{part}` is the same number for {by} neighbouring threads, and all of them come to this "

@@ -38,6 +38,10 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "What is wrong still holds what it held before the launch.",
         "Which thread or program should change {array}[{index}]? Work out its index by hand.",
     ),
+    "text_twice": (
+        "The cell defines `{name}` on line {line} and again on line {last}: the last one is taken.",
+        "Which of the two do you mean? Delete the other one.",
+    ),
     "text_anew": (
         "Line {line} gives `{name}` a new value in each turn of the loop on line {loop}: of all "
         "turns the last one's is left.",
@@ -112,6 +116,11 @@ PATTERNS: dict[str, tuple[str, str]] = {
     "slip_forgotten": (
         "In every case it is what would come of {name} = {value} everywhere.",
         "Where does {name} enter your formula?",
+    ),
+    "slip_tiles_turned": (
+        "In every case it is what comes of {name} with each square tile of {label} transposed in "
+        "itself.",
+        "By which index does a tile's row go where it is stored, and by which where it is read?",
     ),
     "slip_first_alone": (
         "In every case it is what {name}'s first {where} in the place of every other one gives.",
