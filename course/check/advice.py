@@ -19,7 +19,7 @@ from course.check.causes import cause_of, launch_before_cause, launched_in, mask
 from course.check.compare import Compared
 from course.check.kernel_text import Cause, Launched, path_of
 from course.check.launch_text import launch_cause
-from course.check.loose_ends import begun_anew, defined_twice, in_vain, of_maximum
+from course.check.loose_ends import begun_anew, defined_twice, in_vain, left_early, of_maximum
 from course.check.misplaced import misplaced
 from course.check.notes import numba_notes, triton_notes
 from course.check.outputs import axes_of
@@ -141,6 +141,9 @@ class Advice:
             found = replace(found, message_id="any_order", fields=fields)
         if not found.message_id and _wrong_in_half(ordered, cases):
             found = replace(found, message_id="half_alone")
+        if not found.message_id and self.exercise.dialect == "numba":
+            cause = left_early(self.cell.tree)
+            found = found if cause is None else replace(found, message_id=cause[0], fields=cause[1])
         if not found.message_id and (elsewhere := misplaced(cases)):
             found = replace(found, message_id="misplaced", fields=elsewhere)
         if not found.message_id and (cause := in_vain(self.cell.tree)):

@@ -176,6 +176,10 @@ def _of_inputs(
                 for step, steps in _STRIDES.items():
                     change = _counted(name, axis, steps, ONE_BLOCK, WHOLE_GRID)
                     yield slip("slip_stride", change, name=name, where=where, step=step)
+                for by in _FIXED_STRIDES:
+                    often = partial(_by_a_number, by)
+                    change = _counted(name, axis, often, WHOLE_GRID)
+                    yield slip("slip_other_stride", change, name=name, where=where, step=by)
             for kind, often in _ENDS.items():
                 yield slip(kind, _counted(name, axis, often), name=name, where=where)
     for name in numbers:
@@ -279,6 +283,14 @@ _STRIDES: dict[str, _Often] = {
     "the number of blocks": lambda n, block, grid: _from_each_thread_on(n, grid // block, grid),
     "1": lambda n, block, grid: _from_each_thread_on(n, 1, grid),
 }
+
+
+#: Steps that a cell may have for the number of threads, whatever the grid.
+_FIXED_STRIDES = tuple(2**k for k in range(5, 14))
+
+
+def _by_a_number(by: int, n: int, threads: int) -> np.ndarray:
+    return _from_each_thread_on(n, by, threads)
 
 
 def _parts_and_steps(cases: Sequence[Compared], long: Sequence[int]) -> Iterator[tuple[str, str]]:

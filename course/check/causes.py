@@ -10,6 +10,7 @@ import ast
 import math
 from collections.abc import Callable, Mapping
 
+from course.check.bindings import Bindings, value_of
 from course.check.block_cells import missed_barrier, unwritten_cause
 from course.check.bounds import OutOfBounds
 from course.check.kernel_text import Cause, KernelText, Launched, path_of, shown
@@ -135,18 +136,32 @@ def _left_free(text: KernelText, call: ast.Call, doing: str) -> Cause | None:
     mask = named.get("mask", call.args[place] if len(call.args) > place else None)
     if mask is None:
         return None
-    tested = {one.id for one in text.expanded(mask) if isinstance(one, ast.Name)}
+    assert text.function is not None
+    names = Bindings(text.function)
+    tested = set(_made_of(names, mask))
     moving = {
-        one.id
-        for one in text.expanded(call.args[0])
-        if isinstance(one, ast.Name)
-        for value in text.made.get(one.id, ())
+        name
+        for name, value in _made_of(names, call.args[0]).items()
         if isinstance(value, ast.BinOp) and any(_is_range(side) for side in ast.walk(value))
     }
     free = sorted(moving - tested)
     if len(free) != 1 or not moving & tested:
         return None
     return "mask_free", {"mask": shown(mask), "free": free[0], "tested": min(moving & tested)}
+
+
+def _made_of(names: Bindings, node: ast.expr) -> dict[str, ast.expr | None]:
+    """The names in an expression, and in what was assigned to them, each with that."""
+    found: dict[str, ast.expr | None] = {}
+    waiting = [node]
+    while waiting:
+        for one in ast.walk(waiting.pop()):
+            if isinstance(one, ast.Name) and one.id not in found:
+                made = names.origin(one.id, one).statement
+                value = None if made is None else value_of(made, one)
+                found[one.id] = value
+                waiting += [] if value is None else [value]
+    return found
 
 
 def _is_range(node: ast.AST) -> bool:

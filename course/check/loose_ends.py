@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from course.check.bindings import Bindings, Loop, called, value_of
 from course.check.kernel_text import Cause, path_of, shown
 
+#: Gluon's copies of a buffer to a box of a matrix.
+_COPIES_OUT = ("async_copy_shared_to_global", "async_store")
 #: What makes a value that a loop starts from.
 _STARTS = ("zeros", "full", "float", "float32", "float64", "int32", "int64")
 
@@ -44,6 +46,33 @@ def of_maximum(tree: ast.Module) -> Cause | None:
             found = _not_rescaled(names, loop)
             if found is not None:
                 return found
+    return None
+
+
+def left_early(tree: ast.Module) -> Cause | None:
+    """Threads that leave a Numba kernel before a barrier, behind which others' numbers wait."""
+    for function in _functions(tree):
+        arrays = {one.arg for one in function.args.args}
+        for number, one in enumerate(function.body):
+            leaves = isinstance(one, ast.If) and isinstance(one.body[-1], ast.Return)
+            rest = function.body[number + 1 :]
+            waits = [
+                node
+                for node in rest
+                if isinstance(node, ast.Expr) and called(node.value, "syncthreads")
+            ]
+            stores = [
+                node
+                for after in rest
+                for node in ast.walk(after)
+                if isinstance(node, ast.Subscript)
+                and isinstance(node.ctx, ast.Store)
+                and path_of(node.value) in arrays
+            ]
+            if isinstance(one, ast.If) and leaves and waits and stores:
+                fields = {"test": shown(one.test), "line": one.lineno, "waits": waits[0].lineno}
+                last = stores[-1]
+                return "text_left", {**fields, "store": last.lineno, "stored": shown(last)}
     return None
 
 
@@ -114,6 +143,8 @@ def _stored(made: ast.stmt) -> tuple[ast.expr, ast.expr] | None:
     call = made.value if isinstance(made, ast.Expr) else None
     if isinstance(call, ast.Call) and path_of(call.func) == "tl.store" and len(call.args) > 1:
         return call.args[0], call.args[1]
+    if isinstance(call, ast.Call) and called(call, *_COPIES_OUT) and len(call.args) > 2:
+        return call.args[1], call.args[2]  # a box's place, and a buffer that each turn fills
     return None
 
 
@@ -132,7 +163,9 @@ def _lost(
         one.id == target.id and one.lineno < loop.lineno
         for one in _names(names.function, ast.Store)
     )
-    behind = any(one.lineno > (loop.end_lineno or 0) for one in uses)
+    behind = any(
+        one.lineno > (loop.end_lineno or 0) and names.origin(one.id, one).carried for one in uses
+    )
     kept = any(_within(loop, one) and one.lineno <= (made.end_lineno or 0) for one in uses)
     value = value_of(made, target)
     return before and behind and not kept and value is not None and names.changes(value, loop)
@@ -146,7 +179,8 @@ def _overwritten(names: Bindings, loop: Loop, place: ast.expr, value: ast.expr) 
     carried = any(names.origin(one.id, one).carried for one in _names(value, ast.Load))
     stored = [_stored(one) for one in _each_turn(loop)]
     filled = {path_of(one[0].value) for one in stored if one and isinstance(one[0], ast.Subscript)}
-    made = names.changes(value, loop) or any(one.id in filled for one in _names(value, ast.Load))
+    buffer = isinstance(place, ast.List)
+    made = buffer or names.changes(value, loop) or any(one.id in filled for one in _names(value, ast.Load))
     return made and not read and not carried and not names.changes(place, loop)
 
 

@@ -50,13 +50,19 @@ PATTERNS: dict[str, tuple[str, str]] = {
     "text_stored_anew": (
         "Line {line} stores into the same place, `{name}`, in each turn of the loop on line "
         "{loop}: of all turns the last one's is left.",
-        "What is to become of what the turns before have made? Add it up in a variable, and store "
-        "that once, behind the loop.",
+        "Is each turn to have a place of its own? If the turns have parts of one sum, add it up in "
+        "a variable, and store that once, behind the loop.",
     ),
     "text_unchanged": (
         "`{name}` starts as {value} on line {line}, the loop on line {loop} uses it, and no line "
         "gives it another value.",
         "What should a turn of the loop leave in `{name}` for the next one?",
+    ),
+    "text_left": (
+        "Threads for which `{test}` holds leave on line {line}, before the barrier on line "
+        "{waits}, and so never come to `{stored}` on line {store}.",
+        "Has such a thread an element to store there? Put the work above the barrier under the "
+        "opposite test, and let every thread go on.",
     ),
     "text_in_vain": (
         "Line {line} works out `{name}`, and no line uses it.",
@@ -169,6 +175,12 @@ PATTERNS: dict[str, tuple[str, str]] = {
     "slip_stride": (
         "In every case it is what comes of each thread going on by {step} along {name}'s {where}: "
         "most of them count several times.",
+        "How far is it from a thread's element to its next one, if all threads of the grid have "
+        "one in between? `cuda.gridsize(1)` counts them.",
+    ),
+    "slip_other_stride": (
+        "In every case it is what comes of each thread going on by {step} along {name}'s {where}, "
+        "whatever the grid: elements are left out, or count several times.",
         "How far is it from a thread's element to its next one, if all threads of the grid have "
         "one in between? `cuda.gridsize(1)` counts them.",
     ),
