@@ -242,6 +242,8 @@ def shared_race(fault: KernelFault, text: KernelText) -> Cause | None:
     """Two threads of a block at one cell of a shared array."""
     fields, line = fault.fields, fault.line or 0
     array, kind, other_line = str(fields["array"]), fields.get("kind"), fields.get("other_line")
+    if kind in ("same_value", "write/write") and _as_if_own(text, array):
+        return "race_shared_as_own", fields
     if kind == "same_value":
         written = text.indices(array)
         own = any(c.startswith("thread") for one in written for c in text.counts(one))
@@ -259,6 +261,18 @@ def shared_race(fault: KernelFault, text: KernelText) -> Cause | None:
     if kind == "read/write" and line < other_line and together:
         return "race_next_turn", known
     return _only_the_warp_waits(text, known)
+
+
+def _as_if_own(text: KernelText, array: str) -> bool:
+    """Whether no index of a shared array says which thread it is, and a thread reads it back."""
+    found = [
+        node
+        for node in ast.walk(text.function or ast.Module([], []))
+        if isinstance(node, ast.Subscript) and path_of(node.value) == array
+    ]
+    looped = any(isinstance(one, ast.Name) for node in found for one in ast.walk(node.slice))
+    plain = not any(text.counts(node.slice) for node in found)
+    return plain and looped and any(isinstance(node.ctx, ast.Load) for node in found)
 
 
 def _on_one_line(

@@ -79,7 +79,11 @@ what_dot_became = NumberExercise(
         "sums_on_hopper": Question(
             "sm_90: registers of a thread that hold sums",
             "BM * BN / (32 * WARPS)",
-            slips={"BM * BN / WARPS": "A warp has 32 threads.", "0": "Not yet: that is sm_100."},
+            slips={
+                "BM * BN / WARPS": "A warp has 32 threads.",
+                "BM * BN / 32": "All warps hold a part of them.",
+                "0": "Not yet: that is sm_100.",
+            },
         ),
         "sums_on_blackwell": Question(
             "sm_100: registers of a thread that hold sums while the loop runs",
@@ -379,6 +383,7 @@ persistent = NumberExercise(
             "cdiv(TILES, SMS) * (FILL + MAIN + STORE)",
             slips={
                 "TILES * (FILL + MAIN + STORE)": "SMs work at the same time.",
+                "FILL + MAIN + STORE": "That is one tile. The busiest SM has several.",
                 "cdiv(TILES, SMS) * MAIN": "The phases follow each other.",
             },
         ),

@@ -127,6 +127,11 @@ serving_bytes = NumberExercise(
             "(weights * (1/2 + 2/128) + 2 * layers * kv_heads * D * 2 * 8192) / 4200e9 * 1e3",
             "ms",
             rtol=0.01,
+            slips={
+                "weights * (1 / 2 + 2 / 128) / 4200e9 * 1e3": "The step reads the cache, too.",
+                "(weights * (1 / 2 + 2 / 128) + 2 * layers * kv_heads * D * 8192 / 2) "
+                "/ 4200e9 * 1e3": "The weights alone are cut to 4 bits; the cache is not.",
+            },
         ),
         "sequences_that_fit": Question(
             "whole sequences of 8,192 tokens that fit beside weights in float16",

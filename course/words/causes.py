@@ -241,6 +241,12 @@ CAUSES: dict[str, tuple[str, str]] = {
         "All threads of a block share {array}. Work out the index by hand for both: how would each "
         "get a cell of its own?",
     ),
+    "race_shared_as_own": (
+        "No index of {array} says which thread it is: each thread uses {array} as its own, and "
+        "all threads of a block share it.",
+        "`cuda.local.array` gives each thread an array of its own. If the threads are to share "
+        "{array}, where in the index does a thread's number stand?",
+    ),
     "race_shared_fewer": (
         "The index `{written}` is one and the same for both threads.",
         "Let each cell have one thread that stores it: which threads would that be? Put the line "
