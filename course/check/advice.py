@@ -25,7 +25,7 @@ from course.check.notes import numba_notes, triton_notes
 from course.check.outputs import axes_of
 from course.check.program_races import program_race
 from course.check.traffic_causes import busy_cause, traffic_cause
-from course.check.tutor import Told, told
+from course.check.tutor import UNWRITTEN, Told, told
 from course.engine.cell.solution import Solution
 from course.engine.faults import KernelFault
 from course.engine.traffic import Traffic
@@ -146,7 +146,8 @@ class Advice:
             found = found if cause is None else replace(found, message_id=cause[0], fields=cause[1])
         if not found.message_id and (elsewhere := misplaced(cases)):
             found = replace(found, message_id="misplaced", fields=elsewhere)
-        if not found.message_id and (cause := in_vain(self.cell.tree)):
+        empty = found.mistake.message_id == UNWRITTEN and found.shown.wrong.all()
+        if not found.message_id and not empty and (cause := in_vain(self.cell.tree)):
             found = replace(found, message_id=cause[0], fields=cause[1])
         inputs = (array for array in self.exercise.arrays if array.role is not Role.OUT)
         shown = ordered[found.shown.number - 1]

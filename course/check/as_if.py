@@ -157,8 +157,8 @@ def _of_inputs(
             change = _of(name, partial(np.roll, shift=by, axis=-1))
             yield slip("slip_shifted", change, ends=1, name=name, there=there)
         for label in cases[0].lengths if first[name].ndim == 2 else ():
-            told = called(label, cases, [one.given[name].shape[1] for one in cases])
-            yield slip("slip_tiles_turned", _turned(name, label), name=name, label=told)
+            of = called(label, cases, [one.given[name].shape[1] for one in cases])
+            yield slip("slip_tiles_turned", _turned(name, label), name=name, label=of)
         for axis in range(first[name].ndim):
             where = _where(first[name].ndim, axis)
             long = [one.given[name].shape[axis] for one in cases]

@@ -75,16 +75,15 @@ def _other_axis(
         given = {step: shown(values[step]) if step in values else step for step in steps}
         wanted = {constants.get(name, name) for name in given.values()}
         others = (one for k, one in enumerate(counted) if k != axis)
-        if axis < len(counted) and not wanted & counted[axis]:
+        known = not any(isinstance(one, str) for one in wanted)
+        if known and axis < len(counted) and not wanted & counted[axis]:
             if counted[axis] or any(wanted & one for one in others):
                 fields = {"kernel": kernel.name, "axis": axis, "line": call.lineno}
                 return "text_grid", {**fields, "step": steps[0], "written": shown(grid.elts[axis])}
     return None
 
 
-def _steps(
-    kernel: ast.FunctionDef, constants: Mapping[str, int | float]
-) -> dict[int, list[str]]:
+def _steps(kernel: ast.FunctionDef, constants: Mapping[str, int | float]) -> dict[int, list[str]]:
     """The lengths L of each ``tl.program_id(axis) * L``, by axis: constants of kernel or cell."""
     names = Bindings(kernel)
     fixed = {one.arg for one in kernel.args.args if one.annotation is not None} | set(constants)

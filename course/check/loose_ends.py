@@ -156,8 +156,10 @@ def _within(node: ast.stmt, other: ast.AST) -> bool:
 def _lost(
     names: Bindings, loads: list[ast.Name], loop: Loop, made: ast.stmt, target: ast.Name
 ) -> bool:
-    """Whether a name that starts before a loop gets another value in each turn, of which only the
-    last one's is used, behind the loop."""
+    """Whether of what each turn gives a name that starts before a loop the last one alone is used.
+
+    It is used behind the loop.
+    """
     uses = [one for one in loads if one.id == target.id]
     before = any(
         one.id == target.id and one.lineno < loop.lineno
@@ -172,16 +174,30 @@ def _lost(
 
 
 def _overwritten(names: Bindings, loop: Loop, place: ast.expr, value: ast.expr) -> bool:
-    """Whether each turn of a loop stores into the same place what the turn alone has made, and
-    none reads it."""
+    """Whether each turn stores into the same place what the turn alone has made, unread."""
     array = path_of(place.value) if isinstance(place, ast.Subscript) else ""
     read = sum(one.id == array for one in _names(loop, ast.Load)) > 1
-    carried = any(names.origin(one.id, one).carried for one in _names(value, ast.Load))
     stored = [_stored(one) for one in _each_turn(loop)]
     filled = {path_of(one[0].value) for one in stored if one and isinstance(one[0], ast.Subscript)}
-    buffer = isinstance(place, ast.List)
-    made = buffer or names.changes(value, loop) or any(one.id in filled for one in _names(value, ast.Load))
-    return made and not read and not carried and not names.changes(place, loop)
+    filled_now = any(one.id in filled for one in _names(value, ast.Load))
+    made = isinstance(place, ast.List) or filled_now or names.changes(value, loop)
+    return made and not read and not _carries(names, value) and not names.changes(place, loop)
+
+
+def _carries(names: Bindings, value: ast.expr) -> bool:
+    """Whether what a loop has kept from its turns before is in an expression."""
+    waiting, seen = [value], set[ast.stmt]()
+    while waiting:
+        for one in _names(waiting.pop(), ast.Load):
+            origin = names.origin(one.id, one)
+            made = origin.statement
+            if origin.carried or isinstance(made, ast.AugAssign):
+                return True
+            if made is not None and made not in seen:
+                seen.add(made)
+                more = value_of(made, one)
+                waiting += [] if more is None else [more]
+    return False
 
 
 def _value(names: Bindings, node: ast.expr) -> ast.expr:
@@ -214,51 +230,38 @@ def _growing(names: Bindings, node: ast.AST) -> Cause | None:
 
 
 def _not_rescaled(names: Bindings, loop: Loop) -> Cause | None:
-    """A sum of exponentials that grows in a loop with a running maximum, and is never multiplied."""
-    newer = next(
-        (
-            made
-            for made in loop.body
-            if isinstance(made, ast.Assign)
-            and called(made.value, "maximum", "max")
-            and any(names.origin(one.id, one).carried for one in _names(made.value, ast.Load))
-        ),
-        None,
-    )
-    if newer is None:
-        return None
-    for made in loop.body:
+    """A sum of exponentials in a loop with a running maximum, which nothing multiplies."""
+    newer = next((one.lineno for one in loop.body if _runs(names, one)), None)
+    for made in loop.body if newer is not None else ():
         target = made.target if isinstance(made, ast.AugAssign) else _target(made)
-        if not isinstance(target, ast.Name):
+        grown = value_of(made, target) if isinstance(target, ast.Name) else None
+        if not isinstance(target, ast.Name) or grown is None:
             continue
-        changed = [
-            value_of(one, target)
+        factors = {
+            side.id
             for one in loop.body
-            if any(name.id == target.id for name in _names(one, ast.Store))
-        ]
-        own = [
-            node
-            for value in changed
-            if value is not None
-            for node in ast.walk(value)
-            if isinstance(node, ast.BinOp)
-            and isinstance(node.op, ast.Mult)
-            and any(
-                isinstance(side, ast.Name) and side.id == target.id
-                for side in (node.left, node.right)
-            )
-        ]
-        grown = value_of(made, target)
-        adds = grown is not None and any(
-            isinstance(one, ast.Name) and one.id == target.id for one in ast.walk(grown)
-        )
-        if adds and not own and grown is not None and _of_exp(names, grown, loop):
-            fields = {"line": made.lineno, "name": target.id, "newer": newer.lineno}
-            return "text_not_rescaled", fields
+            for product in ast.walk(value_of(one, target) or ast.Constant(0))
+            if isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult)
+            for side in (product.left, product.right)
+            if isinstance(side, ast.Name)
+        }
+        adds = isinstance(made, ast.AugAssign) or target.id in {
+            one.id for one in _names(grown, ast.Load)
+        }
+        if adds and target.id not in factors and _of_exp(names, grown):
+            return "text_not_rescaled", {"line": made.lineno, "name": target.id, "newer": newer}
     return None
 
 
-def _of_exp(names: Bindings, value: ast.expr, loop: Loop) -> bool:
+def _runs(names: Bindings, made: ast.stmt) -> bool:
+    """``m_new = tl.maximum(m, ...)``, with the m of the turn before."""
+    value = made.value if isinstance(made, ast.Assign) else None
+    if value is None or not called(value, "maximum", "max"):
+        return False
+    return any(names.origin(one.id, one).carried for one in _names(value, ast.Load))
+
+
+def _of_exp(names: Bindings, value: ast.expr) -> bool:
     """Whether an exponential of this turn is in it."""
     parts = [_value(names, one) for one in ast.walk(value) if isinstance(one, ast.expr)]
     return any(called(one, "exp", "exp2") for part in parts for one in ast.walk(part))

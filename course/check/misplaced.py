@@ -30,8 +30,10 @@ def misplaced(cases: Sequence[Compared]) -> dict[str, object] | None:
 
 
 def _others(one: Compared) -> tuple[int, int] | None:
-    """A wrong element, and the one whose value it has, by their numbers; None where most have
-    values of their own."""
+    """The numbers of a wrong element and of the one whose value it has.
+
+    None where most have values of their own.
+    """
     got, want = one.got.ravel().astype(np.float64), one.expected.ravel().astype(np.float64)
     if not (np.isfinite(got[one.wrong.ravel()]).all() and np.isfinite(want).all()):
         return None

@@ -114,8 +114,8 @@ def _left_out_where_x_counts_rows(cases: Sequence[Compared]) -> bool:
 def _beyond(one: Compared, tall: str, wide: str) -> np.ndarray:
     """What of a matrix a grid leaves out whose x counts the rows."""
     row, column = np.indices(one.got.shape)
-    there = row >= one.grid[0] * one.lengths[tall]
-    return there | (column >= one.grid[1] * one.lengths[wide])
+    rows, columns = one.grid[0] * one.lengths[tall], one.grid[1] * one.lengths[wide]
+    return np.asarray((row >= rows) | (column >= columns))
 
 
 def _left_out_by_a_grid_turned(cases: Sequence[Compared]) -> bool:

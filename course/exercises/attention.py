@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -322,7 +322,7 @@ def _in_chunks(
     chunk: int,
     shared: bool,
     divided: int,
-    weighed: tuple[str, ...] = (),
+    weighed: Sequence[str] = (),
 ) -> dict[str, np.ndarray]:
     """Chunks of so many keys, each with a maximum of its own, that are added up as they are.
 
@@ -374,7 +374,7 @@ def _slips_of_chunks() -> dict[str, Reference]:
     found: dict[str, Reference] = {}
     for chunk in _CHUNKS:
         for said, (shared, divided, *weighed) in _JOINED.items():
-            how = {"shared": bool(shared), "divided": int(divided), "weighed": tuple(weighed)}
+            how: dict[str, Any] = {"shared": shared, "divided": divided, "weighed": weighed}
             slip = partial(_in_chunks, chunk=chunk, **how)
             found[said.format(chunk=chunk)] = single_queries(slip)
         said = f"chunks that begin {chunk} keys apart and each go on to the last key"

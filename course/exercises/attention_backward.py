@@ -343,7 +343,8 @@ def _slips(*names: str) -> dict[str, Any]:
     for name, right, others in (("dk", "q", "k v dout"), ("dv", "dout", "q v"), ("dq", "k", "q v")):
         for other in others.split() if name in names else ():
             said = f"{other} in the product of {name}, where {right} belongs"
-            slips[said] = partial(_of_others, **{name: other})
+            factor: dict[str, Any] = {name: other}
+            slips[said] = partial(_of_others, **factor)
     for tile in TILES:
         slips[f"a softmax of each tile of {tile} keys by itself, not of the row that lse is of"] = (
             partial(_from_left, weigh=partial(_of_tiles_alone, tile=tile))
@@ -392,9 +393,7 @@ def _bare_sum(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -> dict
     return _forward(q, k, v, causal) | {"lse": np.log(whole)}
 
 
-def _undivided(
-    q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool
-) -> dict[str, np.ndarray]:
+def _undivided(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -> dict[str, np.ndarray]:
     """out is weighed with exp of the scores less the largest."""
     right = _forward(q, k, v, causal)
     total = np.exp(right["lse"] - _top(q, k, causal))[..., None]

@@ -769,22 +769,6 @@ def _is_target(logits: np.ndarray, targets: np.ndarray) -> np.ndarray:
     return np.arange(logits.shape[1]) == targets[:, None]
 
 
-def _of_maxima(
-    logits: np.ndarray, targets: np.ndarray, scale: float, step: int, **_: Any
-) -> dict[str, np.ndarray]:
-    """The maximum of the logits of a block in the place of its row's lse."""
-    blocks = [
-        logits[:, start : start + step].max(axis=1, keepdims=True)
-        for start in range(0, logits.shape[1], step)
-    ]
-    tops = np.repeat(np.concatenate(blocks, axis=1), step, axis=1)[:, : logits.shape[1]]
-    gradient = np.exp(logits - tops) - _is_target(logits, targets)
-    return {
-        "logits": np.where(targets[:, None] < 0, 0.0, gradient) * scale,
-        "size of logits": np.full(logits.shape, abs(scale)),
-    }
-
-
 loss_gradient = KernelExercise(
     name="loss_gradient",
     title="The gradient in the logits' place",
@@ -863,10 +847,6 @@ loss_gradient = KernelExercise(
                 np.exp(logits - lse[:, None]) - scale * _is_target(logits, targets),
             )
             * scale
-        },
-        **{
-            f"the largest logit of each {step} in the place of lse": partial(_of_maxima, step=step)
-            for step in (256, 512, 1024, 2048)
         },
         "the gradient without its scale": lambda logits, targets, lse, **_: _gradient(
             logits, targets, lse, 1.0

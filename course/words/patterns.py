@@ -45,7 +45,8 @@ PATTERNS: dict[str, tuple[str, str]] = {
     "text_anew": (
         "Line {line} gives `{name}` a new value in each turn of the loop on line {loop}: of all "
         "turns the last one's is left.",
-        "What is to become of what the turns before have made: is it added, `+=`?",
+        "What is to become of what the turns before have made: is it added to, `+=`, or kept where "
+        "it is the larger?",
     ),
     "text_stored_anew": (
         "Line {line} stores into the same place, `{name}`, in each turn of the loop on line "
