@@ -104,7 +104,7 @@ def _left_out_where_x_counts_rows(cases: Sequence[Compared]) -> bool:
     """
     if any(one.got.ndim != MATRIX_AXES or len(one.block) != MATRIX_AXES for one in cases):
         return False
-    lengths = [name for name in cases[0].lengths if name.isidentifier() or " along " in name]
+    lengths = ["", *(name for name in cases[0].lengths if name.isidentifier())]
     return any(
         all(np.array_equal(_beyond(one, tall, wide), one.wrong) for one in cases)
         for tall, wide in product(lengths, lengths)
@@ -112,9 +112,10 @@ def _left_out_where_x_counts_rows(cases: Sequence[Compared]) -> bool:
 
 
 def _beyond(one: Compared, tall: str, wide: str) -> np.ndarray:
-    """What of a matrix a grid leaves out whose x counts the rows."""
+    """What of a matrix a grid leaves out whose x counts the rows; '' is the block's own side."""
     row, column = np.indices(one.got.shape)
-    rows, columns = one.grid[0] * one.lengths[tall], one.grid[1] * one.lengths[wide]
+    rows = one.grid[0] * (one.lengths[tall] if tall else one.block[0])
+    columns = one.grid[1] * (one.lengths[wide] if wide else one.block[1])
     return np.asarray((row >= rows) | (column >= columns))
 
 
