@@ -18,11 +18,14 @@ from course.check.bindings import Bindings, value_of
 from course.check.causes import cause_of, launch_before_cause, launched_in, mask_cause, serial_cause
 from course.check.compare import Compared
 from course.check.kernel_text import Cause, Launched, path_of
+from course.check.launch_text import launch_cause
+from course.check.loose_ends import begun_anew, defined_twice, in_vain, left_early, of_maximum
+from course.check.misplaced import misplaced
 from course.check.notes import numba_notes, triton_notes
 from course.check.outputs import axes_of
 from course.check.program_races import program_race
 from course.check.traffic_causes import busy_cause, traffic_cause
-from course.check.tutor import Told, told
+from course.check.tutor import UNWRITTEN, Told, told
 from course.engine.cell.solution import Solution
 from course.engine.faults import KernelFault
 from course.engine.traffic import Traffic
@@ -72,11 +75,15 @@ class Advice:
     def of_fault(self, fault: KernelFault, case: Case) -> Cause | None:
         """Why it happened, where the kernel's text shows it."""
         if self.exercise.dialect == "triton":
+            if found := launch_cause(self.cell.tree, self.cell.constants):
+                return found
             if fault.message_id == "tile_race":
                 return program_race(fault, self.cell.tree, self._launched(case))
-            return mask_cause(fault, self.cell.tree) or launch_before_cause(fault, self.cell.tree)
+            found = mask_cause(fault, self.cell.tree) or launch_before_cause(fault, self.cell.tree)
+            return found or defined_twice(self.cell.tree)
         roles = {name: one.role for name, one in self.known.items() if isinstance(one, Array)}
-        return cause_of(fault, self.cell.tree, self._launched(case), roles)
+        found = cause_of(fault, self.cell.tree, self._launched(case), roles)
+        return found or defined_twice(self.cell.tree)
 
     @_optional
     def of_serial(self, traffic: Traffic) -> tuple[int | None, Cause | None]:
@@ -120,6 +127,8 @@ class Advice:
             self.exercise.magnitude,
             [one.name for one in outputs[0]],
         )
+        if not found.message_id.startswith("slip_") and (cause := self._of_text()):
+            found = replace(found, message_id=cause[0], fields=cause[1])
         if not found.message_id and (stored := _right_by_rows(ordered, cases)):
             found = replace(found, message_id="strides_unread", fields={"stored": stored})
         if not found.message_id and (flag := self._wrong_under(ordered, cases)):
@@ -132,11 +141,25 @@ class Advice:
             found = replace(found, message_id="any_order", fields=fields)
         if not found.message_id and _wrong_in_half(ordered, cases):
             found = replace(found, message_id="half_alone")
+        if not found.message_id and self.exercise.dialect == "numba":
+            cause = left_early(self.cell.tree)
+            found = found if cause is None else replace(found, message_id=cause[0], fields=cause[1])
+        if not found.message_id and (elsewhere := misplaced(cases)):
+            found = replace(found, message_id="misplaced", fields=elsewhere)
+        empty = found.mistake.message_id == UNWRITTEN and found.shown.wrong.all()
+        if not found.message_id and not empty and (cause := in_vain(self.cell.tree)):
+            found = replace(found, message_id=cause[0], fields=cause[1])
         inputs = (array for array in self.exercise.arrays if array.role is not Role.OUT)
         shown = ordered[found.shown.number - 1]
         single = any(self.exercise.dtype(one, shown).name == "float32" for one in inputs)
         dot = "tl.dot" if single and _multiplies_floats(self.cell.tree) else None
         return replace(found, fields={"dot": dot, "exp": exp, **found.fields})
+
+    def _of_text(self) -> Cause | None:
+        """What the text alone shows, and what cannot be meant."""
+        tree = self.cell.tree
+        launch = launch_cause(tree, self.cell.constants)
+        return launch or begun_anew(tree) or of_maximum(tree) or defined_twice(tree)
 
     def _wrong_under(self, ordered: Sequence[Case], cases: Sequence[Compared]) -> str:
         """The flag that is set in every case that is wrong, and in none that is right."""

@@ -148,11 +148,17 @@ def _of_inputs(
         for value in (1.0, 0.0):
             change = _of(name, partial(np.full_like, fill_value=value))
             yield slip("slip_forgotten", change, name=name, value=int(value))
+        if first[name].ndim:
+            where = "row" if first[name].ndim > 1 else "element"
+            yield slip("slip_first_alone", _of(name, _first_alone), name=name, where=where)
         yield slip("slip_truncated_input", _of(name, np.trunc), name=name)
         for by in (1, -1):
             there = f"[i {'-' if by > 0 else '+'} 1]"
             change = _of(name, partial(np.roll, shift=by, axis=-1))
             yield slip("slip_shifted", change, ends=1, name=name, there=there)
+        for label in cases[0].lengths if first[name].ndim == 2 else ():
+            of = called(label, cases, [one.given[name].shape[1] for one in cases])
+            yield slip("slip_tiles_turned", _turned(name, label), name=name, label=of)
         for axis in range(first[name].ndim):
             where = _where(first[name].ndim, axis)
             long = [one.given[name].shape[axis] for one in cases]
@@ -160,7 +166,7 @@ def _of_inputs(
             for label in cases[0].lengths:
                 for kind, often in _STEPS.items():
                     change = _counted(name, axis, often, label)
-                    yield slip(kind, change, name=name, where=where, label=told[label])
+                    yield slip(kind.strip(), change, name=name, where=where, label=told[label])
             for label, step in _parts_and_steps(cases, long):
                 for kind, often in _PARTS.items():
                     change = _counted(name, axis, often, label, step)
@@ -170,6 +176,10 @@ def _of_inputs(
                 for step, steps in _STRIDES.items():
                     change = _counted(name, axis, steps, ONE_BLOCK, WHOLE_GRID)
                     yield slip("slip_stride", change, name=name, where=where, step=step)
+                for by in _FIXED_STRIDES:
+                    often = partial(_by_a_number, by)
+                    change = _counted(name, axis, often, WHOLE_GRID)
+                    yield slip("slip_other_stride", change, name=name, where=where, step=by)
             for kind, often in _ENDS.items():
                 yield slip(kind, _counted(name, axis, often), name=name, where=where)
     for name in numbers:
@@ -197,6 +207,23 @@ def _swapped(one: str, other: str) -> Change:
 
 def _of(name: str, of: Callable[[Any], Any]) -> Change:
     return lambda case: {**case.given, name: of(case.given[name])}
+
+
+def _turned(name: str, label: str) -> Change:
+    """Each square tile of a matrix transposed, with zeros past the ends."""
+
+    def change(case: Compared) -> Mapping[str, Any]:
+        values, side = case.given[name], case.lengths[label]
+        rows, columns = values.shape
+        padded = np.pad(values, ((0, -rows % side), (0, -columns % side)))
+        tiles = padded.reshape(len(padded) // side, side, -1, side).swapaxes(1, 3)
+        return {**case.given, name: tiles.reshape(padded.shape)[:rows, :columns]}
+
+    return change
+
+
+def _first_alone(values: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(values[:1], values.shape)
 
 
 def _always(value: float, _: Any) -> float:
@@ -230,8 +257,17 @@ _STEPS: dict[str, _Often] = {
     "slip_last_step": lambda n, step: np.arange(n) >= (n - 1) // step * step,
     "slip_but_first_step": lambda n, step: np.arange(n) >= step,
     "slip_every_second_step": lambda n, step: np.arange(n) // step % 2 == 0,
+    "slip_last_step_lost": lambda n, step: np.arange(n) < (n - 1) // step * step,
+    "slip_step_by_one": lambda n, step: _from_each_step_on(n, step, n // step),
+    "slip_step_by_one ": lambda n, step: _from_each_step_on(n, step, -(n // -step)),
     "slip_same_step": lambda n, step: np.where(np.arange(n) < step, -(n // -step), 0),
 }
+
+
+def _from_each_step_on(n: int, step: int, steps: int) -> np.ndarray:
+    """How many steps come to each place, where step number k begins at place k."""
+    place = np.arange(n)
+    return np.minimum(place + 1, steps) - np.minimum((place - step + 1).clip(0), steps)
 
 
 def _from_each_thread_on(n: int, step: int, threads: int) -> np.ndarray:
@@ -247,6 +283,14 @@ _STRIDES: dict[str, _Often] = {
     "the number of blocks": lambda n, block, grid: _from_each_thread_on(n, grid // block, grid),
     "1": lambda n, block, grid: _from_each_thread_on(n, 1, grid),
 }
+
+
+#: Steps that a cell may have for the number of threads, whatever the grid.
+_FIXED_STRIDES = tuple(2**k for k in range(5, 14))
+
+
+def _by_a_number(by: int, n: int, threads: int) -> np.ndarray:
+    return _from_each_thread_on(n, by, threads)
 
 
 def _parts_and_steps(cases: Sequence[Compared], long: Sequence[int]) -> Iterator[tuple[str, str]]:

@@ -51,9 +51,10 @@ class Bindings:
                 for number, one in enumerate(block if isinstance(block, list) else ()):
                     self._places[one] = (id(block), number)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                self._of.setdefault(node.id, []).append(self._statement_of(node))
+                self._of.setdefault(node.id, []).append(self.statement_of(node))
 
-    def _statement_of(self, node: ast.AST) -> ast.stmt:
+    def statement_of(self, node: ast.AST) -> ast.stmt:
+        """The innermost statement around a node."""
         while not isinstance(node, ast.stmt):
             node = self._parents[node]
         return node

@@ -10,6 +10,7 @@ import ast
 import math
 from collections.abc import Callable, Mapping
 
+from course.check.bindings import Bindings, value_of
 from course.check.block_cells import missed_barrier, unwritten_cause
 from course.check.bounds import OutOfBounds
 from course.check.kernel_text import Cause, KernelText, Launched, path_of, shown
@@ -120,7 +121,51 @@ def mask_cause(fault: KernelFault, tree: ast.Module) -> Cause | None:
         for test in text.expanded(named["mask"]) if "mask" in named else ():
             if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.LtE):
                 return "mask_equal", {**fault.fields, "test": shown(test)}
+    for call in ast.walk(text.statement() or tree):
+        if isinstance(call, ast.Call) and (free := _left_free(text, call, doing)):
+            return free
     return _neutral(text) if "unmasked" in fault.fields and doing.startswith("load") else None
+
+
+def _left_free(text: KernelText, call: ast.Call, doing: str) -> Cause | None:
+    """The one block of numbers that moves on in an address, and that its mask does not test."""
+    name, place = ("tl.load", 1) if doing.startswith("load") else ("tl.store", 2)
+    if path_of(call.func) != name or not call.args:
+        return None
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    mask = named.get("mask", call.args[place] if len(call.args) > place else None)
+    if mask is None:
+        return None
+    assert text.function is not None
+    names = Bindings(text.function)
+    tested = set(_made_of(names, mask))
+    moving = {
+        name
+        for name, value in _made_of(names, call.args[0]).items()
+        if isinstance(value, ast.BinOp) and any(_is_range(side) for side in ast.walk(value))
+    }
+    free = sorted(moving - tested)
+    if len(free) != 1 or not moving & tested:
+        return None
+    return "mask_free", {"mask": shown(mask), "free": free[0], "tested": min(moving & tested)}
+
+
+def _made_of(names: Bindings, node: ast.expr) -> dict[str, ast.expr | None]:
+    """The names in an expression, and in what was assigned to them, each with that."""
+    found: dict[str, ast.expr | None] = {}
+    waiting = [node]
+    while waiting:
+        for one in ast.walk(waiting.pop()):
+            if isinstance(one, ast.Name) and one.id not in found:
+                made = names.origin(one.id, one).statement
+                value = None if made is None else value_of(made, one)
+                found[one.id] = value
+                waiting += [] if value is None else [value]
+    return found
+
+
+def _is_range(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and path_of(node.func) == "tl.arange"
 
 
 #: What leaves a result of these as it is.

@@ -12,6 +12,7 @@ from course.check.accesses import NEARLY
 from course.check.bindings import Bindings, function_at, value_of
 from course.check.fences import unfenced
 from course.check.kernel_text import Cause, path_of, shown
+from course.check.loose_ends import defined_twice
 from course.engine.traffic import Traffic
 
 #: Turns of a loop that move nothing are worth a word from so many for each that does.
@@ -37,6 +38,7 @@ def numba_notes(
     names = Bindings(function)
     kernels = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     found = [
+        _replaced(tree),
         next(_creeping(function, names, float32, constants), None),
         next(_both_sides(function, names, kernels), None),
     ]
@@ -53,12 +55,19 @@ def triton_notes(
         inputs: arrays that the launcher is given.
     """
     found = [
+        _replaced(tree),
         next(_of_float32(tree), None),
         next(_masked_turns(tree, graded), None),
         next(_filled_for_nothing(tree, graded, inputs), None),
         next(unfenced(tree), None),
     ]
     return [note for note in found if note is not None]
+
+
+def _replaced(tree: ast.Module) -> Cause | None:
+    """A function that a later one of its name takes the place of."""
+    found = defined_twice(tree)
+    return None if found is None else ("note_twice", found[1])
 
 
 def _of_float32(tree: ast.Module) -> Iterator[Cause]:

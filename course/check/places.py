@@ -12,7 +12,7 @@ from itertools import chain, product
 
 import numpy as np
 
-from course.check.compare import Compared
+from course.check.compare import SMALLEST_PATTERN, Compared
 from course.check.outputs import OF_A_WARP, called
 
 #: The share of a place that has to be wrong, so that it is called so.
@@ -98,15 +98,25 @@ def place_of(cases: Sequence[Compared], axes: Sequence[str]) -> Found | None:
 
 
 def _left_out_where_x_counts_rows(cases: Sequence[Compared]) -> bool:
-    """Whether all that a launch of two axes leaves out so is wrong, and nothing else."""
-    for one in cases:
-        if one.got.ndim != MATRIX_AXES or len(one.block) != MATRIX_AXES:
-            return False
-        reach = [blocks * threads for blocks, threads in zip(one.grid, one.block, strict=True)]
-        rows, columns = np.indices(one.got.shape)
-        if ((rows >= reach[0]) | (columns >= reach[1]) != one.wrong).any():
-            return False
-    return True
+    """Whether all that a launch of two axes leaves out so is wrong, and nothing else.
+
+    A block has a row and a column for each thread, or as many as a constant of the cell says.
+    """
+    if any(one.got.ndim != MATRIX_AXES or len(one.block) != MATRIX_AXES for one in cases):
+        return False
+    lengths = ["", *(name for name in cases[0].lengths if name.isidentifier())]
+    return any(
+        all(np.array_equal(_beyond(one, tall, wide), one.wrong) for one in cases)
+        for tall, wide in product(lengths, lengths)
+    )
+
+
+def _beyond(one: Compared, tall: str, wide: str) -> np.ndarray:
+    """What of a matrix a grid leaves out whose x counts the rows; '' is the block's own side."""
+    row, column = np.indices(one.got.shape)
+    rows = one.grid[0] * (one.lengths[tall] if tall else one.block[0])
+    columns = one.grid[1] * (one.lengths[wide] if wide else one.block[1])
+    return np.asarray((row >= rows) | (column >= columns))
 
 
 def _left_out_by_a_grid_turned(cases: Sequence[Compared]) -> bool:
@@ -160,14 +170,16 @@ def _value_alone(cases: Sequence[Compared], name: str) -> int | float | None:
     if len(found) != 1:
         return None
     (value,) = found
-    places = 0
+    places, partly = 0, False
     for one in cases:
         there = one.given[name] == value
         wrong = _any_wrong(one, name)
-        if (there.any() and wrong[there].mean() < MOST) or (wrong.any() and there.all()):
+        large = one.wrong.size >= SMALLEST_PATTERN
+        if large and there.any() and wrong[there].mean() < MOST:
             return None
+        partly |= bool(wrong.any() and not there.all())
         places += int(wrong.sum())
-    return value if places >= FEWEST_PLACES else None
+    return value if partly and places >= FEWEST_PLACES else None
 
 
 def _any_wrong(one: Compared, name: str) -> np.ndarray:

@@ -73,7 +73,8 @@ class GlobalRace:
             for one in self.text.indices(self.array, line)
         }
         if len(written) > 1:
-            return self._two_indices(list(written.values()))
+            indices = list(written.values())
+            return self._two_indices(indices) or self._more_each(indices[0])
         if not written:
             return None
         if self.kind == "atomic/plain" and self.role is not Role.ACCUMULATE:
@@ -82,6 +83,7 @@ class GlobalRace:
         self.known["written"] = shown(index)
         counts = self.text.counts(index)
         found = self._same_for_all(index, counts) or self._clamped(index) or self._apart(index)
+        found = found or self._more_each(index)
         if self.role is not Role.ACCUMULATE:
             return found
         if _adds_up(self.text.statement()):
@@ -179,6 +181,22 @@ class GlobalRace:
                     return "race_shared_number", fields
         return self._short_step(index)
 
+    def _more_each(self, index: ast.expr) -> Cause | None:
+        """A thread stores several elements, and its block's later ones are the next one's first."""
+        if self.same_block or self.thread != self.other_thread:
+            return None
+        pairs = zip(place_said(self.block), place_said(self.other_block), strict=False)
+        differs = [AXES[k] for k, (mine, its) in enumerate(pairs) if mine != its]
+        for node in self.text.expanded(index):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+                for of, by in ((node.left, node.right), (node.right, node.left)):
+                    apart, path = self.text.number(by), path_of(of)
+                    if path.startswith("blockIdx.") and path[-1] in differs and apart:
+                        if apart >= self.text.launched.extent("block", path[-1]):
+                            fields = {**self.known, "by": _with_value(by, apart)}
+                            return "race_more_each", {**fields, "axis": path[-1]}
+        return None
+
     def _rows_overlap(self, node: ast.BinOp) -> Cause | None:
         """`row * length + column`, where rows and columns make up for each other."""
         mine = self._place(self.thread, self.block)
@@ -224,6 +242,8 @@ def shared_race(fault: KernelFault, text: KernelText) -> Cause | None:
     """Two threads of a block at one cell of a shared array."""
     fields, line = fault.fields, fault.line or 0
     array, kind, other_line = str(fields["array"]), fields.get("kind"), fields.get("other_line")
+    if kind in ("same_value", "write/write") and _as_if_own(text, array):
+        return "race_shared_as_own", fields
     if kind == "same_value":
         written = text.indices(array)
         own = any(c.startswith("thread") for one in written for c in text.counts(one))
@@ -241,6 +261,18 @@ def shared_race(fault: KernelFault, text: KernelText) -> Cause | None:
     if kind == "read/write" and line < other_line and together:
         return "race_next_turn", known
     return _only_the_warp_waits(text, known)
+
+
+def _as_if_own(text: KernelText, array: str) -> bool:
+    """Whether no index of a shared array says which thread it is, and a thread reads it back."""
+    found = [
+        node
+        for node in ast.walk(text.function or ast.Module([], []))
+        if isinstance(node, ast.Subscript) and path_of(node.value) == array
+    ]
+    looped = any(isinstance(one, ast.Name) for node in found for one in ast.walk(node.slice))
+    plain = not any(text.counts(node.slice) for node in found)
+    return plain and looped and any(isinstance(node.ctx, ast.Load) for node in found)
 
 
 def _on_one_line(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -187,10 +187,16 @@ def in_tiles(
 
 
 def _whole_tiles(
-    q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int, causal: bool = False, fewest: int = 0
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    tile: int,
+    causal: bool = False,
+    fewest: int = 0,
+    last: bool = True,
 ) -> dict[str, np.ndarray]:
-    """Attention to the keys of whole tiles, and of so many tiles at least."""
-    keys = max(k.shape[1] // tile, fewest) * tile
+    """Attention to the keys of whole tiles, of so many tiles at least, or of all but the last."""
+    keys = max((k.shape[1] - (not last)) // tile, fewest) * tile
     if keys == 0:  # 0 / 0
         return {"out": np.full(q.shape, np.nan)}
     return _sized(q, k[:, :keys], v[:, :keys], causal)
@@ -239,6 +245,8 @@ def slips_of_tiles(
             found[said.format(tile=tile)] = of(slip)
         said = f"the weighted sum of v divided by the sum of weights after each tile of {tile} keys"
         found[said] = of(partial(in_tiles, tile=tile, causal=causal, divided=True))
+        said = f"the last tile of {tile} keys left out, filled or not"
+        found[said] = of(partial(_whole_tiles, tile=tile, causal=causal, last=False))
         said = f"the keys from the last multiple of {tile} on left out"
         found[said] = of(partial(_whole_tiles, tile=tile, causal=causal))
         if not causal:
@@ -308,29 +316,45 @@ def _slips_of_the_diagonal() -> dict[str, Reference]:
 
 
 def _in_chunks(
-    q: np.ndarray, k: np.ndarray, v: np.ndarray, chunk: int, shared: bool, divided: int
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    chunk: int,
+    shared: bool,
+    divided: int,
+    weighed: Sequence[str] = (),
 ) -> dict[str, np.ndarray]:
     """Chunks of so many keys, each with a maximum of its own, that are added up as they are.
 
     Args:
         shared: whether the sum is divided by the chunks' weights together, else each by its own.
         divided: 1 where a mean is taken of the chunks, 0 where they are added.
+        weighed: which of `acc` and `total` are rescaled to the largest maximum of all chunks.
     """
+    top = _scores(q, k, False).max(axis=-1, keepdims=True)
     acc, total, size = [], [], []
     for start in range(0, k.shape[1], chunk):
         keys, values = k[:, start : start + chunk], v[:, start : start + chunk]
         scores = _scores(q, keys, False)
-        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        highest = scores.max(axis=-1, keepdims=True)
+        weights, rescale = np.exp(scores - highest), np.exp(highest - top)
         moved = 1 + 2 * SCORE_SHARE * _size_of_scores(q, keys)
         own = weights.sum(axis=-1, keepdims=True)
-        total.append(own)
-        acc.append(weights @ values / (1 if shared else own))
-        size.append(weights * moved @ np.abs(values) / (1 if shared else own))
+        total.append(own * (rescale if "total" in weighed else 1))
+        factor = (rescale if "acc" in weighed else 1) / (1 if shared else own)
+        acc.append(weights @ values * factor)
+        size.append(weights * moved @ np.abs(values) * factor)
     whole = np.sum(total, axis=0) if shared else len(total) ** divided
     return {"out": np.sum(acc, axis=0) / whole, "size of out": np.sum(size, axis=0) / whole}
 
 
-_JOINED = {
+_JOINED: dict[str, tuple[Any, ...]] = {
+    "the sums of weights of chunks of {chunk} keys not rescaled to the largest maximum": (
+        *(True, 0, "acc"),
+    ),
+    "the weighted sums of chunks of {chunk} keys not rescaled to the largest maximum": (
+        *(True, 0, "total"),
+    ),
     "the sums of chunks of {chunk} keys added up, each measured against its own maximum": (True, 0),
     "the mean of chunks of {chunk} keys, each divided by its own sum": (False, 1),
     "the sum of chunks of {chunk} keys, each divided by its own sum": (False, 0),
@@ -349,8 +373,9 @@ def _slips_of_chunks() -> dict[str, Reference]:
     """What one query's chunks give that are made, or put together, in another way."""
     found: dict[str, Reference] = {}
     for chunk in _CHUNKS:
-        for said, (shared, divided) in _JOINED.items():
-            slip = partial(_in_chunks, chunk=chunk, shared=shared, divided=divided)
+        for said, (shared, divided, *weighed) in _JOINED.items():
+            how: dict[str, Any] = {"shared": shared, "divided": divided, "weighed": weighed}
+            slip = partial(_in_chunks, chunk=chunk, **how)
             found[said.format(chunk=chunk)] = single_queries(slip)
         said = f"chunks that begin {chunk} keys apart and each go on to the last key"
         found[said] = single_queries(partial(_to_the_end, chunk=chunk))

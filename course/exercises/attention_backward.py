@@ -271,6 +271,43 @@ def _not_scaled(q: np.ndarray, **of: Any) -> dict[str, np.ndarray]:
     return {name: one * np.sqrt(q.shape[-1]) for name, one in _from_left(q, **of).items()}
 
 
+def _of_others(
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    dout: np.ndarray,
+    lse: np.ndarray,
+    delta: np.ndarray,
+    causal: bool,
+    dp: str = "dout v",
+    **factors: str,
+) -> dict[str, np.ndarray]:
+    """The gradients with other factors in their products, and how large their terms are.
+
+    Args:
+        dp: the two factors of the weights' gradients.
+        factors: by gradient: what is in its product beside the weights or gradients of scores.
+    """
+    inputs = {"q": q, "k": k, "v": v, "dout": dout}
+    root = np.sqrt(q.shape[-1])
+    scores = q @ k.swapaxes(-1, -2) / root
+    seen = np.tri(q.shape[1], dtype=bool) if causal else True
+    weights = np.where(seen, np.exp(np.where(seen, scores, -np.inf) - lse[..., None]), 0.0)
+    left, right = (inputs[name] for name in dp.split())
+    ds = weights * (left @ right.swapaxes(-1, -2) - delta[..., None]) / root
+    terms = np.abs(left) @ np.abs(right).swapaxes(-1, -2) + np.abs(delta[..., None])
+    of = {"dq": "k", "dk": "q", "dv": "dout"} | factors
+    found: dict[str, np.ndarray] = {}
+    for name, values, size in (
+        ("dq", ds, weights * terms / root),
+        ("dk", ds.swapaxes(-1, -2), (weights * terms / root).swapaxes(-1, -2)),
+        ("dv", weights.swapaxes(-1, -2), weights.swapaxes(-1, -2)),
+    ):
+        factor = inputs[of[name]]
+        found |= {name: values @ factor, f"size of {name}": size @ np.abs(factor)}
+    return found
+
+
 def _only(names: tuple[str, ...], of: Any) -> Any:
     """`of` as a reference of an exercise that asks for some of its gradients."""
     wanted = (*names, *(f"size of {name}" for name in names))
@@ -300,6 +337,14 @@ def _slips(*names: str) -> dict[str, Any]:
             _from_left, of_keys=True
         ),
     }
+    for factors in ("dout k", "q v", "dout dout", "q k"):
+        said = "{} times {} transposed, where dout times v transposed belongs"
+        slips[said.format(*factors.split())] = partial(_of_others, dp=factors)
+    for name, right, others in (("dk", "q", "k v dout"), ("dv", "dout", "q v"), ("dq", "k", "q v")):
+        for other in others.split() if name in names else ():
+            said = f"{other} in the product of {name}, where {right} belongs"
+            factor: dict[str, Any] = {name: other}
+            slips[said] = partial(_of_others, **factor)
     for tile in TILES:
         slips[f"a softmax of each tile of {tile} keys by itself, not of the row that lse is of"] = (
             partial(_from_left, weigh=partial(_of_tiles_alone, tile=tile))
@@ -348,8 +393,23 @@ def _bare_sum(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -> dict
     return _forward(q, k, v, causal) | {"lse": np.log(whole)}
 
 
+def _undivided(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -> dict[str, np.ndarray]:
+    """out is weighed with exp of the scores less the largest."""
+    right = _forward(q, k, v, causal)
+    total = np.exp(right["lse"] - _top(q, k, causal))[..., None]
+    size = _forward_size(q, k, v, causal)["out"] * total
+    return right | {"out": right["out"] * total, "size of out": size}
+
+
 def _slips_of_forward() -> dict[str, Any]:
     found: dict[str, Any] = {
+        "scores that are never scaled": lambda q, k, v, causal: _forward(
+            q * np.sqrt(q.shape[-1]), k, v, causal
+        ),
+        "scores divided by D, not by its root": lambda q, k, v, causal: _forward(
+            q / np.sqrt(q.shape[-1]), k, v, causal
+        ),
+        "the weighted sum of v, not divided by the sum of weights": _undivided,
         "the logarithm of total * exp(m), a product that float32 may not hold": _bare_sum,
     }
     for tile in TILES:
@@ -360,6 +420,27 @@ def _slips_of_forward() -> dict[str, Any]:
         said = f"a score of 0, not -inf, for keys past the end in tiles of {tile}"
         found[said] = partial(_counted_past_the_end, tile=tile)
     return found
+
+
+def _close_rows(out: np.ndarray, dout: np.ndarray) -> dict[str, np.ndarray]:
+    """Row r is taken from element r on."""
+    width = out.shape[-1]
+    products = (out * dout).ravel()
+    found = np.lib.stride_tricks.sliding_window_view(products, width)[: out.size // width]
+    shape = out.shape[:-1]
+    size = np.abs(found).sum(axis=-1).reshape(shape)
+    return {"delta": found.sum(axis=-1).reshape(shape), "size of delta": size}
+
+
+def _whole_tiles(out: np.ndarray, dout: np.ndarray, rows: int) -> dict[str, np.ndarray]:
+    """Every row of a tile of so many has the sum of all of them."""
+    sums = np.sum(out * dout, axis=-1)
+    tiles = np.pad(sums.ravel(), (0, -sums.size % rows)).reshape(-1, rows)
+    found = np.repeat(tiles.sum(axis=1), rows)[: sums.size].reshape(sums.shape)
+    terms = np.sum(np.abs(out * dout), axis=-1)
+    whole = np.pad(terms.ravel(), (0, -terms.size % rows)).reshape(-1, rows).sum(axis=1)
+    size = np.repeat(whole, rows)[: sums.size].reshape(sums.shape)
+    return {"delta": found, "size of delta": size}
 
 
 _INPUTS = (Array("q", "H, N, D"), Array("k", "H, N, D"), Array("v", "H, N, D"))
@@ -500,6 +581,15 @@ flash_delta = KernelExercise(
     slips={
         "dout times itself, without out": lambda out, dout: {"delta": np.sum(dout * dout, axis=-1)},
         "out times itself, without dout": lambda out, dout: {"delta": np.sum(out * out, axis=-1)},
+        "out and dout added, where they are multiplied": lambda out, dout: {
+            "delta": np.sum(out + dout, axis=-1),
+            "size of delta": np.sum(np.abs(out) + np.abs(dout), axis=-1),
+        },
+        "rows that begin one element apart, not D": lambda out, dout: _close_rows(out, dout),
+        **{
+            f"one sum for all of a program's {rows} rows": partial(_whole_tiles, rows=rows)
+            for rows in (16, 32, 64, 128)
+        },
     },
     cases=(
         case(H=1, N=1, D=16),

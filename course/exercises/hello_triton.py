@@ -166,6 +166,9 @@ row_scale = KernelExercise(
     tolerance={"float32": (1e-6, 0.0)},
     slips={
         "x divided by the scale": lambda x, scale, M, N: {"out": x / scale[:, None]},
+        "each column scaled by the number of its own place, not of its row's": (
+            lambda x, scale, M, N: {"out": x * np.pad(scale, (0, max(N - M, 0)))[:N]}
+        ),
     },
     cases=(
         case(M=1, N=1),

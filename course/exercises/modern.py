@@ -79,7 +79,11 @@ what_dot_became = NumberExercise(
         "sums_on_hopper": Question(
             "sm_90: registers of a thread that hold sums",
             "BM * BN / (32 * WARPS)",
-            slips={"BM * BN / WARPS": "A warp has 32 threads.", "0": "Not yet: that is sm_100."},
+            slips={
+                "BM * BN / WARPS": "A warp has 32 threads.",
+                "BM * BN / 32": "All warps hold a part of them.",
+                "0": "Not yet: that is sm_100.",
+            },
         ),
         "sums_on_blackwell": Question(
             "sm_100: registers of a thread that hold sums while the loop runs",
@@ -200,6 +204,24 @@ def _from_elsewhere(name: str, step: int, A: np.ndarray, B: np.ndarray) -> dict[
     return {"C": total, "size of C": size}
 
 
+def _coordinates_exchanged(
+    name: str, rows: int, A: np.ndarray, B: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Tiles of so many rows and 64 columns of one matrix, each fetched from [column, row]."""
+    given = {"A": A, "B": B}
+    whole = given[name]
+    height, width = whole.shape
+    padded = np.pad(whole, (0, max(height, width) + rows + 64))
+    found = np.zeros((height + rows, width + 64))
+    for row in range(0, height, rows):
+        for column in range(0, width, 64):
+            there = padded[column : column + rows, row : row + 64]
+            found[row : row + rows, column : column + 64] = there
+    given[name] = found[:height, :width]
+    size = np.abs(given["A"]) @ np.abs(given["B"])
+    return {"C": given["A"] @ given["B"], "size of C": size}
+
+
 _PRODUCT: dict[str, Any] = {
     "full": case(M=2048, N=2048, K=2048),
     "operations": "2 * M * N * K",
@@ -212,6 +234,12 @@ _PRODUCT: dict[str, Any] = {
     "slips": {
         "the last 64 steps of K alone": lambda A, B: {
             "C": A[:, (len(B) - 1) // 64 * 64 :] @ B[(len(B) - 1) // 64 * 64 :]
+        },
+        **{
+            f"tiles of {name}, {rows} rows tall, fetched from [column, row]": partial(
+                _coordinates_exchanged, name, rows
+            )
+            for name, rows in (("A", 64), ("B", 64), ("A", 128))
         },
         "all but the first 64 steps of K": lambda A, B: {"C": A[:, 64:] @ B[64:]},
         **{
@@ -355,6 +383,7 @@ persistent = NumberExercise(
             "cdiv(TILES, SMS) * (FILL + MAIN + STORE)",
             slips={
                 "TILES * (FILL + MAIN + STORE)": "SMs work at the same time.",
+                "FILL + MAIN + STORE": "That is one tile. The busiest SM has several.",
                 "cdiv(TILES, SMS) * MAIN": "The phases follow each other.",
             },
         ),

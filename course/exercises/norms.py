@@ -405,6 +405,14 @@ cross_entropy = KernelExercise(
             ),
             "lse": log_sum_exp(logits),
         },
+        "a loss of 0 where the target is no token": lambda logits, targets, **_: {
+            "loss": np.where(
+                (targets < 0) | (targets >= logits.shape[1]),
+                0.0,
+                _cross_entropy(logits, targets)["loss"],
+            ),
+            "lse": log_sum_exp(logits),
+        },
         "the nearest token for a target that is none": lambda logits, targets, **_: _cross_entropy(
             logits, np.clip(targets, 0, logits.shape[1] - 1)
         ),

@@ -127,6 +127,11 @@ serving_bytes = NumberExercise(
             "(weights * (1/2 + 2/128) + 2 * layers * kv_heads * D * 2 * 8192) / 4200e9 * 1e3",
             "ms",
             rtol=0.01,
+            slips={
+                "weights * (1 / 2 + 2 / 128) / 4200e9 * 1e3": "The step reads the cache, too.",
+                "(weights * (1 / 2 + 2 / 128) + 2 * layers * kv_heads * D * 8192 / 2) "
+                "/ 4200e9 * 1e3": "The weights alone are cut to 4 bits; the cache is not.",
+            },
         ),
         "sequences_that_fit": Question(
             "whole sequences of 8,192 tokens that fit beside weights in float16",
@@ -284,6 +289,9 @@ paged_decode = KernelExercise(
             q, k, v, np.maximum(lengths - 1, 1), table
         ),
         "query head h at head h % G of k and v": _heads_in_turn,
+        "head 0 of k and v for all": lambda q, k, v, **of: _paged(
+            q, *(np.repeat(pool[:, :, :1], pool.shape[2], axis=2) for pool in (k, v)), **of
+        ),
         "a page taken for (G, PAGE, D)": lambda q, k, v, **of: _paged(
             q,
             *(
@@ -390,6 +398,12 @@ int4_matvec = KernelExercise(
     slips={
         "8 never subtracted": lambda x, w, scale: _times(
             _unpacked(w, scale.shape[1]) + 8, x, scale
+        ),
+        "the low bits alone, without the high ones": lambda x, w, scale: _times(
+            _in_order(w & 15, 8 + 0 * w.astype(int), scale.shape[1]), x, scale
+        ),
+        "the high bits alone, without the low ones": lambda x, w, scale: _times(
+            _in_order(8 + 0 * w.astype(int), w >> 4, scale.shape[1]), x, scale
         ),
         "low and high bits in each other's place": lambda x, w, scale: _int4(
             x, (w & 15) << 4 | w >> 4, scale
@@ -634,6 +648,14 @@ def _by_log2(x: np.ndarray, w: np.ndarray, targets: np.ndarray) -> dict[str, np.
     return {"loss": np.where(targets < 0, 0.0, lse - _own(logits, targets))}
 
 
+def _by_sum(x: np.ndarray, w: np.ndarray, targets: np.ndarray) -> dict[str, np.ndarray]:
+    logits = x @ w.T
+    top = logits.max(axis=1)
+    total = np.exp(log_sum_exp(logits) - top)
+    loss = np.where(targets < 0, 0.0, top + total - _own(logits, targets))
+    return {"loss": loss, "size of loss": np.abs(top) + total}
+
+
 linear_cross_entropy = KernelExercise(
     name="linear_cross_entropy",
     title="A loss without its logits",
@@ -671,6 +693,7 @@ linear_cross_entropy = KernelExercise(
             "loss": np.where(targets < 0, 0.0, log_sum_exp(x @ w.T))
         },
         "the logarithm of the sum to the base 2": _by_log2,
+        "the sum in the place of its logarithm": _by_sum,
         **{
             f"the sums of parts of {part} tokens, each measured against its own maximum": partial(
                 _in_parts, part=part
@@ -742,6 +765,10 @@ def _gradient(
     return {"logits": gradient * scale}
 
 
+def _is_target(logits: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    return np.arange(logits.shape[1]) == targets[:, None]
+
+
 loss_gradient = KernelExercise(
     name="loss_gradient",
     title="The gradient in the logits' place",
@@ -798,6 +825,29 @@ loss_gradient = KernelExercise(
         "exp2 of a difference that is meant for exp": lambda logits, lse, **of: _gradient(
             (logits - lse[:, None]) * np.log(2), lse=0 * lse, **of
         ),
+        "logits less lse, and no exp of it": lambda logits, targets, lse, scale, **_: {
+            "logits": np.where(
+                targets[:, None] < 0, 0.0, logits - lse[:, None] - _is_target(logits, targets)
+            )
+            * scale,
+            "size of logits": (np.abs(logits) + np.abs(lse[:, None])) * abs(scale),
+        },
+        "1 added at the target, where it is subtracted": lambda logits, targets, lse, scale, **_: {
+            "logits": np.where(
+                targets[:, None] < 0,
+                0.0,
+                np.exp(logits - lse[:, None]) + _is_target(logits, targets),
+            )
+            * scale
+        },
+        "the target's 1 scaled twice": lambda logits, targets, lse, scale, **_: {
+            "logits": np.where(
+                targets[:, None] < 0,
+                0.0,
+                np.exp(logits - lse[:, None]) - scale * _is_target(logits, targets),
+            )
+            * scale
+        },
         "the gradient without its scale": lambda logits, targets, lse, **_: _gradient(
             logits, targets, lse, 1.0
         ),

@@ -489,6 +489,11 @@ histogram = KernelExercise(
         Array("counts", "64", Role.ACCUMULATE, dtype="int32"),
     ),
     reference=lambda data, counts: {"counts": counts + np.bincount(data, minlength=BINS)},
+    slips={
+        "places counted, i % 64, not the values that stand there": lambda data, counts: {
+            "counts": counts + np.bincount(np.arange(len(data)) % BINS, minlength=BINS)
+        },
+    },
     cases=(case(N=1), case(N=1000), case(True, N=16_384)),
     launch=Launch("8", "TPB"),
     budget=Budget(

@@ -87,6 +87,18 @@ def _normal(weights: np.ndarray) -> dict[str, np.ndarray]:
     return {"out": weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)}
 
 
+def _of_columns(x: np.ndarray, rows: int, **_: Any) -> dict[str, np.ndarray]:
+    """A softmax of each column, of so many rows at a time."""
+    parts = [x[start : start + rows].T for start in range(0, len(x), rows)]
+    return {"out": np.concatenate([_softmax(part)["out"].T for part in parts])}
+
+
+def _sum_as_loaded(x: np.ndarray) -> np.ndarray:
+    """Of each row's elements, and of -inf past its end, as far as a power of two reaches."""
+    filled = x.shape[1] & (x.shape[1] - 1)
+    return np.full((len(x), 1), -np.inf) if filled else x.sum(axis=1, keepdims=True)
+
+
 _Slip = Callable[..., dict[str, Any]]
 #: What is subtracted from a row's elements before their exponentials.
 _Shift = Callable[[np.ndarray], np.ndarray | float]
@@ -95,6 +107,13 @@ _SLIPS: dict[str, _Slip] = {
     "weights not divided by their sum, or by one that is NaN, which a maximum makes 1": (
         lambda x, **_: {"out": _weights(x)}
     ),
+    "weights divided by the sum of the elements, not of the weights": lambda x, **_: {
+        "out": _weights(x) / np.maximum(_sum_as_loaded(x), 1.0)
+    },
+    **{
+        f"a softmax along axis 0, not 1, of tiles of ROWS = {rows}": partial(_of_columns, rows=rows)
+        for rows in (1, 2, 4, 8)
+    },
     "powers of 2 where powers of e are asked for": lambda x, **_: _normal(_weights(x, 2.0)),
     "weights divided by the length of the row": lambda x, N, **_: {"out": _weights(x) / N},
     "a softmax of each column, not of each row": lambda x, **_: {

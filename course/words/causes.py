@@ -21,6 +21,11 @@ CAUSES: dict[str, tuple[str, str]] = {
         "The mask `{test}` holds for {index}, too, and elements are counted from 0.",
         "Which comparison leaves {index} out?",
     ),
+    "mask_free": (
+        "The offsets go with `{free}`, too, and the mask `{mask}` tests `{tested}` alone.",
+        "Can `{free}` run past its end? Each block of numbers that can needs a comparison of its "
+        "own, joined by `&`.",
+    ),
     "mask_missing": (
         "The load has no mask, and line {used} takes `{call}` of what it gives.",
         "Mask what does not exist, with an `other` that leaves the result as it is: "
@@ -180,6 +185,11 @@ CAUSES: dict[str, tuple[str, str]] = {
         "neighbouring blocks overlap.",
         "How many elements lie between the first of one block and the first of the next?",
     ),
+    "race_more_each": (
+        "Blocks begin {by} elements apart along {axis}, and each thread has more than one: a "
+        "block's later elements are the next block's first.",
+        "How many elements does a block have along {axis}, with all that its threads store?",
+    ),
     "race_shared_number": (
         "`{part}` is the same number for {by} neighbouring threads, and all of them come to this "
         "line.",
@@ -230,6 +240,12 @@ CAUSES: dict[str, tuple[str, str]] = {
         "The index `{written}` is one and the same for both threads.",
         "All threads of a block share {array}. Work out the index by hand for both: how would each "
         "get a cell of its own?",
+    ),
+    "race_shared_as_own": (
+        "No index of {array} says which thread it is: each thread uses {array} as its own, and "
+        "all threads of a block share it.",
+        "`cuda.local.array` gives each thread an array of its own. If the threads are to share "
+        "{array}, where in the index does a thread's number stand?",
     ),
     "race_shared_fewer": (
         "The index `{written}` is one and the same for both threads.",

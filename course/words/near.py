@@ -30,6 +30,8 @@ def near(question: Question, got: Number, expected: Number, rounding: float) -> 
             return "A share lies between 0 and 1."
     if not expected or not got:
         return ""
+    if not same(1.0, expected) and same(1 / got, expected):
+        return "Turn it over: what is divided by what?"
     if any(same(got, expected * 10**n) or same(got * 10**n, expected) for n in _PREFIXES):
         return f"The digits are right: {question.unit or 'which unit'} is asked for."
     binary = (got * 1024 ** (n // 3) / 10**n for n in _PREFIXES)

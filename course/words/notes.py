@@ -37,6 +37,11 @@ NOTES: dict[str, tuple[str, str]] = {
         "there; Triton 3.6 does not, and there the reader may find what `{name}` held before.",
         "",
     ),
+    "note_twice": (
+        "A note: the cell defines `{name}` on line {line} and again on line {last}: the last one "
+        "was taken.",
+        "",
+    ),
     "note_filled": (
         "A note: line {line} fills {bytes} bytes with a number, and the kernel stores over all of "
         "them. On a GPU that is a kernel of its own, which no row here counts; `torch.empty` "

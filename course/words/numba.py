@@ -15,8 +15,8 @@ _SHARED_NEXT = (
     "belongs between two turns of its loop, or between its read and its write.|"
 )
 _GLOBAL_NEXT = (
-    "Work out the index by hand for both: should each thread have an element of its own? Parts of "
-    "one sum meet by `cuda.atomic.add`, which reads, adds and writes in one step (lesson 03). "
+    "Work out the index by hand for both: should each thread have an element of its own? Only "
+    "where each has a part of one sum do they meet by `cuda.atomic.add` (lesson 03). "
     "`cuda.syncthreads()` orders the threads of one block; nothing orders two blocks."
 )
 

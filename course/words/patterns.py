@@ -38,6 +38,75 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "What is wrong still holds what it held before the launch.",
         "Which thread or program should change {array}[{index}]? Work out its index by hand.",
     ),
+    "text_twice": (
+        "The cell defines `{name}` on line {line} and again on line {last}: the last one is taken.",
+        "Which of the two do you mean? Delete the other one.",
+    ),
+    "text_anew": (
+        "Line {line} gives `{name}` a new value in each turn of the loop on line {loop}: of all "
+        "turns the last one's is left.",
+        "What is to become of what the turns before have made: is it added to, `+=`, or kept where "
+        "it is the larger?",
+    ),
+    "text_stored_anew": (
+        "Line {line} stores into the same place, `{name}`, in each turn of the loop on line "
+        "{loop}: of all turns the last one's is left.",
+        "Is each turn to have a place of its own? If the turns have parts of one sum, add it up in "
+        "a variable, and store that once, behind the loop.",
+    ),
+    "text_unchanged": (
+        "`{name}` starts as {value} on line {line}, the loop on line {loop} uses it, and no line "
+        "gives it another value.",
+        "What should a turn of the loop leave in `{name}` for the next one?",
+    ),
+    "text_left": (
+        "Threads for which `{test}` holds leave on line {line}, before the barrier on line "
+        "{waits}, and so never come to `{stored}` on line {store}.",
+        "Has such a thread an element to store there? Put the work above the barrier under the "
+        "opposite test, and let every thread go on.",
+    ),
+    "text_in_vain": (
+        "Line {line} works out `{name}`, and no line uses it.",
+        "Where does `{name}` belong: into an address, a mask, or the result?",
+    ),
+    "text_exponent": (
+        "Line {line} takes exp of `{written}`, and `{larger}` is never below `{smaller}`: the "
+        "factor is 1 or more, and grows without end.",
+        "A largest number that grows makes what was summed up before smaller: which of the two is "
+        "subtracted from which?",
+    ),
+    "text_not_rescaled": (
+        "Line {line} adds to `{name}` what is made with the new maximum of line {newer}, and what "
+        "`{name}` holds was made with the maximum before it.",
+        "By which factor does every exp change when the maximum grows from the old one to the "
+        "new? Multiply `{name}` by it first.",
+    ),
+    "text_arguments": (
+        "The launch on line {line} passes `{given}` where `{kernel}` takes `{parameter}`, and has "
+        "a parameter `{own}`, too.",
+        "Compare the order of the arguments with that of the kernel's parameters.",
+    ),
+    "text_grid": (
+        "`{kernel}` takes tl.program_id({axis}) times `{step}`, and number {axis} of the grid on "
+        "line {line} is `{written}`.",
+        "Numbers of a grid are counted from 0. Which of them counts pieces of `{step}`?",
+    ),
+    "slip_last_step_lost": (
+        "In every case it is what comes of leaving out the last step of {label} along {name}'s "
+        "{where}, filled or not.",
+        "Where does the loop end? A `range` stops before its end.",
+    ),
+    "slip_step_by_one": (
+        "In every case it is what comes of steps of {label} along {name}'s {where} that begin one "
+        "element apart.",
+        "The loop counts steps: which element does step number k begin at?",
+    ),
+    "misplaced": (
+        "Most of what is wrong is right in another place: {array}[{index}] has what belongs to "
+        "{array}[{other}].",
+        "Compare the place for which a value is worked out, and what it is made of, with the place "
+        "to which it is stored.",
+    ),
     # ------------------------------------------------------------ what a slip would give
     "slip_known": (
         "In every case that is what this slip gives: {said}.",
@@ -54,6 +123,15 @@ PATTERNS: dict[str, tuple[str, str]] = {
     "slip_forgotten": (
         "In every case it is what would come of {name} = {value} everywhere.",
         "Where does {name} enter your formula?",
+    ),
+    "slip_tiles_turned": (
+        "In every case it is what comes of {name} with each square tile of {label} transposed in "
+        "itself.",
+        "By which index does a tile's row go where it is stored, and by which where it is read?",
+    ),
+    "slip_first_alone": (
+        "In every case it is what {name}'s first {where} in the place of every other one gives.",
+        "Where in the address of {name} does the {where}'s number stand?",
     ),
     "slip_shifted": (
         "In every case it is what `{name}{there}` in the place of `{name}[i]` gives.",
@@ -98,6 +176,12 @@ PATTERNS: dict[str, tuple[str, str]] = {
     "slip_stride": (
         "In every case it is what comes of each thread going on by {step} along {name}'s {where}: "
         "most of them count several times.",
+        "How far is it from a thread's element to its next one, if all threads of the grid have "
+        "one in between? `cuda.gridsize(1)` counts them.",
+    ),
+    "slip_other_stride": (
+        "In every case it is what comes of each thread going on by {step} along {name}'s {where}, "
+        "whatever the grid: elements are left out, or count several times.",
         "How far is it from a thread's element to its next one, if all threads of the grid have "
         "one in between? `cuda.gridsize(1)` counts them.",
     ),

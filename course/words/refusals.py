@@ -217,6 +217,20 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "many columns as the second has rows.",
         "Write down the shape of each, (rows, columns). Does one want turning, `tl.trans(keys)`?",
     ),
+    "tile_buffer_dtype": (
+        "The buffer on this line holds {second}, and what is stored in it is {first}.",
+        "Convert what is stored first, with `.to(...)`.",
+    ),
+    "tile_buffer_for_a_pointer": (
+        "A buffer in shared memory stands on this line where a pointer or a block of numbers "
+        "belongs.",
+        "`buffer.load(layout)` brings what it holds into registers, and `buffer.store(values)` "
+        "stores there.",
+    ),
+    "tile_place_for_numbers": (
+        "What stands on this line is a place in {place} memory, not the numbers that it holds.",
+        "`.load(layout)` brings them into registers first.",
+    ),
     "tile_dot_dtypes": (
         "`tl.dot` multiplies blocks of one type, and gets {first} and {second}.",
         "Convert one of them: `weights.to(values.dtype)`.",

@@ -356,7 +356,8 @@ TILE: dict[str, tuple[str, str]] = {
         "{held}|, shape {shape}||, strides {strides}|.|" + _PASSED + "|",
         "|Mask the elements that do not exist, `{unmasked}`, and check how the offsets are made.|"
         "|The mask of this {masked} lets that element through. Work out offsets and mask by hand "
-        "for the program that is named: which of the two is not what you meant?|",
+        "for the program that is named: which of the two is not what you meant? Or has the launch "
+        "more programs than there is work for?|",
     ),
     "tile_gap": (
         "Program {program} {doing} {array} + {index}, and no element of {array} lies there: its "

@@ -504,6 +504,7 @@ def instead_of(path: str) -> str:
         if path == start or path.startswith(start + "."):
             return words
     near = difflib.get_close_matches(path, PATHS, 2)
+    near = [one for one in near if not any(one.startswith(f"{other}.") for other in near)]
     if near:
         return f"did you mean {' or '.join(near)}? course.allowed() lists what a kernel may use"
     return "course.allowed() lists what a kernel may use"

@@ -53,6 +53,8 @@ _WRAPPERS = (
     "triton.constexpr_function",
 )
 _CONSTEXPR = ("tl.constexpr", "gl.constexpr")
+#: Python's types by which Triton knows a parameter's: int32, float32 and one bit.
+_OF_PYTHON = ("int", "float", "bool")
 #: How many cells hold a text now, by the file that it stands for. A text has one file, so that
 #: what the compiler made of it is found again (`course.engine.triton.compiling.gate`).
 _HELD: Counter[str] = Counter()
@@ -479,6 +481,9 @@ def _annotation(argument: ast.arg, cell: TileCell) -> Any:
         return tl.constexpr
     if isinstance(argument.annotation, ast.Constant) and isinstance(argument.annotation.value, str):
         return argument.annotation.value
+    if isinstance(argument.annotation, ast.Name) and argument.annotation.id in _OF_PYTHON:
+        if argument.annotation.id not in cell.names:
+            return argument.annotation.id
     value = _referred(argument.annotation, cell)
     if isinstance(value, tl.dtype):
         return value

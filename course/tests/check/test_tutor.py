@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from course.check.compare import Compared
+from course.check.misplaced import misplaced
 from course.check.tutor import Told, told
 
 LIMITS = (1e-5, 1e-6)
@@ -258,3 +260,21 @@ def test_right_elements_beside_nearly_right_ones_choose_no_case():
 
     cases = [case(1, (70,), far_off), case(2, (90,), some_nearly_right)]
     assert told(cases, ["element"], doubled, {}).shown.number == 1
+
+
+def test_right_values_in_wrong_places_are_told_by_one_pair():
+    def turn(y: np.ndarray) -> None:
+        y[:] = y[::-1].copy()
+
+    found = misplaced([case(1, (20, 7), turn)])
+    assert found is not None
+    assert (found["index"], found["other"]) == ((0, 0), (19, 0))
+
+
+def _scale(y: np.ndarray, by: float) -> None:
+    y *= by
+
+
+def test_values_of_their_own_are_in_no_other_place():
+    for factor in (0.0, 1.5):
+        assert misplaced([case(1, (20, 7), partial(_scale, by=factor))]) is None

@@ -1,0 +1,276 @@
+"""What a cell's text leaves loose: sums that each turn begins anew, values that no turn changes,
+and what is worked out for nothing.
+
+The text is read and nothing of it executed. It is asked only where a result is wrong.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from course.check.bindings import Bindings, Loop, called, value_of
+from course.check.kernel_text import Cause, path_of, shown
+
+#: Gluon's copies of a buffer to a box of a matrix.
+_COPIES_OUT = ("async_copy_shared_to_global", "async_store")
+#: What makes a value that a loop starts from.
+_STARTS = ("zeros", "full", "float", "float32", "float64", "int32", "int64")
+
+
+def begun_anew(tree: ast.Module) -> Cause | None:
+    """A sum that is lost in each turn of a loop, or a first value that stays to the end."""
+    return next((found for one in _functions(tree) for found in _in_loops(one)), None)
+
+
+def defined_twice(tree: ast.Module) -> Cause | None:
+    """A function of the cell that a later one of its name takes the place of."""
+    lines: dict[str, list[int]] = {}
+    for one in _functions(tree):
+        lines.setdefault(one.name, []).append(one.lineno)
+    for name, found in lines.items():
+        if len(found) > 1:
+            return "text_twice", {"name": name, "line": found[-2], "last": found[-1]}
+    return None
+
+
+def of_maximum(tree: ast.Module) -> Cause | None:
+    """A running maximum by which sums are rescaled the wrong way round, or not at all."""
+    for function in _functions(tree):
+        names = Bindings(function)
+        for node in ast.walk(function):
+            found = _growing(names, node)
+            if found is not None:
+                return found
+        for loop in (one for one in ast.walk(function) if isinstance(one, Loop)):
+            found = _not_rescaled(names, loop)
+            if found is not None:
+                return found
+    return None
+
+
+def left_early(tree: ast.Module) -> Cause | None:
+    """Threads that leave a Numba kernel before a barrier, behind which others' numbers wait."""
+    for function in _functions(tree):
+        arrays = {one.arg for one in function.args.args}
+        for number, one in enumerate(function.body):
+            leaves = isinstance(one, ast.If) and isinstance(one.body[-1], ast.Return)
+            rest = function.body[number + 1 :]
+            waits = [
+                node
+                for node in rest
+                if isinstance(node, ast.Expr) and called(node.value, "syncthreads")
+            ]
+            stores = [
+                node
+                for after in rest
+                for node in ast.walk(after)
+                if isinstance(node, ast.Subscript)
+                and isinstance(node.ctx, ast.Store)
+                and path_of(node.value) in arrays
+            ]
+            if isinstance(one, ast.If) and leaves and waits and stores:
+                fields = {"test": shown(one.test), "line": one.lineno, "waits": waits[0].lineno}
+                last = stores[-1]
+                return "text_left", {**fields, "store": last.lineno, "stored": shown(last)}
+    return None
+
+
+def in_vain(tree: ast.Module) -> Cause | None:
+    """A name that a function gives a value, and no line of it uses."""
+    for function in _functions(tree):
+        names = Bindings(function)
+        used = {one.id for one in _names(function, ast.Load)}
+        made = {
+            one.id: names.statement_of(one)
+            for one in _names(function, ast.Store)
+            if one.id not in used and not one.id.startswith("_")
+        }
+        for name, last in made.items():
+            unpacked = isinstance(_target(last), ast.Tuple)
+            if isinstance(last, ast.Assign | ast.AugAssign) and not unpacked:
+                return "text_in_vain", {"name": name, "line": last.lineno}
+    return None
+
+
+def _functions(tree: ast.Module) -> list[ast.FunctionDef]:
+    return [one for one in tree.body if isinstance(one, ast.FunctionDef)]
+
+
+def _names(node: ast.AST, context: type[ast.expr_context]) -> list[ast.Name]:
+    return [one for one in ast.walk(node) if isinstance(one, ast.Name) and type(one.ctx) is context]
+
+
+def _target(made: ast.stmt) -> ast.expr | None:
+    return made.targets[0] if isinstance(made, ast.Assign) else None
+
+
+def _in_loops(function: ast.FunctionDef) -> Iterator[Cause]:
+    names = Bindings(function)
+    loads = _names(function, ast.Load)
+    for loop in (one for one in ast.walk(function) if isinstance(one, Loop)):
+        for made in loop.body:
+            target = _target(made)
+            if isinstance(target, ast.Name) and _lost(names, loads, loop, made, target):
+                yield "text_anew", {"name": target.id, "line": made.lineno, "loop": loop.lineno}
+        for made in _each_turn(loop):
+            stored = _stored(made)
+            if stored is not None and _overwritten(names, loop, *stored):
+                fields = {"name": shown(stored[0]), "line": made.lineno, "loop": loop.lineno}
+                yield "text_stored_anew", fields
+        for name in (one for one in loads if _within(loop, one)):
+            made_by = names.origin(name.id, name).statement
+            value = None if made_by is None else value_of(made_by, name)
+            once = sum(one.id == name.id for one in _names(function, ast.Store)) == 1
+            if once and made_by and value and made_by.lineno < loop.lineno and _is_start(value):
+                fields = {"name": name.id, "line": made_by.lineno, "value": shown(value)}
+                yield "text_unchanged", {**fields, "loop": loop.lineno}
+
+
+def _each_turn(loop: Loop) -> Iterator[ast.stmt]:
+    """The statements that a loop comes to in each turn, in loops within it, too."""
+    for one in loop.body:
+        yield one
+        if isinstance(one, Loop):
+            yield from _each_turn(one)
+
+
+def _stored(made: ast.stmt) -> tuple[ast.expr, ast.expr] | None:
+    """Where a statement stores, and what."""
+    target = _target(made)
+    if isinstance(made, ast.Assign) and isinstance(target, ast.Subscript):
+        return target, made.value
+    call = made.value if isinstance(made, ast.Expr) else None
+    if isinstance(call, ast.Call) and path_of(call.func) == "tl.store" and len(call.args) > 1:
+        return call.args[0], call.args[1]
+    if isinstance(call, ast.Call) and called(call, *_COPIES_OUT) and len(call.args) > 2:
+        return call.args[1], call.args[2]  # a box's place, and a buffer that each turn fills
+    return None
+
+
+def _within(node: ast.stmt, other: ast.AST) -> bool:
+    line = getattr(other, "lineno", 0)
+    return node.lineno < line <= (node.end_lineno or 0)
+
+
+def _lost(
+    names: Bindings, loads: list[ast.Name], loop: Loop, made: ast.stmt, target: ast.Name
+) -> bool:
+    """Whether of what each turn gives a name that starts before a loop the last one alone is used.
+
+    It is used behind the loop.
+    """
+    uses = [one for one in loads if one.id == target.id]
+    before = any(
+        one.id == target.id and one.lineno < loop.lineno
+        for one in _names(names.function, ast.Store)
+    )
+    behind = any(
+        one.lineno > (loop.end_lineno or 0) and names.origin(one.id, one).carried for one in uses
+    )
+    kept = any(_within(loop, one) and one.lineno <= (made.end_lineno or 0) for one in uses)
+    value = value_of(made, target)
+    return before and behind and not kept and value is not None and names.changes(value, loop)
+
+
+def _overwritten(names: Bindings, loop: Loop, place: ast.expr, value: ast.expr) -> bool:
+    """Whether each turn stores into the same place what the turn alone has made, unread."""
+    array = path_of(place.value) if isinstance(place, ast.Subscript) else ""
+    read = sum(one.id == array for one in _names(loop, ast.Load)) > 1
+    stored = [_stored(one) for one in _each_turn(loop)]
+    filled = {path_of(one[0].value) for one in stored if one and isinstance(one[0], ast.Subscript)}
+    filled_now = any(one.id in filled for one in _names(value, ast.Load))
+    made = isinstance(place, ast.List) or filled_now or names.changes(value, loop)
+    return made and not read and not _carries(names, value) and not names.changes(place, loop)
+
+
+def _carries(names: Bindings, value: ast.expr) -> bool:
+    """Whether what a loop has kept from its turns before is in an expression."""
+    waiting, seen = [value], set[ast.stmt]()
+    while waiting:
+        for one in _names(waiting.pop(), ast.Load):
+            origin = names.origin(one.id, one)
+            made = origin.statement
+            if origin.carried or isinstance(made, ast.AugAssign):
+                return True
+            if made is not None and made not in seen:
+                seen.add(made)
+                more = value_of(made, one)
+                waiting += [] if more is None else [more]
+    return False
+
+
+def _value(names: Bindings, node: ast.expr) -> ast.expr:
+    """What a name was assigned, where it is one; an index that adds an axis is left out."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return node
+    made = names.origin(node.id, node).statement
+    return (None if made is None else value_of(made, node)) or node
+
+
+def _growing(names: Bindings, node: ast.AST) -> Cause | None:
+    """``exp(m_new - m)``, where m_new is the larger of m and others."""
+    if not (called(node, "exp", "exp2") and isinstance(node, ast.Call) and node.args):
+        return None
+    written = node.args[0]
+    if not isinstance(written, ast.BinOp) or not isinstance(written.op, ast.Sub):
+        return None
+    larger, smaller = _value(names, written.left), written.right
+    if called(larger, "max", "maximum") and isinstance(larger, ast.Call):
+        if any(ast.dump(one) == ast.dump(smaller) for one in larger.args):
+            fields = {"line": node.lineno, "written": shown(written)}
+            return "text_exponent", {
+                **fields,
+                "larger": shown(written.left),
+                "smaller": shown(smaller),
+            }
+    return None
+
+
+def _not_rescaled(names: Bindings, loop: Loop) -> Cause | None:
+    """A sum of exponentials in a loop with a running maximum, which nothing multiplies."""
+    newer = next((one.lineno for one in loop.body if _runs(names, one)), None)
+    for made in loop.body if newer is not None else ():
+        target = made.target if isinstance(made, ast.AugAssign) else _target(made)
+        grown = value_of(made, target) if isinstance(target, ast.Name) else None
+        if not isinstance(target, ast.Name) or grown is None:
+            continue
+        factors = {
+            side.id
+            for one in loop.body
+            for product in ast.walk(value_of(one, target) or ast.Constant(0))
+            if isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult)
+            for side in (product.left, product.right)
+            if isinstance(side, ast.Name)
+        }
+        adds = isinstance(made, ast.AugAssign) or target.id in {
+            one.id for one in _names(grown, ast.Load)
+        }
+        if adds and target.id not in factors and _of_exp(names, grown):
+            return "text_not_rescaled", {"line": made.lineno, "name": target.id, "newer": newer}
+    return None
+
+
+def _runs(names: Bindings, made: ast.stmt) -> bool:
+    """``m_new = tl.maximum(m, ...)``, with the m of the turn before."""
+    value = made.value if isinstance(made, ast.Assign) else None
+    if value is None or not called(value, "maximum", "max"):
+        return False
+    return any(names.origin(one.id, one).carried for one in _names(value, ast.Load))
+
+
+def _of_exp(names: Bindings, value: ast.expr) -> bool:
+    """Whether an exponential of this turn is in it."""
+    parts = [_value(names, one) for one in ast.walk(value) if isinstance(one, ast.expr)]
+    return any(called(one, "exp", "exp2") for part in parts for one in ast.walk(part))
+
+
+def _is_start(value: ast.expr) -> bool:
+    """``-float("inf")``, ``tl.zeros(...)``, 0."""
+    if isinstance(value, ast.UnaryOp):
+        return _is_start(value.operand)
+    if isinstance(value, ast.Constant):
+        return value.value == 0
+    return isinstance(value, ast.Call) and path_of(value.func).rpartition(".")[2] in _STARTS
