@@ -503,7 +503,7 @@ quantised_matmul = KernelExercise(
             "out": x @ w * scale.astype(np.float16)
         },
         "w times the scale rounded to float16 before the product": lambda x, w, scale: {
-            "out": x @ np.float64(np.float16(np.float32(w * scale)))
+            "out": x @ (w * scale).astype(np.float32).astype(np.float16).astype(np.float64)
         },
         "w taken for numbers from 0 to 255": lambda x, w, scale: {
             "out": x @ (w % 256) * scale,
