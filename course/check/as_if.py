@@ -164,9 +164,9 @@ def _of_inputs(
             long = [one.given[name].shape[axis] for one in cases]
             told = {label: called(label, cases, long) for label in cases[0].lengths}
             for label in cases[0].lengths:
-                for kind, often in _STEPS.items():
+                for kind, often in _STEPS:
                     change = _counted(name, axis, often, label)
-                    yield slip(kind.strip(), change, name=name, where=where, label=told[label])
+                    yield slip(kind, change, name=name, where=where, label=told[label])
             for label, step in _parts_and_steps(cases, long):
                 for kind, often in _PARTS.items():
                     change = _counted(name, axis, often, label, step)
@@ -251,17 +251,17 @@ _ENDS: dict[str, _Often] = {
     "slip_first_left_out": lambda n: np.arange(n) > 0,
 }
 #: In steps of so many.
-_STEPS: dict[str, _Often] = {
-    "slip_whole_steps": lambda n, step: np.arange(n) < n // step * step,
-    "slip_first_step": lambda n, step: np.arange(n) < step,
-    "slip_last_step": lambda n, step: np.arange(n) >= (n - 1) // step * step,
-    "slip_but_first_step": lambda n, step: np.arange(n) >= step,
-    "slip_every_second_step": lambda n, step: np.arange(n) // step % 2 == 0,
-    "slip_last_step_lost": lambda n, step: np.arange(n) < (n - 1) // step * step,
-    "slip_step_by_one": lambda n, step: _from_each_step_on(n, step, n // step),
-    "slip_step_by_one ": lambda n, step: _from_each_step_on(n, step, -(n // -step)),
-    "slip_same_step": lambda n, step: np.where(np.arange(n) < step, -(n // -step), 0),
-}
+_STEPS: tuple[tuple[str, _Often], ...] = (
+    ("slip_whole_steps", lambda n, step: np.arange(n) < n // step * step),
+    ("slip_first_step", lambda n, step: np.arange(n) < step),
+    ("slip_last_step", lambda n, step: np.arange(n) >= (n - 1) // step * step),
+    ("slip_but_first_step", lambda n, step: np.arange(n) >= step),
+    ("slip_every_second_step", lambda n, step: np.arange(n) // step % 2 == 0),
+    ("slip_last_step_lost", lambda n, step: np.arange(n) < (n - 1) // step * step),
+    ("slip_step_by_one", lambda n, step: _from_each_step_on(n, step, n // step)),
+    ("slip_step_by_one", lambda n, step: _from_each_step_on(n, step, -(n // -step))),
+    ("slip_same_step", lambda n, step: np.where(np.arange(n) < step, -(n // -step), 0)),
+)
 
 
 def _from_each_step_on(n: int, step: int, steps: int) -> np.ndarray:

@@ -59,6 +59,11 @@ class Bindings:
             node = self._parents[node]
         return node
 
+    def assigned(self, name: ast.Name) -> ast.expr | None:
+        """What a name was assigned that is used there; None for what no one assignment gave."""
+        made = self.origin(name.id, name).statement
+        return None if made is None else value_of(made, name)
+
     def around(self, node: ast.AST) -> list[ast.stmt]:
         """The statements around a node, the innermost first."""
         found: list[ast.stmt] = []

@@ -10,7 +10,7 @@ import ast
 import math
 from collections.abc import Callable, Mapping
 
-from course.check.bindings import Bindings, value_of
+from course.check.bindings import Bindings
 from course.check.block_cells import missed_barrier, unwritten_cause
 from course.check.bounds import OutOfBounds
 from course.check.kernel_text import Cause, KernelText, Launched, path_of, shown
@@ -157,9 +157,7 @@ def _made_of(names: Bindings, node: ast.expr) -> dict[str, ast.expr | None]:
     while waiting:
         for one in ast.walk(waiting.pop()):
             if isinstance(one, ast.Name) and one.id not in found:
-                made = names.origin(one.id, one).statement
-                value = None if made is None else value_of(made, one)
-                found[one.id] = value
+                value = found[one.id] = names.assigned(one)
                 waiting += [] if value is None else [value]
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from course.check.bindings import Bindings, called, value_of
+from course.check.bindings import Bindings, called
 from course.check.kernel_text import Cause, path_of, shown
 
 
@@ -31,11 +31,7 @@ def launch_cause(tree: ast.Module, constants: Mapping[str, int | float]) -> Caus
 
 def _followed(names: Bindings, node: ast.expr) -> ast.expr:
     """What a name was assigned, where it is one."""
-    if not isinstance(node, ast.Name):
-        return node
-    made = names.origin(node.id, node).statement
-    value = None if made is None else value_of(made, node)
-    return node if value is None else value
+    return (names.assigned(node) if isinstance(node, ast.Name) else None) or node
 
 
 def _plain(name: str) -> str:

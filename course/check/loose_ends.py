@@ -204,10 +204,7 @@ def _value(names: Bindings, node: ast.expr) -> ast.expr:
     """What a name was assigned, where it is one; an index that adds an axis is left out."""
     while isinstance(node, ast.Subscript):
         node = node.value
-    if not isinstance(node, ast.Name):
-        return node
-    made = names.origin(node.id, node).statement
-    return (None if made is None else value_of(made, node)) or node
+    return (names.assigned(node) if isinstance(node, ast.Name) else None) or node
 
 
 def _growing(names: Bindings, node: ast.AST) -> Cause | None:

@@ -212,8 +212,7 @@ def _both_sides(
     """A choice between two values that every thread has worked out, each by a function."""
 
     def call(node: ast.expr) -> str | None:
-        made = names.origin(node.id, node).statement if isinstance(node, ast.Name) else None
-        value = None if made is None or not isinstance(node, ast.Name) else value_of(made, node)
+        value = names.assigned(node) if isinstance(node, ast.Name) else None
         of = path_of(value.func) if isinstance(value, ast.Call) else ""
         return of if of in kernels else None
 

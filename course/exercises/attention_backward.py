@@ -214,6 +214,8 @@ def _from_left(
     ds_in_dv: bool = False,
     p_in_dq: bool = False,
     turned: Mapping[str, int] = MappingProxyType({}),
+    dp: str = "dout v",
+    **others: str,
 ) -> dict[str, np.ndarray]:
     """The gradients, and how large their terms are together, as kernels compute them after a slip.
 
@@ -223,16 +225,22 @@ def _from_left(
         ds_in_dv: gradients of scores, not scaled, are in the weights' place for dv.
         p_in_dq: weights are in their place for dq.
         turned: gradients whose products take square tiles of so many rows the other way round.
+        dp: the two factors of the weights' gradients.
+        others: by gradient: what is in its product beside the weights or gradients of scores.
     """
     root = np.sqrt(q.shape[-1])
     seen = np.tri(q.shape[1], dtype=bool) if causal else True
     lse, delta = (one[:, None, :] if of_keys else one[..., None] for one in (lse, delta))
     scores = np.where(seen, q @ k.swapaxes(-1, -2) / root, -np.inf)
     weights = np.where(seen, weigh(scores, lse), 0.0)
-    ds = weights * (dout @ v.swapaxes(-1, -2) - delta)
-    size = weights * (np.abs(dout) @ np.abs(v).swapaxes(-1, -2) + np.abs(delta))
-    found = _products(ds if ds_in_dv else weights, ds / root, q, k, dout)
-    inputs = np.abs(q), np.abs(k), np.abs(dout)
+    given = {"q": q, "k": k, "v": v, "dout": dout}
+    left, right = (given[name] for name in dp.split())
+    ds = weights * (left @ right.swapaxes(-1, -2) - delta)
+    size = weights * (np.abs(left) @ np.abs(right).swapaxes(-1, -2) + np.abs(delta))
+    of = {"dk": "q", "dq": "k", "dv": "dout"} | others
+    factors = [given[of[name]] for name in ("dk", "dq", "dv")]
+    found = _products(ds if ds_in_dv else weights, ds / root, *factors)
+    inputs = [np.abs(one) for one in factors]
     sizes = _products(size if ds_in_dv else weights, size / root, *inputs)
     if p_in_dq:
         found["dq"], sizes["dq"] = weights @ k / root, weights @ np.abs(k) / root
@@ -242,7 +250,7 @@ def _from_left(
         sizes[name] = np.maximum(sizes[name], beyond[..., None])
     for name, tile in turned.items():
         p = _turned(weights, tile)
-        found[name] = _products(p, _turned(ds / root, tile), q, k, dout)[name]
+        found[name] = _products(p, _turned(ds / root, tile), *factors)[name]
         sizes[name] = _products(p, _turned(size / root, tile), *inputs)[name]
     return found | {f"size of {name}": one for name, one in sizes.items()}
 
@@ -269,43 +277,6 @@ def _of_tiles_alone(s: np.ndarray, _: np.ndarray, tile: int) -> np.ndarray:
 def _not_scaled(q: np.ndarray, **of: Any) -> dict[str, np.ndarray]:
     """dq without the factor that its scores were scaled by."""
     return {name: one * np.sqrt(q.shape[-1]) for name, one in _from_left(q, **of).items()}
-
-
-def _of_others(
-    q: np.ndarray,
-    k: np.ndarray,
-    v: np.ndarray,
-    dout: np.ndarray,
-    lse: np.ndarray,
-    delta: np.ndarray,
-    causal: bool,
-    dp: str = "dout v",
-    **factors: str,
-) -> dict[str, np.ndarray]:
-    """The gradients with other factors in their products, and how large their terms are.
-
-    Args:
-        dp: the two factors of the weights' gradients.
-        factors: by gradient: what is in its product beside the weights or gradients of scores.
-    """
-    inputs = {"q": q, "k": k, "v": v, "dout": dout}
-    root = np.sqrt(q.shape[-1])
-    scores = q @ k.swapaxes(-1, -2) / root
-    seen = np.tri(q.shape[1], dtype=bool) if causal else True
-    weights = np.where(seen, np.exp(np.where(seen, scores, -np.inf) - lse[..., None]), 0.0)
-    left, right = (inputs[name] for name in dp.split())
-    ds = weights * (left @ right.swapaxes(-1, -2) - delta[..., None]) / root
-    terms = np.abs(left) @ np.abs(right).swapaxes(-1, -2) + np.abs(delta[..., None])
-    of = {"dq": "k", "dk": "q", "dv": "dout"} | factors
-    found: dict[str, np.ndarray] = {}
-    for name, values, size in (
-        ("dq", ds, weights * terms / root),
-        ("dk", ds.swapaxes(-1, -2), (weights * terms / root).swapaxes(-1, -2)),
-        ("dv", weights.swapaxes(-1, -2), weights.swapaxes(-1, -2)),
-    ):
-        factor = inputs[of[name]]
-        found |= {name: values @ factor, f"size of {name}": size @ np.abs(factor)}
-    return found
 
 
 def _only(names: tuple[str, ...], of: Any) -> Any:
@@ -339,12 +310,12 @@ def _slips(*names: str) -> dict[str, Any]:
     }
     for factors in ("dout k", "q v", "dout dout", "q k"):
         said = "{} times {} transposed, where dout times v transposed belongs"
-        slips[said.format(*factors.split())] = partial(_of_others, dp=factors)
+        slips[said.format(*factors.split())] = partial(_from_left, dp=factors)
     for name, right, others in (("dk", "q", "k v dout"), ("dv", "dout", "q v"), ("dq", "k", "q v")):
         for other in others.split() if name in names else ():
             said = f"{other} in the product of {name}, where {right} belongs"
             factor: dict[str, Any] = {name: other}
-            slips[said] = partial(_of_others, **factor)
+            slips[said] = partial(_from_left, **factor)
     for tile in TILES:
         slips[f"a softmax of each tile of {tile} keys by itself, not of the row that lse is of"] = (
             partial(_from_left, weigh=partial(_of_tiles_alone, tile=tile))

@@ -200,8 +200,8 @@ _OF_KERNELS = (
     *("get_max_threads_per_block", "get_local_mem_per_thread"),
 )
 _COMPILING = (
-    *("compile", "compile_ptx", "compile_for_current_device", "compile_ptx_for_current_device"),
-)
+    "compile", "compile_ptx", "compile_for_current_device", "compile_ptx_for_current_device",
+)  # fmt: skip
 
 
 #: Of torch.cuda: what a call makes here, by the functions that make it.
