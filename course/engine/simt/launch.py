@@ -251,7 +251,8 @@ def _check_together(geometry: Geometry, shared: int, function: Function) -> None
 
 
 def _program(function: Function, argument_types: tuple[Type, ...]) -> Program:
-    program = function.programs.get(argument_types)
+    layouts_too = tuple(map(repr, argument_types))  # they are equal whatever their layout
+    program = function.programs.get(layouts_too)
     if program is None:
         try:
             program = Lowering(function).kernel(argument_types)
@@ -259,7 +260,7 @@ def _program(function: Function, argument_types: tuple[Type, ...]) -> Program:
             raise _nested(function) from None
         except KernelFault as fault:
             raise _confirmed(fault, function, argument_types) from None
-        function.programs[argument_types] = program
+        function.programs[layouts_too] = program
     return program
 
 

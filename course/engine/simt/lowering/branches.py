@@ -12,7 +12,7 @@ import numpy as np
 from course.engine.faults import KernelFault, does_not_compile, not_measured
 from course.engine.simt.lowering.expr import Expr, nothing, variable
 from course.engine.simt.lowering.types import ArrayType, Type, TypingError, unify
-from course.engine.simt.nvvm.merging import Arm, Held
+from course.engine.simt.nvvm.merging import Arm, Count, Held
 from course.engine.simt.nvvm.unrolling import leaves_late, stored_names
 from course.engine.simt.running import control
 from course.engine.simt.running.control import Casts
@@ -53,6 +53,9 @@ def if_else(low: Lowering, node: ast.If) -> Statement:
         low.registers.meet({}, (then.arm, other.arm), ({}, {}), head)
         kept = then if then.reachable else other
         low.frame.env, low.registers.held = kept.env, kept.held
+    for side in (then, other):
+        if side.reachable and side.arm.closed:
+            side.statements.append(counting(side.arm.tail))
     loop = low.loop_nodes[-1] if low.loop_nodes else None
     if leaves_late(node, loop, low.frame.function) and not low.frame.device:
         low.instances += 1
@@ -69,6 +72,16 @@ def if_else(low: Lowering, node: ast.If) -> Statement:
         other.casts,
         head,
     )
+
+
+def counting(counts: list[Count]) -> Statement:
+    """Loads that the code behind asks for, where this way alone needs them."""
+
+    def run(lanes: Lanes) -> None:
+        for count in counts:
+            count(lanes)
+
+    return run
 
 
 def told(line: int, test: Callable[[Lanes], Any]) -> Callable[[Lanes], Any]:

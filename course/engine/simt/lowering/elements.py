@@ -35,6 +35,7 @@ from course.engine.simt.lowering.types import (
     is_integer,
     is_scalar,
 )
+from course.engine.simt.nvvm.merging import BESIDE, FIELD
 from course.engine.simt.running import arith
 from course.engine.simt.running.bounds import Access, Extent, check_bounds
 from course.engine.simt.running.lanes import Lanes, Statement, select
@@ -85,8 +86,11 @@ def _based(low: Lowering, node: ast.Subscript) -> Expr:
 
 def _field(low: Lowering, records: Expr, name: str) -> Expr:
     found = unpacked(low, records)[records.type.names.index(name)]
-    arrays = records.origin or low.array_parameters
-    return replace(found, origin=tuple(one for one in arrays if one.endswith(f".{name}")))
+    origin = records.origin or low.array_parameters
+    key = found.key
+    if key is not None and key[0] == "item":
+        key = FIELD, name, key[-1]
+    return replace(found, key=key, origin=tuple(one for one in origin if one.endswith(f".{name}")))
 
 
 def _record(low: Lowering, base: Expr, node: ast.Subscript) -> Expr:
@@ -172,7 +176,7 @@ def element(low: Lowering, node: ast.expr, base: Expr, index: list[Expr]) -> Exp
     """``A[i, j]``: a load."""
     array: ArrayType = base.type
     view, made = base.run, access_of("load", index, node)
-    key, since = joined("element", [base, *index])
+    key, since = element_key(base, index)
     if array.memory != "global":
         return Expr(array.dtype, lambda lanes: view(lanes).load(lanes, made(lanes)), masked=True)
 
@@ -218,12 +222,19 @@ def _fill(low: Lowering, target: ast.Subscript, part: Expr, value: Expr) -> Stat
     return execute
 
 
-def element_key(low: Lowering, base: Expr, index: list[Expr]) -> tuple[Any, int]:
-    """(key, since) of one element of a global array."""
-    parts = [base, *index]
-    if any(part.key is None for part in parts):
+def element_key(base: Expr, index: list[Expr]) -> tuple[Any, int]:
+    """(key, since) of one element of a global array; a view by indices is of the whole array."""
+    joint, since = joined("element", [base, *index])
+    if joint is None:
         return None, 0
-    return ("element", *(part.key for part in parts)), max(part.since for part in parts)
+    of: Any = base.key
+    array = of if of[0] == "element" else ("element", of)
+    keys = [part.key for part in index]
+    last = index[-1].const
+    whole = base.type.layout == "C" and array[1][0] in ("argument", "item")
+    if (whole or base.type.fields) and isinstance(last, int) and last >= 0:
+        keys[-1] = (BESIDE, last)
+    return (*array, *keys), since
 
 
 def store(low: Lowering, target: ast.Subscript, value: Expr) -> Statement:
@@ -285,8 +296,8 @@ def _store_number(
                 lanes.told(lanes, access.line, name, access.indices, values)
 
         return keep
-    key, since = element_key(low, base, index)
-    site = low.registers.store(key, since)
+    key, since = element_key(base, index)
+    site = low.registers.store(key, since, stored.key)
 
     def execute(lanes: Lanes) -> None:
         values, access = run(lanes), made(lanes, site.counts(lanes))

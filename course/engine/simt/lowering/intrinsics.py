@@ -168,6 +168,7 @@ def _syncthreads(low: Lowering, node: ast.Call) -> Expr:
 
 
 def _this_grid(low: Lowering, node: ast.Call) -> Expr:
+    """Its barrier's own traffic, an atomic a block and loads while it waits, is not counted."""
     arguments(low, node, (), 0)
     low.whole_grid = True
     return replace(tuple_of(low, []), type=GridType(()), const=UNKNOWN)

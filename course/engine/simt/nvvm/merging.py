@@ -3,21 +3,26 @@
 NVVM holds a loaded or stored value in a register as long as nothing may have changed the
 memory behind it. The rule here follows what it was seen to do (`course/tests/engine/hardware`):
 
-- a load of an address that is held is not made again; a store, an atomic, a barrier or a
-  fence lets go of everything, and a store holds its own address;
+- a load of an address that is held is not made again; an atomic, a barrier or a fence lets go of
+  everything; a store lets go of all but what lies apart from it, and holds its own address;
+- elements lie apart that differ in a constant last index, where their row lies without gaps, or
+  in their record's field;
 - a load that a loop repeats unchanged is made once, if every turn reaches it;
 - a load that both ways through a branch make, or one way and the code behind, is made once,
   in front of the branch, if nothing in the branch loops;
+- a load behind ways that meet, of which one alone has let go of the value, is made at that
+  way's end;
 - a load whose value is never used is not made;
-- a store that is overwritten before anything can read it is not made;
-- in a loop whose only global accesses are one element's, that element stays in a register.
+- a store that is overwritten before anything can read it is not made, nor one of what was
+  loaded there;
+- an element that a loop stores to stays in a register, if all else that it touches lies apart.
 
 Addresses are compared as expressions, never as numbers: what is equal by chance is not merged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
@@ -27,6 +32,21 @@ import numpy as np
 from course.engine.simt.running.lanes import Lanes
 
 Count = Callable[[Lanes], None]
+
+#: What a key has in place of a constant last index, and of the array of a record's field.
+BESIDE, FIELD = "beside", "field"
+
+
+def apart(key: Any, other: Any) -> bool:
+    """Whether two elements are never in one place, as far as the compiler looks."""
+    if key is None or other is None or len(key) != len(other):
+        return False
+    (_, array, *_, last), (_, other_array, *_, other_last) = key, other
+    if array[0] == other_array[0] == FIELD and array[2] == other_array[2]:
+        if array[1] != other_array[1]:
+            return True
+    beside = last[0] == other_last[0] == BESIDE and last != other_last
+    return bool(beside and key[:-1] == other[:-1])
 
 
 class AccessSite:
@@ -66,6 +86,8 @@ class Arm:
     depth: int
     loads: dict[Hashable, tuple[AccessSite, Count]] = field(default_factory=dict)
     closed: list[bool] = field(default_factory=list)
+    #: what is counted where the branch ends
+    tail: list[Count] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -79,6 +101,13 @@ class Held:
     loop: tuple[int, bool] | None = None
     #: set where one way through a branch has made the load: (its site, its count, the branch)
     half: tuple[AccessSite, Count, list[Count]] | None = None
+    stored: bool = False
+    #: set where one way through a branch has let go of it: what is counted at that way's end
+    lost: list[Count] | None = None
+
+    @property
+    def plain(self) -> bool:
+        return not (self.loop or self.half or self.lost is not None)
 
 
 @dataclass
@@ -115,7 +144,7 @@ class Registers:
             return AccessSite(merged=True), None
         site = AccessSite()
         held = None if key is None else self.held.get(key)
-        if held is not None and (held.loop or held.half):
+        if held is not None and not held.plain:
             if held.depth == self.depth:
                 if held.loop:
                     site.first_turns = (held.loop,)
@@ -123,13 +152,16 @@ class Registers:
                     other, other_count, head = held.half
                     other.merged = site.merged = True
                     head.append(other_count)
+                elif held.lost is not None:
+                    site.merged = True
+                    held.lost.append(count)
                 held = self.held[key] = Held(held.token, held.since)
             else:
                 held = None
         elif held is not None:
             site.merged = True
         if not site.merged:
-            self.pending.clear()
+            self.pending = {one: to for one, to in self.pending.items() if apart(one, key)}
             for loop in self.loops:
                 loop.accesses.append((key, since, site, False, self.depth))
             arm = self.arms[-1] if self.arms else None
@@ -141,17 +173,24 @@ class Registers:
             held = self.held[key] = Held(version, version)
         return site, held
 
-    def store(self, key: Hashable, since: int) -> AccessSite:
-        """A store to the element that `key` names: it may change every other element."""
+    def store(self, key: Hashable, since: int, value: Hashable) -> AccessSite:
+        """A store of `value` to the element that `key` names.
+
+        It may change all that is not apart.
+        """
+        there = self.held.get(key) if key is not None else None
+        loaded = there and there.plain and not there.stored
+        if there and loaded and value == ("value", there.token):
+            return AccessSite(merged=True)
         site = AccessSite()
         overwritten = self.pending.pop(key, None) if key is not None else None
         if overwritten is not None:
             overwritten.merged = True
-        self.held.clear()
+        self.held = {one: held for one, held in self.held.items() if apart(one, key)}
         self._close_arms()
         if key is not None:
             version = self.new_version()
-            self.held[key] = Held(version, version)
+            self.held[key] = Held(version, version, stored=True)
             self.pending[key] = site
         for loop in self.loops:
             loop.accesses.append((key, since, site, True, self.depth))
@@ -190,6 +229,7 @@ class Registers:
             head.append(count)
         self.held = {k: h for k, h in before.items() if all(a.get(k) == h for a in after)}
         if first.closed or second.closed:
+            self._lost(arms, before, after)
             return
         for key in sorted(first.loads.keys() | second.loads.keys(), key=repr):
             version = self.new_version()
@@ -199,28 +239,38 @@ class Registers:
                 site, count = first.loads.get(key) or second.loads[key]
                 self.held[key] = Held(version, version, self.depth, half=(site, count, head))
 
+    def _lost(
+        self, arms: Sequence[Arm], before: Mapping[Hashable, Held], after: Sequence[Any]
+    ) -> None:
+        """What was held before, and one of two ways has let go of."""
+        for key, held in before.items():
+            tails = [arm.tail for arm, end in zip(arms, after, strict=True) if key not in end]
+            if held.plain and len(tails) == 1 and any(end.get(key) == held for end in after):
+                version = self.new_version()
+                self.held[key] = Held(version, version, self.depth, lost=tails[0])
+
     def keep_in_register(self, loop: LoopScope, version: int) -> None:
-        """Takes an element that a loop alone touches out of memory for the loop's length."""
-        if loop.barred or not loop.accesses:
+        """Takes an element out of memory for the length of a loop that stores to it."""
+        if loop.barred:
             return
         keys = {key for key, *_ in loop.accesses}
-        stores = [entry for entry in loop.accesses if entry[3]]
-        invariant = all(key is not None and old_enough(key, version) for key, *_ in loop.accesses)
-        plain = all(depth == self.depth for *_, depth in stores)
-        if len(keys) == 1 and stores and invariant and plain:
-            for _, _, site, _, _ in loop.accesses:
-                site.first_turns = (
-                    *[turn for turn in site.first_turns if turn[0] != loop.number],
-                    (loop.number, False),
-                )
+        for key in keys:
+            own = [entry for entry in loop.accesses if entry[0] == key]
+            stores = [depth for _, _, _, is_store, depth in own if is_store]
+            alone = all(other == key or apart(other, key) for other in keys)
+            invariant = key is not None and old_enough(key, version)
+            if alone and invariant and stores and all(depth == self.depth for depth in stores):
+                for _, _, site, _, _ in own:
+                    site.first_turns = (
+                        *[turn for turn in site.first_turns if turn[0] != loop.number],
+                        (loop.number, False),
+                    )
 
 
 def available(registers: Registers, version: int, scope: LoopScope) -> dict[Hashable, Held]:
     """What is held at the end of every turn and does not depend on the turn."""
     found = {
-        key: held
-        for key, held in registers.held.items()
-        if old_enough(key, version) and held.loop is None and held.half is None
+        key: held for key, held in registers.held.items() if old_enough(key, version) and held.plain
     }
     for others in scope.continue_held:
         found = {key: held for key, held in found.items() if key in others}

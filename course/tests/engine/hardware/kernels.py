@@ -2,6 +2,7 @@
 
 from . import (
     access,
+    apart,
     arrays,
     atomics,
     complexes,
@@ -12,6 +13,7 @@ from . import (
     merge_loops,
     merge_stores,
     merge_values,
+    records,
     shapes,
     shared,
     unrolled,
@@ -25,7 +27,21 @@ from .cases import Case
 #: These add to the cases of ``merge``.
 MERGING = (merge_stores, merge_loops, merge_branches, merge_values)
 BOOKS = (
-    *(access, shapes, shared, matmul, atomics, warps, control, arrays, complexes, unrolled, merge),
+    *(
+        access,
+        apart,
+        shapes,
+        shared,
+        matmul,
+        atomics,
+        warps,
+        control,
+        arrays,
+        complexes,
+        records,
+        unrolled,
+    ),
+    merge,
 )
 VALUES = (values, values_flow, values_math)
 CASES: tuple[Case, ...] = tuple(case for module in (*BOOKS, *VALUES) for case in module.book.cases)

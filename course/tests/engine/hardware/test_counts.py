@@ -49,8 +49,6 @@ EXPLAINED = {
     "merge_ternary_two": "the store stands twice, and so do the loads",
     "merge_chained_comparison": "the store stands twice",
     # The value is predicted into registers on a way that the source does not take.
-    "merge_same_conditions": "two branches on one condition became one",
-    "merge_store_branch_then_always": "the store was selected, not branched over",
     "merge_nested_invariant": "a written-out inner loop was not hoisted whole",
     # The value stored is the value that is there: the compiler drops load and store.
     "merge_store_itself": "a store of what is there",
