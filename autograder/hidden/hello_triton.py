@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.spec.draws import FAINT, LARGE, described, integers, uniform
+from course.spec.draws import FAINT, LARGE, Draw, described, integers, uniform
 
 _SMALL = Draws(N=between(2, 200))
 _BELOW_ALL_BLOCKS = Draws(N=between(201, 255))
@@ -20,6 +20,18 @@ _GRADED = Draws(traffic=True, N=multiples(128, 8320, 12288))
 _WIDE = {"x": uniform(-30.0, 30.0)}
 #: exp(100) is more than float32 holds.
 _FAR = {"x": uniform(-100.0, 100.0)}
+
+
+def _of_both_signs(most: float) -> Draw:
+    """Sizes from a tenth of `most` on, of one sign and of the other in turn."""
+
+    @described(f"between {-most:g} and {most:g}, the signs in turn")
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        values = rng.uniform(most / 10, most, shape)
+        values[1::2] *= -1
+        return values.astype(dtype)
+
+    return draw
 
 
 @described("every second one 0")
@@ -70,17 +82,16 @@ HIDDEN = {
     "dequantize": (
         Draws(M=1, K=between(2, 9)),
         Draws(M=between(2, 9), K=between(200, 255)),
-        # scales of both signs
         Draws(
             M=between(5, 9),
             K=leaving(1, 2048, 8193, 11000),
-            draws={"scale": uniform(-2e-5, 2e-5)},
+            draws={"scale": _of_both_signs(2e-5)},
         ),
         # products up to the largest float16
         Draws(
             M=between(3, 5),
             K=leaving(2047, 2048, 4097, 9000),
-            draws={"scale": uniform(-500.0, 500.0)},
+            draws={"scale": _of_both_signs(500.0)},
         ),
         # the two ends of int8: a number without a sign, or seven bits of it, is seen
         Draws(M=between(3, 5), K=between(300, 400), draws={"q": integers(-128, -126)}),
