@@ -26,6 +26,7 @@ from course.spec.exercise import KernelExercise
 SEEDS = 50
 #: Seeds for which one process judges a cell, so that long exercises keep many processes busy.
 _TOGETHER = 5
+_COMPILED = (Outcome.TOO_MANY_RESOURCES, Outcome.DOES_NOT_COMPILE)
 
 
 def cells_of(stem: str, name: str) -> list[Entrant]:
@@ -37,14 +38,15 @@ def cells_of(stem: str, name: str) -> list[Entrant]:
 def unlucky(stem: str, name: str, cell: Entrant, seeds: Sequence[str]) -> list[str]:
     """A sentence for each seed under which a cell gets another verdict than it should.
 
-    Where registers or shared memory give it away, the compiler is asked for these, too.
+    Where the compiler alone gives it away (registers, shared memory, what does not assemble), it
+    is asked, too.
     """
     exercise = exercises.lesson(stem)[name]
     found = []
     for seed in seeds:
         cases = hidden_cases(name, seed)
         inputs = hidden_inputs(name, seed)
-        engine = Engine(compiles=cell.outcome is Outcome.TOO_MANY_RESOURCES)
+        engine = Engine(compiles=cell.outcome in _COMPILED)
         verdict = course_check(exercise, cell.source, cases, inputs, engine)
         found += mismatch(exercise, cell, verdict, f"on the hidden cases of {seed!r}")
     return found
