@@ -13,6 +13,7 @@ from course.engine.faults import KernelFault, does_not_compile, not_measured
 from course.engine.simt.lowering.expr import Expr, nothing, variable
 from course.engine.simt.lowering.types import ArrayType, Type, TypingError, unify
 from course.engine.simt.nvvm.merging import Arm, Count, Held
+from course.engine.simt.nvvm.ranges import Fact, fact_of
 from course.engine.simt.nvvm.unrolling import leaves_late, stored_names
 from course.engine.simt.running import control
 from course.engine.simt.running.control import Casts
@@ -40,8 +41,9 @@ def if_else(low: Lowering, node: ast.If) -> Statement:
     entry = dict(low.frame.env)
     held, where = low.registers.snapshot(), low.held_where
     low.registers.depth += 1
-    then = _branch(low, node.body, entry, where.get(True, held))
-    other = _branch(low, node.orelse, entry, where.get(False, held))
+    facts = fact_of(condition.key, True), fact_of(condition.key, False)
+    then = _branch(low, node.body, entry, where.get(True, held), facts[0])
+    other = _branch(low, node.orelse, entry, where.get(False, held), facts[1])
     low.registers.depth -= 1
     low.registers.pending.clear()
     low.reachable = then.reachable or other.reachable
@@ -52,6 +54,7 @@ def if_else(low: Lowering, node: ast.If) -> Statement:
     else:
         low.registers.meet({}, (then.arm, other.arm), ({}, {}), head)
         kept = then if then.reachable else other
+        low.fact = facts[1] if kept is other and not node.orelse else None
         low.frame.env, low.registers.held = kept.env, kept.held
     for side in (then, other):
         if side.reachable and side.arm.closed:
@@ -97,7 +100,11 @@ def told(line: int, test: Callable[[Lanes], Any]) -> Callable[[Lanes], Any]:
 
 
 def _branch(
-    low: Lowering, body: list[ast.stmt], entry: dict[str, Expr], held: dict[Any, Held]
+    low: Lowering,
+    body: list[ast.stmt],
+    entry: dict[str, Expr],
+    held: dict[Any, Held],
+    fact: Fact | None,
 ) -> Branch:
     low.spend((len(entry) + len(held)) // 8)
     low.frame.env, low.registers.held, low.reachable = dict(entry), dict(held), True
@@ -106,7 +113,7 @@ def _branch(
     if any(isinstance(n, ast.For | ast.While) for s in body for n in ast.walk(s)):
         arm.closed.append(True)
     low.registers.arms.append(arm)
-    statements = low.straight_block(body)
+    statements = low.straight_block(body, fact)
     low.registers.arms.pop()
     return Branch(statements, low.frame.env, low.reachable, low.registers.snapshot(), arm)
 

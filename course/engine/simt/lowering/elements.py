@@ -36,6 +36,7 @@ from course.engine.simt.lowering.types import (
     is_scalar,
 )
 from course.engine.simt.nvvm.merging import BESIDE, FIELD
+from course.engine.simt.nvvm.ranges import under
 from course.engine.simt.running import arith
 from course.engine.simt.running.bounds import Access, Extent, check_bounds
 from course.engine.simt.running.lanes import Lanes, Statement, select
@@ -176,7 +177,7 @@ def element(low: Lowering, node: ast.expr, base: Expr, index: list[Expr]) -> Exp
     """``A[i, j]``: a load."""
     array: ArrayType = base.type
     view, made = base.run, access_of("load", index, node)
-    key, since = element_key(base, index)
+    key, since = element_key(low, base, index)
     if array.memory != "global":
         return Expr(array.dtype, lambda lanes: view(lanes).load(lanes, made(lanes)), masked=True)
 
@@ -222,19 +223,24 @@ def _fill(low: Lowering, target: ast.Subscript, part: Expr, value: Expr) -> Stat
     return execute
 
 
-def element_key(base: Expr, index: list[Expr]) -> tuple[Any, int]:
+def element_key(low: Lowering, base: Expr, index: list[Expr]) -> tuple[Any, int]:
     """(key, since) of one element of a global array; a view by indices is of the whole array."""
     joint, since = joined("element", [base, *index])
     if joint is None:
         return None, 0
     of: Any = base.key
     array = of if of[0] == "element" else ("element", of)
-    keys = [part.key for part in index]
+    keys = [under(low.fact, part.key) if _is_tested(part) else part.key for part in index]
     last = index[-1].const
     whole = base.type.layout == "C" and array[1][0] in ("argument", "item")
     if (whole or base.type.fields) and isinstance(last, int) and last >= 0:
         keys[-1] = (BESIDE, last)
     return (*array, *keys), since
+
+
+def _is_tested(index: Expr) -> bool:
+    """Whether Numba asks if an index is negative."""
+    return is_integer(index.type) and arith.numpy_dtype(index.type).kind == "i"
 
 
 def store(low: Lowering, target: ast.Subscript, value: Expr) -> Statement:
@@ -296,8 +302,8 @@ def _store_number(
                 lanes.told(lanes, access.line, name, access.indices, values)
 
         return keep
-    key, since = element_key(base, index)
-    site = low.registers.store(key, since, stored.key)
+    key, since = element_key(low, base, index)
+    site = low.registers.store(key, since)
 
     def execute(lanes: Lanes) -> None:
         values, access = run(lanes), made(lanes, site.counts(lanes))

@@ -54,6 +54,7 @@ from course.engine.simt.lowering.types import (
 )
 from course.engine.simt.nvvm.contraction import Uses
 from course.engine.simt.nvvm.merging import Held, Registers
+from course.engine.simt.nvvm.ranges import Fact
 from course.engine.simt.nvvm.unrolling import stored_names, unused_names
 from course.engine.simt.nvvm.work import work_of
 from course.engine.simt.running.lanes import Lanes, Statement
@@ -110,12 +111,14 @@ class Lowering:
         self.held_where: dict[bool, dict[Any, Held]] = {}
         #: the straight block of code that is being lowered, and the products so far
         self.straight = 0
+        self.fact: Fact | None = None
         self.products: dict[Any, Uses] = {}
         self.frame = Frame(function, set(), {}, False, 0)
 
-    def enter(self) -> None:
-        """What is lowered from here on is another straight block of code."""
+    def enter(self, fact: Fact | None = None) -> None:
+        """What is lowered from here on is another straight block; `fact` is why it is reached."""
         self.straight += 1
+        self.fact = fact
 
     def spend(self, work: int = 1) -> None:
         """Counts nodes that are lowered, and variables and values that are compared or copied.
@@ -188,10 +191,10 @@ class Lowering:
                 statements.append(statement)
         return statements
 
-    def straight_block(self, body: list[ast.stmt]) -> list[Statement]:
+    def straight_block(self, body: list[ast.stmt], fact: Fact | None = None) -> list[Statement]:
         """Lowers a branch or a loop's turn: behind it, none of its products is at hand."""
         products = dict(self.products)
-        self.enter()
+        self.enter(fact)
         statements = self.block(body)
         self.enter()
         self.products = products

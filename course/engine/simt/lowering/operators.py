@@ -44,6 +44,7 @@ from course.engine.simt.lowering.types import (
 )
 from course.engine.simt.nvvm import contraction
 from course.engine.simt.nvvm.merging import Arm, Held
+from course.engine.simt.nvvm.ranges import fact_of
 from course.engine.simt.nvvm.work import branches
 from course.engine.simt.running import arith
 from course.engine.simt.running.lanes import Lanes, select
@@ -315,12 +316,13 @@ def boolop(low: Lowering, node: ast.BoolOp) -> Expr:
     both = isinstance(node.op, ast.And)
     result: Expr | None = None
     stopped: list[dict[Any, Held]] = []
-    always = low.registers.held
+    always, fact = low.registers.held, None
     for operand in node.values:
         low.held_where = {}
         if result is not None:
-            low.enter()
+            low.enter(fact)
         part = low.scalar(operand)
+        fact = fact_of(part.key, both)
         going_on = low.held_where.get(both, low.registers.held)
         stopped.append(dict(low.held_where.get(not both, low.registers.held)))
         if result is None:
@@ -369,7 +371,7 @@ def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
         low.registers.held = dict(where.get(holds, before))
         arms.append(Arm(low.registers.version + 1, low.registers.depth))
         low.registers.arms.append(arms[-1])
-        low.enter()
+        low.enter(fact_of(condition.key, holds))
         sides.append(low.value(side))
         low.registers.arms.pop()
         after.append(dict(low.registers.held))

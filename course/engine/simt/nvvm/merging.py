@@ -13,8 +13,7 @@ memory behind it. The rule here follows what it was seen to do (`course/tests/en
 - a load behind ways that meet, of which one alone has let go of the value, is made at that
   way's end;
 - a load whose value is never used is not made;
-- a store that is overwritten before anything can read it is not made, nor one of what was
-  loaded there;
+- a store that is overwritten before anything can read it is not made;
 - an element that a loop stores to stays in a register, if all else that it touches lies apart.
 
 Addresses are compared as expressions, never as numbers: what is equal by chance is not merged.
@@ -101,7 +100,6 @@ class Held:
     loop: tuple[int, bool] | None = None
     #: set where one way through a branch has made the load: (its site, its count, the branch)
     half: tuple[AccessSite, Count, list[Count]] | None = None
-    stored: bool = False
     #: set where one way through a branch has let go of it: what is counted at that way's end
     lost: list[Count] | None = None
 
@@ -173,15 +171,8 @@ class Registers:
             held = self.held[key] = Held(version, version)
         return site, held
 
-    def store(self, key: Hashable, since: int, value: Hashable) -> AccessSite:
-        """A store of `value` to the element that `key` names.
-
-        It may change all that is not apart.
-        """
-        there = self.held.get(key) if key is not None else None
-        loaded = there and there.plain and not there.stored
-        if there and loaded and value == ("value", there.token):
-            return AccessSite(merged=True)
+    def store(self, key: Hashable, since: int) -> AccessSite:
+        """A store to the element that `key` names: it may change all that is not apart."""
         site = AccessSite()
         overwritten = self.pending.pop(key, None) if key is not None else None
         if overwritten is not None:
@@ -190,7 +181,7 @@ class Registers:
         self._close_arms()
         if key is not None:
             version = self.new_version()
-            self.held[key] = Held(version, version, stored=True)
+            self.held[key] = Held(version, version)
             self.pending[key] = site
         for loop in self.loops:
             loop.accesses.append((key, since, site, True, self.depth))
@@ -244,8 +235,12 @@ class Registers:
     ) -> None:
         """What was held before, and one of two ways has let go of."""
         for key, held in before.items():
-            tails = [arm.tail for arm, end in zip(arms, after, strict=True) if key not in end]
-            if held.plain and len(tails) == 1 and any(end.get(key) == held for end in after):
+            tails = []
+            for arm, end in zip(arms, after, strict=True):
+                there = end.get(key)
+                if there != held:
+                    tails.append(there.lost if there else arm.tail)
+            if held.plain and len(tails) == 1 and tails[0] is not None:
                 version = self.new_version()
                 self.held[key] = Held(version, version, self.depth, lost=tails[0])
 

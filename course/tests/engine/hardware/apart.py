@@ -80,15 +80,6 @@ def apart_of_a_row(A, out):
     out[i] = row[2]
 
 
-@book.each(LAYOUTS, rows, 1)
-@cuda.jit
-def stored_as_it_was(A, out):
-    i = cuda.grid(1)
-    a = A[i, 0]
-    A[i, 0] = a
-    out[i] = A[i, 1] + a
-
-
 @book.case(numbers, 1)
 @cuda.jit
 def apart_parts_of_a_number(z, out):

@@ -48,7 +48,8 @@ EXPLAINED = {
     "merge_relu_ternary": "the store stands twice",
     "merge_ternary_two": "the store stands twice, and so do the loads",
     "merge_chained_comparison": "the store stands twice",
-    # The value is predicted into registers on a way that the source does not take.
+    # Two ways that load and nothing else: the compiler chooses the address.
+    "branch_else_other": "one load for both ways",
     "merge_nested_invariant": "a written-out inner loop was not hoisted whole",
     # The value stored is the value that is there: the compiler drops load and store.
     "merge_store_itself": "a store of what is there",

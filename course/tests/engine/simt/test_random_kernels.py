@@ -1,10 +1,6 @@
 """Random kernels give what Numba's own compiler gives for one thread after the other."""
 
-import importlib.util
-import itertools
-
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,26 +12,6 @@ from course.tests.families import few_or_many
 from .random_kernels import OUTPUTS, body, kernel_source, oracle_source
 
 THREADS = 8
-_numbers = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def load(tmp_path_factory):
-    """Imports a module from its source, so that the source can be read back."""
-    folder = tmp_path_factory.mktemp("kernels")
-
-    def load(source):
-        name = f"random_{next(_numbers)}"
-        path = folder / f"{name}.py"
-        path.write_text(source)
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-
-    return load
 
 
 def arguments(seed):
