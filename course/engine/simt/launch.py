@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 from numba.core import types
+from numba.np.numpy_support import map_layout
 
 from course.engine import sampling, stated_gpu
 from course.engine.faults import (
@@ -421,12 +422,10 @@ def _view(
 ) -> GlobalView:
     if array.ndim == 0:
         raise TypingError("it has no axes: pass x.item(), a number, or give it the shape (1,)")
-    by_bytes = _by_bytes(array)
-    array, fields = without_fields(array)
-    numba_type(array.dtype)
-    allocation = _allocated(array, allocations)
-    view = GlobalView(name, array, allocation, fields)
-    view.by_bytes = by_bytes
+    plain, fields = without_fields(array)
+    numba_type(plain.dtype)
+    view = GlobalView(name, plain, _allocated(plain, allocations), fields)
+    view.by_bytes, view.layout = _by_bytes(array), map_layout(array)
     return view
 
 
