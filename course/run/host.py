@@ -31,7 +31,7 @@ from triton.backends.compiler import GPUTarget
 from course.engine import stated_gpu
 from course.engine.simt.launch import MAX_GRID
 from course.notebook import numba_launches
-from course.run import gpus
+from course.run import generators, gpus
 from course.run.tensors import CUDA, OnCuda
 
 #: The version of CUDA that torch is said to be made for.
@@ -136,14 +136,6 @@ def _empty_strided(size: Any, stride: Any, dtype: torch.dtype) -> torch.Tensor:
     return torch.empty_strided(size, stride, dtype=dtype, device="cuda")
 
 
-class _Generator(torch.Generator):
-    """A generator of the CPU, whatever device is named."""
-
-    def __new__(cls, device: Any = None) -> Any:
-        """One of the CPU."""
-        return super().__new__(cls, "cpu")
-
-
 class _CublasLt:
     """cuBLAS as Triton brings it for its tutorials: torch's product."""
 
@@ -208,8 +200,8 @@ _COMPILING = (
 _MADE: tuple[tuple[Callable[[], Any], str], ...] = (
     (
         lambda: None,
-        "init synchronize empty_cache ipc_collect set_device set_stream manual_seed "
-        "manual_seed_all seed seed_all reset_peak_memory_stats reset_max_memory_allocated",
+        "init synchronize empty_cache ipc_collect set_device set_stream "
+        "reset_peak_memory_stats reset_max_memory_allocated",
     ),
     (lambda: True, "is_available is_initialized"),
     (bool, "is_current_stream_capturing"),
@@ -234,11 +226,12 @@ def install(target: int) -> OnCuda:
     Returns:
         the mode that all of torch passes through from here on.
     """
-    known = gpus.of_torch(target)
+    known, of_generators = gpus.of_torch(target), generators.of_torch_cuda()
     mode = OnCuda()
     warnings.filterwarnings("ignore", "Warning only once for all operators", UserWarning)
     for module, stand_ins in (
         (torch.cuda, _of_torch_cuda(known)),
+        *((module, of_generators) for module in (torch.cuda, torch.cuda.random)),
         (torch, _of_torch(mode)),
         (torch.Tensor, {"record_stream": lambda self, stream: None}),
         (torch.UntypedStorage, {"data_ptr": _placed(mode, torch.UntypedStorage.data_ptr)}),
@@ -318,7 +311,7 @@ def _of_torch(mode: OnCuda) -> dict[str, Any]:
 
     return {
         "compile": _as_written,
-        "Generator": _Generator,
+        "Generator": generators.Generator,
         "set_default_device": set_default_device,
         "get_default_device": lambda: mode.default,
     }
@@ -383,8 +376,6 @@ def _of_torch_cuda(known: Any) -> dict[str, Any]:
         "get_device_capability": lambda device=None: (known.major, known.minor),
         "get_device_name": lambda device=None: known.name,
         "mem_get_info": lambda device=None: (known.total_memory, known.total_memory),
-        "get_rng_state": lambda device=None: torch.get_rng_state(),
-        "set_rng_state": lambda state, device=None: torch.set_rng_state(state),
         "Stream": Stream,
         "Event": Event,
     }

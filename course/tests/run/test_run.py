@@ -116,7 +116,9 @@ def test_an_object_with_a_dtype_and_an_address_is_a_pointer() -> None:
     rows = [line.split() for line in done.stdout.splitlines()]
     # from the last of 100 floats on, three warps begin and end within a sector
     assert ["21", "load", "x_ptr", "4", "16", "512", "416"] in rows
-    assert "OUT OF BOUNDS: Program 0 loads from x_ptr[-99]" in done.stderr
+    said = "Program 0 loads from x_ptr[-99], which does not exist: x_ptr has 2 elements from its "
+    assert f"OUT OF BOUNDS: {said}address on and 98 before it.\n" in done.stderr
+    assert "--bounds" not in done.stderr
 
 
 @pytest.mark.slow
@@ -375,3 +377,9 @@ def test_tests_may_let_programs_store_one_value_to_one_place(tmp_path, option, s
     )
     options = ("-q", "-p", "no:cacheprovider", "-p", "course.run.plugin", "--equal-stores", option)
     assert ran(*options, module="pytest", folder=tmp_path).returncode == status
+
+
+@pytest.mark.slow
+def test_the_gpus_generators_have_a_seed_and_an_offset_and_begin_anew() -> None:
+    done = ran("seeds.py")
+    assert (done.returncode, "all right" in done.stdout) == (0, True), done.stderr
