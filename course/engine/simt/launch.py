@@ -231,21 +231,26 @@ def _check_shared(program: Program, dynamic_bytes: int, function: Function) -> N
         )
 
 
-def _check_together(geometry: Geometry, shared: int, function: Function) -> None:
-    """Blocks that wait for each other all run at once, or no launch begins."""
-    threads = -(-geometry.threads // WARP_LANES) * WARP_LANES
+def most_together(threads: int, shared: int) -> int:
+    """How many blocks run at once, each of so many threads and bytes of shared memory."""
+    threads = -(-threads // WARP_LANES) * WARP_LANES
     each = min(
         stated_gpu.BLOCKS_OF_A_MULTIPROCESSOR,
         stated_gpu.THREADS_OF_A_MULTIPROCESSOR // threads,
         stated_gpu.SHARED_BYTES_OF_A_MULTIPROCESSOR // (shared + stated_gpu.SHARED_BYTES_KEPT),
     )
-    limit = each * stated_gpu.MULTIPROCESSORS
+    return each * stated_gpu.MULTIPROCESSORS
+
+
+def _check_together(geometry: Geometry, shared: int, function: Function) -> None:
+    """Blocks that wait for each other all run at once, or no launch begins."""
+    limit = most_together(geometry.threads, shared)
     if geometry.blocks > limit:
         raise too_many_resources(
             function.node.lineno,
             "too_many_together",
             blocks=geometry.blocks,
-            threads=geometry.threads,
+            threads=-(-geometry.threads // WARP_LANES) * WARP_LANES,
             limit=limit,
             gpu=stated_gpu.NAME,
         )
