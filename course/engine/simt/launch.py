@@ -314,7 +314,7 @@ def _arguments(
     views: dict[str, GlobalView] = {}
     parameters: dict[str, Any] = {}
     argument_types: list[Type] = []
-    allocations: dict[tuple[int, int, str], Allocation] = {}
+    allocations: dict[tuple[int, int], Allocation] = {}
     for name, argument in zip(names, args, strict=True):
         try:
             parameters[name], type_ = _argument(name, argument, allocations, views)
@@ -373,7 +373,7 @@ def as_array(argument: Any) -> np.ndarray | None:
 def _argument(
     name: str,
     argument: Any,
-    allocations: dict[tuple[int, int, str], Allocation],
+    allocations: dict[tuple[int, int], Allocation],
     views: dict[str, GlobalView],
 ) -> tuple[Any, Type]:
     """(value, type) of an argument; `views` gets its arrays, as ``name[0]`` of a tuple."""
@@ -423,7 +423,7 @@ def _complex(argument: complex | np.complex64) -> tuple[Any, Type]:
 
 
 def _view(
-    name: str, array: np.ndarray, allocations: dict[tuple[int, int, str], Allocation]
+    name: str, array: np.ndarray, allocations: dict[tuple[int, int], Allocation]
 ) -> GlobalView:
     if array.ndim == 0:
         raise TypingError("it has no axes: pass x.item(), a number, or give it the shape (1,)")
@@ -439,10 +439,10 @@ def _of_field(
     field: str,
     part: np.ndarray,
     records: np.ndarray,
-    allocations: dict[tuple[int, int, str], Allocation],
+    allocations: dict[tuple[int, int], Allocation],
 ) -> GlobalView:
-    """One field of records: of their memory the part that nothing else has."""
-    view = GlobalView(f"{name}.{field}", part, _allocated(records, allocations, field), (field,))
+    """One field of records."""
+    view = GlobalView(f"{name}.{field}", part, _allocated(records, allocations), (field,))
     view.by_bytes = _by_bytes(records)
     return view
 
@@ -452,16 +452,14 @@ def _by_bytes(array: np.ndarray) -> bool:
     return array.dtype.names is not None and not array.dtype.isalignedstruct
 
 
-def _allocated(
-    array: np.ndarray, allocations: dict[tuple[int, int, str], Allocation], field: str = ""
-) -> Allocation:
+def _allocated(array: np.ndarray, allocations: dict[tuple[int, int], Allocation]) -> Allocation:
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
     if owner.dtype != array.dtype and owner.dtype.kind not in "biufcV":
         owner = array
     low, high = np.lib.array_utils.byte_bounds(owner) if owner.size else (id(owner), 0)
-    allocation = allocations.get((low, high, field))
+    allocation = allocations.get((low, high))
     if allocation is None:
-        allocation = allocations[low, high, field] = Allocation(len(allocations), owner)
+        allocation = allocations[low, high] = Allocation(len(allocations), owner)
     return allocation
