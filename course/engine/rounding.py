@@ -64,4 +64,6 @@ def _of_doubles(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         part = total - product
         rest = (product - (total - part)) + (z - part)
         fused = total + (rest + error)
-    return np.where(np.isfinite(fused), fused, total)
+    return np.where(
+        np.isfinite(fused) & (fused != total), fused, total
+    )  # the total's zero has a sign

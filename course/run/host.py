@@ -8,13 +8,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import numba
 import numba.cuda
 import numpy as np
 import torch
@@ -22,6 +24,7 @@ import torch.distributed
 import triton
 import triton.profiler
 import triton.testing
+from numba.core import sigutils
 from numba.cuda.cudadrv import devices
 from numba.cuda.dispatcher import CUDADispatcher
 from torch.autograd.function import BackwardCFunction
@@ -29,9 +32,12 @@ from triton._C import libtriton
 from triton.backends.compiler import GPUTarget
 
 from course.engine import stated_gpu
-from course.engine.simt.launch import MAX_GRID
+from course.engine.cell.numba import live_function
+from course.engine.simt.launch import MAX_GRID, most_together
+from course.engine.simt.lowering import signatures
+from course.engine.simt.lowering.lower import Lowering
 from course.notebook import numba_launches
-from course.run import gpus
+from course.run import generators, gpus
 from course.run.tensors import CUDA, OnCuda
 
 #: The version of CUDA that torch is said to be made for.
@@ -136,14 +142,6 @@ def _empty_strided(size: Any, stride: Any, dtype: torch.dtype) -> torch.Tensor:
     return torch.empty_strided(size, stride, dtype=dtype, device="cuda")
 
 
-class _Generator(torch.Generator):
-    """A generator of the CPU, whatever device is named."""
-
-    def __new__(cls, device: Any = None) -> Any:
-        """One of the CPU."""
-        return super().__new__(cls, "cpu")
-
-
 class _CublasLt:
     """cuBLAS as Triton brings it for its tutorials: torch's product."""
 
@@ -193,6 +191,48 @@ def _of_no_compiler(name: str) -> Callable[..., None]:
     return asked
 
 
+class _Compiled:
+    """One of `kernel.overloads`: a kernel for arguments of these types."""
+
+    def __init__(self, dispatcher: Any, arguments: tuple[Any, ...]) -> None:
+        self._dispatcher, self.argument_types = dispatcher, arguments
+
+    def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
+        """How many blocks of a launch may wait for each other."""
+        taken = tuple(map(signatures.engine_type, self.argument_types))
+        program = Lowering(live_function(self._dispatcher)).kernel(taken)
+        threads = math.prod(blockdim) if isinstance(blockdim, tuple) else blockdim
+        return most_together(threads, program.shared_bytes + dynsmemsize)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _of_no_compiler(f"`kernel.overloads[...].{name}`")()
+
+
+def _compile(dispatcher: Any, arguments: Any, result: Any = None) -> _Compiled:
+    """As a kernel is compiled for types that its decorator declares, or a launch has."""
+    signatures.note(dispatcher, arguments, result)
+    return _noted(dispatcher, sigutils.normalize_signature(arguments)[0])
+
+
+def _noted(dispatcher: Any, types: tuple[Any, ...]) -> _Compiled:
+    made: _Compiled = dispatcher.overloads.setdefault(types, _Compiled(dispatcher, types))
+    return made
+
+
+def launched(dispatcher: Any, args: Sequence[Any]) -> None:
+    """From now on a kernel is compiled for these arguments, unless its decorator declares types."""
+    if not signatures.declared(dispatcher):
+        local = [numba_launches.STAND_INS["as_cuda_array"](a) if _is_array(a) else a for a in args]
+        plain = [np.asarray(one) if isinstance(one, np.ndarray) else one for one in local]
+        _noted(dispatcher, tuple(map(numba.typeof, plain)))
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) or numba_launches.tells_its_place(value)
+
+
 #: Of a kernel, and of `numba.cuda`: what tells of the code that Numba's compiler makes.
 _OF_KERNELS = (
     *("inspect_asm", "inspect_llvm", "inspect_sass", "inspect_sass_cfg", "inspect_types"),
@@ -208,8 +248,8 @@ _COMPILING = (
 _MADE: tuple[tuple[Callable[[], Any], str], ...] = (
     (
         lambda: None,
-        "init synchronize empty_cache ipc_collect set_device set_stream manual_seed "
-        "manual_seed_all seed seed_all reset_peak_memory_stats reset_max_memory_allocated",
+        "init synchronize empty_cache ipc_collect set_device set_stream "
+        "reset_peak_memory_stats reset_max_memory_allocated",
     ),
     (lambda: True, "is_available is_initialized"),
     (bool, "is_current_stream_capturing"),
@@ -234,11 +274,12 @@ def install(target: int) -> OnCuda:
     Returns:
         the mode that all of torch passes through from here on.
     """
-    known = gpus.of_torch(target)
+    known, of_generators = gpus.of_torch(target), generators.of_torch_cuda()
     mode = OnCuda()
     warnings.filterwarnings("ignore", "Warning only once for all operators", UserWarning)
     for module, stand_ins in (
         (torch.cuda, _of_torch_cuda(known)),
+        *((module, of_generators) for module in (torch.cuda, torch.cuda.random)),
         (torch, _of_torch(mode)),
         (torch.Tensor, {"record_stream": lambda self, stream: None}),
         (torch.UntypedStorage, {"data_ptr": _placed(mode, torch.UntypedStorage.data_ptr)}),
@@ -260,6 +301,7 @@ def install(target: int) -> OnCuda:
         (triton.testing.Mark, {"run": _first_of_each_line}),
         (BackwardCFunction, {"apply": _in(mode, BackwardCFunction.apply)}),
         (numba.cuda, numbas := _of_numba(known)),
+        (CUDADispatcher, {"compile": _compile}),
         (CUDADispatcher, {name: _of_no_compiler(f"`kernel.{name}`") for name in _OF_KERNELS}),
         (numba.cuda, {name: _of_no_compiler(f"`cuda.{name}`") for name in _COMPILING}),
         (numba_launches.DeviceArray, {"__cuda_array_interface__": property(_interface)}),
@@ -318,7 +360,7 @@ def _of_torch(mode: OnCuda) -> dict[str, Any]:
 
     return {
         "compile": _as_written,
-        "Generator": _Generator,
+        "Generator": generators.Generator,
         "set_default_device": set_default_device,
         "get_default_device": lambda: mode.default,
     }
@@ -383,8 +425,6 @@ def _of_torch_cuda(known: Any) -> dict[str, Any]:
         "get_device_capability": lambda device=None: (known.major, known.minor),
         "get_device_name": lambda device=None: known.name,
         "mem_get_info": lambda device=None: (known.total_memory, known.total_memory),
-        "get_rng_state": lambda device=None: torch.get_rng_state(),
-        "set_rng_state": lambda state, device=None: torch.set_rng_state(state),
         "Stream": Stream,
         "Event": Event,
     }

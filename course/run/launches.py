@@ -24,7 +24,7 @@ from course.engine.triton.passed import Reachable
 from course.engine.triton.running.space import Space
 from course.notebook import triton_launches
 from course.notebook.numba_launches import Configured
-from course.run import host
+from course.run import children, host
 from course.run.tensors import let_out, within_reach
 
 #: A grid of nothing: a learner hears of it, and on a GPU nothing runs, without a word.
@@ -57,8 +57,11 @@ class Findings:
             self.faults.append(fault)
             self._tell(fault)
 
-    def launch(self, launch: Callable[[], Any], function: Any) -> None:
+    def launch(self, launch: Callable[[], Any], function: Any, passed: Iterable[Any] = ()) -> None:
         """Makes a launch of the kernel that was this Python function.
+
+        Where the program goes on behind a fault, what the kernel has left unwritten of the tensors
+        that it was passed counts as written: no later kernel is blamed for that.
 
         Raises:
             KernelFault: what it came to, unless the program goes on.
@@ -77,6 +80,7 @@ class Findings:
             self.add(fault)
             if not self._go_on:
                 raise fault.with_traceback(None) from None
+            let_out(passed)
         finally:
             self._noted(heard, function)
 
@@ -175,6 +179,11 @@ def _pointed_at(space: Space, value: Any) -> Any:
     return value if tensor is None else tensor.as_subclass(Reachable)
 
 
+def _reached(values: Iterable[Any], space: Space) -> list[Any]:
+    """The tensors that a kernel may write to: passed, of a descriptor, or by a kept address."""
+    return [getattr(value, "base", value) for value in values] + space.asked()
+
+
 def _require_within_reach(arguments: Iterable[tuple[str, Any]], by: str = "Triton") -> None:
     """As Triton and Numba do on a GPU; Triton says ValueError, too.
 
@@ -206,6 +215,7 @@ def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
     triton_launches.space = mode.space
     mode.marks = unwritten == "told"
     on_engine, of_numba = JITFunction.run, Configured.__call__
+    tell_of_a_child = children.watch()
 
     def run(self: Any, *args: Any, grid: Any, warmup: bool, **named: Any) -> Handle:
         __tracebackhide__ = True
@@ -214,6 +224,7 @@ def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
             _allocation._allocator.get()(*_A_TENSOR_MAP, None)
         args = tuple(_pointed_at(mode.space, value) for value in args)
         named = {name: _pointed_at(mode.space, value) for name, value in named.items()}
+        tell_of_a_child()
         with mode.paused():
             handle, function = Handle(self, args, named, target), base_function(self).fn
             if warmup:
@@ -221,15 +232,20 @@ def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
                 return handle
             _require_within_reach(zip(self.arg_names, args, strict=False))
             _require_within_reach(named.items())
-            found.launch(lambda: on_engine(self, *args, grid=grid, warmup=False, **named), function)
+            passed = _reached((*args, *named.values()), mode.space)
+            found.launch(
+                lambda: on_engine(self, *args, grid=grid, warmup=False, **named), function, passed
+            )
             return handle
 
     def call(self: Any, *args: Any, **named: Any) -> None:
+        tell_of_a_child()
         with mode.paused():
             names = self.dispatcher.py_func.__code__.co_varnames
             _require_within_reach(zip(names, args, strict=False), "Numba")
             let_out(args)  # the engine of Numba's kernels marks nothing that they write
             found.launch(lambda: of_numba(self, *args, **named), self.dispatcher.py_func)
+            host.launched(self.dispatcher, args)
 
     JITFunction.run = run
     Configured.__call__ = call  # type: ignore[method-assign]  # as its own `install` does

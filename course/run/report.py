@@ -54,9 +54,14 @@ def in_words(fault: KernelFault) -> str:
         lines.append(_POINTERS_IN_MEMORY)
     elif fault.outcome is Outcome.UNINITIALISED and fault.dialect == "triton":
         lines.append(_THROWN_AWAY)
-    elif fault.message_id in _OF_A_VIEW and fault.dialect == "triton":
+    elif _is_of_a_view(fault) and fault.dialect == "triton":
         lines.append(_BEYOND_A_VIEW)
     return "\n".join(lines)
+
+
+def _is_of_a_view(fault: KernelFault) -> bool:
+    """Whether the bounds are a view's, and not yet all that lies in its allocation."""
+    return fault.message_id in _OF_A_VIEW and fault.fields.get("shape", ()) is not None
 
 
 def _said(fault: KernelFault) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 from numba.core import types
+from numba.np.numpy_support import map_layout
 
 from course.engine import sampling, stated_gpu
 from course.engine.faults import (
@@ -230,21 +231,26 @@ def _check_shared(program: Program, dynamic_bytes: int, function: Function) -> N
         )
 
 
-def _check_together(geometry: Geometry, shared: int, function: Function) -> None:
-    """Blocks that wait for each other all run at once, or no launch begins."""
-    threads = -(-geometry.threads // WARP_LANES) * WARP_LANES
+def most_together(threads: int, shared: int) -> int:
+    """How many blocks run at once, each of so many threads and bytes of shared memory."""
+    threads = -(-threads // WARP_LANES) * WARP_LANES
     each = min(
         stated_gpu.BLOCKS_OF_A_MULTIPROCESSOR,
         stated_gpu.THREADS_OF_A_MULTIPROCESSOR // threads,
         stated_gpu.SHARED_BYTES_OF_A_MULTIPROCESSOR // (shared + stated_gpu.SHARED_BYTES_KEPT),
     )
-    limit = each * stated_gpu.MULTIPROCESSORS
+    return each * stated_gpu.MULTIPROCESSORS
+
+
+def _check_together(geometry: Geometry, shared: int, function: Function) -> None:
+    """Blocks that wait for each other all run at once, or no launch begins."""
+    limit = most_together(geometry.threads, shared)
     if geometry.blocks > limit:
         raise too_many_resources(
             function.node.lineno,
             "too_many_together",
             blocks=geometry.blocks,
-            threads=geometry.threads,
+            threads=-(-geometry.threads // WARP_LANES) * WARP_LANES,
             limit=limit,
             gpu=stated_gpu.NAME,
         )
@@ -309,7 +315,7 @@ def _arguments(
     views: dict[str, GlobalView] = {}
     parameters: dict[str, Any] = {}
     argument_types: list[Type] = []
-    allocations: dict[tuple[int, int, str], Allocation] = {}
+    allocations: dict[tuple[int, int], Allocation] = {}
     for name, argument in zip(names, args, strict=True):
         try:
             parameters[name], type_ = _argument(name, argument, allocations, views)
@@ -368,7 +374,7 @@ def as_array(argument: Any) -> np.ndarray | None:
 def _argument(
     name: str,
     argument: Any,
-    allocations: dict[tuple[int, int, str], Allocation],
+    allocations: dict[tuple[int, int], Allocation],
     views: dict[str, GlobalView],
 ) -> tuple[Any, Type]:
     """(value, type) of an argument; `views` gets its arrays, as ``name[0]`` of a tuple."""
@@ -418,16 +424,14 @@ def _complex(argument: complex | np.complex64) -> tuple[Any, Type]:
 
 
 def _view(
-    name: str, array: np.ndarray, allocations: dict[tuple[int, int, str], Allocation]
+    name: str, array: np.ndarray, allocations: dict[tuple[int, int], Allocation]
 ) -> GlobalView:
     if array.ndim == 0:
         raise TypingError("it has no axes: pass x.item(), a number, or give it the shape (1,)")
-    by_bytes = _by_bytes(array)
-    array, fields = without_fields(array)
-    numba_type(array.dtype)
-    allocation = _allocated(array, allocations)
-    view = GlobalView(name, array, allocation, fields)
-    view.by_bytes = by_bytes
+    plain, fields = without_fields(array)
+    numba_type(plain.dtype)
+    view = GlobalView(name, plain, _allocated(plain, allocations), fields)
+    view.by_bytes, view.layout = _by_bytes(array), map_layout(array)
     return view
 
 
@@ -436,10 +440,10 @@ def _of_field(
     field: str,
     part: np.ndarray,
     records: np.ndarray,
-    allocations: dict[tuple[int, int, str], Allocation],
+    allocations: dict[tuple[int, int], Allocation],
 ) -> GlobalView:
-    """One field of records: of their memory the part that nothing else has."""
-    view = GlobalView(f"{name}.{field}", part, _allocated(records, allocations, field), (field,))
+    """One field of records."""
+    view = GlobalView(f"{name}.{field}", part, _allocated(records, allocations), (field,))
     view.by_bytes = _by_bytes(records)
     return view
 
@@ -449,16 +453,14 @@ def _by_bytes(array: np.ndarray) -> bool:
     return array.dtype.names is not None and not array.dtype.isalignedstruct
 
 
-def _allocated(
-    array: np.ndarray, allocations: dict[tuple[int, int, str], Allocation], field: str = ""
-) -> Allocation:
+def _allocated(array: np.ndarray, allocations: dict[tuple[int, int], Allocation]) -> Allocation:
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
     if owner.dtype != array.dtype and owner.dtype.kind not in "biufcV":
         owner = array
     low, high = np.lib.array_utils.byte_bounds(owner) if owner.size else (id(owner), 0)
-    allocation = allocations.get((low, high, field))
+    allocation = allocations.get((low, high))
     if allocation is None:
-        allocation = allocations[low, high, field] = Allocation(len(allocations), owner)
+        allocation = allocations[low, high] = Allocation(len(allocations), owner)
     return allocation

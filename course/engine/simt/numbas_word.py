@@ -194,9 +194,9 @@ def _call_template(called: Any, given: Any, named: Any) -> tuple[Any, Any, Any, 
 def _numbas(type_: Any) -> Any:
     """An argument's type as Numba's."""
     if isinstance(type_, ArrayType) and not type_.fields:
-        return types.Array(type_.dtype, type_.ndim, "C")
+        return _TYPES.Array(type_.dtype, type_.ndim, type_.layout)
     if isinstance(type_, ArrayType) and type_.of_complex and type_.ndim > 1:
-        return types.Array(type_.of_complex.number, type_.ndim - 1, "C")
+        return _TYPES.Array(type_.of_complex.number, type_.ndim - 1, type_.layout)
     if isinstance(type_, ComplexType):
         return type_.number
     if isinstance(type_, TupleType):

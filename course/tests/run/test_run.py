@@ -116,7 +116,9 @@ def test_an_object_with_a_dtype_and_an_address_is_a_pointer() -> None:
     rows = [line.split() for line in done.stdout.splitlines()]
     # from the last of 100 floats on, three warps begin and end within a sector
     assert ["21", "load", "x_ptr", "4", "16", "512", "416"] in rows
-    assert "OUT OF BOUNDS: Program 0 loads from x_ptr[-99]" in done.stderr
+    said = "Program 0 loads from x_ptr[-99], which does not exist: x_ptr has 2 elements from its "
+    assert f"OUT OF BOUNDS: {said}address on and 98 before it.\n" in done.stderr
+    assert "--bounds" not in done.stderr
 
 
 @pytest.mark.slow
@@ -375,3 +377,42 @@ def test_tests_may_let_programs_store_one_value_to_one_place(tmp_path, option, s
     )
     options = ("-q", "-p", "no:cacheprovider", "-p", "course.run.plugin", "--equal-stores", option)
     assert ran(*options, module="pytest", folder=tmp_path).returncode == status
+
+
+@pytest.mark.slow
+def test_the_gpus_generators_have_a_seed_and_an_offset_and_begin_anew() -> None:
+    done = ran("seeds.py")
+    assert (done.returncode, "all right" in done.stdout) == (0, True), done.stderr
+
+
+@pytest.mark.slow
+def test_what_a_wrong_kernel_left_unwritten_is_told_once(tmp_path) -> None:
+    done = ran("--go-on", "--json", tmp_path / "out.json", "cascade.py")
+    assert (done.returncode, "to the end" in done.stdout) == (1, True), done.stderr
+    found = json.loads((tmp_path / "out.json").read_text())
+    told = [(one["kernel"], one["outcome"]) for one in found["findings"]]
+    kernels = ("added", "tiles", "through_a_table", "added")
+    assert told == [(kernel, UNWRITTEN) for kernel in kernels]
+
+
+@pytest.mark.slow
+def test_a_kernel_tells_how_many_of_its_blocks_may_wait_for_each_other() -> None:
+    done = ran("together.py")
+    assert (done.returncode, "all right" in done.stdout) == (2, True), done.stderr
+    # 108 multiprocessors: 32 blocks each, 2 by their threads, 9 by their 17 KB of shared memory
+    assert done.stdout.startswith(f"{108 * 32} {108 * 2}\n{108 * 9}\n")
+    assert "`kernel.overloads[...].regs_per_thread`: that takes the CUDA toolkit" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("method", "ended", "said"),
+    [
+        ("spawn", 1, "(multiprocessing, `spawn`), and that finds no GPU"),
+        ("fork", 0, "neither its traffic nor the exit status counts it"),
+    ],
+)
+def test_a_process_that_a_program_starts_is_told_of_once(method, ended, said) -> None:
+    done = ran("processes.py", method)
+    assert (done.returncode, f"exit {ended}" in done.stdout) == (0, True), done.stderr
+    assert done.stderr.count(said) == 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import cmath
+import math
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,8 @@ from course.plain.evaluator import Ref
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
 
-#: Of a + bi; `most` is the largest number of its type, over 1 + sqrt(2).
+#: Of a + bi; `most` is the largest number of its type, over 1 + sqrt(2), and so are the others of
+#: float32, whatever the type.
 _TEXTS = {
     "isnan": "def isnan(a, b):\n    return math.isnan(a) | math.isnan(b)",
     "isinf": "def isinf(a, b):\n    return math.isinf(a) | math.isinf(b)",
@@ -112,6 +114,71 @@ def tanh(a, b):
     "cos": "def cos(a, b):\n    return cosh(-b, a)",
     "sin": "def sin(a, b):\n    c, d = sinh(-b, a)\n    return d, -c",
     "tan": "def tan(a, b):\n    c, d = tanh(-b, a)\n    return d, -c",
+    "acos": """
+def acos(a, b):
+    if abs(a) > huge or abs(b) > huge:
+        real = math.atan2(abs(b), a)
+        return real, math.copysign(math.log(math.hypot(a * 0.5, b * 0.5)) + log_4, -b)
+    c, d = sqrt(1.0 - a, -b)
+    e, f = sqrt(1.0 + a, b)
+    return 2.0 * math.atan2(c, e), math.asinh(e * d - f * c)
+""",
+    "acosh": """
+def acosh(a, b):
+    if abs(a) > huge or abs(b) > huge:
+        return math.log(math.hypot(a * 0.5, b * 0.5)) + log_4, math.atan2(b, a)
+    c, d = sqrt(a - 1.0, b)
+    e, f = sqrt(a + 1.0, b)
+    return math.asinh(c * e + d * f), 2.0 * math.atan2(d, e)
+""",
+    "asinh": """
+def asinh(a, b):
+    if abs(a) > huge or abs(b) > huge:
+        real = math.copysign(math.log(math.hypot(a * 0.5, b * 0.5)) + log_4, a)
+        return real, math.atan2(b, abs(a))
+    c, d = sqrt(1.0 + b, -a)
+    e, f = sqrt(1.0 - b, a)
+    return math.asinh(c * f - e * d), math.atan2(b, c * e - d * f)
+""",
+    "asin": "def asin(a, b):\n    c, d = asinh(-b, a)\n    return d, -c",
+    "atanh": """
+def atanh(a, b):
+    negate = a < 0.0
+    if negate:
+        a, b = -a, -b
+    side = abs(b)
+    if math.isnan(a) or a > steep or side > steep:
+        if math.isinf(b):
+            real = math.copysign(0.0, a)
+        elif math.isinf(a):
+            real = 0.0
+        else:
+            h = math.hypot(a * 0.5, b * 0.5)
+            real = a / 4.0 / h / h
+        imag = -math.copysign(half_pi, -b)
+    elif a == 1.0 and side < flat:
+        if side == 0.0:
+            real, imag = math.inf, b
+        else:
+            real = -math.log(math.sqrt(side) / math.sqrt(math.hypot(side, 2.0)))
+            imag = math.copysign(math.atan2(2.0, -side) / 2, b)
+    else:
+        square, left = side * side, 1 - a
+        real = math.log1p(4.0 * a / (left * left + square)) * 0.25
+        imag = -math.atan2(-2.0 * b, left * (1 + a) - square) * 0.5
+    if math.isnan(b):
+        imag = math.nan
+    if negate:
+        return -real, -imag
+    return real, imag
+""",
+    "atan": """
+def atan(a, b):
+    c, d = atanh(-b, a)
+    if math.isinf(a) and math.isnan(b):
+        return d, c
+    return d, -c
+""",
     "rect": """
 def rect(r, phi):
     if not math.isfinite(phi):
@@ -125,7 +192,15 @@ def rect(r, phi):
 """,
 }
 #: Numba has these for a type of their own, has Python compiled for them, and keeps its result.
-_AS_COMPILED = frozenset({"cosh", "sinh", "tanh", "log10", "phase", "polar", "rect"})
+_AS_COMPILED = frozenset({"acosh", "cosh", "sinh", "tanh", "log10", "phase", "polar", "rect"})
+_SINGLE = np.finfo(np.float32)
+_CONSTANTS = {
+    "huge": float(_SINGLE.max) / 4,
+    "log_4": math.log(4),
+    "steep": math.sqrt(float(_SINGLE.max) / 4),
+    "flat": math.sqrt(float(_SINGLE.tiny)),
+    "half_pi": math.pi / 2,
+}
 _NO_COMPLEX = frozenset({"isnan", "isinf", "isfinite", "phase", "polar"})
 
 
@@ -181,6 +256,8 @@ def _computed(
             return Ref("math")
         if called == "most":
             return largest / (1 + 2**0.5)
+        if called in _CONSTANTS:
+            return _CONSTANTS[called]
         return written(low, node, _TEXTS[called], lookup)
 
     return as_written_in_python(low, node, _TEXTS[name], parts, lookup)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -36,12 +37,14 @@ class Allocation:
         self.history: History | None = None
         #: the kernel may write it, so its accesses are remembered
         self.written = False
-        self._flat: dict[np.dtype[Any], np.ndarray] = {}
+        #: bytes of a cell of the history: no element of a view has a part of one
+        self.cell_bytes = 0
+        self._flat: dict[tuple[np.dtype[Any], int], np.ndarray] = {}
 
     def flat(self, dtype: np.dtype[Any], start_bytes: int) -> np.ndarray:
         """The memory from `start_bytes` on as one row of `dtype`."""
         key = np.dtype(dtype)
-        found = self._flat.get(key)
+        found = self._flat.get((key, start_bytes))
         if found is None:
             corner = self.owner[
                 tuple(
@@ -54,7 +57,7 @@ class Allocation:
                 corner.view(np.uint8)[start_bytes:], (self.high - self.low - start_bytes,), (1,)
             )
             raw = raw[: len(raw) // key.itemsize * key.itemsize]
-            found = self._flat[key] = raw.view(key)
+            found = self._flat[key, start_bytes] = raw.view(key)
         return found
 
 
@@ -99,6 +102,8 @@ class GlobalView(Sliceable):
         start = array.__array_interface__["data"][0] - allocation.low if array.size else 0
         self.misalignment_bytes = start % self.itemsize
         self.offset: Any = start // self.itemsize
+        parts = (allocation.cell_bytes, self.itemsize, self.misalignment_bytes)
+        allocation.cell_bytes = math.gcd(*parts)
         self.flat = (
             allocation.flat(array.dtype, self.misalignment_bytes)
             if array.size
@@ -134,7 +139,8 @@ class GlobalView(Sliceable):
         self._count(lanes, access, inside)
         if self.tracked:
             active = lanes.active(access.mask)
-            self._history().read(lanes, active.of(inside), active.threads, access.line)
+            cells, threads = self._cells(active.of(inside)), self._by_cell(active.threads)
+            self._history().read(lanes, cells, threads, access.line)
         return self.flat.take(inside, mode="clip")
 
     def _count(self, lanes: Lanes, access: Access, elements: np.ndarray) -> None:
@@ -156,8 +162,9 @@ class GlobalView(Sliceable):
         self._count(lanes, access, elements)
         active = lanes.active(access.mask)
         cells, values = active.of(elements), active.of(values)
-        over = None if hearing() is None else self.flat[cells] != values
-        self._history().write(lanes, cells, active.threads, access.line, values, over)
+        over = None if hearing() is None else self._by_cell(self.flat[cells] != values)
+        threads, stored = self._by_cell(active.threads), self._by_cell(values)
+        self._history().write(lanes, self._cells(cells), threads, access.line, stored, over)
         self.flat[cells] = values
 
     def update(self, lanes: Lanes, access: Access) -> tuple[np.ndarray, np.ndarray]:
@@ -167,20 +174,39 @@ class GlobalView(Sliceable):
         lanes.launch.meter.access(lanes, self, access, elements)
         active = lanes.active(access.mask)
         cells = active.of(elements)
-        self._history().atomic(lanes, cells, active.threads, access.line)
+        threads = self._by_cell(active.threads)
+        self._history().atomic(lanes, self._cells(cells), threads, access.line)
         return self.flat, cells
 
     def _history(self) -> History:
+        """The allocation's, which names its cells as this view does."""
         allocation = self.allocation
         if allocation.history is None:
-            history = History(self.name, len(self.flat), shared=False)
-            history.index_of = self._index_of
-            allocation.history = history
+            cells = -(-(allocation.high - allocation.low) // max(1, allocation.cell_bytes))
+            allocation.history = History(self.name, max(1, cells), shared=False)
+        allocation.history.name, allocation.history.index_of = self.name, self._index_of
         return allocation.history
 
-    def _index_of(self, element: int) -> str:
-        """The index of an element of the allocation, as the kernel would write it."""
-        rest = element - int(np.min(self.offset))
+    @property
+    def _parts(self) -> int:
+        """Cells of an element."""
+        return self.itemsize // max(1, self.allocation.cell_bytes)
+
+    def _cells(self, elements: np.ndarray) -> np.ndarray:
+        """Elements as cells of the history, which views of other elements share."""
+        if self._parts == 1:
+            return elements
+        first = elements * self._parts + self.misalignment_bytes // self.allocation.cell_bytes
+        return (first[:, None] + np.arange(self._parts)).ravel()
+
+    def _by_cell(self, values: np.ndarray) -> np.ndarray:
+        """What belongs to each of some elements, for each of their cells."""
+        return values if self._parts == 1 else np.repeat(values, self._parts)
+
+    def _index_of(self, cell: int) -> str:
+        """The index of the element with a cell, as the kernel would write it."""
+        at_byte = cell * max(1, self.allocation.cell_bytes) - self.misalignment_bytes
+        rest = at_byte // self.itemsize - int(np.min(self.offset))
         index = [0] * len(self.shape)
         for axis in sorted(range(len(self.shape)), key=lambda a: -abs(self.strides[a])):
             if self.strides[axis] and self.shape[axis] > 1:

@@ -375,9 +375,9 @@ class Memory:
             **hint,
             array=view.name,
             index=view.index_of(offset),
-            shape=view.shape,
-            strides=None if view.contiguous else str(view.strides),
-            held=f"{view.elements} element{'' if view.elements == 1 else 's'}",
+            shape=None if view.whole else view.shape,
+            strides=None if view.contiguous or view.whole else str(view.strides),
+            held=view.held,
             program=program,
             doing=verb,
         )

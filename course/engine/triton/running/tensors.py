@@ -131,10 +131,23 @@ class View:
         self.dense = self.end_byte - self.first_byte == self.elements * self.itemsize
         self.allocation.cell = min(self.allocation.cell, self.itemsize)
         self._map: np.ndarray | None = None
+        self.whole = False
 
     def reach_all(self) -> None:
         """Whatever lies in the allocation counts as the view's."""
+        self.whole = True
         self.first_byte, self.end_byte, self.dense = 0, len(self.allocation.bytes), True
+
+    @property
+    def held(self) -> str:
+        """What a message says that it has: its elements, or all that a kernel may reach."""
+        if not self.whole:
+            return _elements(self.elements)
+        behind = (self.end_byte - self.offset_bytes) // self.itemsize
+        before = (self.offset_bytes - self.first_byte) // self.itemsize
+        return f"{_elements(behind)} from its address on" + f" and {before} before it" * (
+            before > 0
+        )
 
     def _elements_map(self) -> np.ndarray:
         if self._map is None:
@@ -184,3 +197,7 @@ class View:
         flat, rest = divmod(offset - self.offset_bytes, self.itemsize)
         inside = 0 <= flat < self.elements or self.first_byte <= offset < self.end_byte
         return not rest and inside and not self.contiguous
+
+
+def _elements(count: int) -> str:
+    return f"{count} element{'' if count == 1 else 's'}"

@@ -197,3 +197,49 @@ def test_what_is_asked_is_what_its_ptx_asks(kernel, align):
         for (array, direction), requests in run.requests.items()
     )
     assert mine == theirs
+
+
+@cuda.jit
+def fields_as_arrays(xs, masses, out):
+    i = cuda.grid(1)
+    out[i] = xs[i] + masses[i]
+    masses[i] = 3
+
+
+@cuda.jit
+def records_and_a_field(p, xs):
+    i = cuda.grid(1)
+    p[i].id = i
+    xs[(i + 1) % xs.size] = 2
+
+
+@cuda.jit
+def records_and_the_same_field(p, xs):
+    i = cuda.grid(1)
+    p[i].x = i
+    xs[(i + 1) % xs.size] = 2
+
+
+@cuda.jit
+def numbers_and_their_halves(wide, narrow):
+    i = cuda.grid(1)
+    wide[i] = i
+    narrow[(2 * i + 3) % narrow.size] = 1
+
+
+@pytest.mark.parametrize("dtype", [ALIGNED, np.dtype([("mass", "f8"), ("x", "f4"), ("id", "i4")])])
+def test_fields_of_other_widths_are_memory_of_their_own(dtype):
+    p, out = np.ones(N, dtype), np.zeros(N)
+    fields_as_arrays[2, 32](p["x"], p["mass"], out)
+    records_and_a_field[2, 32](p, p["x"])
+    assert (out.tolist(), p["mass"].tolist(), p["x"].tolist()) == ([2] * N, [3] * N, [2] * N)
+
+
+def test_records_and_a_view_of_a_field_are_one_memory():
+    p = np.ones(N, ALIGNED)
+    fault = fault_of(records_and_the_same_field, 2, 32, p, p["x"])
+    assert (fault.outcome, fault.fields["array"]) == (Outcome.RACE, "xs")
+    numbers = np.ones(N)
+    fault = fault_of(numbers_and_their_halves, 2, 32, numbers, numbers.view(np.float32))
+    assert (fault.outcome, fault.fields["array"]) == (Outcome.RACE, "narrow")
+    assert fault.fields["index"] == "3"
