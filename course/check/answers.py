@@ -243,7 +243,40 @@ def _on_case(exercise: NumberExercise, key: str, question: Question, case: _Trie
     if question.ranks:
         return _ranked(exercise, key, question, case)
     row, given = case.rows[0]
-    return _judged(exercise, key, question, given.get(key), row, told(exercise, case.case, row))
+    entry, problem, fields = _judged(
+        exercise, key, question, given.get(key), row, told(exercise, case.case, row)
+    )
+    first = _off_alike(exercise, key, given, row) if problem == "wrong_number" else None
+    if first and not _slip(question, given[key], row):
+        remark = f"Off by the same factor as {first!r}: if it is made of that one, mend that first."
+        entry = replace(entry, remark=remark)
+    return entry, problem, fields
+
+
+def _off_alike(
+    exercise: NumberExercise, key: str, given: Mapping[str, Given], row: Row
+) -> str | None:
+    """The first entry before this one that is wrong by the factor that this one is wrong by."""
+
+    def off(name: str) -> float:
+        right = evaluate(exercise.questions[name].answer, row)
+        got = given[name].value if name in given else None
+        wrong = right and got and not _equal(got, right, exercise.questions[name].rtol)
+        return got / right if got and wrong else 0.0
+
+    names = list(exercise.questions)
+    factor = off(key)
+    alike = (name for name in names[: names.index(key)] if factor and off(name))
+    rtol = exercise.questions[key].rtol
+    return next((name for name in alike if _equal(off(name), factor, rtol)), None)
+
+
+def _slip(question: Question, answer: Given, row: Row) -> str:
+    """What is said to a wrong number that a known slip gives, or nothing."""
+    for formula, words in question.slips.items():
+        if answer.value is not None and _equal(answer.value, evaluate(formula, row), question.rtol):
+            return words
+    return ""
 
 
 def _ranked(exercise: NumberExercise, key: str, question: Question, case: _Tried) -> _Judged:
@@ -294,11 +327,8 @@ def _judged(
     if _equal(answer.value, evaluate(question.answer, names), question.rtol):
         return Entry(key, asked, shown_text, True), "", {}
     remarks = [f"With {here}."] if here and not question.answer.isdecimal() else []
-    remarks += [
-        words
-        for formula, words in question.slips.items()
-        if _equal(answer.value, evaluate(formula, names), question.rtol)
-    ][:1] or [near(question, answer.value, evaluate(question.answer, names), ROUNDING)]
+    right = evaluate(question.answer, names)
+    remarks.append(_slip(question, answer, names) or near(question, answer.value, right, ROUNDING))
     entry = Entry(key, asked, shown_text, False, " ".join(remarks).rstrip())
     return entry, "wrong_number", {**fields, "got": text}
 

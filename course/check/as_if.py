@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, product
+from itertools import chain, combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
 
 from course.check.compare import Compared
 from course.check.outputs import ONE_BLOCK, WHOLE_GRID, called
+from course.plain.tiles import tiles_turned
+from course.spec.inputs import poisoned
 
 #: What the reference would take after a slip; None where the case has no such thing.
 Change = Callable[[Compared], Mapping[str, Any] | None]
@@ -50,7 +52,7 @@ class Slip:
             if found is None:
                 return False
             values, same = found
-            looked_at = np.ones(same.shape, bool)
+            looked_at = ~poisoned(one.got)  # what no thread wrote tells nothing of a formula
             if self.ends and same.ndim:
                 looked_at[..., : self.ends] = looked_at[..., -self.ends :] = False
             if not same[looked_at].all():
@@ -161,6 +163,9 @@ def _of_inputs(
             yield slip("slip_tiles_turned", _turned(name, label), name=name, label=of)
         for axis in range(first[name].ndim):
             where = _where(first[name].ndim, axis)
+            for sizes in _products_of(cases[0].sizes, first[name].ndim - axis - 1):
+                change, apart = _apart(name, axis, sizes), " * ".join(sizes)
+                yield slip("slip_apart", change, name=name, where=where, apart=apart)
             long = [one.given[name].shape[axis] for one in cases]
             told = {label: called(label, cases, long) for label in cases[0].lengths}
             for label in cases[0].lengths:
@@ -189,6 +194,11 @@ def _of_inputs(
         yield slip("slip_whole_number", _of(name, int), name=name)
 
 
+def _products_of(sizes: Iterable[str], most: int) -> Iterator[tuple[str, ...]]:
+    for factors in range(1, most + 1):
+        yield from combinations_with_replacement(sizes, factors)
+
+
 def _where(ndim: int, axis: int) -> str:
     if ndim == 2:
         return ("rows", "columns")[axis]
@@ -210,14 +220,25 @@ def _of(name: str, of: Callable[[Any], Any]) -> Change:
 
 
 def _turned(name: str, label: str) -> Change:
-    """Each square tile of a matrix transposed, with zeros past the ends."""
-
     def change(case: Compared) -> Mapping[str, Any]:
-        values, side = case.given[name], case.lengths[label]
-        rows, columns = values.shape
-        padded = np.pad(values, ((0, -rows % side), (0, -columns % side)))
-        tiles = padded.reshape(len(padded) // side, side, -1, side).swapaxes(1, 3)
-        return {**case.given, name: tiles.reshape(padded.shape)[:rows, :columns]}
+        return {**case.given, name: tiles_turned(case.given[name], case.lengths[label])}
+
+    return change
+
+
+def _apart(name: str, axis: int, sizes: Sequence[str]) -> Change:
+    """An array of which one axis' places are taken to lie as far apart as the sizes say."""
+
+    def change(case: Compared) -> Mapping[str, Any] | None:
+        values = case.given[name]
+        far = math.prod(case.sizes[size] for size in sizes)
+        right = math.prod(values.shape[axis + 1 :])
+        at = np.arange(values.size).reshape(values.shape)
+        at += np.expand_dims(np.arange(values.shape[axis]), [*range(1, values.ndim - axis)]) * (
+            far - right
+        )
+        found = values.ravel().take(at, mode="clip")
+        return {**case.given, name: np.where(at < values.size, found, 0)}
 
     return change
 

@@ -57,7 +57,7 @@ def told(
     assert mistake is not None
     if mistake.message_id == "output_read":
         return Told(telling, mistake)
-    written = all(m is not None and m.message_id != UNWRITTEN for m in mistakes.values())
+    written = any(m is not None and m.message_id != UNWRITTEN for m in mistakes.values())
     slip = first_slip(cases, reference, known, magnitude, outputs) if written else None
     if slip is not None:
         return Told(telling, mistake, slip.message_id, slip.fields)

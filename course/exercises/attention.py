@@ -329,7 +329,8 @@ def _in_chunks(
     Args:
         shared: whether the sum is divided by the chunks' weights together, else each by its own.
         divided: 1 where a mean is taken of the chunks, 0 where they are added.
-        weighed: which of `acc` and `total` are rescaled to the largest maximum of all chunks.
+        weighed: which of `acc` and `total` are rescaled to the largest maximum of all chunks;
+            `mean` if each chunk is divided by its own weights nevertheless.
     """
     top = _scores(q, k, False).max(axis=-1, keepdims=True)
     acc, total, size = [], [], []
@@ -341,7 +342,9 @@ def _in_chunks(
         moved = 1 + 2 * SCORE_SHARE * _size_of_scores(q, keys)
         own = weights.sum(axis=-1, keepdims=True)
         total.append(own * (rescale if "total" in weighed else 1))
-        factor = (rescale if "acc" in weighed else 1) / (1 if shared else own)
+        factor = (rescale if "acc" in weighed else 1) / (
+            1 if shared and "mean" not in weighed else own
+        )
         acc.append(weights @ values * factor)
         size.append(weights * moved @ np.abs(values) * factor)
     whole = np.sum(total, axis=0) if shared else len(total) ** divided
@@ -356,6 +359,9 @@ _JOINED: dict[str, tuple[Any, ...]] = {
         *(True, 0, "total"),
     ),
     "the sums of chunks of {chunk} keys added up, each measured against its own maximum": (True, 0),
+    "chunks of {chunk} keys divided by their own sums of weights, and together by all sums": (
+        *(True, 0, "acc", "total", "mean"),
+    ),
     "the mean of chunks of {chunk} keys, each divided by its own sum": (False, 1),
     "the sum of chunks of {chunk} keys, each divided by its own sum": (False, 0),
 }
@@ -369,6 +375,12 @@ def _to_the_end(q: np.ndarray, k: np.ndarray, v: np.ndarray, chunk: int) -> dict
     return {"out": counted / counted.sum(axis=-1, keepdims=True) @ v}
 
 
+def _first_keys(most: int, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+    return _attention(q, k[:, :most], v[:, :most]) | {
+        "size of out": _size(q, k[:, :most], v[:, :most])["out"]
+    }
+
+
 def _slips_of_chunks() -> dict[str, Reference]:
     """What one query's chunks give that are made, or put together, in another way."""
     found: dict[str, Reference] = {}
@@ -379,6 +391,8 @@ def _slips_of_chunks() -> dict[str, Reference]:
             found[said.format(chunk=chunk)] = single_queries(slip)
         said = f"chunks that begin {chunk} keys apart and each go on to the last key"
         found[said] = single_queries(partial(_to_the_end, chunk=chunk))
+        said = f"the first {chunk} keys in every chunk"
+        found[said] = single_queries(partial(_first_keys, chunk))
         said = f"the keys behind whole chunks of {chunk} left out"
         found[said] = single_queries(partial(_whole_tiles, tile=chunk, fewest=1))
     return found

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from course.exercises.attention import TILES, in_tiles
+from course.plain.tiles import tiles_turned
 from course.spec.draws import Draw, described, spread, uniform
 from course.spec.exercise import Array, Budget, KernelExercise, Role, Scalar, case, halves
 from course.spec.launching import Launcher
@@ -215,6 +216,8 @@ def _from_left(
     p_in_dq: bool = False,
     turned: Mapping[str, int] = MappingProxyType({}),
     dp: str = "dout v",
+    ds_of: Callable[..., np.ndarray] = lambda p, dp, delta: p * (dp - delta),
+    tile: int = 1,
     **others: str,
 ) -> dict[str, np.ndarray]:
     """The gradients, and how large their terms are together, as kernels compute them after a slip.
@@ -226,6 +229,8 @@ def _from_left(
         p_in_dq: weights are in their place for dq.
         turned: gradients whose products take square tiles of so many rows the other way round.
         dp: the two factors of the weights' gradients.
+        ds_of: gradients of scores, not scaled, of weights, their gradients and delta, and that
+            wherever a program of so many rows (`tile`) comes to.
         others: by gradient: what is in its product beside the weights or gradients of scores.
     """
     root = np.sqrt(q.shape[-1])
@@ -235,8 +240,10 @@ def _from_left(
     weights = np.where(seen, weigh(scores, lse), 0.0)
     given = {"q": q, "k": k, "v": v, "dout": dout}
     left, right = (given[name] for name in dp.split())
-    ds = weights * (left @ right.swapaxes(-1, -2) - delta)
-    size = weights * (np.abs(left) @ np.abs(right).swapaxes(-1, -2) + np.abs(delta))
+    tiles = np.arange(q.shape[1]) // tile
+    come_to = tiles[:, None] >= tiles if causal else True
+    ds = ds_of(weights, left @ right.swapaxes(-1, -2), delta) * come_to
+    size = ds_of(weights, np.abs(left) @ np.abs(right).swapaxes(-1, -2), -np.abs(delta)) * come_to
     of = {"dk": "q", "dq": "k", "dv": "dout"} | others
     factors = [given[of[name]] for name in ("dk", "dq", "dv")]
     found = _products(ds if ds_in_dv else weights, ds / root, *factors)
@@ -249,19 +256,10 @@ def _from_left(
         beyond = np.where(terms.max(axis) > MOST_OF_HALF, MOST_OF_HALF + 1, 0.0)
         sizes[name] = np.maximum(sizes[name], beyond[..., None])
     for name, tile in turned.items():
-        p = _turned(weights, tile)
-        found[name] = _products(p, _turned(ds / root, tile), *factors)[name]
-        sizes[name] = _products(p, _turned(size / root, tile), *inputs)[name]
+        p = tiles_turned(weights, tile)
+        found[name] = _products(p, tiles_turned(ds / root, tile), *factors)[name]
+        sizes[name] = _products(p, tiles_turned(size / root, tile), *inputs)[name]
     return found | {f"size of {name}": one for name, one in sizes.items()}
-
-
-def _turned(values: np.ndarray, tile: int) -> np.ndarray:
-    """(H, N, N), of which each tile of so many rows and columns changes places in itself."""
-    heads, n, _ = values.shape
-    beyond = (0, -n % tile)
-    tiles = -(-n // tile)
-    cut = np.pad(values, ((0, 0), beyond, beyond)).reshape(heads, tiles, tile, tiles, tile)
-    return cut.swapaxes(2, 4).reshape(heads, tiles * tile, tiles * tile)[:, :n, :n]
 
 
 def _of_tiles_alone(s: np.ndarray, _: np.ndarray, tile: int) -> np.ndarray:
@@ -277,6 +275,13 @@ def _of_tiles_alone(s: np.ndarray, _: np.ndarray, tile: int) -> np.ndarray:
 def _not_scaled(q: np.ndarray, **of: Any) -> dict[str, np.ndarray]:
     """dq without the factor that its scores were scaled by."""
     return {name: one * np.sqrt(q.shape[-1]) for name, one in _from_left(q, **of).items()}
+
+
+def _by_the_root(q: np.ndarray, **of: Any) -> dict[str, np.ndarray]:
+    """Scores, dk and dq multiplied by what they are divided by."""
+    d = q.shape[-1]
+    found = _from_left(q, weigh=lambda s, lse: np.exp(s * d - lse), **of)
+    return {name: one * (1 if name.endswith("dv") else d) for name, one in found.items()}
 
 
 def _only(names: tuple[str, ...], of: Any) -> Any:
@@ -302,6 +307,7 @@ def _slips(*names: str) -> dict[str, Any]:
         "scores that are never scaled": lambda q, **of: _from_left(
             q=q, weigh=lambda s, lse: np.exp(s * np.sqrt(q.shape[-1]) - lse), **of
         ),
+        "D**0.5 in the place of D**-0.5": _by_the_root,
         "delta added, where it is subtracted": lambda delta, **of: _from_left(delta=-delta, **of),
         "lse in the place of delta": lambda lse, delta, **of: _from_left(lse=lse, delta=lse, **of),
         "lse and delta looked up by key, where they are the query's": partial(
@@ -316,6 +322,14 @@ def _slips(*names: str) -> dict[str, Any]:
             said = f"{other} in the product of {name}, where {right} belongs"
             factor: dict[str, Any] = {name: other}
             slips[said] = partial(_from_left, **factor)
+    for tile in (1, *TILES):
+        there = f", in tiles of {tile}" if tile > 1 else ""
+        slips[f"p * dp - delta, without brackets{there}"] = partial(
+            _from_left, ds_of=lambda p, dp, delta: p * dp - delta, tile=tile
+        )
+        slips[f"dp - delta, not multiplied by p{there}"] = partial(
+            _from_left, ds_of=lambda p, dp, delta: dp - delta + 0 * p, tile=tile
+        )
     for tile in TILES:
         slips[f"a softmax of each tile of {tile} keys by itself, not of the row that lse is of"] = (
             partial(_from_left, weigh=partial(_of_tiles_alone, tile=tile))

@@ -222,6 +222,18 @@ def _coordinates_exchanged(
     return {"C": given["A"] @ given["B"], "size of C": size}
 
 
+def _b_times_a(A: np.ndarray, B: np.ndarray) -> dict[str, np.ndarray]:
+    """Of tiles of 64 x 64 each of B times each of A."""
+    a, b = (np.pad(one, [(0, -n % 64) for n in one.shape]) for one in (A, B))
+    tiles = [one.reshape(len(one) // 64, 64, -1, 64) for one in (a, b)]
+
+    def multiplied(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        found = np.einsum("kint,mtkj->minj", b, a, optimize=True)
+        return found.reshape(len(found) * 64, -1)[: len(A), : B.shape[1]]
+
+    return {"C": multiplied(*tiles), "size of C": multiplied(*map(np.abs, tiles))}
+
+
 _PRODUCT: dict[str, Any] = {
     "full": case(M=2048, N=2048, K=2048),
     "operations": "2 * M * N * K",
@@ -241,6 +253,7 @@ _PRODUCT: dict[str, Any] = {
             )
             for name, rows in (("A", 64), ("B", 64), ("A", 128))
         },
+        "tiles of B times tiles of A, where A's come first": _b_times_a,
         "all but the first 64 steps of K": lambda A, B: {"C": A[:, 64:] @ B[64:]},
         **{
             f"{name}'s tile of step k brought from {step} * k, not 64 * k": partial(
@@ -500,6 +513,21 @@ def _largest_of(tile: int, groups: np.ndarray) -> np.ndarray:
     return np.repeat(sizes.max(axis=1), tile)[: len(groups), None]
 
 
+def _largest_of_columns(groups: np.ndarray) -> np.ndarray:
+    """Of tiles of 32 groups the largest of each column, for the group of its number."""
+    tiles = np.abs(np.pad(groups, ((0, -len(groups) % 32), (0, 0)))).reshape(-1, 32, 32)
+    return tiles.max(axis=1).reshape(-1, 1)[: len(groups)]
+
+
+def _by_the_columns_scale(x: np.ndarray) -> dict[str, np.ndarray]:
+    """Column j of a tile of 32 groups has the scale of its group j."""
+    right = _in_mx(x)
+    byte = np.pad(right["scale"].astype(int), (0, -len(right["scale"]) % 32)).reshape(-1, 32)
+    groups = x.reshape(-1, 32)
+    q = _bits(np.ldexp(groups, 127 - np.repeat(byte, 32, axis=0)[: len(groups)]))
+    return right | {"q": q.reshape(x.shape)}
+
+
 def _below_zero(x: np.ndarray) -> dict[str, np.ndarray]:
     """What 0 - 8 is in a byte, and in the bits of a factor: one below zero, and x is -0."""
     empty = np.abs(x.reshape(-1, 32)).max(axis=1) == 0
@@ -548,6 +576,14 @@ mx_quantise = KernelExercise(
             **_in_mx(x),
             "scale": _in_mx(x)["scale"] - np.uint8(127),
         },
+        "e + 254, with 127 added to bits that hold it": lambda x: {
+            **_in_mx(x),
+            "scale": _in_mx(x)["scale"] + np.uint8(127),
+        },
+        "tl.max over axis 0, the columns, not over a group's own numbers": partial(
+            _in_mx, size=_largest_of_columns
+        ),
+        "scales that meet columns, not groups: [:, None] is missing": _by_the_columns_scale,
         "e 9 below it": lambda x: _in_mx(x, 9),
         **{
             f"the largest of {groups} groups for each of them": partial(

@@ -361,6 +361,12 @@ def _int4(x: np.ndarray, w: np.ndarray, scale: np.ndarray) -> dict[str, np.ndarr
     return _times(_unpacked(w, scale.shape[1]), x, scale)
 
 
+def _cut_out(
+    mask: int, shift: int, x: np.ndarray, w: np.ndarray, scale: np.ndarray
+) -> dict[str, np.ndarray]:
+    return _times(_in_order(w & mask, w.astype(int) >> shift, scale.shape[1]), x, scale)
+
+
 int4_matvec = KernelExercise(
     name="int4_matvec",
     title="Two weights in a byte",
@@ -432,6 +438,14 @@ int4_matvec = KernelExercise(
         "high bits that stay where they are, 16 times as much": lambda x, w, scale: _times(
             _in_order(w & 15, w & 240, scale.shape[1]), x, scale
         ),
+        **{
+            f"`& {mask}` for the low bits, not `& 15`": partial(_cut_out, mask, 4)
+            for mask in (1, 3, 4, 7, 8, 16, 31, 240, 255)
+        },
+        **{
+            f"`>> {shift}` for the high bits, not `>> 4`": partial(_cut_out, 15, shift)
+            for shift in (0, 1, 2, 3, 5, 6, 8)
+        },
         "high bits shifted down with the byte's sign": lambda x, w, scale: _times(
             _in_order(w & 15, ((w >> 4) + 8) % 16 - 8, scale.shape[1]), x, scale
         ),

@@ -409,6 +409,9 @@ warp_sum = KernelExercise(
         "32 times the first number of each 32, which lane 0 gets back from itself": lambda a: {
             "out": WARP * _slices(a, WARP)[:, 0]
         },
+        "32 times the last number of each 32, stored by lane 31, which has no lane above it": (
+            lambda a: {"out": WARP * _slices(a, WARP)[:, -1]}
+        ),
         "the first number of each 32, and no other": lambda a: {"out": _slices(a, WARP)[:, 0]},
     },
     cases=(case(N=1), case(N=1000), case(True, N=8192)),

@@ -129,6 +129,11 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "itself.",
         "By which index does a tile's row go where it is stored, and by which where it is read?",
     ),
+    "slip_apart": (
+        "In every case it is what comes of {name}'s {where} that lie {apart} elements apart.",
+        "How many elements of {name} are there from one to the next? As many as its later axes "
+        "have together.",
+    ),
     "slip_first_alone": (
         "In every case it is what {name}'s first {where} in the place of every other one gives.",
         "Where in the address of {name} does the {where}'s number stand?",
