@@ -14,12 +14,13 @@ from course.engine.simt.compiled import has_nvvm
 #: What differs, each with what the compiler did.
 EXPLAINED = {
     "repeat_multiply kept_in_the_input": "a loop's element stays in a register behind it",
-    "divergence eight_lanes_a_row": "one way through the code for each row, with a load of its own",
+    "matmul_naive last_product_alone": "only the last turn's value is used",
     "histogram lanes_with_one_value_add_once": "what is held over a match is the assembler's work",
 }
 #: NVVM leaves the power of two numbers a function, and the sine that a loop asks for.
 CALLS = {
     *("repeat_multiply closed_form", "repeat_multiply closed_form_of_most"),
+    "repeat_multiply power_and_one_b",
     "divergence math_functions",
     "vector_add adds_sixty_sines",
 }
