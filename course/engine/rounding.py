@@ -64,6 +64,5 @@ def _of_doubles(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         part = total - product
         rest = (product - (total - part)) + (z - part)
         fused = total + (rest + error)
-    return np.where(
-        np.isfinite(fused) & (fused != total), fused, total
-    )  # the total's zero has a sign
+    differs = np.isfinite(fused) & (fused != total)  # where not, the total's zero keeps its sign
+    return np.where(differs, fused, total)
