@@ -2,8 +2,8 @@
 
 Numba tests each signed index, and takes ``i + n`` where ``i < 0``. In the block right behind a
 branch on ``i > 40`` LLVM folds that test (InstCombine: a comparison under one that dominates it),
-and the address there is another expression than outside: ``x[i]`` in the branch and ``x[i]``
-behind it are two loads, though one before the branch has both. Blocks further in keep the test.
+and the address there is another expression than outside: ``x[i]`` in the branch is a load of its
+own, whatever was loaded before it or is loaded behind. Blocks further in keep the test.
 """
 
 from __future__ import annotations
