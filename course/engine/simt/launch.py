@@ -123,7 +123,7 @@ def launch(
     printed = printing if isinstance(printing, Printed) else Printed()
     state = Launch(program, step_limit, shared_bytes, printed, requests)
     state.meter.shared_bytes = program.shared_bytes + shared_bytes
-    threads = -(-geometry.threads // WARP_LANES) * WARP_LANES
+    threads = _of_warps(geometry.threads)
     batch = geometry.blocks if program.whole_grid else max(1, BATCH_LANES // threads)
     few = _few(function, geometry, views)
     try:
@@ -231,12 +231,16 @@ def _check_shared(program: Program, dynamic_bytes: int, function: Function) -> N
         )
 
 
+def _of_warps(threads: int) -> int:
+    """Threads of a block's warps: the last one may be partly idle."""
+    return -(-threads // WARP_LANES) * WARP_LANES
+
+
 def most_together(threads: int, shared: int) -> int:
     """How many blocks run at once, each of so many threads and bytes of shared memory."""
-    threads = -(-threads // WARP_LANES) * WARP_LANES
     each = min(
         stated_gpu.BLOCKS_OF_A_MULTIPROCESSOR,
-        stated_gpu.THREADS_OF_A_MULTIPROCESSOR // threads,
+        stated_gpu.THREADS_OF_A_MULTIPROCESSOR // _of_warps(threads),
         stated_gpu.SHARED_BYTES_OF_A_MULTIPROCESSOR // (shared + stated_gpu.SHARED_BYTES_KEPT),
     )
     return each * stated_gpu.MULTIPROCESSORS
@@ -250,7 +254,7 @@ def _check_together(geometry: Geometry, shared: int, function: Function) -> None
             function.node.lineno,
             "too_many_together",
             blocks=geometry.blocks,
-            threads=-(-geometry.threads // WARP_LANES) * WARP_LANES,
+            threads=geometry.threads,
             limit=limit,
             gpu=stated_gpu.NAME,
         )

@@ -57,7 +57,7 @@ def if_else(low: Lowering, node: ast.If) -> Statement:
         low.fact = facts[1] if kept is other and not node.orelse else None
         low.frame.env, low.registers.held = kept.env, kept.held
     for side in (then, other):
-        if side.reachable and side.arm.closed:
+        if any(one.lost is side.arm.tail for one in low.registers.held.values()):
             side.statements.append(counting(side.arm.tail))
     loop = low.loop_nodes[-1] if low.loop_nodes else None
     if leaves_late(node, loop, low.frame.function) and not low.frame.device:

@@ -33,6 +33,7 @@ from course.engine.simt.lowering.types import (
     numba_type,
     resolve,
 )
+from course.engine.simt.nvvm.ranges import linear
 from course.engine.simt.running import arith
 from course.engine.simt.running.lanes import Lanes
 from course.plain.evaluator import Ref
@@ -190,14 +191,10 @@ def cast_value(value: Any, source: Type, target: Type) -> Any:
 
 def _linear(part: Expr) -> tuple[dict[Hashable, int], int]:
     """An integer's key as (coefficient of each term, constant)."""
-    key: Any = part.key
     if isinstance(part.const, int):
         return {}, int(part.const)
-    if key[0] == "linear":
-        return dict(key[1]), key[2]
-    if key[0] == ("as", "int64"):
-        key = key[1]  # widening keeps the value
-    return {key: 1}, 0
+    terms, constant = linear(part.key)
+    return dict(terms), constant
 
 
 def _sum_key(function: Any, left: Expr, right: Expr) -> Hashable:

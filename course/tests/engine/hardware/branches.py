@@ -1,299 +1,173 @@
 """Loads in branches and behind them: which are made once, and by whom."""
 
 import numpy as np
-from numba import cuda, float32
+
+from course.tests.written import module_of
 
 from .cases import Book, order
 
 book = Book((4, 128))
+HEAD = """from numba import cuda, float32
 
-
-def three():
-    x, y = order(1, 520).astype(np.float32), (order(2, 520) - 260).astype(np.float32)
-    return x, y, np.zeros(512, np.float32)
-
-
-@book.case(three, 2)
 @cuda.jit
-def branch_y(x, y, out):
+def branch_{}(x, y, out):
     i = cuda.grid(1)
     v = float32(0)
+"""
+#: By name: what is behind that. A blank line ends a kernel.
+TEXTS = """
+y:
     if y[i] > 0:
         v = x[i] * 2
     out[i] = v + x[i]
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_i(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+i:
     if i > 300:
         v = x[i] * 2
     out[i] = v + x[i]
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_i_added(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+i_added:
     if i > 300:
         v += x[i]
     out[i] = v + x[i]
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_other_before(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+other_before:
     b = y[i]
     if i > 300:
         v += x[i]
     out[i] = v + x[i] + b
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_two_ifs(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+two_ifs:
     if i < 150:
         v += 1
     if i > 300:
         v += x[i]
     out[i] = v + x[i]
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_two_ifs_load(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+two_ifs_load:
     if i < 150:
         v += x[i]
     if i > 300:
         v += x[i]
     out[i] = v
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_two_ifs_load_behind(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+two_ifs_load_behind:
     if i < 150:
         v += x[i]
     if i > 300:
         v += x[i]
     out[i] = v + x[i]
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_y_between(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+y_between:
     if i > 300:
         v += x[i]
     b = y[i]
     out[i] = v + x[i] + b
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_y_behind(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+y_behind:
     if i > 300:
         v += x[i]
     a = x[i]
     out[i] = v + a + y[i]
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_stored_before(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+stored_before:
     out[i] = 1
     if i > 300:
         v += x[i]
     out[i] = v + x[i]
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_else_other(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+else_other:
     if i > 300:
         v += x[i]
     else:
         v += y[i]
     out[i] = v + x[i]
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_else_number(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+else_number:
     if i > 300:
         v += x[i]
     else:
         v += 1
     out[i] = v + x[i]
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_even(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+even:
     if i % 2 == 0:
         v = x[i] * 2
     out[i] = v + x[i]
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_bit(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+bit:
     if i & 1:
         v = x[i] * 2
     out[i] = v + x[i]
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_size(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+size:
     if i < x.size - 100:
         v = x[i] * 2
     out[i] = v + x[i]
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_thread(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+thread:
     if cuda.threadIdx.x > 40:
         v = x[i] * 2
     out[i] = v + x[i]
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_y_first(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+y_first:
     if y[0] > -40:
         v = x[i] * 2
     out[i] = v + x[i]
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_both(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+both:
     if i > 300:
         v = x[i] * 2
     else:
         v = x[i] + 3
     out[i] = v
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_both_uneven(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+both_uneven:
     if i > 300:
         v = x[i] * 2
     else:
         v = x[i] * y[i]
     out[i] = v
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_both_uneven_y(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+both_uneven_y:
     if y[i] > 0:
         v = x[i] * 2
     else:
         v = x[i] * y[i + 1]
     out[i] = v
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_two_in_arm(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+two_in_arm:
     if i > 300:
         v = x[i] * 2
         v += y[i]
     out[i] = v + x[i]
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_two_in_arm_y(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+two_in_arm_y:
     if y[i] > 0:
         v = x[i] * 2
         v += y[i + 1]
     out[i] = v + x[i]
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_next(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+next:
     if y[i] > 0:
         v = x[i + 1] * 2
     out[i] = v + x[i + 1]
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_store_in_arm(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+store_in_arm:
     a = x[i]
     if i > 300:
         out[i] = 1
     v = x[i]
     out[i] = v + a
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_store_in_arm_y(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+store_in_arm_y:
     a = x[i]
     if y[i] > 0:
         out[i] = 1
     v = x[i]
     out[i] = v + a
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_stores_in_both(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+stores_in_both:
     a = x[i]
     if i > 300:
         out[i] = 1
@@ -302,12 +176,7 @@ def branch_stores_in_both(x, y, out):
     v = x[i]
     out[i] = v + a
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_store_in_else(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+store_in_else:
     a = x[i]
     if i > 300:
         v = a + 1
@@ -316,12 +185,7 @@ def branch_store_in_else(x, y, out):
     v += x[i]
     out[i] = v + a
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_store_in_inner(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+store_in_inner:
     a = x[i]
     if i > 100:
         if i > 300:
@@ -330,12 +194,7 @@ def branch_store_in_inner(x, y, out):
     v += x[i]
     out[i] = v + a
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_load_in_arm_store_in_other(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+load_in_arm_store_in_other:
     if i > 300:
         v = x[i] + 1
     else:
@@ -343,12 +202,7 @@ def branch_load_in_arm_store_in_other(x, y, out):
     v += x[i]
     out[i] = v
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_elif_stores(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+elif_stores:
     a = x[i]
     if i > 300:
         out[i] = 1
@@ -359,12 +213,7 @@ def branch_elif_stores(x, y, out):
     v += x[i]
     out[i] = v + a
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_in_a_loop(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+in_a_loop:
     for k in range(3):
         a = x[i + k]
         if i > 300:
@@ -372,15 +221,22 @@ def branch_in_a_loop(x, y, out):
         v += x[i + k] + a
     out[i] = v
 
-
-@book.case(three, 2)
-@cuda.jit
-def branch_guarded(x, y, out):
-    i = cuda.grid(1)
-    v = float32(0)
+guarded:
     if i < 500:
         a = x[i]
         if a > 3:
             out[i] = a
         v = x[i] * 2
         out[i] = v
+"""
+
+
+def three():
+    x, y = order(1, 520).astype(np.float32), (order(2, 520) - 260).astype(np.float32)
+    return x, y, np.zeros(512, np.float32)
+
+
+for text in TEXTS.strip().split("\n\n"):
+    name, body = text.split(":\n", 1)
+    kernels = vars(module_of(f"branch {name}", HEAD.format(name) + body + "\n"))
+    book.add(kernels[f"branch_{name}"], three, 2)

@@ -8,6 +8,7 @@ import course.engine.simt.launch
 from course.engine.simt.nvvm import contraction
 from course.notebook.numba_launches import run_on_engine
 from course.tests.families import few_or_many
+from course.tests.written import module_of
 
 from .random_kernels import OUTPUTS, body, kernel_source, oracle_source
 
@@ -33,11 +34,11 @@ def bodies(draw):
     return body(lambda count: draw(st.integers(0, count - 1)))
 
 
-def check_values(load, statements, seed, monkeypatch):
+def check_values(statements, seed, monkeypatch):
     # for a processor the compiler contracts no product with a sum
     monkeypatch.setattr(contraction, "multiply_add", lambda x, y, z: x * y + z)
-    kernel = load(kernel_source(statements)).kernel
-    thread = load(oracle_source(statements)).thread
+    kernel = module_of("drawn", kernel_source(statements)).kernel
+    thread = module_of("drawn", oracle_source(statements)).thread
     args = arguments(seed)
     out, wanted = np.zeros((2, THREADS, OUTPUTS))
     kernel[1, 32](*args, out)
@@ -46,8 +47,8 @@ def check_values(load, statements, seed, monkeypatch):
     np.testing.assert_array_equal(out, wanted)
 
 
-def check_batches(load, statements, seed, monkeypatch):
-    kernel = load(kernel_source(statements)).kernel
+def check_batches(statements, seed, monkeypatch):
+    kernel = module_of("drawn", kernel_source(statements)).kernel
     found = []
     for batch_lanes in (1, 64, 1 << 17):
         monkeypatch.setattr(course.engine.simt.launch, "BATCH_LANES", batch_lanes)
@@ -60,23 +61,23 @@ def check_batches(load, statements, seed, monkeypatch):
         np.testing.assert_array_equal(out, found[0][1])
 
 
-def each_of(examples, check, load, monkeypatch):
+def each_of(examples, check, monkeypatch):
     """Has so many kernels checked."""
     health = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
     @settings(max_examples=examples, deadline=None, suppress_health_check=health)
     @given(bodies(), st.integers(0, 1000))
     def one(statements, seed):
-        check(load, statements, seed, monkeypatch)
+        check(statements, seed, monkeypatch)
 
     one()
 
 
 @few_or_many(4, 150)
-def test_values_and_types_are_those_of_numbas_compiler(load, monkeypatch, examples):
-    each_of(examples, check_values, load, monkeypatch)
+def test_values_and_types_are_those_of_numbas_compiler(monkeypatch, examples):
+    each_of(examples, check_values, monkeypatch)
 
 
 @few_or_many(15, 500)
-def test_values_and_counts_do_not_depend_on_the_batch(load, monkeypatch, examples):
-    each_of(examples, check_batches, load, monkeypatch)
+def test_values_and_counts_do_not_depend_on_the_batch(monkeypatch, examples):
+    each_of(examples, check_batches, monkeypatch)

@@ -9,6 +9,7 @@ import course
 from course.engine.simt.compiled import has_nvvm
 from course.tests.engine.simt.ptx import compiled, parsed
 from course.tests.engine.simt.ptx_run import Launch
+from course.tests.written import module_of
 
 AGAIN = "a = x[{0}]\nif {1}:\n    v = x[{0}] * 2\nout[i] = v + a"
 OTHERWISE = "a = x[{0}]\nif {1}:\n    v += 1\nelse:\n    v = x[{0}] * 2\nout[i] = v + a"
@@ -65,8 +66,8 @@ def _loads_of_x(kernel) -> tuple[int, int]:
 @pytest.mark.slow
 @pytest.mark.skipif(not has_nvvm(), reason="no NVVM here: pip install nvidia-cuda-nvcc-cu12")
 @pytest.mark.parametrize(("form", "index", "test"), [*OTHERS, *ALIKE])
-def test_what_a_branch_says_of_an_index_makes_another_address_as_in_ptx(load, form, index, test):
+def test_what_a_branch_says_of_an_index_makes_another_address_as_in_ptx(form, index, test):
     text = HEAD + textwrap.indent(form.format(index, test), " " * 4) + "\n"
-    mine, theirs = _loads_of_x(load(text).kernel)
+    mine, theirs = _loads_of_x(module_of("written", text).kernel)
     assert mine == theirs
     assert (mine > 2) == ((form, index, test) in OTHERS)
