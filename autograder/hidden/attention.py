@@ -69,6 +69,8 @@ HIDDEN = {
     "attend_one_query": (
         *_ONE_QUERY,
         Draws(H=1, N=between(100, 200), D=64, GAP=0, dtypes=HALF, draws=HUGE),
+        # where there is one key, a query or an output that is asked for twice costs in every draw
+        Draws(H=between(3, 6), N=1, D=32, GAP=0),
         Draws(
             traffic=True,
             H=between(2, 3),

@@ -102,6 +102,10 @@ HIDDEN = {
         *_tiled(HALF, ONE_SIGN, outer=("v",)),
         Draws(H=2, N=1, D=16, causal=1, draws=ABYSS),
         Draws(H=2, N=1, D=16, causal=0, draws={**ABYSS, "k": ABYSS["q"]}),
+        # a number a row is a twentieth of all where rows are short: stored twice, or by each turn,
+        # it costs in every draw
+        Draws(H=2, N=between(58, 63), D=16, causal=0, dtypes=HALF),
+        Draws(H=2, N=between(150, 190), D=16, causal=0, dtypes=HALF),
     ),
     "flash_delta": (
         Draws(H=between(1, 3), N=1, D=choice(16, 32), draws={"out": FAINT, "dout": FAINT}),
