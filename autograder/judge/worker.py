@@ -41,7 +41,7 @@ from autograder.judge import overlay
 from autograder.judge.judge import CHECK, Check, faulted, judge_cell, named_check, result
 from autograder.judge.sentences import Fault, RunnerLostError
 from autograder.lessons.catalogue import lesson_exercises, lessons
-from autograder.sandbox.limits import OwnData, limit
+from autograder.sandbox.limits import BEFORE_COLLECTING, OwnData, limit
 from autograder.sandbox.remote import Connection, sandboxed
 from autograder.sandbox.seccomp import dies_with_parent, not_traceable
 from autograder.sandbox.walls import Kind, close_in
@@ -70,6 +70,7 @@ def main() -> None:
     folder, unit = sys.argv[4:6]
     overlay.use(Path(folder) if folder else None, unit)
     lessons()  # imported now, and not by each fork
+    gc.set_threshold(BEFORE_COLLECTING)
     _freeze()
     own = OwnData()
     own_bytes = own.bytes()

@@ -21,7 +21,7 @@ from importlib import import_module
 from typing import BinaryIO
 
 from autograder.sandbox import seccomp, tiles
-from autograder.sandbox.limits import SLACK_BYTES, Slack, limit, limit_launch
+from autograder.sandbox.limits import BEFORE_COLLECTING, SLACK_BYTES, Slack, limit, limit_launch
 from autograder.sandbox.walls import Kind
 from autograder.sandbox.wire import (
     decoded_run,
@@ -40,9 +40,6 @@ _CHUNK_BYTES = 1 << 18
 _REQUEST = struct.Struct(">Q")
 #: How long the answer is, and whether another launch may follow: see `limits.Slack`.
 ANSWER = struct.Struct(">Q?")
-#: Containers that a launch makes before Python looks for circles among them: few of a compiler's
-#: many are any, and its usual 700 cost a tenth of a Triton launch.
-_BEFORE_COLLECTING = 20_000
 #: In the fork: where launches come in and answers go out.
 SOCKET = 3
 
@@ -170,7 +167,7 @@ def _live(
         tiles.handed_down([theirs.fileno(), *ends])
         if desk is not None:
             tiles.begin(desk.will)
-        gc.set_threshold(_BEFORE_COLLECTING)
+        gc.set_threshold(BEFORE_COLLECTING)
         launches = os.fdopen(SOCKET, "rb")
         slack = Slack()
         limit(own_bytes + SLACK_BYTES, memory_bytes, seconds)

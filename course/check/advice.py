@@ -29,6 +29,7 @@ from course.check.tutor import UNWRITTEN, Told, told
 from course.engine.cell.solution import Solution
 from course.engine.faults import KernelFault
 from course.engine.traffic import Traffic
+from course.plain.trees import walk
 from course.spec.exercise import Array, Case, KernelExercise, Role, Scalar
 from course.words.verdict import Row
 
@@ -230,7 +231,7 @@ def _multiplies_floats(tree: ast.Module) -> bool:
 
     Both blocks of a `tl.dot` are of one type: one that is made float16 or bfloat16 tells of both.
     """
-    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
+    functions = [one for one in walk(tree) if isinstance(one, ast.FunctionDef)]
     return any(
         (
             isinstance(node, ast.Call)
@@ -243,7 +244,7 @@ def _multiplies_floats(tree: ast.Module) -> bool:
             and len(node.slice.elts) > 2
         )
         for names in map(Bindings, functions)
-        for node in ast.walk(names.function)
+        for node in walk(names.function)
     )
 
 
@@ -264,7 +265,7 @@ def _free_exponential(tree: ast.Module) -> int | None:
     """The line of the first exponential, where no line looks for a largest number."""
     called = {
         path_of(node.func).rpartition(".")[2]: node.lineno
-        for node in ast.walk(tree)
+        for node in walk(tree)
         if isinstance(node, ast.Call)
     }
     return None if {"max", "maximum"} & called.keys() else called.get("exp")
@@ -276,13 +277,13 @@ def _of_bare(tree: ast.Module, line: int | None) -> bool:
         isinstance(node, ast.BinOp | ast.UnaryOp)
         and isinstance(node.op, ast.Sub | ast.USub)
         and node.lineno == line
-        for node in ast.walk(tree)
+        for node in walk(tree)
     )
 
 
 def _reordering(tree: ast.Module) -> ast.Call | None:
     """The first call of a cell that lets the compiler choose the order of elements."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Call):
             named = {keyword.arg: keyword.value for keyword in node.keywords}
             allowed = named.get("can_reorder")

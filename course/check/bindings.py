@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from course.check.kernel_text import DEEPEST, item_of, path_of, range_of
+from course.plain.trees import walk
 
 Loop = ast.For | ast.While
 #: Parts of an expression with all its names written out: no honest index has more.
@@ -39,13 +40,13 @@ class Bindings:
     def __init__(self, function: ast.FunctionDef) -> None:
         self.function = function
         self._parents = {
-            child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)
+            child: node for node in walk(function) for child in ast.iter_child_nodes(node)
         }
         self._of: dict[str, list[ast.stmt]] = {}
         self._origins: dict[tuple[str, ast.stmt], Origin] = {}
         #: the block that each statement stands in, and its place there
         self._places: dict[ast.stmt, tuple[int, int]] = {}
-        for node in ast.walk(function):
+        for node in walk(function):
             for field in ("body", "orelse"):
                 block = getattr(node, field, None)
                 for number, one in enumerate(block if isinstance(block, list) else ()):
@@ -129,7 +130,7 @@ class Bindings:
         waiting: list[ast.AST] = [node]
         seen: set[tuple[str, ast.stmt]] = set()
         while waiting:
-            for one in ast.walk(waiting.pop()):
+            for one in walk(waiting.pop()):
                 if not isinstance(one, ast.Name) or one.id not in self._of:
                     continue
                 found = self.origin(one.id, one)
@@ -187,7 +188,7 @@ class Bindings:
                 return bindings._out(value, first_turn, parts, depth + 1)
 
         copied = copy.deepcopy(node)
-        pairs = zip(ast.walk(copied), ast.walk(node), strict=True)
+        pairs = zip(walk(copied), walk(node), strict=True)
         sources = {id(a): b for a, b in pairs if isinstance(b, ast.Name)}
         done = Replace().visit(copied)
         assert isinstance(done, ast.expr)

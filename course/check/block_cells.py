@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from course.check.kernel_text import Cause, KernelText, path_of, range_of, shown
 from course.engine.faults import KernelFault
 from course.plain.evaluator import is_name
+from course.plain.trees import walk
 
 
 def unwritten_cause(fault: KernelFault, text: KernelText) -> Cause | None:
@@ -17,7 +18,7 @@ def unwritten_cause(fault: KernelFault, text: KernelText) -> Cause | None:
     assert text.function is not None
     stores = [
         target
-        for node in ast.walk(text.function)
+        for node in walk(text.function)
         for target in (node.targets if isinstance(node, ast.Assign) else ())
         if isinstance(target, ast.Subscript) and is_name(target.value, array)
     ]
@@ -25,7 +26,7 @@ def unwritten_cause(fault: KernelFault, text: KernelText) -> Cause | None:
     if not stores and isinstance(statement, ast.AugAssign):
         if isinstance(statement.target, ast.Subscript) and is_name(statement.target.value, array):
             return "cell_adds_up", {**known, "written": shown(statement.target)}
-    if not stores and any(_is_atomic_on(array, call) for call in ast.walk(statement or ast.Pass())):
+    if not stores and any(_is_atomic_on(array, call) for call in walk(statement or ast.Pass())):
         return "cell_never_cleared", known
     if len(stores) != 1:
         return None

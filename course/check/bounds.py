@@ -9,6 +9,7 @@ from typing import Any
 
 from course.check.conditions import Condition
 from course.check.kernel_text import AXES, Cause, KernelText, Thread, place_said, shown
+from course.plain.trees import walk
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ def _bounds_of(condition: Condition, name: str) -> Iterator[_Bound]:
 
 
 def _mentions(test: ast.expr, name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(test))
+    return any(isinstance(node, ast.Name) and node.id == name for node in walk(test))
 
 
 class OutOfBounds:
@@ -128,7 +129,7 @@ class OutOfBounds:
         """The guards are about numbers that the index is made of, and not about the index."""
         if isinstance(index, ast.Name):
             return None
-        names = [n.id for n in ast.walk(index) if isinstance(n, ast.Name)]
+        names = [n.id for n in walk(index) if isinstance(n, ast.Name)]
         guarded = [n for n in names if any(True for c in conditions for _ in _bounds_of(c, n))]
         if not guarded:
             return None

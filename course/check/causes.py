@@ -16,6 +16,7 @@ from course.check.bounds import OutOfBounds
 from course.check.kernel_text import Cause, KernelText, Launched, path_of, shown
 from course.check.races import GlobalRace, shared_race
 from course.engine.faults import KernelFault, Outcome
+from course.plain.trees import walk
 from course.spec.exercise import Array, Case, KernelExercise, Meta, Parameter, Role, Scalar, Stride
 
 
@@ -108,7 +109,7 @@ def mask_cause(fault: KernelFault, tree: ast.Module) -> Cause | None:
     if not outside or not isinstance(shape, tuple) or fault.line is None:
         return None
     text = KernelText(tree, fault.line, Launched((), ()))
-    for call in ast.walk(text.statement() or tree):
+    for call in walk(text.statement() or tree):
         if not isinstance(call, ast.Call):
             continue
         named = {keyword.arg: keyword.value for keyword in call.keywords}
@@ -121,7 +122,7 @@ def mask_cause(fault: KernelFault, tree: ast.Module) -> Cause | None:
         for test in text.expanded(named["mask"]) if "mask" in named else ():
             if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.LtE):
                 return "mask_equal", {**fault.fields, "test": shown(test)}
-    for call in ast.walk(text.statement() or tree):
+    for call in walk(text.statement() or tree):
         if isinstance(call, ast.Call) and (free := _left_free(text, call, doing)):
             return free
     return _neutral(text) if "unmasked" in fault.fields and doing.startswith("load") else None
@@ -142,7 +143,7 @@ def _left_free(text: KernelText, call: ast.Call, doing: str) -> Cause | None:
     moving = {
         name
         for name, value in _made_of(names, call.args[0]).items()
-        if isinstance(value, ast.BinOp) and any(_is_range(side) for side in ast.walk(value))
+        if isinstance(value, ast.BinOp) and any(_is_range(side) for side in walk(value))
     }
     free = sorted(moving - tested)
     if len(free) != 1 or not moving & tested:
@@ -155,7 +156,7 @@ def _made_of(names: Bindings, node: ast.expr) -> dict[str, ast.expr | None]:
     found: dict[str, ast.expr | None] = {}
     waiting = [node]
     while waiting:
-        for one in ast.walk(waiting.pop()):
+        for one in walk(waiting.pop()):
             if isinstance(one, ast.Name) and one.id not in found:
                 value = found[one.id] = names.assigned(one)
                 waiting += [] if value is None else [value]
@@ -175,7 +176,7 @@ def _neutral(text: KernelText) -> Cause | None:
     statement = text.statement()
     if statement is None or text.function is None:
         return None
-    here = {one for one in ast.walk(statement) if isinstance(one, ast.Call)}
+    here = {one for one in walk(statement) if isinstance(one, ast.Call)}
     here = {call for call in here if path_of(call.func) == "tl.load"}
     names = set[str]()
     if isinstance(statement, ast.Assign) and _scaled(statement.value, here.__contains__):
@@ -184,7 +185,7 @@ def _neutral(text: KernelText) -> Cause | None:
     def loaded(node: ast.expr) -> bool:
         return node in here or (isinstance(node, ast.Name) and node.id in names)
 
-    calls = [one for one in ast.walk(text.function) if isinstance(one, ast.Call)]
+    calls = [one for one in walk(text.function) if isinstance(one, ast.Call)]
     used = [
         (call.lineno, path_of(call.func))
         for call in calls
@@ -219,7 +220,7 @@ def launch_before_cause(fault: KernelFault, tree: ast.Module) -> Cause | None:
         call.lineno
         for other in tree.body
         if isinstance(other, ast.FunctionDef) and other is not here
-        for call in ast.walk(other)
+        for call in walk(other)
         if isinstance(call, ast.Call) and path_of(call.func).startswith(("tl.store", "tl.atomic"))
         if call.args and _mentions(call.args[0], array)
     ]

@@ -17,6 +17,7 @@ from course.check.conditions import Condition
 from course.plain.arithmetic import BINARY
 from course.plain.evaluator import is_name
 from course.plain.evaluator import text as short_text
+from course.plain.trees import walk
 
 #: Names that are followed to what they were assigned, one within the other.
 DEEPEST = 12
@@ -93,7 +94,7 @@ class KernelText:
         self.line = line
         around = [
             node
-            for node in ast.walk(tree)
+            for node in walk(tree)
             if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
         ]
         self.function = around[-1] if around else None
@@ -101,7 +102,7 @@ class KernelText:
         #: what each name may be where the line is reached, and what a loop adds to it
         self.made: dict[str, list[ast.expr]] = {}
         self.steps: dict[str, list[ast.expr]] = {}
-        nodes = [] if self.function is None else list(ast.walk(self.function))
+        nodes = [] if self.function is None else list(walk(self.function))
         for node in nodes:
             for child in ast.iter_child_nodes(node):
                 self._parents[child] = node
@@ -163,7 +164,7 @@ class KernelText:
 
         One that it is made of keeps its own; in a loop that is another one in each turn.
         """
-        own = any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(value))
+        own = any(isinstance(one, ast.Name) and one.id == name for one in walk(value))
         if not passed or (own and again):
             self.made.setdefault(name, []).append(value)
             return
@@ -182,7 +183,7 @@ class KernelText:
     def indices(self, array: str, line: int | None = None) -> list[ast.expr]:
         """The index of each access to `array` on a line, as it is written."""
         found = []
-        for node in () if self.function is None else ast.walk(self.function):
+        for node in () if self.function is None else walk(self.function):
             if getattr(node, "lineno", None) != (line or self.line):
                 continue
             if isinstance(node, ast.Subscript) and is_name(node.value, array):
@@ -338,7 +339,7 @@ class KernelText:
         wanted = line or self.line
         found = [
             node
-            for node in (() if self.function is None else ast.walk(self.function))
+            for node in (() if self.function is None else walk(self.function))
             if isinstance(node, ast.stmt) and node.lineno <= wanted <= (node.end_lineno or 0)
         ]
         return max(found, key=lambda node: node.lineno, default=None)
@@ -372,7 +373,7 @@ class KernelText:
 
     def loop_of(self, name: str) -> ast.For | None:
         """The loop that counts a name, where it is one."""
-        for node in () if self.function is None else ast.walk(self.function):
+        for node in () if self.function is None else walk(self.function):
             if isinstance(node, ast.For) and is_name(node.target, name):
                 return node
         return None
@@ -381,7 +382,7 @@ class KernelText:
 def _renamed(value: ast.expr, name: str, to: str) -> ast.expr:
     """A copy in which a name stands under another one."""
     value = copy.deepcopy(value)
-    for one in ast.walk(value):
+    for one in walk(value):
         if isinstance(one, ast.Name) and one.id == name:
             one.id = to
     return value

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from course.check.bindings import Bindings, called
 from course.check.kernel_text import Cause, path_of, shown
+from course.plain.trees import walk
 
 
 def launch_cause(tree: ast.Module, constants: Mapping[str, int | float]) -> Cause | None:
@@ -14,7 +15,7 @@ def launch_cause(tree: ast.Module, constants: Mapping[str, int | float]) -> Caus
     functions = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
     for launcher in functions.values():
         names = Bindings(launcher)
-        for call in ast.walk(launcher):
+        for call in walk(launcher):
             launch = call.func if isinstance(call, ast.Call) else None
             if isinstance(call, ast.Call) and isinstance(launch, ast.Subscript):
                 kernel = functions.get(path_of(launch.value))
@@ -84,7 +85,7 @@ def _steps(kernel: ast.FunctionDef, constants: Mapping[str, int | float]) -> dic
     names = Bindings(kernel)
     fixed = {one.arg for one in kernel.args.args if one.annotation is not None} | set(constants)
     found: dict[int, list[str]] = {}
-    for node in ast.walk(kernel):
+    for node in walk(kernel):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             for one, other in ((node.left, node.right), (node.right, node.left)):
                 one = _followed(names, one)
@@ -98,7 +99,7 @@ def _steps(kernel: ast.FunctionDef, constants: Mapping[str, int | float]) -> dic
 def _divisors(node: ast.expr) -> set[str]:
     """Names that a number of the grid divides by: BR of `triton.cdiv(N, BR)` or `N // BR`."""
     found = set()
-    for one in ast.walk(node):
+    for one in walk(node):
         by = one.args[-1] if isinstance(one, ast.Call) and called(one, "cdiv") else None
         if isinstance(one, ast.BinOp) and isinstance(one.op, ast.FloorDiv):
             by = one.right

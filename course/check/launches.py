@@ -10,6 +10,7 @@ from course.check.bindings import function_at
 from course.check.kernel_text import Cause
 from course.engine.traffic import Traffic
 from course.plain.evaluator import is_name
+from course.plain.trees import walk
 
 #: Tensors of kernels that are looked at: no honest cell has more.
 MOST_MOVED = 100
@@ -75,7 +76,7 @@ def _worked_on(
 def _passed(tree: ast.Module, kernel: ast.FunctionDef, array: str) -> Iterator[str]:
     """What the launches of a kernel pass for the parameter of an array, a name for each launch."""
     parameters = [one.arg for one in kernel.args.args]
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Subscript):
             continue
         if is_name(node.func.value, kernel.name):

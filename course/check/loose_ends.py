@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from course.check.bindings import Bindings, Loop, called, value_of
 from course.check.kernel_text import Cause, path_of, shown
+from course.plain.trees import walk
 
 #: Gluon's copies of a buffer to a box of a matrix.
 _COPIES_OUT = ("async_copy_shared_to_global", "async_store")
@@ -38,11 +39,11 @@ def of_maximum(tree: ast.Module) -> Cause | None:
     """A running maximum by which sums are rescaled the wrong way round, or not at all."""
     for function in _functions(tree):
         names = Bindings(function)
-        for node in ast.walk(function):
+        for node in walk(function):
             found = _growing(names, node)
             if found is not None:
                 return found
-        for loop in (one for one in ast.walk(function) if isinstance(one, Loop)):
+        for loop in (one for one in walk(function) if isinstance(one, Loop)):
             found = _not_rescaled(names, loop)
             if found is not None:
                 return found
@@ -64,7 +65,7 @@ def left_early(tree: ast.Module) -> Cause | None:
             stores = [
                 node
                 for after in rest
-                for node in ast.walk(after)
+                for node in walk(after)
                 if isinstance(node, ast.Subscript)
                 and isinstance(node.ctx, ast.Store)
                 and path_of(node.value) in arrays
@@ -98,7 +99,7 @@ def _functions(tree: ast.Module) -> list[ast.FunctionDef]:
 
 
 def _names(node: ast.AST, context: type[ast.expr_context]) -> list[ast.Name]:
-    return [one for one in ast.walk(node) if isinstance(one, ast.Name) and type(one.ctx) is context]
+    return [one for one in walk(node) if isinstance(one, ast.Name) and type(one.ctx) is context]
 
 
 def _target(made: ast.stmt) -> ast.expr | None:
@@ -108,7 +109,7 @@ def _target(made: ast.stmt) -> ast.expr | None:
 def _in_loops(function: ast.FunctionDef) -> Iterator[Cause]:
     names = Bindings(function)
     loads = _names(function, ast.Load)
-    for loop in (one for one in ast.walk(function) if isinstance(one, Loop)):
+    for loop in (one for one in walk(function) if isinstance(one, Loop)):
         for made in loop.body:
             target = _target(made)
             if isinstance(target, ast.Name) and _lost(names, loads, loop, made, target):
@@ -237,7 +238,7 @@ def _not_rescaled(names: Bindings, loop: Loop) -> Cause | None:
         factors = {
             side.id
             for one in loop.body
-            for product in ast.walk(value_of(one, target) or ast.Constant(0))
+            for product in walk(value_of(one, target) or ast.Constant(0))
             if isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult)
             for side in (product.left, product.right)
             if isinstance(side, ast.Name)
@@ -260,8 +261,8 @@ def _runs(names: Bindings, made: ast.stmt) -> bool:
 
 def _of_exp(names: Bindings, value: ast.expr) -> bool:
     """Whether an exponential of this turn is in it."""
-    parts = [_value(names, one) for one in ast.walk(value) if isinstance(one, ast.expr)]
-    return any(called(one, "exp", "exp2") for part in parts for one in ast.walk(part))
+    parts = [_value(names, one) for one in walk(value) if isinstance(one, ast.expr)]
+    return any(called(one, "exp", "exp2") for part in parts for one in walk(part))
 
 
 def _is_start(value: ast.expr) -> bool:

@@ -14,6 +14,7 @@ from course.check.fences import unfenced
 from course.check.kernel_text import Cause, path_of, shown
 from course.check.loose_ends import defined_twice
 from course.engine.traffic import Traffic
+from course.plain.trees import walk
 
 #: Turns of a loop that move nothing are worth a word from so many for each that does.
 IDLE_WORTH_A_WORD = 0.5
@@ -75,7 +76,7 @@ def _of_float32(tree: ast.Module) -> Iterator[Cause]:
     for function in tree.body:
         if isinstance(function, ast.FunctionDef):
             names = Bindings(function)
-            for node in ast.walk(function):
+            for node in walk(function):
                 if isinstance(node, ast.Call) and path_of(node.func) == "tl.dot":
                     told = {keyword.arg: keyword.value for keyword in node.keywords}
                     turned = [_as_float32(operand, names) for operand in node.args[:2]]
@@ -91,13 +92,13 @@ def _masked_turns(tree: ast.Module, graded: Sequence[Traffic]) -> Iterator[Cause
     """A loop with loads, many of whose turns load nothing: their masks are false everywhere."""
     loading = {
         loop.lineno
-        for loop in ast.walk(tree)
+        for loop in walk(tree)
         if isinstance(loop, ast.For | ast.While)
         and any(
             isinstance(node, ast.Call) and path_of(node.func) == "tl.load"
             for statement in loop.body
             if not isinstance(statement, ast.If)  # which may skip the rest of a turn, too
-            for node in ast.walk(statement)
+            for node in walk(statement)
         )
     }
     for traffic in graded:
@@ -112,7 +113,7 @@ def _filled_for_nothing(
     """A launcher that fills what its kernels store over, and never read or add to."""
     lines = [
         node.lineno
-        for node in ast.walk(tree)
+        for node in walk(tree)
         if isinstance(node, ast.Call) and path_of(node.func).rpartition(".")[2] in _FILLING
     ]
     for traffic in graded:
@@ -173,11 +174,11 @@ def _creeping(
         return isinstance(node, ast.Call) and path_of(node.func).endswith("float32")
 
     starts: dict[str, str] = {}
-    for node in ast.walk(function):
+    for node in walk(function):
         said = number(node.value) if isinstance(node, ast.Assign) else None
         if said is not None and isinstance(node, ast.Assign):
             starts |= {one.id: said for one in node.targets if isinstance(one, ast.Name)}
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):
             for one, other in ((node.left, node.right), (node.right, node.left)):
                 said = number(one)
@@ -216,7 +217,7 @@ def _both_sides(
         of = path_of(value.func) if isinstance(value, ast.Call) else ""
         return of if of in kernels else None
 
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.IfExp):
             one, two = call(node.body), call(node.orelse)
             if one and two and one != two:

@@ -10,6 +10,7 @@ from course.check.bindings import Bindings, called, function_at
 from course.check.kernel_text import Cause, KernelText, Launched, path_of
 from course.engine.faults import KernelFault
 from course.plain.text import counted
+from course.plain.trees import walk
 
 #: What a store's address may call: nothing that could hand on a program's number unseen.
 _PLAIN = ("tl.", "triton.")
@@ -43,7 +44,7 @@ def _store_of(function: ast.FunctionDef, line: int) -> ast.Call | None:
     """The one store of a line."""
     stores = [
         node
-        for node in ast.walk(function)
+        for node in walk(function)
         if isinstance(node, ast.Call)
         and called(node, "store")
         and node.lineno <= line <= (node.end_lineno or 0)
@@ -54,7 +55,7 @@ def _store_of(function: ast.FunctionDef, line: int) -> ast.Call | None:
 def _written_out(bindings: Bindings, store: ast.Call) -> ast.expr | None:
     """The address of a store, where all that makes it is seen."""
     out = bindings.written_out(store.args[0], first_turn=True)
-    for node in () if out is None else ast.walk(out):
+    for node in () if out is None else walk(out):
         if isinstance(node, ast.Call):
             path = path_of(node.func)
             cast = isinstance(node.func, ast.Attribute) and node.func.attr == "to"
@@ -66,7 +67,7 @@ def _written_out(bindings: Bindings, store: ast.Call) -> ast.expr | None:
 
 def _is_helper(tree: ast.Module, name: str) -> bool:
     """Whether a kernel calls it: what it is given may hold a program's number."""
-    return any(isinstance(node, ast.Call) and path_of(node.func) == name for node in ast.walk(tree))
+    return any(isinstance(node, ast.Call) and path_of(node.func) == name for node in walk(tree))
 
 
 def _differ_in(one: str, other: str, long: list[int]) -> list[int]:
@@ -84,7 +85,7 @@ def _differ_in(one: str, other: str, long: list[int]) -> list[int]:
 def _counted(offset: ast.expr) -> set[int]:
     """The axes of the grid whose number stands in an offset."""
     found: set[int] = set()
-    for node in ast.walk(offset):
+    for node in walk(offset):
         if called(node, "program_id") and isinstance(node, ast.Call):
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
             one = given[0] if given else None
@@ -94,7 +95,7 @@ def _counted(offset: ast.expr) -> set[int]:
 
 def _overlap(text: KernelText, array: str, offset: ast.expr) -> Cause | None:
     """Programs that begin fewer elements apart than their blocks are long."""
-    blocks = [node for node in ast.walk(offset) if called(node, "arange")]
+    blocks = [node for node in walk(offset) if called(node, "arange")]
     if len(blocks) != 1 or not isinstance(blocks[0], ast.Call) or len(blocks[0].args) != 2:
         return None
     ends = [text.number(end) for end in blocks[0].args]

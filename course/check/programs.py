@@ -11,6 +11,7 @@ from course.check.bindings import Loop, called
 from course.check.conditions import Condition
 from course.check.kernel_text import AXES, MOST_TESTS, Cause, range_of, shown
 from course.check.waste import SCATTERED_BELOW
+from course.plain.trees import walk
 from course.words.verdict import ratio_text
 
 
@@ -45,7 +46,7 @@ def _scattered(worst: Access, fields: dict[str, object]) -> Cause | None:
     out = worst.bindings.written_out(worst.address, first_turn=True)
     if out is None:
         return None
-    blocks = sum(called(node, "arange") for node in ast.walk(out))
+    blocks = sum(called(node, "arange") for node in walk(out))
     if not blocks:
         loop = {"loop": worst.loops[0].lineno} if worst.loops else {}
         return "tile_one_number", {**fields, **loop}
@@ -94,7 +95,7 @@ def _program_axes(node: ast.AST) -> list[int]:
     """The axes of the grid whose program_id stands in it."""
     given = [
         [*one.args, *(keyword.value for keyword in one.keywords)]
-        for one in ast.walk(node)
+        for one in walk(node)
         if isinstance(one, ast.Call) and called(one, "program_id")
     ]
     axes = {one.value for args in given for one in args if isinstance(one, ast.Constant)}
@@ -110,7 +111,7 @@ def _future(worst: Access) -> tuple[str, dict[str, object]] | None:
         if span is None:
             return None
         near = any(_of_program(worst, end) for end in span[:2])
-        compared = (node for node in ast.walk(loop) if isinstance(node, ast.Compare))
+        compared = (node for node in walk(loop) if isinstance(node, ast.Compare))
         for node in islice(compared, MOST_TESTS):
             if len(node.ops) == 1:
                 sides = (node.left, node.comparators[0])
@@ -121,14 +122,14 @@ def _future(worst: Access) -> tuple[str, dict[str, object]] | None:
                 if not near:
                     return "traffic_future", {"test": shown(node), "loop": loop.lineno}
                 out = worst.bindings.written_out(sides[own.index(True)], first_turn=True)
-                if out is not None and any(called(one, "arange") for one in ast.walk(out)):
+                if out is not None and any(called(one, "arange") for one in walk(out)):
                     return "traffic_near_diagonal", {"test": shown(node), "loop": loop.lineno}
     return None
 
 
 def _of_program(worst: Access, node: ast.expr) -> bool:
     out = worst.bindings.written_out(node, first_turn=True)
-    return out is not None and any(called(one, "program_id") for one in ast.walk(out))
+    return out is not None and any(called(one, "program_id") for one in walk(out))
 
 
 def busy_loop(access: Access) -> tuple[Loop, Condition | None] | None:

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from course.check.kernel_text import AXES, Cause, KernelText, path_of, place_said, shown
 from course.engine.faults import KernelFault
 from course.plain.sectors import WARP_LANES
+from course.plain.trees import walk
 from course.spec.exercise import Role
 
 
@@ -109,7 +110,7 @@ class GlobalRace:
         threads = {one for one in counts if one.startswith("thread")}
         blocks = {one for one in counts if one.startswith("block")}
         if not counts:
-            names = [n.id for n in ast.walk(index) if isinstance(n, ast.Name)]
+            names = [n.id for n in walk(index) if isinstance(n, ast.Name)]
             loop = next((self.text.loop_of(n) for n in names if self.text.loop_of(n)), None)
             if loop is not None:
                 return "race_all_loop", {**self.known, "loop": loop.lineno}
@@ -163,7 +164,7 @@ class GlobalRace:
             if isinstance(node.op, ast.Mult) and not self.same_block:
                 for of, by in ((node.left, node.right), (node.right, node.left)):
                     axes = [c[-1] for c in self.text.counts(of) if c.startswith("block")]
-                    bare = any(path_of(n).startswith("blockIdx.") for n in ast.walk(of))
+                    bare = any(path_of(n).startswith("blockIdx.") for n in walk(of))
                     apart = self.text.number(by)
                     if not axes or not bare or apart is None or self.text.counts(by):
                         continue
@@ -226,7 +227,7 @@ class GlobalRace:
     def _short_step(self, index: ast.expr) -> Cause | None:
         launched = self.text.launched
         total = launched.extent("grid", "x") * launched.extent("block", "x")
-        for name in [n.id for n in ast.walk(index) if isinstance(n, ast.Name)]:
+        for name in [n.id for n in walk(index) if isinstance(n, ast.Name)]:
             whole = self.text.made.get(name, [])
             if not any("block x" in self.text.counts(one) for one in whole):
                 continue
@@ -267,10 +268,10 @@ def _as_if_own(text: KernelText, array: str) -> bool:
     """Whether no index of a shared array says which thread it is, and a thread reads it back."""
     found = [
         node
-        for node in ast.walk(text.function or ast.Module([], []))
+        for node in walk(text.function or ast.Module([], []))
         if isinstance(node, ast.Subscript) and path_of(node.value) == array
     ]
-    looped = any(isinstance(one, ast.Name) for node in found for one in ast.walk(node.slice))
+    looped = any(isinstance(one, ast.Name) for node in found for one in walk(node.slice))
     plain = not any(text.counts(node.slice) for node in found)
     return plain and looped and any(isinstance(node.ctx, ast.Load) for node in found)
 
@@ -307,7 +308,7 @@ def _sometimes(
     """All barriers of a loop stand under a test inside of it."""
     waits = [
         one
-        for one in ast.walk(loop)
+        for one in walk(loop)
         if isinstance(one, ast.Call) and path_of(one.func) == "syncthreads"
     ]
     tests = [
@@ -323,9 +324,7 @@ def _sometimes(
 def _waits(node: ast.AST, by: str) -> list[int]:
     """The lines below a node that call a barrier."""
     return [
-        one.lineno
-        for one in ast.walk(node)
-        if isinstance(one, ast.Call) and path_of(one.func) == by
+        one.lineno for one in walk(node) if isinstance(one, ast.Call) and path_of(one.func) == by
     ]
 
 
@@ -368,5 +367,5 @@ def _by_warps(function: ast.FunctionDef) -> bool:
                 for side in ast.iter_child_nodes(one)
             )
         )
-        for one in ast.walk(function)
+        for one in walk(function)
     )

@@ -17,6 +17,7 @@ from typing import Any
 
 from course.engine.faults import KernelFault, rejected
 from course.plain.text import lines_of, odd_character, with_plain_ends
+from course.plain.trees import walk
 
 _COMMANDS = ("%", "!", "?")
 _READ_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -120,19 +121,19 @@ def _has_marker(tree: ast.AST) -> bool:
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
         and node.value.value is Ellipsis
-        for node in ast.walk(tree)
+        for node in walk(tree)
     )
 
 
 def _stores(tree: ast.AST) -> bool:
     """Whether any line assigns to an element or calls an atomic."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         targets: list[ast.expr] = []
         if isinstance(node, ast.Assign):
             targets = node.targets
         elif isinstance(node, ast.AugAssign | ast.AnnAssign):
             targets = [node.target]
-        if any(isinstance(n, ast.Subscript) for target in targets for n in ast.walk(target)):
+        if any(isinstance(n, ast.Subscript) for target in targets for n in walk(target)):
             return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if ast.unparse(node.func.value).split(".")[-1] == "atomic":
@@ -168,7 +169,7 @@ def used_part(text: str, name: str, line: int) -> str:
 
 
 def _names_used(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {n.id for n in walk(node) if isinstance(n, ast.Name)}
 
 
 def _binding(body: list[ast.stmt], name: str, before: int) -> ast.stmt | None:
@@ -184,7 +185,7 @@ def _names_bound(node: ast.stmt) -> set[str]:
         return {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
     if isinstance(node, ast.Assign | ast.AnnAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+        return {n.id for target in targets for n in walk(target) if isinstance(n, ast.Name)}
     return set()
 
 

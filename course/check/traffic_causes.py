@@ -21,6 +21,7 @@ from course.check.programs import busy_loop, program_cause
 from course.check.waste import SCATTERED_BELOW, sites_of
 from course.engine.traffic import Traffic
 from course.plain.sectors import SECTOR_BYTES
+from course.plain.trees import walk
 from course.words.verdict import Row, ratio_text
 
 #: Accesses to one array that are looked at: no honest kernel has more.
@@ -166,7 +167,7 @@ def _apart(worst: Access, item_bytes: int) -> Cause | None:
 
 def _turned(worst: Access, traffic: Traffic, fields: dict[str, object]) -> Cause | None:
     """Another array that is taken by the same two numbers the other way round, with no tile."""
-    shared = any(called(node, "array") for node in ast.walk(worst.bindings.function))
+    shared = any(called(node, "array") for node in walk(worst.bindings.function))
     for array in {site.array for site in traffic.sites} - {worst.site.array}:
         for one in () if shared else _of(traffic, worst.tree, worst.launched, array):
             if len(one.axes) == 2 and one.site.direction != worst.site.direction:

@@ -6,6 +6,8 @@ import ast
 import copy
 from pathlib import Path
 
+from course.plain.trees import walk
+
 
 class Elsewhere(int):
     """A line (1-based) of `file`. It equals the same line of the same file, and no plain number.
@@ -49,7 +51,7 @@ def line_in(file: str, line: int, own: str) -> int:
 def all_elsewhere(tree: ast.FunctionDef, file: str) -> ast.FunctionDef:
     """A copy of a tree whose lines are those of another file."""
     tree = copy.deepcopy(tree)
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.stmt | ast.expr):
             node.lineno = Elsewhere(node.lineno, file)
     return tree

@@ -13,6 +13,7 @@ from course.figures.steps import Steps
 from course.notebook.film import LONGEST_CODE
 from course.notebook.launched import Launched, Numbers
 from course.plain.text import code_at
+from course.plain.trees import walk
 from course.spec.exercise import KernelExercise
 from course.words.verdict import Verdict
 
@@ -29,7 +30,7 @@ def running(
 ) -> list[Steps]:
     """The numbers that a loop carries, on the first of some launches where it has several turns."""
     tree = read_solution(verdict.source, exercise).tree
-    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While)]
+    loops = [node for node in walk(tree) if isinstance(node, ast.For | ast.While)]
     for seen in launches if loops else ():
         if (found := _carried(seen.steps, loops)) is None:
             continue

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from course.plain.trees import walk
 from course.spec.draws import Draw
 from course.spec.exercise import Array, Case, KernelExercise, Role, Scalar
 from course.spec.inputs import drawn, given_to_reference
@@ -35,7 +36,7 @@ def example(exercise: KernelExercise) -> list[Line]:
         node.id
         for array in exercise.arrays
         for axis in array.axes
-        for node in ast.walk(ast.parse(axis))
+        for node in walk(ast.parse(axis))
         if isinstance(node, ast.Name)
     }
     shown = [

@@ -9,6 +9,7 @@ from typing import Any
 
 from course.engine.faults import KernelFault, does_not_compile, rejected, rejected_syntax
 from course.plain.text import OddCharacter, odd_character, unseen_in
+from course.plain.trees import walk
 
 MAX_SOURCE_CHARACTERS = 200_000
 MAX_TREE_DEPTH = 100
@@ -39,7 +40,7 @@ def parse(source: str) -> ast.Module:
         raise _unreadable(error) from None
     _check_size(tree)
     if not source.isascii():
-        for node in ast.walk(tree):
+        for node in walk(tree):
             for name in map(vars(node).get, _NAMES):
                 if isinstance(name, str):
                     _check_character(unseen_in(source, name, getattr(node, "lineno", 1)))
@@ -104,12 +105,12 @@ def _unreadable(error: Exception) -> KernelFault:
 
 def names_a_type(annotation: ast.expr) -> bool:
     """Whether that is all that it does: it is not used, and Python would run what stands in it."""
-    return all(isinstance(node, _ANNOTATION) for node in ast.walk(annotation))
+    return all(isinstance(node, _ANNOTATION) for node in walk(annotation))
 
 
 def check_annotations(statement: ast.stmt) -> None:
     """Holds the annotations in a statement to that."""
-    for node in ast.walk(statement):
+    for node in walk(statement):
         if not isinstance(node, _ANNOTATED):
             continue
         held = (getattr(node, "annotation", None), getattr(node, "returns", None))

@@ -45,6 +45,7 @@ from course.engine.launcher.frames import Closure, Config
 from course.engine.launcher.names import ALLOCATOR, IMPORTS, MISSING, MODULES, Own, Ref, member
 from course.plain.arithmetic import Facts, NoValue, bounded, is_number
 from course.plain.text import lines_of
+from course.plain.trees import walk
 
 _OPTIONS = ("debug", "noinline", "do_not_specialize", "do_not_specialize_on_alignment")
 _JIT = {"triton.jit": triton.jit, gluon.JIT: gluon_language.jit}
@@ -110,7 +111,7 @@ class TileCell:
         return any(
             (isinstance(node, ast.Attribute) and node.attr in ("append", "extend"))
             or (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store))
-            for node in ast.walk(self.tree)
+            for node in walk(self.tree)
         )
 
     def solution(self, name: str, launcher: bool) -> Solution:
@@ -176,7 +177,7 @@ def _read(source: str) -> TileCell:
 
 def _admit(cell: TileCell) -> None:
     """Looks at every line of every function, also at those that no launch reaches."""
-    for node in ast.walk(cell.tree):
+    for node in walk(cell.tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
             launched = node.func.value
             plain = cell.launchers.get(launched.id) if isinstance(launched, ast.Name) else None

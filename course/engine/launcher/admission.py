@@ -34,6 +34,7 @@ from course.engine.launcher.names import (
     resolve,
     text,
 )
+from course.plain.trees import walk
 
 _STATEMENTS = (
     *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.For, ast.While, ast.Assert),
@@ -317,7 +318,7 @@ class _Admission:
         for generator in node.generators:
             self.expression(generator.iter)
             self.target(generator.target)
-            bound = {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}
+            bound = {n.id for n in walk(generator.target) if isinstance(n, ast.Name)}
             self.local = self.local | bound
             for condition in generator.ifs:
                 self.expression(condition)
@@ -330,7 +331,7 @@ class _Admission:
 
     def _lambda(self, node: ast.Lambda) -> None:
         self._arguments(node.args)
-        for part in ast.walk(node.body):
+        for part in walk(node.body):
             if isinstance(part, ast.NamedExpr):  # a name of the lambda's own
                 raise _foreign(part, "`:=` in a lambda", "a `def`")
         before = self.local

@@ -17,6 +17,7 @@ from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.lowering.types import EnumerateType, IteratorType, RangeType, ZipType
 from course.engine.simt.running.lanes import Lanes
 from course.plain.evaluator import Ref
+from course.plain.trees import walk
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
@@ -51,15 +52,15 @@ def counted(low: Lowering, node: ast.For, over: Expr) -> list[ast.stmt]:
     if isinstance(over.type, IteratorType):
         _begin(low, node, over)
     low.instances += 1
-    walk = _Walk(low, node, f"%each.{low.instances}")
-    value = walk.item(over)
-    lengths = walk.lengths
+    walking = _Walk(low, node, f"%each.{low.instances}")
+    value = walking.item(over)
+    lengths = walking.lengths
     length = lengths[0] if len(lengths) == 1 else call_of(low, "min", *lengths)
     body = [_at(node, ast.Assign([node.target], value)), *node.body]
     loop = ast.For(
-        ast.Name(walk.turn, ast.Store()), call_of(low, "range", length), body, node.orelse
+        ast.Name(walking.turn, ast.Store()), call_of(low, "range", length), body, node.orelse
     )
-    return [*walk.before, _at(node, loop)]
+    return [*walking.before, _at(node, loop)]
 
 
 class _Walk:
@@ -173,7 +174,7 @@ def written(low: Lowering, node: ast.expr, text: str, lookup: Callable[[str], An
     """A device function of this text, all of it on this line."""
     definition = ast.parse(text).body[0]
     assert isinstance(definition, ast.FunctionDef)
-    for part in ast.walk(definition):
+    for part in walk(definition):
         ast.copy_location(part, node)
     return Function(definition.name, definition, lookup, True, low.frame.function.filename)
 

@@ -49,6 +49,7 @@ from course.engine.simt.nvvm.work import branches
 from course.engine.simt.running import arith
 from course.engine.simt.running.lanes import Lanes, select
 from course.plain.arithmetic import BINARY, ORDER, UNARY
+from course.plain.trees import walk
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
@@ -120,7 +121,7 @@ _OF_NUMBERS = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.operator, ast.unaryop)
 
 def constant_of(node: ast.BinOp | ast.UnaryOp) -> int | float | None:
     """What Python's own compiler makes of literals: Numba gets ``2**64`` as one number."""
-    parts = list(islice(ast.walk(node), _MOST_PARTS + 1))
+    parts = list(islice(walk(node), _MOST_PARTS + 1))
     if len(parts) > _MOST_PARTS or not all(isinstance(part, _OF_NUMBERS) for part in parts):
         return None
     code = compile(ast.Expression(node), "<constant>", "eval", dont_inherit=True)

@@ -15,6 +15,7 @@ from typing import Any
 from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.lowering.types import ArrayType, is_integer
 from course.plain.evaluator import is_name
+from course.plain.trees import walk
 
 MOST_WRITTEN_NODES = 3000  # a loop is written out up to this size
 MOST_WRITTEN_TURNS = 32
@@ -56,9 +57,9 @@ def counting(node: ast.While) -> Counting | None:
     if not isinstance(step.op, ast.Add | ast.Sub):
         return None
     fixed = [test.comparators[0], step.value]
-    if any(is_name(n, other) for e in fixed for n in ast.walk(e) for other in changed):
+    if any(is_name(n, other) for e in fixed for n in walk(e) for other in changed):
         return None
-    if any(isinstance(n, ast.Subscript) and not _is_extent(n) for n in ast.walk(fixed[0])):
+    if any(isinstance(n, ast.Subscript) and not _is_extent(n) for n in walk(fixed[0])):
         return None
     return Counting(
         name,
@@ -169,7 +170,7 @@ def _lone_target(statement: ast.AST) -> str | None:
         target = statement.target
     else:
         return None
-    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)]
+    calls = [n for n in walk(statement) if isinstance(n, ast.Call)]
     if not isinstance(target, ast.Name) or any(_acts(call) for call in calls):
         return None
     return target.id
@@ -182,11 +183,11 @@ def _acts(call: ast.Call) -> bool:
 
 
 def _loaded(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return {n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def _walk(body: list[ast.stmt]) -> list[ast.AST]:
-    return [node for statement in body for node in ast.walk(statement)]
+    return [node for statement in body for node in walk(statement)]
 
 
 def stored_names(body: list[ast.stmt]) -> set[str]:
@@ -223,7 +224,7 @@ def _constant_range(node: ast.For, function: Function) -> bool:
 
 
 def _is_constant(node: ast.expr, function: Function) -> bool:
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name):
             try:
                 value = function.lookup(part.id)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from course.plain.trees import walk
+
 _OPERATIONS = (
     ast.BinOp,
     ast.UnaryOp,
@@ -38,7 +40,7 @@ def work_of(node: ast.stmt) -> int:
         head = node.test
     elif isinstance(node, ast.For):
         head = node.iter
-    found = sum(map(_operations, ast.walk(head)))
+    found = sum(map(_operations, walk(head)))
     return max(1, found + isinstance(node, ast.AugAssign))
 
 
@@ -69,7 +71,7 @@ def branches(*arms: ast.expr) -> bool:
     """Whether the compiler makes a branch of the choice between these expressions."""
     counts = []
     for arm in arms:
-        parts = list(ast.walk(arm))
+        parts = list(walk(arm))
         if any(_is_dear(part) for part in parts):
             return True
         counts.append(sum(isinstance(p, ast.BinOp | ast.UnaryOp | ast.Compare) for p in parts))

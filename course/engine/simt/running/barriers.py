@@ -21,9 +21,9 @@ def syncthreads(lanes: Lanes, barrier: str, line: int) -> np.ndarray:
     active = lanes.full(lanes.mask)
     absent = alive & ~active
     here = np.broadcast_to(active.any(axis=0, keepdims=True), (1, lanes.blocks))
-    if absent.any():
+    if np.count_nonzero(absent):
         missing = absent & here
-        if missing.any():
+        if np.count_nonzero(missing):
             thread, block = lanes.first_lane(missing)
             there = lanes.spread(active)[:, block - lanes.first]
             waits = lanes.place(int(np.argmax(there)), block)
@@ -57,7 +57,7 @@ def sync_grid(lanes: Lanes, barrier: str, line: int) -> None:
     """
     active = lanes.full(lanes.mask)
     absent = lanes.full(lanes.exist) & ~active
-    if absent.any():
+    if np.count_nonzero(absent):
         missing = lanes.place(*lanes.first_lane(absent))
         raise KernelFault(
             Outcome.BARRIER_DIVERGENCE,

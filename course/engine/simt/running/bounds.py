@@ -62,7 +62,7 @@ def check_bounds(
             continue
         clean = False
         outside = lanes.both(access.mask, (numbers < 0) | (numbers >= extent))
-        if not outside.any():
+        if not np.count_nonzero(outside):
             continue
         thread, block = lanes.first_lane(outside)
         lane = thread, block - lanes.first

@@ -133,10 +133,10 @@ def if_statement(
             return
         outer = lanes.mask
         taken, passed = lanes.both(outer, chosen), lanes.both(outer, ~chosen)
-        if not passed.any():
+        if not np.count_nonzero(passed):
             one_side(lanes, then, then_casts)
             return
-        if not taken.any():
+        if not np.count_nonzero(taken):
             one_side(lanes, other, other_casts)
             return
         lanes.launch.meter.branch(lanes, line, taken, passed)

@@ -195,7 +195,7 @@ class Lanes:
 
     def warps_with(self, mask: np.ndarray) -> np.ndarray:
         """(warps or 1, blocks or 1): warps with a lane in the mask."""
-        return np.asarray(self.in_warps(mask).any(axis=1))
+        return np.logical_or.reduce(self.in_warps(mask), axis=1)
 
     def count_warps(self, per_warp: np.ndarray) -> int:
         """Sum over all warps of the batch of an array (warps or 1, blocks or 1)."""

@@ -307,7 +307,7 @@ def _ordered(rows: np.ndarray, active: np.ndarray) -> np.ndarray:
     """The active values of each row in order, then `_NO_SECTOR`. Most rows are in order."""
     ordered = np.where(active, rows, _NO_SECTOR)
     mixed = (ordered[:, 1:] < ordered[:, :-1]).any(axis=1)
-    if mixed.any():
+    if np.count_nonzero(mixed):
         ordered[mixed] = np.sort(ordered[mixed], axis=1)
     return ordered
 

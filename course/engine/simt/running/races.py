@@ -131,7 +131,7 @@ class History:
         past.who[cells] = threads
         winners = past.who[cells]
         clash = winners != threads
-        if clash.any():
+        if np.count_nonzero(clash):
             lost = clash if values is None else _outvoted(cells, values)
             hears = hearing()
             at = self._first(lanes, clash if hears is None or not lost.any() else lost, threads)
@@ -176,7 +176,7 @@ class History:
             past = self.pasts[earlier]
             who = past.who[cells]
             suspect = (who != NOBODY) & (who != threads)
-            if not suspect.any():
+            if not np.count_nonzero(suspect):
                 continue
             where = np.nonzero(suspect)[0]
             who, mine = who[where].astype(np.int64), threads[where]
@@ -232,12 +232,12 @@ class History:
         past = self._past(kind)
         before = past.who[cells].astype(np.int64)
         known = before != NOBODY
-        if known.any():
+        if np.count_nonzero(known):
             known &= ~self._ordered(lanes, before, self._moments(past, cells), threads)
         past.who[cells] = threads
         past.event[cells] = event
         self._widen(lanes, past, cells, threads, past.who[cells].astype(np.int64))
-        if known.any():
+        if np.count_nonzero(known):
             self._widen(lanes, past, cells[known], threads[known], before[known])
 
     def _widen(
@@ -245,7 +245,7 @@ class History:
     ) -> None:
         """Where another thread is there too, remembers both by what they have in common."""
         differ = other != threads
-        if not differ.any():
+        if not np.count_nonzero(differ):
             return
         cells, threads, other = cells[differ], threads[differ], other[differ]
         current = past.who[cells].astype(np.int64)

@@ -77,9 +77,9 @@ def _turns(
         else:
             on = lanes.both(lanes.mask, going)
             off = lanes.both(lanes.mask, ~going)
-            if not on.any():
+            if not np.count_nonzero(on):
                 return True
-            if off.any():
+            if np.count_nonzero(off):
                 lanes.launch.meter.branch(lanes, code.line, on, off)
                 left_by_head = True
                 lanes.mask = on

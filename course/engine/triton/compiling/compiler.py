@@ -37,6 +37,7 @@ from course.engine.triton.compiling.constants import held_small
 from course.engine.triton.compiling.functions import called_at, code_of, own_files, own_functions
 from course.engine.triton.compiling.specialisation import Source
 from course.engine.triton.compiling.written_out import loops_held_short, require_short
+from course.plain.trees import walk
 
 WARP = 32
 #: The one that is not Triton's own: shared memory is laid out, and nothing is made of LLVM's.
@@ -50,7 +51,7 @@ _LAYOUT = r"(tensor<[^,<>]+), #[\w.]+>"
 _PTXAS_SECONDS = 120.0
 #: A node that all of Python's syntax trees share. IPython's tracebacks leave a file's whole tree on
 #: it, and Triton copies the target of each `+=` deeply.
-_STORE = next(node for node in ast.walk(ast.parse("x = 0")) if isinstance(node, ast.Store))
+_STORE = next(node for node in walk(ast.parse("x = 0")) if isinstance(node, ast.Store))
 #: The environment variable by which Triton leaves LLVM's optimiser out.
 _NO_OPTIMISER = "DISABLE_LLVM_OPT"
 

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from triton.runtime.jit import JITFunction
 
+from course.plain.trees import walk
+
 #: What loads a block, by the last part of its name.
 _LOADS = ("load", "gather", "load_tensor_descriptor")
 
@@ -43,7 +45,7 @@ class Code:
     @property
     def nodes(self) -> Iterator[ast.AST]:
         """All of the tree's, statement by statement."""
-        return (node for statement in self.body for node in ast.walk(statement))
+        return (node for statement in self.body for node in walk(statement))
 
     def assigned(self, statement: ast.stmt) -> frozenset[str]:
         """Names that a statement and what stands under it may assign."""
@@ -51,7 +53,7 @@ class Code:
         if found is None:
             found = self._assigned[statement] = frozenset(
                 node.id
-                for node in ast.walk(statement)
+                for node in walk(statement)
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
             )
         return found
@@ -308,4 +310,4 @@ def writes(name: str) -> bool:
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {n.id for n in walk(node) if isinstance(n, ast.Name)}
