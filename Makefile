@@ -53,14 +53,14 @@ demo: venv
 
 test: venv
 	$(PYTEST) --durations=15 -m "not slow and not network$(NO_GPU)" \
-		--sample 8 --sample-seed "$(SEED)"
+		--sample 8 --sample-long 3 --sample-seed "$(SEED)"
 
 test-slow: venv
 	$(PYTEST) --durations=15 -m "(slow or network)$(NO_GPU)" \
-		--sample 64 --sample-slow 12 --sample-seed "$(SEED)"
+		--sample 96 --sample-slow 24 --sample-seed "$(SEED)"
 
 test-all: venv
-	$(PYTEST) --durations=15 -m "(slow or not slow)$(NO_GPU)"
+	$(PYTEST) --durations=15 -m "(slow or not slow)$(NO_GPU)" --record-seconds
 
 lab: venv
 	@$(PY) -m course progress --page notebooks/START.md
@@ -75,7 +75,7 @@ lint: venv
 	$(PY) -m mypy
 
 check: lint
-	$(PY) -m autograder check --sample 16 --sample-seed "$(SEED)"
+	$(PY) -m autograder check --sample 32 --sample-seed "$(SEED)"
 
 check-all: lint
 	$(PY) -m autograder check

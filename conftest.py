@@ -1,6 +1,8 @@
-"""What a run takes of the slow tests, and of families, which are tests of one shape.
+"""What a run takes of slow tests, of long ones, and of families, which are tests of one shape.
 
 ``--sample N``: one in N of each family. ``--sample-slow N``: of the files with other slow tests.
+``--sample-long N``: of the other tests that take half a second or more, by ``SECONDS``, which
+``--record-seconds`` writes: a test that it does not know always runs.
 
 Which ones follows from ``--sample-seed``, so that a failure can be repeated. CI gives what names
 the commit's files: every commit draws others, and draws the same on every machine. Without the
@@ -9,8 +11,11 @@ options every test runs; where Triton has no wheel, the tests of its engine do n
 
 from __future__ import annotations
 
+import json
 import os
 import random
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +33,10 @@ _NEED_TRITON = [
 ]
 collect_ignore_glob = [] if has_triton() else _NEED_TRITON
 
+#: What the long tests took when that was recorded.
+SECONDS = Path(__file__).parent / "docs" / "test_seconds.json"
+LONG_SECONDS = 0.5
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How many, and which."""
@@ -35,6 +44,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--sample-slow", type=int, default=1, metavar="N", help="and of files with slow tests"
     )
+    parser.addoption("--sample-long", type=int, default=1, metavar="N", help="and of long tests")
+    parser.addoption("--record-seconds", action="store_true", help=f"write {SECONDS.name}")
     parser.addoption("--sample-seed", default="", metavar="TEXT", help="which ones: any text")
 
 
@@ -45,7 +56,24 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     advice.FAILS_ALOUD = True
     os.environ["COURSE_PROGRESS"] = "off"
+    if config.getoption("--record-seconds") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Seconds())
     os.environ["COURSE_GPU"] = "off"  # a test's kernels run on the engine, also where a GPU is
+
+
+class _Seconds:
+    """What each test took that no other sample draws, of all workers together."""
+
+    def __init__(self) -> None:
+        self.taken: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if not {"slow", "family"} & report.keywords.keys():
+            self.taken[report.nodeid] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        long = {test: round(s, 1) for test, s in sorted(self.taken.items()) if s >= LONG_SECONDS}
+        SECONDS.write_text(json.dumps(long, indent=0) + "\n", encoding="utf-8")
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +85,9 @@ def _drawn_alike() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Takes out what this seed does not choose."""
+    seconds = json.loads(SECONDS.read_text(encoding="utf-8")) if SECONDS.exists() else {}
     families: dict[tuple[str, bool], list[pytest.Item]] = {}  # slow members have their own share
+    long: list[pytest.Item] = []
     files: dict[str, list[pytest.Item]] = {}  # of which a test may need the one before
     for item in items:
         slow = item.get_closest_marker("slow") is not None
@@ -65,10 +95,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             families.setdefault((item.nodeid.partition("[")[0], slow), []).append(item)
         elif slow:
             files.setdefault(item.nodeid.partition("::")[0], []).append(item)
+        elif item.nodeid in seconds:
+            long.append(item)
     seed, one_in = config.getoption("--sample-seed"), config.getoption("--sample")
     left_out: set[pytest.Item] = set()
     for (name, _), members in families.items():
         left_out.update(not_drawn(members, one_in, f"{seed} {name}"))
+    left_out.update(not_drawn(long, config.getoption("--sample-long"), seed))
     for name in not_drawn(sorted(files), config.getoption("--sample-slow"), seed):
         left_out.update(files[name])
     if left_out:
@@ -83,7 +116,11 @@ def not_drawn(members: list[Any], one_in: int, seed: str) -> list[Any]:
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """What is left out, and how to run it."""
-    shares = {"of a family": "--sample", "of the files with other slow ones": "--sample-slow"}
+    shares = {
+        "of a family": "--sample",
+        "of the long ones": "--sample-long",
+        "of the files with other slow ones": "--sample-slow",
+    }
     told = [f"one in {n} {of}" for of, name in shares.items() if (n := config.getoption(name)) > 1]
     ignored = [f"no Triton here: {pattern} is left out" for pattern in collect_ignore_glob]
     if not told:

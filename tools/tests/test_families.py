@@ -1,5 +1,6 @@
 """A sampled run takes the stated share of each family, another seed others; no test is lost."""
 
+import json
 import runpy
 from pathlib import Path
 
@@ -42,6 +43,21 @@ import pytest
 def test_slow(n):
     pass
 """
+NAPS = """
+import time
+
+import pytest
+
+def test_long():
+    time.sleep(0.6)
+
+def test_short():
+    pass
+
+@pytest.mark.slow
+def test_slow():
+    time.sleep(0.6)
+"""
 
 
 @pytest.fixture
@@ -83,6 +99,28 @@ def test_of_files_with_slow_tests_that_are_no_family_there_is_a_share_of_their_o
     names = chosen("--sample-slow", "3", "--sample-seed", "2026-11-23")
     assert [n for n in names if n.startswith("test_slow")] == ["test_slow[0]", "test_slow[1]"]
     assert len(names) == 54
+
+
+def test_of_long_tests_there_is_a_share_and_a_new_one_always_runs(chosen, pytester):
+    file = next(pytester.path.glob("test_of_long*.py")).name
+    long = {f"{file}::test_always[{n}]": 0.7 for n in range(4)}
+    pytester.mkdir("docs").joinpath("test_seconds.json").write_text(json.dumps(long))
+    options = ("--sample-long", "4", "--sample-seed")
+    drawn = [[n for n in chosen(*options, s) if n.startswith("test_always")] for s in "abcdefgh"]
+    assert {len(names) for names in drawn} == {2}
+    assert all("test_always[4]" in names for names in drawn)
+    assert len(set(map(tuple, drawn))) > 1
+
+
+def test_what_a_test_took_is_recorded_where_no_other_sample_draws_it(chosen, pytester):
+    pytester.mkdir("docs")
+    pytester.makepyfile(test_naps=NAPS)
+    pytester.runpytest("--record-seconds", "-p", "no:xdist", "test_naps.py").assert_outcomes(
+        passed=3
+    )
+    kept = json.loads(pytester.path.joinpath("docs", "test_seconds.json").read_text())
+    assert list(kept) == ["test_naps.py::test_long"]
+    assert 0.5 <= kept["test_naps.py::test_long"] < 5
 
 
 def test_a_seed_repeats_itself_and_seeds_go_through_all(chosen):
