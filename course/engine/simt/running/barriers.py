@@ -18,25 +18,9 @@ def syncthreads(lanes: Lanes, barrier: str, line: int) -> np.ndarray:
         KernelFault: BARRIER_DIVERGENCE where a live thread of such a block is elsewhere.
     """
     alive = lanes.alive()
-    active = lanes.full(lanes.mask)
-    absent = alive & ~active
-    here = np.broadcast_to(active.any(axis=0, keepdims=True), (1, lanes.blocks))
-    if np.count_nonzero(absent):
-        missing = absent & here
-        if np.count_nonzero(missing):
-            thread, block = lanes.first_lane(missing)
-            there = lanes.spread(active)[:, block - lanes.first]
-            waits = lanes.place(int(np.argmax(there)), block)
-            raise KernelFault(
-                Outcome.BARRIER_DIVERGENCE,
-                "barrier_divergence",
-                line,
-                barrier=barrier,
-                missing_thread=lanes.place(thread, block)["thread"],
-                **waits,
-            )
+    here = None if lanes.mask is None else _blocks_here(lanes, alive, barrier, line)
     lanes.now += 1
-    if here.all():
+    if here is None or here.all():
         lanes.barrier_at = lanes.now
         for array in lanes.shared.values():
             array.history.passed_barrier()
@@ -44,9 +28,30 @@ def syncthreads(lanes: Lanes, barrier: str, line: int) -> np.ndarray:
         for array in lanes.shared.values():
             array.part_ways(lanes)
         moments = np.broadcast_to(np.asarray(lanes.barrier_at), (lanes.blocks,)).copy()
-        moments[here[0]] = lanes.now
+        moments[here] = lanes.now
         lanes.barrier_at = moments
     return alive
+
+
+def _blocks_here(lanes: Lanes, alive: np.ndarray, barrier: str, line: int) -> np.ndarray:
+    """(blocks,): which of them has a lane at this barrier, and so every lane that lives."""
+    active = lanes.full(lanes.mask)
+    absent = alive & ~active
+    here = np.broadcast_to(active.any(axis=0, keepdims=True), (1, lanes.blocks))
+    missing = absent & here
+    if np.count_nonzero(missing):
+        thread, block = lanes.first_lane(missing)
+        there = lanes.spread(active)[:, block - lanes.first]
+        waits = lanes.place(int(np.argmax(there)), block)
+        raise KernelFault(
+            Outcome.BARRIER_DIVERGENCE,
+            "barrier_divergence",
+            line,
+            barrier=barrier,
+            missing_thread=lanes.place(thread, block)["thread"],
+            **waits,
+        )
+    return here[0]
 
 
 def sync_grid(lanes: Lanes, barrier: str, line: int) -> None:

@@ -357,7 +357,9 @@ def _sectors_of_whole_warps(
         if last is not None:
             rows = np.concatenate([rows, _all_rows(lanes, last)], axis=1)
         counts = _distinct(rows, np.ones(rows.shape, np.bool_)).reshape(lanes.warps, -1)
-    active = np.broadcast_to(blocks_active, (1, max(first.shape[1], blocks_active.shape[1])))
+    active = blocks_active
+    if active.shape[1] < first.shape[1]:
+        active = np.broadcast_to(active, (1, first.shape[1]))
     repeats = lanes.blocks // active.shape[1]
     requests = int(active.sum()) * repeats * lanes.warps
     sectors = int((counts * active).sum()) * repeats
