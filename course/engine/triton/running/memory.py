@@ -177,7 +177,7 @@ class Memory:
         """(an access that may be made, and is counted; its active lanes) for each tensor."""
         size = item_bytes(pointer.scalar)
         active = self._active(mask)
-        if active is not None and not active.any():
+        if active is not None and not np.count_nonzero(active):
             self.run.asks(0, pointer.shape, size)
             return
         parts: Sequence[Value | None] = self._several(pointer, active) or [mask]
@@ -249,7 +249,7 @@ class Memory:
     ) -> None:
         """Two elements of one block stored to one place must be equal: nobody knows which wins."""
         lost = _differs(memory, places, values)
-        if not lost.any():
+        if not np.count_nonzero(lost):
             return
         at = np.unravel_index(int(lost.argmax()), lost.shape)
         self.run.fail(
@@ -283,7 +283,9 @@ class Memory:
         """The mask of an access that may be made here; None where every lane is active."""
         if self.run.combining:  # which pairs meet, and in which lanes, is the compiler's to say
             raise Unsupported("an access to memory in a combining function")
-        return None if mask is None or mask.data.all() else mask.data
+        if mask is None or np.count_nonzero(mask.data) == mask.data.size:
+            return None
+        return mask.data
 
     def _checked(
         self,

@@ -268,7 +268,7 @@ class History:
             clash = past.others(cells, who, order)
             if order is not None and not order.relied:
                 order.relied = bool((past.others(cells, who, None) & ~clash).any())
-            if not clash.any():
+            if not np.count_nonzero(clash):
                 continue
             unequal = clash if lost is None or other_verb != "stores to" else clash & lost
             at = int((unequal if unequal.any() else clash).argmax())

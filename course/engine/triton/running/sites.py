@@ -141,6 +141,11 @@ class _Counter:
         )
 
 
+def _sum(counts: np.ndarray) -> int:
+    """Of all programs; of one, where all are alike, without a reduction."""
+    return int(counts[0] if len(counts) == 1 else counts.sum())
+
+
 class SiteMeter(Uncounted, ABC):
     """Adds up what programs ask for, site by site; a subclass knows what each one asks."""
 
@@ -167,9 +172,9 @@ class SiteMeter(Uncounted, ABC):
         asked = self.asked(access, touched)
         site = self._sites.setdefault(access.site, _Counter(asked, marks))
         times = run.count // len(asked.distinct)
-        site.distinct += int(asked.distinct.sum()) * times
-        site.requests += int(asked.requests.sum()) * times
-        site.sectors += int(asked.sectors.sum()) * times
+        site.distinct += _sum(asked.distinct) * times
+        site.requests += _sum(asked.requests) * times
+        site.sectors += _sum(asked.sectors) * times
         site.lane_bytes += access.lanes * access.view.itemsize
         run.asks(asked.distinct, access.shape, access.view.itemsize)
         if self._listener is not None:
