@@ -270,6 +270,8 @@ def _program(function: Function, argument_types: tuple[Type, ...]) -> Program:
             raise _nested(function) from None
         except KernelFault as fault:
             raise _confirmed(fault, function, argument_types) from None
+        if program.doubt and numbas_word.takes(function, argument_types) is False:
+            raise program.doubt
         function.programs[layouts_too] = program
     return program
 
