@@ -198,7 +198,11 @@ class _Compiled:
         self._dispatcher, self.argument_types = dispatcher, arguments
 
     def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
-        """How many blocks of a launch may wait for each other."""
+        """How many blocks of a launch may wait for each other, by threads and shared memory.
+
+        On a GPU a thread's registers limit them, too: how many it takes `ptxas` alone knows, of
+        the PTX that Numba's compiler makes, and neither is here.
+        """
         taken = tuple(map(signatures.engine_type, self.argument_types))
         program = Lowering(live_function(self._dispatcher)).kernel(taken)
         threads = math.prod(blockdim) if isinstance(blockdim, tuple) else blockdim

@@ -408,7 +408,7 @@ def test_a_kernel_tells_how_many_of_its_blocks_may_wait_for_each_other() -> None
 @pytest.mark.parametrize(
     ("method", "ended", "said"),
     [
-        ("spawn", 1, "(multiprocessing, `spawn`), and that finds no GPU"),
+        ("spawn", 1, "(multiprocessing, `spawn`), and that found no GPU"),
         ("fork", 0, "neither its traffic nor the exit status counts it"),
     ],
 )
@@ -416,3 +416,4 @@ def test_a_process_that_a_program_starts_is_told_of_once(method, ended, said) ->
     done = ran("processes.py", method)
     assert (done.returncode, f"exit {ended}" in done.stdout) == (0, True), done.stderr
     assert done.stderr.count(said) == 1
+    assert said in done.stderr.splitlines()[-1]  # below the traceback of a child
