@@ -179,6 +179,16 @@ def _no_group(backend: Any = None, *args: Any, **options: Any) -> None:
     )
 
 
+class _Graph:
+    """`torch.cuda.CUDAGraph`: nothing here keeps what is launched, to launch it again."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        raise NotHereError(
+            "The program captures a CUDA graph (torch.cuda.CUDAGraph), and none is kept here. Call "
+            "what it captures, each time that it would replay the graph."
+        )
+
+
 def _of_no_compiler(name: str) -> Callable[..., None]:
     """A function that asks for what Numba's compiler makes."""
 
@@ -431,6 +441,7 @@ def _of_torch_cuda(known: Any) -> dict[str, Any]:
         "mem_get_info": lambda device=None: (known.total_memory, known.total_memory),
         "Stream": Stream,
         "Event": Event,
+        "CUDAGraph": _Graph,
     }
 
 

@@ -8,6 +8,7 @@ float64, exactly as in the compiled kernel.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -215,7 +216,10 @@ def resolve(function: Callable[..., Any], *operands: Scalar) -> tuple[Scalar, tu
     if signature is None or not is_scalar(signature.return_type):
         name = getattr(function, "__name__", str(function))
         listed = ", ".join(str(operand) for operand in operands)
-        raise TypingError(f"{name} has no implementation for ({listed})") from cause
+        words = f"{name} has no implementation for ({listed})"
+        if isinstance(function, np.ufunc):
+            words = f"np.{words}" + (f": use math.{name}" if hasattr(math, name) else "")
+        raise TypingError(words) from cause
     return signature.return_type, tuple(signature.args)
 
 

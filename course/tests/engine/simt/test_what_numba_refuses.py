@@ -11,6 +11,7 @@ from course.engine.simt.launch import launch
 from course.tests.engine.faults import raised
 
 HEAD = """
+import numpy as np
 from numba import cuda, float32
 
 @cuda.jit(device=True)
@@ -97,3 +98,8 @@ def test_a_tuple_of_arrays_in_two_layouts_has_a_sentence():
         "the index of a tuple of 2 must be a constant below 2, as its arrays lie in memory in "
         "several ways."
     )
+
+
+def test_numpys_function_that_numba_has_not_is_told_with_the_one_of_math():
+    fault, _ = launched("out[0] = np.exp(a[0, 0])", raised)
+    assert str(fault).endswith("np.exp has no implementation for (float32): use math.exp.")
