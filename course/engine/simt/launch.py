@@ -27,6 +27,7 @@ from course.engine.simt.lowering.expr import number
 from course.engine.simt.lowering.lower import Lowering, Program
 from course.engine.simt.lowering.signatures import Function, chosen
 from course.engine.simt.lowering.types import (
+    NamedTupleType,
     NotHeld,
     RecordsType,
     TupleType,
@@ -397,7 +398,9 @@ def _argument(
         parts = [
             _argument(f"{name}[{at}]", item, allocations, views) for at, item in enumerate(argument)
         ]
-        return tuple(value for value, _ in parts), TupleType(tuple(type_ for _, type_ in parts))
+        values, items = tuple(value for value, _ in parts), tuple(type_ for _, type_ in parts)
+        names = getattr(argument, "_fields", None)
+        return values, TupleType(items) if names is None else NamedTupleType(items, names)
     return scalar(argument)
 
 
