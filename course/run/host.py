@@ -67,6 +67,10 @@ class Stream(numba_launches.Stream):
         """Everything is done."""
         return True
 
+    def is_capturing(self) -> bool:
+        """Whether a CUDA graph is being made of it: none is. Adam asks before each step."""
+        return False
+
     def wait_stream(self, other: Any) -> None:
         """Everything is done."""
 

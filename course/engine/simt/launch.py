@@ -395,6 +395,10 @@ def _argument(
             return made[0], made[0].type
         return tuple(made), RecordsType(tuple(view.type for view in made))
     if isinstance(argument, tuple):
+        for at, item in enumerate(argument):
+            if not isinstance(item, np.ndarray) and as_array(item) is not None:
+                words = f"item {at} of it is a tensor, and in a tuple Numba takes none"
+                raise TypingError(f"{words}: pass cuda.as_cuda_array(...) of it")
         parts = [
             _argument(f"{name}[{at}]", item, allocations, views) for at, item in enumerate(argument)
         ]

@@ -6,6 +6,7 @@ from types import FunctionType, SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from numba import cuda, float32, float64, int32, jit, uint64
 from numba.cuda import random
 from numba.cuda.random import (
@@ -894,5 +895,7 @@ def test_a_named_tuple_is_passed_and_a_default_of_a_kernel_is_a_number_that_is_p
     assert traffic.sectors("both[0][1]", "load") == 1
     fault = fault_of(lines, 1, 32, Both(Line(3.0, points, 1), 4), out)
     assert (fault.outcome, fault.message_id) == (Outcome.DOES_NOT_COMPILE, "argument_count")
+    fault = fault_of(lines, 1, 32, Both(Line(3.0, torch.ones(4), 1), 4), out, 2)
+    assert "item 1 of it is a tensor, and in a tuple Numba takes none" in str(fault)
     fault = fault_of(no_such_name, 1, 1, Line(3.0, points, 1), out)
     assert "`line` is tuple of 3 and has no `.steep`" in str(fault)
