@@ -37,7 +37,7 @@ from course.engine.simt.launch import MAX_GRID, most_together
 from course.engine.simt.lowering import signatures
 from course.engine.simt.lowering.lower import Lowering
 from course.notebook import numba_launches
-from course.run import generators, gpus
+from course.run import autocast, generators, gpus
 from course.run.tensors import CUDA, OnCuda
 
 #: The version of CUDA that torch is said to be made for.
@@ -293,7 +293,7 @@ def install(target: int) -> OnCuda:
         the mode that all of torch passes through from here on.
     """
     known, of_generators = gpus.of_torch(target), generators.of_torch_cuda()
-    mode = OnCuda()
+    mode, (of_autocast, told_of_it) = OnCuda(), autocast.stand_ins()
     warnings.filterwarnings("ignore", "Warning only once for all operators", UserWarning)
     for module, stand_ins in (
         (torch.cuda, _of_torch_cuda(known)),
@@ -305,6 +305,8 @@ def install(target: int) -> OnCuda:
         (torch.version, {"cuda": _CUDA}),
         (torch._C, {"_cuda_getCurrentRawStream": lambda device: 0}),
         (torch._C._dynamo.guards, {"_empty_strided_cuda": _empty_strided}),
+        (torch.autocast, of_autocast),
+        (torch, told_of_it),
         (torch.accelerator, _of_accelerators()),
         (
             torch.cuda.nvtx,

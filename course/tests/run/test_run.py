@@ -423,3 +423,9 @@ def test_a_process_that_a_program_starts_is_told_of_once(method, ended, said) ->
     assert (done.returncode, f"exit {ended}" in done.stdout) == (0, True), done.stderr
     assert done.stderr.count(said) == 1
     assert said in done.stderr.splitlines()[-1]  # below the traceback of a child
+
+
+@pytest.mark.slow
+def test_autocast_takes_what_a_gpu_does_to_16_bits_and_the_rest_to_float32() -> None:
+    done = ran("mixed.py")
+    assert (done.returncode, "all right" in done.stdout) == (0, True), done.stderr
