@@ -6,22 +6,24 @@ import functools
 import os
 import sys
 from collections.abc import Callable
-from multiprocessing import context
+from multiprocessing import context, util
 from typing import Any
 
-_FINDS_NO_GPU = (
-    "The program starts a Python process anew (multiprocessing, `{method}`), and that finds no "
-    "GPU: the stand-ins are in this process alone. Call what launches kernels here, or start the "
-    "process by `fork`."
+_FOUND_NO_GPU = (
+    "The program started a Python process anew (multiprocessing, `{method}`), and that found no "
+    "GPU: the stand-ins are in the first process alone. Call what launches kernels there, or start "
+    "the process by `fork`."
 )
 _NOT_COUNTED = (
     "A kernel runs in a process that the program has started: what it does wrong is told, and "
     "neither its traffic nor the exit status counts it. Call what launches it in the first process."
 )
+#: `multiprocessing` calls what has a lower number later, its own being -100: after all children.
+_LAST = -1000
 
 
 def watch() -> Callable[[], None]:
-    """Tells of processes that this one starts anew.
+    """Tells of processes that this one starts anew, when this one ends: below their tracebacks.
 
     Returns:
         what tells, at a launch, that it is in a process that this one has forked.
@@ -32,9 +34,13 @@ def watch() -> Callable[[], None]:
     def tell(said: str) -> None:
         print(said, file=sys.stderr, flush=True)
 
+    @functools.cache
+    def tell_at_the_end(said: str) -> None:
+        util.Finalize(None, tell, (said,), exitpriority=_LAST)
+
     def starting(method: str, start: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def starts(process: Any) -> Any:
-            tell(_FINDS_NO_GPU.format(method=method))
+            tell_at_the_end(_FOUND_NO_GPU.format(method=method))
             return start(process)
 
         return starts

@@ -37,7 +37,7 @@ from course.engine.simt.launch import MAX_GRID, most_together
 from course.engine.simt.lowering import signatures
 from course.engine.simt.lowering.lower import Lowering
 from course.notebook import numba_launches
-from course.run import generators, gpus
+from course.run import autocast, generators, gpus
 from course.run.tensors import CUDA, OnCuda
 
 #: The version of CUDA that torch is said to be made for.
@@ -66,6 +66,10 @@ class Stream(numba_launches.Stream):
     def query(self) -> bool:
         """Everything is done."""
         return True
+
+    def is_capturing(self) -> bool:
+        """Whether a CUDA graph is being made of it: none is. Adam asks before each step."""
+        return False
 
     def wait_stream(self, other: Any) -> None:
         """Everything is done."""
@@ -179,6 +183,16 @@ def _no_group(backend: Any = None, *args: Any, **options: Any) -> None:
     )
 
 
+class _Graph:
+    """`torch.cuda.CUDAGraph`: nothing here keeps what is launched, to launch it again."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        raise NotHereError(
+            "The program captures a CUDA graph (torch.cuda.CUDAGraph), and none is kept here. Call "
+            "what it captures, each time that it would replay the graph."
+        )
+
+
 def _of_no_compiler(name: str) -> Callable[..., None]:
     """A function that asks for what Numba's compiler makes."""
 
@@ -198,7 +212,11 @@ class _Compiled:
         self._dispatcher, self.argument_types = dispatcher, arguments
 
     def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
-        """How many blocks of a launch may wait for each other."""
+        """How many blocks of a launch may wait for each other, by threads and shared memory.
+
+        On a GPU a thread's registers limit them, too: how many it takes `ptxas` alone knows, of
+        the PTX that Numba's compiler makes, and neither is here.
+        """
         taken = tuple(map(signatures.engine_type, self.argument_types))
         program = Lowering(live_function(self._dispatcher)).kernel(taken)
         threads = math.prod(blockdim) if isinstance(blockdim, tuple) else blockdim
@@ -275,7 +293,7 @@ def install(target: int) -> OnCuda:
         the mode that all of torch passes through from here on.
     """
     known, of_generators = gpus.of_torch(target), generators.of_torch_cuda()
-    mode = OnCuda()
+    mode, (of_autocast, told_of_it) = OnCuda(), autocast.stand_ins()
     warnings.filterwarnings("ignore", "Warning only once for all operators", UserWarning)
     for module, stand_ins in (
         (torch.cuda, _of_torch_cuda(known)),
@@ -287,6 +305,8 @@ def install(target: int) -> OnCuda:
         (torch.version, {"cuda": _CUDA}),
         (torch._C, {"_cuda_getCurrentRawStream": lambda device: 0}),
         (torch._C._dynamo.guards, {"_empty_strided_cuda": _empty_strided}),
+        (torch.autocast, of_autocast),
+        (torch, told_of_it),
         (torch.accelerator, _of_accelerators()),
         (
             torch.cuda.nvtx,
@@ -427,6 +447,7 @@ def _of_torch_cuda(known: Any) -> dict[str, Any]:
         "mem_get_info": lambda device=None: (known.total_memory, known.total_memory),
         "Stream": Stream,
         "Event": Event,
+        "CUDAGraph": _Graph,
     }
 
 

@@ -24,7 +24,8 @@ _EMPTY = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_em
 #: What lets others write to a tensor's memory, and is not seen again.
 _LETS_OUT = frozenset({"numpy", "__array__", "__dlpack__"})
 _TAKES_ARRAYS = frozenset({"as_tensor", "asarray", "tensor"})
-#: What a GPU adds up in float32 for numbers of 16 bits, and torch on a CPU in these themselves.
+#: What a GPU adds up in float32 for numbers of 16 bits, and torch on a CPU in these themselves;
+#: autocast leaves it float32 (`course.run.autocast`).
 _ADDS_UP = frozenset({"layer_norm"})
 _OF_16_BITS = (torch.float16, torch.bfloat16)
 #: What makes a device of a name: `torch.device("cuda")`, and `module.to("cuda")` inside.
@@ -105,7 +106,7 @@ class OnCuda(TorchFunctionMode):
             named = {key: _here(v) for key, v in kwargs.items() if key != "pin_memory"}
             narrow = given[0].dtype if name in _ADDS_UP and on_cuda and given else None
             with self.paused():  # this mode may stand under itself: `resumed`
-                if narrow in _OF_16_BITS:
+                if narrow in _OF_16_BITS and not torch.is_autocast_enabled("cpu"):
                     named = {key: _widened(value) for key, value in named.items()}
                     found = func(*map(_widened, args), **named).to(narrow)
                 else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from course.words.sentences import Words
+from course.words.sentences import WORDS, Words
 
 PROGRAMS = {
     "undefined_name": Words(
@@ -16,6 +16,17 @@ PROGRAMS = {
     "missing_prefix": Words(
         "`{name}` is not defined.",
         "Did you mean `{path}`?",
+    ),
+    "shape_computed": WORDS["shape_computed"]._replace(
+        next="Give the number a name at the top of the file, such as `SIZE = {shape}`, and use the "
+        "name."
+    ),
+    "shared_shape_not_constant": WORDS["shared_shape_not_constant"]._replace(
+        next="Give a number, or one that has a name outside of the kernel: `TPB = 256`, and "
+        "`cuda.shared.array(TPB, float32)`."
+    ),
+    "local_shape_not_constant": WORDS["local_shape_not_constant"]._replace(
+        next="Give a number, or one that has a name outside of the kernel."
     ),
     "rejected_name": Words(
         "`{name}` cannot be used in a kernel here|: it is {got}|.",

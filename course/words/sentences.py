@@ -110,7 +110,7 @@ _ADMISSION = {
     ),
     "rejected_parameter": Words(
         "The parameters of `{name}` are not all plain names.",
-        "A kernel takes plain parameters: no defaults, no `*args`, no keywords.",
+        "A kernel takes plain parameters: no `*args`, no keywords, and no defaults but numbers.",
     ),
     "rejected_return": Words(
         "A kernel returns no value|, and this line returns `{value}`|: nobody is there to receive "

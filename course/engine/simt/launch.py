@@ -27,6 +27,7 @@ from course.engine.simt.lowering.expr import number
 from course.engine.simt.lowering.lower import Lowering, Program
 from course.engine.simt.lowering.signatures import Function, chosen
 from course.engine.simt.lowering.types import (
+    NamedTupleType,
     NotHeld,
     RecordsType,
     TupleType,
@@ -270,6 +271,8 @@ def _program(function: Function, argument_types: tuple[Type, ...]) -> Program:
             raise _nested(function) from None
         except KernelFault as fault:
             raise _confirmed(fault, function, argument_types) from None
+        if program.doubt and numbas_word.takes(function, argument_types) is False:
+            raise program.doubt
         function.programs[layouts_too] = program
     return program
 
@@ -392,10 +395,16 @@ def _argument(
             return made[0], made[0].type
         return tuple(made), RecordsType(tuple(view.type for view in made))
     if isinstance(argument, tuple):
+        for at, item in enumerate(argument):
+            if not isinstance(item, np.ndarray) and as_array(item) is not None:
+                words = f"item {at} of it is a tensor, and in a tuple Numba takes none"
+                raise TypingError(f"{words}: pass cuda.as_cuda_array(...) of it")
         parts = [
             _argument(f"{name}[{at}]", item, allocations, views) for at, item in enumerate(argument)
         ]
-        return tuple(value for value, _ in parts), TupleType(tuple(type_ for _, type_ in parts))
+        values, items = tuple(value for value, _ in parts), tuple(type_ for _, type_ in parts)
+        names = getattr(argument, "_fields", None)
+        return values, TupleType(items) if names is None else NamedTupleType(items, names)
     return scalar(argument)
 
 

@@ -200,7 +200,7 @@ def _numbas(type_: Any) -> Any:
         return _TYPES.Array(type_.of_complex.number, type_.ndim - 1, type_.layout)
     if isinstance(type_, ComplexType):
         return type_.number
-    if isinstance(type_, TupleType):
+    if type(type_) is TupleType:
         return _TYPES.BaseTuple.from_types([_numbas(item) for item in type_.items])
     if isinstance(type_, types.Type):
         return type_

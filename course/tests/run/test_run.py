@@ -137,12 +137,13 @@ def test_stores_to_one_place_are_a_race_where_they_differ_or_nothing_is_said(whi
     ("text", "said"),
     [
         ("import torch\ntorch.distributed.init_process_group('nccl')", "(torch.distributed, nccl)"),
-        ("import torch\ntorch.cuda.CUDAGraph()", "in a way that has no stand-in here"),
+        ("import torch\ntorch.cuda.MemPool()", "in a way that has no stand-in here"),
         ("import sys\nsys.exit('no data')", "no data\n"),
         (
             "from numba import cuda\n@cuda.jit\ndef f(x):\n    x[0] = 1\nf.inspect_asm()",
             "makes of a kernel, `kernel.inspect_asm`: that takes the CUDA toolkit",
         ),
+        ("import torch\ntorch.cuda.CUDAGraph()", "The program captures a CUDA graph"),
         ("import triton.profiler\ntriton.profiler.start('x')", "takes times on a GPU (Proton)"),
         (
             "from triton._C import libtriton\nlibtriton.nvidia.cublas.CublasLt(None).gemm(1)",
@@ -185,24 +186,29 @@ def test_descriptors_want_an_allocator_where_triton_wants_one(tmp_path, target, 
 def test_a_program_may_leave_its_folder_and_its_names_stand_in_no_cell(tmp_path) -> None:
     (tmp_path / "program.py").write_text(
         "import os\nimport numpy as np\nfrom numba import cuda\n"
-        "os.mkdir('other')\nos.chdir('other')\n"
+        "os.mkdir('other')\nos.chdir('other')\nT = 4\n"
         "@cuda.jit\ndef fill(x):\n    x[0] = nowhere\n"
         "@cuda.jit\ndef root(x):\n    x[0] = math.sqrt(x[0])\n"
-        "for kernel in (fill, root):\n"
+        "@cuda.jit\ndef tile(x):\n    s = cuda.shared.array(T + 2, np.float32)\n"
+        "for kernel in (fill, root, tile):\n"
         "    try:\n        kernel[1, 1](np.zeros(4))\n    except Exception:\n        pass\n"
     )
     done = ran("--json", "out.json", "program.py", folder=tmp_path)
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
-        "program.py:8: fill: REJECTED: `nowhere` is not defined.",
+        "program.py:9: fill: REJECTED: `nowhere` is not defined.",
         "    x[0] = nowhere",
         "Define nowhere before the launch, or correct its spelling.",
-        "program.py:11: root: REJECTED: `math` is not defined.",
+        "program.py:12: root: REJECTED: `math` is not defined.",
         "    x[0] = math.sqrt(x[0])",
         "Write `import math` at the top of the file.",
+        "program.py:15: tile: DOES NOT COMPILE: The shape of s is computed in the kernel: `T + 2`. "
+        "Numba takes numbers and names of numbers there, nothing computed.",
+        "    s = cuda.shared.array(T + 2, np.float32)",
+        "Give the number a name at the top of the file, such as `SIZE = T + 2`, and use the name.",
     ]
     found = json.loads((tmp_path / "out.json").read_text())["findings"]
-    assert found[0]["sentence"] == "REJECTED: line 8: `nowhere` is not defined."
+    assert found[0]["sentence"] == "REJECTED: line 9: `nowhere` is not defined."
 
 
 @pytest.mark.slow
@@ -408,7 +414,7 @@ def test_a_kernel_tells_how_many_of_its_blocks_may_wait_for_each_other() -> None
 @pytest.mark.parametrize(
     ("method", "ended", "said"),
     [
-        ("spawn", 1, "(multiprocessing, `spawn`), and that finds no GPU"),
+        ("spawn", 1, "(multiprocessing, `spawn`), and that found no GPU"),
         ("fork", 0, "neither its traffic nor the exit status counts it"),
     ],
 )
@@ -416,3 +422,10 @@ def test_a_process_that_a_program_starts_is_told_of_once(method, ended, said) ->
     done = ran("processes.py", method)
     assert (done.returncode, f"exit {ended}" in done.stdout) == (0, True), done.stderr
     assert done.stderr.count(said) == 1
+    assert said in done.stderr.splitlines()[-1]  # below the traceback of a child
+
+
+@pytest.mark.slow
+def test_autocast_takes_what_a_gpu_does_to_16_bits_and_the_rest_to_float32() -> None:
+    done = ran("mixed.py")
+    assert (done.returncode, "all right" in done.stdout) == (0, True), done.stderr

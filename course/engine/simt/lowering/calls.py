@@ -40,10 +40,11 @@ if TYPE_CHECKING:
 
 
 def check_parameters(function: Function) -> None:
-    """Kernels take plain positional parameters; of a device function numbers may be defaults.
+    """Parameters are plain and positional, and defaults are numbers; of a kernel they count for
+    nothing, since a launch passes all of its arguments.
 
     Raises:
-        KernelFault: REJECTED for other defaults, stars and keywords.
+        KernelFault: REJECTED for other defaults, for stars and keywords.
     """
     arguments = function.node.args
     if (
@@ -51,7 +52,7 @@ def check_parameters(function: Function) -> None:
         or arguments.kwarg
         or arguments.kwonlyargs
         or arguments.posonlyargs
-        or not all(function.device and _is_number(default) for default in arguments.defaults)
+        or not all(map(_is_number, arguments.defaults))
     ):
         raise rejected(function.node, "rejected_parameter", name=function.name)
 

@@ -125,10 +125,15 @@ def _item(low: Lowering, base: Expr, node: ast.Subscript) -> Expr:
     alike = len(set(base.type.items)) == 1
     if not is_integer(place.type):
         raise low.untyped(node, f"the index of a tuple is {describe(place)}, not a whole number")
+    words = f"the index of a tuple of {count} must be a constant below {count}"
+    if alike and isinstance(base.type.items[0], ArrayType):
+        words += ", as its arrays lie in memory in several ways"
+    if not isinstance(node.slice, ast.Constant | ast.UnaryOp):
+        low.doubts_tuple(base.type, low.untyped(node, words))
     if alike and not isinstance(place.const, int):
         return _any_item(base, converted(place, INT), node)
     if not isinstance(place.const, int) or not -count <= place.const < count:
-        raise low.untyped(node, f"the index of a tuple of {count} must be a constant below {count}")
+        raise low.untyped(node, words)
     items = base.items or tuple_items(low, base)
     return items[place.const]
 

@@ -156,8 +156,10 @@ def _in_order(low: Lowering, nodes: list[ast.stmt]) -> Statement:
 
 def _over_tuple(low: Lowering, node: ast.For, name: str, elements: list[Expr]) -> Statement:
     """A loop over a tuple written out: every element is evaluated once, before the first turn."""
+    fault = low.untyped(node, f"the items of `{ast.unparse(node.iter)}` have several types")
     if len({e.type for e in elements}) > 1:
-        raise low.untyped(node, f"the items of `{ast.unparse(node.iter)}` have several types")
+        raise fault
+    low.doubts_tuple(TupleType(tuple(e.type for e in elements)), fault)
     low.instances += 1
     kept: list[tuple[str, Expr]] = []
     values: list[Expr] = []

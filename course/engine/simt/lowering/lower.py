@@ -78,6 +78,8 @@ class Program:
     whole_grid: bool
     #: operations that a lane makes for the statement of a line (see `work_of`)
     work_of: Mapping[int, int]
+    #: what is wrong with it, if Numba does not compile it
+    doubt: KernelFault | None
 
 
 class Lowering:
@@ -98,6 +100,7 @@ class Lowering:
         self.instances = 0
         #: keys of the iterators that a loop goes through
         self.begun: set[Any] = set()
+        self.doubt: KernelFault | None = None
         self.code = 0
         self.loop_numbers = 0
         self.loops: list[LoopTargets] = []
@@ -130,6 +133,18 @@ class Lowering:
         if self.code > MOST_CODE:
             kernel = self.calls[0] if self.calls else self.frame.function
             raise rejected(kernel.node, "too_much_code", name=kernel.name, limit=MOST_CODE)
+
+    def doubts_tuple(self, type_: TupleType, fault: KernelFault) -> None:
+        """Remembers that Numba may take the items of a tuple for several types, and not do so.
+
+        To Numba an array and its transpose are of two types, as the layout is a part of it.
+        """
+        first, *others = type_.items or (None,)
+        if isinstance(first, ArrayType) or any(other != first for other in others):
+            called = self.frame.function
+            if called.filename != self.calls[0].filename:
+                fault.happened_in(called.name, called.filename)
+            self.doubt = self.doubt or fault
 
     def stores_to(self, base: Expr) -> None:
         """Remembers that an array parameter is written."""
@@ -166,6 +181,7 @@ class Lowering:
             self.uses_dynamic_shared,
             self.whole_grid,
             self.work_of,
+            self.doubt,
         )
 
     def block(self, body: list[ast.stmt]) -> list[Statement]:

@@ -14,10 +14,23 @@ from course.engine.faults import does_not_compile, rejected, rejected_syntax
 from course.engine.simt.lowering.builtin_calls import BUILTINS
 from course.engine.simt.lowering.complex_numbers import is_complex, literal
 from course.engine.simt.lowering.elements import array_attribute, read, subscript
-from course.engine.simt.lowering.expr import Expr, known, number, partly_assigned, tuple_of
+from course.engine.simt.lowering.expr import (
+    Expr,
+    known,
+    number,
+    partly_assigned,
+    tuple_items,
+    tuple_of,
+)
 from course.engine.simt.lowering.intrinsics import VALUES
 from course.engine.simt.lowering.iteration import unpacked
-from course.engine.simt.lowering.types import COMPLEX_FIELDS, ArrayType, RangeType, RecordsType
+from course.engine.simt.lowering.types import (
+    COMPLEX_FIELDS,
+    ArrayType,
+    NamedTupleType,
+    RangeType,
+    RecordsType,
+)
 from course.engine.simt.nvvm import contraction
 from course.engine.simt.running.memory import ConstantArray
 from course.plain.evaluator import Ref
@@ -128,6 +141,8 @@ def member(low: Lowering, node: ast.Attribute) -> Expr:
         return unpacked(low, base)[COMPLEX_FIELDS.index(node.attr)]
     if isinstance(base.type, RangeType) and node.attr in RANGE_ATTRIBUTES:
         return unpacked(low, base)[RANGE_ATTRIBUTES.index(node.attr)]
+    if isinstance(base.type, NamedTupleType) and node.attr in base.type.names:
+        return (base.items or tuple_items(low, base))[base.type.names.index(node.attr)]
     if isinstance(base.type, ArrayType) and node.attr in base.type.fields:
         return subscript(low, field_of(node))
     if isinstance(base.type, RecordsType):

@@ -8,8 +8,9 @@ float64, exactly as in the compiled kernel.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -65,6 +66,13 @@ class TupleType(Several):
 
     def __str__(self) -> str:
         return f"tuple of {len(self.items)}"
+
+
+@dataclass(frozen=True)
+class NamedTupleType(TupleType):
+    """A named tuple that is passed: its items go by names, too."""
+
+    names: tuple[str, ...]
 
 
 class RangeType(Several):
@@ -215,7 +223,10 @@ def resolve(function: Callable[..., Any], *operands: Scalar) -> tuple[Scalar, tu
     if signature is None or not is_scalar(signature.return_type):
         name = getattr(function, "__name__", str(function))
         listed = ", ".join(str(operand) for operand in operands)
-        raise TypingError(f"{name} has no implementation for ({listed})") from cause
+        words = f"{name} has no implementation for ({listed})"
+        if isinstance(function, np.ufunc):
+            words = f"np.{words}" + (f": use math.{name}" if hasattr(math, name) else "")
+        raise TypingError(words) from cause
     return signature.return_type, tuple(signature.args)
 
 
@@ -236,7 +247,8 @@ def unify(a: Type, b: Type) -> Type:
         return a
     if isinstance(a, Several) and isinstance(b, Several) and type(a) is type(b):
         if len(a.items) == len(b.items):
-            return type(a)(tuple(unify(x, y) for x, y in zip(a.items, b.items, strict=True)))
+            items = tuple(unify(x, y) for x, y in zip(a.items, b.items, strict=True))
+            return replace(a, items=items)
     if isinstance(a, ComplexType) and is_scalar(b):
         a, b = b, a
     if is_scalar(a) and isinstance(b, ComplexType):

@@ -1,10 +1,12 @@
 """Python that Numba compiles and students write: loops over tuples, `in`, records, overloads."""
 
 import math
+from collections import namedtuple
 from types import FunctionType, SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from numba import cuda, float32, float64, int32, jit, uint64
 from numba.cuda import random
 from numba.cuda.random import (
@@ -860,3 +862,40 @@ def several_types(out):
 
 def test_a_loop_over_several_types_does_not_compile():
     assert fault_of(several_types, 1, 1, np.zeros(1)).outcome is Outcome.DOES_NOT_COMPILE
+
+
+Line = namedtuple("Line", "slope points at")
+Both = namedtuple("Both", "line count")
+
+
+@cuda.jit(device=True)
+def on_line(line, x):
+    return line.slope * x + line.at
+
+
+@cuda.jit
+def lines(both, out, times=2):
+    i = cuda.grid(1)
+    line = both.line
+    if i < both.count:
+        slope, _, at = line
+        out[i] = times * on_line(line, line.points[i]) + slope - line[0] + at - line.at + len(line)
+
+
+@cuda.jit
+def no_such_name(line, out):
+    out[0] = line.steep
+
+
+def test_a_named_tuple_is_passed_and_a_default_of_a_kernel_is_a_number_that_is_passed():
+    points, out = np.arange(4.0), np.zeros(4)
+    with course.measure() as traffic:
+        lines[1, 32](Both(Line(np.float32(3), points, 1), 4), out, 2)
+    assert out.tolist() == [2 * (3 * x + 1) + 3 for x in points]
+    assert traffic.sectors("both[0][1]", "load") == 1
+    fault = fault_of(lines, 1, 32, Both(Line(3.0, points, 1), 4), out)
+    assert (fault.outcome, fault.message_id) == (Outcome.DOES_NOT_COMPILE, "argument_count")
+    fault = fault_of(lines, 1, 32, Both(Line(3.0, torch.ones(4), 1), 4), out, 2)
+    assert "item 1 of it is a tensor, and in a tuple Numba takes none" in str(fault)
+    fault = fault_of(no_such_name, 1, 1, Line(3.0, points, 1), out)
+    assert "`line` is tuple of 3 and has no `.steep`" in str(fault)

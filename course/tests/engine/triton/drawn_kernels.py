@@ -1,4 +1,4 @@
-"""Kernels drawn at random, as source: hypothesis writes a program, a file keeps it.
+"""Kernels drawn at random, as source: hypothesis writes a program.
 
 A drawn kernel keeps five variables of fixed types: blocks `a` (float32), `b` (float16) and `c`
 (int32), scalars `s` (int32) and `t` (float32). Each statement gives one of them a new value of
@@ -8,18 +8,15 @@ Triton. `x`, `y` and `pid` are the program's place.
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import math
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
 from hypothesis import strategies as st
 
 from course.tests.engine.triton.drawn_expressions import SHAPES, Choose, Expressions
+from course.tests.written import module_of
 
 SUMS = 8
 MOST_DEPTH = 3
@@ -83,17 +80,9 @@ class Drawn:
             torch.zeros(SUMS), self.n,
         ]  # fmt: skip
 
-    def module(self, folder: Path) -> ModuleType:
-        """The source as a module of its own file, where `inspect` finds it."""
-        name = f"drawn_{hashlib.sha256(self.source.encode()).hexdigest()[:16]}"
-        path = folder / f"{name}.py"
-        path.write_text(self.source, encoding="utf-8")
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
+    def kernel(self) -> Any:
+        """The kernel, in a module of its own."""
+        return module_of("drawn", self.source).kernel
 
 
 class _Statements(Expressions):

@@ -6,7 +6,6 @@ one of them fails on one path, and the work of those before it on the other.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -31,8 +30,7 @@ TOGETHER = st.sampled_from([None, 2, 3])
 def each_of(
     examples: int,
     kernels: st.SearchStrategy[Drawn],
-    agree: Callable[[Drawn, Path, int | None], None],
-    folder: Path,
+    agree: Callable[[Drawn, int | None], None],
 ) -> None:
     """Has so many kernels agree. Each is long to draw."""
     health = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -40,25 +38,25 @@ def each_of(
     @settings(max_examples=examples, deadline=None, suppress_health_check=health)
     @given(kernels, TOGETHER)
     def one(drawn: Drawn, together: int | None) -> None:
-        agree(drawn, folder, together)
+        agree(drawn, together)
 
     one()
 
 
 @few_or_many(6, 250)
-def test_drawn_kernels_are_the_same_on_both_paths(tmp_path, examples):
-    each_of(examples, drawn_kernels(), agree, tmp_path)
+def test_drawn_kernels_are_the_same_on_both_paths(examples):
+    each_of(examples, drawn_kernels(), agree)
 
 
 @few_or_many(10, 150)
-def test_drawn_faults_are_the_same_on_both_paths(tmp_path, examples):
-    each_of(examples, drawn_kernels(hazards=True), agree, tmp_path)
+def test_drawn_faults_are_the_same_on_both_paths(examples):
+    each_of(examples, drawn_kernels(hazards=True), agree)
 
 
-def agree(drawn: Drawn, folder: Path, together: int | None) -> None:
+def agree(drawn: Drawn, together: int | None) -> None:
     """One kernel: so many programs at once, and one by one."""
     note(drawn.source)
-    kernel = drawn.module(folder).kernel
+    kernel = drawn.kernel()
     (tensors, found), (expected, oracle) = (ran(kernel, drawn, n, launch) for n in (together, 1))
     for one in (found, oracle):  # the compiler refuses what it leaves a call of two results
         assume(not (isinstance(one, KernelFault) and one.outcome in NOT_COMPARED))

@@ -16,7 +16,6 @@ are the same, which has more uses then.
 import math
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,19 +51,19 @@ Places = dict[tuple[str, int], Counter[tuple[int, int]]]
 
 
 @few_or_many(4, 100)
-def test_drawn_kernels_are_the_same_as_the_compiler_made_them(tmp_path, examples):
-    each_of(examples, drawn_kernels(), agree, tmp_path)
+def test_drawn_kernels_are_the_same_as_the_compiler_made_them(examples):
+    each_of(examples, drawn_kernels(), agree)
 
 
 @few_or_many(5, 50)
-def test_drawn_faults_are_the_same_as_the_compiler_made_them(tmp_path, examples):
-    each_of(examples, drawn_kernels(hazards=True), agree, tmp_path)
+def test_drawn_faults_are_the_same_as_the_compiler_made_them(examples):
+    each_of(examples, drawn_kernels(hazards=True), agree)
 
 
-def agree(drawn: Drawn, folder: Path, together: int | None) -> None:
+def agree(drawn: Drawn, together: int | None) -> None:
     """One kernel in both forms; `together` programs at once of the compiled one."""
     note(drawn.source)
-    kernel = drawn.module(folder).kernel
+    kernel = drawn.kernel()
     tensors, found = ran(kernel, drawn, together, launch)
     expected, oracle = ran(kernel, drawn, None, as_written)
     for one in (found, oracle):
@@ -72,9 +71,7 @@ def agree(drawn: Drawn, folder: Path, together: int | None) -> None:
     assume(not (isinstance(found, KernelFault) and found.outcome is Outcome.DOES_NOT_COMPILE))
     first, last = forms(kernel, drawn)
     assume(same_products(first, last))
-    written, made = (
-        places(module, Path(kernel.fn.__code__.co_filename)) for module in (first, last)
-    )
+    written, made = (places(module, kernel.fn.__code__.co_filename) for module in (first, last))
     changed = {place for place in written if written[place] != made.get(place)}
     if isinstance(oracle, KernelFault):
         lines = {line for direction, line in changed if direction == "load"}
@@ -150,7 +147,7 @@ def taken_in(module: Module) -> dict[Place, set[int | None]]:
     return found
 
 
-def places(module: Module, file: Path) -> Places:
+def places(module: Module, file: str) -> Places:
     """The accesses of a kernel, functions that it calls counted at each call."""
     found: Places = {}
 
@@ -161,7 +158,7 @@ def places(module: Module, file: Path) -> Places:
                 for block in called.regions[0]:
                     inside(block, depth)
             if direction := _DIRECTIONS.get(operation.name):
-                line = next(n for name, n, _ in operation.place.files if name == str(file))
+                line = next(n for name, n, _ in operation.place.files if name == file)
                 elements = math.prod(operation.operand_types[0].shape)
                 found.setdefault((direction, line), Counter())[depth, elements] += 1
             for region in operation.regions:

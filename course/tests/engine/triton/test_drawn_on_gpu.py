@@ -4,7 +4,6 @@ Of one in eight the record has requests and sectors, too.
 """
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -31,17 +30,17 @@ def test_a_number_names_the_kernel_that_was_run():
 
 @pytest.mark.parametrize("name", COUNTED[::5])
 @pytest.mark.family
-def test_requests_sectors_and_results_are_the_gpus(tmp_path, name):
-    agrees(name, tmp_path)
+def test_requests_sectors_and_results_are_the_gpus(name):
+    agrees(name)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*COUNTED, *NAMES[1::8]])
-def test_and_so_are_those_of_many_more(tmp_path, name):
-    agrees(name, tmp_path)
+def test_and_so_are_those_of_many_more(name):
+    agrees(name)
 
 
-def agrees(name: str, folder: Path) -> None:
+def agrees(name: str) -> None:
     """One kernel on the engine, beside what the GPU did.
 
     Where a kernel branches, ptxas moves a load to the branch that uses it, and makes none for the
@@ -49,7 +48,7 @@ def agrees(name: str, folder: Path) -> None:
     """
     one, counted = numbered(int(name.split()[0])), RECORD["counted"][name]
     passed = one.arguments()
-    traffic = launch(one.module(folder).kernel, passed, one.grid, {}, target=TARGET)
+    traffic = launch(one.kernel(), passed, one.grid, {}, target=TARGET)
     assert digest(passed[at].numpy() for at in OUTPUTS) == counted["result"]
     straight = _BRANCH.search(one.source, one.source.index("def kernel")) is None
     for direction, kinds in KINDS.items() if name in COUNTED else ():

@@ -112,6 +112,8 @@ assert rows.is_cuda
 weight = torch.ones(100, device="cuda", requires_grad=True)
 Scaled.apply(rows, weight).sum().backward()
 torch.testing.assert_close(weight.grad, rows.sum(0))
+torch.optim.AdamW([weight], lr=0.5, weight_decay=0).step()
+torch.testing.assert_close(weight.detach(), torch.full_like(weight, 0.5))
 
 host = np.arange(100, dtype=np.float32)
 there = cuda.to_device(host)
