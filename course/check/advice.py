@@ -131,7 +131,10 @@ class Advice:
             self.exercise.magnitude,
             [one.name for one in outputs[0]],
         )
-        if not found.message_id.startswith("slip_") and (cause := self._of_text()):
+        cause = launch_cause(self.cell.tree, self.cell.constants)
+        if cause is None and not found.message_id.startswith("slip_"):
+            cause = self._of_text()
+        if cause is not None:
             found = replace(found, message_id=cause[0], fields=cause[1])
         if not found.message_id and (stored := _right_by_rows(ordered, cases)):
             found = replace(found, message_id="strides_unread", fields={"stored": stored})
@@ -162,8 +165,7 @@ class Advice:
     def _of_text(self) -> Cause | None:
         """What the text alone shows, and what cannot be meant."""
         tree = self.cell.tree
-        launch = launch_cause(tree, self.cell.constants)
-        return launch or begun_anew(tree) or of_maximum(tree) or defined_twice(tree)
+        return begun_anew(tree) or of_maximum(tree) or defined_twice(tree)
 
     def _wrong_under(self, ordered: Sequence[Case], cases: Sequence[Compared]) -> str:
         """The flag that is set in every case that is wrong, and in none that is right."""
