@@ -214,13 +214,13 @@ class _Access:
         apart = f"{apart} and {self.strides[-1]}" if apart else str(self.strides[-1])
         for part in self.address.parts:
             distance = self.address.distance(part)
-            if distance is None or not part.factors:
+            value = None if part.moves else self.text.number(bare(part.what))
+            if distance is None or not part.factors or value == 0:
                 continue
             fields: dict[str, object] = {"array": self.array, "apart": apart, "distance": distance}
             fields |= {"name": shown(bare(part.what)), "times": part.times()}
             if len(self.shape) > 1 and not self._is_distance(distance):
                 return "offset_distance", fields
-            value = None if part.moves else self.text.number(bare(part.what))
             reach = max(a * b for a, b in zip(self.strides, self.shape, strict=True))
             if value is not None and value * distance >= reach:
                 return "offset_part", {**fields, "value": value * distance, "number": value}

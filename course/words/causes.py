@@ -43,8 +43,8 @@ CAUSES: dict[str, tuple[str, str]] = {
     "mask_wide": (
         "The mask `{test}` lets `{name}` run up to {last}, and {array} has {have}| that lie "
         "`{times}` elements apart|.",
-        "Which is wrong here, the index or the mask? Name the axis that `{name}` counts along, and "
-        "compare and multiply it with what belongs to that axis.",
+        "Which is wrong, the index or the mask? `{name}` has to stay below the number of places "
+        "that it counts, and to be multiplied by the distance from one of them to the next.",
     ),
     "offset_distance": (
         "`{name}` is multiplied by `{times}`, {distance} here; along its axes, the elements of "
@@ -54,8 +54,8 @@ CAUSES: dict[str, tuple[str, str]] = {
     "offset_part": (
         "`{name}` is {number} in this program, and times `{times}` that is {value}: past the end "
         "already. Along its axes, the elements of {array} lie {apart} apart.",
-        "How far is it in {array} from one `{name}` to the next? If it is `{times}`, the launch "
-        "has more programs than {array} has places for.",
+        "How far is it in {array} from one `{name}` to the next? If it is `{times}`, `{name}` "
+        "counts too far, or the launch has too many programs.",
     ),
     "offset_loaded": (
         "The address goes with `{name}`, a number that comes from memory.",
