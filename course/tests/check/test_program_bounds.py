@@ -28,9 +28,10 @@ def test_of_two_loads_on_a_line_the_one_that_leaves_its_tensor_is_told() -> None
 
 def test_numbers_of_a_kernel_are_not_taken_for_those_of_a_function_that_it_calls() -> None:
     helper = HEAD + (
-        "def at(pointer, places, N):\n    return tl.load(pointer + places, mask=places < N)\n\n\n"
+        "def at(pointer, places, BLOCK):\n"
+        "    return tl.load(pointer + places, mask=places < BLOCK)\n\n\n"
     )
-    call = "    total = at(x_ptr, offsets, 2 * BLOCK) + at(y_ptr, offsets, N)\n"
+    call = "    total = at(x_ptr, offsets, N + 1) + at(y_ptr, offsets, N)\n"
     verdict = _checked(helper + KERNEL.removeprefix(HEAD.removesuffix("@triton.jit\n")) + call)
     assert "loads from x_ptr[1]" in verdict.message
     assert "lets" not in verdict.message
