@@ -15,7 +15,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from course.check.bindings import Bindings, value_of
-from course.check.causes import cause_of, launch_before_cause, launched_in, mask_cause, serial_cause
+from course.check.causes import cause_of, launch_before_cause, launched_in, serial_cause
 from course.check.compare import Compared
 from course.check.kernel_text import Cause, Launched, path_of
 from course.check.launch_text import launch_cause
@@ -23,6 +23,7 @@ from course.check.loose_ends import begun_anew, defined_twice, in_vain, left_ear
 from course.check.misplaced import misplaced
 from course.check.notes import numba_notes, triton_notes
 from course.check.outputs import axes_of
+from course.check.program_bounds import mask_cause
 from course.check.program_races import program_race
 from course.check.traffic_causes import busy_cause, traffic_cause
 from course.check.tutor import UNWRITTEN, Told, told
@@ -31,6 +32,7 @@ from course.engine.faults import KernelFault
 from course.engine.traffic import Traffic
 from course.plain.trees import walk
 from course.spec.exercise import Array, Case, KernelExercise, Role, Scalar
+from course.spec.launching import Programs
 from course.words.verdict import Row
 
 #: Whether an error in the advice is raised: in tests and in trials of the witnesses.
@@ -80,7 +82,9 @@ class Advice:
                 return found
             if fault.message_id == "tile_race":
                 return program_race(fault, self.cell.tree, self._launched(case))
-            found = mask_cause(fault, self.cell.tree) or launch_before_cause(fault, self.cell.tree)
+            named = self.known if isinstance(self.exercise.launch, Programs) else {}
+            found = mask_cause(fault, self.cell.tree, named)
+            found = found or launch_before_cause(fault, self.cell.tree)
             return found or defined_twice(self.cell.tree)
         roles = {name: one.role for name, one in self.known.items() if isinstance(one, Array)}
         found = cause_of(fault, self.cell.tree, self._launched(case), roles)
@@ -128,7 +132,10 @@ class Advice:
             self.exercise.magnitude,
             [one.name for one in outputs[0]],
         )
-        if not found.message_id.startswith("slip_") and (cause := self._of_text()):
+        cause = launch_cause(self.cell.tree, self.cell.constants)
+        if cause is None and not found.message_id.startswith("slip_"):
+            cause = self._of_text()
+        if cause is not None:
             found = replace(found, message_id=cause[0], fields=cause[1])
         if not found.message_id and (stored := _right_by_rows(ordered, cases)):
             found = replace(found, message_id="strides_unread", fields={"stored": stored})
@@ -159,8 +166,7 @@ class Advice:
     def _of_text(self) -> Cause | None:
         """What the text alone shows, and what cannot be meant."""
         tree = self.cell.tree
-        launch = launch_cause(tree, self.cell.constants)
-        return launch or begun_anew(tree) or of_maximum(tree) or defined_twice(tree)
+        return begun_anew(tree) or of_maximum(tree) or defined_twice(tree)
 
     def _wrong_under(self, ordered: Sequence[Case], cases: Sequence[Compared]) -> str:
         """The flag that is set in every case that is wrong, and in none that is right."""

@@ -14,7 +14,7 @@ from typing import TypeGuard
 
 from course.check.accesses import AGAIN, NEARLY, Access, access_of
 from course.check.bindings import called
-from course.check.kernel_text import AXES, Cause, Launched, Thread, range_of, shown
+from course.check.kernel_text import AXES, Cause, KernelText, Launched, Thread, range_of, shown
 from course.check.launches import launches_cause
 from course.check.outputs import SHORTEST
 from course.check.programs import busy_loop, program_cause
@@ -361,5 +361,10 @@ def busy_cause(
     loop, condition = found
     fields: dict[str, object] = {"loop": loop.lineno}
     if condition is None:
-        return loop.lineno, ("serial_loop", fields)
+        span = range_of(loop) if isinstance(loop, ast.For) else None
+        text = KernelText(tree, loop.lineno, launched)
+        end = [] if span is None else list(text.expanded(span[1]))
+        chosen = any(isinstance(one, ast.Compare) for one in end)  # all of it, or nothing
+        part = not chosen and any(called(one, "program_id") for one in end)
+        return loop.lineno, ("serial_part" if part else "serial_loop", fields)
     return loop.lineno, ("serial_one_program", {**fields, "test": shown(condition.test)})

@@ -375,6 +375,20 @@ def _to_the_end(q: np.ndarray, k: np.ndarray, v: np.ndarray, chunk: int) -> dict
     return {"out": counted / counted.sum(axis=-1, keepdims=True) @ v}
 
 
+def _exchanged(chunk: int, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+    """Chunks of which each one's sum of weights is taken for its largest score, and the reverse."""
+    acc, own, highest = [], [], []
+    for start in range(0, k.shape[1], chunk):
+        scores = _scores(q, k[:, start : start + chunk], False)
+        highest.append(scores.max(axis=-1, keepdims=True))
+        weights = np.exp(scores - highest[-1])
+        own.append(weights.sum(axis=-1, keepdims=True))
+        acc.append(weights @ v[:, start : start + chunk])
+    rescale = [np.exp(one - np.max(own, axis=0)) for one in own]
+    total = sum(one * top for one, top in zip(rescale, highest, strict=True))
+    return {"out": sum(one * part for one, part in zip(rescale, acc, strict=True)) / total}
+
+
 def _first_keys(most: int, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
     return _attention(q, k[:, :most], v[:, :most]) | {
         "size of out": _size(q, k[:, :most], v[:, :most])["out"]
@@ -393,6 +407,8 @@ def _slips_of_chunks() -> dict[str, Reference]:
         found[said] = single_queries(partial(_to_the_end, chunk=chunk))
         said = f"the first {chunk} keys in every chunk"
         found[said] = single_queries(partial(_first_keys, chunk))
+        said = f"the largest score and the sum of weights of chunks of {chunk} keys exchanged"
+        found[said] = single_queries(partial(_exchanged, chunk))
         said = f"the keys behind whole chunks of {chunk} left out"
         found[said] = single_queries(partial(_whole_tiles, tile=chunk, fewest=1))
     return found

@@ -465,6 +465,17 @@ prefix_sum = KernelExercise(
     most_shares=4.5,  # a warp may scan the block's 256 cells, 8 a lane
 )
 
+
+def _bins_by_count(
+    data: np.ndarray, counts: np.ndarray, amounts: np.ndarray
+) -> dict[str, np.ndarray]:
+    """What 8 blocks of 256 threads add where each numbers the bins by its own counts of them."""
+    blocks = np.arange(len(data)) // 256 % 8
+    private = np.bincount(blocks * BINS + data, minlength=8 * BINS)
+    added = np.bincount(private % BINS, np.tile(amounts, 8), minlength=BINS)
+    return {"counts": counts + added.astype(counts.dtype)}
+
+
 histogram = KernelExercise(
     name="histogram",
     title="A histogram",
@@ -496,6 +507,20 @@ histogram = KernelExercise(
         "places counted, i % 64, not the values that stand there": lambda data, counts: {
             "counts": counts + np.bincount(np.arange(len(data)) % BINS, minlength=BINS)
         },
+        "a block's counts taken for numbers of bins: counts[private[t]] for counts[t]": (
+            lambda data, counts: _bins_by_count(data, counts, np.ones(BINS))
+        ),
+        "place and amount exchanged: t added to counts[private[t]]": (
+            lambda data, counts: _bins_by_count(data, counts, np.arange(BINS))
+        ),
+        "place and amount exchanged: data[i] added to bin 1": lambda data, counts: {
+            "counts": counts + data.sum() * (np.arange(BINS) == 1)
+        },
+        "each value added as often as it occurs, where each of them counts as 1": (
+            lambda data, counts: {
+                "counts": counts + np.bincount(data, minlength=BINS) * np.arange(BINS)
+            }
+        ),
     },
     cases=(case(N=1), case(N=1000), case(True, N=16_384)),
     launch=Launch("8", "TPB"),

@@ -22,14 +22,45 @@ CAUSES: dict[str, tuple[str, str]] = {
         "Which comparison leaves {index} out?",
     ),
     "mask_free": (
-        "The offsets go with `{free}`, too, and the mask `{mask}` tests `{tested}` alone.",
+        "The address goes with `{free}`, and the mask `{mask}` sets no end to it|, only to "
+        "`{tested}`|.",
         "Can `{free}` run past its end? Each block of numbers that can needs a comparison of its "
         "own, joined by `&`.",
     ),
     "mask_missing": (
         "The load has no mask, and line {used} takes `{call}` of what it gives.",
         "Mask what does not exist, with an `other` that leaves the result as it is: "
-        "`tl.load(pointer, mask=offsets < n, other={other})`. Are the offsets what you meant?",
+        "|`tl.load({pointer}, mask={test}, other={other})`|"
+        "|`tl.load(..., mask=..., other={other})` with a mask that sets an end to {blocks}|.| "
+        "Line {tested} has this test already.|",
+    ),
+    "mask_absent": (
+        "The {doing} on line {line} has no mask.",
+        "Mask the elements that do not exist|: `tl.{doing}(..., mask={test})`|"
+        "|, with a comparison that sets an end to {blocks}|.| Line {tested} has this test "
+        "already.|",
+    ),
+    "mask_wide": (
+        "The mask `{test}` lets `{name}` run up to {last}, and {array} has {have}| that lie "
+        "`{times}` elements apart|.",
+        "Which is wrong, the index or the mask? `{name}` has to stay below the number of places "
+        "that it counts, and to be multiplied by the distance from one of them to the next.",
+    ),
+    "offset_distance": (
+        "`{name}` is multiplied by `{times}`, {distance} here; along its axes, the elements of "
+        "{array} lie {apart} apart.",
+        "How far is it in {array} from one `{name}` to the next? Multiply by that distance.",
+    ),
+    "offset_part": (
+        "`{name}` is {number} in this program, and times `{times}` that is {value}: past the end "
+        "already. Along its axes, the elements of {array} lie {apart} apart.",
+        "How far is it in {array} from one `{name}` to the next? If it is `{times}`, `{name}` "
+        "counts too far, or the launch has too many programs.",
+    ),
+    "offset_loaded": (
+        "The address goes with `{name}`, a number that comes from memory.",
+        "Such a number may lie below 0, or past the end: test it in the mask, on both sides, "
+        "before it is multiplied or added to anything.",
     ),
     "launch_before": (
         "This kernel only loads {array}: a launch before it has to store it|, as line {store} "

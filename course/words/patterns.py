@@ -130,7 +130,7 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "By which index does a tile's row go where it is stored, and by which where it is read?",
     ),
     "slip_apart": (
-        "In every case it is what comes of {name}'s {where} that lie {apart} elements apart.",
+        "In every case it is what comes of taking {name}'s {where} to lie {apart} elements apart.",
         "How many elements of {name} are there from one to the next? As many as its later axes "
         "have together.",
     ),

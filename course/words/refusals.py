@@ -74,6 +74,13 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "`tl.arange(0, BLOCK)` takes a start and an end, `tl.program_id(0)` an axis, `tl.load` a "
         "pointer, `tl.store` a pointer and values: `help(tl.{name})` shows what it takes.",
     ),
+    "tile_lacks_layout": (
+        "`{name}` is called on this line without `layout`: in Gluon you say which thread, or which "
+        "place of shared memory, holds which element.",
+        "In registers, `buffer.load(layout)`, that is a `gl.BlockedLayout` or the product's "
+        "layout; in shared memory the descriptor's, `a.layout`, and of barriers "
+        "`mbarrier.MBarrierLayout()`.",
+    ),
     "tile_call_keyword": (
         "`{name}` takes no argument `{argument}`.",
         "Leave `{argument}` out, or correct its spelling: `help(tl.{name})` shows what it takes.",

@@ -172,6 +172,11 @@ TRAFFIC: dict[str, tuple[str, str]] = {
         "The loop on line {loop} runs from its start to its end in one program.",
         "Which of its turns could other programs take? Then it is an axis of the grid.",
     ),
+    "serial_part": (
+        "The loop on line {loop} ends by the program's number: each program has a part.",
+        "Which number says how long a part is? With shorter ones there are more programs, and each "
+        "has fewer turns.",
+    ),
     "serial_one_program": (
         "The loop on line {loop} runs under `{test}`: other programs do not come to it.",
         "Which of its turns could each of the others take?",

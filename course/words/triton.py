@@ -252,6 +252,12 @@ TILE: dict[str, tuple[str, str]] = {
         "Try a smaller block, or write the line that you changed last another way: a compiler "
         "that breaks off is a fault of the compiler.",
     ),
+    "tile_no_layout": (
+        "`{call}` on this line has no layout, and Triton's compiler broke off ({detail}): in Gluon "
+        "you say which thread holds which element of a block.",
+        "Give it the layout of what it is added to or multiplied by, `gl.zeros(shape, dtype, "
+        "layout)`: sums of a product have the product's, `gl.NVMMADistributedLayout(...)`.",
+    ),
     # ------------------------------------------------------------ on other GPUs
     "tile_elsewhere": (
         "Right for compute capability 8.0, but for a {gpu} ({target}) Triton's compiler refuses "

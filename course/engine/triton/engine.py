@@ -227,6 +227,9 @@ class _Launches:
             compiled()  # what the compiler refuses comes first
             if self.run.outputs:
                 self._say_which(fault, storages)
+            if fault.outcome is Outcome.OUT_OF_BOUNDS:
+                numbers = ((name, value) for name, value in given.items() if type(value) is int)
+                fault.fields["numbers"] = tuple(numbers)
             raise
         resources = compiled()
         traffic.shared_bytes = resources.shared_bytes

@@ -4,6 +4,7 @@ where it refuses the kernel, is late or dies.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 from collections.abc import Iterator
 from functools import partial
@@ -12,13 +13,15 @@ from typing import Any
 from course.engine.faults import KernelFault, Outcome, does_not_compile
 from course.engine.triton.compiling import compiler, workplace
 from course.engine.triton.compiling.found import plain
-from course.engine.triton.compiling.functions import code_of
+from course.engine.triton.compiling.functions import code_of, own_functions
 from course.engine.triton.compiling.helper import Work
 from course.engine.triton.compiling.specialisation import Source
 from course.plain.bounded import Child, DiedError, LateError, Say
 
 #: Processor time for one kernel and target: a large tile takes 7 s, an unrolled loop for ever.
 COMPILE_SECONDS = 30.0
+#: Gluon's functions that make a block, each with the arguments before its layout.
+_LAYOUT_BEHIND = {"arange": 2, "zeros": 2, "full": 3}
 #: Where an answer has the form that a kernel goes through, on its way to the last one.
 FORM = "form"
 
@@ -86,7 +89,22 @@ def late(source: Source, target: int) -> KernelFault:
 
 def died(source: Source, target: int, how: str = "it took its process with it") -> KernelFault:
     """A kernel on which the compiler's process ended."""
+    nodes = (node for one in own_functions(source.function) for node in code_of(one).nodes)
+    for node in nodes:
+        if isinstance(node, ast.Call) and (call := _without_layout(node)):
+            return does_not_compile(node.lineno, "tile_no_layout", call=call, detail=how)
     return does_not_compile(
         code_of(source.function).first_line, "tile_compiler_died",
         kernel=source.function.__name__, detail=how, target=compiler.shown(target),
     )  # fmt: skip
+
+
+def _without_layout(call: ast.Call) -> str:
+    """`gl.zeros` where one is not told its layout; '' of all else."""
+    function = call.func
+    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+        return ""
+    told = len(call.args) > _LAYOUT_BEHIND.get(function.attr, -1)
+    if told or function.value.id != "gl" or any(one.arg == "layout" for one in call.keywords):
+        return ""
+    return f"gl.{function.attr}"

@@ -57,6 +57,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"invalid operands of type .*pointer<", "tile_pointer_as_number"),
     (r"cannot add pointers together", "tile_pointers_added"),
     (r"__setitem__ is not supported", "tile_assigns_element"),
+    (r"(?P<name>\w+)\(\) missing .* argument: 'layout'", "tile_lacks_layout"),
     (r"(?P<name>\w+)\(\) missing \d+ required positional arguments?: (?P<missing>.*)",
      "tile_call_lacks"),
     (rf"got an unexpected keyword argument '(?P<argument>{'|'.join(_CALLED_HERE)})'",

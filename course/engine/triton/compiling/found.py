@@ -16,7 +16,7 @@ from course.engine.triton.compiling import workplace
 
 _KEPT_FILE = "course_gate.json"
 #: What says something of this machine's hour, and not of the kernel.
-_OF_THE_HOUR = ("tile_compile_late", "tile_compiler_died")
+_OF_THE_HOUR = ("tile_compile_late", "tile_compiler_died", "tile_no_layout")
 
 
 @dataclass(frozen=True)

@@ -609,7 +609,7 @@ LAUNCHER_CELLS = {
     ),
     "steps past the end": (
         "row * stride_m + j", "(row + 1) * stride_m + j", OUT_OF_BOUNDS,
-        "x has 1 element, shape (1, 1). line 14",
+        "x has 1 element, shape (1, 1).",
     ),
     "a kernel without jit": (
         "@triton.jit\n", "", REJECTED, "`kernel` is not a Triton kernel. line 9",

@@ -128,15 +128,15 @@ ATTEMPTS = {
     ),
     "a mask that lets all through": (
         ADD, "offsets < N", "offsets < BLOCK", 12, "x_ptr[1], which does not exist",
-        "The mask of this load lets that element through",
+        "`offsets` has to stay below the number of places that it counts",
     ),
     "a store without a mask": (
         ADD, ", mask=inside)\n" + "", ")\n", 12, "x_ptr[1], which does not exist",
-        "`tl.load(pointer, mask=offsets < n)`",
+        "`tl.load(..., mask=offsets < N)`. Line 11 has this test already.",
     ),
     "only the store without a mask": (
         ADD, "x + y, mask=inside", "x + y", 14, "stores to out_ptr[1]",
-        "`tl.store(pointer, values, mask=offsets < n)`",
+        "`tl.store(..., mask=offsets < N)`. Line 11 has this test already.",
     ),
     "a loop over elements": (
         ADD, STORE, "    for i in range(6 * BLOCK):\n        x += 0 * i\n" + STORE, 14,
@@ -427,7 +427,7 @@ FIRST_ATTEMPTS = {
     ),
     "a mask that ends at the next row": (
         "norms", "cross_entropy", "columns < V", "columns < stride", "no element of logits_ptr",
-        "Does the mask stop at the end of the row?",
+        "`columns` has to stay below the number of places that it counts",
     ),
     "a maximum of -inf": (
         "norms", "cross_entropy", 'tl.where(new_top == -float("inf"), 0.0, new_top)', "new_top",
