@@ -321,7 +321,7 @@ def install(target: int) -> OnCuda:
         (triton.testing.Mark, {"run": _first_of_each_line}),
         (BackwardCFunction, {"apply": _in(mode, BackwardCFunction.apply)}),
         (numba.cuda, numbas := _of_numba(known)),
-        (CUDADispatcher, {"compile": _compile}),
+        (CUDADispatcher, {"compile": _compile, "specialize": lambda kernel, *args: kernel}),
         (CUDADispatcher, {name: _of_no_compiler(f"`kernel.{name}`") for name in _OF_KERNELS}),
         (numba.cuda, {name: _of_no_compiler(f"`cuda.{name}`") for name in _COMPILING}),
         (numba_launches.DeviceArray, {"__cuda_array_interface__": property(_interface)}),

@@ -28,6 +28,10 @@ PROGRAMS = {
     "local_shape_not_constant": WORDS["local_shape_not_constant"]._replace(
         next="Give a number, or one that has a name outside of the kernel."
     ),
+    "numba_compiles": WORDS["numba_compiles"]._replace(
+        next="It may well run on a GPU. Here, write the line another way, with numbers and "
+        "elements of arrays."
+    ),
     "rejected_name": Words(
         "`{name}` cannot be used in a kernel here|: it is {got}|.",
         "Pass it to the kernel as an argument, or make it a number.",

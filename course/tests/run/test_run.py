@@ -144,6 +144,11 @@ def test_stores_to_one_place_are_a_race_where_they_differ_or_nothing_is_said(whi
             "makes of a kernel, `kernel.inspect_asm`: that takes the CUDA toolkit",
         ),
         ("import torch\ntorch.cuda.CUDAGraph()", "The program captures a CUDA graph"),
+        (
+            "from numba import cuda\nimport numpy as np\n@cuda.jit\ndef f(x):\n    s = 'a'\n"
+            "    if s == 'a':\n        x[0] = 1\nf[1, 1](np.zeros(1))",
+            "It may well run on a GPU. Here, write the line another way",
+        ),
         ("import triton.profiler\ntriton.profiler.start('x')", "takes times on a GPU (Proton)"),
         (
             "from triton._C import libtriton\nlibtriton.nvidia.cublas.CublasLt(None).gemm(1)",

@@ -28,6 +28,9 @@ def doubled(x, y):
 
 x = torch.ones(64, device="cuda")
 doubled[2, 32](x, cuda.to_device(np.zeros(64)))
+y = cuda.to_device(np.zeros(64))
+doubled.specialize(x, y)[2, 32](x, y)
+assert y.copy_to_host().tolist() == [2] * 64
 assert doubled.overloads[doubled.signatures[0]].max_cooperative_grid_blocks(1024) == 2 * 108
 
 m = cuda.to_device(np.zeros((4, 128), np.int32))
