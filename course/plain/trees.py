@@ -12,7 +12,8 @@ def walk(tree: ast.AST) -> list[ast.AST]:
     """
     found = [tree]
     for node in found:  # grows as it is read
-        for value in vars(node).values():
+        for name in node._fields:
+            value = getattr(node, name, None)
             if isinstance(value, ast.AST):
                 found.append(value)
             elif type(value) is list:
