@@ -9,7 +9,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import ChainMap, Counter
+from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -18,8 +19,8 @@ _HEAD = re.compile(r'\s*(?:(?P<results>%[^=]*?) = )?"(?P<name>[\w.]+)"\((?P<oper
 _LABEL = re.compile(r"\s*(?P<label>\^\w+)")
 _SHAPE = re.compile(r"((?:\d+x)*)(.*)", re.DOTALL)
 _FILE = re.compile(r'"(?P<file>(?:[^"\\]|\\.)*)":(?P<line>\d+):(?P<column>\d+)')
-#: What has regions whose values may be called as others outside are.
-_ISOLATED = "ttg.warp_specialize.partitions"
+#: What has regions that see no value outside.
+_ISOLATED = ("tt.func", "ttg.warp_specialize.partitions")
 _NAMED = re.compile(r'"(?P<name>(?:[^"\\]|\\.)*)"\s*\(')
 
 
@@ -183,14 +184,18 @@ def _attributes(text: str) -> tuple[tuple[str, str], ...]:
 class Module:
     """A module: its attributes and its functions by name.
 
+    The text gives one name to values that do not see one another, as `%a` in both branches of an
+    ``if``. Here the second is ``%a'1``: a name is that of one value in the whole module.
+
     Raises:
         UnreadableError: where the text is not in generic form.
     """
 
     def __init__(self, text: str) -> None:
         self._text, self._at, self._count = text, 0, 0
-        #: before each name, where values of another region may have the same
-        self._scope = ""
+        self._called: Counter[str] = Counter()
+        #: what the names of the text stand for, where it is read now
+        self._visible: ChainMap[str, str] = ChainMap()
         #: what a name that begins with # stands for: a layout
         self.aliases = dict(re.findall(r"^(#(?!loc)\w+) = (.*)$", text, re.MULTILINE))
         self._locations = dict(re.findall(r"^(#loc\d*) = loc\((.*)\)$", text, re.MULTILINE))
@@ -280,15 +285,15 @@ class Module:
         if self._text.startswith(" <{", self._at):
             self._at += 1
             attributes |= _attributes(self._bracketed()[1:-1])
-        scope = self._scope
+        operands = self._used(filter(None, map(str.strip, head["operands"].split(","))))
         if self._skip(" ("):
-            separator = True
+            outside, separator = self._visible, True
             while separator:
-                if head["name"] == _ISOLATED:
-                    self._scope = f"{scope}{number}.{len(regions)}"
+                isolated = head["name"] in _ISOLATED
+                self._visible = ChainMap() if isolated else outside.new_child()
                 regions.append(self._region())
                 separator = self._skip(", ")
-            self._scope = scope
+            self._visible = outside
             self._expect(")")
         if self._text.startswith(" {", self._at):
             self._at += 1
@@ -307,8 +312,8 @@ class Module:
         return Operation(
             head["name"],
             number,
-            self._scoped(name.strip() for name in head["operands"].split(",") if name.strip()),
-            self._scoped(_names(head["results"] or "")),
+            operands,
+            self._defined(_names(head["results"] or "")),
             operand_types,
             result_types,
             attributes,
@@ -340,12 +345,25 @@ class Module:
             label, operations = found["label"], []
             listed = parts(self._bracketed()) if self._text[self._at] == "(" else ()
             pairs = [argument.partition(": ") for argument in listed]
-            arguments = self._scoped(name.strip() for name, _, _ in pairs)
+            arguments = self._defined(name.strip() for name, _, _ in pairs)
             types = tuple(type_of(rest.split(" loc(")[0]) for _, _, rest in pairs)
             self._expect(":")
 
-    def _scoped(self, names: Iterable[str]) -> tuple[str, ...]:
-        return tuple(self._scope + name for name in names)
+    def _defined(self, names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(self._in(self._visible, name) for name in names)
+
+    def _used(self, names: Iterable[str]) -> tuple[str, ...]:
+        # a value that is used before the text defines it is that of another block of the function
+        return tuple(self._in(self._visible.maps[-1], name) for name in names)
+
+    def _in(self, scope: MutableMapping[str, str], name: str) -> str:
+        """What a name stands for; the text has no second one for it where the first is visible."""
+        found = self._visible.get(name)
+        if found is None:
+            before = self._called[name]
+            self._called[name] += 1
+            found = scope[name] = f"{name}'{before}" if before else name
+        return found
 
     def _blanks(self) -> None:
         while self._text[self._at] in " \n":

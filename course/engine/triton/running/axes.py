@@ -229,7 +229,6 @@ class Analysis:
         self._types: dict[str, Type] = {}
         self._module = module
         self.told = False
-        self._made_here: set[int] = set()
         self._captured: tuple[str, ...] = ()
         entry = module.entry
         block = entry.regions[0][0]
@@ -252,12 +251,8 @@ class Analysis:
         return self._known.get(name) or _unknown(type_)
 
     def of_operand(self, operation: Operation, at: int) -> Axes:
-        """What is known of an operand; nothing in a function that stays a call.
-
-        There a name may be that of another value.
-        """
-        name, type_ = operation.operands[at], operation.operand_types[at]
-        return self.known(name, type_) if operation.number in self._made_here else _unknown(type_)
+        """What is known of an operand; nothing in a function that stays a call."""
+        return self.known(operation.operands[at], operation.operand_types[at])
 
     def _set(self, name: str, axes: Axes) -> None:
         self._known[name] = axes
@@ -273,7 +268,6 @@ class Analysis:
             self._operation(operation)
 
     def _operation(self, operation: Operation) -> None:
-        self._made_here.add(operation.number)
         if operation.regions:
             self._regions(operation)
             return

@@ -220,3 +220,37 @@ def test_widths_follow_from_axes_as_the_compiler_chose_them():
             assert item_bytes(operation.operand_types[0].scalar) == 2
             assert layout is not None
             assert width_of(layout, pointers, mask, 2) == width
+
+
+@triton.jit
+def one_name_twice(x, y, n):
+    t = tl.arange(0, 512)
+    if n > 64:
+        at = t * 3 + n
+        tl.store(y + at, t)
+        tl.store(y + 4096 + at, t)
+    at = t * 1
+    j = 0
+    while j < n:
+        tl.store(y + 8192 + at, tl.load(x + at))
+        at += 512
+        j += 16
+
+
+def test_values_that_do_not_see_one_another_may_have_one_name_in_the_compilers_text():
+    # `%at` is the branch's, and then the loop's: only the branch's goes in steps of three
+    x, y = torch.randn(2048), torch.zeros(16384)
+    lowered = lower(source_of(one_name_twice, (x, y, 32), {}), 90)
+    defined = []
+    for operation in Module(lowered.text).entry.inside():
+        blocks = [block for region in operation.regions for block in region]
+        defined += [*operation.results, *(name for block in blocks for name in block.arguments)]
+    assert lowered.text.count("%at: tensor") + lowered.text.count("%at = ") > 1
+    assert len(set(defined)) == len(defined)
+    with course.measure() as traffic:
+        one_name_twice[(1,)](x, y, 32)
+    assert torch.equal(y[8192 : 8192 + 1024], x[:1024])
+    # two rounds of 512 float32, 16 bytes a lane: 4 requests and 64 sectors each
+    assert [(site.width_bytes, site.requests, site.sectors) for site in traffic.sites] == [
+        (16, 8, 128)
+    ] * 2
