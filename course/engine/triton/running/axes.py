@@ -70,16 +70,13 @@ def _constant(value: int, type_: Type) -> Axes:
     return Axes((1,) * rank, (_power_in(value),) * rank, type_.shape or (1,), value)
 
 
-def _joined(left: Axes, right: Axes) -> Axes:
-    """What holds of either value."""
-
-    def gcds(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-        return tuple(map(math.gcd, a, b))
-
+def _joined(left: Axes, right: Axes, runs: Sequence[int] = ()) -> Axes:
+    """What holds of either value; with `runs`, of as many neighbours from the one or the other."""
+    runs = runs or (0,) * left.rank
     return Axes(
-        gcds(left.contiguity, right.contiguity),
-        gcds(left.divisibility, right.divisibility),
-        gcds(left.constancy, right.constancy),
+        tuple(map(math.gcd, left.contiguity, right.contiguity, runs)),
+        tuple(map(math.gcd, left.divisibility, right.divisibility)),
+        tuple(map(math.gcd, left.constancy, right.constancy, runs)),
         left.constant if left.constant == right.constant else None,
     )
 
@@ -139,11 +136,10 @@ def _quotient(operation: Operation, a: Axes, b: Axes, axis: int) -> tuple[int, i
 
 
 def _remainder(operation: Operation, a: Axes, b: Axes, axis: int) -> tuple[int, int, int]:
-    return (
-        _run_over_constant(operation, a, b, axis),
-        math.gcd(a.divisibility[axis], b.divisibility[axis]),
-        math.gcd(a.constancy[axis], b.constancy[axis]),
-    )
+    # nothing divides what is left of a single number, though 16 divides it and the divisor
+    divides = math.gcd(a.divisibility[axis], b.divisibility[axis]) if b.constancy[axis] > 1 else 1
+    constancy = math.gcd(a.constancy[axis], b.constancy[axis])
+    return _run_over_constant(operation, a, b, axis), divides, constancy
 
 
 def _left_shift(operation: Operation, a: Axes, b: Axes, axis: int) -> tuple[int, int, int]:
@@ -167,11 +163,8 @@ def _bits(operation: Operation, a: Axes, b: Axes, axis: int) -> tuple[int, int, 
 
 
 def _extreme(operation: Operation, a: Axes, b: Axes, axis: int) -> tuple[int, int, int]:
-    return (
-        min(a.contiguity[axis], b.contiguity[axis]),
-        min(a.divisibility[axis], b.divisibility[axis]),
-        min(a.constancy[axis], b.constancy[axis]),
-    )
+    either = _joined(a, b)
+    return either.contiguity[axis], either.divisibility[axis], either.constancy[axis]
 
 
 #: predicates of `arith.cmpi`: eq ne slt sle sgt sge ult ule ugt uge
@@ -352,7 +345,10 @@ class Analysis:
                 constancy = tuple(map(math.gcd, constancy, given[1].constancy))
             return Axes((1,) * first.rank, (1,) * first.rank, constancy)
         if name == "arith.select" and given[1] is not None and given[2] is not None:
-            return _selected(first, given[1], given[2])
+            if first.constant is not None:
+                return given[1] if first.constant else given[2]
+            apart = operation.operand_types[0].shape
+            return _joined(given[1], given[2], first.constancy if apart else ())
         return None
 
     def _paired(self, operation: Operation, a: Axes, b: Axes) -> Axes:
@@ -413,21 +409,6 @@ def _broadcast(axes: Axes, before: tuple[int, ...], after: tuple[int, ...]) -> A
         for old, length, known in zip(before, after, axes.constancy, strict=True)
     ]
     return replace(axes, constancy=tuple(constancy))
-
-
-def _selected(condition: Axes, a: Axes, b: Axes) -> Axes:
-    if condition.constant is not None:
-        return a if condition.constant else b
-    runs = condition.constancy if condition.rank == a.rank else a.constancy
-
-    def gcds(left: Sequence[int], right: Sequence[int]) -> tuple[int, ...]:
-        return tuple(map(math.gcd, left, right, runs))
-
-    return Axes(
-        gcds(a.contiguity, b.contiguity),
-        tuple(map(math.gcd, a.divisibility, b.divisibility)),
-        gcds(a.constancy, b.constancy),
-    )
 
 
 @lru_cache(MOST_KEPT)
