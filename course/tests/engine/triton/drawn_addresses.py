@@ -89,7 +89,7 @@ class _Lines:
     def loop(self, depth: int) -> None:
         self.loops += 1
         count = f"k{self.loops}"
-        start, step = self.choose(("pid", "n")), self.choose(("1", "16", "m"))
+        start, step = self.choose(("pid", "pid * 16")), self.choose(("1", "16", "m"))
         if self.choose((False, True)):
             self.write(depth, f"for {count} in range({start}, {self.choose(NUMBERS)}, {step}):")
         else:

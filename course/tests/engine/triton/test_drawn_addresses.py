@@ -88,13 +88,33 @@ def test_drawn_accesses_are_as_wide_as_in_the_ptx(examples):
     ],
 )
 def test_an_access_is_as_wide_as_what_is_known_of_it_allows(otherwise, mask, bytes_):
-    body = f"""    at = t
+    assert (
+        both_widths(f"""
+    at = t
     if n > m:
         at = {otherwise}
     tl.store(d + t, tl.load(f + at, mask={mask}))
-"""
-    issued, told = widths(HEAD + body, n=64, m=48, num_warps=4)
-    (loads,), (expected,) = (
-        [found for (name, *_), found in side.items() if name == "ld"] for side in (issued, told)
+""")
+        == [{bytes_}] * 2
     )
-    assert loads == expected == {bytes_}
+
+
+@pytest.mark.parametrize(("later", "bytes_"), [("t + n", 16), ("t % 16 + n", 16), ("t % 8 + n", 8)])
+def test_what_a_turn_of_a_loop_changes_is_as_in_the_compilers_analysis(later, bytes_):
+    # it takes elements that follow on for bytes, where a run gets shorter
+    assert (
+        both_widths(f"""
+    at, k = t + pid * 512, pid
+    while k < n:
+        k += 1
+        tl.store(d + t, tl.load(f + at))
+        at = {later}
+""")
+        == [{bytes_}] * 2
+    )
+
+
+def both_widths(body: str) -> list[set[int]]:
+    """The bytes of the one load, in the PTX and as the axes tell."""
+    sides = widths(HEAD + body.lstrip("\n"), n=64, m=48, num_warps=1)
+    return [side[place] for side in sides for place in side if place[0] == "ld"]
