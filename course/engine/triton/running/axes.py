@@ -286,20 +286,18 @@ class Analysis:
             divisibility = math.gcd(low.divisibility[0], step.divisibility[0])
             self._set(body.arguments[0], Axes((1,), (divisibility,), (1,)))
             self._meet(body.arguments[1:], operation.operands[3:])
+            self._meet(operation.results, body.arguments[1:])
             self._block(body)
-            yielded = body.operations[-1].operands
-            self._meet(body.arguments[1:], yielded)
-            self._meet(operation.results, operation.operands[3:])
-            self._meet(operation.results, yielded)
+            self._meet(body.arguments[1:], body.operations[-1].operands)
         elif operation.name == "scf.while":
             before, after = operation.regions[0][0], operation.regions[1][0]
             self._meet(before.arguments, operation.operands)
             self._block(before)
             passed = before.operations[-1].operands[1:]
             self._meet(after.arguments, passed)
+            self._meet(operation.results, passed)
             self._block(after)
             self._meet(before.arguments, after.operations[-1].operands)
-            self._meet(operation.results, passed)
         elif operation.name == "scf.if":
             for region in operation.regions:
                 for block in region:

@@ -115,6 +115,6 @@ def test_what_a_turn_of_a_loop_changes_is_as_in_the_compilers_analysis(later, by
 
 
 def both_widths(body: str) -> list[set[int]]:
-    """The bytes of the one load, in the PTX and as the axes tell."""
+    """The bytes of each load, in the PTX and then as the axes tell."""
     sides = widths(HEAD + body.lstrip("\n"), n=64, m=48, num_warps=1)
     return [side[place] for side in sides for place in side if place[0] == "ld"]
