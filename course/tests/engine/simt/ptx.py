@@ -18,6 +18,8 @@ from course.engine.simt.compiled import ptx_of
 TYPES = {
     **{f"{kind}{bits}": np.dtype(f"{sign}{bits // 8}")
        for kind, sign in (("u", "u"), ("s", "i"), ("b", "u")) for bits in (8, 16, 32, 64)},
+    # bits, where numpy has no such type
+    "f16x2": np.dtype("u4"), "bf16x2": np.dtype("u4"), "bf16": np.dtype("u2"),
     "f16": np.dtype("f2"), "f32": np.dtype("f4"), "f64": np.dtype("f8"), "pred": np.dtype(bool),
 }  # fmt: skip
 _REGISTER = re.compile(r"\.reg\s+\.(\w+)\s+(.*)")
@@ -25,7 +27,7 @@ _VARIABLE = re.compile(
     r"\.(shared|local|global|const)\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+"
     r"([\w$]+)(?:\[(\d*)\])?(?:\s*=\s*(.*))?$"
 )
-_PARAMETER = re.compile(r"\.param\s+\.\w+\s+(?:\.align \d+ )?([\w$]+)")
+_PARAMETER = re.compile(r"\.param\s+\.\w+\s+(?:\.ptr \.global )?(?:\.align \d+ )?([\w$]+)")
 _SPACES = ("global", "shared", "local", "const", "param")
 
 
@@ -41,11 +43,12 @@ def compiled(kernel: Any, arguments: Sequence[Any], target: int = 80) -> str:
 
 @dataclass
 class Instruction:
-    """One instruction; `guard` is the predicate in front of it."""
+    """One instruction; `guard` is the predicate in front of it, `place` the `.loc` above it."""
 
     name: str
     operands: list[str]
     guard: str = ""
+    place: str = ""
     parts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -81,7 +84,7 @@ def split(text: str) -> list[str]:
 
 def parsed(text: str) -> Code:
     """The one entry function of a module; each statement of a compiler's text stands on a line."""
-    code, signature = Code(), ""
+    code, signature, place = Code(), "", ""
     text = re.sub(r"//[^\n]*", "", text.partition(".section")[0])
     for part in re.split(r"[;\n]", text):
         part = part.strip().removeprefix("{ ")
@@ -100,10 +103,12 @@ def parsed(text: str) -> Code:
             code.variables.append((space, name, size, int(align or item.itemsize), initial))
         elif part.endswith(":"):
             code.labels[part[:-1]] = len(code.instructions)
+        elif part.startswith(".loc"):
+            place = part
         elif part and part[0] not in ".(){}":
             guard, part = part[1:].split(None, 1) if part.startswith("@") else ("", part)
             name, *rest = part.split(None, 1)
-            code.instructions.append(Instruction(name, split("".join(rest)), guard))
+            code.instructions.append(Instruction(name, split("".join(rest)), guard, place))
     return code
 
 
@@ -117,7 +122,8 @@ def number(text: str, item: np.dtype[Any]) -> Any:
     """A number as PTX writes it."""
     if text[:2] in ("0f", "0d"):
         kind = "4" if text[1] == "f" else "8"
-        return np.array(int(text[2:], 16), f"u{kind}").view(f"f{kind}").astype(item)[()]
+        bits = np.array(int(text[2:], 16), f"u{kind}")
+        return (bits.view(f"f{kind}") if item.kind == "f" else bits).astype(item)[()]
     if item == np.bool_:
         return np.bool_(int(text))
     bits = int(text.rstrip("U"), 0) & ((1 << 8 * item.itemsize) - 1)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,7 +25,6 @@ _BASE, _SHARED, _LOCAL = 1 << 32, 1 << 60, 1 << 61
 #: What a comparison may be joined with.
 _JOINED = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 _BOOL = np.dtype(bool)
-_MOST_STEPS = 400_000
 
 
 def _as(values: Any, item: np.dtype[Any]) -> Any:
@@ -50,7 +49,13 @@ class Counted:
 
 
 class Launch:
-    """One launch; `arrays` are changed as the kernel changes them."""
+    """One launch; `arrays` are changed as the kernel changes them.
+
+    `moves` has the instructions that do more than to make one value of one type's operands.
+    """
+
+    moves: ClassVar[Mapping[str, Callable[[Launch, Instruction], None]]]
+    most_steps = 400_000
 
     def __init__(
         self, code: Code, arguments: Sequence[Any], grid: Sequence[int], block: Sequence[int],
@@ -64,7 +69,7 @@ class Launch:
         self.warp = self.of_block * -(-threads // WARP_LANES) + self.thread // WARP_LANES
         self.lane = self.thread % WARP_LANES
         self.registers: dict[str, np.ndarray] = {}
-        self.on = lanes
+        self.on, self.at = lanes, 0
         self.pc = np.zeros(len(lanes), np.int64)
         self.gone, self.waits = np.zeros(len(lanes), bool), np.zeros(len(lanes), bool)
         self._lay_out(arguments, shared_bytes)
@@ -84,7 +89,7 @@ class Launch:
                 end = -(-end // 256) * 256
                 self.starts.append(end + _BASE)
                 parts.append((end, np.ascontiguousarray(one).view(np.uint8).ravel()))
-                values += [0, 0, one.size, one.itemsize, end + _BASE, *one.shape, *one.strides]
+                values += self.passed(one, end + _BASE)
                 end += one.nbytes
             else:
                 values.append(one)
@@ -106,6 +111,10 @@ class Launch:
         shared = -(-(sizes["shared"] + shared_bytes) // 8) * 8 + 8
         self.shared = np.zeros((math.prod(self.grid), shared), np.uint8)
         self.local = np.zeros((len(self.thread), -(-sizes["local"] // 8) * 8 + 8), np.uint8)
+
+    def passed(self, array: np.ndarray, address: int) -> list[int]:
+        """The parameters that an array takes."""
+        return [0, 0, array.size, array.itemsize, address, *array.shape, *array.strides]
 
     def written_back(self) -> None:
         """Puts what the kernel left into the arrays."""
@@ -213,7 +222,7 @@ class Launch:
                 until = int(others.min()) if len(others) else len(code)
                 while True:
                     steps += 1
-                    if steps > _MOST_STEPS:
+                    if steps > self.most_steps:
                         raise NotRun("no end")
                     goes_on = self._one(code[at], at)
                     if not goes_on:
@@ -226,7 +235,7 @@ class Launch:
 
     def _one(self, one: Instruction, at: int) -> bool:
         """Executes an instruction; whether the same lanes go on with the next one."""
-        everybody = self.on
+        everybody, self.at = self.on, at
         if one.guard:
             taken = np.broadcast_to(self.read(one.guard, _BOOL), self.on.shape)
             self.on = self.on[taken]
@@ -245,25 +254,23 @@ class Launch:
                 self.waits[self.on] = True
             return False
         if len(self.on):
-            _of(one)(self, one)
+            if one.parts[0] in self.moves:
+                self.moves[one.parts[0]](self, one)
+            else:
+                self.value(one, *(self.read(o, one.type) for o in one.operands[1:]))
         self.on = everybody
         return True
 
-
-def _of(one: Instruction) -> Callable[[Launch, Instruction], None]:
-    if one.parts[0] in _MOVES:
-        return _MOVES[one.parts[0]]
-    if one.parts[0] in _VALUES:
-        return _value
-    raise NotRun(one.name)
+    def value(self, one: Instruction, *operands: Any) -> None:
+        """An instruction that makes one value of its operands, all of one type."""
+        self.write(one.operands[0], value_of(one, *operands))
 
 
-def _value(run: Launch, one: Instruction) -> None:
-    """An instruction that makes one value of its operands, all of one type."""
-    run.write(
-        one.operands[0],
-        _VALUES[one.parts[0]](one, *(run.read(o, one.type) for o in one.operands[1:])),
-    )
+def value_of(one: Instruction, *operands: Any) -> Any:
+    """What an instruction makes of its operands."""
+    if one.parts[0] not in _VALUES:
+        raise NotRun(one.name)
+    return _VALUES[one.parts[0]](one, *operands)
 
 
 def _nothing(run: Launch, one: Instruction) -> None:
@@ -366,10 +373,12 @@ def _prmt(run: Launch, one: Instruction) -> None:
     """Bytes of two numbers, chosen by the digits of a third, put together."""
     low, high, digits = (run.read(o, TYPES["u32"]) for o in one.operands[1:])
     both = np.asarray(low, "u8") | np.asarray(high, "u8") << np.uint64(32)
-    if (np.asarray(digits) & 0x8888).any():
-        raise NotRun(f"{one.name} of signs")
-    chosen = [np.asarray(digits, "u8") >> np.uint64(4 * at) & np.uint64(7) for at in range(4)]
-    parts = [(both >> 8 * by & np.uint64(255)) << np.uint64(8 * at) for at, by in enumerate(chosen)]
+    parts = []
+    for at in range(4):
+        digit = np.asarray(digits, "u8") >> np.uint64(4 * at)
+        byte = both >> 8 * (digit & np.uint64(7)) & np.uint64(255)
+        signs = (byte >> np.uint64(7)) * np.uint64(255)
+        parts.append(np.where(digit & np.uint64(8), signs, byte) << np.uint64(8 * at))
     run.write(one.operands[0], np.bitwise_or.reduce(np.broadcast_arrays(*parts)).astype("u4"))
 
 
@@ -487,7 +496,7 @@ def _match(run: Launch, one: Instruction) -> None:
     run.write(one.operands[0], alike[of])
 
 
-_MOVES: dict[str, Callable[[Launch, Instruction], None]] = {
+Launch.moves = {
     "prmt": _prmt,
     "mov": _mov, "ld": _load, "ldu": _load, "st": _store, "atom": _atomic, "red": _atomic,
     "setp": _setp, "selp": _selp, "cvt": _cvt, "cvta": _cvta, "mul": _mul, "mad": _mul,
@@ -522,6 +531,19 @@ def _inserted(one: Instruction, x: Any, y: Any, at: Any, count: Any) -> Any:
     return y & ~mask | x << at & mask
 
 
+def _extracted(one: Instruction, x: Any, at: Any, count: Any) -> Any:
+    """`count` bits of x from `at` on, with their sign where x has one."""
+    bits = 8 * one.type.itemsize
+    return x << (bits - at - count) >> (bits - count)
+
+
+def _funnel(one: Instruction, low: Any, high: Any, by: Any) -> Any:
+    """32 of the 64 bits of two numbers, shifted."""
+    both, by = np.asarray(low, "u8") | np.asarray(high, "u8") << np.uint64(32), by & 31
+    moved = both << by.astype("u8") >> np.uint64(32) if one.parts[1] == "l" else both >> by
+    return (moved & np.uint64(0xFFFFFFFF)).astype("u4")
+
+
 def _bits(function: Callable[[int, int], int], wide: bool = False) -> Callable[..., Any]:
     """Of a number's bits, and how many there are; `wide`: the answer has as many."""
 
@@ -534,6 +556,7 @@ def _bits(function: Callable[[int, int], int], wide: bool = False) -> Callable[.
 
 _VALUES: dict[str, Callable[..., Any]] = {
     "add": lambda _, x, y: x + y, "sub": lambda _, x, y: x - y, "neg": lambda _, x: -x,
+    "mul": lambda _, x, y: x * y,
     "abs": lambda _, x: np.abs(x), "div": _divided,
     "rem": lambda one, x, y: (x - _divided(one, x, y) * y).astype(one.type),
     "and": lambda _, x, y: x & y, "or": lambda _, x, y: x | y, "xor": lambda _, x, y: x ^ y,
@@ -544,7 +567,7 @@ _VALUES: dict[str, Callable[..., Any]] = {
     "rcp": lambda one, x: (1 / x).astype(one.type), "ex2": lambda _, x: np.exp2(x),
     "lg2": lambda _, x: np.log2(x), "sin": lambda _, x: np.sin(x), "cos": lambda _, x: np.cos(x),
     "copysign": lambda _, x, y: np.copysign(y, x),
-    "bfi": _inserted,
+    "bfi": _inserted, "bfe": _extracted, "shf": _funnel,
     "popc": _bits(lambda v, _: v.bit_count()), "clz": _bits(lambda v, bits: bits - v.bit_length()),
     "brev": _bits(lambda v, bits: int(f"{v:0{bits}b}"[::-1], 2), wide=True),
     "bfind": _bits(lambda v, bits: bits - v.bit_length() if v else 0xFFFFFFFF),
