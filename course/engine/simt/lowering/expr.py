@@ -356,14 +356,7 @@ def partly_assigned(name: str, line: int) -> Callable[[Lanes], Any]:
 
 
 def _unassigned(lanes: Lanes, name: str, line: int | None, missing: np.ndarray) -> KernelFault:
-    thread, block = lanes.first_lane(missing)
-    return KernelFault(
-        Outcome.UNINITIALISED,
-        "uninitialised_variable",
-        line,
-        name=name,
-        **lanes.place(thread, block),
-    )
+    return lanes.fault(Outcome.UNINITIALISED, "uninitialised_variable", line, missing, name=name)
 
 
 # ---------------------------------------------------------------- tuples, whose items stand apart

@@ -33,7 +33,7 @@ def written_out(function: Function) -> Function:
     if not any(kind in _WRITTEN for kind in inside):
         return function
     node = copy.deepcopy(function.node)
-    node.body = [part for s in node.body for part in _listed(_Matches().visit(s))]
+    _Matches().generic_visit(node)
     inner: dict[str, Function] = {}
 
     def lookup(name: str) -> Any:
@@ -63,10 +63,6 @@ def written_out(function: Function) -> Function:
         if not beside(_function(name, value)):
             call.func = value
     return outer
-
-
-def _listed(made: ast.stmt | list[ast.stmt]) -> list[ast.stmt]:
-    return made if isinstance(made, list) else [made]
 
 
 # ---------------------------------------------------------------- functions

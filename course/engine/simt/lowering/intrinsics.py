@@ -422,18 +422,7 @@ CALLS: dict[str, Lower] = {
     **FUNCTIONS,
     **BUILTINS,
 }
-NAMESPACES = {
-    "cuda.threadIdx",
-    "cuda.blockIdx",
-    "cuda.blockDim",
-    "cuda.gridDim",
-    "cuda.shared",
-    "cuda.local",
-    "cuda.const",
-    "cuda.atomic",
-    "cuda.jit",
-    "cuda.cg",
-    "cuda.libdevice",
-    "cuda.fp16",
-}
+_OF_THREADS = ("threadIdx", "blockIdx", "blockDim", "gridDim")
+_PACKAGES = ("shared", "local", "const", "atomic", "jit", "cg", "libdevice", "fp16")
+NAMESPACES = {f"cuda.{name}" for name in (*_OF_THREADS, *_PACKAGES)}
 PATHS = CALLS.keys() | VALUES.keys() | NAMESPACES

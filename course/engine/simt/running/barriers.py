@@ -64,14 +64,14 @@ def sync_grid(lanes: Lanes, barrier: str, line: int) -> None:
     absent = lanes.full(lanes.exist) & ~active
     if np.count_nonzero(absent):
         missing = lanes.place(*lanes.first_lane(absent))
-        raise KernelFault(
+        raise lanes.fault(
             Outcome.BARRIER_DIVERGENCE,
             "grid_divergence",
             line,
+            active,
             barrier=barrier,
             missing_thread=missing["thread"],
             missing_block=missing["block"],
-            **lanes.place(*lanes.first_lane(active)),
         )
     syncthreads(lanes, barrier, line)
     lanes.grid_barrier_at = lanes.now
@@ -105,15 +105,14 @@ def check_members(lanes: Lanes, call: str, member: np.ndarray, line: int) -> Non
     unnamed = active & ~named
     for wrong in (absent, unnamed):
         if wrong.any():
-            thread, block = lanes.first_lane(wrong)
-            raise KernelFault(
+            raise lanes.fault(
                 Outcome.BARRIER_DIVERGENCE,
                 "bad_mask",
                 line,
+                wrong,
                 call=call,
-                lane=thread % WARP_LANES,
+                lane=lanes.first_lane(wrong)[0] % WARP_LANES,
                 named=bool(wrong is absent),
-                **lanes.place(thread, block),
             )
 
 

@@ -223,6 +223,19 @@ class Lanes:
             "thread": _written(self.geometry.thread_index(thread)),
         }
 
+    def fault(
+        self,
+        outcome: Outcome,
+        message_id: str,
+        line: int | None,
+        mask: np.ndarray,
+        **fields: object,
+    ) -> KernelFault:
+        """What the first lane of a mask did wrong."""
+        return KernelFault(
+            outcome, message_id, line, **fields, **self.place(*self.first_lane(mask))
+        )
+
     # ------------------------------------------------------------ variables
 
     def assign(self, name: str, value: Any) -> None:
@@ -248,14 +261,8 @@ class Lanes:
         """One step towards the limit that stops endless loops."""
         self.steps += 1
         if self.steps > self.launch.step_limit:
-            thread, block = self.first_lane(self.full(self.mask))
-            raise KernelFault(
-                Outcome.TIMED_OUT,
-                "timed_out",
-                line,
-                steps=self.launch.step_limit,
-                **self.place(thread, block),
-            )
+            limit, here = self.launch.step_limit, self.full(self.mask)
+            raise self.fault(Outcome.TIMED_OUT, "timed_out", line, here, steps=limit)
 
     def step(self, line: int) -> None:
         """One statement under the present mask: counts work, and stops endless loops."""
