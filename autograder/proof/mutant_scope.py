@@ -105,11 +105,6 @@ def range_parts(call: ast.Call) -> tuple[ast.expr, ast.expr, ast.expr]:
     return begin, end, call.args[2] if len(call.args) > 2 else ONE
 
 
-def is_barrier(node: ast.AST) -> bool:
-    """Whether this statement is a barrier of the block or the warp."""
-    return isinstance(node, ast.Expr) and is_call(node.value, "syncthreads", "syncwarp")
-
-
 def same(a: ast.AST, b: ast.AST) -> bool:
     """Whether two expressions differ in nothing but the order of sums and products."""
     return _canonical(a) == _canonical(b)

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from autograder.proof.mutant_scope import (
     Scope,
     is_array,
-    is_barrier,
     is_call,
     named,
     numpy_type,
@@ -213,7 +212,8 @@ class _Elsewhere(ast.NodeTransformer):
 def barrier_inside(body: Body, scope: Scope) -> Iterator[list[ast.stmt]]:
     """A barrier behind an `if` moves into it."""
     for number, (first, second) in enumerate(itertools.pairwise(body)):
-        if isinstance(first, ast.If) and is_barrier(second):
+        barrier = isinstance(second, ast.Expr) and is_call(second.value, "syncthreads", "syncwarp")
+        if isinstance(first, ast.If) and barrier:
             moved = ast.If(first.test, [*first.body, second], first.orelse)
             yield [*body[:number], moved, *body[number + 2 :]]
     for number, loop in enumerate(body):

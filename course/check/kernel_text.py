@@ -76,6 +76,12 @@ def path_of(node: ast.AST) -> str:
     return ".".join([*([] if node.id == "cuda" else [node.id]), *names])
 
 
+def calls_of(tree: ast.AST, *paths: str) -> list[ast.Call]:
+    """The calls, in a node and below, of what has one of these paths."""
+    calls = [one for one in walk(tree) if isinstance(one, ast.Call)]
+    return [one for one in calls if path_of(one.func) in paths]
+
+
 def place_said(value: object) -> Place:
     """A place as a fault tells it: `3` or `(3, 1)`, x first."""
     return tuple(int(number) for number in re.findall(r"\d+", str(value)))

@@ -16,6 +16,7 @@ from typing import Any
 from course.check.bindings import Bindings, called
 from course.check.kernel_text import KernelText, Launched, path_of, place_said, range_of, shown
 from course.engine.faults import KernelFault
+from course.plain.evaluator import is_name
 from course.plain.trees import walk
 
 #: Parts of an address that are looked at: no honest kernel has more.
@@ -67,7 +68,7 @@ class Address:
     def __init__(self, text: ProgramText, names: Bindings, node: ast.expr, array: str) -> None:
         self.text, self.names, self.array = text, names, array
         found = islice(self._parts(node, ()), MOST_PARTS)
-        self.parts = [part for part in found if not _is_named(part.what, array)]
+        self.parts = [part for part in found if not is_name(part.what, array)]
 
     def distance(self, part: Part) -> int | None:
         """What a part is multiplied by, where all of it is known."""
@@ -122,7 +123,7 @@ class Address:
             if isinstance(one, ast.Call) and called(one, "arange") and len(one.args) == 2:
                 made = self.names.assigned(other) if isinstance(other, ast.Name) else other
                 if not isinstance(made, ast.BinOp) or not isinstance(made.op, ast.Mult):
-                    return not _is_named(other, self.array)
+                    return not is_name(other, self.array)
                 length = ast.dump(one.args[1])
                 return length in (ast.dump(made.left), ast.dump(made.right))
         return False
@@ -139,7 +140,3 @@ def bare(node: ast.expr) -> ast.expr:
             node = node.func.value
         else:
             return node
-
-
-def _is_named(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name

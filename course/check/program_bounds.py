@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from course.check.bindings import Bindings, called
-from course.check.kernel_text import Cause, KernelText, path_of, place_said, shown
+from course.check.kernel_text import Cause, KernelText, calls_of, path_of, place_said, shown
 from course.check.program_addresses import Address, Part, ProgramText, bare
 from course.engine.faults import KernelFault
 from course.plain.trees import walk
@@ -35,11 +35,7 @@ def mask_cause(
     if statement is None or text.function is None:
         return None
     name = "tl.load" if doing.startswith("load") else "tl.store"
-    calls = [
-        one
-        for one in walk(statement)
-        if isinstance(one, ast.Call) and path_of(one.func) == name and one.args
-    ]
+    calls = [one for one in calls_of(statement, name) if one.args]
     names = Bindings(text.function)
     array = fault.fields["array"]
     own = [one for one in calls if array in _made_of(names, [one.args[0]])]
@@ -199,13 +195,8 @@ class _Access:
         array = self.known.get(self.array)
         if not isinstance(array, Array):
             return None
-        named = (name for name, one in self.known.items() if isinstance(one, Scalar))
-        lengths = [name for name in named if self._formula(name) == array.axes[-1]]
-        return lengths[0] if lengths else None
-
-    def _formula(self, name: str) -> str:
-        one = self.known[name]
-        return one.value if isinstance(one, Scalar) else ""
+        scalars = ((n, one.value) for n, one in self.known.items() if isinstance(one, Scalar))
+        return next((name for name, formula in scalars if formula == array.axes[-1]), None)
 
     # ------------------------------------------------------------ the offsets
 
@@ -309,8 +300,7 @@ def _neutral(text: KernelText) -> dict[str, object] | None:
     statement = text.statement()
     if statement is None or text.function is None:
         return None
-    here = {one for one in walk(statement) if isinstance(one, ast.Call)}
-    here = {call for call in here if path_of(call.func) == "tl.load"}
+    here: set[ast.AST] = {*calls_of(statement, "tl.load")}
     names = set[str]()
     if isinstance(statement, ast.Assign) and _scaled(statement.value, here.__contains__):
         names = {one.id for one in statement.targets if isinstance(one, ast.Name)}
@@ -318,11 +308,10 @@ def _neutral(text: KernelText) -> dict[str, object] | None:
     def loaded(node: ast.expr) -> bool:
         return node in here or (isinstance(node, ast.Name) and node.id in names)
 
-    calls = [one for one in walk(text.function) if isinstance(one, ast.Call)]
     used = [
         (call.lineno, path_of(call.func))
-        for call in calls
-        if path_of(call.func) in _NEUTRAL and any(_scaled(one, loaded) for one in call.args)
+        for call in calls_of(text.function, *_NEUTRAL)
+        if any(_scaled(one, loaded) for one in call.args)
     ]
     others = {_NEUTRAL[call] for _, call in used}
     if len(others) != 1:

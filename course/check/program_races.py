@@ -7,7 +7,7 @@ import copy
 import re
 
 from course.check.bindings import Bindings, called, function_at
-from course.check.kernel_text import Cause, KernelText, Launched, path_of
+from course.check.kernel_text import Cause, KernelText, Launched, calls_of, path_of
 from course.engine.faults import KernelFault
 from course.plain.text import counted
 from course.plain.trees import walk
@@ -23,8 +23,10 @@ def program_race(fault: KernelFault, tree: ast.Module, launched: Launched) -> Ca
     if not stores or line is None or fields.get("other_line") not in (None, line):
         return None
     function = function_at(tree, line)
-    if function is None or _is_helper(tree, function.name) or not isinstance(grid, tuple):
+    if function is None or not isinstance(grid, tuple):
         return None
+    if calls_of(tree, function.name):
+        return None  # a kernel calls it: what it is given may hold a program's number
     bindings, store = Bindings(function), _store_of(function, line)
     offset = None if store is None else _written_out(bindings, store)
     if store is None or offset is None:
@@ -63,11 +65,6 @@ def _written_out(bindings: Bindings, store: ast.Call) -> ast.expr | None:
             if "atomic" in path or not plain:
                 return None
     return out
-
-
-def _is_helper(tree: ast.Module, name: str) -> bool:
-    """Whether a kernel calls it: what it is given may hold a program's number."""
-    return any(isinstance(node, ast.Call) and path_of(node.func) == name for node in walk(tree))
 
 
 def _differ_in(one: str, other: str, long: list[int]) -> list[int]:

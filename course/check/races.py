@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from itertools import zip_longest
 
-from course.check.kernel_text import AXES, Cause, KernelText, path_of, place_said, shown
+from course.check.kernel_text import AXES, Cause, KernelText, calls_of, path_of, place_said, shown
 from course.engine.faults import KernelFault
 from course.plain.sectors import WARP_LANES
 from course.plain.trees import walk
@@ -306,11 +306,7 @@ def _sometimes(
     text: KernelText, loop: ast.For | ast.While, known: dict[str, object]
 ) -> Cause | None:
     """All barriers of a loop stand under a test inside of it."""
-    waits = [
-        one
-        for one in walk(loop)
-        if isinstance(one, ast.Call) and path_of(one.func) == "syncthreads"
-    ]
+    waits = calls_of(loop, "syncthreads")
     tests = [
         [one.test for one in text.conditions(call) if one.test.lineno > loop.lineno]
         for call in waits
@@ -323,9 +319,7 @@ def _sometimes(
 
 def _waits(node: ast.AST, by: str) -> list[int]:
     """The lines below a node that call a barrier."""
-    return [
-        one.lineno for one in walk(node) if isinstance(one, ast.Call) and path_of(one.func) == by
-    ]
+    return [one.lineno for one in calls_of(node, by)]
 
 
 def _only_the_warp_waits(text: KernelText, known: dict[str, object]) -> Cause | None:

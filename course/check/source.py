@@ -163,15 +163,11 @@ def used_part(text: str, name: str, line: int) -> str:
         if id(node) in kept:
             continue
         kept[id(node)] = node
-        for used in sorted(_names_used(node)):
+        for used in sorted({n.id for n in walk(node) if isinstance(n, ast.Name)}):
             binding = _binding(body, used, start.lineno)
             if binding is not None:
                 waiting.append(binding)
     return _only(text, kept.values())
-
-
-def _names_used(node: ast.AST) -> set[str]:
-    return {n.id for n in walk(node) if isinstance(n, ast.Name)}
 
 
 def _binding(body: list[ast.stmt], name: str, before: int) -> ast.stmt | None:

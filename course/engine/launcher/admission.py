@@ -385,7 +385,8 @@ class _Admission:
         if is_kernel(owner) and node.attr == "run":
             return None
         if is_kernel(owner):
-            raise rejected(node, "launcher_attribute", name=text(node), instead=_launching(node))
+            launching = f"`{text(node.value)}[grid](...)`"
+            raise rejected(node, "launcher_attribute", name=text(node), instead=launching)
         if self._of_its_own(node):
             return None
         if node.attr not in ATTRIBUTES:
@@ -468,10 +469,6 @@ def _dotted(node: ast.expr) -> str:
         owner = _dotted(node.value)
         return f"{owner}.{node.attr}" if owner else ""
     return ""
-
-
-def _launching(node: ast.Attribute) -> str:
-    return f"`{text(node.value)}[grid](...)`"
 
 
 def is_literal(node: ast.expr) -> bool:

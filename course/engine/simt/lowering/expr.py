@@ -153,27 +153,21 @@ def converted(expression: Expr, target: Type) -> Expr:
     source = expression.type
     if source == target:
         return expression
-    if isinstance(source, Several) and isinstance(target, Several):
-        return Expr(target, _cast_each(expression.run, source, target), masked=expression.masked)
-    if isinstance(target, ComplexType):
-        run = expression.run
-        return Expr(
-            target, lambda lanes: cast_value(run(lanes), source, target), masked=expression.masked
-        )
+    run, masked = expression.run, expression.masked
+    if isinstance(target, ComplexType) or (
+        isinstance(source, Several) and isinstance(target, Several)
+    ):
+        return Expr(target, lambda lanes: cast_value(run(lanes), source, target), masked=masked)
     assert is_scalar(source)
     assert isinstance(target, types.Number | types.Boolean)
-    run, key, since = expression.run, *joined(("as", str(target)), [expression])
-    if expression.const is not UNKNOWN and not expression.masked:
+    key, since = joined(("as", str(target)), [expression])
+    if expression.const is not UNKNOWN and not masked:
         with np.errstate(all="ignore"):
             value = arith.cast(run(None), source, target)  # type: ignore[arg-type]  # a constant
         value.flags.writeable = False
         return Expr(target, lambda lanes: value, key, since, const=value[0, 0].item())
     change = arith.casting(source, target)
-    return Expr(target, lambda lanes: change(run(lanes)), key, since, masked=expression.masked)
-
-
-def _cast_each(run: Run, source: Several, target: Several) -> Run:
-    return lambda lanes: cast_value(run(lanes), source, target)
+    return Expr(target, lambda lanes: change(run(lanes)), key, since, masked=masked)
 
 
 def cast_value(value: Any, source: Type, target: Type) -> Any:

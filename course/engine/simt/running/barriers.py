@@ -77,18 +77,14 @@ def sync_grid(lanes: Lanes, barrier: str, line: int) -> None:
     lanes.grid_barrier_at = lanes.now
 
 
-def named_lanes(lanes: Lanes, member: np.ndarray) -> np.ndarray:
-    """Lanes whose bit is set in the mask that they pass: (threads, blocks or 1)."""
-    return (member >> (lanes.thread_numbers % WARP_LANES)) & 1 == 1
-
-
 def check_members(lanes: Lanes, call: str, member: np.ndarray, line: int) -> None:
     """Every lane that a warp's mask names must be here, and every lane here be named.
 
     Raises:
         KernelFault: BARRIER_DIVERGENCE otherwise.
     """
-    named = named_lanes(lanes, member)
+    # each lane's own bit in the mask that it passes: (threads, blocks or 1)
+    named = (member >> (lanes.thread_numbers % WARP_LANES)) & 1 == 1
     active = lanes.full(lanes.mask)
     if lanes.mask is None and named.all():
         return
