@@ -17,7 +17,7 @@ import numpy as np
 from course.check.bindings import Bindings, value_of
 from course.check.causes import cause_of, launch_before_cause, launched_in, serial_cause
 from course.check.compare import Compared
-from course.check.kernel_text import Cause, Launched, path_of
+from course.check.kernel_text import Cause, Launched, calls_of, path_of
 from course.check.launch_text import launch_cause
 from course.check.loose_ends import begun_anew, defined_twice, in_vain, left_early, of_maximum
 from course.check.misplaced import misplaced
@@ -30,7 +30,7 @@ from course.check.tutor import UNWRITTEN, Told, told
 from course.engine.cell.solution import Solution
 from course.engine.faults import KernelFault
 from course.engine.traffic import Traffic
-from course.plain.trees import walk
+from course.plain.trees import nodes
 from course.spec.exercise import Array, Case, KernelExercise, Role, Scalar
 from course.spec.launching import Programs
 from course.words.verdict import Row
@@ -237,20 +237,14 @@ def _multiplies_floats(tree: ast.Module) -> bool:
 
     Both blocks of a `tl.dot` are of one type: one that is made float16 or bfloat16 tells of both.
     """
-    functions = [one for one in walk(tree) if isinstance(one, ast.FunctionDef)]
+    functions = nodes(tree, ast.FunctionDef)
     return any(
-        (
-            isinstance(node, ast.Call)
-            and path_of(node.func) in ("tl.dot", "dot")
-            and not any(_is_made_half(names, one) for one in node.args[:2])
-        )
-        or (
-            isinstance(node, ast.Subscript)
-            and isinstance(node.slice, ast.Tuple)
-            and len(node.slice.elts) > 2
-        )
+        not any(_is_made_half(names, one) for one in call.args[:2])
         for names in map(Bindings, functions)
-        for node in walk(names.function)
+        for call in calls_of(names.function, "tl.dot", "dot")
+    ) or any(
+        isinstance(node.slice, ast.Tuple) and len(node.slice.elts) > 2
+        for node in nodes(functions, ast.Subscript)
     )
 
 
@@ -269,31 +263,24 @@ def _is_made_half(names: Bindings, node: ast.expr | None) -> bool:
 
 def _free_exponential(tree: ast.Module) -> int | None:
     """The line of the first exponential, where no line looks for a largest number."""
-    called = {
-        path_of(node.func).rpartition(".")[2]: node.lineno
-        for node in walk(tree)
-        if isinstance(node, ast.Call)
-    }
-    return None if {"max", "maximum"} & called.keys() else called.get("exp")
+    calls = {path_of(one.func).rpartition(".")[2]: one.lineno for one in nodes(tree, ast.Call)}
+    return None if {"max", "maximum"} & calls.keys() else calls.get("exp")
 
 
 def _of_bare(tree: ast.Module, line: int | None) -> bool:
     """Whether nothing is subtracted on a line, nor given another sign."""
     return line is not None and not any(
-        isinstance(node, ast.BinOp | ast.UnaryOp)
-        and isinstance(node.op, ast.Sub | ast.USub)
-        and node.lineno == line
-        for node in walk(tree)
+        isinstance(getattr(node, "op", None), ast.Sub | ast.USub) and node.lineno == line
+        for node in nodes(tree, ast.expr)
     )
 
 
 def _reordering(tree: ast.Module) -> ast.Call | None:
     """The first call of a cell that lets the compiler choose the order of elements."""
-    for node in walk(tree):
-        if isinstance(node, ast.Call):
-            named = {keyword.arg: keyword.value for keyword in node.keywords}
-            allowed = named.get("can_reorder")
-            chosen = isinstance(allowed, ast.Constant) and allowed.value is True
-            if chosen or path_of(node.func) == "tl.view":
-                return node
+    for node in nodes(tree, ast.Call):
+        named = {keyword.arg: keyword.value for keyword in node.keywords}
+        allowed = named.get("can_reorder")
+        chosen = isinstance(allowed, ast.Constant) and allowed.value is True
+        if chosen or path_of(node.func) == "tl.view":
+            return node
     return None

@@ -10,7 +10,7 @@ from typing import Any
 from course.check.conditions import Condition
 from course.check.kernel_text import AXES, Cause, KernelText, Thread, place_said, shown
 from course.plain.evaluator import is_name
-from course.plain.trees import walk
+from course.plain.trees import nodes, walk
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class OutOfBounds:
         """The guards are about numbers that the index is made of, and not about the index."""
         if isinstance(index, ast.Name):
             return None
-        names = [n.id for n in walk(index) if isinstance(n, ast.Name)]
+        names = [n.id for n in nodes(index, ast.Name)]
         guarded = [n for n in names if any(True for c in conditions for _ in _bounds_of(c, n))]
         if not guarded:
             return None

@@ -17,7 +17,7 @@ from course.check.conditions import Condition
 from course.plain.arithmetic import BINARY
 from course.plain.evaluator import is_name
 from course.plain.evaluator import text as short_text
-from course.plain.trees import walk
+from course.plain.trees import nodes, walk
 
 #: Names that are followed to what they were assigned, one within the other.
 DEEPEST = 12
@@ -78,8 +78,7 @@ def path_of(node: ast.AST) -> str:
 
 def calls_of(tree: ast.AST, *paths: str) -> list[ast.Call]:
     """The calls, in a node and below, of what has one of these paths."""
-    calls = [one for one in walk(tree) if isinstance(one, ast.Call)]
-    return [one for one in calls if path_of(one.func) in paths]
+    return [one for one in nodes(tree, ast.Call) if path_of(one.func) in paths]
 
 
 def place_said(value: object) -> Place:
@@ -100,20 +99,21 @@ class KernelText:
         self.line = line
         around = [
             node
-            for node in walk(tree)
-            if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
+            for node in nodes(tree, ast.FunctionDef)
+            if node.lineno <= line <= (node.end_lineno or 0)
         ]
         self.function = around[-1] if around else None
         self._parents: dict[ast.AST, ast.AST] = {}
         #: what each name may be where the line is reached, and what a loop adds to it
         self.made: dict[str, list[ast.expr]] = {}
         self.steps: dict[str, list[ast.expr]] = {}
-        nodes = [] if self.function is None else list(walk(self.function))
-        for node in nodes:
+        #: all of the function
+        self.nodes = [] if self.function is None else walk(self.function)
+        for node in self.nodes:
             for child in ast.iter_child_nodes(node):
                 self._parents[child] = node
         before = self._blocks_around(self.statement())
-        made = (node for node in nodes if isinstance(node, ast.Assign | ast.AugAssign | ast.For))
+        made = (n for n in self.nodes if isinstance(n, ast.Assign | ast.AugAssign | ast.For))
         for one in sorted(made, key=lambda node: node.lineno):
             self._remember(one, one in before)
 
@@ -170,7 +170,7 @@ class KernelText:
 
         One that it is made of keeps its own; in a loop that is another one in each turn.
         """
-        own = any(isinstance(one, ast.Name) and one.id == name for one in walk(value))
+        own = any(is_name(one, name) for one in walk(value))
         if not passed or (own and again):
             self.made.setdefault(name, []).append(value)
             return
@@ -189,7 +189,7 @@ class KernelText:
     def indices(self, array: str, line: int | None = None) -> list[ast.expr]:
         """The index of each access to `array` on a line, as it is written."""
         found = []
-        for node in () if self.function is None else walk(self.function):
+        for node in self.nodes:
             if getattr(node, "lineno", None) != (line or self.line):
                 continue
             if isinstance(node, ast.Subscript) and is_name(node.value, array):
@@ -345,7 +345,7 @@ class KernelText:
         wanted = line or self.line
         found = [
             node
-            for node in (() if self.function is None else walk(self.function))
+            for node in self.nodes
             if isinstance(node, ast.stmt) and node.lineno <= wanted <= (node.end_lineno or 0)
         ]
         return max(found, key=lambda node: node.lineno, default=None)
@@ -379,7 +379,7 @@ class KernelText:
 
     def loop_of(self, name: str) -> ast.For | None:
         """The loop that counts a name, where it is one."""
-        for node in () if self.function is None else walk(self.function):
+        for node in self.nodes:
             if isinstance(node, ast.For) and is_name(node.target, name):
                 return node
         return None
@@ -388,8 +388,8 @@ class KernelText:
 def _renamed(value: ast.expr, name: str, to: str) -> ast.expr:
     """A copy in which a name stands under another one."""
     value = copy.deepcopy(value)
-    for one in walk(value):
-        if isinstance(one, ast.Name) and one.id == name:
+    for one in nodes(value, ast.Name):
+        if one.id == name:
             one.id = to
     return value
 

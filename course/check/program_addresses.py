@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from course.check.bindings import Bindings, called
+from course.check.bindings import Bindings, called, program_axis
 from course.check.kernel_text import KernelText, Launched, path_of, place_said, range_of, shown
 from course.engine.faults import KernelFault
 from course.plain.evaluator import is_name
-from course.plain.trees import walk
+from course.plain.trees import nodes
 
 #: Parts of an address that are looked at: no honest kernel has more.
 MOST_PARTS = 40
@@ -35,10 +35,8 @@ class ProgramText(KernelText):
         self.program = place_said(fault.fields["program"])
 
     def _built_in(self, node: ast.expr, thread: object = None) -> int | None:
-        if not isinstance(node, ast.Call) or not called(node, "program_id") or not node.args:
-            return None
-        axis = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
-        if not isinstance(axis, int):
+        axis = program_axis(node)
+        if axis is None:
             return None
         return self.program[axis] if axis < len(self.program) else 0
 
@@ -83,8 +81,8 @@ class Address:
 
     def span(self, part: Part) -> tuple[ast.expr, ast.expr, ast.expr] | None:
         """The range of the loop that moves a block on."""
-        for one in walk(self.made(part) or part.what):
-            if isinstance(one, ast.Name) and (loop := self.text.loop_of(one.id)) is not None:
+        for one in nodes(self.made(part) or part.what, ast.Name):
+            if (loop := self.text.loop_of(one.id)) is not None:
                 return range_of(loop)
         return None
 
@@ -120,7 +118,7 @@ class Address:
     def _is_one_block(self, value: ast.BinOp) -> bool:
         """``first + tl.arange(0, B)``, where the first is a loop's count or a multiple of B."""
         for one, other in ((value.left, value.right), (value.right, value.left)):
-            if isinstance(one, ast.Call) and called(one, "arange") and len(one.args) == 2:
+            if called(one, "arange") and len(one.args) == 2:
                 made = self.names.assigned(other) if isinstance(other, ast.Name) else other
                 if not isinstance(made, ast.BinOp) or not isinstance(made.op, ast.Mult):
                     return not is_name(other, self.array)

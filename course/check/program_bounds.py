@@ -11,7 +11,7 @@ from course.check.bindings import Bindings, called
 from course.check.kernel_text import Cause, KernelText, calls_of, path_of, place_said, shown
 from course.check.program_addresses import Address, Part, ProgramText, bare
 from course.engine.faults import KernelFault
-from course.plain.trees import walk
+from course.plain.trees import nodes, walk
 from course.spec.exercise import Array, Parameter, Scalar
 
 #: What leaves a result of these as it is.
@@ -103,7 +103,7 @@ class _Access:
         """The one block that moves on in an address, and to which its mask sets no end."""
         ends = _ends(self.names, mask)
         tested = _made_of(self.names, ends)
-        named = {one.id for end in ends for one in walk(end) if isinstance(one, ast.Name)}
+        named = {one.id for one in nodes(ends, ast.Name)}
         ranges = {
             name: value
             for name, value in _made_of(self.names, [self.call.args[0]]).items()
@@ -170,7 +170,7 @@ class _Access:
             whole = start == 0 and end and step and end % step == 0
             return bool(whole) and self._is_length(part, end)
         made = self.address.made(part)
-        if not isinstance(made, ast.Call) or not called(made, "arange") or len(made.args) != 2:
+        if made is None or not called(made, "arange") or len(made.args) != 2:
             return False
         return self._is_length(part, self.text.number(made.args[1]))
 
@@ -181,9 +181,9 @@ class _Access:
     def _test_of(self, part: Part) -> tuple[str, int | None] | None:
         """The test that a block needs, and the line where another access has it."""
         assert self.text.function is not None
-        for one in walk(self.text.function):
-            if isinstance(one, ast.Compare) and len(one.ops) == 1:
-                if isinstance(one.ops[0], ast.Lt) and part.is_made_of(one.left):
+        for one in nodes(self.text.function, ast.Compare):
+            if len(one.ops) == 1 and isinstance(one.ops[0], ast.Lt):
+                if part.is_made_of(one.left):
                     return f"{_said(part.what)} < {shown(one.comparators[0])}", one.lineno
         if (span := self.address.span(part)) is not None:
             return f"{_said(part.what)} < {shown(span[1])}", None
@@ -260,13 +260,13 @@ def _said(node: ast.expr) -> str:
     return shown(node)
 
 
-def _made_of(names: Bindings, nodes: Sequence[ast.expr]) -> dict[str, ast.expr | None]:
+def _made_of(names: Bindings, expressions: Sequence[ast.expr]) -> dict[str, ast.expr | None]:
     """The names in expressions, and in what was assigned to them, each with that."""
     found: dict[str, ast.expr | None] = {}
-    waiting = [*nodes]
+    waiting = [*expressions]
     while waiting:
-        for one in walk(waiting.pop()):
-            if isinstance(one, ast.Name) and one.id not in found:
+        for one in nodes(waiting.pop(), ast.Name):
+            if one.id not in found:
                 value = found[one.id] = names.assigned(one)
                 waiting += [] if value is None else [value]
     return found

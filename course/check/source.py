@@ -18,7 +18,7 @@ from typing import Any
 
 from course.engine.faults import KernelFault, rejected
 from course.plain.text import lines_of, odd_character, with_plain_ends
-from course.plain.trees import walk
+from course.plain.trees import nodes, walk
 
 _COMMANDS = ("%", "!", "?")
 _READ_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -120,10 +120,8 @@ def is_starter(tree: ast.AST) -> bool:
 
 def _has_marker(tree: ast.AST) -> bool:
     return any(
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and node.value.value is Ellipsis
-        for node in walk(tree)
+        isinstance(node.value, ast.Constant) and node.value.value is Ellipsis
+        for node in nodes(tree, ast.Expr)
     )
 
 
@@ -135,7 +133,7 @@ def _stores(tree: ast.AST) -> bool:
             targets = node.targets
         elif isinstance(node, ast.AugAssign | ast.AnnAssign):
             targets = [node.target]
-        if any(isinstance(n, ast.Subscript) for target in targets for n in walk(target)):
+        if nodes(targets, ast.Subscript):
             return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if ast.unparse(node.func.value).split(".")[-1] == "atomic":
@@ -163,7 +161,7 @@ def used_part(text: str, name: str, line: int) -> str:
         if id(node) in kept:
             continue
         kept[id(node)] = node
-        for used in sorted({n.id for n in walk(node) if isinstance(n, ast.Name)}):
+        for used in sorted({n.id for n in nodes(node, ast.Name)}):
             binding = _binding(body, used, start.lineno)
             if binding is not None:
                 waiting.append(binding)
@@ -183,7 +181,7 @@ def _names_bound(node: ast.stmt) -> set[str]:
         return {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
     if isinstance(node, ast.Assign | ast.AnnAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return {n.id for target in targets for n in walk(target) if isinstance(n, ast.Name)}
+        return {n.id for n in nodes(targets, ast.Name)}
     return set()
 
 

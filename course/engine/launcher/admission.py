@@ -34,7 +34,7 @@ from course.engine.launcher.names import (
     resolve,
     text,
 )
-from course.plain.trees import walk
+from course.plain.trees import nodes
 
 _STATEMENTS = (
     *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.For, ast.While, ast.Assert),
@@ -318,7 +318,7 @@ class _Admission:
         for generator in node.generators:
             self.expression(generator.iter)
             self.target(generator.target)
-            bound = {n.id for n in walk(generator.target) if isinstance(n, ast.Name)}
+            bound = {n.id for n in nodes(generator.target, ast.Name)}
             self.local = self.local | bound
             for condition in generator.ifs:
                 self.expression(condition)
@@ -331,9 +331,8 @@ class _Admission:
 
     def _lambda(self, node: ast.Lambda) -> None:
         self._arguments(node.args)
-        for part in walk(node.body):
-            if isinstance(part, ast.NamedExpr):  # a name of the lambda's own
-                raise _foreign(part, "`:=` in a lambda", "a `def`")
+        for part in nodes(node.body, ast.NamedExpr):  # a name of the lambda's own
+            raise _foreign(part, "`:=` in a lambda", "a `def`")
         before = self.local
         own = {a.arg for a in _parameters(node.args)}
         self.local = before | own
