@@ -9,6 +9,8 @@ is taken over from the verdict, so that nothing else can carry a held-out input.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autograder.judge.sentences import JUDGED_AGAIN, SENTENCES
 from course.engine.faults import Outcome
 from course.spec.exercise import RIGHT_SHARE, TRAFFIC_BANDS
@@ -73,14 +75,9 @@ def veiled(verdict: Verdict) -> Verdict:
     )
     words = (_DEARER if dear else _MESSAGE).format(headline=told.headline)
     line = None if dear or in_part else _line(verdict)
-    return Verdict(
-        **{
-            **vars(told),
-            "message": words,
-            "line": None if line is None else line.number,
-            "lines": () if line is None else (line,),
-        }
-    )
+    if line is None:
+        return replace(told, message=words)
+    return replace(told, message=words, line=line.number, lines=(line,))
 
 
 def most_verdicts() -> int:

@@ -7,7 +7,7 @@ fails aloud.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
@@ -137,31 +137,38 @@ class Advice:
             cause = self._of_text()
         if cause is not None:
             found = replace(found, message_id=cause[0], fields=cause[1])
-        if not found.message_id and (stored := _right_by_rows(ordered, cases)):
-            found = replace(found, message_id="strides_unread", fields={"stored": stored})
-        if not found.message_id and (flag := self._wrong_under(ordered, cases)):
-            found = replace(found, message_id="flag_unread", fields={"flag": flag})
-        exp = _free_exponential(self.cell.tree)
-        if not found.message_id and _some_not_finite(cases) and _of_bare(self.cell.tree, exp):
-            found = replace(found, message_id="bare_exponential")
-        if not found.message_id and (call := _reordering(self.cell.tree)) is not None:
-            fields = {"line": call.lineno, "call": path_of(call.func)}
-            found = replace(found, message_id="any_order", fields=fields)
-        if not found.message_id and _wrong_in_half(ordered, cases):
-            found = replace(found, message_id="half_alone")
-        if not found.message_id and self.exercise.dialect == "numba":
-            cause = left_early(self.cell.tree)
-            found = found if cause is None else replace(found, message_id=cause[0], fields=cause[1])
-        if not found.message_id and (elsewhere := misplaced(cases)):
-            found = replace(found, message_id="misplaced", fields=elsewhere)
-        empty = found.mistake.message_id == UNWRITTEN and found.shown.wrong.all()
-        if not found.message_id and not empty and (cause := in_vain(self.cell.tree)):
-            found = replace(found, message_id=cause[0], fields=cause[1])
+        if not found.message_id:
+            guesses = self._guesses(ordered, cases, found)
+            if cause := next(filter(None, guesses), None):
+                found = replace(found, message_id=cause[0], fields=cause[1])
         inputs = (array for array in self.exercise.arrays if array.role is not Role.OUT)
         shown = ordered[found.shown.number - 1]
         single = any(self.exercise.dtype(one, shown).name == "float32" for one in inputs)
         dot = "tl.dot" if single and _multiplies_floats(self.cell.tree) else None
+        exp = _free_exponential(self.cell.tree)
         return replace(found, fields={"dot": dot, "exp": exp, **found.fields})
+
+    def _guesses(
+        self, ordered: Sequence[Case], cases: Sequence[Compared], found: Told
+    ) -> Iterator[Cause | None]:
+        """What may be the cause where the results show none, the likeliest first."""
+        tree = self.cell.tree
+        if stored := _right_by_rows(ordered, cases):
+            yield "strides_unread", {"stored": stored}
+        if flag := self._wrong_under(ordered, cases):
+            yield "flag_unread", {"flag": flag}
+        if _some_not_finite(cases) and _of_bare(tree, _free_exponential(tree)):
+            yield "bare_exponential", {}
+        if (call := _reordering(tree)) is not None:
+            yield "any_order", {"line": call.lineno, "call": path_of(call.func)}
+        if _wrong_in_half(ordered, cases):
+            yield "half_alone", {}
+        if self.exercise.dialect == "numba":
+            yield left_early(tree)
+        if elsewhere := misplaced(cases):
+            yield "misplaced", elsewhere
+        if found.mistake.message_id != UNWRITTEN or not found.shown.wrong.all():
+            yield in_vain(tree)
 
     def _of_text(self) -> Cause | None:
         """What the text alone shows, and what cannot be meant."""

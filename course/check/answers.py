@@ -12,7 +12,7 @@ import difflib
 import math
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -33,12 +33,11 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Given:
-    """An answer as it was written: its value, or why it has none."""
+    """An answer as it was written: its value, or why it has none; of `...`, neither."""
 
     text: str
     value: Number | None = None
-    problem: str = ""
-    fields: Mapping[str, object] = field(default_factory=dict)
+    detail: str = ""
 
 
 @dataclass(frozen=True)
@@ -164,12 +163,12 @@ def _keep(
 
 def _from_tree(node: ast.expr, names: Mapping[str, Number], formulas: Formulas) -> Given:
     if isinstance(node, ast.Constant) and node.value is ...:
-        return Given("...", None, "number_unfilled")
+        return Given("...")
     text = _text(node)
     try:
         return Given(text, formulas.evaluate(node, names))
     except FormulaError as error:
-        return Given(text, None, "number_not_arithmetic", {"detail": str(error)})
+        return Given(text, None, str(error))
 
 
 @lru_cache(maxsize=256)  # the same for each row of a table
@@ -179,13 +178,12 @@ def _text(node: ast.expr) -> str:
 
 def _from_value(value: Any) -> Given:
     if value is ...:
-        return Given("...", None, "number_unfilled")
+        return Given("...")
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
     if isinstance(value, int | float) and math.isfinite(value):
         return Given(_short(value), value)
-    detail = f"a {type(value).__name__}"
-    return Given(repr(value)[:60], None, "number_not_arithmetic", {"detail": detail})
+    return Given(repr(value)[:60], None, f"a {type(value).__name__}")
 
 
 def _compared(exercise: NumberExercise, cases: Sequence[_Tried], source: str) -> Verdict:
@@ -209,33 +207,21 @@ def _compared(exercise: NumberExercise, cases: Sequence[_Tried], source: str) ->
             fields = {"name": exercise.name, "key": repr(key), "near": None}
             problems.append(("number_extra", fields | ({"near": repr(near[0])} if near else {})))
     right = sum(entry.right for entry in entries)
-    hint = f"ex.{exercise.name}.hint()"
-    if not problems:
-        return Verdict(
-            Outcome.PASS,
-            exercise.name,
-            sentence("passed_numbers", {}),
-            "passed_numbers",
-            source=source,
-            entries=tuple(entries),
-            credit=1.0,
-            max_points=exercise.points,
-        )
-    message_id, first = problems[0]
+    message_id, first = problems[0] if problems else ("passed_numbers", {})
     message = sentence(message_id, first)
     if len(problems) > 1:
         message += f" {right} of {len(entries)} entries {'is' if right == 1 else 'are'} right."
     return Verdict(
-        Outcome.WRONG_ANSWER,
+        Outcome.WRONG_ANSWER if problems else Outcome.PASS,
         exercise.name,
         message,
         message_id,
         source=source,
         entries=tuple(entries),
-        credit=right / len(entries) if entries else 0.0,
+        credit=right / len(entries),
         max_points=exercise.points,
-        next_steps=(next_step(message_id, first),),
-        commands=(hint,),
+        next_steps=(next_step(message_id, first),) if problems else (),
+        commands=(f"ex.{exercise.name}.hint()",) if problems else (),
     )
 
 
@@ -316,12 +302,11 @@ def _judged(
     if answer is None:
         return Entry(key, asked, "", False, "missing"), "number_missing", fields
     if answer.value is None:
+        if answer.text == "...":
+            return Entry(key, asked, answer.text, False, "not filled in"), "number_unfilled", fields
         there = f"With {here}: " if here else ""
-        remark = f"{there}{answer.fields.get('detail', 'not arithmetic')}"
-        if answer.problem == "number_unfilled":
-            remark = "not filled in"
-        entry = Entry(key, asked, answer.text, False, remark)
-        return entry, answer.problem, {**fields, **answer.fields}
+        entry = Entry(key, asked, answer.text, False, f"{there}{answer.detail}")
+        return entry, "number_not_arithmetic", {**fields, "detail": answer.detail}
     text = _short(answer.value)
     shown_text = text if answer.text in (text, repr(answer.value)) else f"{answer.text} = {text}"
     if _equal(answer.value, evaluate(question.answer, names), question.rtol):
