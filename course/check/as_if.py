@@ -182,7 +182,7 @@ def _of_inputs(
                     change = _counted(name, axis, steps, ONE_BLOCK, WHOLE_GRID)
                     yield slip("slip_stride", change, name=name, where=where, step=step)
                 for by in _FIXED_STRIDES:
-                    often = partial(_by_a_number, by)
+                    often = partial(_from_each_thread_on, step=by)
                     change = _counted(name, axis, often, WHOLE_GRID)
                     yield slip("slip_other_stride", change, name=name, where=where, step=by)
             for kind, often in _ENDS.items():
@@ -291,7 +291,7 @@ def _from_each_step_on(n: int, step: int, steps: int) -> np.ndarray:
     return np.minimum(place + 1, steps) - np.minimum((place - step + 1).clip(0), steps)
 
 
-def _from_each_thread_on(n: int, step: int, threads: int) -> np.ndarray:
+def _from_each_thread_on(n: int, threads: int, step: int) -> np.ndarray:
     """How many threads come to each place, where each begins at its own and goes on by `step`."""
     place = np.arange(n)
     first = np.maximum(0, -((place - threads + 1) // -step))
@@ -300,18 +300,14 @@ def _from_each_thread_on(n: int, step: int, threads: int) -> np.ndarray:
 
 #: Steps of a grid-stride loop that are shorter than the grid, of a block's length and the grid's.
 _STRIDES: dict[str, _Often] = {
-    "the threads of one block": _from_each_thread_on,
-    "the number of blocks": lambda n, block, grid: _from_each_thread_on(n, grid // block, grid),
-    "1": lambda n, block, grid: _from_each_thread_on(n, 1, grid),
+    "the threads of one block": lambda n, block, grid: _from_each_thread_on(n, grid, block),
+    "the number of blocks": lambda n, block, grid: _from_each_thread_on(n, grid, grid // block),
+    "1": lambda n, block, grid: _from_each_thread_on(n, grid, 1),
 }
 
 
 #: Steps that a cell may have for the number of threads, whatever the grid.
 _FIXED_STRIDES = tuple(2**k for k in range(5, 14))
-
-
-def _by_a_number(by: int, n: int, threads: int) -> np.ndarray:
-    return _from_each_thread_on(n, by, threads)
 
 
 def _parts_and_steps(cases: Sequence[Compared], long: Sequence[int]) -> Iterator[tuple[str, str]]:

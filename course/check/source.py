@@ -115,14 +115,16 @@ def parsed(source: str) -> ast.Module:
 
 def is_starter(tree: ast.AST) -> bool:
     """Whether the starter's marker `...` still stands and no line stores anything."""
-    return _has_marker(tree) and not _stores(tree)
+    return bool(markers(tree)) and not _stores(tree)
 
 
-def _has_marker(tree: ast.AST) -> bool:
-    return any(
-        isinstance(node.value, ast.Constant) and node.value.value is Ellipsis
+def markers(tree: ast.AST) -> list[ast.Expr]:
+    """The statements that are a starter's `...`."""
+    return [
+        node
         for node in nodes(tree, ast.Expr)
-    )
+        if isinstance(node.value, ast.Constant) and node.value.value is Ellipsis
+    ]
 
 
 def _stores(tree: ast.AST) -> bool:

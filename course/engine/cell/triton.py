@@ -26,7 +26,7 @@ from triton.runtime.jit import JITFunction
 from course.engine.cell.admission import admit_kernel
 from course.engine.cell.constexpr_functions import Walked, takes_them, walked
 from course.engine.cell.definition import MODULE, jitted
-from course.engine.cell.heuristics import Heuristics, heuristics_of
+from course.engine.cell.heuristics import COMPUTED, Heuristics, heuristics_of
 from course.engine.cell.namespaces import PATHS, behind
 from course.engine.cell.operations import INSTEAD
 from course.engine.cell.solution import Solution, found, missing
@@ -436,9 +436,7 @@ def _jitted(node: ast.FunctionDef, cell: TileCell) -> Any:
     }
     defaults = tuple(_constant(default, cell) for default in arguments.defaults)
     made = jitted(node, cell.filename, cell.scope, defaults, annotations, options, jit)
-    made.__dict__[TUNED] = tuned
-    if heuristics is not None:
-        heuristics.keep(made)
+    made.__dict__.update({TUNED: tuned, COMPUTED: heuristics})
     return made
 
 
