@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TypeGuard
 
 from course.check.kernel_text import DEEPEST, item_of, path_of, range_of
+from course.plain.evaluator import is_name
 from course.plain.trees import nodes, walk
 
 Loop = ast.For | ast.While
@@ -210,11 +211,11 @@ def value_of(made: ast.stmt, name: ast.Name) -> ast.expr | None:
     if not isinstance(made, ast.Assign):
         return None
     for target in made.targets:
-        if isinstance(target, ast.Name) and target.id == name.id:
+        if is_name(target, name.id):
             return made.value
         if isinstance(target, ast.Tuple):
             for number, one in enumerate(target.elts):
-                if isinstance(one, ast.Name) and one.id == name.id:
+                if is_name(one, name.id):
                     return item_of(made.value, number)
     return None
 

@@ -161,13 +161,19 @@ def converted(expression: Expr, target: Type) -> Expr:
     assert is_scalar(source)
     assert isinstance(target, types.Number | types.Boolean)
     key, since = joined(("as", str(target)), [expression])
-    if expression.const is not UNKNOWN and not masked:
-        with np.errstate(all="ignore"):
-            value = arith.cast(run(None), source, target)  # type: ignore[arg-type]  # a constant
-        value.flags.writeable = False
-        return Expr(target, lambda lanes: value, key, since, const=value[0, 0].item())
     change = arith.casting(source, target)
-    return Expr(target, lambda lanes: change(run(lanes)), key, since, masked=masked)
+    return _worked_out(target, lambda lanes: change(run(lanes)), key, since, [expression])
+
+
+def _worked_out(type_: Any, run: Run, key: Hashable, since: int, parts: list[Expr]) -> Expr:
+    """What is computed from `parts` alone: before the launch, where all of them are known."""
+    masked = any(part.masked for part in parts)
+    if masked or any(part.const is UNKNOWN for part in parts):
+        return Expr(type_, run, key, since, masked=masked)
+    with np.errstate(all="ignore"):
+        value = run(None)  # type: ignore[arg-type]  # constants need no lanes
+    value.flags.writeable = False
+    return Expr(type_, lambda lanes: value, key, since, const=value[0, 0].item())
 
 
 def cast_value(value: Any, source: Type, target: Type) -> Any:
@@ -237,7 +243,6 @@ def apply(function: Any, compute: Callable[..., Any], operands: list[Expr], kind
     key, since = joined((kind, str(result)), parts)
     if key is not None and result == INT and function in _SUMS:
         key = _sum_key(function, *parts)
-    masked = any(part.masked for part in parts)
     runs = [part.run for part in parts]
     dtype = arith.numpy_dtype(result)
 
@@ -260,12 +265,7 @@ def apply(function: Any, compute: Callable[..., Any], operands: list[Expr], kind
         def run(lanes: Lanes) -> Any:
             return as_dtype(compute(*[part(lanes) for part in runs]))
 
-    if all(part.const is not UNKNOWN for part in parts) and not masked:
-        with np.errstate(all="ignore"):
-            value = run(None)  # type: ignore[arg-type]  # constants need no lanes
-        value.flags.writeable = False
-        return Expr(result, lambda lanes: value, key, since, const=value[0, 0].item())
-    return Expr(result, run, key, since, masked=masked)
+    return _worked_out(result, run, key, since, parts)
 
 
 def truth(value: Expr) -> Expr:
