@@ -10,7 +10,7 @@ from functools import cached_property
 from course.check.bindings import Bindings, Loop, called, function_at
 from course.check.kernel_text import KernelText, Launched, Thread, path_of, shown
 from course.engine.traffic import Site
-from course.plain.trees import nodes
+from course.plain.trees import covers, nodes
 
 #: From this many readings of each sector on, reading again is what costs.
 AGAIN = 1.5
@@ -103,7 +103,7 @@ def access_of(site: Site, tree: ast.Module, launched: Launched) -> Access | None
     found = [
         (node, address)
         for node in nodes(function, ast.expr)
-        if node.lineno <= site.line <= (node.end_lineno or 0)
+        if covers(node, site.line)
         for address in [_address(node, site.direction)]
         if address is not None
     ]

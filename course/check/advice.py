@@ -14,7 +14,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from course.check.bindings import Bindings, value_of
+from course.check.bindings import Bindings
 from course.check.causes import cause_of, launch_before_cause, launched_in, serial_cause
 from course.check.compare import Compared
 from course.check.kernel_text import Cause, Launched, calls_of, path_of
@@ -255,17 +255,13 @@ def _multiplies_floats(tree: ast.Module) -> bool:
     )
 
 
-def _is_made_half(names: Bindings, node: ast.expr | None) -> bool:
+def _is_made_half(names: Bindings, node: ast.expr) -> bool:
     """``b.to(tl.float16)``, or a name of that."""
-    if isinstance(node, ast.Name):
-        origin = names.origin(node.id, node)
-        if origin.statement is None or origin.carried:
-            return False
-        return _is_made_half(names, value_of(origin.statement, node))
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+    made = names.fixed(node)
+    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute):
         return False
-    types = [path_of(one) for one in (*node.args, *(k.value for k in node.keywords))]
-    return node.func.attr == "to" and any(one in ("tl.float16", "tl.bfloat16") for one in types)
+    types = [path_of(one) for one in (*made.args, *(k.value for k in made.keywords))]
+    return made.func.attr == "to" and any(one in ("tl.float16", "tl.bfloat16") for one in types)
 
 
 def _free_exponential(tree: ast.Module) -> int | None:

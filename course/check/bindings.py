@@ -14,7 +14,7 @@ from typing import TypeGuard
 
 from course.check.kernel_text import DEEPEST, item_of, path_of, range_of
 from course.plain.evaluator import is_name
-from course.plain.trees import nodes, walk
+from course.plain.trees import covers, nodes, walk
 
 Loop = ast.For | ast.While
 #: Parts of an expression with all its names written out: no honest index has more.
@@ -70,6 +70,16 @@ class Bindings:
     def followed(self, node: ast.expr) -> ast.expr:
         """What a name was assigned, where it is one and that is known."""
         return (self.assigned(node) if isinstance(node, ast.Name) else None) or node
+
+    def fixed(self, node: ast.expr) -> ast.expr | None:
+        """What a name stands for by way of others; None where that is not known or a loop's."""
+        while isinstance(node, ast.Name):
+            found = self.origin(node.id, node)
+            value = None if found.statement is None else value_of(found.statement, node)
+            if value is None or found.carried:
+                return None
+            node = value
+        return node
 
     def around(self, node: ast.AST) -> list[ast.stmt]:
         """The statements around a node, the innermost first."""
@@ -222,12 +232,8 @@ def value_of(made: ast.stmt, name: ast.Name) -> ast.expr | None:
 
 def function_at(tree: ast.Module, line: int) -> ast.FunctionDef | None:
     """The function of a cell that holds a line."""
-    found = [
-        node
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
-    ]
-    return found[-1] if found else None
+    functions = (one for one in tree.body if isinstance(one, ast.FunctionDef))
+    return next((one for one in functions if covers(one, line)), None)
 
 
 def called(node: ast.AST, *names: str) -> TypeGuard[ast.Call]:

@@ -88,17 +88,12 @@ def serial_cause(
     around = loops[-1] if loops else text.statement()
     if around is None:
         return None, None
-    loop = isinstance(around, ast.For | ast.While)
-    for condition in text.conditions(around):
-        for one in condition.comparisons():
-            counts = text.counts(one.left) | text.counts(one.right)
-            if one.is_equality and any(place.startswith("thread") for place in counts):
-                where = {"loop" if loop else "line": around.lineno}
-                return around.lineno, (
-                    "serial_one_thread",
-                    {**where, "test": shown(condition.test)},
-                )
-    return around.lineno if loops else None, None
+    condition = text.of_one_thread(around)
+    if condition is None:
+        return around.lineno if loops else None, None
+    where = "loop" if isinstance(around, ast.For | ast.While) else "line"
+    fields: dict[str, object] = {where: around.lineno, "test": shown(condition.test)}
+    return around.lineno, ("serial_one_thread", fields)
 
 
 def launch_before_cause(fault: KernelFault, tree: ast.Module) -> Cause | None:

@@ -17,7 +17,7 @@ from course.check.conditions import Condition
 from course.plain.arithmetic import BINARY
 from course.plain.evaluator import is_name
 from course.plain.evaluator import text as short_text
-from course.plain.trees import nodes, walk
+from course.plain.trees import covers, nodes, walk
 
 #: Names that are followed to what they were assigned, one within the other.
 DEEPEST = 12
@@ -97,11 +97,7 @@ class KernelText:
     def __init__(self, tree: ast.Module, line: int, launched: Launched) -> None:
         self.launched = launched
         self.line = line
-        around = [
-            node
-            for node in nodes(tree, ast.FunctionDef)
-            if node.lineno <= line <= (node.end_lineno or 0)
-        ]
+        around = [node for node in nodes(tree, ast.FunctionDef) if covers(node, line)]
         self.function = around[-1] if around else None
         self._parents: dict[ast.AST, ast.AST] = {}
         #: what each name may be where the line is reached, and what a loop adds to it
@@ -342,12 +338,8 @@ class KernelText:
 
     def statement(self, line: int | None = None) -> ast.stmt | None:
         """The innermost statement that begins on a line, or holds it."""
-        wanted = line or self.line
-        found = [
-            node
-            for node in self.nodes
-            if isinstance(node, ast.stmt) and node.lineno <= wanted <= (node.end_lineno or 0)
-        ]
+        statements = (node for node in self.nodes if isinstance(node, ast.stmt))
+        found = (node for node in statements if covers(node, line or self.line))
         return max(found, key=lambda node: node.lineno, default=None)
 
     def loops(self, line: int | None = None) -> list[ast.For | ast.While]:
@@ -372,6 +364,15 @@ class KernelText:
                 found += [Condition(test, False) for test in _left_before(node, child)]
             child, node = node, self._parents.get(node)
         return found[:MOST_TESTS]
+
+    def of_one_thread(self, node: ast.AST) -> Condition | None:
+        """What lets one thread alone, or one in each row, come to a node."""
+        for condition in self.conditions(node):
+            for one in condition.comparisons():
+                counts = self.counts(one.left) | self.counts(one.right)
+                if one.is_equality and any(place.startswith("thread") for place in counts):
+                    return condition
+        return None
 
     def leaves_at(self, test: ast.expr) -> ast.Return | ast.Continue | ast.Break | None:
         """The statement by which a thread leaves where a test holds, if it is one for that."""

@@ -121,15 +121,10 @@ def _filled_for_nothing(
 
 def _as_float32(node: ast.expr, names: Bindings) -> bool:
     """Whether an operand has been turned to float32 by `.to(tl.float32)`."""
-    while isinstance(node, ast.Name):
-        made = names.origin(node.id, node)
-        value = None if made.statement is None else value_of(made.statement, node)
-        if value is None or made.carried:
-            return False
-        node = value
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+    made = names.fixed(node)
+    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute):
         return False
-    return node.func.attr == "to" and _named(node.args[:1], "float32")
+    return made.func.attr == "to" and _named(made.args[:1], "float32")
 
 
 def _named(nodes: list[ast.expr], name: str) -> bool:
@@ -187,12 +182,9 @@ def _creeping(
 
 def _made_float32(array: ast.Name, names: Bindings) -> bool:
     """Whether it is a shared or a local array of float32."""
-    made = names.origin(array.id, array)
-    value = None if made.statement is None else value_of(made.statement, array)
-    if not isinstance(value, ast.Call) or path_of(value.func) not in (
-        "shared.array",
-        "local.array",
-    ):
+    value = names.assigned(array)
+    arrays = ("shared.array", "local.array")
+    if not isinstance(value, ast.Call) or path_of(value.func) not in arrays:
         return False
     return _named([*value.args, *(keyword.value for keyword in value.keywords)], "float32")
 

@@ -10,7 +10,7 @@ from course.check.bindings import Bindings, called, function_at, program_axis
 from course.check.kernel_text import Cause, KernelText, Launched, calls_of, path_of
 from course.engine.faults import KernelFault
 from course.plain.text import counted
-from course.plain.trees import nodes, walk
+from course.plain.trees import covers, nodes, walk
 
 #: What a store's address may call: nothing that could hand on a program's number unseen.
 _PLAIN = ("tl.", "triton.")
@@ -44,11 +44,8 @@ def program_race(fault: KernelFault, tree: ast.Module, launched: Launched) -> Ca
 
 def _store_of(function: ast.FunctionDef, line: int) -> ast.Call | None:
     """The one store of a line."""
-    stores = [
-        node
-        for node in nodes(function, ast.Call)
-        if called(node, "store") and node.lineno <= line <= (node.end_lineno or 0)
-    ]
+    calls = (call for call in nodes(function, ast.Call) if called(call, "store"))
+    stores = [call for call in calls if covers(call, line)]
     return stores[0] if len(stores) == 1 and stores[0].args else None
 
 

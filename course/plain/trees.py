@@ -31,3 +31,8 @@ def nodes(trees: ast.AST | Iterable[ast.AST], *kinds: type[Node]) -> list[Node]:
     """The nodes of some kinds, in a tree or in several."""
     several = [trees] if isinstance(trees, ast.AST) else trees
     return [node for tree in several for node in walk(tree) if isinstance(node, kinds)]
+
+
+def covers(node: ast.stmt | ast.expr, line: int) -> bool:
+    """Whether a line is one of those that a node stands on."""
+    return node.lineno <= line <= (node.end_lineno or 0)
