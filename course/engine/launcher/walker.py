@@ -49,7 +49,7 @@ def call(
     """
     walker = _Launcher(scope, launch, step_limit, Outcome.WRONG_ANSWER, allocator)
     try:
-        result = walker.run(function, list(arguments))
+        result = walker.apply(function, function, list(arguments), {}, None)
     except RecursionError:
         raise rejected(function, "launcher_recursion", name=function.name) from None
     try:
@@ -148,10 +148,6 @@ class _Launcher(Calls):
         self.left_at = 0
         self.loops = []
         self.allocator = allocator or tensors.Allocator()
-
-    def run(self, node: ast.FunctionDef, arguments: list[Any]) -> Any:
-        """Calls the launcher itself."""
-        return self.apply(node, node, arguments, {}, None)
 
     def block(self, statements: list[ast.stmt]) -> None:
         for statement in statements:
