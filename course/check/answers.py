@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from course.check.check import not_measured, refused
 from course.check.source import assigning_cell, parsed
 from course.engine.faults import KernelFault, Outcome, rejected
 from course.plain.text import with_plain_ends
@@ -64,12 +65,12 @@ def check_numbers(exercise: NumberExercise, answers: object) -> Verdict:
             return check_number_source(exercise, source)
         if not isinstance(answers, Mapping):
             what = "`...`" if answers is ... else f"{shown(repr(answers))[:60]}"
-            return _refused(exercise, Outcome.REJECTED, "not_a_dict", got=what)
+            return refused(exercise, "not_a_dict", {"got": what})
         given = {str(key): _from_value(value) for key, value in answers.items()}
         first = rows_of(exercise, exercise.cases[0])
         return _compared(exercise, [_Tried(exercise.cases[0], [(row, given) for row in first])], "")
     except Exception:
-        return _failed(exercise, traceback.format_exc())
+        return not_measured(exercise, traceback.format_exc())
 
 
 def check_number_source(
@@ -94,11 +95,10 @@ def check_number_source(
             tried.append(_Tried(case, rows))
         return _compared(exercise, tried, source)
     except KernelFault as fault:
-        return _refused(
-            exercise, fault.outcome, fault.message_id, source, fault.line, **fault.fields
-        )
+        found = fault.message_id, fault.fields, fault.outcome
+        return refused(exercise, *found, source, fault.line)
     except Exception:
-        return _failed(exercise, traceback.format_exc(), source)
+        return not_measured(exercise, traceback.format_exc(), source)
 
 
 def _read(
@@ -190,7 +190,7 @@ def _compared(exercise: NumberExercise, cases: Sequence[_Tried], source: str) ->
     given = cases[0].rows[0][1]
     filled = [g for key, g in given.items() if key in exercise.questions and g.text != "..."]
     if not filled and any(g.text == "..." for g in given.values()):
-        return _refused(exercise, Outcome.NOT_ATTEMPTED, "not_attempted_numbers", source)
+        return refused(exercise, "not_attempted_numbers", {}, Outcome.NOT_ATTEMPTED, source)
     entries = []
     problems: list[tuple[str, dict[str, object]]] = []
     for key, question in exercise.questions.items():
@@ -324,31 +324,3 @@ def _equal(got: Number, expected: Number, rtol: float) -> bool:
 
 def _short(value: Number) -> str:
     return number(value) if isinstance(value, float) else str(value)
-
-
-def _refused(
-    exercise: NumberExercise,
-    outcome: Outcome,
-    message_id: str,
-    source: str = "",
-    line: int | None = None,
-    **fields: object,
-) -> Verdict:
-    known = {"name": exercise.name, **fields}
-    return Verdict(
-        outcome,
-        exercise.name,
-        sentence(message_id, known),
-        message_id,
-        line=line,
-        source=source,
-        max_points=exercise.points,
-        next_steps=(next_step(message_id, known),),
-        commands=(f"ex.{exercise.name}.hint()",),
-    )
-
-
-def _failed(exercise: NumberExercise, error: str, source: str = "") -> Verdict:
-    from course.check.check import not_measured
-
-    return not_measured(exercise, error, source)
