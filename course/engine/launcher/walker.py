@@ -14,7 +14,7 @@ from course.engine.launcher.admission import admit_expression
 from course.engine.launcher.calls import Calls, MakeLaunch, meta
 from course.engine.launcher.frames import Break, Closure, Continue, Return
 from course.engine.launcher.names import EXCEPTIONS, Ref, text
-from course.plain.arithmetic import bounded, dict_of
+from course.plain.arithmetic import binary, bounded, dict_of
 
 #: Steps, an expression or a statement each, after which a launcher counts as endless.
 STEP_LIMIT = 300_000
@@ -169,7 +169,8 @@ class _Launcher(Calls):
         if not isinstance(node.target, ast.Name | ast.Subscript):
             raise rejected(node, "launcher_syntax", construct=f"`{text(node)}`")
         before = self.value(node.target)
-        self.store(node.target, self.operated(node, node.op, before, self.value(node.value)))
+        value = self.tried(node, binary, node.op, before, self.value(node.value))
+        self.store(node.target, value)
 
     def store(self, target: ast.expr, value: Any) -> None:
         """Binds names; beside them, items of dicts and lists are assigned to."""
