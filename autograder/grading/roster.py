@@ -106,7 +106,8 @@ class Roster:
                 if kind != "section":
                     found.setdefault(_key(kind, value), set()).add(student)
                 if kind == "name":  # Canvas writes `doejane` for `Doe, Jane`
-                    found.setdefault((kind, _squashed(value)), set()).add(student)
+                    squashed = "".join(re.findall(r"\w", value)).lower()
+                    found.setdefault((kind, squashed), set()).add(student)
         return {key: students.pop() for key, students in found.items() if len(students) == 1}
 
     def _by_name(self, one: Submission) -> str | None:
@@ -138,10 +139,6 @@ class Roster:
 
 def _key(kind: str, value: str) -> tuple[str, str]:
     return kind, value.casefold()
-
-
-def _squashed(name: str) -> str:
-    return "".join(re.findall(r"\w", name)).lower()
 
 
 def class_roster(named: Path | None) -> Roster | None:

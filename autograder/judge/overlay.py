@@ -263,17 +263,14 @@ def _check_points(chosen: Overlay) -> None:
     """Points are for exercises that there are, the folder's own included, and written answers."""
     if not chosen.points:
         return
-    names = {*exercises.all_exercises(), *_written_answers()}
+    written = (one for file in _lessons() for one in _WRITTEN.findall(file.read_text("utf-8")))
+    names = {*exercises.all_exercises(), *written}
     for name in chosen.points:
         if name not in names and not (name.startswith(_EXPLAIN) and not _lessons()):
             raise OverlayError(
                 f"{chosen.folder}/{SETTINGS}: [points] names {name!r}, which is no exercise and "
                 "no written answer."
             )
-
-
-def _written_answers() -> list[str]:
-    return [name for file in _lessons() for name in _WRITTEN.findall(file.read_text("utf-8"))]
 
 
 def _lessons() -> list[Path]:

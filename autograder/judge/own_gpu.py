@@ -35,7 +35,7 @@ from autograder.sandbox.gpu import BEGUN, devices
 from autograder.sandbox.walls import Kind, Wall
 from autograder.sandbox.wire import allocation
 from course import exercises
-from course.check.cases import case_seed
+from course.check.cases import drawn_case
 from course.engine.launcher.gpu import PROPERTIES
 from course.engine.stated_gpu import target_of
 from course.gpu import timing, troubles
@@ -43,7 +43,6 @@ from course.gpu.devices import OfTorch
 from course.gpu.full_size import is_right, largest_cases, work_of
 from course.gpu.present import present
 from course.spec.exercise import Array, KernelExercise, Role
-from course.spec.inputs import drawn
 
 PROCESS = "autograder.sandbox.gpu"
 #: Each process launches each set of inputs once, and the first one of them untimed: so the launches
@@ -185,10 +184,7 @@ class OwnGpu:
             _StoppedError, _NotTimedError: where there is none.
         """
         case = largest_cases(exercise)[0]
-        before = [
-            drawn(exercise, case, np.random.default_rng(case_seed(exercise, case, seed)), constants)
-            for seed in ((drawn_from, k) for k in range(SETS))
-        ]
+        before = [drawn_case(exercise, case, constants, seed=(drawn_from, k)) for k in range(SETS)]
         inputs = [
             {n: allocation(v).tobytes("A") for n, v in one.items() if isinstance(v, np.ndarray)}
             for one in before

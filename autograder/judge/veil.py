@@ -2,14 +2,16 @@
 
 A kernel chooses what it stores, where it reads, which of its lines is wasteful and which one
 fails. So a verdict on a held-out case is a channel from that case to the kernel's author, and
-what is told of it is counted here: the kind of mistake, at most one line of the cell, and none
+what is told of it is bounded here: the kind of mistake, at most one line of the cell, and none
 where the answer was right and dear; the points in the bands of `course.spec.exercise`. Nothing else
 is taken over from the verdict, so that nothing else can carry a held-out input.
 """
 
 from __future__ import annotations
 
-from autograder.judge.sentences import JUDGED_AGAIN, SENTENCES
+from dataclasses import replace
+
+from autograder.judge.sentences import JUDGED_AGAIN
 from course.engine.faults import Outcome
 from course.spec.exercise import RIGHT_SHARE, TRAFFIC_BANDS
 from course.words.sentences import ABOUT_LAUNCHES, ABOUT_LIMITS, ABOUT_PROGRAMS
@@ -73,30 +75,9 @@ def veiled(verdict: Verdict) -> Verdict:
     )
     words = (_DEARER if dear else _MESSAGE).format(headline=told.headline)
     line = None if dear or in_part else _line(verdict)
-    return Verdict(
-        **{
-            **vars(told),
-            "message": words,
-            "line": None if line is None else line.number,
-            "lines": () if line is None else (line,),
-        }
-    )
-
-
-def most_verdicts() -> int:
-    """How many different things a held-out verdict can say of one exercise, at most.
-
-    That it is as on the visible cases; a sentence of the judge's own, on time or memory; a cost
-    in one of the bands; entries of which some are right; any other kind with one of the lines or
-    none.
-    """
-    kinds = len(Outcome) + len(_KINDS)
-    return (
-        1
-        + len(SENTENCES)
-        + (len(COST) + 3) * len(BANDS)
-        + (kinds - len(COST)) * (LAST_LINE_TOLD + 1)
-    )
+    if line is None:
+        return replace(told, message=words)
+    return replace(told, message=words, line=line.number, lines=(line,))
 
 
 def _band(credit: float) -> float:

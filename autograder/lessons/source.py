@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 
 from autograder.lessons.percent import Problem, SourceError, blocks, headers
+from course.check.source import markers
 from course.spec.exercise import Exercise
 
 BEGIN = "### BEGIN SOLUTION"
@@ -301,7 +302,7 @@ def _code(path: Path, cells: Iterable[Cell]) -> Iterable[Problem]:
                 sentence = f"the {what} of {cell.name!r} is not Python: {error.msg}."
                 yield Problem(path, line, sentence)
                 break
-            stubs = sum(_is_stub(node) for node in ast.walk(tree))
+            stubs = len(markers(tree))
             expected = 0 if what == "solution" else cell.source.count(BEGIN)
             if stubs != expected:
                 sentence = (
@@ -309,14 +310,6 @@ def _code(path: Path, cells: Iterable[Cell]) -> Iterable[Problem]:
                     f"`{STUB}`, one a region in the starter and none in the solution, got {stubs}."
                 )
                 yield Problem(path, cell.line, sentence)
-
-
-def _is_stub(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and node.value.value is Ellipsis
-    )
 
 
 def _first_line(source: str) -> str:

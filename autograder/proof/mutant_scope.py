@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeGuard, TypeVar
 
+from course.plain.trees import nodes
+
 #: What is added, and the step of a range without one.
 ONE = ast.Constant(1)
 Node = TypeVar("Node", bound=ast.AST)
@@ -49,8 +51,8 @@ class Scope:
             return cls((), none, frozenset(fixed), frozenset(constants), False)
         on_chip = {
             target.id
-            for node in ast.walk(function)
-            if isinstance(node, ast.Assign) and is_array(node.value)
+            for node in nodes(function, ast.Assign)
+            if is_array(node.value)
             for target in node.targets
             if isinstance(target, ast.Name)
         }
@@ -66,11 +68,10 @@ class Scope:
     def global_load(self, node: ast.AST) -> bool:
         """Whether something in `node` reads an element of a parameter."""
         return any(
-            isinstance(part, ast.Subscript)
-            and isinstance(part.value, ast.Name)
+            isinstance(part.value, ast.Name)
             and part.value.id in self.parameters
             and isinstance(part.ctx, ast.Load)
-            for part in ast.walk(node)
+            for part in nodes(node, ast.Subscript)
         )
 
     def global_store(self, node: ast.stmt) -> ast.Subscript | None:
@@ -103,11 +104,6 @@ def range_parts(call: ast.Call) -> tuple[ast.expr, ast.expr, ast.expr]:
     """(begin, end, step) of `range(...)`."""
     begin, end = call.args[:2] if len(call.args) > 1 else (ast.Constant(0), call.args[0])
     return begin, end, call.args[2] if len(call.args) > 2 else ONE
-
-
-def is_barrier(node: ast.AST) -> bool:
-    """Whether this statement is a barrier of the block or the warp."""
-    return isinstance(node, ast.Expr) and is_call(node.value, "syncthreads", "syncwarp")
 
 
 def same(a: ast.AST, b: ast.AST) -> bool:
@@ -162,8 +158,8 @@ def pairs(node: ast.AST, scope: Scope) -> Iterator[tuple[str, str]]:
         for part in ast.walk(node)
         if isinstance(part, ast.Subscript | ast.Attribute) and isinstance(part.value, ast.Name)
     }
-    for part in ast.walk(node):
-        if isinstance(part, ast.Name) and is_read(part) and part.id not in scope.fixed:
+    for part in nodes(node, ast.Name):
+        if is_read(part) and part.id not in scope.fixed:
             kind = arrays if part.id in indexed else numbers
             if part.id not in kind:
                 kind.append(part.id)
@@ -176,7 +172,7 @@ def pairs(node: ast.AST, scope: Scope) -> Iterator[tuple[str, str]]:
 def renamed(node: Node, names: dict[str, str]) -> Node:
     """A copy in which the names that are read are others."""
     changed = copy.deepcopy(node)
-    for part in ast.walk(changed):
-        if isinstance(part, ast.Name) and is_read(part):
+    for part in nodes(changed, ast.Name):
+        if is_read(part):
             part.id = names.get(part.id, part.id)
     return changed

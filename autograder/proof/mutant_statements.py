@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from autograder.proof.mutant_scope import (
     Scope,
     is_array,
-    is_barrier,
     is_call,
     named,
     numpy_type,
@@ -24,6 +23,7 @@ from autograder.proof.mutant_scope import (
     parsed_expression,
     renamed,
 )
+from course.plain.trees import nodes
 
 #: Elements that a store may leave out: the first, one in the middle, the last (None).
 LEFT_OUT = (0, 5, None)
@@ -161,8 +161,7 @@ def store_every_turn(body: Body, scope: Scope) -> Iterator[list[ast.stmt]]:
     for number, loop in enumerate(body):
         if isinstance(loop, ast.For | ast.While):
             for last in body[number + 1 :]:
-                stores = [s for s in ast.walk(last) if isinstance(s, ast.stmt)]
-                if any(scope.global_store(s) is not None for s in stores):
+                if any(scope.global_store(s) is not None for s in nodes(last, ast.stmt)):
                     inner = [*loop.body, last]
                     every: ast.stmt
                     if isinstance(loop, ast.For):
@@ -178,8 +177,8 @@ def store_every_turn(body: Body, scope: Scope) -> Iterator[list[ast.stmt]]:
 
 def total_in_memory(body: Body, scope: Scope) -> Iterator[list[ast.stmt]]:
     """A running value lives in the output's element, not in a register."""
-    for last in [part for statement in body for part in ast.walk(statement)]:
-        if not (isinstance(last, ast.Assign) and isinstance(last.value, ast.Name)):
+    for last in nodes(body, ast.Assign):
+        if not isinstance(last.value, ast.Name):
             continue
         target = scope.global_store(last)
         if target is None:
@@ -213,7 +212,8 @@ class _Elsewhere(ast.NodeTransformer):
 def barrier_inside(body: Body, scope: Scope) -> Iterator[list[ast.stmt]]:
     """A barrier behind an `if` moves into it."""
     for number, (first, second) in enumerate(itertools.pairwise(body)):
-        if isinstance(first, ast.If) and is_barrier(second):
+        barrier = isinstance(second, ast.Expr) and is_call(second.value, "syncthreads", "syncwarp")
+        if isinstance(first, ast.If) and barrier:
             moved = ast.If(first.test, [*first.body, second], first.orelse)
             yield [*body[:number], moved, *body[number + 2 :]]
     for number, loop in enumerate(body):

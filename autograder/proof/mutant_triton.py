@@ -22,6 +22,7 @@ from autograder.proof.mutant_statements import (
     swap_targets,
     update_to_assignment,
 )
+from course.plain.trees import nodes
 
 #: What stands where in an access, if it has no name.
 _ACCESSES = {
@@ -290,7 +291,7 @@ def drop_statement(node: ast.stmt, scope: Scope) -> Iterator[list[ast.stmt]]:
     """A store, an update, a branch is missing."""
     again = False
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-        names = {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)}
+        names = {part.id for part in nodes(node.value, ast.Name)}
         again = node.targets[0].id in names or isinstance(node.value, ast.Name)
     called = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
     if again or called or isinstance(node, ast.AugAssign | ast.If):

@@ -75,15 +75,14 @@ def mutants_of(exercise: Exercise, solution: str) -> tuple[Mutant, ...]:
         edits = _wrong_kernels(exercise, tree)
         if exercise.dialect == "triton":
             edits = iter(_spread(list(edits), MOST_TRITON))
-    seen = {original}
-    counts: dict[tuple[str, str], int] = {}
-    found = []
+    rules: dict[str, str] = {}
     for rule, source in edits:
-        if source not in seen:
-            seen.add(source)
-            was, becomes, line = _difference(original, source)
-            count = counts[was, becomes] = counts.get((was, becomes), 0) + 1
-            found.append(Mutant(exercise.name, rule, was, becomes, count, line, source))
+        rules.setdefault(source, rule)
+    rules.pop(original, None)
+    found = []
+    for source, rule in rules.items():
+        was, becomes, line = _difference(original, source)
+        found.append(Mutant(exercise.name, rule, was, becomes, 1, line, source))
     # equal texts are told apart by where they stand, whatever the order of the rules
     return _numbered(found)
 
@@ -233,20 +232,16 @@ def _in_expressions(
 
 def _with(tree: ast.Module, place: _Place, new: Any) -> str:
     """The text of `tree` with `new` in `place`; the tree is left as it was."""
-    holder = getattr(place.parent, place.field)
-    if isinstance(new, list) and not new and place.field == "body":
+    old = getattr(place.parent, place.field)
+    if place.index is not None:
+        new = [*old[: place.index], new, *old[place.index + 1 :]]
+    elif new == [] and place.field == "body":
         new = [ast.Pass()]
-    if place.index is None:
-        setattr(place.parent, place.field, new)
-    else:
-        holder[place.index], old = new, holder[place.index]
+    setattr(place.parent, place.field, new)
     try:
         return _complete(ast.unparse(ast.fix_missing_locations(tree)))
     finally:
-        if place.index is None:
-            setattr(place.parent, place.field, holder)
-        else:
-            holder[place.index] = old
+        setattr(place.parent, place.field, old)
 
 
 def _complete(source: str) -> str:

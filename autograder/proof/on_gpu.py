@@ -24,7 +24,7 @@ from autograder.hidden import derived, hidden_cases
 from autograder.lessons.catalogue import ROOT, lessons
 from autograder.lessons.source import lesson_files, solved_cells
 from course.check import compare
-from course.check.cases import VISIBLE_SEED, case_seed
+from course.check.cases import VISIBLE_SEED
 from course.gpu.recording import provenance
 from course.gpu.runs import Launched, imported
 from course.spec.exercise import Case, KernelExercise, Role
@@ -61,19 +61,16 @@ def triton_solutions(targets: Sequence[int] = AT_HAND) -> list[tuple[KernelExerc
     return found
 
 
-def cases_of(exercise: KernelExercise) -> list[tuple[Case, list[int]]]:
-    """Visible and held-out cases, each with the entropy of its inputs."""
+def cases_of(exercise: KernelExercise) -> list[tuple[Case, int]]:
+    """Visible and held-out cases, each with the seed of its inputs."""
     hidden = derived(SEED, exercise.name, "inputs")
-    pairs = [(case, case_seed(exercise, case, VISIBLE_SEED)) for case in exercise.cases]
-    cases = hidden_cases(exercise.name, SEED)
-    return pairs + [(case, case_seed(exercise, case, hidden)) for case in cases]
+    pairs = [(case, VISIBLE_SEED) for case in exercise.cases]
+    return pairs + [(case, hidden) for case in hidden_cases(exercise.name, SEED)]
 
 
-def worst_error(
-    exercise: KernelExercise, module: ModuleType, case: Case, entropy: Sequence[int]
-) -> float:
+def worst_error(exercise: KernelExercise, module: ModuleType, case: Case, seed: int) -> float:
     """The largest error of any output, in units of what the tolerance allows."""
-    launched = Launched(exercise, module, case, entropy)
+    launched = Launched(exercise, module, case, seed)
     given = given_to_reference(exercise, launched.before)
     arrays = launched.left()
     with np.errstate(all="ignore"):
@@ -118,10 +115,10 @@ def main(argv: Sequence[str] | None = None) -> int:
                 rows[exercise.name] = old
                 continue
             errors: dict[str, float | str] = {}
-            for case, entropy in cases_of(exercise):
+            for case, seed in cases_of(exercise):
                 try:
                     module = imported(source, exercise.name, Path(scratch))
-                    errors[case.label] = round(worst_error(exercise, module, case, entropy), 4)
+                    errors[case.label] = round(worst_error(exercise, module, case, seed), 4)
                 except Exception as error:  # whatever a GPU or its compiler says
                     errors[case.label] = f"{type(error).__name__}: {error}"[:300]
             bad = {k: e for k, e in errors.items() if isinstance(e, str) or e > 1}

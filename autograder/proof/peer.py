@@ -17,16 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-import numpy as np
 
 from autograder.hidden import hidden_cases
 from autograder.lessons.build import instructor_notebook
 from autograder.lessons.source import Lesson
 from autograder.proof.exploit import grade_id
-from course.check.cases import case_seed, run_of
+from course.check.cases import copied, drawn_case, run_of
 from course.engine.runner import Engine
 from course.spec.exercise import KernelExercise, Role
-from course.spec.inputs import drawn
 
 #: As an instructor would write it: no word of ours is imported, whose engine wants the real Numba.
 _TEST = """\
@@ -108,10 +106,8 @@ def _cases(exercise: KernelExercise, source: str, seed: bytes) -> list[tuple[Any
     engine, found = Engine(compiles=False), []
     outputs = [array.name for array in exercise.arrays if array.role is not Role.IN]
     for case in [*exercise.cases, *hidden_cases(exercise.name, seed)]:
-        rng = np.random.default_rng(case_seed(exercise, case, 0))
-        given = drawn(exercise, case, rng, constants)
-        fresh = {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in given.items()}
-        run = run_of(exercise, case, constants, source, fresh)
+        given = drawn_case(exercise, case, constants, seed=0)
+        run = run_of(exercise, case, constants, source, copied(given))
         ran = engine(run)
         launched: Any = None if run.outputs else (run.grid, run.block, 0, run.shared_bytes)
         if run.dialect == "triton" and not run.outputs:

@@ -17,12 +17,11 @@ from autograder.lessons.catalogue import ROOT, lessons
 from autograder.lessons.source import lesson_files, solved_cells
 from autograder.proof.on_gpu import digest
 from autograder.proof.witness import witnesses_of
-from course.check.cases import VISIBLE_SEED, case_seed, run_of
+from course.check.cases import drawn_case, run_of
 from course.engine.job import Run
 from course.gpu.recording import provenance
 from course.gpu.runs import imported
 from course.spec.exercise import KernelExercise
-from course.spec.inputs import drawn
 from course.tests.engine.triton.record import digest as digest_of_arrays
 
 RECORD = Path(__file__).with_name("numba_solutions.json")
@@ -56,8 +55,7 @@ def runs(
 ) -> Iterator[tuple[str, Run]]:
     """Every visible case's launch, by its label."""
     for case in exercise.cases:
-        rng = np.random.default_rng(case_seed(exercise, case, VISIBLE_SEED))
-        given = drawn(exercise, case, rng, constants)
+        given = drawn_case(exercise, case, constants)
         yield case.label, run_of(exercise, case, constants, source, given)
 
 

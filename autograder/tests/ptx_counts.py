@@ -21,14 +21,13 @@ from numba.cuda.cudadrv.error import CudaSupportError
 from autograder.lessons.catalogue import ROOT, lessons
 from autograder.lessons.source import solved_cells
 from autograder.proof.witness import witnesses_of
-from course.check.cases import VISIBLE_SEED, case_seed, run_of
+from course.check.cases import drawn_case, run_of
 from course.engine.faults import KernelFault
 from course.engine.job import Run
 from course.engine.runner import run_case
 from course.engine.simt.compiled import has_nvvm
 from course.gpu.runs import imported
 from course.spec.exercise import Case, KernelExercise
-from course.spec.inputs import drawn
 from course.tests.engine.simt.ptx import NotRun, compiled, parsed
 from course.tests.engine.simt.ptx_run import Launch
 
@@ -88,7 +87,7 @@ def compared(
     exercise: KernelExercise, case: Case, source: str, kernel: Any, constants: dict[str, int]
 ) -> dict[str, Any] | None:
     """One launch; none where it is a mistake, too large, or in a function of its own."""
-    values = drawn(exercise, case, np.random.default_rng(case_seed(exercise, case, VISIBLE_SEED)))
+    values = drawn_case(exercise, case)
     run = run_of(exercise, case, constants, source, values)
     if np.prod(run.grid) * np.prod(run.block) > MOST_THREADS:
         return None

@@ -23,7 +23,7 @@ from autograder.hidden import (
 )
 from autograder.lessons.catalogue import stem_of_notebook
 from course import exercises
-from course.check.cases import VISIBLE_SEED, case_seed
+from course.check.cases import VISIBLE_SEED, case_seed, drawn_case
 from course.spec.draws import uniform
 from course.spec.exercise import Case, KernelExercise, Role, Scalar
 from course.spec.inputs import drawn, given_to_reference
@@ -217,8 +217,7 @@ WITHIN_16_BITS = {
 def given(exercise: KernelExercise, case: Case, seed: int) -> dict[str, Any]:
     """What the reference is given of a held-out case."""
     inputs = derived(seed, exercise.name, "inputs")
-    rng = np.random.default_rng(case_seed(exercise, case, inputs))
-    return given_to_reference(exercise, drawn(exercise, case, rng))
+    return given_to_reference(exercise, drawn_case(exercise, case, seed=inputs))
 
 
 @pytest.mark.parametrize("stem", exercises.stems())

@@ -10,7 +10,7 @@ from functools import cached_property
 from course.check.bindings import Bindings, Loop, called, function_at
 from course.check.kernel_text import KernelText, Launched, Thread, path_of, shown
 from course.engine.traffic import Site
-from course.plain.trees import walk
+from course.plain.trees import covers, nodes
 
 #: From this many readings of each sector on, reading again is what costs.
 AGAIN = 1.5
@@ -102,8 +102,8 @@ def access_of(site: Site, tree: ast.Module, launched: Launched) -> Access | None
         return None
     found = [
         (node, address)
-        for node in walk(function)
-        if isinstance(node, ast.expr) and node.lineno <= site.line <= (node.end_lineno or 0)
+        for node in nodes(function, ast.expr)
+        if covers(node, site.line)
         for address in [_address(node, site.direction)]
         if address is not None
     ]

@@ -7,17 +7,17 @@ fails aloud.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from course.check.bindings import Bindings, value_of
+from course.check.bindings import Bindings
 from course.check.causes import cause_of, launch_before_cause, launched_in, serial_cause
 from course.check.compare import Compared
-from course.check.kernel_text import Cause, Launched, path_of
+from course.check.kernel_text import Cause, Launched, calls_of, path_of
 from course.check.launch_text import launch_cause
 from course.check.loose_ends import begun_anew, defined_twice, in_vain, left_early, of_maximum
 from course.check.misplaced import misplaced
@@ -30,7 +30,7 @@ from course.check.tutor import UNWRITTEN, Told, told
 from course.engine.cell.solution import Solution
 from course.engine.faults import KernelFault
 from course.engine.traffic import Traffic
-from course.plain.trees import walk
+from course.plain.trees import nodes
 from course.spec.exercise import Array, Case, KernelExercise, Role, Scalar
 from course.spec.launching import Programs
 from course.words.verdict import Row
@@ -137,31 +137,38 @@ class Advice:
             cause = self._of_text()
         if cause is not None:
             found = replace(found, message_id=cause[0], fields=cause[1])
-        if not found.message_id and (stored := _right_by_rows(ordered, cases)):
-            found = replace(found, message_id="strides_unread", fields={"stored": stored})
-        if not found.message_id and (flag := self._wrong_under(ordered, cases)):
-            found = replace(found, message_id="flag_unread", fields={"flag": flag})
-        exp = _free_exponential(self.cell.tree)
-        if not found.message_id and _some_not_finite(cases) and _of_bare(self.cell.tree, exp):
-            found = replace(found, message_id="bare_exponential")
-        if not found.message_id and (call := _reordering(self.cell.tree)) is not None:
-            fields = {"line": call.lineno, "call": path_of(call.func)}
-            found = replace(found, message_id="any_order", fields=fields)
-        if not found.message_id and _wrong_in_half(ordered, cases):
-            found = replace(found, message_id="half_alone")
-        if not found.message_id and self.exercise.dialect == "numba":
-            cause = left_early(self.cell.tree)
-            found = found if cause is None else replace(found, message_id=cause[0], fields=cause[1])
-        if not found.message_id and (elsewhere := misplaced(cases)):
-            found = replace(found, message_id="misplaced", fields=elsewhere)
-        empty = found.mistake.message_id == UNWRITTEN and found.shown.wrong.all()
-        if not found.message_id and not empty and (cause := in_vain(self.cell.tree)):
-            found = replace(found, message_id=cause[0], fields=cause[1])
+        if not found.message_id:
+            guesses = self._guesses(ordered, cases, found)
+            if cause := next(filter(None, guesses), None):
+                found = replace(found, message_id=cause[0], fields=cause[1])
         inputs = (array for array in self.exercise.arrays if array.role is not Role.OUT)
         shown = ordered[found.shown.number - 1]
         single = any(self.exercise.dtype(one, shown).name == "float32" for one in inputs)
         dot = "tl.dot" if single and _multiplies_floats(self.cell.tree) else None
+        exp = _free_exponential(self.cell.tree)
         return replace(found, fields={"dot": dot, "exp": exp, **found.fields})
+
+    def _guesses(
+        self, ordered: Sequence[Case], cases: Sequence[Compared], found: Told
+    ) -> Iterator[Cause | None]:
+        """What may be the cause where the results show none, the likeliest first."""
+        tree = self.cell.tree
+        if stored := _right_by_rows(ordered, cases):
+            yield "strides_unread", {"stored": stored}
+        if flag := self._wrong_under(ordered, cases):
+            yield "flag_unread", {"flag": flag}
+        if _some_not_finite(cases) and _of_bare(tree, _free_exponential(tree)):
+            yield "bare_exponential", {}
+        if (call := _reordering(tree)) is not None:
+            yield "any_order", {"line": call.lineno, "call": path_of(call.func)}
+        if _wrong_in_half(ordered, cases):
+            yield "half_alone", {}
+        if self.exercise.dialect == "numba":
+            yield left_early(tree)
+        if elsewhere := misplaced(cases):
+            yield "misplaced", elsewhere
+        if found.mistake.message_id != UNWRITTEN or not found.shown.wrong.all():
+            yield in_vain(tree)
 
     def _of_text(self) -> Cause | None:
         """What the text alone shows, and what cannot be meant."""
@@ -237,63 +244,46 @@ def _multiplies_floats(tree: ast.Module) -> bool:
 
     Both blocks of a `tl.dot` are of one type: one that is made float16 or bfloat16 tells of both.
     """
-    functions = [one for one in walk(tree) if isinstance(one, ast.FunctionDef)]
+    functions = nodes(tree, ast.FunctionDef)
     return any(
-        (
-            isinstance(node, ast.Call)
-            and path_of(node.func) in ("tl.dot", "dot")
-            and not any(_is_made_half(names, one) for one in node.args[:2])
-        )
-        or (
-            isinstance(node, ast.Subscript)
-            and isinstance(node.slice, ast.Tuple)
-            and len(node.slice.elts) > 2
-        )
+        not any(_is_made_half(names, one) for one in call.args[:2])
         for names in map(Bindings, functions)
-        for node in walk(names.function)
+        for call in calls_of(names.function, "tl.dot", "dot")
+    ) or any(
+        isinstance(node.slice, ast.Tuple) and len(node.slice.elts) > 2
+        for node in nodes(functions, ast.Subscript)
     )
 
 
-def _is_made_half(names: Bindings, node: ast.expr | None) -> bool:
+def _is_made_half(names: Bindings, node: ast.expr) -> bool:
     """``b.to(tl.float16)``, or a name of that."""
-    if isinstance(node, ast.Name):
-        origin = names.origin(node.id, node)
-        if origin.statement is None or origin.carried:
-            return False
-        return _is_made_half(names, value_of(origin.statement, node))
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+    made = names.fixed(node)
+    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute):
         return False
-    types = [path_of(one) for one in (*node.args, *(k.value for k in node.keywords))]
-    return node.func.attr == "to" and any(one in ("tl.float16", "tl.bfloat16") for one in types)
+    types = [path_of(one) for one in (*made.args, *(k.value for k in made.keywords))]
+    return made.func.attr == "to" and any(one in ("tl.float16", "tl.bfloat16") for one in types)
 
 
 def _free_exponential(tree: ast.Module) -> int | None:
     """The line of the first exponential, where no line looks for a largest number."""
-    called = {
-        path_of(node.func).rpartition(".")[2]: node.lineno
-        for node in walk(tree)
-        if isinstance(node, ast.Call)
-    }
-    return None if {"max", "maximum"} & called.keys() else called.get("exp")
+    calls = {path_of(one.func).rpartition(".")[2]: one.lineno for one in nodes(tree, ast.Call)}
+    return None if {"max", "maximum"} & calls.keys() else calls.get("exp")
 
 
 def _of_bare(tree: ast.Module, line: int | None) -> bool:
     """Whether nothing is subtracted on a line, nor given another sign."""
     return line is not None and not any(
-        isinstance(node, ast.BinOp | ast.UnaryOp)
-        and isinstance(node.op, ast.Sub | ast.USub)
-        and node.lineno == line
-        for node in walk(tree)
+        isinstance(getattr(node, "op", None), ast.Sub | ast.USub) and node.lineno == line
+        for node in nodes(tree, ast.expr)
     )
 
 
 def _reordering(tree: ast.Module) -> ast.Call | None:
     """The first call of a cell that lets the compiler choose the order of elements."""
-    for node in walk(tree):
-        if isinstance(node, ast.Call):
-            named = {keyword.arg: keyword.value for keyword in node.keywords}
-            allowed = named.get("can_reorder")
-            chosen = isinstance(allowed, ast.Constant) and allowed.value is True
-            if chosen or path_of(node.func) == "tl.view":
-                return node
+    for node in nodes(tree, ast.Call):
+        named = {keyword.arg: keyword.value for keyword in node.keywords}
+        allowed = named.get("can_reorder")
+        chosen = isinstance(allowed, ast.Constant) and allowed.value is True
+        if chosen or path_of(node.func) == "tl.view":
+            return node
     return None

@@ -12,10 +12,11 @@ import difflib
 import math
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from course.check.check import not_measured, refused
 from course.check.source import assigning_cell, parsed
 from course.engine.faults import KernelFault, Outcome, rejected
 from course.plain.text import with_plain_ends
@@ -33,12 +34,11 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Given:
-    """An answer as it was written: its value, or why it has none."""
+    """An answer as it was written: its value, or why it has none; of `...`, neither."""
 
     text: str
     value: Number | None = None
-    problem: str = ""
-    fields: Mapping[str, object] = field(default_factory=dict)
+    detail: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ def check_numbers(exercise: NumberExercise, answers: object) -> Verdict:
             return check_number_source(exercise, source)
         if not isinstance(answers, Mapping):
             what = "`...`" if answers is ... else f"{shown(repr(answers))[:60]}"
-            return _refused(exercise, Outcome.REJECTED, "not_a_dict", got=what)
+            return refused(exercise, "not_a_dict", {"got": what})
         given = {str(key): _from_value(value) for key, value in answers.items()}
         first = rows_of(exercise, exercise.cases[0])
         return _compared(exercise, [_Tried(exercise.cases[0], [(row, given) for row in first])], "")
     except Exception:
-        return _failed(exercise, traceback.format_exc())
+        return not_measured(exercise, traceback.format_exc())
 
 
 def check_number_source(
@@ -95,11 +95,10 @@ def check_number_source(
             tried.append(_Tried(case, rows))
         return _compared(exercise, tried, source)
     except KernelFault as fault:
-        return _refused(
-            exercise, fault.outcome, fault.message_id, source, fault.line, **fault.fields
-        )
+        found = fault.message_id, fault.fields, fault.outcome
+        return refused(exercise, *found, source, fault.line)
     except Exception:
-        return _failed(exercise, traceback.format_exc(), source)
+        return not_measured(exercise, traceback.format_exc(), source)
 
 
 def _read(
@@ -164,12 +163,12 @@ def _keep(
 
 def _from_tree(node: ast.expr, names: Mapping[str, Number], formulas: Formulas) -> Given:
     if isinstance(node, ast.Constant) and node.value is ...:
-        return Given("...", None, "number_unfilled")
+        return Given("...")
     text = _text(node)
     try:
         return Given(text, formulas.evaluate(node, names))
     except FormulaError as error:
-        return Given(text, None, "number_not_arithmetic", {"detail": str(error)})
+        return Given(text, None, str(error))
 
 
 @lru_cache(maxsize=256)  # the same for each row of a table
@@ -179,20 +178,19 @@ def _text(node: ast.expr) -> str:
 
 def _from_value(value: Any) -> Given:
     if value is ...:
-        return Given("...", None, "number_unfilled")
+        return Given("...")
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
     if isinstance(value, int | float) and math.isfinite(value):
         return Given(_short(value), value)
-    detail = f"a {type(value).__name__}"
-    return Given(repr(value)[:60], None, "number_not_arithmetic", {"detail": detail})
+    return Given(repr(value)[:60], None, f"a {type(value).__name__}")
 
 
 def _compared(exercise: NumberExercise, cases: Sequence[_Tried], source: str) -> Verdict:
     given = cases[0].rows[0][1]
     filled = [g for key, g in given.items() if key in exercise.questions and g.text != "..."]
     if not filled and any(g.text == "..." for g in given.values()):
-        return _refused(exercise, Outcome.NOT_ATTEMPTED, "not_attempted_numbers", source)
+        return refused(exercise, "not_attempted_numbers", {}, Outcome.NOT_ATTEMPTED, source)
     entries = []
     problems: list[tuple[str, dict[str, object]]] = []
     for key, question in exercise.questions.items():
@@ -209,33 +207,21 @@ def _compared(exercise: NumberExercise, cases: Sequence[_Tried], source: str) ->
             fields = {"name": exercise.name, "key": repr(key), "near": None}
             problems.append(("number_extra", fields | ({"near": repr(near[0])} if near else {})))
     right = sum(entry.right for entry in entries)
-    hint = f"ex.{exercise.name}.hint()"
-    if not problems:
-        return Verdict(
-            Outcome.PASS,
-            exercise.name,
-            sentence("passed_numbers", {}),
-            "passed_numbers",
-            source=source,
-            entries=tuple(entries),
-            credit=1.0,
-            max_points=exercise.points,
-        )
-    message_id, first = problems[0]
+    message_id, first = problems[0] if problems else ("passed_numbers", {})
     message = sentence(message_id, first)
     if len(problems) > 1:
         message += f" {right} of {len(entries)} entries {'is' if right == 1 else 'are'} right."
     return Verdict(
-        Outcome.WRONG_ANSWER,
+        Outcome.WRONG_ANSWER if problems else Outcome.PASS,
         exercise.name,
         message,
         message_id,
         source=source,
         entries=tuple(entries),
-        credit=right / len(entries) if entries else 0.0,
+        credit=right / len(entries),
         max_points=exercise.points,
-        next_steps=(next_step(message_id, first),),
-        commands=(hint,),
+        next_steps=(next_step(message_id, first),) if problems else (),
+        commands=(f"ex.{exercise.name}.hint()",) if problems else (),
     )
 
 
@@ -316,12 +302,11 @@ def _judged(
     if answer is None:
         return Entry(key, asked, "", False, "missing"), "number_missing", fields
     if answer.value is None:
+        if answer.text == "...":
+            return Entry(key, asked, answer.text, False, "not filled in"), "number_unfilled", fields
         there = f"With {here}: " if here else ""
-        remark = f"{there}{answer.fields.get('detail', 'not arithmetic')}"
-        if answer.problem == "number_unfilled":
-            remark = "not filled in"
-        entry = Entry(key, asked, answer.text, False, remark)
-        return entry, answer.problem, {**fields, **answer.fields}
+        entry = Entry(key, asked, answer.text, False, f"{there}{answer.detail}")
+        return entry, "number_not_arithmetic", {**fields, "detail": answer.detail}
     text = _short(answer.value)
     shown_text = text if answer.text in (text, repr(answer.value)) else f"{answer.text} = {text}"
     if _equal(answer.value, evaluate(question.answer, names), question.rtol):
@@ -339,31 +324,3 @@ def _equal(got: Number, expected: Number, rtol: float) -> bool:
 
 def _short(value: Number) -> str:
     return number(value) if isinstance(value, float) else str(value)
-
-
-def _refused(
-    exercise: NumberExercise,
-    outcome: Outcome,
-    message_id: str,
-    source: str = "",
-    line: int | None = None,
-    **fields: object,
-) -> Verdict:
-    known = {"name": exercise.name, **fields}
-    return Verdict(
-        outcome,
-        exercise.name,
-        sentence(message_id, known),
-        message_id,
-        line=line,
-        source=source,
-        max_points=exercise.points,
-        next_steps=(next_step(message_id, known),),
-        commands=(f"ex.{exercise.name}.hint()",),
-    )
-
-
-def _failed(exercise: NumberExercise, error: str, source: str = "") -> Verdict:
-    from course.check.check import not_measured
-
-    return not_measured(exercise, error, source)

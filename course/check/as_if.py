@@ -160,7 +160,8 @@ def _of_inputs(
             yield slip("slip_shifted", change, ends=1, name=name, there=there)
         for label in cases[0].lengths if first[name].ndim == 2 else ():
             of = called(label, cases, [one.given[name].shape[1] for one in cases])
-            yield slip("slip_tiles_turned", _turned(name, label), name=name, label=of)
+            change = _of(name, tiles_turned, label)
+            yield slip("slip_tiles_turned", change, name=name, label=of)
         for axis in range(first[name].ndim):
             where = _where(first[name].ndim, axis)
             for sizes in _products_of(cases[0].sizes, first[name].ndim - axis - 1):
@@ -182,7 +183,7 @@ def _of_inputs(
                     change = _counted(name, axis, steps, ONE_BLOCK, WHOLE_GRID)
                     yield slip("slip_stride", change, name=name, where=where, step=step)
                 for by in _FIXED_STRIDES:
-                    often = partial(_by_a_number, by)
+                    often = partial(_from_each_thread_on, step=by)
                     change = _counted(name, axis, often, WHOLE_GRID)
                     yield slip("slip_other_stride", change, name=name, where=where, step=by)
             for kind, often in _ENDS.items():
@@ -215,15 +216,12 @@ def _swapped(one: str, other: str) -> Change:
     return change
 
 
-def _of(name: str, of: Callable[[Any], Any]) -> Change:
-    return lambda case: {**case.given, name: of(case.given[name])}
-
-
-def _turned(name: str, label: str) -> Change:
-    def change(case: Compared) -> Mapping[str, Any]:
-        return {**case.given, name: tiles_turned(case.given[name], case.lengths[label])}
-
-    return change
+def _of(name: str, of: Callable[..., Any], *labels: str) -> Change:
+    """An input made another one by a function of it, and of the cell's lengths of these names."""
+    return lambda case: {
+        **case.given,
+        name: of(case.given[name], *(case.lengths[label] for label in labels)),
+    }
 
 
 def _apart(name: str, axis: int, sizes: Sequence[str]) -> Change:
@@ -258,13 +256,11 @@ _Often = Callable[..., np.ndarray]
 def _counted(name: str, axis: int, often: _Often, *labels: str) -> Change:
     """Each place along an axis counts as often as `often` says of their number and of lengths."""
 
-    def change(case: Compared) -> Mapping[str, Any]:
-        values = case.given[name]
-        counts = often(values.shape[axis], *(case.lengths[label] for label in labels))
-        counts = counts.reshape(-1, *(1,) * (values.ndim - axis - 1))
-        return {**case.given, name: np.where(counts == 0, 0, values * counts)}
+    def weighted(values: np.ndarray, *lengths: int) -> np.ndarray:
+        counts = often(values.shape[axis], *lengths).reshape(-1, *(1,) * (values.ndim - axis - 1))
+        return np.where(counts == 0, 0, values * counts)
 
-    return change
+    return _of(name, weighted, *labels)
 
 
 _ENDS: dict[str, _Often] = {
@@ -291,7 +287,7 @@ def _from_each_step_on(n: int, step: int, steps: int) -> np.ndarray:
     return np.minimum(place + 1, steps) - np.minimum((place - step + 1).clip(0), steps)
 
 
-def _from_each_thread_on(n: int, step: int, threads: int) -> np.ndarray:
+def _from_each_thread_on(n: int, threads: int, step: int) -> np.ndarray:
     """How many threads come to each place, where each begins at its own and goes on by `step`."""
     place = np.arange(n)
     first = np.maximum(0, -((place - threads + 1) // -step))
@@ -300,18 +296,14 @@ def _from_each_thread_on(n: int, step: int, threads: int) -> np.ndarray:
 
 #: Steps of a grid-stride loop that are shorter than the grid, of a block's length and the grid's.
 _STRIDES: dict[str, _Often] = {
-    "the threads of one block": _from_each_thread_on,
-    "the number of blocks": lambda n, block, grid: _from_each_thread_on(n, grid // block, grid),
-    "1": lambda n, block, grid: _from_each_thread_on(n, 1, grid),
+    "the threads of one block": lambda n, block, grid: _from_each_thread_on(n, grid, block),
+    "the number of blocks": lambda n, block, grid: _from_each_thread_on(n, grid, grid // block),
+    "1": lambda n, block, grid: _from_each_thread_on(n, grid, 1),
 }
 
 
 #: Steps that a cell may have for the number of threads, whatever the grid.
 _FIXED_STRIDES = tuple(2**k for k in range(5, 14))
-
-
-def _by_a_number(by: int, n: int, threads: int) -> np.ndarray:
-    return _from_each_thread_on(n, by, threads)
 
 
 def _parts_and_steps(cases: Sequence[Compared], long: Sequence[int]) -> Iterator[tuple[str, str]]:

@@ -10,9 +10,11 @@ import ast
 import copy
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeGuard
 
 from course.check.kernel_text import DEEPEST, item_of, path_of, range_of
-from course.plain.trees import walk
+from course.plain.evaluator import is_name
+from course.plain.trees import covers, nodes, walk
 
 Loop = ast.For | ast.While
 #: Parts of an expression with all its names written out: no honest index has more.
@@ -64,6 +66,20 @@ class Bindings:
         """What a name was assigned that is used there; None for what no one assignment gave."""
         made = self.origin(name.id, name).statement
         return None if made is None else value_of(made, name)
+
+    def followed(self, node: ast.expr) -> ast.expr:
+        """What a name was assigned, where it is one and that is known."""
+        return (self.assigned(node) if isinstance(node, ast.Name) else None) or node
+
+    def fixed(self, node: ast.expr) -> ast.expr | None:
+        """What a name stands for by way of others; None where that is not known or a loop's."""
+        while isinstance(node, ast.Name):
+            found = self.origin(node.id, node)
+            value = None if found.statement is None else value_of(found.statement, node)
+            if value is None or found.carried:
+                return None
+            node = value
+        return node
 
     def around(self, node: ast.AST) -> list[ast.stmt]:
         """The statements around a node, the innermost first."""
@@ -130,8 +146,8 @@ class Bindings:
         waiting: list[ast.AST] = [node]
         seen: set[tuple[str, ast.stmt]] = set()
         while waiting:
-            for one in walk(waiting.pop()):
-                if not isinstance(one, ast.Name) or one.id not in self._of:
+            for one in nodes(waiting.pop(), ast.Name):
+                if one.id not in self._of:
                     continue
                 found = self.origin(one.id, one)
                 made = found.statement
@@ -205,25 +221,34 @@ def value_of(made: ast.stmt, name: ast.Name) -> ast.expr | None:
     if not isinstance(made, ast.Assign):
         return None
     for target in made.targets:
-        if isinstance(target, ast.Name) and target.id == name.id:
+        if is_name(target, name.id):
             return made.value
         if isinstance(target, ast.Tuple):
             for number, one in enumerate(target.elts):
-                if isinstance(one, ast.Name) and one.id == name.id:
+                if is_name(one, name.id):
                     return item_of(made.value, number)
     return None
 
 
 def function_at(tree: ast.Module, line: int) -> ast.FunctionDef | None:
     """The function of a cell that holds a line."""
-    found = [
-        node
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
-    ]
-    return found[-1] if found else None
+    functions = (one for one in tree.body if isinstance(one, ast.FunctionDef))
+    return next((one for one in functions if covers(one, line)), None)
 
 
-def called(node: ast.AST, *names: str) -> bool:
+def called(node: ast.AST, *names: str) -> TypeGuard[ast.Call]:
     """Whether it calls a function of one of these names: `program_id` for `tl.program_id(0)`."""
     return isinstance(node, ast.Call) and path_of(node.func).rpartition(".")[2] in names
+
+
+def program_axis(node: ast.AST) -> int | None:
+    """The axis of ``tl.program_id(axis)``; None of anything else."""
+    if not called(node, "program_id"):
+        return None
+    given = next(iter([*node.args, *(keyword.value for keyword in node.keywords)]), None)
+    return given.value if isinstance(given, ast.Constant) and type(given.value) is int else None
+
+
+def loops_of(tree: ast.AST) -> list[Loop]:
+    """The loops of a function or a cell."""
+    return [node for node in walk(tree) if isinstance(node, Loop)]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from course.check.kernel_text import Cause, KernelText, path_of, range_of, shown
 from course.engine.faults import KernelFault
 from course.plain.evaluator import is_name
-from course.plain.trees import walk
+from course.plain.trees import nodes
 
 
 def unwritten_cause(fault: KernelFault, text: KernelText) -> Cause | None:
@@ -18,15 +18,16 @@ def unwritten_cause(fault: KernelFault, text: KernelText) -> Cause | None:
     assert text.function is not None
     stores = [
         target
-        for node in walk(text.function)
-        for target in (node.targets if isinstance(node, ast.Assign) else ())
+        for node in nodes(text.function, ast.Assign)
+        for target in node.targets
         if isinstance(target, ast.Subscript) and is_name(target.value, array)
     ]
     statement = text.statement()
     if not stores and isinstance(statement, ast.AugAssign):
         if isinstance(statement.target, ast.Subscript) and is_name(statement.target.value, array):
             return "cell_adds_up", {**known, "written": shown(statement.target)}
-    if not stores and any(_is_atomic_on(array, call) for call in walk(statement or ast.Pass())):
+    calls = () if statement is None else nodes(statement, ast.Call)
+    if not stores and any(_is_atomic_on(array, call) for call in calls):
         return "cell_never_cleared", known
     if len(stores) != 1:
         return None
@@ -43,14 +44,10 @@ def unwritten_cause(fault: KernelFault, text: KernelText) -> Cause | None:
     return None
 
 
-def _is_atomic_on(array: str, node: ast.AST) -> bool:
-    """Whether it is a call like `cuda.atomic.add(array, ...)`."""
-    return (
-        isinstance(node, ast.Call)
-        and path_of(node.func).startswith("atomic.")
-        and bool(node.args)
-        and is_name(node.args[0], array)
-    )
+def _is_atomic_on(array: str, call: ast.Call) -> bool:
+    """Whether it is like `cuda.atomic.add(array, ...)`."""
+    on = call.args and is_name(call.args[0], array)
+    return bool(on) and path_of(call.func).startswith("atomic.")
 
 
 def missed_barrier(fields: Mapping[str, object], text: KernelText) -> Cause | None:

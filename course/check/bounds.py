@@ -9,7 +9,8 @@ from typing import Any
 
 from course.check.conditions import Condition
 from course.check.kernel_text import AXES, Cause, KernelText, Thread, place_said, shown
-from course.plain.trees import walk
+from course.plain.evaluator import is_name
+from course.plain.trees import nodes, walk
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,6 @@ def _bounds_of(condition: Condition, name: str) -> Iterator[_Bound]:
         bound = one.bounds(name)
         if bound is not None:
             yield _Bound(*bound)
-
-
-def _mentions(test: ast.expr, name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in walk(test))
 
 
 class OutOfBounds:
@@ -120,7 +117,7 @@ class OutOfBounds:
         """The index counts a loop, which runs too far."""
         loop = self.text.loop_of(index.id) if isinstance(index, ast.Name) else None
         name = shown(index)
-        if loop is None or any(_mentions(c.test, name) for c in conditions):
+        if loop is None or any(is_name(n, name) for c in conditions for n in walk(c.test)):
             return None
         fields = {"name": name, "loop": loop.lineno, "over": shown(loop.iter)}
         return "bounds_loop", {**self.known, **fields}
@@ -129,7 +126,7 @@ class OutOfBounds:
         """The guards are about numbers that the index is made of, and not about the index."""
         if isinstance(index, ast.Name):
             return None
-        names = [n.id for n in walk(index) if isinstance(n, ast.Name)]
+        names = [n.id for n in nodes(index, ast.Name)]
         guarded = [n for n in names if any(True for c in conditions for _ in _bounds_of(c, n))]
         if not guarded:
             return None

@@ -31,6 +31,22 @@ def case_seed(exercise: KernelExercise, case: Case, seed: int | Sequence[int]) -
     return [*base, zlib.crc32(f"{exercise.name} {case.label}".encode())]
 
 
+def drawn_case(
+    exercise: KernelExercise,
+    case: Case,
+    constants: Mapping[str, int] | None = None,
+    seed: int | Sequence[int] = VISIBLE_SEED,
+) -> dict[str, Any]:
+    """A case's arguments by parameter name, in order, as a check draws them."""
+    rng = np.random.default_rng(case_seed(exercise, case, seed))
+    return drawn(exercise, case, rng, constants)
+
+
+def copied(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with arrays of their own."""
+    return {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in arguments.items()}
+
+
 def run_of(
     exercise: KernelExercise,
     case: Case,
@@ -111,8 +127,7 @@ def arguments_of(exercise: KernelExercise, number: int) -> tuple[Case, dict[str,
             f"verdict says which it shows: ex.{exercise.name}.case(1)."
         )
     case = cases[number - 1]
-    rng = np.random.default_rng(case_seed(exercise, case, VISIBLE_SEED))
-    values = drawn(exercise, case, rng)
+    values = drawn_case(exercise, case)
     if exercise.dialect == "triton":
         import torch  # the Numba lessons do without it
 

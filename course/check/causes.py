@@ -15,7 +15,7 @@ from course.check.bounds import OutOfBounds
 from course.check.kernel_text import Cause, KernelText, Launched, path_of, shown
 from course.check.races import GlobalRace, shared_race
 from course.engine.faults import KernelFault, Outcome
-from course.plain.trees import walk
+from course.plain.trees import nodes
 from course.spec.exercise import Array, Case, KernelExercise, Meta, Parameter, Role, Scalar, Stride
 
 
@@ -88,17 +88,12 @@ def serial_cause(
     around = loops[-1] if loops else text.statement()
     if around is None:
         return None, None
-    loop = isinstance(around, ast.For | ast.While)
-    for condition in text.conditions(around):
-        for one in condition.comparisons():
-            counts = text.counts(one.left) | text.counts(one.right)
-            if one.is_equality and any(place.startswith("thread") for place in counts):
-                where = {"loop" if loop else "line": around.lineno}
-                return around.lineno, (
-                    "serial_one_thread",
-                    {**where, "test": shown(condition.test)},
-                )
-    return around.lineno if loops else None, None
+    condition = text.of_one_thread(around)
+    if condition is None:
+        return around.lineno if loops else None, None
+    where = "loop" if isinstance(around, ast.For | ast.While) else "line"
+    fields: dict[str, object] = {where: around.lineno, "test": shown(condition.test)}
+    return around.lineno, ("serial_one_thread", fields)
 
 
 def launch_before_cause(fault: KernelFault, tree: ast.Module) -> Cause | None:
@@ -112,8 +107,8 @@ def launch_before_cause(fault: KernelFault, tree: ast.Module) -> Cause | None:
         call.lineno
         for other in tree.body
         if isinstance(other, ast.FunctionDef) and other is not here
-        for call in walk(other)
-        if isinstance(call, ast.Call) and path_of(call.func).startswith(("tl.store", "tl.atomic"))
+        for call in nodes(other, ast.Call)
+        if path_of(call.func).startswith(("tl.store", "tl.atomic"))
         if call.args and _mentions(call.args[0], array)
     ]
     return "launch_before", {"array": array, "store": stores[0] if len(stores) == 1 else None}

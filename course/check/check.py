@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -46,7 +46,7 @@ def check_function(exercise: KernelExercise, function: object, detailed: bool = 
         python = _python(function)
         source = function_source(python)
         if not source.strip():
-            return _refused(exercise, "no_source", name=getattr(python, "__name__", "?"))
+            return refused(exercise, "no_source", {"name": getattr(python, "__name__", "?")})
         printed = Printed(MOST_PRINTED, labelled=True)
         try:
             engine = Engine(printing=printed)
@@ -158,7 +158,7 @@ def _not_a_kernel(exercise: KernelExercise, function: object) -> Verdict | None:
         got = f"the exercise `ex.{function.name}` itself"
     if isinstance(function, bool | int | float | str):
         got += f" ({shown(function)[:40]!r})" if isinstance(function, str) else f" ({function})"
-    return _refused(exercise, "not_a_kernel", got=got)
+    return refused(exercise, "not_a_kernel", {"got": got})
 
 
 def _python(function: object) -> Any:
@@ -185,14 +185,25 @@ def _is_jitted(function: object) -> bool:
     )
 
 
-def _refused(exercise: KernelExercise, message_id: str, **fields: object) -> Verdict:
+def refused(
+    exercise: Exercise,
+    message_id: str,
+    fields: Mapping[str, object],
+    outcome: Outcome = Outcome.REJECTED,
+    source: str = "",
+    line: int | None = None,
+) -> Verdict:
+    """The verdict on what is no answer, before any case of it."""
     known = {"name": exercise.name, **fields}
+    dialect = exercise.dialect if isinstance(exercise, KernelExercise) else "numba"
     return Verdict(
-        Outcome.REJECTED,
+        outcome,
         exercise.name,
-        sentence(message_id, known, exercise.dialect),
+        sentence(message_id, known, dialect),
         message_id,
+        line=line,
+        source=source,
         max_points=exercise.points,
-        next_steps=(next_step(message_id, known, exercise.dialect),),
+        next_steps=(next_step(message_id, known, dialect),),
         commands=(f"ex.{exercise.name}.hint()",),
     )

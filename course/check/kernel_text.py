@@ -17,7 +17,7 @@ from course.check.conditions import Condition
 from course.plain.arithmetic import BINARY
 from course.plain.evaluator import is_name
 from course.plain.evaluator import text as short_text
-from course.plain.trees import walk
+from course.plain.trees import covers, nodes, walk
 
 #: Names that are followed to what they were assigned, one within the other.
 DEEPEST = 12
@@ -76,6 +76,11 @@ def path_of(node: ast.AST) -> str:
     return ".".join([*([] if node.id == "cuda" else [node.id]), *names])
 
 
+def calls_of(tree: ast.AST, *paths: str) -> list[ast.Call]:
+    """The calls, in a node and below, of what has one of these paths."""
+    return [one for one in nodes(tree, ast.Call) if path_of(one.func) in paths]
+
+
 def place_said(value: object) -> Place:
     """A place as a fault tells it: `3` or `(3, 1)`, x first."""
     return tuple(int(number) for number in re.findall(r"\d+", str(value)))
@@ -92,22 +97,19 @@ class KernelText:
     def __init__(self, tree: ast.Module, line: int, launched: Launched) -> None:
         self.launched = launched
         self.line = line
-        around = [
-            node
-            for node in walk(tree)
-            if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
-        ]
+        around = [node for node in nodes(tree, ast.FunctionDef) if covers(node, line)]
         self.function = around[-1] if around else None
         self._parents: dict[ast.AST, ast.AST] = {}
         #: what each name may be where the line is reached, and what a loop adds to it
         self.made: dict[str, list[ast.expr]] = {}
         self.steps: dict[str, list[ast.expr]] = {}
-        nodes = [] if self.function is None else list(walk(self.function))
-        for node in nodes:
+        #: all of the function
+        self.nodes = [] if self.function is None else walk(self.function)
+        for node in self.nodes:
             for child in ast.iter_child_nodes(node):
                 self._parents[child] = node
         before = self._blocks_around(self.statement())
-        made = (node for node in nodes if isinstance(node, ast.Assign | ast.AugAssign | ast.For))
+        made = (n for n in self.nodes if isinstance(n, ast.Assign | ast.AugAssign | ast.For))
         for one in sorted(made, key=lambda node: node.lineno):
             self._remember(one, one in before)
 
@@ -164,7 +166,7 @@ class KernelText:
 
         One that it is made of keeps its own; in a loop that is another one in each turn.
         """
-        own = any(isinstance(one, ast.Name) and one.id == name for one in walk(value))
+        own = any(is_name(one, name) for one in walk(value))
         if not passed or (own and again):
             self.made.setdefault(name, []).append(value)
             return
@@ -183,7 +185,7 @@ class KernelText:
     def indices(self, array: str, line: int | None = None) -> list[ast.expr]:
         """The index of each access to `array` on a line, as it is written."""
         found = []
-        for node in () if self.function is None else walk(self.function):
+        for node in self.nodes:
             if getattr(node, "lineno", None) != (line or self.line):
                 continue
             if isinstance(node, ast.Subscript) and is_name(node.value, array):
@@ -336,12 +338,8 @@ class KernelText:
 
     def statement(self, line: int | None = None) -> ast.stmt | None:
         """The innermost statement that begins on a line, or holds it."""
-        wanted = line or self.line
-        found = [
-            node
-            for node in (() if self.function is None else walk(self.function))
-            if isinstance(node, ast.stmt) and node.lineno <= wanted <= (node.end_lineno or 0)
-        ]
+        statements = (node for node in self.nodes if isinstance(node, ast.stmt))
+        found = (node for node in statements if covers(node, line or self.line))
         return max(found, key=lambda node: node.lineno, default=None)
 
     def loops(self, line: int | None = None) -> list[ast.For | ast.While]:
@@ -367,13 +365,22 @@ class KernelText:
             child, node = node, self._parents.get(node)
         return found[:MOST_TESTS]
 
+    def of_one_thread(self, node: ast.AST) -> Condition | None:
+        """What lets one thread alone, or one in each row, come to a node."""
+        for condition in self.conditions(node):
+            for one in condition.comparisons():
+                counts = self.counts(one.left) | self.counts(one.right)
+                if one.is_equality and any(place.startswith("thread") for place in counts):
+                    return condition
+        return None
+
     def leaves_at(self, test: ast.expr) -> ast.Return | ast.Continue | ast.Break | None:
         """The statement by which a thread leaves where a test holds, if it is one for that."""
         return _leaving(self._parents.get(test))
 
     def loop_of(self, name: str) -> ast.For | None:
         """The loop that counts a name, where it is one."""
-        for node in () if self.function is None else walk(self.function):
+        for node in self.nodes:
             if isinstance(node, ast.For) and is_name(node.target, name):
                 return node
         return None
@@ -382,8 +389,8 @@ class KernelText:
 def _renamed(value: ast.expr, name: str, to: str) -> ast.expr:
     """A copy in which a name stands under another one."""
     value = copy.deepcopy(value)
-    for one in walk(value):
-        if isinstance(one, ast.Name) and one.id == name:
+    for one in nodes(value, ast.Name):
+        if one.id == name:
             one.id = to
     return value
 

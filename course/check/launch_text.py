@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from course.check.bindings import Bindings, called
+from course.check.bindings import Bindings, called, program_axis
 from course.check.kernel_text import Cause, path_of, shown
-from course.plain.trees import walk
+from course.plain.trees import nodes, walk
 
 
 def launch_cause(tree: ast.Module, constants: Mapping[str, int | float]) -> Cause | None:
@@ -15,24 +15,19 @@ def launch_cause(tree: ast.Module, constants: Mapping[str, int | float]) -> Caus
     functions = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
     for launcher in functions.values():
         names = Bindings(launcher)
-        for call in walk(launcher):
-            launch = call.func if isinstance(call, ast.Call) else None
-            if isinstance(call, ast.Call) and isinstance(launch, ast.Subscript):
-                kernel = functions.get(path_of(launch.value))
-                if kernel is not None:
-                    found = _other_order(call, kernel)
-                    grid = _followed(names, launch.slice)
-                    if isinstance(grid, ast.Tuple):
-                        divided = [_divisors(_followed(names, one)) for one in grid.elts]
-                        found = found or _other_axis(grid, divided, call, kernel, constants)
-                    if found is not None:
-                        return found
+        for call in nodes(launcher, ast.Call):
+            launch = call.func
+            if not isinstance(launch, ast.Subscript) or path_of(launch.value) not in functions:
+                continue
+            kernel = functions[path_of(launch.value)]
+            found = _other_order(call, kernel)
+            grid = names.followed(launch.slice)
+            if isinstance(grid, ast.Tuple):
+                divided = [_divisors(names.followed(one)) for one in grid.elts]
+                found = found or _other_axis(grid, divided, call, kernel, constants)
+            if found is not None:
+                return found
     return None
-
-
-def _followed(names: Bindings, node: ast.expr) -> ast.expr:
-    """What a name was assigned, where it is one."""
-    return (names.assigned(node) if isinstance(node, ast.Name) else None) or node
 
 
 def _plain(name: str) -> str:
@@ -85,14 +80,12 @@ def _steps(kernel: ast.FunctionDef, constants: Mapping[str, int | float]) -> dic
     names = Bindings(kernel)
     fixed = {one.arg for one in kernel.args.args if one.annotation is not None} | set(constants)
     found: dict[int, list[str]] = {}
-    for node in walk(kernel):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+    for node in nodes(kernel, ast.BinOp):
+        if isinstance(node.op, ast.Mult):
             for one, other in ((node.left, node.right), (node.right, node.left)):
-                one = _followed(names, one)
-                if called(one, "program_id") and isinstance(one, ast.Call) and one.args:
-                    axis = one.args[0].value if isinstance(one.args[0], ast.Constant) else None
-                    if type(axis) is int and isinstance(other, ast.Name) and other.id in fixed:
-                        found.setdefault(axis, []).append(other.id)
+                axis = program_axis(names.followed(one))
+                if axis is not None and isinstance(other, ast.Name) and other.id in fixed:
+                    found.setdefault(axis, []).append(other.id)
     return found
 
 
@@ -100,7 +93,7 @@ def _divisors(node: ast.expr) -> set[str]:
     """Names that a number of the grid divides by: BR of `triton.cdiv(N, BR)` or `N // BR`."""
     found = set()
     for one in walk(node):
-        by = one.args[-1] if isinstance(one, ast.Call) and called(one, "cdiv") else None
+        by = one.args[-1] if called(one, "cdiv") else None
         if isinstance(one, ast.BinOp) and isinstance(one.op, ast.FloorDiv):
             by = one.right
         if isinstance(by, ast.Name):

@@ -10,7 +10,7 @@ from course.check.bindings import function_at
 from course.check.kernel_text import Cause
 from course.engine.traffic import Traffic
 from course.plain.evaluator import is_name
-from course.plain.trees import walk
+from course.plain.trees import nodes
 
 #: Tensors of kernels that are looked at: no honest cell has more.
 MOST_MOVED = 100
@@ -76,10 +76,8 @@ def _worked_on(
 def _passed(tree: ast.Module, kernel: ast.FunctionDef, array: str) -> Iterator[str]:
     """What the launches of a kernel pass for the parameter of an array, a name for each launch."""
     parameters = [one.arg for one in kernel.args.args]
-    for node in walk(tree):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Subscript):
-            continue
-        if is_name(node.func.value, kernel.name):
+    for node in nodes(tree, ast.Call):
+        if isinstance(node.func, ast.Subscript) and is_name(node.func.value, kernel.name):
             given = dict(zip(parameters, node.args, strict=False))
             given |= {one.arg: one.value for one in node.keywords if one.arg}
             tensors = [one.id for one in given.values() if isinstance(one, ast.Name)]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from course.check.bindings import Bindings, Loop, called, value_of
+from course.check.bindings import Bindings, Loop, called, loops_of, value_of
 from course.check.kernel_text import Cause, path_of, shown
-from course.plain.trees import walk
+from course.plain.trees import nodes, walk
 
 #: Gluon's copies of a buffer to a box of a matrix.
 _COPIES_OUT = ("async_copy_shared_to_global", "async_store")
@@ -43,7 +43,7 @@ def of_maximum(tree: ast.Module) -> Cause | None:
             found = _growing(names, node)
             if found is not None:
                 return found
-        for loop in (one for one in walk(function) if isinstance(one, Loop)):
+        for loop in loops_of(function):
             found = _not_rescaled(names, loop)
             if found is not None:
                 return found
@@ -64,11 +64,8 @@ def left_early(tree: ast.Module) -> Cause | None:
             ]
             stores = [
                 node
-                for after in rest
-                for node in walk(after)
-                if isinstance(node, ast.Subscript)
-                and isinstance(node.ctx, ast.Store)
-                and path_of(node.value) in arrays
+                for node in nodes(rest, ast.Subscript)
+                if isinstance(node.ctx, ast.Store) and path_of(node.value) in arrays
             ]
             if isinstance(one, ast.If) and leaves and waits and stores:
                 fields = {"test": shown(one.test), "line": one.lineno, "waits": waits[0].lineno}
@@ -99,7 +96,7 @@ def _functions(tree: ast.Module) -> list[ast.FunctionDef]:
 
 
 def _names(node: ast.AST, context: type[ast.expr_context]) -> list[ast.Name]:
-    return [one for one in walk(node) if isinstance(one, ast.Name) and type(one.ctx) is context]
+    return [one for one in nodes(node, ast.Name) if type(one.ctx) is context]
 
 
 def _target(made: ast.stmt) -> ast.expr | None:
@@ -109,7 +106,7 @@ def _target(made: ast.stmt) -> ast.expr | None:
 def _in_loops(function: ast.FunctionDef) -> Iterator[Cause]:
     names = Bindings(function)
     loads = _names(function, ast.Load)
-    for loop in (one for one in walk(function) if isinstance(one, Loop)):
+    for loop in loops_of(function):
         for made in loop.body:
             target = _target(made)
             if isinstance(target, ast.Name) and _lost(names, loads, loop, made, target):
@@ -144,7 +141,7 @@ def _stored(made: ast.stmt) -> tuple[ast.expr, ast.expr] | None:
     call = made.value if isinstance(made, ast.Expr) else None
     if isinstance(call, ast.Call) and path_of(call.func) == "tl.store" and len(call.args) > 1:
         return call.args[0], call.args[1]
-    if isinstance(call, ast.Call) and called(call, *_COPIES_OUT) and len(call.args) > 2:
+    if call is not None and called(call, *_COPIES_OUT) and len(call.args) > 2:
         return call.args[1], call.args[2]  # a box's place, and a buffer that each turn fills
     return None
 
@@ -205,18 +202,18 @@ def _value(names: Bindings, node: ast.expr) -> ast.expr:
     """What a name was assigned, where it is one; an index that adds an axis is left out."""
     while isinstance(node, ast.Subscript):
         node = node.value
-    return (names.assigned(node) if isinstance(node, ast.Name) else None) or node
+    return names.followed(node)
 
 
 def _growing(names: Bindings, node: ast.AST) -> Cause | None:
     """``exp(m_new - m)``, where m_new is the larger of m and others."""
-    if not (called(node, "exp", "exp2") and isinstance(node, ast.Call) and node.args):
+    if not (called(node, "exp", "exp2") and node.args):
         return None
     written = node.args[0]
     if not isinstance(written, ast.BinOp) or not isinstance(written.op, ast.Sub):
         return None
     larger, smaller = _value(names, written.left), written.right
-    if called(larger, "max", "maximum") and isinstance(larger, ast.Call):
+    if called(larger, "max", "maximum"):
         if any(ast.dump(one) == ast.dump(smaller) for one in larger.args):
             fields = {"line": node.lineno, "written": shown(written)}
             return "text_exponent", {
@@ -238,8 +235,8 @@ def _not_rescaled(names: Bindings, loop: Loop) -> Cause | None:
         factors = {
             side.id
             for one in loop.body
-            for product in walk(value_of(one, target) or ast.Constant(0))
-            if isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult)
+            for product in nodes(value_of(one, target) or ast.Constant(0), ast.BinOp)
+            if isinstance(product.op, ast.Mult)
             for side in (product.left, product.right)
             if isinstance(side, ast.Name)
         }
@@ -261,7 +258,7 @@ def _runs(names: Bindings, made: ast.stmt) -> bool:
 
 def _of_exp(names: Bindings, value: ast.expr) -> bool:
     """Whether an exponential of this turn is in it."""
-    parts = [_value(names, one) for one in walk(value) if isinstance(one, ast.expr)]
+    parts = [_value(names, one) for one in nodes(value, ast.expr)]
     return any(called(one, "exp", "exp2") for part in parts for one in walk(part))
 
 

@@ -9,12 +9,12 @@ import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from course.check.accesses import NEARLY
-from course.check.bindings import Bindings, function_at, value_of
+from course.check.bindings import Bindings, called, function_at, loops_of, value_of
 from course.check.fences import unfenced
-from course.check.kernel_text import Cause, path_of, shown
+from course.check.kernel_text import Cause, calls_of, path_of, shown
 from course.check.loose_ends import defined_twice
 from course.engine.traffic import Traffic
-from course.plain.trees import walk
+from course.plain.trees import nodes, walk
 
 #: Turns of a loop that move nothing are worth a word from so many for each that does.
 IDLE_WORTH_A_WORD = 0.5
@@ -76,29 +76,26 @@ def _of_float32(tree: ast.Module) -> Iterator[Cause]:
     for function in tree.body:
         if isinstance(function, ast.FunctionDef):
             names = Bindings(function)
-            for node in walk(function):
-                if isinstance(node, ast.Call) and path_of(node.func) == "tl.dot":
-                    told = {keyword.arg: keyword.value for keyword in node.keywords}
-                    turned = [_as_float32(operand, names) for operand in node.args[:2]]
-                    if any(turned) and not told.keys() & {"input_precision", "allow_tf32"}:
-                        yield "note_tf32", {"line": node.lineno}
-                    precision = told.get("input_precision")
-                    if all(turned) and isinstance(precision, ast.Constant):
-                        if precision.value == "ieee":
-                            yield "note_ieee", {"line": node.lineno}
+            for node in calls_of(function, "tl.dot"):
+                told = {keyword.arg: keyword.value for keyword in node.keywords}
+                turned = [_as_float32(operand, names) for operand in node.args[:2]]
+                if any(turned) and not told.keys() & {"input_precision", "allow_tf32"}:
+                    yield "note_tf32", {"line": node.lineno}
+                precision = told.get("input_precision")
+                if all(turned) and isinstance(precision, ast.Constant):
+                    if precision.value == "ieee":
+                        yield "note_ieee", {"line": node.lineno}
 
 
 def _masked_turns(tree: ast.Module, graded: Sequence[Traffic]) -> Iterator[Cause]:
     """A loop with loads, many of whose turns load nothing: their masks are false everywhere."""
     loading = {
         loop.lineno
-        for loop in walk(tree)
-        if isinstance(loop, ast.For | ast.While)
-        and any(
-            isinstance(node, ast.Call) and path_of(node.func) == "tl.load"
+        for loop in loops_of(tree)
+        if any(
+            calls_of(statement, "tl.load")
             for statement in loop.body
             if not isinstance(statement, ast.If)  # which may skip the rest of a turn, too
-            for node in walk(statement)
         )
     }
     for traffic in graded:
@@ -111,11 +108,7 @@ def _filled_for_nothing(
     tree: ast.Module, graded: Sequence[Traffic], inputs: Collection[str]
 ) -> Iterator[Cause]:
     """A launcher that fills what its kernels store over, and never read or add to."""
-    lines = [
-        node.lineno
-        for node in walk(tree)
-        if isinstance(node, ast.Call) and path_of(node.func).rpartition(".")[2] in _FILLING
-    ]
+    lines = [node.lineno for node in walk(tree) if called(node, *_FILLING)]
     for traffic in graded:
         only_stored = all(
             site.direction == "store" or (site.direction == "load" and site.array in inputs)
@@ -128,15 +121,10 @@ def _filled_for_nothing(
 
 def _as_float32(node: ast.expr, names: Bindings) -> bool:
     """Whether an operand has been turned to float32 by `.to(tl.float32)`."""
-    while isinstance(node, ast.Name):
-        made = names.origin(node.id, node)
-        value = None if made.statement is None else value_of(made.statement, node)
-        if value is None or made.carried:
-            return False
-        node = value
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+    made = names.fixed(node)
+    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute):
         return False
-    return node.func.attr == "to" and _named(node.args[:1], "float32")
+    return made.func.attr == "to" and _named(made.args[:1], "float32")
 
 
 def _named(nodes: list[ast.expr], name: str) -> bool:
@@ -174,10 +162,10 @@ def _creeping(
         return isinstance(node, ast.Call) and path_of(node.func).endswith("float32")
 
     starts: dict[str, str] = {}
-    for node in walk(function):
-        said = number(node.value) if isinstance(node, ast.Assign) else None
-        if said is not None and isinstance(node, ast.Assign):
-            starts |= {one.id: said for one in node.targets if isinstance(one, ast.Name)}
+    for made in nodes(function, ast.Assign):
+        said = number(made.value)
+        if said is not None:
+            starts |= {one.id: said for one in made.targets if isinstance(one, ast.Name)}
     for node in walk(function):
         if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):
             for one, other in ((node.left, node.right), (node.right, node.left)):
@@ -194,12 +182,9 @@ def _creeping(
 
 def _made_float32(array: ast.Name, names: Bindings) -> bool:
     """Whether it is a shared or a local array of float32."""
-    made = names.origin(array.id, array)
-    value = None if made.statement is None else value_of(made.statement, array)
-    if not isinstance(value, ast.Call) or path_of(value.func) not in (
-        "shared.array",
-        "local.array",
-    ):
+    value = names.assigned(array)
+    arrays = ("shared.array", "local.array")
+    if not isinstance(value, ast.Call) or path_of(value.func) not in arrays:
         return False
     return _named([*value.args, *(keyword.value for keyword in value.keywords)], "float32")
 
@@ -217,8 +202,7 @@ def _both_sides(
         of = path_of(value.func) if isinstance(value, ast.Call) else ""
         return of if of in kernels else None
 
-    for node in walk(function):
-        if isinstance(node, ast.IfExp):
-            one, two = call(node.body), call(node.orelse)
-            if one and two and one != two:
-                yield "note_both_sides", {"line": node.lineno, "one": one, "two": two}
+    for node in nodes(function, ast.IfExp):
+        one, two = call(node.body), call(node.orelse)
+        if one and two and one != two:
+            yield "note_both_sides", {"line": node.lineno, "one": one, "two": two}

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from course.check.bindings import Bindings, called
+from course.check.bindings import Bindings, called, program_axis
 from course.check.kernel_text import KernelText, Launched, path_of, place_said, range_of, shown
 from course.engine.faults import KernelFault
-from course.plain.trees import walk
+from course.plain.evaluator import is_name
+from course.plain.trees import nodes
 
 #: Parts of an address that are looked at: no honest kernel has more.
 MOST_PARTS = 40
@@ -34,10 +35,8 @@ class ProgramText(KernelText):
         self.program = place_said(fault.fields["program"])
 
     def _built_in(self, node: ast.expr, thread: object = None) -> int | None:
-        if not isinstance(node, ast.Call) or not called(node, "program_id") or not node.args:
-            return None
-        axis = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
-        if not isinstance(axis, int):
+        axis = program_axis(node)
+        if axis is None:
             return None
         return self.program[axis] if axis < len(self.program) else 0
 
@@ -67,7 +66,7 @@ class Address:
     def __init__(self, text: ProgramText, names: Bindings, node: ast.expr, array: str) -> None:
         self.text, self.names, self.array = text, names, array
         found = islice(self._parts(node, ()), MOST_PARTS)
-        self.parts = [part for part in found if not _is_named(part.what, array)]
+        self.parts = [part for part in found if not is_name(part.what, array)]
 
     def distance(self, part: Part) -> int | None:
         """What a part is multiplied by, where all of it is known."""
@@ -82,8 +81,8 @@ class Address:
 
     def span(self, part: Part) -> tuple[ast.expr, ast.expr, ast.expr] | None:
         """The range of the loop that moves a block on."""
-        for one in walk(self.made(part) or part.what):
-            if isinstance(one, ast.Name) and (loop := self.text.loop_of(one.id)) is not None:
+        for one in nodes(self.made(part) or part.what, ast.Name):
+            if (loop := self.text.loop_of(one.id)) is not None:
                 return range_of(loop)
         return None
 
@@ -119,10 +118,10 @@ class Address:
     def _is_one_block(self, value: ast.BinOp) -> bool:
         """``first + tl.arange(0, B)``, where the first is a loop's count or a multiple of B."""
         for one, other in ((value.left, value.right), (value.right, value.left)):
-            if isinstance(one, ast.Call) and called(one, "arange") and len(one.args) == 2:
+            if called(one, "arange") and len(one.args) == 2:
                 made = self.names.assigned(other) if isinstance(other, ast.Name) else other
                 if not isinstance(made, ast.BinOp) or not isinstance(made.op, ast.Mult):
-                    return not _is_named(other, self.array)
+                    return not is_name(other, self.array)
                 length = ast.dump(one.args[1])
                 return length in (ast.dump(made.left), ast.dump(made.right))
         return False
@@ -139,7 +138,3 @@ def bare(node: ast.expr) -> ast.expr:
             node = node.func.value
         else:
             return node
-
-
-def _is_named(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name

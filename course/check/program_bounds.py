@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from course.check.bindings import Bindings, called
-from course.check.kernel_text import Cause, KernelText, path_of, place_said, shown
+from course.check.kernel_text import Cause, KernelText, calls_of, path_of, place_said, shown
 from course.check.program_addresses import Address, Part, ProgramText, bare
 from course.engine.faults import KernelFault
-from course.plain.trees import walk
+from course.plain.trees import nodes, walk
 from course.spec.exercise import Array, Parameter, Scalar
 
 #: What leaves a result of these as it is.
@@ -35,11 +35,7 @@ def mask_cause(
     if statement is None or text.function is None:
         return None
     name = "tl.load" if doing.startswith("load") else "tl.store"
-    calls = [
-        one
-        for one in walk(statement)
-        if isinstance(one, ast.Call) and path_of(one.func) == name and one.args
-    ]
+    calls = [one for one in calls_of(statement, name) if one.args]
     names = Bindings(text.function)
     array = fault.fields["array"]
     own = [one for one in calls if array in _made_of(names, [one.args[0]])]
@@ -107,7 +103,7 @@ class _Access:
         """The one block that moves on in an address, and to which its mask sets no end."""
         ends = _ends(self.names, mask)
         tested = _made_of(self.names, ends)
-        named = {one.id for end in ends for one in walk(end) if isinstance(one, ast.Name)}
+        named = {one.id for one in nodes(ends, ast.Name)}
         ranges = {
             name: value
             for name, value in _made_of(self.names, [self.call.args[0]]).items()
@@ -174,7 +170,7 @@ class _Access:
             whole = start == 0 and end and step and end % step == 0
             return bool(whole) and self._is_length(part, end)
         made = self.address.made(part)
-        if not isinstance(made, ast.Call) or not called(made, "arange") or len(made.args) != 2:
+        if made is None or not called(made, "arange") or len(made.args) != 2:
             return False
         return self._is_length(part, self.text.number(made.args[1]))
 
@@ -185,9 +181,9 @@ class _Access:
     def _test_of(self, part: Part) -> tuple[str, int | None] | None:
         """The test that a block needs, and the line where another access has it."""
         assert self.text.function is not None
-        for one in walk(self.text.function):
-            if isinstance(one, ast.Compare) and len(one.ops) == 1:
-                if isinstance(one.ops[0], ast.Lt) and part.is_made_of(one.left):
+        for one in nodes(self.text.function, ast.Compare):
+            if len(one.ops) == 1 and isinstance(one.ops[0], ast.Lt):
+                if part.is_made_of(one.left):
                     return f"{_said(part.what)} < {shown(one.comparators[0])}", one.lineno
         if (span := self.address.span(part)) is not None:
             return f"{_said(part.what)} < {shown(span[1])}", None
@@ -199,13 +195,8 @@ class _Access:
         array = self.known.get(self.array)
         if not isinstance(array, Array):
             return None
-        named = (name for name, one in self.known.items() if isinstance(one, Scalar))
-        lengths = [name for name in named if self._formula(name) == array.axes[-1]]
-        return lengths[0] if lengths else None
-
-    def _formula(self, name: str) -> str:
-        one = self.known[name]
-        return one.value if isinstance(one, Scalar) else ""
+        scalars = ((n, one.value) for n, one in self.known.items() if isinstance(one, Scalar))
+        return next((name for name, formula in scalars if formula == array.axes[-1]), None)
 
     # ------------------------------------------------------------ the offsets
 
@@ -269,13 +260,13 @@ def _said(node: ast.expr) -> str:
     return shown(node)
 
 
-def _made_of(names: Bindings, nodes: Sequence[ast.expr]) -> dict[str, ast.expr | None]:
+def _made_of(names: Bindings, expressions: Sequence[ast.expr]) -> dict[str, ast.expr | None]:
     """The names in expressions, and in what was assigned to them, each with that."""
     found: dict[str, ast.expr | None] = {}
-    waiting = [*nodes]
+    waiting = [*expressions]
     while waiting:
-        for one in walk(waiting.pop()):
-            if isinstance(one, ast.Name) and one.id not in found:
+        for one in nodes(waiting.pop(), ast.Name):
+            if one.id not in found:
                 value = found[one.id] = names.assigned(one)
                 waiting += [] if value is None else [value]
     return found
@@ -309,8 +300,7 @@ def _neutral(text: KernelText) -> dict[str, object] | None:
     statement = text.statement()
     if statement is None or text.function is None:
         return None
-    here = {one for one in walk(statement) if isinstance(one, ast.Call)}
-    here = {call for call in here if path_of(call.func) == "tl.load"}
+    here: set[ast.AST] = {*calls_of(statement, "tl.load")}
     names = set[str]()
     if isinstance(statement, ast.Assign) and _scaled(statement.value, here.__contains__):
         names = {one.id for one in statement.targets if isinstance(one, ast.Name)}
@@ -318,11 +308,10 @@ def _neutral(text: KernelText) -> dict[str, object] | None:
     def loaded(node: ast.expr) -> bool:
         return node in here or (isinstance(node, ast.Name) and node.id in names)
 
-    calls = [one for one in walk(text.function) if isinstance(one, ast.Call)]
     used = [
         (call.lineno, path_of(call.func))
-        for call in calls
-        if path_of(call.func) in _NEUTRAL and any(_scaled(one, loaded) for one in call.args)
+        for call in calls_of(text.function, *_NEUTRAL)
+        if any(_scaled(one, loaded) for one in call.args)
     ]
     others = {_NEUTRAL[call] for _, call in used}
     if len(others) != 1:

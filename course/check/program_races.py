@@ -6,11 +6,11 @@ import ast
 import copy
 import re
 
-from course.check.bindings import Bindings, called, function_at
-from course.check.kernel_text import Cause, KernelText, Launched, path_of
+from course.check.bindings import Bindings, called, function_at, program_axis
+from course.check.kernel_text import Cause, KernelText, Launched, calls_of, path_of
 from course.engine.faults import KernelFault
 from course.plain.text import counted
-from course.plain.trees import walk
+from course.plain.trees import covers, nodes, walk
 
 #: What a store's address may call: nothing that could hand on a program's number unseen.
 _PLAIN = ("tl.", "triton.")
@@ -23,8 +23,10 @@ def program_race(fault: KernelFault, tree: ast.Module, launched: Launched) -> Ca
     if not stores or line is None or fields.get("other_line") not in (None, line):
         return None
     function = function_at(tree, line)
-    if function is None or _is_helper(tree, function.name) or not isinstance(grid, tuple):
+    if function is None or not isinstance(grid, tuple):
         return None
+    if calls_of(tree, function.name):
+        return None  # a kernel calls it: what it is given may hold a program's number
     bindings, store = Bindings(function), _store_of(function, line)
     offset = None if store is None else _written_out(bindings, store)
     if store is None or offset is None:
@@ -42,32 +44,21 @@ def program_race(fault: KernelFault, tree: ast.Module, launched: Launched) -> Ca
 
 def _store_of(function: ast.FunctionDef, line: int) -> ast.Call | None:
     """The one store of a line."""
-    stores = [
-        node
-        for node in walk(function)
-        if isinstance(node, ast.Call)
-        and called(node, "store")
-        and node.lineno <= line <= (node.end_lineno or 0)
-    ]
+    calls = (call for call in nodes(function, ast.Call) if called(call, "store"))
+    stores = [call for call in calls if covers(call, line)]
     return stores[0] if len(stores) == 1 and stores[0].args else None
 
 
 def _written_out(bindings: Bindings, store: ast.Call) -> ast.expr | None:
     """The address of a store, where all that makes it is seen."""
     out = bindings.written_out(store.args[0], first_turn=True)
-    for node in () if out is None else walk(out):
-        if isinstance(node, ast.Call):
-            path = path_of(node.func)
-            cast = isinstance(node.func, ast.Attribute) and node.func.attr == "to"
-            plain = cast or path.startswith(_PLAIN) or path in ("min", "max")
-            if "atomic" in path or not plain:
-                return None
+    for node in () if out is None else nodes(out, ast.Call):
+        path = path_of(node.func)
+        cast = isinstance(node.func, ast.Attribute) and node.func.attr == "to"
+        plain = cast or path.startswith(_PLAIN) or path in ("min", "max")
+        if "atomic" in path or not plain:
+            return None
     return out
-
-
-def _is_helper(tree: ast.Module, name: str) -> bool:
-    """Whether a kernel calls it: what it is given may hold a program's number."""
-    return any(isinstance(node, ast.Call) and path_of(node.func) == name for node in walk(tree))
 
 
 def _differ_in(one: str, other: str, long: list[int]) -> list[int]:
@@ -84,19 +75,13 @@ def _differ_in(one: str, other: str, long: list[int]) -> list[int]:
 
 def _counted(offset: ast.expr) -> set[int]:
     """The axes of the grid whose number stands in an offset."""
-    found: set[int] = set()
-    for node in walk(offset):
-        if called(node, "program_id") and isinstance(node, ast.Call):
-            given = [*node.args, *(keyword.value for keyword in node.keywords)]
-            one = given[0] if given else None
-            found.add(one.value if isinstance(one, ast.Constant) and type(one.value) is int else 0)
-    return found
+    return {program_axis(node) or 0 for node in walk(offset) if called(node, "program_id")}
 
 
 def _overlap(text: KernelText, array: str, offset: ast.expr) -> Cause | None:
     """Programs that begin fewer elements apart than their blocks are long."""
     blocks = [node for node in walk(offset) if called(node, "arange")]
-    if len(blocks) != 1 or not isinstance(blocks[0], ast.Call) or len(blocks[0].args) != 2:
+    if len(blocks) != 1 or len(blocks[0].args) != 2:
         return None
     ends = [text.number(end) for end in blocks[0].args]
     first, next_one, beside = (_place(text, array, offset, *at) for at in ((0, 0), (1, 0), (0, 1)))

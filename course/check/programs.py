@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import copy
-from itertools import islice
 
 from course.check.accesses import AGAIN, Access
-from course.check.bindings import Loop, called
+from course.check.bindings import Loop, called, program_axis
 from course.check.conditions import Condition
 from course.check.kernel_text import AXES, MOST_TESTS, Cause, range_of, shown
 from course.check.waste import SCATTERED_BELOW
-from course.plain.trees import walk
+from course.plain.trees import nodes, walk
 from course.words.verdict import ratio_text
 
 
@@ -93,13 +92,7 @@ def _place(worst: Access, out: ast.expr, block: int) -> int | None:
 
 def _program_axes(node: ast.AST) -> list[int]:
     """The axes of the grid whose program_id stands in it."""
-    given = [
-        [*one.args, *(keyword.value for keyword in one.keywords)]
-        for one in walk(node)
-        if isinstance(one, ast.Call) and called(one, "program_id")
-    ]
-    axes = {one.value for args in given for one in args if isinstance(one, ast.Constant)}
-    return sorted(axis for axis in axes if isinstance(axis, int))
+    return sorted({axis for one in walk(node) if (axis := program_axis(one)) is not None})
 
 
 def _future(worst: Access) -> tuple[str, dict[str, object]] | None:
@@ -111,8 +104,7 @@ def _future(worst: Access) -> tuple[str, dict[str, object]] | None:
         if span is None:
             return None
         near = any(_of_program(worst, end) for end in span[:2])
-        compared = (node for node in walk(loop) if isinstance(node, ast.Compare))
-        for node in islice(compared, MOST_TESTS):
+        for node in nodes(loop, ast.Compare)[:MOST_TESTS]:
             if len(node.ops) == 1:
                 sides = (node.left, node.comparators[0])
                 moving = [worst.bindings.changes(side, loop) for side in sides]

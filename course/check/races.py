@@ -7,10 +7,10 @@ import math
 from collections.abc import Mapping
 from itertools import zip_longest
 
-from course.check.kernel_text import AXES, Cause, KernelText, path_of, place_said, shown
+from course.check.kernel_text import AXES, Cause, KernelText, calls_of, path_of, place_said, shown
 from course.engine.faults import KernelFault
 from course.plain.sectors import WARP_LANES
-from course.plain.trees import walk
+from course.plain.trees import nodes, walk
 from course.spec.exercise import Role
 
 
@@ -110,7 +110,7 @@ class GlobalRace:
         threads = {one for one in counts if one.startswith("thread")}
         blocks = {one for one in counts if one.startswith("block")}
         if not counts:
-            names = [n.id for n in walk(index) if isinstance(n, ast.Name)]
+            names = [n.id for n in nodes(index, ast.Name)]
             loop = next((self.text.loop_of(n) for n in names if self.text.loop_of(n)), None)
             if loop is not None:
                 return "race_all_loop", {**self.known, "loop": loop.lineno}
@@ -227,7 +227,7 @@ class GlobalRace:
     def _short_step(self, index: ast.expr) -> Cause | None:
         launched = self.text.launched
         total = launched.extent("grid", "x") * launched.extent("block", "x")
-        for name in [n.id for n in walk(index) if isinstance(n, ast.Name)]:
+        for name in [n.id for n in nodes(index, ast.Name)]:
             whole = self.text.made.get(name, [])
             if not any("block x" in self.text.counts(one) for one in whole):
                 continue
@@ -268,12 +268,12 @@ def _as_if_own(text: KernelText, array: str) -> bool:
     """Whether no index of a shared array says which thread it is, and a thread reads it back."""
     found = [
         node
-        for node in walk(text.function or ast.Module([], []))
+        for node in text.nodes
         if isinstance(node, ast.Subscript) and path_of(node.value) == array
     ]
-    looped = any(isinstance(one, ast.Name) for node in found for one in walk(node.slice))
+    looped = nodes((node.slice for node in found), ast.Name)
     plain = not any(text.counts(node.slice) for node in found)
-    return plain and looped and any(isinstance(node.ctx, ast.Load) for node in found)
+    return plain and bool(looped) and any(isinstance(node.ctx, ast.Load) for node in found)
 
 
 def _on_one_line(
@@ -306,11 +306,7 @@ def _sometimes(
     text: KernelText, loop: ast.For | ast.While, known: dict[str, object]
 ) -> Cause | None:
     """All barriers of a loop stand under a test inside of it."""
-    waits = [
-        one
-        for one in walk(loop)
-        if isinstance(one, ast.Call) and path_of(one.func) == "syncthreads"
-    ]
+    waits = calls_of(loop, "syncthreads")
     tests = [
         [one.test for one in text.conditions(call) if one.test.lineno > loop.lineno]
         for call in waits
@@ -323,9 +319,7 @@ def _sometimes(
 
 def _waits(node: ast.AST, by: str) -> list[int]:
     """The lines below a node that call a barrier."""
-    return [
-        one.lineno for one in walk(node) if isinstance(one, ast.Call) and path_of(one.func) == by
-    ]
+    return [one.lineno for one in calls_of(node, by)]
 
 
 def _only_the_warp_waits(text: KernelText, known: dict[str, object]) -> Cause | None:

@@ -9,7 +9,7 @@ from course.engine.cell.numba import read_cell
 from course.engine.cell.solution import Solution, found, missing
 from course.engine.faults import does_not_compile, rejected
 from course.engine.triton.compiling.available import require_triton
-from course.plain.trees import walk
+from course.plain.trees import nodes
 from course.spec.exercise import KernelExercise, Meta, Parameter
 
 
@@ -87,7 +87,7 @@ def _line_of(tree: ast.Module, name: str) -> int | None:
     """The line that assigns a constant last, as Python reads it."""
     for node in reversed(tree.body):
         if isinstance(node, ast.Assign | ast.AnnAssign):
-            names = (n for n in walk(node) if isinstance(n, ast.Name))
+            names = nodes(node, ast.Name)
             if any(n.id == name and isinstance(n.ctx, ast.Store) for n in names):
                 return node.lineno
     return None

@@ -18,7 +18,7 @@ from typing import Any
 
 from course.engine.faults import KernelFault, rejected
 from course.plain.text import lines_of, odd_character, with_plain_ends
-from course.plain.trees import walk
+from course.plain.trees import nodes, walk
 
 _COMMANDS = ("%", "!", "?")
 _READ_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -115,16 +115,16 @@ def parsed(source: str) -> ast.Module:
 
 def is_starter(tree: ast.AST) -> bool:
     """Whether the starter's marker `...` still stands and no line stores anything."""
-    return _has_marker(tree) and not _stores(tree)
+    return bool(markers(tree)) and not _stores(tree)
 
 
-def _has_marker(tree: ast.AST) -> bool:
-    return any(
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and node.value.value is Ellipsis
-        for node in walk(tree)
-    )
+def markers(tree: ast.AST) -> list[ast.Expr]:
+    """The statements that are a starter's `...`."""
+    return [
+        node
+        for node in nodes(tree, ast.Expr)
+        if isinstance(node.value, ast.Constant) and node.value.value is Ellipsis
+    ]
 
 
 def _stores(tree: ast.AST) -> bool:
@@ -135,7 +135,7 @@ def _stores(tree: ast.AST) -> bool:
             targets = node.targets
         elif isinstance(node, ast.AugAssign | ast.AnnAssign):
             targets = [node.target]
-        if any(isinstance(n, ast.Subscript) for target in targets for n in walk(target)):
+        if nodes(targets, ast.Subscript):
             return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if ast.unparse(node.func.value).split(".")[-1] == "atomic":
@@ -163,15 +163,11 @@ def used_part(text: str, name: str, line: int) -> str:
         if id(node) in kept:
             continue
         kept[id(node)] = node
-        for used in sorted(_names_used(node)):
+        for used in sorted({n.id for n in nodes(node, ast.Name)}):
             binding = _binding(body, used, start.lineno)
             if binding is not None:
                 waiting.append(binding)
     return _only(text, kept.values())
-
-
-def _names_used(node: ast.AST) -> set[str]:
-    return {n.id for n in walk(node) if isinstance(n, ast.Name)}
 
 
 def _binding(body: list[ast.stmt], name: str, before: int) -> ast.stmt | None:
@@ -187,7 +183,7 @@ def _names_bound(node: ast.stmt) -> set[str]:
         return {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
     if isinstance(node, ast.Assign | ast.AnnAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return {n.id for target in targets for n in walk(target) if isinstance(n, ast.Name)}
+        return {n.id for n in nodes(targets, ast.Name)}
     return set()
 
 

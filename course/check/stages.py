@@ -17,7 +17,7 @@ from course.check import compare, cost, waste
 from course.check.accounted import by_other_means, uncounted
 from course.check.advice import Advice
 from course.check.annotated import source_lines
-from course.check.cases import case_seed, on_the_case, ordered_cases, run_of
+from course.check.cases import copied, drawn_case, on_the_case, ordered_cases, run_of
 from course.check.compare import Compared
 from course.check.outputs import compared
 from course.check.reading import chosen, read_solution, takes_what_is_passed
@@ -31,7 +31,7 @@ from course.engine.traffic import Traffic
 from course.plain.text import lines_of
 from course.spec import shares
 from course.spec.exercise import RIGHT_SHARE, Case, KernelExercise, Role
-from course.spec.inputs import drawn, poisoned
+from course.spec.inputs import poisoned
 from course.words.sentences import next_step, sentence
 from course.words.verdict import TOLD_BY_TABLE, Extra, Verdict
 
@@ -122,12 +122,9 @@ class Stages:
         if self.exercise.dialect != "triton" or not isinstance(runner, Engine):
             return nullcontext()
         graded = [case for case in ordered if case.traffic]
-        runs = (self._run(case, self._drawn(case, seed)) for case in graded)
+        drawn = (drawn_case(self.exercise, case, self.constants, seed) for case in graded)
+        runs = map(self._run, graded, drawn)
         return runner.ahead(self.source, runs)
-
-    def _drawn(self, case: Case, seed: int | Sequence[int]) -> dict[str, Any]:
-        rng = np.random.default_rng(case_seed(self.exercise, case, seed))
-        return drawn(self.exercise, case, rng, self.constants)
 
     def _run(self, case: Case, arguments: Mapping[str, Any]) -> Run:
         return run_of(self.exercise, case, self.constants, self.source, arguments)
@@ -136,11 +133,8 @@ class Stages:
         self, case: Case, seed: int | Sequence[int], runner: Runner
     ) -> tuple[dict[str, Any], Ran]:
         """(arguments as they were drawn, what the launch left of a second copy of them)."""
-        arguments = self._drawn(case, seed)
-        before = {
-            name: value.copy() if isinstance(value, np.ndarray) else value
-            for name, value in arguments.items()
-        }
+        arguments = drawn_case(self.exercise, case, self.constants, seed)
+        before = copied(arguments)
         if self.printed is not None:
             self.printed.prefix = f"case {self.number} ({case.told}), "
         ran = runner(self._run(case, arguments))

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from course.check.cases import VISIBLE_SEED, case_seed, on_the_case, ordered_cases, run_of
+from course.check.cases import copied, drawn_case, on_the_case, ordered_cases, run_of
 from course.check.outputs import compared
 from course.check.reading import chosen, read_solution
 from course.engine.faults import KernelFault
 from course.engine.requests import Writers
 from course.engine.runner import Engine
 from course.spec.exercise import Case, KernelExercise
-from course.spec.inputs import drawn
 from course.words.verdict import Verdict
 
 
@@ -55,13 +54,11 @@ def maker_of(
     """
     cell = read_solution(source, exercise)
     constants = chosen(cell, exercise)
-    rng = np.random.default_rng(case_seed(exercise, case, VISIBLE_SEED))
-    before = drawn(exercise, case, rng, constants)
-    arguments = {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in before.items()}
+    before = drawn_case(exercise, case, constants)
     writers = Writers()
     engine = Engine(compiles=False, requests=writers)
     with contextlib.suppress(KernelFault):
-        ran = engine(run_of(exercise, case, constants, source, arguments))
+        ran = engine(run_of(exercise, case, constants, source, copied(before)))
         if wrong_at is None:
             outputs = compared(exercise, case, 1, constants, cell.constants, before, ran)
             wrong = next((one for one in outputs if one.wrong.any()), None)

@@ -124,13 +124,10 @@ def _lanes(worst: Access, item_bytes: int) -> Cause | None:
 
 
 def _one_lane(worst: Access) -> Cause | None:
-    for condition in worst.text.conditions(worst.node):
-        for one in condition.comparisons():
-            counts = worst.text.counts(one.left) | worst.text.counts(one.right)
-            if one.is_equality and any(place.startswith("thread") for place in counts):
-                fields = {"test": shown(condition.test), "line": worst.line}
-                return "traffic_one_lane", fields
-    return None
+    condition = worst.text.of_one_thread(worst.node)
+    if condition is None:
+        return None
+    return "traffic_one_lane", {"test": shown(condition.test), "line": worst.line}
 
 
 def _apart(worst: Access, item_bytes: int) -> Cause | None:

@@ -19,19 +19,16 @@ def popc(values: np.ndarray) -> np.ndarray:
 def clz(values: np.ndarray) -> np.ndarray:
     """How many leading bits are 0."""
     bits, width = _patterns(values)
-    length = np.zeros(bits.shape, np.int64)
-    for step in range(64):
-        length[(bits >> np.uint64(step)) & np.uint64(1) == 1] = step + 1
-    return (width - length).astype(values.dtype)
+    for step in (1, 2, 4, 8, 16, 32):  # every bit below the highest is set, too
+        bits = bits | bits >> np.uint64(step)
+    return (width - np.bitwise_count(bits).astype(np.int64)).astype(values.dtype)
 
 
 def ffs(values: np.ndarray) -> np.ndarray:
     """The place of the lowest set bit, from 1; 0 where none is."""
-    bits, width = _patterns(values)
-    place = np.zeros(bits.shape, np.int64)
-    for step in reversed(range(width)):
-        place[(bits >> np.uint64(step)) & np.uint64(1) == 1] = step + 1
-    return place.astype(np.uint32)
+    bits, _ = _patterns(values)
+    below = np.bitwise_count(~bits & (bits - np.uint64(1)))
+    return np.where(bits == 0, 0, below + 1).astype(np.uint32)
 
 
 def brev(values: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 from course.figures.drawing import Drawing
 from course.figures.picture import BLUE, FAINT_INK, GREEN, RED, Picture, bytes_over
@@ -98,13 +99,12 @@ def owners(causal: bool = False) -> Picture:
         drawing.text(left - 46, 28, name, 13.5, bold=True)
         drawing.text(left + tiles * side / 2, 52, "keys", 12, "middle", faint=True)
         drawing.text(left - 10, 84, "queries", 12, "end", faint=True)
-        for r in range(tiles):
-            for c in range(tiles):
-                mine = c == 2 if half == 0 else r == 3
-                future = causal and c > r
-                kind = "idle" if future else ("store" if mine else "plain")
-                label = "own" if mine and not future and c == r and causal else ""
-                drawing.box(left + c * side, 60 + r * side, side - 3, side - 3, label, kind, 11)
+        for r, c in product(range(tiles), range(tiles)):
+            mine = c == 2 if half == 0 else r == 3
+            future = causal and c > r
+            kind = "idle" if future else ("store" if mine else "plain")
+            label = "own" if mine and not future and c == r and causal else ""
+            drawing.box(left + c * side, 60 + r * side, side - 3, side - 3, label, kind, 11)
         if half == 0:
             x = left + 2.5 * side - 1.5
             top = 60 + (2 if causal else 0) * side

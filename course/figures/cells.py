@@ -101,7 +101,7 @@ def cells_picture(
     words = [part for line in words for part in wrap(line, _LINE)]
     height = _SIDE + (14 if cells.writers else 0)
     step = height + (8 if cells.itemsize else 2)
-    top = _tiles_height(tiles)
+    top = max((y + _tile_size(tile)[1] - 36 for _, y, tile in _placed(tiles)), default=0.0)
     below = top + 62 + len(rows) * step
     tall = below + 30 * bool(cells.outside) + 28 + 18 * len(words)
     drawing = Drawing(_WIDTH, tall)
@@ -201,10 +201,6 @@ def _placed(tiles: Sequence[Tile]) -> list[tuple[float, float, Tile]]:
         placed.append((x, y, tile))
         x, deepest = x + width, max(deepest, height)
     return placed
-
-
-def _tiles_height(tiles: Sequence[Tile]) -> float:
-    return max([y + _tile_size(tile)[1] - 36 for _, y, tile in _placed(tiles)], default=0.0)
 
 
 def _draw_tiles(drawing: Drawing, tiles: Sequence[Tile]) -> None:

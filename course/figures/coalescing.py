@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from course.figures.access import access_picture
 from course.figures.drawing import Drawing
 from course.figures.picture import (
@@ -14,7 +16,7 @@ from course.figures.picture import (
     ORANGE,
     RED,
     Picture,
-    plot,
+    chart,
 )
 from course.gpu.recorded import counts
 from course.plain.sectors import SECTOR_BYTES, WARP_LANES, sectors_of
@@ -69,15 +71,14 @@ def which_way_lanes_go() -> Picture:
     for half, title in enumerate(titles):
         left = 30 + 440 * half
         drawing.text(left, 28, title, 14, bold=True, mono=True)
-        for row in range(8):
-            for column in range(8):
-                lane = column if half == 0 else (row // 2 if column == 0 else None)
-                first = row % 2 == 0
-                read = first and (row == 0 if half == 0 else column == 0)
-                kind = ("warn" if half else "used") if read else "plain"
-                label = f"t{lane}" if read else ""
-                x, y = left + 34 * column, 44 + 26 * row
-                drawing.box(x, y, 32, 24, label, kind, 11)
+        for row, column in product(range(8), range(8)):
+            lane = column if half == 0 else (row // 2 if column == 0 else None)
+            first = row % 2 == 0
+            read = first and (row == 0 if half == 0 else column == 0)
+            kind = ("warn" if half else "used") if read else "plain"
+            label = f"t{lane}" if read else ""
+            x, y = left + 34 * column, 44 + 26 * row
+            drawing.box(x, y, 32, 24, label, kind, 11)
         for strip in range(4):
             y = 44 + 52 * strip
             drawing.text(left + 284, y + 30, f"strip {strip}", 12)
@@ -175,8 +176,7 @@ _FORGIVEN = (
 
 def what_caches_forgave() -> Picture:
     """Megabytes on each stretch, for kernels that an H200 ran."""
-    figure = plot(8.6, 4.4)
-    axes = figure.add_subplot()
+    figure, axes = chart(8.6, 4.4)
     stretches = (
         ("requested", MARKERS[0], BLUE),
         ("read from L2", MARKERS[1], ORANGE),
@@ -207,8 +207,7 @@ def what_caches_forgave() -> Picture:
         words.append(f"{label}: " + ", ".join(f"{value:,.0f}" for value in megabytes))
     axes.set_yticks(range(len(_FORGIVEN)), [label for _, label in _FORGIVEN])
     axes.invert_yaxis()
-    axes.set_xscale("log")
-    axes.set_xlim(30, 5000)
+    axes.set(xscale="log", xlim=(30, 5000))
     axes.set_xticks([50, 100, 200, 500, 1000, 2000], ["50", "100", "200", "500", "1,000", "2,000"])
     axes.minorticks_off()
     axes.set_xlabel("megabytes of loads (logarithmic: equal steps to the right are equal factors)")
@@ -230,13 +229,11 @@ def cost_of_a_stride() -> Picture:
         len({4 * step * lane // SECTOR_BYTES for lane in _LANES}) * SECTOR_BYTES for step in steps
     ]
     shares = [bytes_ / (4 * WARP_LANES) for bytes_ in moved]
-    figure = plot(7.6, 3.6)
-    axes = figure.add_subplot()
+    figure, axes = chart(7.6, 3.6)
     axes.plot(
         list(steps), shares, LINE_STYLES[0], marker=MARKERS[0], color=RED, label="a[step * i]"
     )
-    axes.set_xlabel("step, in float32")
-    axes.set_ylabel("bytes moved for a byte used")
+    axes.set(xlabel="step, in float32", ylabel="bytes moved for a byte used")
     axes.set_xticks(list(steps))
     axes.set_ylim(0, 9)
     axes.grid(alpha=0.3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 from course.figures.drawing import Drawing
 from course.figures.picture import Picture, bytes_over
@@ -55,9 +56,8 @@ def tensor_core() -> Picture:
     cell = 9.0
 
     def grid(x: float, y: float, rows: int, columns: int, kind: str, name: str) -> None:
-        for r in range(rows):
-            for c in range(columns):
-                drawing.box(x + c * cell, y + r * cell, cell - 1, cell - 1, kind=kind)
+        for r, c in product(range(rows), range(columns)):
+            drawing.box(x + c * cell, y + r * cell, cell - 1, cell - 1, kind=kind)
         drawing.text(x, y - 7, name, 12.5)
 
     drawing.text(24, 28, "one fma of a warp", 13.5, bold=True)
@@ -104,12 +104,11 @@ def order_of_programs() -> Picture:
             drawing.box(left + n * cell, top - 36, cell - 2, 26, kind=kind)
             kind = "used" if n in rows else "plain"
             drawing.box(left - 38, top + n * cell, 28, cell - 2, kind=kind)
-        for i in range(side):
-            for j in range(side):
-                at = tiles.index((i, j)) if (i, j) in tiles else -1
-                x, y = left + j * cell, top + i * cell
-                label, kind = (str(at), "store") if at >= 0 else ("", "plain")
-                drawing.box(x, y, cell - 2, cell - 2, label, kind, 9)
+        for i, j in product(range(side), range(side)):
+            at = tiles.index((i, j)) if (i, j) in tiles else -1
+            x, y = left + j * cell, top + i * cell
+            label, kind = (str(at), "store") if at >= 0 else ("", "plain")
+            drawing.box(x, y, cell - 2, cell - 2, label, kind, 9)
         panels = len(rows) + len(columns)
         said = f"{len(rows)} of A + {len(columns)} of B = {panels} panels"
         drawing.text(left - 50, top + side * cell + 24, said, 13, bold=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from course.figures.drawing import Drawing
-from course.figures.picture import BLUE, INK, LINE_STYLES, RED, SERIES, Picture, plot
+from course.figures.picture import BLUE, INK, RED, Picture, chart, line
 
 
 def threads_and_programs() -> Picture:
@@ -145,9 +147,8 @@ def two_orders() -> Picture:
     kinds = ("used", "third", "store", "shared")
     rows, columns = 3, 4
     drawing.text(20, 26, "x, 3 x 4", 14, bold=True)
-    for r in range(rows):
-        for c in range(columns):
-            drawing.box(20 + c * side, 40 + r * 40, side - 4, 36, f"{r},{c}", kinds[r], 12)
+    for r, c in product(range(rows), range(columns)):
+        drawing.box(20 + c * side, 40 + r * 40, side - 4, 36, f"{r},{c}", kinds[r], 12)
     orders = (
         ("by rows", [(r, c) for r in range(rows) for c in range(columns)], (columns, 1)),
         ("by columns", [(r, c) for c in range(columns) for r in range(rows)], (1, rows)),
@@ -233,19 +234,12 @@ def float16_steps() -> Picture:
     scales = np.logspace(-7, -2, 201)
     rounding = np.spacing(scales.astype(np.float16)).astype(float) / 2 / scales
     weights = 127 * scales
-    figure = plot(7.2, 3.8)
-    axes = figure.add_subplot()
-    axes.loglog(scales, 100 * rounding, LINE_STYLES[0], color=SERIES[0], label="a scale in float16")
+    figure, axes = chart(7.2, 3.8)
+    axes.loglog(scales, 100 * rounding, **line(0, "a scale in float16", marked=False))
     of_product = np.spacing(weights.astype(np.float16)).astype(float) / 2 / weights
-    axes.loglog(
-        scales,
-        100 * of_product,
-        LINE_STYLES[1],
-        color=SERIES[1],
-        label="the weight 127 * scale in float16",
-    )
-    axes.set_xlabel("scale of a row")
-    axes.set_ylabel("largest rounding error, % of the value")
+    weight = line(1, "the weight 127 * scale in float16", marked=False)
+    axes.loglog(scales, 100 * of_product, **weight)
+    axes.set(xlabel="scale of a row", ylabel="largest rounding error, % of the value")
     axes.legend()
     axes.grid(alpha=0.3)
     at = float(np.spacing(np.float16(1e-5))) / 2 / 1e-5

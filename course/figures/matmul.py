@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 from course.figures.drawing import Drawing
 from course.figures.picture import BLUE, FAINT_INK, INK, Picture, bytes_over
@@ -15,11 +16,10 @@ def row_times_column() -> Picture:
 
     def matrix(name: str, x: float, y: float, rows: int, columns: int) -> None:
         drawing.text(x, y - 8, f"{name}: {rows} x {columns}", 13, bold=True)
-        for r in range(rows):
-            for c in range(columns):
-                hit = {"A": r == 2, "B": c == 5, "C": (r, c) == (2, 5)}[name]
-                kind = {"A": "used", "B": "third", "C": "store"}[name] if hit else "plain"
-                drawing.box(x + c * side, y + r * side, side - 2, side - 2, kind=kind)
+        for r, c in product(range(rows), range(columns)):
+            hit = {"A": r == 2, "B": c == 5, "C": (r, c) == (2, 5)}[name]
+            kind = {"A": "used", "B": "third", "C": "store"}[name] if hit else "plain"
+            drawing.box(x + c * side, y + r * side, side - 2, side - 2, kind=kind)
 
     matrix("B", 420, 34, 6, 8)
     matrix("A", 220, 214, 4, 6)
@@ -85,10 +85,9 @@ def tiles_along_k() -> Picture:
     def tile(x: float, y: float, label: str, kind: str) -> None:
         drawing.box(x, y, side - 3, height - 3, label, kind, 12)
 
-    for step in range(4):
-        for column in range(5):
-            kind, label = ("third", f"step {step}") if column == 2 else ("plain", "")
-            tile(430 + column * side, 24 + step * height, label, kind)
+    for step, column in product(range(4), range(5)):
+        kind, label = ("third", f"step {step}") if column == 2 else ("plain", "")
+        tile(430 + column * side, 24 + step * height, label, kind)
     for row in range(3):
         for step in range(4):
             kind, label = ("used", f"step {step}") if row == 1 else ("plain", "")
@@ -197,10 +196,9 @@ def patch_of_a_thread() -> Picture:
         drawing.text(left, 112, words[0], 12.5)
         drawing.text(left, 132, words[1], 12.5, bold=True)
         drawing.text(left, 164, "the outputs of thread (0, 0):", 12)
-        for r in range(8):
-            for c in range(16):
-                own = r % 2 == 0 and c % 4 == 0 if side == 0 else r < 4 and c < 4
-                drawing.box(left + c * 20, 174 + r * 14, 18, 12, kind="store" if own else "plain")
+        for r, c in product(range(8), range(16)):
+            own = r % 2 == 0 and c % 4 == 0 if side == 0 else r < 4 and c < 4
+            drawing.box(left + c * 20, 174 + r * 14, 18, 12, kind="store" if own else "plain")
     drawing.text(30, 306, "(The tile is drawn smaller than it is.)", 11.5, faint=True)
     return drawing.picture(
         "Two ways to give a thread 16 outputs of the tile. Spread out, columns tx + 16 j: in each "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from course.figures.drawing import Drawing
-from course.figures.picture import BLUE, FAINT_INK, INK, SERIES, Picture, plot
+from course.figures.picture import BLUE, FAINT_INK, INK, SERIES, Picture, chart
 from course.gpu.recorded import recorded
 
 _RECORD = recorded("h200_rows")
@@ -238,8 +238,7 @@ def norm_speeds() -> Picture:
             for by, rate in (("torch", "torch_GB/s"), ("torch.compile", "compiled_GB/s"))
         ),
     )
-    figure = plot(7.2, 2.9)
-    axes = figure.add_subplot()
+    figure, axes = chart(7.2, 2.9)
     names = [name for name, _ in rows]
     hatches = ("", "///", "\\\\\\", "///", "\\\\\\")
     colours = (SERIES[0], SERIES[1], SERIES[1], SERIES[2], SERIES[2])
@@ -248,7 +247,6 @@ def norm_speeds() -> Picture:
         bar.set_hatch(hatch)
         axes.annotate(f" {speed:,}", (speed, bar.get_y() + bar.get_height() / 2), va="center")
     axes.invert_yaxis()
-    axes.set_xlim(0, 5000)
-    axes.set_xlabel("bytes that have to move / time, GB/s (H200, float16)")
+    axes.set(xlim=(0, 5000), xlabel="bytes that have to move / time, GB/s (H200, float16)")
     words = ", ".join(f"{name} {speed:,}" for name, speed in rows)
     return Picture(figure, f"GB/s of the bytes that have to move, on an H200, as bars: {words}.")

@@ -11,9 +11,10 @@ import html
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 #: Panel, ink and fills. The six colours are Okabe and Ito's, chosen to stay apart for every
@@ -74,11 +75,23 @@ class Picture:
 def plot(width: float = 7.0, height: float = 4.0) -> Figure:
     """An empty matplotlib Figure on the house panel, in inches, without pyplot's state.
 
-    Draw with ``figure.add_subplot()``; style lines with SERIES, LINE_STYLES and MARKERS.
+    Draw with ``figure.subplots()``; style lines with `line`, or SERIES, LINE_STYLES and MARKERS.
     """
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), facecolor=PANEL, layout="constrained")
+
+
+def chart(width: float = 7.0, height: float = 4.0) -> tuple[Figure, Axes]:
+    """A figure as of `plot`, and the axes that fill it."""
+    figure = plot(width, height)
+    return figure, figure.add_subplot()
+
+
+def line(number: int, label: str, marked: bool = True) -> dict[str, Any]:
+    """How the line of this number looks, for matplotlib."""
+    style = {"linestyle": LINE_STYLES[number], "color": SERIES[number], "label": label}
+    return style | ({"marker": MARKERS[number]} if marked else {})
 
 
 def bytes_over(
@@ -89,21 +102,12 @@ def bytes_over(
     height: float = 4.2,
 ) -> Figure:
     """Bytes of each way over a size, both logarithmic; `labels` name the size and the bytes."""
-    figure = plot(7.2, height)
-    axes = figure.add_subplot()
+    figure, axes = chart(7.2, height)
     for number, (name, bytes_of) in enumerate(ways.items()):
-        axes.loglog(
-            sizes,
-            [bytes_of(n) / unit for n in sizes],
-            LINE_STYLES[number],
-            marker=MARKERS[number],
-            color=SERIES[number],
-            label=name,
-        )
+        axes.loglog(sizes, [bytes_of(n) / unit for n in sizes], **line(number, name))
     axes.set_xticks(sizes, [str(n) for n in sizes])
     axes.minorticks_off()
-    axes.set_xlabel(labels[0])
-    axes.set_ylabel(labels[1])
+    axes.set(xlabel=labels[0], ylabel=labels[1])
     axes.legend()
     axes.grid(alpha=0.3)
     return figure

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from course.figures.drawing import Drawing
 from course.figures.picture import INK, Picture
 
@@ -35,11 +37,10 @@ def masks(positions: int = 6) -> Picture:
     for number, name in enumerate(("without a mask", "causal")):
         left = 40 + number * 300.0
         drawing.text(left, 28, name, 14, bold=True)
-        for row in range(positions):
-            for column in range(positions):
-                seen = number == 0 or column <= row
-                kind = "used" if seen else "unused"
-                drawing.box(left + column * side, 44 + row * side, side - 3, side - 3, kind=kind)
+        for row, column in product(range(positions), range(positions)):
+            seen = number == 0 or column <= row
+            kind = "used" if seen else "unused"
+            drawing.box(left + column * side, 44 + row * side, side - 3, side - 3, kind=kind)
     drawing.key(40, 56 + side * positions, {"used": "has a weight", "unused": "-inf, weight 0"})
     return drawing.picture(
         f"Two grids of {positions} by {positions}, a row for each query and a column for each key. "

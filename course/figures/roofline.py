@@ -17,6 +17,8 @@ from course.figures.picture import (
     PURPLE,
     SERIES,
     Picture,
+    chart,
+    line,
     plot,
 )
 from course.gpu.recorded import recorded
@@ -81,8 +83,7 @@ def roofline(kernels: int = len(_INTENSITIES), numbers: bool = True) -> Picture:
         kernels: how many of them are drawn, by rising intensity.
         numbers: whether the knees say where they are.
     """
-    figure = plot(8.4, 4.8)
-    axes = figure.add_subplot()
+    figure, axes = chart(8.4, 4.8)
     knees = _roofs(axes, numbers)
     words = []
     for number, (name, intensity) in enumerate(_INTENSITIES[:kernels]):
@@ -114,9 +115,7 @@ def _roofs(axes: Axes, numbers: bool) -> list[float]:
         axes.plot(
             [left, knee, right],
             [left * slope / _TERA, peak / _TERA, peak / _TERA],
-            LINE_STYLES[number],
-            color=SERIES[number],
-            label=name,
+            **line(number, name, marked=False),
         )
         axes.plot([knee, knee], [0.05, peak / _TERA], ":", color=FAINT_INK, linewidth=0.8)
         words = f"knee {knee:.0f}" if numbers else "knee"
@@ -126,13 +125,8 @@ def _roofs(axes: Axes, numbers: bool) -> list[float]:
 
 
 def _roof_axes(axes: Axes, title: str) -> None:
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlim(0.04, 3000)
-    axes.set_ylim(0.1, 2000)
-    axes.set_xlabel("arithmetic intensity, FLOP per byte")
-    axes.set_ylabel("TFLOP/s")
-    axes.set_title(title)
+    axes.set(xscale="log", yscale="log", xlim=(0.04, 3000), ylim=(0.1, 2000))
+    axes.set(xlabel="arithmetic intensity, FLOP per byte", ylabel="TFLOP/s", title=title)
     axes.grid(alpha=0.25)
     axes.legend(loc="upper left", fontsize=9)
 
@@ -161,10 +155,7 @@ def sweep() -> Picture:
         intensity = [operations * k / _BYTES_AN_ELEMENT for k in steps]
         right.plot(intensity, rates, LINE_STYLES[number], label=name, **style)
         words.append(f"{name}: {times[0] / 1000:.2f} ms at k = 1, {rates[-1]:.0f} TFLOP/s at 1024")
-    left.set_xscale("log")
-    left.set_yscale("log")
-    left.set_xlabel("k")
-    left.set_ylabel("milliseconds")
+    left.set(xscale="log", yscale="log", xlabel="k", ylabel="milliseconds")
     left.set_title("Time for 2**28 elements")
     left.grid(alpha=0.25)
     knee = H200["FP32_FLOP_S"] / H200["BYTES_S"]
@@ -175,11 +166,8 @@ def sweep() -> Picture:
         linewidth=0.9,
         label="data sheet",
     )
-    right.set_xscale("log")
-    right.set_yscale("log")
-    right.set_xlabel("arithmetic intensity, FLOP per byte")
-    right.set_ylabel("TFLOP/s")
-    right.set_title("The same on the roofline")
+    right.set(xscale="log", yscale="log", xlabel="arithmetic intensity, FLOP per byte")
+    right.set(ylabel="TFLOP/s", title="The same on the roofline")
     right.legend(loc="lower right", fontsize=8)
     right.grid(alpha=0.25)
     return Picture(
@@ -205,8 +193,7 @@ def own_sweep(
     bandwidth = max(_BYTES_AN_ELEMENT * elements / us * 1e6 for _, us in rows)
     peak = max(rates)
     knee = peak * _TERA / bandwidth
-    figure = plot(7.4, 4.4)
-    axes = figure.add_subplot()
+    figure, axes = chart(7.4, 4.4)
     axes.plot(
         intensity, rates, LINE_STYLES[0], marker=MARKERS[0], color=BLUE, label="measured here"
     )
@@ -217,9 +204,7 @@ def own_sweep(
         color=FAINT_INK,
         label="roof through the best points",
     )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel("arithmetic intensity, FLOP per byte")
+    axes.set(xscale="log", yscale="log", xlabel="arithmetic intensity, FLOP per byte")
     axes.set_ylabel("TFLOP/s")
     axes.set_title(f"{bandwidth / _GIGA:,.0f} GB/s, {peak:.3g} TFLOP/s, knee at {knee:.3g}")
     axes.legend(loc="lower right", fontsize=9)
@@ -343,16 +328,12 @@ def bandwidth_by_warps() -> Picture:
     """Recorded read bandwidth by resident warps, and what latency times bandwidth predicts."""
     rows = recorded("h200_roofline")["flight"]
     warps = [row["warps_per_sm"] for row in rows]
-    figure = plot(7.8, 4.4)
-    axes = figure.add_subplot()
+    figure, axes = chart(7.8, 4.4)
     for number, (name, words) in enumerate((("one", "one load at a time"), ("four", "four loads"))):
         axes.plot(
             warps,
             [row[f"{name}_load_gb_s"] for row in rows],
-            LINE_STYLES[number],
-            marker=MARKERS[number],
-            color=SERIES[number],
-            label=f"{words} a thread, recorded",
+            **line(number, f"{words} a thread, recorded"),
         )
     axes.plot(
         warps,
@@ -365,8 +346,7 @@ def bandwidth_by_warps() -> Picture:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xticks(warps, [str(w) for w in warps])
-    axes.set_xlabel("resident warps on each SM")
-    axes.set_ylabel("GB/s read")
+    axes.set(xlabel="resident warps on each SM", ylabel="GB/s read")
     axes.set_title("Bandwidth is bytes in flight over latency, until the memory is full")
     axes.legend(loc="lower right", fontsize=9)
     axes.grid(alpha=0.25)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from course.figures.drawing import Drawing
-from course.figures.picture import LINE_STYLES, MARKERS, SERIES, Picture, plot
+from course.figures.picture import Picture, chart, line
 from course.gpu.recorded import recorded
 from course.spec.formula import cdiv
 
@@ -63,12 +65,11 @@ def tiles_of(rows: int = 256, columns: int = 257, side: int = 128) -> Picture:
     scale = 1.0
     drawing = Drawing(860, 90 + side * scale * down)
     drawing.text(20, 28, f"{rows} x {columns} outputs, tiles of {side} x {side}", 15, bold=True)
-    for i in range(down):
-        for j in range(across):
-            drawing.box(40 + j * side, 46 + i * side, side - 1, side - 1, kind="idle")
-            height = min(side, rows - i * side)
-            width = min(side, columns - j * side)
-            drawing.box(40 + j * side, 46 + i * side, max(2, width - 1), height - 1, kind="used")
+    for i, j in product(range(down), range(across)):
+        drawing.box(40 + j * side, 46 + i * side, side - 1, side - 1, kind="idle")
+        height = min(side, rows - i * side)
+        width = min(side, columns - j * side)
+        drawing.box(40 + j * side, 46 + i * side, max(2, width - 1), height - 1, kind="used")
     x = 70 + side * across
     drawing.key(x, 90, {"used": "wanted"})
     drawing.key(x, 116, {"idle": "computed and thrown away"})
@@ -81,21 +82,13 @@ def tiles_of(rows: int = 256, columns: int = 257, side: int = 128) -> Picture:
 
 def wavy_model() -> Picture:
     """The model's TFLOP/s over n, a line for each kind of n."""
-    figure = plot(8.8, 4.8)
-    axes = figure.add_subplot()
+    figure, axes = chart(8.8, 4.8)
     sizes = range(256, 4097, 16)
     names = {8: "multiples of 8", 2: "even, no multiple of 4", 1: "odd"}
     for number, (multiple, name) in enumerate(names.items()):
-        axes.plot(
-            list(sizes),
-            [modelled_tflop_s(n, multiple) for n in sizes],
-            LINE_STYLES[number],
-            color=SERIES[number],
-            label=name,
-        )
-    axes.set_xlabel("n")
-    axes.set_ylabel("TFLOP/s")
-    axes.set_ylim(0, 320)
+        speeds = [modelled_tflop_s(n, multiple) for n in sizes]
+        axes.plot(list(sizes), speeds, **line(number, name, marked=False))
+    axes.set(xlabel="n", ylabel="TFLOP/s", ylim=(0, 320))
     axes.set_title("A model of an A100: n x n x n in float16, tiles of 256 x 128")
     axes.legend(loc="upper left", fontsize=9)
     axes.grid(alpha=0.25)
@@ -114,26 +107,16 @@ def wavy_record() -> Picture:
     """TFLOP/s of a library's products on an H200, by what n is a multiple of, as recorded."""
     rows = recorded("h200_roofline")["waves"]
     rate = {row["n"]: 2 * row["n"] ** 3 / row["us"] / 1e6 for row in rows}
-    figure = plot(8.8, 4.8)
-    axes = figure.add_subplot()
+    figure, axes = chart(8.8, 4.8)
     kinds = ((0, "multiples of 64"), (8, "multiples of 8"), (2, "even"), (1, "odd"))
     words = []
     for number, (offset, name) in enumerate(kinds):
         sizes = sorted(n for n in rate if n % 64 == offset)
-        axes.plot(
-            sizes,
-            [rate[n] for n in sizes],
-            LINE_STYLES[number],
-            marker=MARKERS[number],
-            markersize=3,
-            linewidth=1,
-            color=SERIES[number],
-            label=f"{name} (64 m + {offset})" if offset else name,
-        )
+        label = f"{name} (64 m + {offset})" if offset else name
+        style = line(number, label) | {"markersize": 3, "linewidth": 1}
+        axes.plot(sizes, [rate[n] for n in sizes], **style)
         words.append(f"{name}: {rate[sizes[0]]:.0f} to {max(rate[n] for n in sizes):.0f}")
-    axes.set_xlabel("n")
-    axes.set_ylabel("TFLOP/s")
-    axes.set_ylim(0, 800)
+    axes.set(xlabel="n", ylabel="TFLOP/s", ylim=(0, 800))
     axes.set_title("cuBLAS on an H200: n x n x n in float16, recorded")
     axes.legend(loc="center right", fontsize=9)
     axes.grid(alpha=0.25)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from course.figures.drawing import Drawing
 from course.figures.picture import BLUE, FAINT_INK, GREEN, RED, Picture
 from course.plain.banks import BANKS
@@ -118,28 +120,25 @@ def tile_turn() -> Picture:
     drawing = Drawing(880, 330)
     side = 44.0
     drawing.text(20, 26, "A: 3 x 5 tiles", 14, bold=True)
-    for y in range(3):
-        for x in range(5):
-            kind = "used" if (y, x) == (1, 3) else "plain"
-            label = "block\n(3, 1)" if (y, x) == (1, 3) else ""
-            drawing.box(20 + x * side, 40 + y * side, side - 3, side - 3, label, kind, 11)
+    for y, x in product(range(3), range(5)):
+        kind = "used" if (y, x) == (1, 3) else "plain"
+        label = "block\n(3, 1)" if (y, x) == (1, 3) else ""
+        drawing.box(20 + x * side, 40 + y * side, side - 3, side - 3, label, kind, 11)
     drawing.text(20, 196, "load: lanes along a row of A", 12)
     drawing.text(20, 214, "tile[ty, tx] = A[row, column]", 11.5, mono=True)
     drawing.text(330, 24, "the tile (4 x 4 here)", 14, bold=True)
-    for y in range(4):
-        for x in range(4):
-            drawing.box(330 + x * 40, 40 + y * 40, 37, 37, f"{y},{x}", "shared", 11)
+    for y, x in product(range(4), range(4)):
+        drawing.box(330 + x * 40, 40 + y * 40, 37, 37, f"{y},{x}", "shared", 11)
     drawing.line(330, 34, 484, 34, BLUE, 2.2, arrow=True)
     drawing.line(324, 40, 324, 194, GREEN, 2.2, arrow=True)
     drawing.text(492, 38, "filled along rows", 12)
     drawing.text(330, 218, "read along columns:", 12)
     drawing.text(330, 236, "tile[tx, ty]", 11.5, mono=True)
     drawing.text(660, 26, "B: 5 x 3 tiles", 14, bold=True)
-    for y in range(5):
-        for x in range(3):
-            kind = "store" if (y, x) == (3, 1) else "plain"
-            label = "row 3\ncol 1" if (y, x) == (3, 1) else ""
-            drawing.box(660 + x * side, 40 + y * side, side - 3, side - 3, label, kind, 11)
+    for y, x in product(range(5), range(3)):
+        kind = "store" if (y, x) == (3, 1) else "plain"
+        label = "row 3\ncol 1" if (y, x) == (3, 1) else ""
+        drawing.box(660 + x * side, 40 + y * side, side - 3, side - 3, label, kind, 11)
     drawing.text(610, 284, "store: lanes along a row of B", 12)
     drawing.text(610, 302, "B[row, column] = tile[tx, ty]", 11.5, mono=True)
     drawing.arrow(246, 105, 314, 105)
@@ -281,15 +280,14 @@ def rows_and_warps() -> Picture:
     for side, title in enumerate(("A thread a row", "A warp a row")):
         left = 30 + side * 430
         drawing.text(left, 26, title, 14, bold=True)
-        for row in range(6):
-            for column in range(16):
-                hit = column == 0 if side == 0 else row == 0
-                moved = column < 8 if side == 0 else row == 0
-                kind = "used" if hit else "unused" if moved else "plain"
-                label = ""
-                if hit:
-                    label = str(row) if side == 0 else str(column)
-                drawing.box(left + column * 24, 40 + row * 28, 22, 25, label, kind, 10.5)
+        for row, column in product(range(6), range(16)):
+            hit = column == 0 if side == 0 else row == 0
+            moved = column < 8 if side == 0 else row == 0
+            kind = "used" if hit else "unused" if moved else "plain"
+            label = ""
+            if hit:
+                label = str(row) if side == 0 else str(column)
+            drawing.box(left + column * 24, 40 + row * 28, 22, 25, label, kind, 10.5)
         lines = (
             ("One request: lane i stands in row i.", "32 lanes, 32 sectors, 4 of 32 bytes used."),
             ("One request: lane i stands i places on.", "32 lanes, 4 sectors, every byte used."),

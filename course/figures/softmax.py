@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from course.figures.drawing import Drawing
-from course.figures.picture import BLUE, FAINT_INK, INK, ORANGE, RED, SERIES, Picture, plot
+from course.figures.picture import BLUE, FAINT_INK, INK, ORANGE, RED, SERIES, Picture, chart
 from course.gpu.recorded import recorded
 
 
@@ -197,8 +197,7 @@ def running_pair() -> Picture:
 
 def passes_counted() -> Picture:
     """Requested, read from L2 and read from DRAM, in times the matrix, for each recorded launch."""
-    figure = plot(8.4, 4.0)
-    axes = figure.add_subplot()
+    figure, axes = chart(8.4, 4.0)
     levels = ("requested", "read from L2", "read from DRAM")
     said = []
     width = 0.26
@@ -232,8 +231,7 @@ def passes_counted() -> Picture:
         range(len(COUNTED)), [f"{c.kernel}\n{c.rows:,} x {c.columns:,}" for c in COUNTED]
     )
     axes.tick_params(axis="x", labelsize=8)
-    axes.set_ylabel("times the matrix")
-    axes.set_ylim(0, 3.9)
+    axes.set(ylabel="times the matrix", ylim=(0, 3.9))
     axes.legend(ncols=3, loc="upper center")
     axes.grid(axis="y", alpha=0.3)
     return Picture(
@@ -245,8 +243,7 @@ def passes_counted() -> Picture:
 
 def speeds() -> Picture:
     """GB/s of each kernel at two row lengths, beside what a copy reaches."""
-    figure = plot(7.4, 4.0)
-    axes = figure.add_subplot()
+    figure, axes = chart(7.4, 4.0)
     width = 0.38
     said = []
     for side, columns in enumerate(COLUMNS):
@@ -270,8 +267,7 @@ def speeds() -> Picture:
     axes.axhline(COPY_GB_S, color=RED, linestyle="--", linewidth=1.2)
     axes.text(4.45, COPY_GB_S + 50, f"a copy: {COPY_GB_S:,}", ha="right", fontsize=9, color=INK)
     axes.set_xticks(range(len(values)), list(GB_S[columns]))
-    axes.set_ylabel("GB/s (input and output once)")
-    axes.set_ylim(0, 5300)
+    axes.set(ylabel="GB/s (input and output once)", ylim=(0, 5300))
     axes.legend(loc="upper right", fontsize=8)
     axes.grid(axis="y", alpha=0.3)
     return Picture(

@@ -14,7 +14,7 @@ from course.exercises.speed_of_light import (
     TILES,
     report,
 )
-from course.figures.picture import FAINT_INK, INK, MARKERS, SERIES, Picture, plot
+from course.figures.picture import FAINT_INK, INK, MARKERS, SERIES, Picture, chart, plot
 
 #: Above this percentage a unit counts as full.
 FULL_PERCENT = 75
@@ -45,12 +45,8 @@ def one_roofline() -> Picture:
             said += f", PyTorch {theirs:.3g}"
         words.append(f"{said} at {x:.3g} FLOP per byte")
         lines.append(f"{number:2}  {kernel}")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlim(0.04, 5000)
-    axes.set_ylim(0.02, 2000)
-    axes.set_xlabel("FLOP for each byte that has to move")
-    axes.set_ylabel("TFLOP/s")
+    axes.set(xscale="log", yscale="log", xlim=(0.04, 5000), ylim=(0.02, 2000))
+    axes.set(xlabel="FLOP for each byte that has to move", ylabel="TFLOP/s")
     axes.set_title("Filled: ours. Hollow: PyTorch. Lines: this GPU's copy and cuBLAS's products")
     axes.grid(alpha=0.25)
     names.axis("off")
@@ -65,8 +61,7 @@ def one_roofline() -> Picture:
 
 def six_reports() -> Picture:
     """Percent of peak of DRAM, L2, L1 and the SM's busiest pipe, for the reports A to F."""
-    figure = plot(8.8, 4.0)
-    axes = figure.add_subplot()
+    figure, axes = chart(8.8, 4.0)
     names = ("DRAM", "L2", "L1", "SM")
     rows = {letter: report(kernel) for letter, (kernel, _) in LETTERS.items()}
     for number, name in enumerate(names):
@@ -99,8 +94,7 @@ def six_reports() -> Picture:
 
 def forty_tiles(shape: str = "square") -> Picture:
     """TFLOP/s of every configuration over its intensity, at one shape, beside cuBLAS."""
-    figure = plot(8.4, 4.6)
-    axes = figure.add_subplot()
+    figure, axes = chart(8.4, 4.6)
     measured = SHAPES[shape]
     flop = 2 * measured["M"] * measured["N"] * measured["K"]
     rows = [r for r in TILES if r["SHAPE"] == list(SHAPES).index(shape)]
@@ -121,8 +115,7 @@ def forty_tiles(shape: str = "square") -> Picture:
     axes.axhline(library, color=INK, linestyle="--", linewidth=0.8)
     axes.annotate("cuBLAS", (17, library), (0, 4), textcoords="offset points", fontsize=9)
     axes.set_xlabel("FLOP for each byte that a program loads: BM * BN / (BM + BN)")
-    axes.set_ylabel("TFLOP/s")
-    axes.set_ylim(0, 850)
+    axes.set(ylabel="TFLOP/s", ylim=(0, 850))
     size = f"{measured['M']} x {measured['N']} x {measured['K']}"
     axes.set_title(f"Forty configurations at {size}, float16, recorded")
     axes.legend(loc="center left", fontsize=9)

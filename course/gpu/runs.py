@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -22,12 +22,11 @@ from typing import Any
 import numpy as np
 
 from course import exercises
-from course.check.cases import VISIBLE_SEED, case_seed, ordered_cases
+from course.check.cases import VISIBLE_SEED, drawn_case, ordered_cases
 from course.gpu import timing, troubles
 from course.gpu.devices import OfNumba, OfTorch
 from course.gpu.full_size import is_right, largest_cases, work_of
 from course.spec.exercise import Array, Case, KernelExercise, Role
-from course.spec.inputs import drawn
 from course.spec.launching import Launch, Launcher
 
 #: What Triton compiles for begins here, 75 for 7.5; Numba's compiler says itself what it takes.
@@ -63,13 +62,12 @@ class Launched:
         exercise: KernelExercise,
         module: ModuleType,
         case: Case,
-        seed: Sequence[int] | None = None,
+        seed: int = VISIBLE_SEED,
     ) -> None:
         self.exercise, self.case, self.gpu = exercise, case, _gpu(exercise.dialect)
         chosen = {n: int(getattr(module, n, c.default)) for n, c in exercise.constants.items()}
         self.constants = chosen
-        rng = np.random.default_rng(seed or case_seed(exercise, case, VISIBLE_SEED))
-        self.before = drawn(exercise, case, rng, chosen)
+        self.before = drawn_case(exercise, case, chosen, seed)
         self.given = {name: self._put(value) for name, value in self.before.items()}
         function, launch = getattr(module, exercise.name), exercise.launch
         grid, block, shared = launch.values(exercise.names(case, chosen))

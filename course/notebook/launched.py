@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from course.check.cases import VISIBLE_SEED, case_seed, ordered_cases, run_of
+from course.check.cases import drawn_case, ordered_cases, run_of
 from course.check.reading import chosen, read_solution
 from course.check.traced import Maker
 from course.engine.faults import KernelFault, Outcome
@@ -16,7 +16,6 @@ from course.engine.requests import Moments
 from course.engine.runner import Engine
 from course.spec.case_size import case_size
 from course.spec.exercise import Case, KernelExercise
-from course.spec.inputs import drawn
 
 _FEWEST_ELEMENTS = 4
 #: Statements of a launch, and no more: a picture has the first accesses, and an endless loop is
@@ -119,8 +118,7 @@ def launched(
         most_steps: statements until it ends; as many as a check allows where None.
     """
     constants = chosen(read_solution(source, exercise), exercise)
-    rng = np.random.default_rng(case_seed(exercise, case, VISIBLE_SEED))
-    arguments = drawn(exercise, case, rng, constants)
+    arguments = drawn_case(exercise, case, constants)
     seen, fault = _Watched(maker), None
     try:
         run = run_of(exercise, case, constants, source, arguments)

@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from course.check.bindings import loops_of
 from course.check.reading import read_solution
 from course.check.traced import short_place
 from course.figures.running import running_picture
@@ -13,7 +14,6 @@ from course.figures.steps import Steps
 from course.notebook.film import LONGEST_CODE
 from course.notebook.launched import Launched, Numbers
 from course.plain.text import code_at
-from course.plain.trees import walk
 from course.spec.exercise import KernelExercise
 from course.words.verdict import Verdict
 
@@ -30,7 +30,7 @@ def running(
 ) -> list[Steps]:
     """The numbers that a loop carries, on the first of some launches where it has several turns."""
     tree = read_solution(verdict.source, exercise).tree
-    loops = [node for node in walk(tree) if isinstance(node, ast.For | ast.While)]
+    loops = loops_of(tree)
     for seen in launches if loops else ():
         if (found := _carried(seen.steps, loops)) is None:
             continue

@@ -12,9 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from itertools import accumulate, chain
 
-import numpy as np
-
-from course.check.cases import VISIBLE_SEED, case_seed, ordered_cases, run_of
+from course.check.cases import drawn_case, ordered_cases, run_of
 from course.check.reading import chosen, read_solution
 from course.check.traced import maker_of
 from course.engine.faults import KernelFault, Outcome
@@ -32,7 +30,6 @@ from course.plain.banks import BANK_BYTES
 from course.plain.sectors import SECTOR_BYTES
 from course.plain.text import code_at
 from course.spec.exercise import KernelExercise
-from course.spec.inputs import drawn
 from course.words.panel import html_panel
 from course.words.verdict import Verdict, text_panel, wrapped
 
@@ -134,8 +131,7 @@ def run_of_verdict(exercise: KernelExercise, verdict: Verdict) -> Run:
     """The launch of the case that a verdict shows, on the inputs that the check drew."""
     case = ordered_cases(exercise, exercise.cases)[verdict.case_number - 1]
     constants = chosen(read_solution(verdict.source, exercise), exercise)
-    rng = np.random.default_rng(case_seed(exercise, case, VISIBLE_SEED))
-    arguments = drawn(exercise, case, rng, constants)
+    arguments = drawn_case(exercise, case, constants)
     return run_of(exercise, case, constants, verdict.source, arguments)
 
 

@@ -108,8 +108,10 @@ class Child:
                 self.close(kill=False)
         if self._status == -signal.SIGXCPU:
             raise LateError
-        if self._status != 0:
-            raise DiedError(_how(self._status))
+        if self._status < 0:
+            raise DiedError(signal.Signals(-self._status).name)
+        if self._status > 0:
+            raise DiedError(f"status {self._status}")
 
     def fileno(self) -> int:
         """Readable where it has said something, or has ended."""
@@ -131,10 +133,6 @@ class Child:
         except ChildProcessError:
             self._status = 0  # somebody else has waited for it
         os.close(self._reading)
-
-
-def _how(status: int) -> str:
-    return signal.Signals(-status).name if status < 0 else f"status {status}"
 
 
 def _live(

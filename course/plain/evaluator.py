@@ -330,20 +330,12 @@ class Evaluator:
     # ------------------------------------------------------------ operators
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
-        return self.operated(node, node.op, self.value(node.left), self.value(node.right))
-
-    def operated(self, node: ast.AST, op: ast.operator, left: Any, right: Any) -> Any:
-        """``left op right``."""
-        return self.tried(node, binary, op, left, right)
+        return self.tried(node, binary, node.op, self.value(node.left), self.value(node.right))
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         if isinstance(node.op, ast.Not):
             return not self.truth(node.operand)
-        return self.turned(node, self.value(node.operand))
-
-    def turned(self, node: ast.UnaryOp, value: Any) -> Any:
-        """``-value`` and the like."""
-        return self.tried(node, unary, node.op, value)
+        return self.tried(node, unary, node.op, self.value(node.operand))
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         value: Any = None

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
+from typing import TypeVar
+
+Node = TypeVar("Node", bound=ast.AST)
 
 
 def walk(tree: ast.AST) -> list[ast.AST]:
@@ -21,3 +25,14 @@ def walk(tree: ast.AST) -> list[ast.AST]:
                     if isinstance(one, ast.AST):
                         found.append(one)
     return found
+
+
+def nodes(trees: ast.AST | Iterable[ast.AST], *kinds: type[Node]) -> list[Node]:
+    """The nodes of some kinds, in a tree or in several."""
+    several = [trees] if isinstance(trees, ast.AST) else trees
+    return [node for tree in several for node in walk(tree) if isinstance(node, kinds)]
+
+
+def covers(node: ast.stmt | ast.expr, line: int) -> bool:
+    """Whether a line is one of those that a node stands on."""
+    return node.lineno <= line <= (node.end_lineno or 0)

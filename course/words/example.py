@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from course.plain.trees import walk
+from course.plain.trees import nodes
 from course.spec.draws import Draw
 from course.spec.exercise import Array, Case, KernelExercise, Role, Scalar
 from course.spec.inputs import drawn, given_to_reference
@@ -36,8 +36,7 @@ def example(exercise: KernelExercise) -> list[Line]:
         node.id
         for array in exercise.arrays
         for axis in array.axes
-        for node in walk(ast.parse(axis))
-        if isinstance(node, ast.Name)
+        for node in nodes(ast.parse(axis), ast.Name)
     }
     shown = [
         one

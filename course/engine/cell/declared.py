@@ -12,7 +12,7 @@ from typing import Any
 from numba.core import types
 
 from course.engine.simt.lowering.signatures import Signature, engine_type
-from course.engine.simt.lowering.types import Scalar, Type
+from course.engine.simt.lowering.types import Scalar, Type, is_scalar
 
 #: What a type may be called in a signature's text beside its own name.
 _SHORT: dict[str, Scalar] = {
@@ -66,10 +66,10 @@ def _read(node: ast.expr, known: Callable[[ast.expr], Any]) -> Signature:
     """``void(float32[:], int32)`` or ``(float32[:], int32)``"""
     if isinstance(node, ast.Call) and not node.keywords:
         result = known(node.func)
-        if result != types.none and not _is_scalar(result):
+        if result != types.none and not is_scalar(result):
             raise NoSignature(ast.unparse(node.func))
         arguments = tuple(_type(part, known) for part in node.args)
-        return Signature(arguments, result if _is_scalar(result) else None)
+        return Signature(arguments, result if is_scalar(result) else None)
     if isinstance(node, ast.Tuple):
         return Signature(tuple(_type(part, known) for part in node.elts))
     raise NoSignature(ast.unparse(node))
@@ -77,7 +77,7 @@ def _read(node: ast.expr, known: Callable[[ast.expr], Any]) -> Signature:
 
 def _type(node: ast.expr, known: Callable[[ast.expr], Any]) -> Type:
     found = known(node.value if isinstance(node, ast.Subscript) else node)
-    if not _is_scalar(found):
+    if not is_scalar(found):
         raise NoSignature(ast.unparse(node))
     if not isinstance(node, ast.Subscript):
         scalar: Type = found
@@ -87,10 +87,6 @@ def _type(node: ast.expr, known: Callable[[ast.expr], Any]) -> Type:
     if not spans:
         raise NoSignature(ast.unparse(node))
     return engine_type(found[tuple(spans) if len(spans) > 1 else spans[0]])
-
-
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, types.Number | types.Boolean)
 
 
 def _step(axis: ast.expr) -> int | None:

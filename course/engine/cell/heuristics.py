@@ -20,7 +20,7 @@ from course.engine.launcher.names import text
 from course.plain.arithmetic import kind
 
 #: Where a kernel of a cell keeps what is worked out for it.
-_COMPUTED = "_course_computed"
+COMPUTED = "_course_computed"
 #: What says of a lambda more than that it cannot be read.
 _CLEAR = ("missing_import", "undefined_name")
 
@@ -79,14 +79,10 @@ class Heuristics:
                 refused.line = fault.line or refused.line
                 raise refused from None
 
-    def keep(self, kernel: Any) -> None:
-        """Leaves it with the kernel whose launches it is for."""
-        kernel.__dict__[_COMPUTED] = self
-
 
 def heuristics_of(kernel: Any) -> Heuristics | None:
     """What was read above a cell's kernel."""
-    found: Heuristics | None = kernel.__dict__.get(_COMPUTED)
+    found: Heuristics | None = kernel.__dict__.get(COMPUTED)
     return found
 
 

@@ -43,7 +43,7 @@ from course.engine.simt.lowering.types import Scalar, numba_type, numpy_dtype
 from course.engine.simt.running.arith import MATH_CONSTANTS
 from course.plain.arithmetic import FUNCTIONS, NoValue, is_number, limits, tried
 from course.plain.evaluator import Evaluator, Ref
-from course.plain.trees import walk
+from course.plain.trees import nodes
 
 MAX_TUPLE_NUMBERS = 1024
 MAX_CONSTANT_ELEMENTS = 16_384  # constant memory is 64 KB
@@ -449,9 +449,8 @@ def _of_lambda(code: CodeType) -> ast.FunctionDef:
     tree = ast.parse("".join(linecache.getlines(code.co_filename)))
     found = [
         one
-        for one in walk(tree)
-        if isinstance(one, ast.Lambda)
-        and one.lineno == code.co_firstlineno
+        for one in nodes(tree, ast.Lambda)
+        if one.lineno == code.co_firstlineno
         and tuple(arg.arg for arg in one.args.args) == code.co_varnames[: code.co_argcount]
     ]
     if len(found) != 1:

@@ -26,7 +26,7 @@ from triton.runtime.jit import JITFunction
 from course.engine.cell.admission import admit_kernel
 from course.engine.cell.constexpr_functions import Walked, takes_them, walked
 from course.engine.cell.definition import MODULE, jitted
-from course.engine.cell.heuristics import Heuristics, heuristics_of
+from course.engine.cell.heuristics import COMPUTED, Heuristics, heuristics_of
 from course.engine.cell.namespaces import PATHS, behind
 from course.engine.cell.operations import INSTEAD
 from course.engine.cell.solution import Solution, found, missing
@@ -45,7 +45,7 @@ from course.engine.launcher.frames import Closure, Config
 from course.engine.launcher.names import ALLOCATOR, IMPORTS, MISSING, MODULES, Own, Ref, member
 from course.plain.arithmetic import Facts, NoValue, bounded, is_number
 from course.plain.text import lines_of
-from course.plain.trees import walk
+from course.plain.trees import nodes, walk
 
 _OPTIONS = ("debug", "noinline", "do_not_specialize", "do_not_specialize_on_alignment")
 _JIT = {"triton.jit": triton.jit, gluon.JIT: gluon_language.jit}
@@ -177,9 +177,9 @@ def _read(source: str) -> TileCell:
 
 def _admit(cell: TileCell) -> None:
     """Looks at every line of every function, also at those that no launch reaches."""
-    for node in walk(cell.tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
-            launched = node.func.value
+    for call in nodes(cell.tree, ast.Call):
+        if isinstance(call.func, ast.Subscript):
+            launched = call.func.value
             plain = cell.launchers.get(launched.id) if isinstance(launched, ast.Name) else None
             if plain is not None:
                 raise rejected(plain, "tile_not_jitted", name=plain.name)
@@ -193,8 +193,8 @@ def _admit(cell: TileCell) -> None:
     for value in cell.names.values():
         if isinstance(value, Walked):
             admit(value.node, cell.names)
-    for call in cell.on_host:
-        admit_expression(call, cell.names)
+    for expression in cell.on_host:
+        admit_expression(expression, cell.names)
 
 
 def forget(cell: TileCell) -> None:
@@ -436,9 +436,7 @@ def _jitted(node: ast.FunctionDef, cell: TileCell) -> Any:
     }
     defaults = tuple(_constant(default, cell) for default in arguments.defaults)
     made = jitted(node, cell.filename, cell.scope, defaults, annotations, options, jit)
-    made.__dict__[TUNED] = tuned
-    if heuristics is not None:
-        heuristics.keep(made)
+    made.__dict__.update({TUNED: tuned, COMPUTED: heuristics})
     return made
 
 

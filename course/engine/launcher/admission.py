@@ -34,7 +34,7 @@ from course.engine.launcher.names import (
     resolve,
     text,
 )
-from course.plain.trees import walk
+from course.plain.trees import nodes
 
 _STATEMENTS = (
     *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.For, ast.While, ast.Assert),
@@ -318,7 +318,7 @@ class _Admission:
         for generator in node.generators:
             self.expression(generator.iter)
             self.target(generator.target)
-            bound = {n.id for n in walk(generator.target) if isinstance(n, ast.Name)}
+            bound = {n.id for n in nodes(generator.target, ast.Name)}
             self.local = self.local | bound
             for condition in generator.ifs:
                 self.expression(condition)
@@ -331,9 +331,8 @@ class _Admission:
 
     def _lambda(self, node: ast.Lambda) -> None:
         self._arguments(node.args)
-        for part in walk(node.body):
-            if isinstance(part, ast.NamedExpr):  # a name of the lambda's own
-                raise _foreign(part, "`:=` in a lambda", "a `def`")
+        for part in nodes(node.body, ast.NamedExpr):  # a name of the lambda's own
+            raise _foreign(part, "`:=` in a lambda", "a `def`")
         before = self.local
         own = {a.arg for a in _parameters(node.args)}
         self.local = before | own
@@ -385,7 +384,8 @@ class _Admission:
         if is_kernel(owner) and node.attr == "run":
             return None
         if is_kernel(owner):
-            raise rejected(node, "launcher_attribute", name=text(node), instead=_launching(node))
+            launching = f"`{text(node.value)}[grid](...)`"
+            raise rejected(node, "launcher_attribute", name=text(node), instead=launching)
         if self._of_its_own(node):
             return None
         if node.attr not in ATTRIBUTES:
@@ -468,10 +468,6 @@ def _dotted(node: ast.expr) -> str:
         owner = _dotted(node.value)
         return f"{owner}.{node.attr}" if owner else ""
     return ""
-
-
-def _launching(node: ast.Attribute) -> str:
-    return f"`{text(node.value)}[grid](...)`"
 
 
 def is_literal(node: ast.expr) -> bool:

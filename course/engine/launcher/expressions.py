@@ -37,7 +37,16 @@ from course.engine.launcher.names import (
     resolve,
     text,
 )
-from course.plain.arithmetic import TOLD_OF_TYPES, Facts, NoValue, is_whole, kind, truth
+from course.plain.arithmetic import (
+    TOLD_OF_TYPES,
+    Facts,
+    NoValue,
+    binary,
+    is_whole,
+    kind,
+    truth,
+    unary,
+)
 from course.plain.evaluator import Evaluator
 
 
@@ -78,6 +87,8 @@ class Expressions(Evaluator):
 
     def tried(self, node: ast.AST, function: Callable[..., Any], *arguments: Any) -> Any:
         """Calls a function of the course; what it cannot do becomes a fault at the node."""
+        if function in (binary, unary) and any(isinstance(a, torch.Tensor) for a in arguments):
+            raise rejected(node, "launcher_computes", construct=text(node))
         try:
             return super().tried(node, function, *arguments)
         except tensors.TooMuchMemory as why:
@@ -192,16 +203,6 @@ class Expressions(Evaluator):
             raise rejected(node, "launcher_computes", construct=f"for ... in {text(node)}",
                            instead="a loop over `range(x.shape[0])`")  # fmt: skip
         return super().iterated(node, items)
-
-    def operated(self, node: ast.AST, op: ast.operator, left: Any, right: Any) -> Any:
-        if isinstance(left, torch.Tensor) or isinstance(right, torch.Tensor):
-            raise rejected(node, "launcher_computes", construct=text(node))
-        return super().operated(node, op, left, right)
-
-    def turned(self, node: ast.UnaryOp, value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            raise rejected(node, "launcher_computes", construct=text(node))
-        return super().turned(node, value)
 
     def compared(self, node: ast.AST, op: ast.cmpop, left: Any, right: Any) -> bool:
         asks = isinstance(op, ast.Is | ast.IsNot)

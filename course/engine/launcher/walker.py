@@ -14,7 +14,7 @@ from course.engine.launcher.admission import admit_expression
 from course.engine.launcher.calls import Calls, MakeLaunch, meta
 from course.engine.launcher.frames import Break, Closure, Continue, Return
 from course.engine.launcher.names import EXCEPTIONS, Ref, text
-from course.plain.arithmetic import bounded, dict_of
+from course.plain.arithmetic import binary, bounded, dict_of
 
 #: Steps, an expression or a statement each, after which a launcher counts as endless.
 STEP_LIMIT = 300_000
@@ -49,7 +49,7 @@ def call(
     """
     walker = _Launcher(scope, launch, step_limit, Outcome.WRONG_ANSWER, allocator)
     try:
-        result = walker.run(function, list(arguments))
+        result = walker.apply(function, function, list(arguments), {}, None)
     except RecursionError:
         raise rejected(function, "launcher_recursion", name=function.name) from None
     try:
@@ -149,10 +149,6 @@ class _Launcher(Calls):
         self.loops = []
         self.allocator = allocator or tensors.Allocator()
 
-    def run(self, node: ast.FunctionDef, arguments: list[Any]) -> Any:
-        """Calls the launcher itself."""
-        return self.apply(node, node, arguments, {}, None)
-
     def block(self, statements: list[ast.stmt]) -> None:
         for statement in statements:
             self.value(statement)
@@ -173,7 +169,8 @@ class _Launcher(Calls):
         if not isinstance(node.target, ast.Name | ast.Subscript):
             raise rejected(node, "launcher_syntax", construct=f"`{text(node)}`")
         before = self.value(node.target)
-        self.store(node.target, self.operated(node, node.op, before, self.value(node.value)))
+        value = self.tried(node, binary, node.op, before, self.value(node.value))
+        self.store(node.target, value)
 
     def store(self, target: ast.expr, value: Any) -> None:
         """Binds names; beside them, items of dicts and lists are assigned to."""

@@ -28,7 +28,7 @@ from course.engine.cell.numba import attribute, known_path
 from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.lowering.types import ArrayType, ComplexType, TupleType, Type
 from course.plain.evaluator import Ref
-from course.plain.trees import walk
+from course.plain.trees import nodes
 
 #: the GPU that kernels are compiled for, as in the Triton half
 COMPUTE_CAPABILITY = (8, 0)
@@ -213,7 +213,7 @@ def _made(function: Function, made: dict[int, Any]) -> FunctionType:
         raise _NotAsked  # it calls itself, or its decorator's types would have to be brought along
     made[id(function)] = None
     node = function.node
-    body = [part for statement in node.body for part in walk(statement)]
+    body = nodes(node.body, ast.AST)
     if len(body) > MOST_NODES or not all(isinstance(part, _BODY) for part in body):
         raise _NotAsked
     scope: dict[str, Any] = {}

@@ -18,7 +18,7 @@ from course.engine.simt.nvvm.unrolling import leaves_late, stored_names
 from course.engine.simt.running import control
 from course.engine.simt.running.control import Casts
 from course.engine.simt.running.lanes import Lanes, Statement
-from course.plain.trees import walk
+from course.plain.trees import nodes
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
@@ -111,7 +111,7 @@ def _branch(
     low.frame.env, low.registers.held, low.reachable = dict(entry), dict(held), True
     low.registers.pending.clear()
     arm = Arm(low.registers.version + 1, low.registers.depth)
-    if any(isinstance(n, ast.For | ast.While) for s in body for n in walk(s)):
+    if nodes(body, ast.For, ast.While):
         arm.closed.append(True)
     low.registers.arms.append(arm)
     statements = low.straight_block(body, fact)

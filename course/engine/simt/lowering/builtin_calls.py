@@ -276,13 +276,6 @@ def _iterated(low: Lowering, node: ast.Call, several: int, most: int) -> list[Ex
     return values
 
 
-def _place(number: int, sides: tuple[int, int, int]) -> str:
-    """`3`, or `(3, 1)` where there is more than one axis, x first."""
-    x, y, z = sides
-    place = (number % x, number // x % y, number // (x * y))
-    return str(place if z > 1 else place[:2] if y > 1 else place[0])
-
-
 def _print(low: Lowering, node: ast.Call) -> Expr:
     if node.keywords:
         raise low.untyped(node, "print in a kernel takes numbers and text by position only")
@@ -305,9 +298,8 @@ def _print(low: Lowering, node: ast.Call) -> Expr:
             said = " ".join(v if isinstance(v, str) else str(v[thread, block]) for v in values)
             if not printed.labelled:
                 return said
-            grid, threads = lanes.geometry.grid, lanes.geometry.block
-            at = _place(thread, threads), _place(lanes.first + block, grid)
-            return f"thread {at[0]} of block {at[1]}: {said}"
+            at = lanes.place(thread, lanes.first + block)
+            return f"thread {at['thread']} of block {at['block']}: {said}"
 
         printed.add(len(there), (line(block, thread) for block, thread in there.tolist()))
 

@@ -51,7 +51,7 @@ def _not_run(low: Lowering, node: ast.Raise) -> Statement:
     name = low.frame.function.name
 
     def execute(lanes: Lanes) -> None:
-        thread, block = lanes.first_lane(lanes.full(lanes.mask))
-        raise not_measured(node, "raised", name=name, **lanes.place(thread, block))
+        here = lanes.place(*lanes.first_lane(lanes.full(lanes.mask)))
+        raise not_measured(node, "raised", name=name, **here)
 
     return execute

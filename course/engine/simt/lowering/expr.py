@@ -153,27 +153,27 @@ def converted(expression: Expr, target: Type) -> Expr:
     source = expression.type
     if source == target:
         return expression
-    if isinstance(source, Several) and isinstance(target, Several):
-        return Expr(target, _cast_each(expression.run, source, target), masked=expression.masked)
-    if isinstance(target, ComplexType):
-        run = expression.run
-        return Expr(
-            target, lambda lanes: cast_value(run(lanes), source, target), masked=expression.masked
-        )
+    run, masked = expression.run, expression.masked
+    if isinstance(target, ComplexType) or (
+        isinstance(source, Several) and isinstance(target, Several)
+    ):
+        return Expr(target, lambda lanes: cast_value(run(lanes), source, target), masked=masked)
     assert is_scalar(source)
     assert isinstance(target, types.Number | types.Boolean)
-    run, key, since = expression.run, *joined(("as", str(target)), [expression])
-    if expression.const is not UNKNOWN and not expression.masked:
-        with np.errstate(all="ignore"):
-            value = arith.cast(run(None), source, target)  # type: ignore[arg-type]  # a constant
-        value.flags.writeable = False
-        return Expr(target, lambda lanes: value, key, since, const=value[0, 0].item())
+    key, since = joined(("as", str(target)), [expression])
     change = arith.casting(source, target)
-    return Expr(target, lambda lanes: change(run(lanes)), key, since, masked=expression.masked)
+    return _worked_out(target, lambda lanes: change(run(lanes)), key, since, [expression])
 
 
-def _cast_each(run: Run, source: Several, target: Several) -> Run:
-    return lambda lanes: cast_value(run(lanes), source, target)
+def _worked_out(type_: Any, run: Run, key: Hashable, since: int, parts: list[Expr]) -> Expr:
+    """What is computed from `parts` alone: before the launch, where all of them are known."""
+    masked = any(part.masked for part in parts)
+    if masked or any(part.const is UNKNOWN for part in parts):
+        return Expr(type_, run, key, since, masked=masked)
+    with np.errstate(all="ignore"):
+        value = run(None)  # type: ignore[arg-type]  # constants need no lanes
+    value.flags.writeable = False
+    return Expr(type_, lambda lanes: value, key, since, const=value[0, 0].item())
 
 
 def cast_value(value: Any, source: Type, target: Type) -> Any:
@@ -243,7 +243,6 @@ def apply(function: Any, compute: Callable[..., Any], operands: list[Expr], kind
     key, since = joined((kind, str(result)), parts)
     if key is not None and result == INT and function in _SUMS:
         key = _sum_key(function, *parts)
-    masked = any(part.masked for part in parts)
     runs = [part.run for part in parts]
     dtype = arith.numpy_dtype(result)
 
@@ -266,12 +265,7 @@ def apply(function: Any, compute: Callable[..., Any], operands: list[Expr], kind
         def run(lanes: Lanes) -> Any:
             return as_dtype(compute(*[part(lanes) for part in runs]))
 
-    if all(part.const is not UNKNOWN for part in parts) and not masked:
-        with np.errstate(all="ignore"):
-            value = run(None)  # type: ignore[arg-type]  # constants need no lanes
-        value.flags.writeable = False
-        return Expr(result, lambda lanes: value, key, since, const=value[0, 0].item())
-    return Expr(result, run, key, since, masked=masked)
+    return _worked_out(result, run, key, since, parts)
 
 
 def truth(value: Expr) -> Expr:
@@ -356,14 +350,7 @@ def partly_assigned(name: str, line: int) -> Callable[[Lanes], Any]:
 
 
 def _unassigned(lanes: Lanes, name: str, line: int | None, missing: np.ndarray) -> KernelFault:
-    thread, block = lanes.first_lane(missing)
-    return KernelFault(
-        Outcome.UNINITIALISED,
-        "uninitialised_variable",
-        line,
-        name=name,
-        **lanes.place(thread, block),
-    )
+    return lanes.fault(Outcome.UNINITIALISED, "uninitialised_variable", line, missing, name=name)
 
 
 # ---------------------------------------------------------------- tuples, whose items stand apart

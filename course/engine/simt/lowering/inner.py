@@ -17,7 +17,7 @@ from typing import Any
 from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.nvvm.unrolling import stored_names
 from course.plain.evaluator import is_name
-from course.plain.trees import walk
+from course.plain.trees import nodes
 
 _WRITTEN = (ast.Match, ast.Lambda, ast.FunctionDef)
 #: Functions inside one kernel, and variables that one of them reads: with more, a reader of the
@@ -29,11 +29,11 @@ _NOT_BESIDE = (ast.Nonlocal, ast.Global, ast.Yield, ast.YieldFrom, ast.Await, as
 
 def written_out(function: Function) -> Function:
     """The function without `match` and inner functions, as far as these can be written out."""
-    inside = [type(part) for s in function.node.body for part in walk(s)]
+    inside = [type(part) for part in nodes(function.node.body, ast.AST)]
     if not any(kind in _WRITTEN for kind in inside):
         return function
     node = copy.deepcopy(function.node)
-    node.body = [part for s in node.body for part in _listed(_Matches().visit(s))]
+    _Matches().generic_visit(node)
     inner: dict[str, Function] = {}
 
     def lookup(name: str) -> Any:
@@ -63,10 +63,6 @@ def written_out(function: Function) -> Function:
         if not beside(_function(name, value)):
             call.func = value
     return outer
-
-
-def _listed(made: ast.stmt | list[ast.stmt]) -> list[ast.stmt]:
-    return made if isinstance(made, list) else [made]
 
 
 # ---------------------------------------------------------------- functions
@@ -115,21 +111,19 @@ def _calls_of_lambdas(node: ast.AST) -> list[ast.Call]:
 
 def _is_plain(found: ast.FunctionDef) -> bool:
     """Whether a function can stand beside its kernel."""
-    return not any(isinstance(n, _NOT_BESIDE) for s in found.body for n in walk(s))
+    return not nodes(found.body, *_NOT_BESIDE)
 
 
 def _is_inner(found: ast.FunctionDef, outer: ast.FunctionDef, behind: list[ast.stmt]) -> bool:
     """Whether all that is done with a function is to call it, behind its definition."""
-    parts = list(walk(outer))
-    again = [n for n in parts if isinstance(n, ast.FunctionDef) and n.name == found.name]
-    bound = [n for n in parts if isinstance(n, ast.arg) and n.arg == found.name]
-    uses = [n for n in parts if is_name(n, found.name)]
-    stored = sum(isinstance(n.ctx, ast.Store) for n in uses if isinstance(n, ast.Name))
+    again = [n for n in nodes(outer, ast.FunctionDef) if n.name == found.name]
+    bound = [n for n in nodes(outer, ast.arg) if n.arg == found.name]
+    uses = [n for n in nodes(outer, ast.Name) if n.id == found.name]
+    stored = sum(isinstance(n.ctx, ast.Store) for n in uses)
     calls = [
         part
-        for statement in behind
-        for part in walk(statement)
-        if isinstance(part, ast.Call) and is_name(part.func, found.name) and not part.keywords
+        for part in nodes(behind, ast.Call)
+        if is_name(part.func, found.name) and not part.keywords
     ]
     once = len(again) + stored == 1 and not bound and len(uses) - stored == len(calls)
     return bool(calls) and once and not found.decorator_list
@@ -140,13 +134,13 @@ def _set_beside(found: ast.FunctionDef, outer: Function) -> bool:
     they are few.
     """
     own = {a.arg for a in found.args.args} | stored_names(found.body)
-    read = {n.id for s in found.body for n in walk(s) if isinstance(n, ast.Name)} - own
+    read = {n.id for n in nodes(found.body, ast.Name)} - own
     passed = sorted(read & (set(outer.parameters) | stored_names(outer.node.body)))
     if len(passed) > _MOST_READ:
         return False
     found.args.args[:0] = [ast.copy_location(ast.arg(name), found) for name in passed]
-    for part in walk(outer.node):
-        if isinstance(part, ast.Call) and is_name(part.func, found.name):
+    for part in nodes(outer.node, ast.Call):
+        if is_name(part.func, found.name):
             part.args[:0] = [ast.copy_location(ast.Name(n, ast.Load()), part) for n in passed]
     return True
 

@@ -62,6 +62,8 @@ PREDICATES = {
 
 # ---------------------------------------------------------------- where a thread is
 
+_OF_THREADS = ("threadIdx", "blockIdx", "blockDim", "gridDim")
+
 
 def _coordinate(lanes: Lanes, path: str) -> np.ndarray:
     """threadIdx, blockIdx, blockDim or gridDim along one axis, as int32 lanes."""
@@ -100,7 +102,7 @@ def _laneid(low: Lowering, node: ast.AST) -> Expr:
 VALUES: dict[str, Callable[[Lowering, ast.AST], Expr]] = {
     **{
         f"cuda.{name}.{axis}": _coordinate_value(f"{name}.{axis}")
-        for name in ("threadIdx", "blockIdx", "blockDim", "gridDim")
+        for name in _OF_THREADS
         for axis in "xyz"
     },
     "cuda.laneid": _laneid,
@@ -422,18 +424,6 @@ CALLS: dict[str, Lower] = {
     **FUNCTIONS,
     **BUILTINS,
 }
-NAMESPACES = {
-    "cuda.threadIdx",
-    "cuda.blockIdx",
-    "cuda.blockDim",
-    "cuda.gridDim",
-    "cuda.shared",
-    "cuda.local",
-    "cuda.const",
-    "cuda.atomic",
-    "cuda.jit",
-    "cuda.cg",
-    "cuda.libdevice",
-    "cuda.fp16",
-}
+_PACKAGES = ("shared", "local", "const", "atomic", "jit", "cg", "libdevice", "fp16")
+NAMESPACES = {f"cuda.{name}" for name in (*_OF_THREADS, *_PACKAGES)}
 PATHS = CALLS.keys() | VALUES.keys() | NAMESPACES

@@ -222,10 +222,6 @@ def with_else(low: Lowering, node: ast.For | ast.While) -> list[ast.stmt]:
 
     plain = copy.deepcopy(node)
     plain.orelse = []
-    plain.body = [part for s in plain.body for part in _listed(Breaks().visit(s))]
+    Breaks().generic_visit(plain)
     last = ast.If(ast.Name(flag, ast.Load()), node.orelse, [])
     return [_at(node, note(True)), plain, _at(node, last)]
-
-
-def _listed(statements: ast.stmt | list[ast.stmt]) -> list[ast.stmt]:
-    return statements if isinstance(statements, list) else [statements]

@@ -35,7 +35,7 @@ from course.engine.simt.nvvm.unrolling import (
 from course.engine.simt.running import control, turns
 from course.engine.simt.running.control import Casts
 from course.engine.simt.running.lanes import Lanes, Statement
-from course.plain.trees import walk
+from course.plain.trees import nodes
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
@@ -124,9 +124,7 @@ def _over_range(low: Lowering, node: ast.For, name: str, bounds: list[Expr]) -> 
         return None
 
     length = math.inf if known_turns is None else turns.length(known_turns)
-    short = length <= MOST_TURNS_IN_REGISTERS and not any(
-        isinstance(part, ast.For | ast.While) for inner in node.body for part in walk(inner)
-    )
+    short = length <= MOST_TURNS_IN_REGISTERS and not nodes(node.body, ast.For, ast.While)
 
     loop = _loop(
         low,
@@ -168,8 +166,7 @@ def _over_tuple(low: Lowering, node: ast.For, name: str, elements: list[Expr]) -
         if element.const is UNKNOWN:
             kept.append((place, element))
         values.append(low.versioned(element, variable(place)))
-    leaves = (ast.Break, ast.Continue)
-    if any(isinstance(n, leaves) for s in node.body for n in walk(s)):
+    if nodes(node.body, ast.Break, ast.Continue):
         each_turn = _one_by_one(low, node, name, values)
     else:
         each_turn = _turn_by_turn(low, node, name, values)
@@ -273,7 +270,7 @@ def while_loop(low: Lowering, node: ast.While) -> Statement:
 
 def _waits_for_a_lock(node: ast.While) -> bool:
     """``while cuda.atomic.cas(lock, 0, 0, 1) != 0: pass``"""
-    called = [ast.unparse(n.func) for n in walk(node.test) if isinstance(n, ast.Call)]
+    called = [ast.unparse(n.func) for n in nodes(node.test, ast.Call)]
     takes = any(name.endswith(("atomic.cas", "compare_and_swap", "exch")) for name in called)
     return takes and all(isinstance(statement, ast.Pass | ast.Continue) for statement in node.body)
 

@@ -39,8 +39,7 @@ class Slice:
         """
         start, stop, step = (None if part is None else part.run(lanes) for part in self.bounds)
         if step is not None and (zero := lanes.both(lanes.mask, step == 0)).any():
-            thread, block = lanes.first_lane(zero)
-            raise rejected(self.line, "zero_step", **lanes.place(thread, block))
+            raise rejected(self.line, "zero_step", **lanes.place(*lanes.first_lane(zero)))
         if step is not None:
             step = np.where(step == 0, 1, step)  # of lanes that are not there
         return span(extent, start, stop, step)

@@ -17,7 +17,7 @@ from course.engine.simt.nvvm.unrolling import stored_names
 from course.engine.simt.running import control
 from course.engine.simt.running.control import Casts
 from course.engine.simt.running.lanes import Lanes, Statement
-from course.plain.trees import walk
+from course.plain.trees import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ def expression_statement(low: Lowering, node: ast.Expr) -> Statement | None:
     if isinstance(node.value, ast.Constant):
         return None  # a docstring, or the stub's marker
     low.unused = node.value
-    low.registers.unused = not any(isinstance(part, ast.Call) for part in walk(node.value))
+    low.registers.unused = not nodes(node.value, ast.Call)
     value = low.expression(node.value)
     low.unused, low.registers.unused = None, False
     if value.type is None:

@@ -46,11 +46,9 @@ class ArrayType:
         """What its elements are, where they are complex numbers: a last axis has their parts."""
         return ComplexType((self.dtype,) * 2) if self.fields == COMPLEX_FIELDS else None
 
-    def has_axes(self, indices: int | None = None) -> str:
+    def has_axes(self, indices: int) -> str:
         """`has 2 axes and gets 1 index`, for a sentence about a subscript."""
         axes = f"has {self.ndim} {'axis' if self.ndim == 1 else 'axes'}"
-        if indices is None:
-            return axes
         return f"{axes} and gets {indices} {'index' if indices == 1 else 'indices'}"
 
 

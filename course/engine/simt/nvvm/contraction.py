@@ -155,12 +155,8 @@ def kept(low: Lowering, value: Expr) -> Expr:
     if product is None:
         return value
     low.instances += 1
-    holder, run, factors, uses = (
-        f"%product.{low.instances}",
-        value.run,
-        product.factors,
-        product.uses,
-    )
+    holder, run = f"%product.{low.instances}", value.run
+    factors, uses = product.factors, product.uses
     uses.sites.discard(product.site)
 
     def keep(lanes: Lanes) -> Any:

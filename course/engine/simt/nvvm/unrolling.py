@@ -15,7 +15,7 @@ from typing import Any
 from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.lowering.types import ArrayType, is_integer
 from course.plain.evaluator import is_name
-from course.plain.trees import walk
+from course.plain.trees import nodes, walk
 
 MOST_WRITTEN_NODES = 3000  # a loop is written out up to this size
 MOST_WRITTEN_TURNS = 32
@@ -47,11 +47,11 @@ def counting(node: ast.While) -> Counting | None:
     ):
         return None
     name = test.left.id
-    if any(isinstance(n, ast.Continue | ast.Break | ast.Return) for n in _walk(node.body)):
+    if nodes(node.body, ast.Continue, ast.Break, ast.Return):
         return None
     changed = stored_names(node.body)
     steps = [s for s in node.body if isinstance(s, ast.AugAssign) and is_name(s.target, name)]
-    if len(steps) != 1 or sum(_is_stored(n, name) for n in _walk(node.body)) != 1:
+    if len(steps) != 1 or sum(_is_stored(n, name) for n in nodes(node.body, ast.AST)) != 1:
         return None
     step = steps[0]
     if not isinstance(step.op, ast.Add | ast.Sub):
@@ -59,7 +59,7 @@ def counting(node: ast.While) -> Counting | None:
     fixed = [test.comparators[0], step.value]
     if any(is_name(n, other) for e in fixed for n in walk(e) for other in changed):
         return None
-    if any(isinstance(n, ast.Subscript) and not _is_extent(n) for n in walk(fixed[0])):
+    if not all(map(_is_extent, nodes(fixed[0], ast.Subscript))):
         return None
     return Counting(
         name,
@@ -79,7 +79,7 @@ def unroll_mode(
 
     The remainder comes last where some whole number of the loop starts from a constant.
     """
-    for inner in _walk(node.body):
+    for inner in nodes(node.body, ast.AST):
         if isinstance(inner, ast.Break | ast.Return | ast.While):
             return ""
         if isinstance(inner, ast.For) and not _constant_range(inner, function):
@@ -104,9 +104,9 @@ def leaves_late(node: ast.If, loop: ast.For | ast.While | None, function: Functi
         return False
     if isinstance(loop, ast.For) and _constant_range(loop, function):
         return False
-    if not any(isinstance(n, ast.Subscript) for n in _walk(node.body)):
+    if not nodes(node.body, ast.Subscript):
         return False
-    calls = [n for n in _walk(loop.body) if isinstance(n, ast.Call)]
+    calls = nodes(loop.body, ast.Call)
     return not any(_acts(call) for call in calls if ast.unparse(call.func) != "range")
 
 
@@ -117,12 +117,12 @@ def full_turns(node: ast.For, turns: int, env: Mapping[str, Any]) -> bool:
     """
     if not 0 < turns <= MOST_WRITTEN_TURNS:
         return False
-    nodes = list(_walk(node.body))
-    if turns * len(nodes) > MOST_WRITTEN_NODES:
+    inside = nodes(node.body, ast.AST)
+    if turns * len(inside) > MOST_WRITTEN_NODES:
         return False
-    if any(isinstance(n, ast.Break | ast.Continue | ast.Return | ast.While) for n in nodes):
+    if any(isinstance(n, ast.Break | ast.Continue | ast.Return | ast.While) for n in inside):
         return False
-    return any(isinstance(n, ast.Subscript) and _is_global(n.value, env) for n in nodes)
+    return any(isinstance(n, ast.Subscript) and _is_global(n.value, env) for n in inside)
 
 
 def unused_names(body: list[ast.stmt]) -> set[str]:
@@ -170,7 +170,7 @@ def _lone_target(statement: ast.AST) -> str | None:
         target = statement.target
     else:
         return None
-    calls = [n for n in walk(statement) if isinstance(n, ast.Call)]
+    calls = nodes(statement, ast.Call)
     if not isinstance(target, ast.Name) or any(_acts(call) for call in calls):
         return None
     return target.id
@@ -183,16 +183,12 @@ def _acts(call: ast.Call) -> bool:
 
 
 def _loaded(node: ast.AST) -> set[str]:
-    return {n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-
-
-def _walk(body: list[ast.stmt]) -> list[ast.AST]:
-    return [node for statement in body for node in walk(statement)]
+    return {n.id for n in nodes(node, ast.Name) if isinstance(n.ctx, ast.Load)}
 
 
 def stored_names(body: list[ast.stmt]) -> set[str]:
     """Names that are assigned anywhere in these statements."""
-    return {n.id for n in _walk(body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return {n.id for n in nodes(body, ast.Name) if isinstance(n.ctx, ast.Store)}
 
 
 def _is_extent(node: ast.Subscript) -> bool:
@@ -248,5 +244,5 @@ def _keeps_whole(call: ast.Call, function: Function) -> bool:
         except KeyError:
             return False
         if isinstance(callee, Function):
-            return any(isinstance(n, ast.For | ast.While) for n in _walk(callee.node.body))
+            return bool(nodes(callee.node.body, ast.For, ast.While))
     return False

@@ -64,22 +64,17 @@ def sync_grid(lanes: Lanes, barrier: str, line: int) -> None:
     absent = lanes.full(lanes.exist) & ~active
     if np.count_nonzero(absent):
         missing = lanes.place(*lanes.first_lane(absent))
-        raise KernelFault(
+        raise lanes.fault(
             Outcome.BARRIER_DIVERGENCE,
             "grid_divergence",
             line,
+            active,
             barrier=barrier,
             missing_thread=missing["thread"],
             missing_block=missing["block"],
-            **lanes.place(*lanes.first_lane(active)),
         )
     syncthreads(lanes, barrier, line)
     lanes.grid_barrier_at = lanes.now
-
-
-def named_lanes(lanes: Lanes, member: np.ndarray) -> np.ndarray:
-    """Lanes whose bit is set in the mask that they pass: (threads, blocks or 1)."""
-    return (member >> (lanes.thread_numbers % WARP_LANES)) & 1 == 1
 
 
 def check_members(lanes: Lanes, call: str, member: np.ndarray, line: int) -> None:
@@ -88,7 +83,8 @@ def check_members(lanes: Lanes, call: str, member: np.ndarray, line: int) -> Non
     Raises:
         KernelFault: BARRIER_DIVERGENCE otherwise.
     """
-    named = named_lanes(lanes, member)
+    # each lane's own bit in the mask that it passes: (threads, blocks or 1)
+    named = (member >> (lanes.thread_numbers % WARP_LANES)) & 1 == 1
     active = lanes.full(lanes.mask)
     if lanes.mask is None and named.all():
         return
@@ -105,15 +101,14 @@ def check_members(lanes: Lanes, call: str, member: np.ndarray, line: int) -> Non
     unnamed = active & ~named
     for wrong in (absent, unnamed):
         if wrong.any():
-            thread, block = lanes.first_lane(wrong)
-            raise KernelFault(
+            raise lanes.fault(
                 Outcome.BARRIER_DIVERGENCE,
                 "bad_mask",
                 line,
+                wrong,
                 call=call,
-                lane=thread % WARP_LANES,
+                lane=lanes.first_lane(wrong)[0] % WARP_LANES,
                 named=bool(wrong is absent),
-                **lanes.place(thread, block),
             )
 
 

@@ -42,20 +42,12 @@ class Geometry:
         x, y, z = self.grid
         return x * y * z
 
-    def block_index(self, number: int) -> tuple[int, ...]:
-        """blockIdx of a block's number in launch order, as few axes as the grid has."""
-        return _unflat(number, self.grid)
 
-    def thread_index(self, number: int) -> tuple[int, ...]:
-        """threadIdx of a thread's number in its block."""
-        return _unflat(number, self.block)
-
-
-def _unflat(number: int, extent: tuple[int, int, int]) -> tuple[int, ...]:
-    x, y, _ = extent
+def _written(number: int, extent: tuple[int, int, int]) -> str:
+    """`(3, 1)`: a thread or block by its number, along as few axes as there are."""
+    x, y, z = extent
     index = (number % x, number // x % y, number // (x * y))
-    axes = 3 if extent[2] > 1 else 2 if extent[1] > 1 else 1
-    return index[:axes]
+    return str(index if z > 1 else index[:2] if y > 1 else index[0])
 
 
 class Active:
@@ -219,9 +211,22 @@ class Lanes:
     def place(self, thread: int, block: int) -> dict[str, object]:
         """The words `block` and `thread` of a message."""
         return {
-            "block": _written(self.geometry.block_index(block)),
-            "thread": _written(self.geometry.thread_index(thread)),
+            "block": _written(block, self.geometry.grid),
+            "thread": _written(thread, self.geometry.block),
         }
+
+    def fault(
+        self,
+        outcome: Outcome,
+        message_id: str,
+        line: int | None,
+        mask: np.ndarray,
+        **fields: object,
+    ) -> KernelFault:
+        """What the first lane of a mask did wrong."""
+        return KernelFault(
+            outcome, message_id, line, **fields, **self.place(*self.first_lane(mask))
+        )
 
     # ------------------------------------------------------------ variables
 
@@ -248,14 +253,8 @@ class Lanes:
         """One step towards the limit that stops endless loops."""
         self.steps += 1
         if self.steps > self.launch.step_limit:
-            thread, block = self.first_lane(self.full(self.mask))
-            raise KernelFault(
-                Outcome.TIMED_OUT,
-                "timed_out",
-                line,
-                steps=self.launch.step_limit,
-                **self.place(thread, block),
-            )
+            limit, here = self.launch.step_limit, self.full(self.mask)
+            raise self.fault(Outcome.TIMED_OUT, "timed_out", line, here, steps=limit)
 
     def step(self, line: int) -> None:
         """One statement under the present mask: counts work, and stops endless loops."""
@@ -303,10 +302,6 @@ class Lanes:
         """Lanes that exist and have not returned from the kernel."""
         alive = self.full(self.exist)
         return alive if self.returned is None else alive & ~self.returned
-
-
-def _written(index: tuple[int, ...]) -> str:
-    return str(index[0]) if len(index) == 1 else f"({', '.join(map(str, index))})"
 
 
 def select(mask: np.ndarray, new: Any, old: Any) -> Any:

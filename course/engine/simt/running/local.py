@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import Outcome
 from course.engine.simt.lowering.types import ArrayType, Scalar, numpy_dtype
-from course.engine.simt.running.bounds import Access, check_bounds, written_index
+from course.engine.simt.running.bounds import Access, check_bounds
 from course.engine.simt.running.lanes import Lanes, Mask, select
 from course.engine.simt.running.views import Packed
 
@@ -58,15 +58,8 @@ class LocalArray(Packed):
         elif written is not None:
             missing = lanes.both(mask, ~written)
         if missing is not None and missing.any():
-            thread, block = lanes.first_lane(missing)
-            raise KernelFault(
-                Outcome.UNINITIALISED,
-                "uninitialised_local",
-                line,
-                array=self.name,
-                index=written_index(tuple(map(int, np.unravel_index(number, self.shape)))),
-                **lanes.place(thread, block),
-            )
+            where = {"array": self.name, "index": self.index_of(number)}
+            raise lanes.fault(Outcome.UNINITIALISED, "uninitialised_local", line, missing, **where)
         return np.zeros((1, 1), self.dtype) if value is None else value
 
     def store(self, lanes: Lanes, access: Access, values: np.ndarray) -> None:

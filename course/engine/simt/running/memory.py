@@ -68,22 +68,6 @@ class GlobalView(Sliceable):
     start when the allocation is cut into elements.
     """
 
-    __slots__ = (
-        "allocation",
-        "by_bytes",
-        "dtype",
-        "fields",
-        "flat",
-        "itemsize",
-        "misalignment_bytes",
-        "name",
-        "offset",
-        "shape",
-        "strides",
-        "tracked",
-        "writeable",
-    )
-
     def __init__(
         self, name: str, array: np.ndarray, allocation: Allocation, fields: tuple[str, ...] = ()
     ) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -32,14 +32,14 @@ from course.plain.sectors import SECTOR_BYTES, SECTOR_SHIFT, WARP_LANES
 _NO_SECTOR = np.iinfo(np.int64).max
 
 
+@dataclass
 class SiteCounter:
     """One access in the source, while the launch runs."""
 
-    def __init__(self) -> None:
-        self.requests = 0
-        self.sectors = 0
-        self.lane_bytes = 0
-        self.touched: Touched = {}
+    requests: int = 0
+    sectors: int = 0
+    lane_bytes: int = 0
+    touched: Touched = field(default_factory=dict)
 
 
 class Meter:
@@ -72,24 +72,20 @@ class Meter:
         if touched is None:
             touched = site.touched[allocation.address] = np.zeros(allocation.sectors, np.bool_)
         itemsize = view.itemsize
-        first = (view.misalignment_bytes + elements * itemsize) >> SECTOR_SHIFT
+        addresses = view.misalignment_bytes + elements * itemsize
+        first = addresses >> SECTOR_SHIFT
         aligned = SECTOR_BYTES % itemsize == 0 and view.misalignment_bytes == 0
-        last = None
-        if not aligned:
-            last = (view.misalignment_bytes + elements * itemsize + itemsize - 1) >> SECTOR_SHIFT
+        last = None if aligned else (addresses + itemsize - 1) >> SECTOR_SHIFT
         if self._requests is not None and self._requests.of_all:
-            addresses = view.misalignment_bytes + elements * itemsize
             self._requests.by_all(_of_all(lanes, allocation, access, addresses, itemsize))
         if self._requests is not None and lanes.first == 0:
-            addresses = view.misalignment_bytes + elements * itemsize
             self._requests.saw(key, *_of_the_first_block(lanes, addresses, mask), itemsize)
             owner = allocation.owner
             strides = tuple(abs(stride) // owner.itemsize for stride in owner.strides)
             self._requests.made(_moment(lanes, key, mask, elements, owner.shape, strides, itemsize))
         requests, sectors = _sectors(lanes, first, last, mask, touched)
         if view.by_bytes and access.direction != "atomic":
-            start = view.misalignment_bytes + elements * itemsize
-            places = [(start + byte) >> SECTOR_SHIFT for byte in range(itemsize)]
+            places = [(addresses + byte) >> SECTOR_SHIFT for byte in range(itemsize)]
             each = [_sectors(lanes, place, None, mask, touched) for place in places]
             requests, sectors = map(sum, zip(*each, strict=True))
         if access.direction == "atomic":

@@ -11,7 +11,7 @@ import numpy as np
 from course.engine.equal_stores import hearing
 from course.engine.faults import KernelFault, Outcome
 from course.engine.simt.lowering.types import ArrayType, Scalar, numpy_dtype
-from course.engine.simt.running.bounds import Access, check_bounds, written_index
+from course.engine.simt.running.bounds import Access, check_bounds
 from course.engine.simt.running.lanes import Lanes, Mask
 from course.engine.simt.running.meter import conflicts_of
 from course.engine.simt.running.races import History
@@ -63,9 +63,7 @@ class SharedArray(Packed):
 
     def _new_history(self, blocks: int) -> History:
         history = History(self.name, self.cells * blocks, shared=True)
-        history.index_of = lambda cell: written_index(
-            tuple(map(int, np.unravel_index(cell // blocks, self.shape)))
-        )
+        history.index_of = lambda cell: self.index_of(cell // blocks)
         return history
 
     def part_ways(self, lanes: Lanes) -> None:
@@ -215,7 +213,7 @@ class SharedArray(Packed):
             "uninitialised_shared",
             line,
             array=self.name,
-            index=written_index(tuple(map(int, np.unravel_index(cell, self.shape)))),
+            index=self.index_of(cell),
             **lanes.place(thread % lanes.threads, thread // lanes.threads),
         )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from course.engine.simt.running.bounds import Access, Extent, Index, check_bounds
+from course.engine.simt.running.bounds import Access, Extent, Index, check_bounds, written_index
 from course.engine.simt.running.lanes import Lanes
 
 
@@ -52,6 +52,10 @@ class Packed(Sliceable):
         for numbers, extent in zip(index, self.shape, strict=True):
             cell = numbers if isinstance(cell, int) else cell * extent + numbers
         return cell
+
+    def index_of(self, cell: int) -> str:
+        """The index of an element by its number, as the kernel would write it."""
+        return written_index(tuple(map(int, np.unravel_index(cell, self.shape))))
 
 
 class View(Sliceable):
