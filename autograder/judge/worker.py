@@ -41,7 +41,7 @@ from autograder.judge import overlay
 from autograder.judge.judge import CHECK, Check, faulted, judge_cell, named_check, result
 from autograder.judge.sentences import Fault, RunnerLostError
 from autograder.lessons.catalogue import lesson_exercises, lessons
-from autograder.sandbox.limits import BEFORE_COLLECTING, OwnData, limit
+from autograder.sandbox.limits import OwnData, limit
 from autograder.sandbox.remote import Connection, sandboxed
 from autograder.sandbox.seccomp import dies_with_parent, not_traceable
 from autograder.sandbox.walls import Kind, close_in
@@ -49,6 +49,7 @@ from course.check.cases import ordered_cases, run_of
 from course.check.cost import bill_of
 from course.engine.traffic import Traffic
 from course.engine.triton.compiling.available import has_triton
+from course.plain.collecting import collect_seldom
 from course.spec.exercise import Exercise, KernelExercise
 from course.words.verdict import Verdict
 
@@ -58,6 +59,7 @@ Within = Callable[[Exercise, Verdict], tuple[Verdict, dict[str, Any] | None]]
 
 def main() -> None:
     """Serves requests until its input ends."""
+    collect_seldom()
     requests = os.fdopen(os.dup(0), "rb", buffering=0)
     answers = os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -70,7 +72,6 @@ def main() -> None:
     folder, unit = sys.argv[4:6]
     overlay.use(Path(folder) if folder else None, unit)
     lessons()  # imported now, and not by each fork
-    gc.set_threshold(BEFORE_COLLECTING)
     _freeze()
     own = OwnData()
     own_bytes = own.bytes()

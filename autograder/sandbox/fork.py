@@ -9,7 +9,6 @@ socket between them stand messages behind their lengths (`_REQUEST`, `ANSWER`).
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import select
 import signal
@@ -21,7 +20,7 @@ from importlib import import_module
 from typing import BinaryIO
 
 from autograder.sandbox import seccomp, tiles
-from autograder.sandbox.limits import BEFORE_COLLECTING, SLACK_BYTES, Slack, limit, limit_launch
+from autograder.sandbox.limits import SLACK_BYTES, Slack, limit, limit_launch
 from autograder.sandbox.walls import Kind
 from autograder.sandbox.wire import (
     decoded_run,
@@ -167,7 +166,6 @@ def _live(
         tiles.handed_down([theirs.fileno(), *ends])
         if desk is not None:
             tiles.begin(desk.will)
-        gc.set_threshold(BEFORE_COLLECTING)
         launches = os.fdopen(SOCKET, "rb")
         slack = Slack()
         limit(own_bytes + SLACK_BYTES, memory_bytes, seconds)

@@ -16,9 +16,6 @@ LARGEST_FILE_BYTES = 16 * 2**20
 #: All of /tmp.
 TMP_BYTES = 64 * 2**20
 _OPEN_FILES = 64
-#: Containers that are made before Python looks for circles among them: few of a check's or a
-#: compiler's many are any, and its usual 700 cost a tenth of a Triton launch.
-BEFORE_COLLECTING = 20_000
 
 
 class OwnData:

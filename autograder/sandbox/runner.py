@@ -36,6 +36,7 @@ from autograder.sandbox.wire import encoded_ran
 from course.engine.job import Run, Runner
 from course.engine.runner import run_case
 from course.engine.simt.compiled import has_nvvm
+from course.plain.collecting import collect_seldom
 
 #: The engine imports what a kernel uses when one uses it, and Python adapts its code to what passes
 #: through it: a fork should have to do neither.
@@ -74,6 +75,7 @@ _WARM_UPS = 8
 
 def main() -> None:
     """Serves launches until its input ends. Arguments: the wall's kind, the engine's name."""
+    collect_seldom()
     kind = Kind(sys.argv[1])
     judge = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDWR)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from dataclasses import astuple, replace
+from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -257,7 +257,10 @@ def _size(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
 def encoded_ran(ran: Ran) -> bytes:
     """What a launch left: the elements of each array, and the counts."""
     counts = {name: getattr(ran.traffic, name) for name in _Traffic.__struct_fields__}
-    counts["sites"] = [_Site(*astuple(site)) for site in ran.traffic.sites]
+    counts["sites"] = [
+        _Site(*[getattr(site, name) for name in _Site.__struct_fields__])
+        for site in ran.traffic.sites
+    ]
     elsewhere = None if ran.elsewhere is None else _plain(ran.elsewhere)
     return _message(
         _Ran(_Traffic(**counts), elsewhere), [array.tobytes() for array in ran.arrays.values()]

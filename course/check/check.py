@@ -21,6 +21,7 @@ from course.engine.job import Runner
 from course.engine.printed import Printed
 from course.engine.runner import Engine
 from course.engine.triton.compiling.available import require_triton
+from course.plain.collecting import collecting_seldom
 from course.plain.text import with_plain_ends
 from course.plain.threads import one_thread
 from course.spec.exercise import Case, Exercise, KernelExercise
@@ -115,7 +116,8 @@ def check_source(
     tried = exercise.cases if cases is None else cases
     try:
         try:
-            return stages.verdict(tried, seed, runner or Engine())
+            with collecting_seldom():
+                return stages.verdict(tried, seed, runner or Engine())
         except KernelFault as fault:
             return stages.faulted(fault)
     except Exception:

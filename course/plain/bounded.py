@@ -21,6 +21,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from course.plain.collecting import collect_seldom
+
 Say = Callable[[Any], None]
 
 #: Beyond what the parent has: the compiler needs some hundreds of megabytes for large blocks.
@@ -152,6 +154,7 @@ def _live(
             os._exit(status)
         signal.signal(signal.SIGINT, signal.SIG_IGN if niceness else signal.SIG_DFL)
         gc.freeze()  # nothing of the parent's is collected, and so closed, here
+        collect_seldom()
         sys.stdout = sys.stderr = None  # what a kernel prints while it is compiled goes nowhere
         nothing = os.open(os.devnull, os.O_RDWR)
         os.dup2(nothing if stdin is None else stdin, 0)

@@ -14,7 +14,9 @@ from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-_OPENING, _CLOSING = "([{<", ")]}>"
+#: A string, an arrow (which closes nothing), or what nests and divides.
+_MARK = re.compile(r'"(?:[^"\\]|\\.)*"|->|[][(){}<>,]', re.DOTALL)
+_DEEPER = dict.fromkeys("([{<", 1) | dict.fromkeys(")]}>", -1)
 _HEAD = re.compile(r'\s*(?:(?P<results>%[^=]*?) = )?"(?P<name>[\w.]+)"\((?P<operands>[^)]*)\)')
 _LABEL = re.compile(r"\s*(?P<label>\^\w+)")
 _SHAPE = re.compile(r"((?:\d+x)*)(.*)", re.DOTALL)
@@ -119,44 +121,25 @@ class Block:
 
 def matching(text: str, start: int) -> int:
     """The index behind the bracket that closes the one at `start`."""
-    depth, at = 0, start
-    while at < len(text):
-        character = text[at]
-        if character == '"':
-            at = _end_of_string(text, at)
-            continue
-        if character in _OPENING:
-            depth += 1
-        elif character in _CLOSING and not (character == ">" and text[at - 1] == "-"):
-            depth -= 1
-            if depth == 0:
-                return at + 1
-        at += 1
+    depth = 0
+    for found in _MARK.finditer(text, start):
+        depth += _DEEPER.get(found[0], 0)
+        if depth == 0:
+            return found.end()
     raise UnreadableError(f"a bracket that nothing closes: {text[start : start + 60]}")
-
-
-def _end_of_string(text: str, start: int) -> int:
-    at = start + 1
-    while text[at] != '"':
-        at += 2 if text[at] == "\\" else 1
-    return at + 1
 
 
 @lru_cache(1 << 14)
 def parts(text: str) -> tuple[str, ...]:
     """What stands between commas outside brackets and strings."""
-    found, start, at = [], 0, 0
-    while at < len(text):
-        character = text[at]
-        if character == '"':
-            at = _end_of_string(text, at)
-        elif character in _OPENING:
-            at = matching(text, at)
-        elif character == ",":
-            found.append(text[start:at].strip())
-            at = start = at + 1
-        else:
-            at += 1
+    found, start, depth = [], 0, 0
+    for mark in _MARK.finditer(text):
+        depth = max(0, depth + _DEEPER.get(mark[0], 0))
+        if mark[0] == "," and depth == 0:
+            found.append(text[start : mark.start()].strip())
+            start = mark.end()
+    if depth:
+        raise UnreadableError(f"a bracket that nothing closes: {text[start : start + 60]}")
     last = text[start:].strip()
     return (*found, last) if last else tuple(found)
 

@@ -13,7 +13,7 @@ from typing import Any
 from course.engine.faults import KernelFault, Outcome, does_not_compile
 from course.engine.triton.compiling import compiler, workplace
 from course.engine.triton.compiling.found import plain
-from course.engine.triton.compiling.functions import code_of, own_functions
+from course.engine.triton.compiling.functions import asked_once, code_of, own_functions
 from course.engine.triton.compiling.helper import Work
 from course.engine.triton.compiling.specialisation import Source
 from course.plain.bounded import Child, DiedError, LateError, Say
@@ -89,14 +89,20 @@ def late(source: Source, target: int) -> KernelFault:
 
 def died(source: Source, target: int, how: str = "it took its process with it") -> KernelFault:
     """A kernel on which the compiler's process ended."""
-    nodes = (node for one in own_functions(source.function) for node in code_of(one).nodes)
-    for node in nodes:
-        if isinstance(node, ast.Call) and (call := _without_layout(node)):
-            return does_not_compile(node.lineno, "tile_no_layout", call=call, detail=how)
+    for line, call in map(_call_without_layout, own_functions(source.function)):
+        if call:
+            return does_not_compile(line, "tile_no_layout", call=call, detail=how)
     return does_not_compile(
         code_of(source.function).first_line, "tile_compiler_died",
         kernel=source.function.__name__, detail=how, target=compiler.shown(target),
     )  # fmt: skip
+
+
+@asked_once
+def _call_without_layout(function: Any) -> tuple[int, str]:
+    """The first in a function, with its line; (0, '') where all are told their layouts."""
+    calls = (node for node in code_of(function).nodes if isinstance(node, ast.Call))
+    return next(((one.lineno, name) for one in calls if (name := _without_layout(one))), (0, ""))
 
 
 def _without_layout(call: ast.Call) -> str:

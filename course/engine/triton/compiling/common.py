@@ -87,5 +87,5 @@ def contents_of(module: Any, source: Source) -> Contents:
             types.add(str(operation.get_result(number).get_type()))
 
     module.walk(visit)
-    two_hints = _TWO_HINTS.search(str(module)) is not None
+    two_hints = _TWO_HINTS.search(module.str_nodebug()) is not None
     return Contents(names, types, source.options.keys(), two_hints)

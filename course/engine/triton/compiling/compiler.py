@@ -31,6 +31,7 @@ from triton.compiler.errors import CompilationError
 from triton.experimental.gluon._runtime import GluonASTSource
 
 from course.engine.faults import KernelFault, does_not_compile, rejected
+from course.engine.triton.compiling import contexts
 from course.engine.triton.compiling.common import Contents, contents_of
 from course.engine.triton.compiling.complaints import NO_REASON, in_full
 from course.engine.triton.compiling.constants import held_small
@@ -171,7 +172,7 @@ def compiled(
     said: list[str] = []
     refused: list[str] = []
     try:
-        with _hearing(said), loops_held_short(), held_small() as refused:
+        with contexts.kept(), _hearing(said), loops_held_short(), held_small() as refused:
             return _through(source, target, stages, seen, if_lowered)
     except KernelFault:
         raise
@@ -211,9 +212,7 @@ def _through(
     # Triton 3.10 is to change the default of the second, and 3.9 warns of it at each compile.
     defaults = {"ptx_version": ptx_version(target), "enable_fp_fusion": True}
     options = backend.parse_options({**defaults, **source.options})
-    context = ir.context()
-    ir.load_dialects(context)
-    backend.load_dialects(context)
+    context = contexts.context_for(backend)
     stages: dict[str, Any] = {}
     backend.add_stages(stages, options, written.language)
     stages[_LAID_OUT] = lambda module, metadata: _laid_out(module, metadata, target)

@@ -118,7 +118,7 @@ def _first_line(function: Any) -> int:
     return int(function.starting_line_number)
 
 
-def _asked_once(ask: Callable[[Any], _Answer]) -> Callable[[Any], _Answer]:
+def asked_once(ask: Callable[[Any], _Answer]) -> Callable[[Any], _Answer]:
     """A question about a function, whose answer stays with its code: launches ask it each time."""
 
     @wraps(ask)
@@ -139,7 +139,7 @@ def base_function(kernel: Any) -> Any:
     return kernel
 
 
-@_asked_once
+@asked_once
 def names_used(function: Any) -> frozenset[str]:
     """Every name and attribute in a function and in the jitted functions that it calls."""
     found: set[str] = set()
@@ -218,7 +218,7 @@ def own_functions(function: Any) -> list[Any]:
     return [one for one in _reached(function) if code_of(one).own]
 
 
-@_asked_once
+@asked_once
 def looks_at_atomics(function: Any) -> bool:
     """Whether it, or a jitted function that it calls, may use what an atomic found."""
     return any(_looks_at_atomics(code_of(one)) for one in own_functions(function))
@@ -240,7 +240,7 @@ def _looks_at_atomics(code: Code) -> bool:
     return False
 
 
-@_asked_once
+@asked_once
 def written_parameters(function: Any) -> set[str]:
     """Parameters whose tensors may be stored to: all that a written pointer may come from.
 
@@ -250,7 +250,7 @@ def written_parameters(function: Any) -> set[str]:
     return _written_parameters(function, writes)
 
 
-@_asked_once
+@asked_once
 def updated_parameters(function: Any) -> set[str]:
     """Parameters whose tensors may be updated by an atomic, read in the same way."""
     return _written_parameters(function, lambda name: name.startswith("atomic_"))

@@ -275,9 +275,9 @@ class Analysis:
         if len(operation.results) != 1 or operation.result_types[0].kind in ("memdesc", "other"):
             return
         axes = self._made(operation) or _unknown(operation.result_types[0])
-        hints = {name: operation.attributes.get(f"tt.{name}", "") for name in _HINTS}
-        self.told |= any(hints.values())
-        self._set(operation.results[0], _hinted(axes, hints))
+        if hints := {n: text for n in _HINTS if (text := operation.attributes.get(f"tt.{n}"))}:
+            self.told, axes = True, _hinted(axes, hints)
+        self._set(operation.results[0], axes)
 
     def _regions(self, operation: Operation) -> None:
         if operation.name == "scf.for":

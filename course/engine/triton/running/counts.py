@@ -26,7 +26,7 @@ from course.engine.triton.running.axes import analysis_of, order_of, width_of
 from course.engine.triton.running.distinct import distinct_sectors
 from course.engine.triton.running.hints import require_aligned
 from course.engine.triton.running.sites import Access, Asked, Listener, SiteMeter, Uncounted
-from course.engine.triton.running.values import item_bytes
+from course.engine.triton.running.values import broadcast, item_bytes
 from course.plain.sectors import SECTOR_BYTES, SECTOR_SHIFT
 
 #: Above the number of a sector.
@@ -147,11 +147,11 @@ class _Before:
     def __init__(self, access: Access, asked: Asked) -> None:
         self.asked = asked
         self._view = access.view
-        self._offsets, self._active = access.spread()
+        self._offsets, self._active = access.spread
 
     def moved_to(self, access: Access) -> int | None:
         """By how many sectors an access is this one moved, if that is all: it asks the same."""
-        offsets, active = access.spread()
+        offsets, active = access.spread
         if access.view is not self._view or offsets.shape != self._offsets.shape:
             return None
         if (active is None) is not (self._active is None):
@@ -223,7 +223,7 @@ class CompiledMeter(SiteMeter):
 
     def _asked(self, operation: Operation, access: Access, touched: np.ndarray) -> Asked:
         direction, descriptor = access.direction, access.descriptor
-        offsets, active = access.spread()
+        offsets, active = access.spread
         distinct = distinct_sectors(access, touched)
         if descriptor:
             plan: Instructions | None = self._boxes(operation, access.shape, access.view.itemsize)
@@ -258,7 +258,7 @@ class CompiledMeter(SiteMeter):
         plan = None if access.descriptor else self._plan(operation)
         if plan is None:
             return
-        offsets, active = access.spread()
+        offsets, active = access.spread
 
         def by_warp(array: np.ndarray) -> np.ndarray:
             block = np.broadcast_to(array[:1], (1, *access.shape)).reshape(-1)
@@ -345,7 +345,7 @@ class Shown(Uncounted):
 
 def _of_all(access: Access) -> OfAll:
     """An access by all programs that run."""
-    offsets, active = access.spread()
+    offsets, active = access.spread
     whole = access.run.count, *access.shape
     makers = np.broadcast_to(access.run.programs.reshape(-1, *(1,) * len(access.shape)), whole)
     live = np.broadcast_to(True if active is None else active, whole)
@@ -364,7 +364,7 @@ def _of_all(access: Access) -> OfAll:
 def _moment(access: Access, warps: int) -> Moment:
     """An access as the first programs make it."""
     view, count = access.view, min(access.run.count, MOST_MAKERS)
-    offsets, active = access.spread()
+    offsets, active = access.spread
 
     def spread(one: np.ndarray) -> np.ndarray:
         return np.broadcast_to(one, (access.run.count, *access.shape))[:count].reshape(count, -1)
@@ -401,7 +401,7 @@ def _of_instructions(
     rows = offsets.shape[0]
 
     def by_instruction(array: np.ndarray) -> np.ndarray:
-        blocks = np.broadcast_to(array, (rows, *shape)).reshape(rows, -1)
+        blocks = broadcast(array, (rows, *shape)).reshape(rows, -1)
         return blocks[:, plan.elements]
 
     addresses = by_instruction(offsets)

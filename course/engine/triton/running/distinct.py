@@ -10,7 +10,7 @@ from course.plain.sectors import SECTOR_SHIFT as _SHIFT
 
 def distinct_sectors(access: Access, touched: np.ndarray) -> np.ndarray:
     """Those of each program's block, each once; marks them."""
-    offsets, active = access.spread()
+    offsets, active = access.spread
     return _whole(offsets, touched) if active is None else _masked(offsets, active, touched)
 
 

@@ -56,7 +56,7 @@ def require_aligned(access: Access, elements: Array, size: int) -> None:
     Raises:
         KernelFault: OUT_OF_BOUNDS, where it is none.
     """
-    offsets, active = access.spread()
+    offsets, active = access.spread
 
     def firsts(array: Array) -> Array:
         whole = np.broadcast_to(array, (len(array), *access.shape))

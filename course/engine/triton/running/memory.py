@@ -25,6 +25,7 @@ from course.engine.triton.running.values import (
     Value,
     bf16_from_bits,
     bf16_to_bits,
+    broadcast,
     item_bytes,
     numpy_type,
 )
@@ -141,11 +142,11 @@ class Memory:
             dtype, shape = _stored_type(pointer.scalar), (self.run.count, *pointer.shape)
             for access, active in self._made(pointer, mask, "stores to", descriptor):
                 view = access.view
-                places = np.broadcast_to(_places(access.offsets, dtype.itemsize), shape)
-                values = np.broadcast_to(_encoded(value), shape)
+                places = broadcast(_places(access.offsets, dtype.itemsize), shape)
+                values = broadcast(_encoded(value), shape)
                 programs = self._programs(shape)
                 if active is not None:
-                    keep = np.broadcast_to(active, shape)
+                    keep = broadcast(active, shape)
                     places, values, programs = places[keep], values[keep], programs[keep]
                 memory, history = view.allocation.as_type(dtype), self._history(view)
                 if hearing() is None:
@@ -303,8 +304,7 @@ class Memory:
         addresses = pointer.data
         if active is not None:
             shape = np.broadcast_shapes(addresses.shape, active.shape)
-            wide = np.broadcast_to(addresses, shape)
-            lanes = np.broadcast_to(active, shape)
+            wide, lanes = broadcast(addresses, shape), broadcast(active, shape)
             first = wide[np.unravel_index(int(lanes.argmax()), shape)]
             addresses = np.where(lanes, wide, first)
         low, high = int(addresses.min()), int(addresses.max())

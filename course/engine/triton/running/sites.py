@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from course.engine.traffic import Site, Touched, Traffic, footprint_of, footprints_of, together
 from course.engine.triton.running.run import Run
 from course.engine.triton.running.tensors import View
+from course.engine.triton.running.values import broadcast
 from course.plain.sectors import SECTOR_SHIFT
 
 #: The array, the direction, line and column of an access, and whether a descriptor makes it.
@@ -58,16 +60,17 @@ class Access:
             return whole
         return int(np.count_nonzero(self.active)) * (whole // self.active.size)
 
+    @cached_property
     def spread(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Offsets and mask in one shape."""
         if self.active is None:
             return self.offsets, None
         shape = np.broadcast_shapes(self.offsets.shape, self.active.shape)
-        return np.broadcast_to(self.offsets, shape), np.broadcast_to(self.active, shape)
+        return broadcast(self.offsets, shape), broadcast(self.active, shape)
 
     def listed(self) -> np.ndarray:
         """The sectors of each program in turn, each once, numbered through all allocations."""
-        offsets, active = self.spread()
+        offsets, active = self.spread
         shape = (self.run.count, *offsets.shape[1:])
         sectors = np.broadcast_to(offsets, shape) >> SECTOR_SHIFT
         lanes = np.broadcast_to(True if active is None else active, shape)
