@@ -15,7 +15,7 @@ import numpy as np
 
 from course.plain.sectors import WARP_LANES
 from course.tests.engine.simt.ptx import TYPES, Instruction, NotRun, parsed, split
-from course.tests.engine.simt.ptx_run import Launch, value_of
+from course.tests.engine.simt.ptx_run import Counted, Launch, value_of
 
 _U16, _U32, _F32 = TYPES["u16"], TYPES["u32"], TYPES["f32"]
 _LANE = np.arange(WARP_LANES)
@@ -38,18 +38,23 @@ class TritonLaunch(Launch):
         super().__init__(code, [*arguments, *scratch], grid, (WARP_LANES * warps,), shared)
         #: of the last access: its place in the text and what it asked for
         self.before: tuple[int, bytes] = (0, b"")
+        #: what a line's loads ask for again, on end: the assembler may make one load of those
+        self.repeated = Counted()
 
     def passed(self, array: np.ndarray, address: int) -> list[int]:
         return [address]
 
     def _meter(self, direction: str, address: np.ndarray, size: int) -> None:
-        """The assembler makes one load of a line's loads that ask for the same on end."""
         place = self.code.instructions[self.at].place
         asked = f"{direction} {place}".encode() + address.tobytes() + self.on.tobytes()
         at, before = self.before
         self.before = self.at, asked
-        if direction != "load" or asked != before or self.at <= at:
+        all_counted = self.counted
+        if direction == "load" and asked == before and self.at > at:
+            self.counted = self.repeated
             super()._meter(direction, address, size)
+            self.counted = all_counted
+        super()._meter(direction, address, size)
 
     def value(self, one: Instruction, *operands: Any) -> None:
         if "f16x2" in one.parts:
