@@ -226,7 +226,6 @@ class Analysis:
 
     def __init__(self, module: Module) -> None:
         self._known: dict[str, Axes] = {}
-        self._types: dict[str, Type] = {}
         self._module = module
         self.told = False
         self._captured: tuple[str, ...] = ()

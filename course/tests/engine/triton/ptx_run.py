@@ -8,11 +8,16 @@ sm_80 has them. (PTX ISA, "Matrix multiply-accumulate operation using mma instru
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
+from course.engine.traffic import Traffic
+from course.engine.triton.compiling.compiler import to_ptx
+from course.engine.triton.compiling.specialisation import source_of
 from course.plain.sectors import WARP_LANES
 from course.tests.engine.simt.ptx import TYPES, Instruction, NotRun, parsed, split
 from course.tests.engine.simt.ptx_run import Counted, Launch, value_of
@@ -199,3 +204,73 @@ TritonLaunch.moves = {
     **Launch.moves, "cvt": _cvt, "mul": _mul, "cp": _copy, "ldmatrix": _load_matrix,
     "mma": _multiply, "redux": _reduce,
 }  # fmt: skip
+
+# ---------------------------------------------------------------- beside the engine
+
+#: By array, direction, and 'requests' or 'sectors'
+Counts = Counter[tuple[str, str, str]]
+
+
+def run_as_ptx(
+    kernel: Any, args: Sequence[Any], grid: Sequence[int], named: dict[str, Any]
+) -> tuple[Counts, Counts]:
+    """What one launch asks for on an sm_80, and how much of it the assembler may leave out.
+
+    Tensors are changed as the kernel changes them. The hardware makes fewer sectors of an atomic
+    whose lanes meet: those are not counted.
+    """
+    made = to_ptx(source_of(kernel, list(args), named), 80)
+    parameters = list(_parameters(kernel, args, named))
+    run = TritonLaunch(
+        made.ptx, [value for _, value in parameters], grid, made.warps, made.shared_bytes
+    )
+    run.run()
+    run.written_back()
+    names = [name for name, value in parameters if isinstance(value, np.ndarray)]
+
+    def by_name(counted: Counted) -> Counts:
+        found = {"requests": counted.requests, "sectors": counted.sectors}
+        return Counter({
+            (names[array], direction, what): count
+            for what, counts in found.items()
+            for (array, direction), count in counts.items()
+            if (direction, what) != ("atomic", "sectors")
+        })  # fmt: skip
+
+    return by_name(run.counted), by_name(run.repeated)
+
+
+def _parameters(
+    kernel: Any, args: Sequence[Any], named: dict[str, Any]
+) -> Iterator[tuple[str, Any]]:
+    """What the compiled code is given, by name: a tensor as its memory, from its first element."""
+    given = dict(zip(kernel.arg_names, args, strict=False)) | named
+    for parameter in kernel.params:
+        value = given.get(parameter.name)
+        if parameter.is_constexpr or value is None or (type(value) is int and value == 1):
+            continue
+        if isinstance(value, torch.Tensor):
+            memory = torch.empty(0, dtype=value.dtype).set_(value.untyped_storage())
+            if value.dtype is torch.bfloat16 or value.dtype.itemsize == 1:
+                memory = memory.view(torch.int16 if value.dtype.itemsize == 2 else torch.int8)
+            yield parameter.name, memory.numpy()[value.storage_offset() :]
+        elif isinstance(value, float):
+            yield parameter.name, int(np.float32(value).view(_U32))
+        elif isinstance(value, int):
+            yield parameter.name, value
+        else:
+            raise NotRun(type(value).__name__)
+
+
+def differences(traffic: Traffic, counts: Counts, repeated: Counts) -> dict[Any, tuple[int, int]]:
+    """(the engine's count, the PTX's) of all that is not what the assembler may make of it."""
+    found: Counts = Counter()
+    for site in traffic.sites:
+        found[site.array, site.direction, "requests"] += site.requests
+        if site.direction != "atomic":
+            found[site.array, site.direction, "sectors"] += site.sectors
+    return {
+        key: (found[key], counts[key])
+        for key in found | counts
+        if not counts[key] - repeated[key] <= found[key] <= counts[key]
+    }
