@@ -34,6 +34,7 @@ class TritonLaunch(Launch):
     """One launch. Arguments are those that are neither constants nor, being 1, compiled in."""
 
     most_steps = 6_000
+    lanes_may_part = False
 
     def __init__(
         self, ptx: str, arguments: Sequence[Any], grid: Sequence[int], warps: int, shared: int
@@ -41,25 +42,36 @@ class TritonLaunch(Launch):
         code = parsed(ptx)
         scratch = [0] * (len(code.parameters) - len(arguments))
         super().__init__(code, [*arguments, *scratch], grid, (WARP_LANES * warps,), shared)
-        #: of the last access: its place in the text and what it asked for
-        self.before: tuple[int, bytes] = (0, b"")
-        #: what a line's loads ask for again, on end: the assembler may make one load of those
+        #: of the last access where it stands, and what that line has asked for up to it
+        self.before: tuple[int, tuple[str, str]] = (0, ("", ""))
+        self.asked: set[bytes] = set()
+        #: what a line's loads ask for again, in one go: the assembler may make one load of those
         self.repeated = Counted()
 
     def passed(self, array: np.ndarray, address: int) -> list[int]:
         return [address]
 
     def _meter(self, direction: str, address: np.ndarray, size: int) -> None:
-        place = self.code.instructions[self.at].place
-        asked = f"{direction} {place}".encode() + address.tobytes() + self.on.tobytes()
+        place = self.code.instructions[self.at].place, direction
         at, before = self.before
-        self.before = self.at, asked
-        all_counted = self.counted
-        if direction == "load" and asked == before and self.at > at:
+        if place != before or self.at <= at:
+            self.asked.clear()
+        self.before = self.at, place
+        asked, all_counted = address.tobytes() + self.on.tobytes(), self.counted
+        if direction == "load" and asked in self.asked:
             self.counted = self.repeated
             super()._meter(direction, address, size)
             self.counted = all_counted
+        self.asked.add(asked)
         super()._meter(direction, address, size)
+
+    def _one(self, one: Instruction, at: int) -> bool:
+        """Where lanes that part meet again is the assembler's choice."""
+        if one.parts[0] == "bra" and one.guard and not self.lanes_may_part:
+            taken = np.broadcast_to(self.read(one.guard, np.dtype(bool)), self.on.shape)
+            if set(self.warp[self.on[taken]]) & set(self.warp[self.on[~taken]]):
+                raise NotRun("lanes part")
+        return super()._one(one, at)
 
     def value(self, one: Instruction, *operands: Any) -> None:
         if "f16x2" in one.parts:
