@@ -102,16 +102,16 @@ def test_an_access_is_as_wide_as_what_is_known_of_it_allows(otherwise, mask, byt
 @pytest.mark.parametrize(("later", "bytes_"), [("t + n", 16), ("t % 16 + n", 16), ("t % 8 + n", 8)])
 def test_what_a_turn_of_a_loop_changes_is_as_in_the_compilers_analysis(later, bytes_):
     # it takes elements that follow on for bytes, where a run gets shorter
-    assert (
-        both_widths(f"""
-    at, k = t + pid * 512, pid
+    body = f"""
+    at, k, s = t + pid * 512, pid, tl.zeros([512], tl.float32)
     while k < n:
         k += 1
-        tl.store(d + t, tl.load(f + at))
+        s += tl.load(f + at)
         at = {later}
-""")
-        == [{bytes_}] * 2
-    )
+    s += tl.load(f + at)
+    tl.store(f + 2048 + t, s)
+"""
+    assert both_widths(body) == [{bytes_}] * 4
 
 
 def both_widths(body: str) -> list[set[int]]:
