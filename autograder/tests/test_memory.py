@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import tracemalloc
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -61,9 +63,12 @@ def test_a_run_grows_by_little_for_each_submission(tmp_path: Path) -> None:
     submissions = [Submission(name, LESSON, "threads", path) for name in names]
     held = []
     for done, _ in enumerate(judge_all(submissions, DryStore(tmp_path / "out"), Judges(), Run())):
-        if done in (60 * len(EXERCISES), 150 * len(EXERCISES)):
+        if done in [count * len(EXERCISES) for count in (60, 90, 120, 150)]:
             held.append(held_bytes())
-    assert (held[1] - held[0]) / 90 < MOST_BYTES_EACH
+    # Python's table of names may double in one of the three; what is kept of each is in all
+    grown = [(after - before) / 30 for before, after in pairwise(held)]
+    assert len(grown) == 3
+    assert median(grown) < MOST_BYTES_EACH
 
 
 @pytest.mark.slow
