@@ -231,7 +231,7 @@ class _Launch:
         self._ordered_within = function.is_gluon() or any(
             one.name == "ttg.warp_specialize" for one in operations
         )
-        self._target = lowered.target
+        self._target, self._unused = lowered.target, lowered.unused
         self._largest = max((_size(operation) for operation in operations), default=1)
         self._meter: CompiledMeter | None = None
         if lowered.form is Form.COMPILED:
@@ -257,7 +257,7 @@ class _Launch:
             arguments = arguments_of(module, self._passed)
 
             def begin(one: Run) -> Callable[[], None]:
-                machine = Machine(module, one, files, self._ordered_within)
+                machine = Machine(module, one, files, self._ordered_within, self._unused)
                 return partial(machine.start, arguments)
 
             if self._few is not None and self._meter is not None:

@@ -19,6 +19,7 @@ from triton._C.libtriton import gluon_ir, ir, passes
 from course.engine.triton.compiling.compiler import Compiled, compiled
 from course.engine.triton.compiling.specialisation import Source
 from course.engine.triton.compiling.steps import left_in_the_code
+from course.engine.triton.compiling.unused import unused
 from course.engine.triton.ir import Module, Place
 
 #: Operations that reach global memory through pointers, one a register, lane and warp.
@@ -105,12 +106,17 @@ class Lowered:
         return Module(self.text)
 
     @cached_property
+    def unused(self) -> frozenset[int]:
+        """The numbers of the loads that the GPU does not make."""
+        return unused(self.module) if self.form is Form.COMPILED else frozenset()
+
+    @cached_property
     def places(self) -> frozenset[tuple[str, Place]]:
         """Where in the source its loads and its loops come from."""
         return frozenset(
             (_KINDS[one.name], Place(one.place.files[:1]))
             for one in self.module.operations()
-            if one.name in _KINDS and one.place.files
+            if one.name in _KINDS and one.place.files and one.number not in self.unused
         )
 
 

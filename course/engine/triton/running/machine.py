@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -87,6 +87,7 @@ class Machine:
 
     Attributes:
         files: the learner's, as the module calls them and as `linecache` does.
+        unused: the numbers of loads that are not made.
         early: the loads that the next turn of a loop makes use of, by their numbers.
         of_numbers: what makes buffers that hold no barriers, whatever they look like, likewise.
         agents: the warps of a program, where they order themselves (one program at a time).
@@ -94,7 +95,12 @@ class Machine:
     """
 
     def __init__(
-        self, module: Module, run: Run, files: Mapping[str, str], ordered_within: bool = False
+        self,
+        module: Module,
+        run: Run,
+        files: Mapping[str, str],
+        ordered_within: bool = False,
+        unused: Set[int] = frozenset(),
     ) -> None:
         self.module, self.run, self.files = module, run, files
         self._own = next(iter(files.values()), "")
@@ -102,7 +108,7 @@ class Machine:
         self.meter: Uncounted = run.memory.meter
         self.descriptors: dict[int, object] = {}
         self.agents: Agents | None = None
-        self._ordered_within = ordered_within
+        self._ordered_within, self._unused = ordered_within, unused
         self._fused = fused_of(module)
         self._reordered = folds.reordered(module)
         self.early = shared.early(module)
@@ -223,6 +229,10 @@ class Machine:
         name, operands = operation.name, operation.operands
         if (fused := self._fused.get(operation.number)) is not None:
             return fused.result
+        if operation.number in self._unused:
+            (type_,) = operation.result_types
+            nothing = np.zeros((1,) * (1 + len(type_.shape)), dtype_of(type_))
+            return lambda frame: nothing
         own = _OWN.get(name)
         if self._ordered_within and (guard := barriers.GUARDS.get(name)) is not None:
             own = partial(_guarded, guard, own)
