@@ -1,4 +1,4 @@
-"""Loads that nothing needs, and that the passes before LLVM leave in the code: LLVM leaves them out.
+"""Loads that nothing needs, and that the passes before LLVM keep: LLVM leaves them out.
 
 Those passes keep what a ``while`` carries from turn to turn, whether or not anybody reads it.
 """
@@ -42,7 +42,7 @@ def unused(module: Module) -> frozenset[int]:
 
 
 def _needed(operation: Operation, made_of: defaultdict[str, list[str]]) -> tuple[str, ...]:
-    """What an operation needs whether or not its results are read; enters what these are made of."""
+    """What an operation needs though nobody reads its results; enters what these are made of."""
     name, operands = operation.name, operation.operands
     if name == "scf.for":
         (body,) = operation.regions[0]
