@@ -65,8 +65,8 @@ def _needed(operation: Operation, made_of: defaultdict[str, list[str]]) -> tuple
         return (condition,)
     if name == "scf.if" and operation.results:
         for (branch,) in operation.regions:
-            values = branch.operations[-1].operands
-            for result, value in zip(operation.results, values, strict=True):
+            yielded = branch.operations[-1].operands
+            for result, value in zip(operation.results, yielded, strict=True):
                 made_of[result].append(value)
         return operands
     if name in ("scf.yield", "scf.condition"):
