@@ -126,6 +126,10 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "In every case it is what {one} and {other} would give if they changed places.",
         "Which of the two belongs where?",
     ),
+    "slip_instead": (
+        "In every case it is what comes of {taken} in the place of {meant}.",
+        "Which line should take {meant}, and what does it take?",
+    ),
     "slip_forgotten": (
         "In every case it is what would come of {name} = {value} everywhere.",
         "Where does {name} enter your formula?",
@@ -195,6 +199,16 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "whatever the grid: elements are left out, or count several times.",
         "How far is it from a thread's element to its next one, if all threads of the grid have "
         "one in between? `cuda.gridsize(1)` counts them.",
+    ),
+    "slip_to_the_end": (
+        "In every case it is what comes of parts of {label} along {name}'s {where} that each go on "
+        "to the end of all: the later ones count several times.",
+        "Where does a part end? There the next one begins.",
+    ),
+    "slip_parts_to_the_end": (
+        "In every case it is what comes of {label} parts along {name}'s {where} that each go on to "
+        "the end of all: the later ones count several times.",
+        "Where does a part end? There the next one begins.",
     ),
     "slip_seams": (
         "In every case it is what comes of parts of {label} along {name}'s {where} that each go on "
