@@ -46,14 +46,27 @@ CAUSES: dict[str, tuple[str, str]] = {
         "Which is wrong, the index or the mask? `{name}` has to stay below the number of places "
         "that it counts, and to be multiplied by the distance from one of them to the next.",
     ),
+    "mask_loaded": (
+        "The mask `{test}` lets `{name}` run as far as `{limit}` says, a number that line {line} "
+        "loads, and {array} has {have}| that lie `{times}` elements apart|.",
+        "What does `{limit}` count, and has {array} a place for each of these? Work out by hand "
+        "which place the last `{name}` needs.",
+    ),
+    "mask_untested": (
+        "{array} has {have}| that lie `{times}` elements apart|: `{name}` counts them, and the "
+        "mask `{mask}` does not test it.",
+        "Can `{name}` be {size} or more? A program that has no such place has nothing to do: it "
+        "leaves, or its mask is false.",
+    ),
     "offset_distance": (
         "`{name}` is multiplied by `{times}`, {distance} here; along its axes, the elements of "
         "{array} lie {apart} apart.",
         "How far is it in {array} from one `{name}` to the next? Multiply by that distance.",
     ),
     "offset_part": (
-        "`{name}` is {number} in this program, and times `{times}` that is {value}: past the end "
-        "already. Along its axes, the elements of {array} lie {apart} apart.",
+        "|`{name}` is {number} in this program||The mask `{test}` lets `{name}` run up to {last}|, "
+        "and times `{times}` that is {value}: past the end already. Along its axes, the elements "
+        "of {array} lie {apart} apart.",
         "How far is it in {array} from one `{name}` to the next? If it is `{times}`, `{name}` "
         "counts too far, or the launch has too many programs.",
     ),
