@@ -25,7 +25,14 @@ from course.check.causes import (
 from course.check.compare import Compared
 from course.check.kernel_text import Cause, Launched, calls_of, path_of
 from course.check.launch_text import launch_cause
-from course.check.loose_ends import begun_anew, defined_twice, in_vain, left_early, of_maximum
+from course.check.loose_ends import (
+    begun_anew,
+    by_ones,
+    defined_twice,
+    in_vain,
+    left_early,
+    of_maximum,
+)
 from course.check.misplaced import misplaced
 from course.check.notes import numba_notes, triton_notes
 from course.check.outputs import axes_of
@@ -179,7 +186,7 @@ class Advice:
     def _of_text(self) -> Cause | None:
         """What the text alone shows, and what cannot be meant."""
         tree = self.cell.tree
-        return begun_anew(tree) or of_maximum(tree) or defined_twice(tree)
+        return begun_anew(tree) or of_maximum(tree) or defined_twice(tree) or by_ones(tree)
 
     def _stepped_over(self, ordered: Sequence[Case], found: Told) -> Cause | None:
         """What no thread of a Numba kernel wrote, where the index goes past it."""

@@ -10,7 +10,7 @@ import ast
 import math
 from collections.abc import Mapping
 
-from course.check.block_cells import missed_barrier, unwritten_cause
+from course.check.block_cells import missed_barrier, own_array, unwritten_cause
 from course.check.bounds import OutOfBounds
 from course.check.kernel_text import Cause, KernelText, Launched, Thread, path_of, shown
 from course.check.races import GlobalRace, shared_race
@@ -44,6 +44,8 @@ def cause_of(
         return shared_race(fault, text)
     if fault.message_id == "uninitialised_shared":
         return unwritten_cause(fault, text)
+    if fault.message_id == "uninitialised_local":
+        return own_array(fault, text)
     if fault.message_id == "barrier_divergence":
         return missed_barrier(fault.fields, text)
     return None

@@ -127,7 +127,7 @@ class _Access:
         """
         for part in self.address.parts:
             distance, axes = self.address.distance(part), self._axes_of(part)
-            for test in self._tests_of(part, mask):
+            for test in self.address.tests_of(part, mask):
                 limit, reach = self.text.number(test.comparators[0]), self._reach()
                 fields: dict[str, object] = {"array": self.array, "test": shown(test)}
                 fields |= {"name": shown(bare(part.what)), "times": part.times() or None}
@@ -152,7 +152,7 @@ class _Access:
             for part in self.address.parts
             if not (part.moves and self._fits(part))
             and self.text.number(bare(part.what)) is None
-            and not self._tests_of(part, mask)
+            and not self.address.tests_of(part, mask)
         ]
         axes = self._axes_of(free[0]) if len(free) == 1 else []
         if len(axes) != 1:
@@ -160,17 +160,6 @@ class _Access:
         size, name = self.shape[axes[0]], _said(free[0].what)
         fields = {"array": self.array, "size": size, "have": self._have(size), "name": name}
         return "mask_untested", {**fields, "mask": shown(mask), "times": free[0].times() or None}
-
-    def _tests_of(self, part: Part, mask: ast.expr) -> list[ast.Compare]:
-        """The comparisons of a mask that set an end to a part of the address."""
-        return [
-            test
-            for test in self.text.expanded(mask)
-            if isinstance(test, ast.Compare)
-            and len(test.ops) == 1
-            and isinstance(test.ops[0], ast.Lt)
-            and part.is_made_of(test.left)
-        ]
 
     def _axes_of(self, part: Part) -> list[int]:
         """The axes along which elements lie as far apart as a part is multiplied by."""

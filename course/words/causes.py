@@ -307,6 +307,12 @@ CAUSES: dict[str, tuple[str, str]] = {
         "Is each of them to have a place of its own? Then its number belongs in the offset. If "
         "they have parts of one sum, these meet by `tl.atomic_add`, or in a second launch.",
     ),
+    "tile_race_masked": (
+        "The mask ends `{name}` with the row: the two mean the same element.",
+        "Which numbers tell the two programs apart, and what does each make of them? Work the "
+        "first offset out by hand for both. If they have parts of one sum, these meet by "
+        "`tl.atomic_add`, or in a second launch.",
+    ),
     "tile_race_overlap": (
         "Programs begin {apart} apart, and a block has {length}: neighbours overlap.",
         "How many elements lie between the first of one program and the first of the next?",
@@ -346,6 +352,11 @@ CAUSES: dict[str, tuple[str, str]] = {
         "there?",
     ),
     # ------------------------------------------------------------ cells that nobody has written
+    "own_array": (
+        "A local array is each thread's own, and line {store} fills `{written}` of it.",
+        "Is {array}[{index}] another thread's? What threads give each other lies in "
+        "`cuda.shared.array`, and a barrier stands between storing and reading.",
+    ),
     "cell_adds_up": (
         "`+=` on `{written}` reads the cell before it writes it, and shared memory starts with "
         "whatever it held.",

@@ -65,6 +65,11 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "gives it another value.",
         "What should a turn of the loop leave in `{name}` for the next one?",
     ),
+    "text_by_ones": (
+        "The loop on line {loop} counts `{name}` up by 1, and line {line} takes the whole block "
+        "`{block}` from there on: neighbouring turns take nearly the same elements.",
+        "How far is it from the first element of one turn to the first of the next?",
+    ),
     "text_left": (
         "Threads for which `{test}` holds leave on line {line}, before the barrier on line "
         "{waits}, and so never come to `{stored}` on line {store}.",
