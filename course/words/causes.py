@@ -338,7 +338,7 @@ CAUSES: dict[str, tuple[str, str]] = {
         "The line reads `{read}` and then writes `{written}`, and what one thread reads another "
         "one writes.",
         "All read first, into a variable; then a barrier (`cuda.syncwarp()` where it is one warp "
-        "alone); then all write.",
+        "alone); then all write. Or only those threads write whose cell no other one reads.",
     ),
     "race_in_a_warp": (
         "The two threads are lanes of one warp, and lanes wait for each other only where they are "
