@@ -15,11 +15,24 @@ from typing import Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from course.check.bindings import Bindings
-from course.check.causes import cause_of, launch_before_cause, launched_in, serial_cause
+from course.check.causes import (
+    cause_of,
+    launch_before_cause,
+    launched_in,
+    serial_cause,
+    stepped_over,
+)
 from course.check.compare import Compared
 from course.check.kernel_text import Cause, Launched, calls_of, path_of
 from course.check.launch_text import launch_cause
-from course.check.loose_ends import begun_anew, defined_twice, in_vain, left_early, of_maximum
+from course.check.loose_ends import (
+    begun_anew,
+    by_ones,
+    defined_twice,
+    in_vain,
+    left_early,
+    of_maximum,
+)
 from course.check.misplaced import misplaced
 from course.check.notes import numba_notes, triton_notes
 from course.check.outputs import axes_of
@@ -134,7 +147,7 @@ class Advice:
         )
         cause = launch_cause(self.cell.tree, self.cell.constants)
         if cause is None and not found.message_id.startswith("slip_"):
-            cause = self._of_text()
+            cause = self._of_text() or self._stepped_over(ordered, found)
         if cause is not None:
             found = replace(found, message_id=cause[0], fields=cause[1])
         if not found.message_id:
@@ -173,7 +186,15 @@ class Advice:
     def _of_text(self) -> Cause | None:
         """What the text alone shows, and what cannot be meant."""
         tree = self.cell.tree
-        return begun_anew(tree) or of_maximum(tree) or defined_twice(tree)
+        return begun_anew(tree) or of_maximum(tree) or defined_twice(tree) or by_ones(tree)
+
+    def _stepped_over(self, ordered: Sequence[Case], found: Told) -> Cause | None:
+        """What no thread of a Numba kernel wrote, where the index goes past it."""
+        if self.exercise.dialect != "numba" or found.mistake.message_id != UNWRITTEN:
+            return None
+        launched = self._launched(ordered[found.shown.number - 1])
+        mine = (name for name, one in self.known.items() if one.name == found.shown.name)
+        return next((stepped_over(self.cell.tree, name, launched) for name in mine), None)
 
     def _wrong_under(self, ordered: Sequence[Case], cases: Sequence[Compared]) -> str:
         """The flag that is set in every case that is wrong, and in none that is right."""

@@ -146,6 +146,8 @@ def _of_inputs(
         for other in arrays[k + 1 :]:
             if first[one].shape == first[other].shape:
                 yield slip("slip_swapped", _swapped(one, other), one=one, other=other)
+                for taken, meant in ((one, other), (other, one)):
+                    yield slip("slip_instead", _instead(taken, meant), taken=taken, meant=meant)
     for name in arrays:
         for value in (1.0, 0.0):
             change = _of(name, partial(np.full_like, fill_value=value))
@@ -216,6 +218,10 @@ def _swapped(one: str, other: str) -> Change:
     return change
 
 
+def _instead(taken: str, meant: str) -> Change:
+    return lambda case: {**case.given, meant: case.given[taken]}
+
+
 def _of(name: str, of: Callable[..., Any], *labels: str) -> Change:
     """An input made another one by a function of it, and of the cell's lengths of these names."""
     return lambda case: {
@@ -277,6 +283,7 @@ _STEPS: tuple[tuple[str, _Often], ...] = (
     ("slip_last_step_lost", lambda n, step: np.arange(n) < (n - 1) // step * step),
     ("slip_step_by_one", lambda n, step: _from_each_step_on(n, step, n // step)),
     ("slip_step_by_one", lambda n, step: _from_each_step_on(n, step, -(n // -step))),
+    ("slip_to_the_end", lambda n, length: np.arange(n) // length + 1),
     ("slip_same_step", lambda n, step: np.where(np.arange(n) < step, -(n // -step), 0)),
 )
 
@@ -324,6 +331,12 @@ def _to_the_last_step(n: int, length: int, step: int) -> np.ndarray:
     return counts
 
 
+def _to_the_end(n: int, parts: int, step: int) -> np.ndarray:
+    """So many parts of whole steps that each go on to the end of all."""
+    length = -(-(n // -parts) // -step) * step
+    return np.arange(n) // length + 1
+
+
 def _whole_steps_a_part(n: int, parts: int, step: int) -> np.ndarray:
     """Parts of as many whole steps, but of one at least, and as many as fit, but one at least."""
     length = max(n // parts // step, 1) * step
@@ -334,6 +347,7 @@ def _whole_steps_a_part(n: int, parts: int, step: int) -> np.ndarray:
 _PARTS: dict[str, _Often] = {
     "slip_seams": _to_the_last_step,
     "slip_seams_of_parts": lambda n, parts, step: _to_the_last_step(n, -(n // -parts), step),
+    "slip_parts_to_the_end": _to_the_end,
     "slip_rest_of_parts": _whole_steps_a_part,
 }
 

@@ -16,12 +16,7 @@ def unwritten_cause(fault: KernelFault, text: KernelText) -> Cause | None:
     array = str(fault.fields["array"])
     known: dict[str, object] = dict(fault.fields)
     assert text.function is not None
-    stores = [
-        target
-        for node in nodes(text.function, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Subscript) and is_name(target.value, array)
-    ]
+    stores = _stores(text, array)
     statement = text.statement()
     if not stores and isinstance(statement, ast.AugAssign):
         if isinstance(statement.target, ast.Subscript) and is_name(statement.target.value, array):
@@ -42,6 +37,25 @@ def unwritten_cause(fault: KernelFault, text: KernelText) -> Cause | None:
             test = shown(condition.test)
             return "cell_guarded" if condition.holds else "cell_left", {**known, "test": test}
     return None
+
+
+def own_array(fault: KernelFault, text: KernelText) -> Cause | None:
+    """A local array whose elements are dealt out to threads, as a shared one's are."""
+    for store in _stores(text, str(fault.fields["array"])):
+        if any(one.startswith("thread") for one in text.counts(store.slice)):
+            return "own_array", {**fault.fields, "store": store.lineno, "written": shown(store)}
+    return None
+
+
+def _stores(text: KernelText, array: str) -> list[ast.Subscript]:
+    """Where a kernel assigns to elements of an array."""
+    return [
+        target
+        for node in text.nodes
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Subscript) and is_name(target.value, array)
+    ]
 
 
 def _is_atomic_on(array: str, call: ast.Call) -> bool:

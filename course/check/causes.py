@@ -10,11 +10,13 @@ import ast
 import math
 from collections.abc import Mapping
 
-from course.check.block_cells import missed_barrier, unwritten_cause
+from course.check.block_cells import missed_barrier, own_array, unwritten_cause
 from course.check.bounds import OutOfBounds
-from course.check.kernel_text import Cause, KernelText, Launched, path_of, shown
+from course.check.kernel_text import Cause, KernelText, Launched, Thread, path_of, shown
 from course.check.races import GlobalRace, shared_race
 from course.engine.faults import KernelFault, Outcome
+from course.plain.evaluator import is_name
+from course.plain.text import counted
 from course.plain.trees import nodes
 from course.spec.exercise import Array, Case, KernelExercise, Meta, Parameter, Role, Scalar, Stride
 
@@ -42,6 +44,8 @@ def cause_of(
         return shared_race(fault, text)
     if fault.message_id == "uninitialised_shared":
         return unwritten_cause(fault, text)
+    if fault.message_id == "uninitialised_local":
+        return own_array(fault, text)
     if fault.message_id == "barrier_divergence":
         return missed_barrier(fault.fields, text)
     return None
@@ -94,6 +98,25 @@ def serial_cause(
     where = "loop" if isinstance(around, ast.For | ast.While) else "line"
     fields: dict[str, object] = {where: around.lineno, "test": shown(condition.test)}
     return around.lineno, ("serial_one_thread", fields)
+
+
+def stepped_over(tree: ast.Module, array: str, launched: Launched) -> Cause | None:
+    """The one store to an output, where its index leaves elements out from thread to thread."""
+    stores = [
+        node
+        for node in nodes(tree, ast.Subscript)
+        if isinstance(node.ctx, ast.Store) and is_name(node.value, array)
+    ]
+    if len(stores) != 1:
+        return None
+    (store,) = stores
+    text = KernelText(tree, store.lineno, launched)
+    index = store.slice.elts[-1] if isinstance(store.slice, ast.Tuple) else store.slice
+    first, second = (text.number(index, Thread((thread,), (0,))) for thread in (0, 1))
+    if first is None or second is None or second - first <= 1:
+        return None
+    by = counted(second - first, "element")
+    return "steps_over", {"line": store.lineno, "written": shown(store), "by": by}
 
 
 def launch_before_cause(fault: KernelFault, tree: ast.Module) -> Cause | None:

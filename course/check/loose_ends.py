@@ -10,7 +10,8 @@ import ast
 from collections.abc import Iterator
 
 from course.check.bindings import Bindings, Loop, called, loops_of, value_of
-from course.check.kernel_text import Cause, path_of, shown
+from course.check.kernel_text import Cause, path_of, range_of, shown
+from course.plain.evaluator import is_name
 from course.plain.trees import nodes, walk
 
 #: Gluon's copies of a buffer to a box of a matrix.
@@ -47,6 +48,27 @@ def of_maximum(tree: ast.Module) -> Cause | None:
             found = _not_rescaled(names, loop)
             if found is not None:
                 return found
+    return None
+
+
+def by_ones(tree: ast.Module) -> Cause | None:
+    """A block that a loop moves on by one element, ``k + tl.arange(0, B)`` in ``range(n)``."""
+    for function in _functions(tree):
+        for loop in loops_of(function):
+            span = range_of(loop) if isinstance(loop, ast.For) else None
+            step = None if span is None else span[2]
+            if (
+                not isinstance(loop, ast.For)
+                or not isinstance(step, ast.Constant)
+                or step.value != 1
+            ):
+                continue
+            for one in nodes(loop, ast.BinOp):
+                sides = (one.left, one.right), (one.right, one.left)
+                for count, block in sides if isinstance(one.op, ast.Add) else ():
+                    if is_name(count, path_of(loop.target)) and called(block, "arange"):
+                        fields = {"name": shown(count), "loop": loop.lineno, "line": one.lineno}
+                        return "text_by_ones", {**fields, "block": shown(block)}
     return None
 
 

@@ -36,13 +36,13 @@ def lengths_of(
         everyone = block[0] * grid[0]
         found |= {WHOLE_GRID: everyone, ONE_BLOCK: block[0]}
         found["two rounds of the grid"] = 2 * everyone
+    for name, length in list(named.items())[:MOST_LENGTHS]:  # say more than an axis of a block
+        if length <= LONGEST:
+            found[name] = length
     for axis, threads in zip("xyz", block if len(block) > 1 else (), strict=False):
         found[f"one block along {axis}"] = threads
     if block:
         found[OF_A_WARP] = WARP_LANES
-    for name, length in list(named.items())[:MOST_LENGTHS]:
-        if length <= LONGEST:
-            found[name] = length
     return found
 
 

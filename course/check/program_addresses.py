@@ -79,6 +79,25 @@ class Address:
         what = bare(part.what)
         return self.names.assigned(what) if isinstance(what, ast.Name) else what
 
+    def tests_of(self, part: Part, mask: ast.expr) -> list[ast.Compare]:
+        """The comparisons of a mask that set an end to a part."""
+        return [
+            test
+            for test in self.text.expanded(mask)
+            if isinstance(test, ast.Compare)
+            and len(test.ops) == 1
+            and isinstance(test.ops[0], ast.Lt)
+            and part.is_made_of(test.left)
+        ]
+
+    def length(self, part: Part) -> int | None:
+        """How many numbers a block has that moves on in an address."""
+        for one in self.text.expanded(self.made(part) or part.what):
+            if called(one, "arange") and len(one.args) == 2:
+                first, end = map(self.text.number, one.args)
+                return None if first is None or end is None else end - first
+        return None
+
     def span(self, part: Part) -> tuple[ast.expr, ast.expr, ast.expr] | None:
         """The range of the loop that moves a block on."""
         for one in nodes(self.made(part) or part.what, ast.Name):

@@ -79,7 +79,8 @@ class _Access:
         if self.mask is None:
             return None
         found = self._loaded() or self._equal(self.mask) or self._left_free(self.mask)
-        return found or self._leads_away() or self._wide(self.mask) or self._looped()
+        found = found or self._leads_away() or self._wide(self.mask)
+        return found or self._looped() or self._untested(self.mask)
 
     def _is_block_pointer(self) -> bool:
         """Whether the address is what `tl.make_block_ptr` or `tl.advance` gives."""
@@ -120,21 +121,59 @@ class _Access:
         }
 
     def _wide(self, mask: ast.expr) -> Cause | None:
-        """A block that its mask lets run further than the axis that it is multiplied for."""
+        """A block that its mask lets run further than the axis that it is multiplied for.
+
+        Or further than any: as far as a number from memory says.
+        """
         for part in self.address.parts:
-            distance = self.address.distance(part)
-            axes = [axis for axis, stride in enumerate(self.strides) if stride == distance]
-            for test in self.text.expanded(mask):
-                if len(axes) != 1 or not isinstance(test, ast.Compare) or len(test.ops) != 1:
-                    continue
-                limit = self.text.number(test.comparators[0])
-                if isinstance(test.ops[0], ast.Lt) and part.is_made_of(test.left) and limit:
-                    if limit > (size := self.shape[axes[0]]):
-                        name, times = shown(bare(part.what)), part.times()
-                        fields = {"array": self.array, "name": name, "test": shown(test)}
-                        have = {"have": self._have(size), "times": times or None}
-                        return "mask_wide", {**fields, **have, "last": limit - 1}
+            distance, axes = self.address.distance(part), self._axes_of(part)
+            for test in self.address.tests_of(part, mask):
+                limit, reach = self.text.number(test.comparators[0]), self._reach()
+                fields: dict[str, object] = {"array": self.array, "test": shown(test)}
+                fields |= {"name": shown(bare(part.what)), "times": part.times() or None}
+                if limit is None and axes and self.fields.get("index", -1) >= 0:
+                    end = self.names.followed(test.comparators[0])
+                    if called(end, "load"):
+                        have = self._have(self.shape[axes[-1]])
+                        fields |= {"limit": shown(test.comparators[0]), "line": end.lineno}
+                        return "mask_loaded", {**fields, "have": have}
+                if limit and len(axes) == 1 and limit > (size := self.shape[axes[0]]):
+                    return "mask_wide", {**fields, "have": self._have(size), "last": limit - 1}
+                if limit and distance and not axes and (limit - 1) * distance >= reach:
+                    value = (limit - 1) * distance
+                    apart = {"apart": self._apart(), "value": value, "last": limit - 1}
+                    return "offset_part", {**fields, **apart}
         return None
+
+    def _untested(self, mask: ast.expr) -> Cause | None:
+        """The one part of an address that nothing sets an end to, neither mask nor launch."""
+        free = [
+            part
+            for part in self.address.parts
+            if not (part.moves and self._fits(part))
+            and self.text.number(bare(part.what)) is None
+            and not self.address.tests_of(part, mask)
+        ]
+        axes = self._axes_of(free[0]) if len(free) == 1 else []
+        if len(axes) != 1:
+            return None
+        size, name = self.shape[axes[0]], _said(free[0].what)
+        fields = {"array": self.array, "size": size, "have": self._have(size), "name": name}
+        return "mask_untested", {**fields, "mask": shown(mask), "times": free[0].times() or None}
+
+    def _axes_of(self, part: Part) -> list[int]:
+        """The axes along which elements lie as far apart as a part is multiplied by."""
+        distance = self.address.distance(part)
+        return [axis for axis, stride in enumerate(self.strides) if stride == distance]
+
+    def _apart(self) -> str:
+        """How far apart the elements lie, axis by axis."""
+        apart = ", ".join(map(str, self.strides[:-1]))
+        return f"{apart} and {self.strides[-1]}" if apart else str(self.strides[-1])
+
+    def _reach(self) -> int:
+        """An offset from which on nothing is left of the tensor."""
+        return max(a * b for a, b in zip(self.strides, self.shape, strict=True))
 
     def _have(self, size: int) -> str:
         """How many places an axis has."""
@@ -202,19 +241,20 @@ class _Access:
 
     def _leads_away(self) -> Cause | None:
         """A part of the address whose distance is none of this tensor, or that is outside alone."""
-        apart = ", ".join(map(str, self.strides[:-1]))
-        apart = f"{apart} and {self.strides[-1]}" if apart else str(self.strides[-1])
         for part in self.address.parts:
             distance = self.address.distance(part)
             value = None if part.moves else self.text.number(bare(part.what))
             if distance is None or not part.factors or value == 0:
                 continue
-            fields: dict[str, object] = {"array": self.array, "apart": apart, "distance": distance}
+            fields: dict[str, object] = {
+                "array": self.array,
+                "apart": self._apart(),
+                "distance": distance,
+            }
             fields |= {"name": shown(bare(part.what)), "times": part.times()}
             if len(self.shape) > 1 and not self._is_distance(distance):
                 return "offset_distance", fields
-            reach = max(a * b for a, b in zip(self.strides, self.shape, strict=True))
-            if value is not None and value * distance >= reach:
+            if value is not None and value * distance >= self._reach():
                 return "offset_part", {**fields, "value": value * distance, "number": value}
         return None
 

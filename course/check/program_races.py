@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from course.check.bindings import Bindings, called, function_at, program_axis
-from course.check.kernel_text import Cause, KernelText, Launched, calls_of, path_of
+from course.check.kernel_text import Cause, KernelText, Launched, calls_of, path_of, shown
+from course.check.program_addresses import Address, ProgramText, bare
 from course.engine.faults import KernelFault
 from course.plain.text import counted
 from course.plain.trees import covers, nodes, walk
@@ -28,9 +32,13 @@ def program_race(fault: KernelFault, tree: ast.Module, launched: Launched) -> Ca
     if calls_of(tree, function.name):
         return None  # a kernel calls it: what it is given may hold a program's number
     bindings, store = Bindings(function), _store_of(function, line)
-    offset = None if store is None else _written_out(bindings, store)
-    if store is None or offset is None:
+    if store is None:
         return None
+    offset = _written_out(bindings, store)
+    array, found = str(fields["array"]), None
+    address = Address(ProgramText(tree, fault), bindings, store.args[0], array)
+    if offset is None:
+        return _masked(address, store, fields)
     long = [axis for axis, extent in enumerate(grid) if extent > 1]
     apart = _differ_in(str(fields.get("program")), str(fields.get("other")), long)
     free = [axis for axis in apart if axis not in _counted(offset)]
@@ -38,7 +46,42 @@ def program_race(fault: KernelFault, tree: ast.Module, launched: Launched) -> Ca
         return "tile_race_axis", {**fields, "axis": free[0]}
     own_rows = fields.get("columns") is None  # else a mask lets a row's end into the next one
     if own_rows and apart == long == [0] and not bindings.loops(store):
-        return _overlap(KernelText(tree, line, launched), str(fields["array"]), offset)
+        found = _overlap(KernelText(tree, line, launched), array, offset)
+    return found or _short_rows(address, fields) or _masked(address, store, fields)
+
+
+def _short_rows(address: Address, fields: Mapping[str, Any]) -> Cause | None:
+    """A block's rows, taken to lie closer together than each of them is long."""
+    inner = [math.prod(fields["shape"][axis + 1 :]) for axis in range(len(fields["shape"]))]
+    blocks = [(address.distance(one), address.length(one)) for one in address.parts if one.moves]
+    for part in address.parts:
+        distance = address.distance(part)
+        if not part.factors or distance is None or distance in inner:
+            continue
+        if any(far and long and far < distance < far * long for far, long in blocks):
+            apart = f"{', '.join(map(str, inner[:-1]))} and {inner[-1]}"
+            said = {"name": shown(bare(part.what)), "times": part.times(), "apart": apart}
+            return "offset_distance", {"array": address.array, "distance": distance, **said}
+    return None
+
+
+def _masked(address: Address, store: ast.Call, fields: Mapping[str, Any]) -> Cause | None:
+    """A mask that ends with a row: what lies past it is not where the programs meet."""
+    named = {keyword.arg: keyword.value for keyword in store.keywords}
+    mask = named.get("mask", store.args[2] if len(store.args) > 2 else None)
+    columns = fields["columns"]
+    if mask is None or columns is None:
+        return None
+    apart = [address.distance(part) for part in address.parts]
+    for part, distance in zip(address.parts, apart, strict=True):
+        ends = [address.text.number(one.comparators[0]) for one in address.tests_of(part, mask)]
+        others = [far for far in apart if far != 1]
+        if (
+            distance == 1
+            and columns in ends
+            and not any(far is None or far % columns for far in others)
+        ):
+            return "tile_race_masked", {"name": shown(bare(part.what)), **fields}
     return None
 
 

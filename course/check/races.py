@@ -7,7 +7,16 @@ import math
 from collections.abc import Mapping
 from itertools import zip_longest
 
-from course.check.kernel_text import AXES, Cause, KernelText, calls_of, path_of, place_said, shown
+from course.check.kernel_text import (
+    AXES,
+    Cause,
+    KernelText,
+    Thread,
+    calls_of,
+    path_of,
+    place_said,
+    shown,
+)
 from course.engine.faults import KernelFault
 from course.plain.sectors import WARP_LANES
 from course.plain.trees import nodes, walk
@@ -123,7 +132,9 @@ class GlobalRace:
 
     def _one_a_block(self, index: ast.expr) -> Cause | None:
         shape = self.text.launched.shapes.get(self.array, ())
-        if math.prod(shape) > math.prod(self.text.launched.grid):
+        first, second = (self.text.number(index, Thread((0,), (block,))) for block in (0, 1))
+        by_blocks = None not in (first, second) and (second or 0) - (first or 0) > 1
+        if by_blocks or math.prod(shape) > math.prod(self.text.launched.grid):
             return "race_no_thread", self.known
         if not self.same_value:
             return "race_values_of_block", self.known

@@ -319,7 +319,8 @@ class Stages:
         why, step = sentence(cause_id, fields, dialect), next_step(cause_id, fields, dialect)
         if verdict.message_id in TOLD_BY_TABLE:  # and the message is not shown
             return replace(verdict, next_steps=(f"{why} {step}",))
-        return replace(verdict, message=f"{verdict.message} {why}", next_steps=(step,))
+        steps = (step,) if step else verdict.next_steps
+        return replace(verdict, message=f"{verdict.message} {why}", next_steps=steps)
 
     def _wrong_verdict(
         self,

@@ -242,7 +242,8 @@ def _twice(first: Access, second: Access, all_of_it: Sequence[Access]) -> Cause 
         ways = fields | {"parting": parting.lineno}
         numba = isinstance(first.node, ast.Subscript)  # a program takes one way with all its lanes
         return (f"traffic_{first.site.direction}_both_ways", ways) if numba else None
-    apart = [one.lineno for one in first.loops[:1]] != [one.lineno for one in second.loops[:1]]
+    turns = [[loop.lineno for loop in one.loops[:1]] for one in (first, second)]
+    apart = turns[0] != turns[1]
     if first.site.direction == "load":
         return ("traffic_again_in_a_loop" if apart else "traffic_again"), fields
     if first.site.direction != "store":
@@ -252,6 +253,7 @@ def _twice(first: Access, second: Access, all_of_it: Sequence[Access]) -> Cause 
         for one in all_of_it
         if one.site.direction == "load" and one.elements == first.elements and one.line > first.line
     ]
+    fields |= {"apart": second.line} if apart and all(turns) else {"near": ""}
     return "traffic_stored_again", fields | ({"back": back[0]} if back else {})
 
 

@@ -68,7 +68,8 @@ def told(
     place = place_of(cases, axes) or value_of(cases)
     place = place or slices_of([telling], axes) or sizes_of(cases)
     if place is not None:
-        return Told(telling, mistake, place.message_id, place.fields)
+        fields = {**place.fields, "needed": "" if written else None}
+        return Told(telling, mistake, place.message_id, fields)
     if pattern is not None and not any(map(_is_gross, elsewhere)):
         return pattern
     if all(one.gave(one.given.get(one.name, np.nan))[one.wrong].all() for one in wrong):

@@ -567,7 +567,7 @@ mx_quantise = KernelExercise(
     slips={
         "e as large as the largest number's own exponent": lambda x: _in_mx(x, 0),
         "the largest number with its sign, without tl.abs": lambda x: _in_mx(x, size=np.positive),
-        "e 7 below it": lambda x: _in_mx(x, 7),
+        "e 7 below the exponent of the largest number, not 8": lambda x: _in_mx(x, 7),
         "numbers multiplied by 2**e, not by 2**-e": lambda x: {
             **_in_mx(x),
             "q": _times_scale(x, _in_mx(x)["scale"]),
@@ -584,7 +584,7 @@ mx_quantise = KernelExercise(
             _in_mx, size=_largest_of_columns
         ),
         "scales that meet columns, not groups: [:, None] is missing": _by_the_columns_scale,
-        "e 9 below it": lambda x: _in_mx(x, 9),
+        "e 9 below the exponent of the largest number, not 8": lambda x: _in_mx(x, 9),
         **{
             f"the largest of {groups} groups for each of them": partial(
                 _in_mx, size=partial(_largest_of, groups)

@@ -140,6 +140,9 @@ rmsnorm = KernelExercise(
         "eps added outside of the root": lambda x, w, eps, **_: {
             "y": x / (np.sqrt(_mean_square(x)) + eps) * w
         },
+        "eps added to one over the root, not under it": lambda x, w, eps, **_: {
+            "y": x * (1 / np.sqrt(_mean_square(x)) + eps) * w
+        },
         "the root left out": lambda x, w, eps, **_: {"y": x / (_mean_square(x) + eps) * w},
         "the square of the mean, not the mean of the squares": lambda x, w, eps, **_: {
             "y": x / np.sqrt(np.mean(x, axis=1, keepdims=True) ** 2 + eps) * w
@@ -243,6 +246,9 @@ layernorm = KernelExercise(
     slips={
         "eps added outside of the root": lambda x, w, b, eps, **_: {
             "y": _centred(x) / (np.sqrt(_mean_square(_centred(x))) + eps) * w + b
+        },
+        "eps added to one over the root, not under it": lambda x, w, b, eps, **_: {
+            "y": _centred(x) * (1 / np.sqrt(_mean_square(_centred(x))) + eps) * w + b
         },
         "the root left out": lambda x, w, b, eps, **_: {
             "y": _centred(x) / (_mean_square(_centred(x)) + eps) * w + b

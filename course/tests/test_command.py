@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -175,3 +177,13 @@ def test_a_notebook_alone_is_required_of_a_check(capsys):
 def test_a_program_is_run(tmp_path, capsys):
     assert main(["run", str(tmp_path / "none.py")]) == 2
     assert "cannot be read" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    told = subprocess.Popen(
+        [sys.executable, "-m", "course"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert told.stdout is not None
+    told.stdout.close()
+    _, said = told.communicate()
+    assert said == ""

@@ -46,14 +46,27 @@ CAUSES: dict[str, tuple[str, str]] = {
         "Which is wrong, the index or the mask? `{name}` has to stay below the number of places "
         "that it counts, and to be multiplied by the distance from one of them to the next.",
     ),
+    "mask_loaded": (
+        "The mask `{test}` lets `{name}` run as far as `{limit}` says, a number that line {line} "
+        "loads, and {array} has {have}| that lie `{times}` elements apart|.",
+        "What does `{limit}` count, and has {array} a place for each of these? Work out by hand "
+        "which place the last `{name}` needs.",
+    ),
+    "mask_untested": (
+        "{array} has {have}| that lie `{times}` elements apart|: `{name}` counts them, and the "
+        "mask `{mask}` does not test it.",
+        "Can `{name}` be {size} or more? A program that has no such place has nothing to do: it "
+        "leaves, or its mask is false.",
+    ),
     "offset_distance": (
         "`{name}` is multiplied by `{times}`, {distance} here; along its axes, the elements of "
         "{array} lie {apart} apart.",
         "How far is it in {array} from one `{name}` to the next? Multiply by that distance.",
     ),
     "offset_part": (
-        "`{name}` is {number} in this program, and times `{times}` that is {value}: past the end "
-        "already. Along its axes, the elements of {array} lie {apart} apart.",
+        "|`{name}` is {number} in this program||The mask `{test}` lets `{name}` run up to {last}|, "
+        "and times `{times}` that is {value}: past the end already. Along its axes, the elements "
+        "of {array} lie {apart} apart.",
         "How far is it in {array} from one `{name}` to the next? If it is `{times}`, `{name}` "
         "counts too far, or the launch has too many programs.",
     ),
@@ -294,6 +307,12 @@ CAUSES: dict[str, tuple[str, str]] = {
         "Is each of them to have a place of its own? Then its number belongs in the offset. If "
         "they have parts of one sum, these meet by `tl.atomic_add`, or in a second launch.",
     ),
+    "tile_race_masked": (
+        "The mask ends `{name}` with the row: the two mean the same element.",
+        "Which numbers tell the two programs apart, and what does each make of them? Work the "
+        "first offset out by hand for both. If they have parts of one sum, these meet by "
+        "`tl.atomic_add`, or in a second launch.",
+    ),
     "tile_race_overlap": (
         "Programs begin {apart} apart, and a block has {length}: neighbours overlap.",
         "How many elements lie between the first of one program and the first of the next?",
@@ -319,7 +338,7 @@ CAUSES: dict[str, tuple[str, str]] = {
         "The line reads `{read}` and then writes `{written}`, and what one thread reads another "
         "one writes.",
         "All read first, into a variable; then a barrier (`cuda.syncwarp()` where it is one warp "
-        "alone); then all write.",
+        "alone); then all write. Or only those threads write whose cell no other one reads.",
     ),
     "race_in_a_warp": (
         "The two threads are lanes of one warp, and lanes wait for each other only where they are "
@@ -333,6 +352,11 @@ CAUSES: dict[str, tuple[str, str]] = {
         "there?",
     ),
     # ------------------------------------------------------------ cells that nobody has written
+    "own_array": (
+        "A local array is each thread's own, and line {store} fills `{written}` of it.",
+        "Is {array}[{index}] another thread's? What threads give each other lies in "
+        "`cuda.shared.array`, and a barrier stands between storing and reading.",
+    ),
     "cell_adds_up": (
         "`+=` on `{written}` reads the cell before it writes it, and shared memory starts with "
         "whatever it held.",

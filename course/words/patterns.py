@@ -1,7 +1,8 @@
 """Why an answer is wrong: what all its cases say together (`course.check.tutor`).
 
 The rules of `course.words.sentences`, which takes these in, hold here too. Each is told only where
-it holds in every element of every case.
+it holds in every element of every case. What is asked of the values that an element is made of
+(`{needed}`) is asked only where they were worked out: elsewhere the mistake's own question stands.
 """
 
 from __future__ import annotations
@@ -38,6 +39,11 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "What is wrong still holds what it held before the launch.",
         "Which thread or program should change {array}[{index}]? Work out its index by hand.",
     ),
+    "steps_over": (
+        "From one thread to the next `{written}` on line {line} goes on by {by}.",
+        "Which thread should store the elements between? If each has one of its own, the index "
+        "goes on by one.",
+    ),
     "text_twice": (
         "The cell defines `{name}` on line {line} and again on line {last}: the last one is taken.",
         "Which of the two do you mean? Delete the other one.",
@@ -58,6 +64,11 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "`{name}` starts as {value} on line {line}, the loop on line {loop} uses it, and no line "
         "gives it another value.",
         "What should a turn of the loop leave in `{name}` for the next one?",
+    ),
+    "text_by_ones": (
+        "The loop on line {loop} counts `{name}` up by 1, and line {line} takes the whole block "
+        "`{block}` from there on: neighbouring turns take nearly the same elements.",
+        "How far is it from the first element of one turn to the first of the next?",
     ),
     "text_left": (
         "Threads for which `{test}` holds leave on line {line}, before the barrier on line "
@@ -119,6 +130,10 @@ PATTERNS: dict[str, tuple[str, str]] = {
     "slip_swapped": (
         "In every case it is what {one} and {other} would give if they changed places.",
         "Which of the two belongs where?",
+    ),
+    "slip_instead": (
+        "In every case it is what comes of {taken} in the place of {meant}.",
+        "Which line should take {meant}, and what does it take?",
     ),
     "slip_forgotten": (
         "In every case it is what would come of {name} = {value} everywhere.",
@@ -189,6 +204,16 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "whatever the grid: elements are left out, or count several times.",
         "How far is it from a thread's element to its next one, if all threads of the grid have "
         "one in between? `cuda.gridsize(1)` counts them.",
+    ),
+    "slip_to_the_end": (
+        "In every case it is what comes of parts of {label} along {name}'s {where} that each go on "
+        "to the end of all: the later ones count several times.",
+        "Where does a part end? There the next one begins.",
+    ),
+    "slip_parts_to_the_end": (
+        "In every case it is what comes of {label} parts along {name}'s {where} that each go on to "
+        "the end of all: the later ones count several times.",
+        "Where does a part end? There the next one begins.",
     ),
     "slip_seams": (
         "In every case it is what comes of parts of {label} along {name}'s {where} that each go on "
@@ -280,7 +305,7 @@ PATTERNS: dict[str, tuple[str, str]] = {
     ),
     "place_near_ends": (
         "Only {what}s within 3 of the two ends are wrong.",
-        "What do they need from beyond the end, and what stands for it?",
+        "|What do they need{needed} from beyond the end, and what stands for it?|",
     ),
     "place_tail": (
         "Only the last {what}s are wrong, those that no longer fill {label} ({length}).",
@@ -298,11 +323,11 @@ PATTERNS: dict[str, tuple[str, str]] = {
     ),
     "place_tile_ends": (
         "Only the last {what} of each {each} ({length}) is wrong.",
-        "What does it need that lies beyond the end of its piece?",
+        "|What does it need{needed} that lies beyond the end of its piece?|",
     ),
     "place_tile_starts": (
         "Only the first {what} of each {each} ({length}) but the first is wrong.",
-        "What does it need that lies before the start of its piece?",
+        "|What does it need{needed} that lies before the start of its piece?|",
     ),
     "place_tile_firsts": (
         "Only the first {what} of each {each} ({length}) is wrong.",
@@ -310,26 +335,27 @@ PATTERNS: dict[str, tuple[str, str]] = {
     ),
     "place_but_tile_firsts": (
         "Only the first {what} of each {each} ({length}) is right.",
-        "What do the others need of the {what}s before them, and which of these do they get?",
+        "|What do the others need{needed} of the {what}s before them, and which of these do they "
+        "get?|",
     ),
     "place_tile_heads": (
         "Only the first 3 {what}s of each {each} ({length}) that has one before it are wrong.",
-        "They need what lies before the start of their piece: who brings it, from which index, and "
-        "where does it lie then?",
+        "|They need{needed} what lies before the start of their piece: who brings it, from which "
+        "index, and where does it lie then?|",
     ),
     "place_tile_tails": (
         "Only the last 3 {what}s of each {each} ({length}) that has one behind it are wrong.",
-        "They need what lies beyond the end of their piece: who brings it, from which index, and "
-        "where does it lie then?",
+        "|They need{needed} what lies beyond the end of their piece: who brings it, from which "
+        "index, and where does it lie then?|",
     ),
     "place_whole_tile_tails": (
         "Only the last 3 {what}s of each whole {each} ({length}) are wrong.",
-        "They need what lies beyond the end of their piece: who brings it, from which index, and "
-        "where does it lie then?",
+        "|They need{needed} what lies beyond the end of their piece: who brings it, from which "
+        "index, and where does it lie then?|",
     ),
     "place_tile_edges": (
         "Only {what}s near where two pieces of {label} ({length}) meet are wrong.",
-        "What do they need from the neighbouring piece, and who brings it?",
+        "|What do they need{needed} from the neighbouring piece, and who brings it?|",
     ),
     "place_second_tiles": (
         "Every second piece of {each} ({length}) is wrong, along the {what}s: number 1, 3, 5 and "

@@ -219,7 +219,8 @@ _RESULTS = {
     ),
     "never_written": Words(
         "{array}[{index}] was never written|; nor were {others} more of {total} elements|.",
-        "Which thread should write {array}[{index}]? Work out its index by hand.",
+        "Which thread should write {array}[{index}]? Work out its index by hand, and the tests on "
+        "its way to the store.",
     ),
     "never_stored": Words(
         "No thread stored anything in {array}: {array}[{index}] was never written|, nor were "

@@ -49,7 +49,8 @@ TRAFFIC: dict[str, tuple[str, str]] = {
     "traffic_stored_again": (
         "Line {second} stores `{written}` again, where line {first} has stored|; line {back} loads "
         "it back in between|.",
-        "Only the last store counts: keep the value in a variable until then.",
+        "Only the last store counts|: keep the value in a variable until then{near}|.| What could "
+        "the loop around line {apart} load or work out once more, in the place of storing it?|",
     ),
     "traffic_load_both_ways": (
         "The `if` on line {parting} has two ways, and on each a line of its own loads `{written}`: "

@@ -616,7 +616,7 @@ INSTEAD: dict[str, tuple[str, str]] = {
     ),
     "never_written": (
         "{array}[{index}] was never written|; nor were {others} more of {total} elements|.",
-        "Which program should write {array}[{index}]? Work out its offsets by hand.",
+        "Which program should write {array}[{index}]? Work out its offsets and its mask by hand.",
     ),
     "never_stored": (
         "No program stored anything in {array}: {array}[{index}] was never written|, nor were "

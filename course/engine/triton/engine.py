@@ -227,7 +227,7 @@ class _Launches:
             compiled()  # what the compiler refuses comes first
             if self.run.outputs:
                 self._say_which(fault, storages)
-            if fault.outcome is Outcome.OUT_OF_BOUNDS:
+            if fault.outcome in (Outcome.OUT_OF_BOUNDS, Outcome.RACE):
                 numbers = ((name, value) for name, value in given.items() if type(value) is int)
                 fault.fields["numbers"] = tuple(numbers)
             raise

@@ -280,6 +280,7 @@ class History:
                 "tile_race",
                 array=view.name,
                 index=view.index_of(view.element_at(int(cells[at]) * self.cell)),
+                shape=view.shape,
                 program=run.shown_program(who[at]),
                 grid=run.grid,
                 doing=verb,

@@ -1,12 +1,14 @@
 """Elements that lie beside each other: which loads and stores remain when one of them changes."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import cuda
 
 from .cases import Book, View
 
 book = Book((4, 128))
-LAYOUTS = {
+LAYOUTS: dict[str, Callable[[np.ndarray], object]] = {
     "rows": lambda array: array,
     "columns": np.asfortranarray,
     "strided": lambda array: View(np.repeat(array, 2, axis=1), lambda base: base[:, ::2]),
