@@ -12,7 +12,7 @@ import json
 import socket
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -72,8 +72,16 @@ _FORGOTTEN = sql.Table(
     sql.Column("verdicts", sql.Integer, nullable=False),
 )
 _WHOSE = (_VERDICTS.c.student, _VERDICTS.c.notebook, _VERDICTS.c.exercise)
+#: A row in the place of the newest on the same exercise.
+_OF: list[sql.BindParameter[str]] = [sql.bindparam(f"of_{column.name}") for column in _WHOSE]
+_INSERTED = sql.insert(_VERDICTS).values(
+    replaces=sql.select(sql.func.max(_VERDICTS.c.id))
+    .where(*(column == of for column, of in zip(_WHOSE, _OF, strict=True)))
+    .scalar_subquery()
+)
 _WITHDRAWN = ""
 _LONG = ("panel", "text")
+_SHORT_FIELDS = [field.name for field in fields(Graded) if field.name not in _LONG]
 _SHORT_COLUMNS = [column for column in _VERDICTS.c if column.name not in _LONG]
 
 
@@ -178,7 +186,7 @@ class Ledger:
         when: str,
         again: bool = False,
     ) -> None:
-        verdict = json.dumps({k: v for k, v in asdict(graded).items() if k not in _LONG})
+        verdict = json.dumps({name: getattr(graded, name) for name in _SHORT_FIELDS})
         if again:  # it may be there: only the answer to the commit was lost
             place = _is(graded.student, graded.notebook, graded.exercise)
             same = _VERDICTS.c.verdict == verdict, _VERDICTS.c.time == when
@@ -196,24 +204,19 @@ class Ledger:
         lesson: str = "",
         submission: str = "",
     ) -> None:
-        place = _is(whose.student, whose.notebook, whose.exercise)
-        replaces = connection.execute(sql.select(sql.func.max(_VERDICTS.c.id)).where(*place))
-        connection.execute(
-            sql.insert(_VERDICTS).values(
-                time=when,
-                host=socket.gethostname(),
-                course=course,
-                lesson=lesson,
-                submission=submission,
-                student=whose.student,
-                notebook=whose.notebook,
-                exercise=whose.exercise,
-                replaces=replaces.scalar_one(),
-                verdict=verdict,
-                panel=_kept(whose.panel) if verdict else "",
-                text=_kept(whose.text) if verdict else "",
-            )
-        )
+        row = {
+            "time": when,
+            "host": socket.gethostname(),
+            "course": course,
+            "lesson": lesson,
+            "submission": submission,
+            "verdict": verdict,
+            "panel": _kept(whose.panel) if verdict else "",
+            "text": _kept(whose.text) if verdict else "",
+        }
+        for column, of in zip(_WHOSE, _OF, strict=True):
+            row[column.name] = row[of.key] = getattr(whose, column.name)
+        connection.execute(_INSERTED, row)
 
     def withdraw(self, student: str, keep: Iterable[str] = ()) -> None:
         """From here on a student's notebooks of no lesson have no verdict, but those to keep."""

@@ -314,6 +314,11 @@ def hidden_cases(exercise_name: str, seed: Seed) -> tuple[Case, ...]:
     return _drawn_of(tuple(hidden_ranges(stem).get(exercise_name, ())), exercise_name, seed)
 
 
+def seed_of_inputs(exercise_name: str, seed: Seed) -> int:
+    """What the inputs of its held-out cases are drawn from."""
+    return derived(seed, exercise_name, "inputs")
+
+
 @lru_cache(1 << 9)
 def _drawn_of(ranges: tuple[Draws, ...], exercise_name: str, seed: Seed) -> tuple[Case, ...]:
     return tuple(

@@ -18,7 +18,7 @@ from typing import Any
 import course
 from autograder import hidden
 from autograder.grading.kernel_shape import shape_and_mark
-from autograder.hidden import Seed, derived, hidden_cases
+from autograder.hidden import Seed, derived, hidden_cases, seed_of_inputs
 from autograder.judge import overlay
 from autograder.judge.sentences import Fault, RunnerLostError
 from autograder.judge.veil import COST, veiled
@@ -154,7 +154,8 @@ def judge_cell(exercise: Exercise, source: str, seed: Seed, check: Check) -> Ver
     if not cases:
         return visible
     try:
-        held_out = _checked(check, exercise, source, cases, derived(seed, exercise.name, "inputs"))
+        inputs = seed_of_inputs(exercise.name, seed)
+        held_out = _checked(check, exercise, source, cases, inputs)
     except Fault as fault:
         held_out = faulted(exercise, fault)
     except (MemoryError, RunnerLostError):
@@ -304,7 +305,7 @@ def verdict_key(
     Args:
         limits: on time and memory, where they are others than usual.
     """
-    stem = next((s for s in exercises.stems() if exercise in exercises.lesson(s)), "")
+    stem = exercises.stem_of(exercise)
     digest = hashlib.sha256()
     for part in (
         hashlib.sha256(content).digest(),

@@ -126,6 +126,8 @@ class Worker:
         self._buffer = self._unsaid = b""
         #: what is left of its patience, and when that was looked at last
         self._left = self._looked = 0.0
+        #: when its memory was looked at last: that takes a walk through /proc
+        self._weighed = 0.0
         self._ready = False
         #: in a row, without a word of a judge
         self._false_starts = 0
@@ -238,6 +240,9 @@ class Worker:
         if self._left < 0:
             frame = {"late": True} if self._ready else {}
             return {**self.end("it took too long to start"), **frame}
+        if self._looked - self._weighed < _LOOK_SECONDS:
+            return None
+        self._weighed = self._looked
         for process in (self._process, self._runner):
             if process is None:
                 continue

@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from autograder.grading.submissions import Notebook, parse
-from autograder.hidden import hidden_cases
+from autograder.hidden import hidden_cases, seed_of_inputs
 from autograder.judge import overlay
 from autograder.judge.judge import CHECK, Check, faulted, judge_cell, named_check, result
 from autograder.judge.sentences import Fault, RunnerLostError
@@ -45,7 +45,7 @@ from autograder.sandbox.limits import OwnData, limit
 from autograder.sandbox.remote import Connection, sandboxed
 from autograder.sandbox.seccomp import dies_with_parent, not_traceable
 from autograder.sandbox.walls import Kind, close_in
-from course.check.cases import ordered_cases, run_of
+from course.check.cases import VISIBLE_SEED, draw_ahead, run_of
 from course.check.cost import bill_of
 from course.engine.traffic import Traffic
 from course.engine.triton.compiling.available import has_triton
@@ -95,6 +95,7 @@ def main() -> None:
             anticipated.add(request["stem"])
             _anticipate(request)
             _freeze()
+            own_bytes = own.bytes()
         child = os.fork()
         if child == 0:
             within: Within = _as_it_is
@@ -137,16 +138,20 @@ def _freeze() -> None:
 
 
 def _anticipate(request: dict[str, Any]) -> None:
-    """Draws a lesson's held-out cases and works out the formulas of all: forks find them kept."""
+    """Draws a lesson's cases and works out the formulas of all: forks find them kept."""
     seed = base64.b64decode(request["seed"])
     for exercise in lesson_exercises(request["stem"]):
         if exercise.name not in request["exercises"] or not isinstance(exercise, KernelExercise):
             continue
         with contextlib.suppress(Exception):  # each notebook's verdict says what fails
-            cases = *exercise.cases, *hidden_cases(exercise.name, seed)
-            for case in ordered_cases(exercise, cases):
-                run_of(exercise, case, {}, "", {})
-                bill_of(exercise, {}, case, Traffic())
+            constants = {name: one.default for name, one in exercise.constants.items()}
+            tried = [(case, VISIBLE_SEED) for case in exercise.cases]
+            hidden = hidden_cases(exercise.name, seed)
+            tried += [(case, seed_of_inputs(exercise.name, seed)) for case in hidden]
+            for case, drawn_from in tried:
+                run_of(exercise, case, constants, "", {})
+                bill_of(exercise, constants, case, Traffic())
+                draw_ahead(exercise, case, constants, drawn_from)
 
 
 def _as_it_is(exercise: Exercise, verdict: Verdict) -> tuple[Verdict, None]:

@@ -22,12 +22,17 @@ def read_solution(source: str, exercise: KernelExercise) -> Solution:
     if exercise.dialect == "numba":
         return _numba(source, exercise.name)
     require_triton()
-    from course.engine.cell import triton as cell
-
-    return cell.read_solution(source, exercise.name, launcher=bool(exercise.returned))
+    return _triton(source, exercise.name, bool(exercise.returned))
 
 
 @lru_cache(maxsize=1)  # a cell's held-out cases follow its visible ones
+def _triton(source: str, name: str, launcher: bool) -> Solution:
+    from course.engine.cell import triton as cell
+
+    return cell.read_solution(source, name, launcher)
+
+
+@lru_cache(maxsize=1)
 def _numba(source: str, name: str) -> Solution:
     cell = read_cell(source)
     kernel = cell.kernels.get(name)

@@ -12,7 +12,6 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterable
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -92,17 +91,16 @@ def assigning_cell(name: str) -> str:
     return next((cell for cell in reversed(history()) if assignment.search(cell)), "")
 
 
-@lru_cache(maxsize=1)  # a cell's held-out cases follow its visible ones
 def parsed(source: str) -> ast.Module:
     """The syntax tree of a cell, which nobody changes.
 
     Raises:
         KernelFault: DOES_NOT_COMPILE or REJECTED; a notebook's command is called by its name.
     """
-    from course.engine.cell.source import parse
+    from course.engine.cell.source import tree_of
 
     try:
-        return parse(source)
+        return tree_of(source)
     except KernelFault as fault:
         lines = lines_of(source)
         if fault.line is not None and 1 <= fault.line <= len(lines):

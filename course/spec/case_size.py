@@ -7,12 +7,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from course.spec.exercise import Case, KernelExercise
+from course.spec.once import of_case
 from course.spec.shares import enough_work
 
 
-def case_size(exercise: KernelExercise, case: Case) -> int:
+@of_case
+def case_size(exercise: KernelExercise, case: Case, constants: Mapping[str, int] | None) -> int:
     """Elements of all arrays together: the smallest case is tried first."""
-    names = exercise.names(case)
+    names = exercise.names(case, constants)
     return sum(int(np.prod(exercise.shape(array, names))) for array in exercise.arrays)
 
 
@@ -33,6 +35,7 @@ MOST_TILE_STEPS = 40_000
 SERIAL_SLACK = 10
 
 
+@of_case
 def step_limit(exercise: KernelExercise, case: Case, constants: Mapping[str, int]) -> int:
     """Statements that one batch of blocks, or of programs, may execute in this case."""
     size = case_size(exercise, case)

@@ -20,6 +20,7 @@ from course.spec.counting import Functions, Laid, asked, counted, once
 from course.spec.draws import Described, Draw, normal
 from course.spec.formula import Number, evaluate
 from course.spec.launching import Launch, Launcher, Programs
+from course.spec.once import of_case
 
 #: Full credit up to this many times the budget formula, which is the worst honest design.
 BUDGET_SLACK = 1.1
@@ -322,7 +323,8 @@ class KernelExercise(Exercise):
             return ()
         return tuple(array for array in self.arrays if array.role is Role.OUT)
 
-    def names(self, case: Case, constants: Mapping[str, int] | None = None) -> dict[str, Number]:
+    @of_case
+    def names(self, case: Case, constants: Mapping[str, int] | None) -> Mapping[str, Number]:
         """Every name that a formula of this exercise may use, with its value in `case`."""
         defaults = {name: constant.default for name, constant in self.constants.items()}
         names: dict[str, Number] = {**defaults, **(constants or {}), **case.sizes}
@@ -347,9 +349,10 @@ class KernelExercise(Exercise):
         """The shape of the array that it is `within`, or else its own."""
         return tuple(int(evaluate(axis, names)) for axis in array.stored_axes)
 
+    @of_case
     def budget_sectors(
-        self, case: Case, constants: Mapping[str, int] | None = None
-    ) -> dict[tuple[str, str], float]:
+        self, case: Case, constants: Mapping[str, int] | None
+    ) -> Mapping[tuple[str, str], float]:
         """(array, direction): sectors allowed, slack included."""
         assert self.budget is not None
         names = self.names(case, constants)
@@ -358,9 +361,10 @@ class KernelExercise(Exercise):
             for key, value in self._rows(self.budget.rows, names, case, asked).items()
         }
 
+    @of_case
     def least_sectors(
-        self, case: Case, constants: Mapping[str, int] | None = None
-    ) -> dict[tuple[str, str], int]:
+        self, case: Case, constants: Mapping[str, int] | None
+    ) -> Mapping[tuple[str, str], int]:
         """(array, direction): the compulsory footprint in sectors."""
         names = self.names(case, constants)
         least: dict[tuple[str, str], int] = {}

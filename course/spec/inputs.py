@@ -41,8 +41,13 @@ def drawn(
     case: Case,
     rng: np.random.Generator,
     constants: Mapping[str, int] | None = None,
+    known: Mapping[str, np.ndarray] | None = None,
 ) -> dict[str, Any]:
-    """The kernel's arguments by parameter name, in order: fresh inputs, poisoned outputs."""
+    """The kernel's arguments by parameter name, in order: fresh inputs, poisoned outputs.
+
+    Args:
+        known: the inputs, where they have been drawn before.
+    """
     names = exercise.names(case, constants)
     wide: dict[str, np.ndarray] = {}
 
@@ -52,9 +57,11 @@ def drawn(
             values = np.full(shape, poison(dtype), dtype)
         elif array.role is Role.ACCUMULATE:
             values = np.full(shape, array.start, dtype)
+        elif known is not None:
+            values = known[array.name].copy()
         elif array.computed is not None:
-            known = _known(exercise, case, names, before, wide)
-            values = array.computed(**known).astype(dtype)
+            so_far = _so_far(exercise, case, names, before, wide)
+            values = array.computed(**so_far).astype(dtype)
         else:
             values = case.draws.get(array.name, array.draw)(rng, shape, dtype)
         if array.name in case.transposed:
@@ -64,7 +71,7 @@ def drawn(
     return in_order(exercise, case, names, array_of)
 
 
-def _known(
+def _so_far(
     exercise: KernelExercise,
     case: Case,
     names: Mapping[str, Number],

@@ -20,6 +20,7 @@ from course.plain.sectors import SECTOR_BYTES, WARP_LANES
 from course.spec.exercise import Case, KernelExercise
 from course.spec.formula import evaluate
 from course.spec.launching import Launcher
+from course.spec.once import of_case
 
 #: The longest warp may make this many times the operations of an even share, and some more for
 #: what one lane or one warp finishes for its block: the honest variants take up to 70 for that.
@@ -56,6 +57,7 @@ FILLED_BYTES = 65_536
 FEWEST_SHARES, RAGGED_SLACK = 4, 3
 
 
+@of_case
 def shares(exercise: KernelExercise, case: Case, constants: Mapping[str, int]) -> float:
     """Among how many blocks or programs the work of a case is dealt, at least.
 
@@ -101,17 +103,24 @@ def _budget(exercise: KernelExercise, case: Case, constants: Mapping[str, int]) 
     return sum(exercise.budget_sectors(case, constants).values())
 
 
+@of_case
 def _threads(exercise: KernelExercise, case: Case, constants: Mapping[str, int]) -> int:
     """Threads of a block."""
     return math.prod(exercise.launch.values(exercise.names(case, constants))[1])
+
+
+@of_case
+def _lanes(exercise: KernelExercise, case: Case, constants: Mapping[str, int]) -> float:
+    """Those that have something to do."""
+    blocks = math.prod(_along(exercise, case, constants))
+    return max(1.0, blocks * _threads(exercise, case, constants))
 
 
 def even_work(
     exercise: KernelExercise, case: Case, constants: Mapping[str, int], done: int
 ) -> float:
     """Operations of each lane that has something to do, if these shared all that were made."""
-    blocks = math.prod(_along(exercise, case, constants))
-    return done / max(1.0, blocks * _threads(exercise, case, constants))
+    return done / _lanes(exercise, case, constants)
 
 
 def even_share(
@@ -123,6 +132,7 @@ def even_share(
     return math.ceil(SECTOR_BYTES * (_share_of_budget(exercise, case, constants) or 0.0))
 
 
+@of_case
 def enough_work(exercise: KernelExercise, case: Case, constants: Mapping[str, int]) -> float | None:
     """The most operations of a warp, or statements of a program, by what it moves."""
     if exercise.work is not None:

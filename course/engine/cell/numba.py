@@ -34,6 +34,7 @@ from course.engine.cell.source import (
     check_compiles,
     parse,
     spelled_out,
+    tree_of,
 )
 from course.engine.faults import KernelFault, Outcome, not_measured, rejected, rejected_syntax
 from course.engine.simt.lowering.inner import written_out
@@ -156,7 +157,7 @@ def read_cell(source: str) -> Cell:
     Raises:
         KernelFault: REJECTED or DOES_NOT_COMPILE, with the line.
     """
-    tree = parse(source)
+    tree = tree_of(source)
     check_compiles(tree)
     names: dict[str, Any] = {}
     cell = Cell(source, tree, names, _Constants(names, MAX_CONSTANT_STEPS))

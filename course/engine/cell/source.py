@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from course.engine.faults import KernelFault, does_not_compile, rejected, rejected_syntax
@@ -45,6 +46,16 @@ def parse(source: str) -> ast.Module:
                 if isinstance(name, str):
                     _check_character(unseen_in(source, name, getattr(node, "lineno", 1)))
     return tree
+
+
+@lru_cache(maxsize=1)  # of a cell ask a check, its dialect's reader and, at home, the engine
+def tree_of(cell: str) -> ast.Module:
+    """The same, once for all who read a cell: nobody changes it.
+
+    Raises:
+        KernelFault: as `parse` does.
+    """
+    return parse(cell)
 
 
 #: Fields of a tree's nodes that hold a name.

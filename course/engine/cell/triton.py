@@ -35,8 +35,8 @@ from course.engine.cell.source import (
     check_annotations,
     check_assertion,
     check_compiles,
-    parse,
     spelled_out,
+    tree_of,
 )
 from course.engine.cell.tuning import CLEAR, TUNED, Tuned, read_tuning
 from course.engine.faults import KernelFault, rejected, rejected_syntax
@@ -157,7 +157,7 @@ def read_solution(source: str, name: str, launcher: bool) -> Solution:
 
 
 def _read(source: str) -> TileCell:
-    tree = parse(source)
+    tree = tree_of(source)
     check_compiles(tree)
     digest = hashlib.sha256(source.encode(errors="surrogatepass")).hexdigest()
     filename = f"<solution cell {digest[:32]}>"
