@@ -63,21 +63,23 @@ def run_notebook(
     import nbformat
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+    from traitlets.config import Config
 
     run = NotebookRun(name, version)
     notebook = nbformat.reads(content.decode(), as_version=4)
-    client = NotebookClient(
-        notebook,
-        timeout=CELL_TIMEOUT_S,
-        kernel_name="python3",
-        record_timing=True,
-        extra_arguments=["--log-level=ERROR"],  # the kernel warns of its own transport
-    )
     subject = f"notebooks/{name}.ipynb ({version})"
     started = time.perf_counter()
     try:
         # an empty folder: a lesson leans on no file beside it, as on Colab
         with tempfile.TemporaryDirectory(prefix="notebook-") as folder:
+            client = NotebookClient(
+                notebook,
+                timeout=CELL_TIMEOUT_S,
+                kernel_name="python3",
+                record_timing=True,
+                # through files: two kernels that begin at once may choose one port
+                config=Config(KernelManager={"transport": "ipc", "ip": f"{folder}/kernel"}),
+            )
             client.execute(env=_environment(root), cwd=folder)
     except CellExecutionError as error:
         cell = _failing(notebook)
