@@ -15,6 +15,7 @@ from course.spec.case_size import case_size, step_limit
 from course.spec.exercise import Case, KernelExercise, Role
 from course.spec.inputs import drawn
 from course.spec.launching import Launch
+from course.spec.once import identity
 
 #: Inputs of the visible cases are drawn from this; the grader passes a seed of its own.
 VISIBLE_SEED = 20_250_101
@@ -42,7 +43,8 @@ def drawn_case(
 ) -> dict[str, Any]:
     """A case's arguments by parameter name, in order, as a check draws them."""
     entropy = case_seed(exercise, case, seed)
-    _, known = _AHEAD.get(_key(exercise, case, constants, entropy), (None, None))
+    asked = identity(exercise, case, constants), tuple(entropy)
+    _, known = _AHEAD.get(asked, (None, None))
     return drawn(exercise, case, np.random.default_rng(entropy), constants, known)
 
 
@@ -61,18 +63,8 @@ def draw_ahead(
     }
     kept = [*(inputs for _, inputs in _AHEAD.values()), inputs]
     if sum(values.nbytes for inputs in kept for values in inputs.values()) <= MOST_AHEAD_BYTES:
-        key = _key(exercise, case, constants, case_seed(exercise, case, seed))
-        _AHEAD[key] = (exercise, case), inputs
-
-
-def _key(
-    exercise: KernelExercise,
-    case: Case,
-    constants: Mapping[str, int] | None,
-    entropy: Sequence[int],
-) -> object:
-    """Where exercise and case lie is nobody else's as long as they are held."""
-    return id(exercise), id(case), tuple((constants or {}).items()), tuple(entropy)
+        entropy = case_seed(exercise, case, seed)
+        _AHEAD[identity(exercise, case, constants), tuple(entropy)] = (exercise, case), inputs
 
 
 def copied(arguments: Mapping[str, Any]) -> dict[str, Any]:

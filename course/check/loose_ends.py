@@ -55,13 +55,9 @@ def by_ones(tree: ast.Module) -> Cause | None:
     """A block that a loop moves on by one element, ``k + tl.arange(0, B)`` in ``range(n)``."""
     for function in _functions(tree):
         for loop in loops_of(function):
-            span = range_of(loop) if isinstance(loop, ast.For) else None
-            step = None if span is None else span[2]
-            if (
-                not isinstance(loop, ast.For)
-                or not isinstance(step, ast.Constant)
-                or step.value != 1
-            ):
+            if not isinstance(loop, ast.For) or (span := range_of(loop)) is None:
+                continue
+            if not isinstance(span[2], ast.Constant) or span[2].value != 1:
                 continue
             for one in nodes(loop, ast.BinOp):
                 sides = (one.left, one.right), (one.right, one.left)

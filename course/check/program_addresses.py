@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -144,6 +144,12 @@ class Address:
                 length = ast.dump(one.args[1])
                 return length in (ast.dump(made.left), ast.dump(made.right))
         return False
+
+
+def apart_of(strides: Sequence[int]) -> str:
+    """How far apart a tensor's elements lie, axis by axis."""
+    *outer, last = map(str, strides)
+    return f"{', '.join(outer)} and {last}" if outer else last
 
 
 def bare(node: ast.expr) -> ast.expr:

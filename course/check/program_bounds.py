@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from course.check.bindings import Bindings, called
 from course.check.kernel_text import Cause, KernelText, calls_of, path_of, place_said, shown
-from course.check.program_addresses import Address, Part, ProgramText, bare
+from course.check.program_addresses import Address, Part, ProgramText, apart_of, bare
 from course.engine.faults import KernelFault
 from course.plain.trees import nodes, walk
 from course.spec.exercise import Array, Parameter, Scalar
@@ -141,7 +141,7 @@ class _Access:
                     return "mask_wide", {**fields, "have": self._have(size), "last": limit - 1}
                 if limit and distance and not axes and (limit - 1) * distance >= reach:
                     value = (limit - 1) * distance
-                    apart = {"apart": self._apart(), "value": value, "last": limit - 1}
+                    apart = {"apart": apart_of(self.strides), "value": value, "last": limit - 1}
                     return "offset_part", {**fields, **apart}
         return None
 
@@ -165,11 +165,6 @@ class _Access:
         """The axes along which elements lie as far apart as a part is multiplied by."""
         distance = self.address.distance(part)
         return [axis for axis, stride in enumerate(self.strides) if stride == distance]
-
-    def _apart(self) -> str:
-        """How far apart the elements lie, axis by axis."""
-        apart = ", ".join(map(str, self.strides[:-1]))
-        return f"{apart} and {self.strides[-1]}" if apart else str(self.strides[-1])
 
     def _reach(self) -> int:
         """An offset from which on nothing is left of the tensor."""
@@ -246,12 +241,12 @@ class _Access:
             value = None if part.moves else self.text.number(bare(part.what))
             if distance is None or not part.factors or value == 0:
                 continue
-            fields: dict[str, object] = {
-                "array": self.array,
-                "apart": self._apart(),
-                "distance": distance,
+            fields: dict[str, object] = {"array": self.array, "distance": distance}
+            fields |= {
+                "apart": apart_of(self.strides),
+                "name": shown(bare(part.what)),
+                "times": part.times(),
             }
-            fields |= {"name": shown(bare(part.what)), "times": part.times()}
             if len(self.shape) > 1 and not self._is_distance(distance):
                 return "offset_distance", fields
             if value is not None and value * distance >= self._reach():

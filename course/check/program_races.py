@@ -11,7 +11,7 @@ from typing import Any
 
 from course.check.bindings import Bindings, called, function_at, program_axis
 from course.check.kernel_text import Cause, KernelText, Launched, calls_of, path_of, shown
-from course.check.program_addresses import Address, ProgramText, bare
+from course.check.program_addresses import Address, ProgramText, apart_of, bare
 from course.engine.faults import KernelFault
 from course.plain.text import counted
 from course.plain.trees import covers, nodes, walk
@@ -59,9 +59,9 @@ def _short_rows(address: Address, fields: Mapping[str, Any]) -> Cause | None:
         if not part.factors or distance is None or distance in inner:
             continue
         if any(far and long and far < distance < far * long for far, long in blocks):
-            apart = f"{', '.join(map(str, inner[:-1]))} and {inner[-1]}"
-            said = {"name": shown(bare(part.what)), "times": part.times(), "apart": apart}
-            return "offset_distance", {"array": address.array, "distance": distance, **said}
+            said = {"name": shown(bare(part.what)), "times": part.times()}
+            said |= {"array": address.array, "apart": apart_of(inner)}
+            return "offset_distance", {**said, "distance": distance}
     return None
 
 

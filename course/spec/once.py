@@ -38,14 +38,13 @@ def once(of: Callable[..., _Result]) -> Callable[..., _Result]:
 def of_case(of: Callable[..., _Result]) -> Callable[..., _Result]:
     """`of` an exercise, a case and constants, worked out once for each.
 
-    Exercise and case are told by their place in memory, which is nobody else's as long as they are
-    held: neither is ever changed. Nobody changes the result either.
+    Exercise and case are held and never changed; nobody changes the result either.
     """
     kept: dict[object, tuple[object, object, _Result]] = {}
 
     @wraps(of)
     def known(exercise: Any, case: Any, constants: Mapping[str, int] | None = None) -> _Result:
-        asked = id(exercise), id(case), tuple((constants or {}).items())
+        asked = identity(exercise, case, constants)
         found = kept.get(asked)
         if found is None:
             if len(kept) >= _MOST_KEPT:
@@ -54,6 +53,13 @@ def of_case(of: Callable[..., _Result]) -> Callable[..., _Result]:
         return found[2]
 
     return known
+
+
+def identity(exercise: Any, case: Any, constants: Mapping[str, int] | None) -> object:
+    """What tells a case from all others, as long as somebody holds it and the exercise: their
+    places in memory.
+    """
+    return id(exercise), id(case), tuple((constants or {}).items())
 
 
 def _identity(value: Any) -> object:

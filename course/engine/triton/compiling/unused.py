@@ -6,6 +6,8 @@ Those passes keep what a ``while`` carries from turn to turn, whether or not any
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from course.engine.triton.ir import Module, Operation
 
@@ -22,57 +24,69 @@ _PURE = frozenset(
 
 def unused(module: Module) -> frozenset[int]:
     """The numbers of the loads whose elements reach no store, no branch and no loop's end."""
-    if not any(one.name == "scf.while" for one in module.operations()):
+    operations = list(module.operations())
+    if not any(one.name == "scf.while" for one in operations):
         return frozenset()
-    #: of a value, those that it is made of
     made_of: defaultdict[str, list[str]] = defaultdict(list)
-    needed: list[str] = []
-    loads: dict[str, int] = {}
-    for operation in module.operations():
-        needed += _needed(operation, made_of)
-        if operation.name == "tt.load" and operation.attributes.get("isVolatile") == "false":
-            loads[operation.results[0]] = operation.number
+    for value, sources in chain.from_iterable(map(_made, operations)):
+        made_of[value] += sources
+    needed = [name for one in operations for name in _needed(one)]
     seen: set[str] = set()
     while needed:
         name = needed.pop()
         if name not in seen:
             seen.add(name)
             needed += made_of[name]
-    return frozenset(number for name, number in loads.items() if name not in seen)
+    return frozenset(
+        one.number
+        for one in operations
+        if one.name == "tt.load"
+        and one.attributes.get("isVolatile") == "false"
+        and one.results[0] not in seen
+    )
 
 
-def _needed(operation: Operation, made_of: defaultdict[str, list[str]]) -> tuple[str, ...]:
-    """What an operation needs though nobody reads its results; enters what these are made of."""
-    name, operands = operation.name, operation.operands
-    if name == "scf.for":
-        (body,) = operation.regions[0]
-        carried = zip(operands[3:], body.operations[-1].operands, strict=True)
-        for result, inside, values in zip(
-            operation.results, body.arguments[1:], carried, strict=True
+def _needed(operation: Operation) -> Sequence[str]:
+    """What an operation needs though nobody reads its results."""
+    if operation.name == "scf.for":
+        return operation.operands[:3]
+    if operation.name == "scf.while":
+        return _end(operation, 0)[:1]
+    hands_on = operation.name in ("scf.yield", "scf.condition") or _is_pure(operation)
+    return () if hands_on else operation.operands
+
+
+def _made(operation: Operation) -> Iterator[tuple[str, Sequence[str]]]:
+    """(a value, what it is made of): results, and what the blocks of a loop begin with."""
+    results, operands = operation.results, operation.operands
+    if operation.name == "scf.for":
+        carried = operation.regions[0][0].arguments[1:]
+        for result, inside, *sources in zip(
+            results, carried, operands[3:], _end(operation, 0), strict=True
         ):
-            made_of[result] += values
-            made_of[inside] += values
-        return operands[:3]
-    if name == "scf.while":
+            yield result, sources
+            yield inside, sources
+    elif operation.name == "scf.while":
         (test,), (body,) = operation.regions
-        condition, *handed = test.operations[-1].operands
-        carried = zip(operands, body.operations[-1].operands, strict=True)
-        for inside, values in zip(test.arguments, carried, strict=True):
-            made_of[inside] += values
-        for result, inside, value in zip(operation.results, body.arguments, handed, strict=True):
-            made_of[result].append(value)
-            made_of[inside].append(value)
-        return (condition,)
-    if name == "scf.if" and operation.results:
-        for (branch,) in operation.regions:
-            yielded = branch.operations[-1].operands
-            for result, value in zip(operation.results, yielded, strict=True):
-                made_of[result].append(value)
-        return operands
-    if name in ("scf.yield", "scf.condition"):
-        return ()
-    if name == "tt.load" or name in _PURE or name.startswith(_DIALECTS):
-        for result in operation.results:
-            made_of[result] += operands
-        return ()
-    return operands
+        for inside, *sources in zip(test.arguments, operands, _end(operation, 1), strict=True):
+            yield inside, sources
+        handed = _end(operation, 0)[1:]
+        for result, inside, *sources in zip(results, body.arguments, handed, strict=True):
+            yield result, sources
+            yield inside, sources
+    elif operation.name == "scf.if" and results:
+        for result, *sources in zip(results, _end(operation, 0), _end(operation, 1), strict=True):
+            yield result, sources
+    elif _is_pure(operation):
+        for result in results:
+            yield result, operands
+
+
+def _end(operation: Operation, region: int) -> tuple[str, ...]:
+    """What a region's one block hands on."""
+    return operation.regions[region][0].operations[-1].operands
+
+
+def _is_pure(operation: Operation) -> bool:
+    name = operation.name
+    return name == "tt.load" or name in _PURE or name.startswith(_DIALECTS)
