@@ -30,7 +30,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
@@ -114,11 +114,17 @@ def main() -> None:
             connection.done()
 
 
+@cache
+def _exercises(stem: str) -> tuple[Exercise, ...]:
+    """A lesson's, the same objects each time: what is drawn ahead is known by them."""
+    return lesson_exercises(stem)
+
+
 def _asks_for_triton(request: dict[str, Any]) -> bool:
     """Whether a Triton exercise is to be judged, on a machine that has Triton."""
     if not request["exercises"] or not has_triton():
         return False
-    exercises = lesson_exercises(request["stem"])
+    exercises = _exercises(request["stem"])
     return any(isinstance(e, KernelExercise) and e.dialect == "triton" for e in exercises)
 
 
@@ -140,7 +146,7 @@ def _freeze() -> None:
 def _anticipate(request: dict[str, Any]) -> None:
     """Draws a lesson's cases and works out the formulas of all: forks find them kept."""
     seed = base64.b64decode(request["seed"])
-    for exercise in lesson_exercises(request["stem"]):
+    for exercise in _exercises(request["stem"]):
         if exercise.name not in request["exercises"] or not isinstance(exercise, KernelExercise):
             continue
         with contextlib.suppress(Exception):  # each notebook's verdict says what fails
@@ -192,7 +198,7 @@ class _Judging:
             _send(self.answers, {"lesson": notebook.stem()})
             return
         seed = base64.b64decode(self.request["seed"])
-        known = {exercise.name: exercise for exercise in lesson_exercises(self.request["stem"])}
+        known = {exercise.name: exercise for exercise in _exercises(self.request["stem"])}
         for name in self.request["exercises"]:
             _send(self.answers, self._verdict(known[name], notebook, seed))
 

@@ -10,7 +10,7 @@ import gc
 from collections.abc import Iterator
 
 #: Containers that are made before it looks.
-BEFORE_COLLECTING = 20_000
+BEFORE_COLLECTING = 100_000
 
 
 def collect_seldom() -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,8 @@ _WHOLE = {"num_stages", "num_ctas", "maxnreg"}
 _LARGEST_OPTION = 1 << 31
 
 
-def option_names() -> set[str]:
+@cache
+def option_names() -> frozenset[str]:
     """What a launch may set beside the parameters: ``num_warps`` and the like."""
     try:
         from triton.backends.nvidia.compiler import CUDAOptions
@@ -93,7 +95,7 @@ def option_names() -> set[str]:
         own = {field.name for field in dataclasses.fields(CUDAOptions)}
     except ImportError:
         own = set()
-    return own | {"num_warps", "num_stages", "num_ctas", "maxnreg", "warmup", "debug"}
+    return frozenset(own) | {"num_warps", "num_stages", "num_ctas", "maxnreg", "warmup", "debug"}
 
 
 def bound(function: Any, args: tuple, named: dict[str, Any]) -> dict[str, Any]:

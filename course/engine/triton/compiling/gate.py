@@ -17,7 +17,7 @@ import linecache
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -337,7 +337,7 @@ def _compiled(source: Source, target: int, binary: bool, whole: bool, say: Say) 
     made = Resources(target, assembly.warps, assembly.shared_bytes)
     if assembly.ptx:
         try:
-            usage = workplace.present().assembler(assembly.ptx, target)
+            usage = _usage(workplace.present().assembler, assembly.ptx, target)
         except AssemblerLateError:
             say(plain(asked.late(source, target)))
             return
@@ -347,6 +347,12 @@ def _compiled(source: Source, target: int, binary: bool, whole: bool, say: Say) 
         if binary:
             made = replace(made, registers=usage.registers, spill_bytes=usage.spill_bytes)
     say(plain(made))
+
+
+@lru_cache(4)
+def _usage(assembler: workplace.Assembler, ptx: str, target: int) -> compiler.Usage:
+    """What an assembler says; arguments aligned in several ways may come to one text."""
+    return assembler(ptx, target)
 
 
 def _assembly(

@@ -6,7 +6,7 @@ import ast
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,15 @@ class Source:
     attributes: dict[tuple[int, ...], Any]
     options: dict[str, Any]
 
+    @cached_property
+    def key(self) -> str:
+        """Tells it from all others, whatever the target."""
+        constants = [(at, getattr(v, "cache_key", repr(v))) for at, v in self.constants.items()]
+        functions = [self.function, *self.constants.values()]
+        lines = [lines_of_all(one) for one in functions if isinstance(one, JITFunction)]
+        told = repr((self.signature, constants, self.attributes, self.options, lines))
+        return "\0".join((_edition(), _cache_key(self.function), told))
+
 
 def source_of(kernel: Any, args: Sequence[Any], named: dict[str, Any] | None = None) -> Source:
     """A kernel with the types and constants that its launch with these arguments has."""
@@ -71,16 +80,7 @@ def unspecialised(source: Source) -> Source:
 
 def key_of(source: Source, target: int) -> str:
     """The same for the same kernel on the same lines, types, constants, options, target, Triton."""
-    constants = [(at, getattr(v, "cache_key", repr(v))) for at, v in source.constants.items()]
-    functions = [source.function, *source.constants.values()]
-    lines = [lines_of_all(one) for one in functions if isinstance(one, JITFunction)]
-    parts = (
-        _edition(),
-        _cache_key(source.function),
-        repr((source.signature, constants, source.attributes, source.options, lines)),
-        str(target),
-    )
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return hashlib.sha256(f"{source.key} {target}".encode()).hexdigest()
 
 
 def _cache_key(function: Any) -> str:

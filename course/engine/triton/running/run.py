@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import linecache
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -54,9 +54,36 @@ class Spent:
     lines: Mapping[int, int]
 
 
-def _of(by_line: Mapping[int, np.ndarray], program: int) -> dict[int, int]:
+#: The places of all programs of a batch.
+_ALL = slice(None)
+
+
+class _Tally:
+    """How much each program of a batch has of something."""
+
+    def __init__(self, programs: int) -> None:
+        self._together = 0
+        self._apart = np.zeros(programs, np.int64)
+
+    def add(self, running: slice | np.ndarray, more: Any) -> None:
+        """To the programs at these places: one number for all, or one for each."""
+        if running is _ALL and isinstance(more, int):
+            self._together += more
+        else:
+            self._apart[running] += more
+
+    def of(self, running: slice | np.ndarray = _ALL) -> np.ndarray:
+        """(programs,) what those at these places have."""
+        counts: np.ndarray = self._together + self._apart[running]
+        return counts
+
+    def __getitem__(self, program: int) -> int:
+        return self._together + int(self._apart[program])
+
+
+def _of(by_line: Mapping[int, _Tally], program: int) -> dict[int, int]:
     """What one program has of each line."""
-    return {line: int(counts[program]) for line, counts in by_line.items()}
+    return {line: tally[program] for line, tally in by_line.items()}
 
 
 class Run:
@@ -78,27 +105,14 @@ class Run:
         #: the line at which it has most of that
         self.most = dict.fromkeys(("program_bytes", "block_bytes", "longest_program"), 0)
         self.busiest_lines: dict[str, int] = {}
-        self._first = 0
-        self._together = 0
-        self._apart = np.zeros(1, np.int64)
         self.programs = np.zeros(1, np.int64)
         self.filename = ""
         self.line = 0
         self.column = 0
-        #: bytes that each program of the batch has asked for, line by line, and of blocks whatever
-        #: the masks
-        self._asked: dict[int, np.ndarray] = {}
-        self._gone_through: dict[int, np.ndarray] = {}
-        self._blocks = np.zeros(1, np.int64)
-        #: how often all programs of the batch have run a block together, and each apart
-        self._ran: dict[Spent, tuple[list[int], np.ndarray]] = {}
         #: turns of loops in which a program moved something, and nothing, over all programs
         self.busy_turns = 0
         #: the latter by the line of the loop
         self.idle_turn_sites: dict[int, int] = {}
-        self._moved = np.zeros(1, np.int64)
-        #: what each program of the batch has copied, and read for the next turn of a loop
-        self._next = np.zeros(1, COPY)
         #: how many programs have moved anything; where they take turns, which
         self._busy = 0
         self._busy_in_turns: set[int] = set()
@@ -118,6 +132,7 @@ class Run:
         self.order: Order | None = None
         self.turns: Turns | None = None
         self._places: dict[int, np.ndarray] = {}
+        self._begin(self.programs)
 
     def anew(self) -> Run:
         """The same launch, to be run once more."""
@@ -169,14 +184,26 @@ class Run:
     def start(self, programs: np.ndarray) -> None:
         """The next batch of programs, numbered in sequence."""
         self.end()
+        self._begin(programs)
+
+    def _begin(self, programs: np.ndarray) -> None:
         self.programs = programs
         self.steps = 0
-        self._first = int(programs[0])
-        self._apart = np.zeros(len(programs), np.int64)
-        self._asked, self._gone_through, self._ran = {}, {}, {}
-        self._blocks = np.zeros(len(programs), np.int64)
-        self._moved = np.zeros(len(programs), np.int64)
+        self._first, self._count = int(programs[0]), len(programs)
+        #: statements of each program of the batch
+        self._made = self._tally()
+        #: bytes that it has asked for, line by line, and of blocks whatever the masks
+        self._asked: dict[int, _Tally] = defaultdict(self._tally)
+        self._gone_through: dict[int, _Tally] = defaultdict(self._tally)
+        self._blocks, self._moved = self._tally(), self._tally()
+        #: how often it has run a block
+        self._ran: dict[Spent, _Tally] = defaultdict(self._tally)
+        #: what it has copied, and read for the next turn of a loop, if anything
         self._next = np.zeros(len(programs), COPY)
+        self._awaited = False
+
+    def _tally(self) -> _Tally:
+        return _Tally(self._count)
 
     def asks(self, sectors: np.ndarray | int, shape: tuple[int, ...], itemsize: int) -> None:
         """Each program of the group has asked for a block of memory.
@@ -185,30 +212,27 @@ class Run:
         nothing is issued as any other. One smaller than a program's threads keeps all of them busy.
 
         Args:
-            sectors: (programs or 1,) that its lanes touch where the mask is true.
+            sectors: (programs or 1,) that its lanes touch where the mask is true, or a number.
             shape: the block's; () for one element.
             itemsize: bytes of an element.
         """
         running = self._running()
         lanes = math.prod(shape)
         block_bytes = (max(lanes, THREADS) if lanes > 1 else 1) * itemsize
-        asked_bytes = np.asarray(sectors) * SECTOR_BYTES
-        for by_line, more in ((self._asked, asked_bytes), (self._gone_through, block_bytes)):
-            if self.line not in by_line:
-                by_line[self.line] = np.zeros(len(self._apart), np.int64)
-            by_line[self.line][running] += more
-        self.moves(asked_bytes > 0)
-        self._blocks[running] += block_bytes
+        alike = isinstance(sectors, int) or len(sectors) == 1
+        asked = (int(np.ravel(sectors)[0]) if alike else sectors) * SECTOR_BYTES
+        self._asked[self.line].add(running, asked)
+        self._gone_through[self.line].add(running, block_bytes)
+        self._blocks.add(running, block_bytes)
+        self._moved.add(running, int(asked > 0) if alike else asked > 0)
 
     def moves(self, which: np.ndarray) -> None:
         """In the turn of a loop that is being executed some programs of the group move memory."""
-        self._moved[self._running()] += which
+        self._moved.add(self._running(), which)
 
     def _running(self) -> np.ndarray | slice:
         """The group's places among the programs of the batch."""
-        if len(self.programs) == len(self._apart):
-            return slice(None)
-        return self.programs - self._first
+        return _ALL if len(self.programs) == self._count else self.programs - self._first
 
     @contextlib.contextmanager
     def ahead(self) -> Iterator[np.ndarray]:
@@ -217,37 +241,40 @@ class Run:
         A pipelined loop copies behind its last turn, too, with a mask that is nowhere true.
         """
         running = self._running()
-        moved, blocks = self._moved[running].copy(), self._blocks[running].copy()
+        moved, blocks = self._moved.of(running), self._blocks.of(running)
         copied = np.zeros(len(moved), COPY)
         yield copied
-        copied["moved"] = self._moved[running] > moved
-        copied["bytes"] = self._blocks[running] - blocks
-        self._moved[running], self._blocks[running] = moved, blocks
+        moves = self._moved.of(running) - moved
+        copied["moved"] = moves > 0
+        copied["bytes"] = self._blocks.of(running) - blocks
+        self._moved.add(running, -moves)
+        self._blocks.add(running, -copied["bytes"])
 
     def arrives(self, copied: np.ndarray) -> None:
         """What each program of the group has copied is read for the first time."""
         running = self._running()
-        self._moved[running] += copied["moved"]
-        self._blocks[running] += copied["bytes"]
+        self._moved.add(running, copied["moved"])
+        self._blocks.add(running, copied["bytes"])
 
     def arrives_next(self, copied: np.ndarray) -> None:
         """As `arrives`, once the next turn of a loop begins; behind the last there is none."""
         running = self._running()
         self._next["moved"][running] |= copied["moved"]
         self._next["bytes"][running] += copied["bytes"]
+        self._awaited = True
 
     def end(self) -> None:
         """The batch has run."""
-        asked = sum(self._asked.values(), np.zeros(1, np.int64))
+        asked = sum((one.of() for one in self._asked.values()), np.zeros(1, np.int64))
+        through = self._blocks.of()
         self._note("program_bytes", asked, lambda program: _of(self._asked, program))
-        self._note("block_bytes", self._blocks, lambda program: _of(self._gone_through, program))
-        self._note("longest_program", self._together + self._apart, self._statements)
-        busy = int(np.count_nonzero(self._moved))
+        self._note("block_bytes", through, lambda program: _of(self._gone_through, program))
+        self._note("longest_program", self._made.of(), self._statements)
+        busy = int(np.count_nonzero(self._moved.of()))
         if self.turns is None:
             self._busy += busy
         elif busy:  # a program that waited has begun more than once
             self._busy_in_turns.add(self._first)
-        self._together = 0
 
     def _note(self, name: str, counts: np.ndarray, of: Callable[[int], Mapping[int, int]]) -> None:
         """Of the batch's programs, the one that has most of something, and its busiest line."""
@@ -260,9 +287,9 @@ class Run:
     def _statements(self, program: int) -> dict[int, int]:
         """Statements of one program of the batch, line by line."""
         lines: Counter[int] = Counter()
-        for spent, (together, apart) in self._ran.items():
+        for spent, times in self._ran.items():
             for line, statements in spent.lines.items():
-                lines[line] += statements * (together[0] + int(apart[program]))
+                lines[line] += statements * times[program]
         return lines
 
     def noted(self, traffic: Traffic) -> Traffic:
@@ -298,24 +325,12 @@ class Run:
     def step(self, spent: Spent) -> None:
         """A block of statements of one group."""
         self.steps += spent.statements
-        self._count(spent.statements + spent.functions)
+        running = self._running()
+        self._made.add(running, spent.statements + spent.functions)
         if not self.combining:
-            if spent not in self._ran:
-                self._ran[spent] = [0], np.zeros(len(self._apart), np.int64)
-            together, apart = self._ran[spent]
-            if len(self.programs) == len(self._apart):
-                together[0] += 1
-            else:
-                apart[self._running()] += 1
+            self._ran[spent].add(running, 1)
         if self.steps > self.step_limit:
             raise self._timed_out()
-
-    def _count(self, statements: int = 1) -> None:
-        """Each program of the group has made so many more statements."""
-        if len(self.programs) == len(self._apart):
-            self._together += statements
-        else:
-            self._apart[self.programs - self._first] += statements
 
     @contextlib.contextmanager
     def each_as_a_program(self, count: int) -> Iterator[None]:
@@ -323,17 +338,16 @@ class Run:
 
         Whichever way they go, a program has made one statement.
         """
-        before = self.programs, self._apart, self._first, self.watch
-        together = self._together
-        self.programs, self._first, self.watch = np.arange(count), 0, None
-        self._apart = np.zeros(count, np.int64)
+        before = self.programs, self._made, self._first, self._count, self.watch
+        self.programs, self._first, self._count = np.arange(count), 0, count
+        self._made, self.watch = self._tally(), None
         self.combining = True
         try:
             yield
         finally:
-            self.programs, self._apart, self._first, self.watch = before
-            self._together, self.combining = together, False
-            self._count()
+            self.programs, self._made, self._first, self._count, self.watch = before
+            self.combining = False
+            self._made.add(self._running(), 1)
 
     @contextlib.contextmanager
     def loop(self, turns: int | None) -> Iterator[Loop]:
@@ -353,11 +367,12 @@ class Run:
             yield
             return
         running = self._running()
-        before = self._moved[running].copy()
-        self.arrives(self._next[running])
-        self._next[running] = 0
+        before = self._moved.of(running)
+        if self._awaited:
+            self.arrives(self._next[running])
+            self._next[running] = 0
         yield
-        busy = int(np.count_nonzero(self._moved[running] > before))
+        busy = int(np.count_nonzero(self._moved.of(running) > before))
         self.busy_turns += busy
         if idle := len(before) - busy:
             line = self.loops[-1].line
