@@ -32,7 +32,7 @@ class UnreadableError(ValueError):
     """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Type:
     """A value's type: `kind` is scalar, pointer, tensor, memdesc or other.
 
@@ -45,11 +45,14 @@ class Type:
     element: Type | None = None
     layout: str = ""
 
-    @property
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    @cached_property
     def scalar(self) -> str:
         return self.text if self.element is None else self.element.scalar
 
-    @property
+    @cached_property
     def pointers(self) -> bool:
         """Whether it is a pointer, or holds some."""
         return self.kind == "pointer" or (
@@ -88,9 +91,7 @@ class Operation:
         """
         if name not in self.attributes:
             raise UnreadableError(f"{self.name} without `{name}`")
-        text = self.attributes[name]
-        text = text[text.index(":") + 1 :] if text.startswith("array") else text.split(" : ")[0]
-        return [int(number) for number in re.findall(r"-?\d+", text)]
+        return [*_numbers(self.attributes[name])]
 
     def integer(self, name: str) -> int:
         """The one number of an attribute."""
@@ -127,6 +128,13 @@ def matching(text: str, start: int) -> int:
         if depth == 0:
             return found.end()
     raise UnreadableError(f"a bracket that nothing closes: {text[start : start + 60]}")
+
+
+@lru_cache(1 << 12)
+def _numbers(text: str) -> tuple[int, ...]:
+    """Those of an attribute."""
+    text = text[text.index(":") + 1 :] if text.startswith("array") else text.split(" : ")[0]
+    return tuple(int(number) for number in re.findall(r"-?\d+", text))
 
 
 @lru_cache(1 << 14)

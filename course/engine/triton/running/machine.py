@@ -289,16 +289,20 @@ class Machine:
 
         A block without any counts as one, so that no loop is endless, but in Triton's functions.
         """
-        ways = {
-            way for one in block.operations if not _is_of_no_line(one) and (way := self._way(one))
-        }
-        foreign = any(one.place.files and not self._way(one) for one in block.operations)
-        lines = Counter(way[0][1] for way in ways)
-        functions = sum(_of_function(one) for one in block.operations) // 1024
+        ways: set[tuple[tuple[str, int], ...]] = set()
+        lines: Counter[int] = Counter()
+        functions, foreign = 0, False
         for one in block.operations:
-            if way := self._way(one):
-                lines[way[0][1]] += _of_function(one) // 1024
-        return Spent(len(ways) or int(not foreign), functions, lines)
+            way, of_function = self._way(one), _of_function(one)
+            functions += of_function
+            if way:
+                lines[way[0][1]] += of_function // 1024
+                if not _is_of_no_line(one):
+                    ways.add(way)
+            elif one.place.files:
+                foreign = True
+        lines.update(way[0][1] for way in ways)
+        return Spent(len(ways) or int(not foreign), functions // 1024, lines)
 
     def _way(self, operation: Operation) -> tuple[tuple[str, int], ...]:
         """(file, line) of the learner's places of an operation, the innermost first."""

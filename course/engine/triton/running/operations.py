@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -34,11 +34,13 @@ Array = np.ndarray[Any, Any]
 Rule = Callable[..., Any]
 
 
+@lru_cache(1 << 10)
 def dtype_of(type_: Type) -> np.dtype:
     """How a value's elements are held; a pointer is a 64-bit address."""
     return np.dtype(np.int64) if type_.pointers else numpy_type(type_.scalar)
 
 
+@lru_cache(1 << 10)
 def rounding(type_: Type) -> Callable[[Array], Array]:
     """What makes values such as a type holds."""
     scalar = type_.scalar

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from course.engine.triton.compiling.lowering import MOST_KEPT
 from course.engine.triton.ir import Module, Operation
 from course.engine.triton.running.frames import Array, Frame
 from course.engine.triton.running.operations import dtype_of
@@ -166,6 +168,7 @@ def load(machine: Machine, frame: Frame, operation: Operation) -> Array:
     return np.array(buffer.at(machine.rows))
 
 
+@lru_cache(MOST_KEPT)
 def early(module: Module) -> frozenset[int]:
     """The numbers of the loads whose values the next turn of a loop multiplies.
 
