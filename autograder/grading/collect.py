@@ -413,12 +413,17 @@ def _of_folder(
 
 def _submission(file: Path, whose: Named, stem: str | None) -> Submission:
     own_name = Path(whose.file or file.name).stem
-    named = lesson_in(own_name)
-    folders = _absolute(file).parent.parts
-    in_folder = next(filter(None, (stem_of_notebook(f) for f in reversed(folders))), None)
-    stem = stem or (named[0] if named else in_folder)
+    if stem is None:
+        named = lesson_in(own_name)
+        stem = named[0] if named else _lesson_above(file)
     notebook = lesson_name(stem) if stem else clean(own_name)
     return Submission(whose.student, notebook, stem, file, account=whose.account)
+
+
+def _lesson_above(file: Path) -> str | None:
+    """The lesson that the nearest folder is named after."""
+    folders = _absolute(file).parent.parts
+    return next(filter(None, map(stem_of_notebook, reversed(folders))), None)
 
 
 def _student_above(folder: Path) -> str | None:

@@ -74,9 +74,10 @@ class Overlay:
     def graded(self, own: Mapping[str, Exercise]) -> tuple[Exercise, ...]:
         """The exercises of a lesson that count, with this class's points."""
         return tuple(
-            replace(exercise, points=self.points_of(exercise))  # type: ignore[arg-type]
+            exercise if points == exercise.points else replace(exercise, points=points)  # type: ignore[arg-type]
             for exercise in own.values()
             if self.counts(exercise)
+            for points in [self.points_of(exercise)]
         )
 
     def digest(self, stem: str = "") -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from autograder.judge import overlay
@@ -35,12 +35,20 @@ def lesson_in(text: str) -> tuple[str, str] | None:
     `vega_01_threads` gives ("threads", "vega"), `01_threads` and `threads` give
     ("threads", ""), `vega` gives None. A lesson's name counts where it stands as a word.
     """
-    for stem in sorted(exercises.stems(), key=len, reverse=True):
-        match = re.search(rf"(?<![^\W_])(\d\d[_\- ])?{re.escape(stem)}(?![^\W_])", text)
-        if match:
+    for stem, word in _words(tuple(exercises.stems())):
+        if match := word.search(text):
             rest = text[: match.start()] + " " + text[match.end() :]
             return stem, rest.strip(" _-.+@,")
     return None
+
+
+@lru_cache(4)
+def _words(stems: tuple[str, ...]) -> list[tuple[str, re.Pattern[str]]]:
+    """Each stem as a word, the longest first."""
+    return [
+        (stem, re.compile(rf"(?<![^\W_])(\d\d[_\- ])?{re.escape(stem)}(?![^\W_])"))
+        for stem in sorted(stems, key=len, reverse=True)
+    ]
 
 
 def has_no_exercises(notebook_name: str) -> bool:
