@@ -28,7 +28,7 @@ from course.check.cases import VISIBLE_SEED
 from course.gpu.recording import provenance
 from course.gpu.runs import Launched, imported
 from course.spec.exercise import Case, KernelExercise, Role
-from course.spec.inputs import given_to_reference
+from course.spec.inputs import answer, given_to_reference
 
 SEED = "on a GPU"
 RECORD = Path(__file__).parents[1] / "tests" / "on_gpu.json"
@@ -73,9 +73,8 @@ def worst_error(exercise: KernelExercise, module: ModuleType, case: Case, seed: 
     launched = Launched(exercise, module, case, seed)
     given = given_to_reference(exercise, launched.before)
     arrays = launched.left()
+    expected, sizes = answer(exercise, given)
     with np.errstate(all="ignore"):
-        expected = exercise.reference(**given)
-        sizes = expected if exercise.magnitude is None else exercise.magnitude(**given)
         found = arrays if exercise.finish is None else exercise.finish(arrays)
     return max(
         _error(exercise, case, name, np.asarray(found[name]), want, sizes[name])

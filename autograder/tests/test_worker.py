@@ -14,10 +14,12 @@ from autograder.judge import worker
 from autograder.judge.judge import course_check
 from autograder.lessons.build import instructor_notebook, read_lessons
 from autograder.lessons.catalogue import ROOT
-from course.check import cases
+from course.check import cases, outputs
 
 
-def test_no_input_is_drawn_again_behind_the_lesson(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_drawn_or_answered_again_behind_the_lesson(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     lesson = next(one for one in read_lessons(ROOT) if one.stem == "threads")
     notebook = nbformat.writes(instructor_notebook(lesson)).encode()
     names = ["vector_add", "saxpy_grid_stride"]
@@ -33,6 +35,7 @@ def test_no_input_is_drawn_again_behind_the_lesson(monkeypatch: pytest.MonkeyPat
         return drawn(*given)
 
     monkeypatch.setattr(cases, "drawn", asked)
+    monkeypatch.setattr(outputs, "answer", None)  # called, it fails the check
     heard, answers = os.pipe()
     worker._Judging(request, answers, course_check, worker._as_it_is)._judge(notebook)
     os.close(answers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,15 +13,27 @@ from course.engine.job import Output, Run
 from course.plain.arithmetic import plain
 from course.spec.case_size import case_size, step_limit
 from course.spec.exercise import Case, KernelExercise, Role
-from course.spec.inputs import drawn
+from course.spec.inputs import Answer, answer, drawn, given_to_reference
 from course.spec.launching import Launch
 from course.spec.once import identity
 
 #: Inputs of the visible cases are drawn from this; the grader passes a seed of its own.
 VISIBLE_SEED = 20_250_101
 #: Inputs that were drawn ahead: a lesson of the course has up to 35 MB, most have less than 10.
-MOST_AHEAD_BYTES = 64 << 20
-_AHEAD: dict[object, tuple[object, dict[str, np.ndarray]]] = {}
+#: What is right for them is in float64.
+MOST_AHEAD_BYTES = 128 << 20
+
+
+class _Ahead(NamedTuple):
+    """Inputs of a case, and what is right for them; with what the case is known by."""
+
+    held: object
+    inputs: dict[str, np.ndarray]
+    answer: Answer
+    bytes: int
+
+
+_AHEAD: dict[object, _Ahead] = {}
 
 
 def ordered_cases(exercise: KernelExercise, cases: Sequence[Case]) -> list[Case]:
@@ -42,10 +54,30 @@ def drawn_case(
     seed: int | Sequence[int] = VISIBLE_SEED,
 ) -> dict[str, Any]:
     """A case's arguments by parameter name, in order, as a check draws them."""
-    entropy = case_seed(exercise, case, seed)
-    asked = identity(exercise, case, constants), tuple(entropy)
-    _, known = _AHEAD.get(asked, (None, None))
-    return drawn(exercise, case, np.random.default_rng(entropy), constants, known)
+    ahead = _AHEAD.get(_kept_as(exercise, case, constants, seed))
+    known = None if ahead is None else ahead.inputs
+    rng = np.random.default_rng(case_seed(exercise, case, seed))
+    return drawn(exercise, case, rng, constants, known)
+
+
+def known_answer(
+    exercise: KernelExercise,
+    case: Case,
+    constants: Mapping[str, int],
+    seed: int | Sequence[int],
+) -> Answer | None:
+    """What is right for a case's inputs, where these were drawn ahead."""
+    ahead = _AHEAD.get(_kept_as(exercise, case, constants, seed))
+    return None if ahead is None else ahead.answer
+
+
+def _kept_as(
+    exercise: KernelExercise,
+    case: Case,
+    constants: Mapping[str, int] | None,
+    seed: int | Sequence[int],
+) -> object:
+    return identity(exercise, case, constants), tuple(case_seed(exercise, case, seed))
 
 
 def draw_ahead(
@@ -54,17 +86,21 @@ def draw_ahead(
     constants: Mapping[str, int],
     seed: int | Sequence[int] = VISIBLE_SEED,
 ) -> None:
-    """Has `drawn_case` find these inputs kept, as far as the memory for that reaches."""
+    """Has `drawn_case` find these inputs kept, and `known_answer` what is right for them, as far
+    as the memory for that reaches.
+    """
     arguments = drawn_case(exercise, case, constants, seed)
     inputs = {
         array.name: np.ascontiguousarray(arguments[array.name])
         for array in exercise.arrays
         if array.role in (Role.IN, Role.INOUT)
     }
-    kept = [*(inputs for _, inputs in _AHEAD.values()), inputs]
-    if sum(values.nbytes for inputs in kept for values in inputs.values()) <= MOST_AHEAD_BYTES:
-        entropy = case_seed(exercise, case, seed)
-        _AHEAD[identity(exercise, case, constants), tuple(entropy)] = (exercise, case), inputs
+    right = answer(exercise, given_to_reference(exercise, arguments))
+    arrays = {id(one): np.asarray(one) for part in (inputs, *right) for one in part.values()}
+    size = sum(one.nbytes for one in arrays.values())
+    if size + sum(one.bytes for one in _AHEAD.values()) <= MOST_AHEAD_BYTES:
+        kept_as = _kept_as(exercise, case, constants, seed)
+        _AHEAD[kept_as] = _Ahead((exercise, case), inputs, right, size)
 
 
 def copied(arguments: Mapping[str, Any]) -> dict[str, Any]:

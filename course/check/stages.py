@@ -17,7 +17,15 @@ from course.check import compare, cost, waste
 from course.check.accounted import by_other_means, uncounted
 from course.check.advice import Advice
 from course.check.annotated import source_lines
-from course.check.cases import copied, drawn_case, on_the_case, ordered_cases, run_of
+from course.check.cases import (
+    VISIBLE_SEED,
+    copied,
+    drawn_case,
+    known_answer,
+    on_the_case,
+    ordered_cases,
+    run_of,
+)
 from course.check.compare import Compared
 from course.check.outputs import compared
 from course.check.reading import chosen, read_solution, takes_what_is_passed
@@ -62,6 +70,7 @@ class Stages:
         self.parameters: tuple[str, ...] = ()
         self.span = (1, len(lines_of(source)))
         self.constants: dict[str, int] = {}
+        self.seed: int | Sequence[int] = VISIBLE_SEED
         self.case: Case | None = None
         self.number = 0
         self.count = 0
@@ -73,6 +82,7 @@ class Stages:
     # ------------------------------------------------------------ the stages
 
     def verdict(self, cases: Sequence[Case], seed: int | Sequence[int], runner: Runner) -> Verdict:
+        self.seed = seed
         self._attempted()
         self._admitted()
         ordered = ordered_cases(self.exercise, cases)
@@ -187,8 +197,9 @@ class Stages:
         """What a case left in each output, beside what was expected; worked out once."""
         if number not in self._outputs:
             cell = {} if self.cell is None else self.cell.constants
+            known = known_answer(self.exercise, case, self.constants, self.seed)
             given = self.exercise, case, number, self.constants, cell
-            self._outputs[number] = compared(*given, before, ran)
+            self._outputs[number] = compared(*given, before, ran, known)
         return self._outputs[number]
 
     def _told(

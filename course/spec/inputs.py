@@ -10,6 +10,9 @@ import numpy as np
 from course.spec.exercise import Array, Case, KernelExercise, Meta, Role, Scalar, Stride
 from course.spec.formula import Number
 
+#: Both by an output's name.
+Answer = tuple[Mapping[str, Any], Mapping[str, Any]]
+
 
 def in_order(
     exercise: KernelExercise,
@@ -137,6 +140,14 @@ def given_to_reference(exercise: KernelExercise, values: Mapping[str, Any]) -> d
         for p in exercise.passed
         if isinstance(p, Scalar) or (isinstance(p, Array) and p.role is not Role.OUT)
     }
+
+
+def answer(exercise: KernelExercise, given: Mapping[str, Any]) -> Answer:
+    """What is right for what the reference is given, and how large the terms of it are."""
+    with np.errstate(all="ignore"):
+        expected = exercise.reference(**given)
+        sizes = expected if exercise.magnitude is None else exercise.magnitude(**given)
+    return expected, sizes
 
 
 def _wide(value: Any) -> Any:

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from course.check import cases
-from course.check.cases import draw_ahead, drawn_case
+from course.check.cases import VISIBLE_SEED, draw_ahead, drawn_case, known_answer
 from course.exercises import lesson, stem_of
 from course.spec.draws import normal
 from course.spec.exercise import Case
+from course.spec.inputs import answer, given_to_reference
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +38,14 @@ def test_they_are_those_that_each_check_draws_and_lie_alike(name: str) -> None:
                 assert one.tobytes() == other.tobytes()
                 assert (one.dtype, one.strides) == (other.dtype, other.strides)
                 other[...] = 0  # a launch's own
+        right = answer(exercise, given_to_reference(exercise, plain))
+        known = known_answer(exercise, case, {}, VISIBLE_SEED)
+        assert known is not None
+        for part, other_part in zip(right, known, strict=True):
+            assert list(part) == list(other_part)
+            for name, values in part.items():
+                np.testing.assert_array_equal(other_part[name], values)
+    assert known_answer(exercise, exercise.cases[0], {}, 1) is None
 
 
 class Counted:
@@ -61,7 +70,7 @@ def test_they_are_drawn_once_for_each_seed_as_far_as_memory_reaches(
     for seed, made in ((7, 1), (7, 1), (8, 2), (8, 3)):
         drawn_case(exercise, case, {}, seed)
         assert draw.made == made
-    monkeypatch.setattr(cases, "MOST_AHEAD_BYTES", 15_999)
+    monkeypatch.setattr(cases, "MOST_AHEAD_BYTES", 31_999)
     draw_ahead(exercise, case, {}, 8)
     drawn_case(exercise, case, {}, 8)
     assert draw.made == 5
