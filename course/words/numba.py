@@ -60,10 +60,10 @@ SIMT: dict[str, tuple[str, str]] = {
         "`return`.",
     ),
     "lock": (
-        "Threads wait here for a lock that another one has, and that is not run here: all threads "
-        "go in step, so the one that has it would wait for those that wait for it.",
+        "Threads wait here for another one, and that is not run here: all threads go in step, so "
+        "the one that they wait for may wait for them.",
         "A GPU may run this. Instead of a lock, let an atomic do the work: cuda.atomic.add, .max, "
-        ".cas.",
+        ".cas. Instead of a flag, make a second launch.",
     ),
     "array_choice": (
         "One name stands for several arrays, and that is not run here: {what}.",

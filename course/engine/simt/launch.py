@@ -38,6 +38,7 @@ from course.engine.simt.lowering.types import (
     numba_type,
 )
 from course.engine.simt.running import arith
+from course.engine.simt.running.fences import Fences
 from course.engine.simt.running.lanes import Geometry, Lanes
 from course.engine.simt.running.memory import Allocation, GlobalView, by_field, without_fields
 from course.engine.simt.running.meter import Meter
@@ -74,6 +75,8 @@ class Launch:
         self.dynamic_shared_bytes = dynamic_shared_bytes
         self.meter = Meter(requests)
         self.printed = printed
+        #: from the first `cuda.threadfence` on: what its blocks know of each other
+        self.fences: Fences | None = None
 
 
 def launch(
@@ -125,7 +128,8 @@ def launch(
     state = Launch(program, step_limit, shared_bytes, printed, requests)
     state.meter.shared_bytes = program.shared_bytes + shared_bytes
     threads = _of_warps(geometry.threads)
-    batch = geometry.blocks if program.whole_grid else max(1, BATCH_LANES // threads)
+    together = 1 if program.one_by_one else max(1, BATCH_LANES // threads)
+    batch = geometry.blocks if program.whole_grid else together
     few = _few(function, geometry, views)
     try:
         with np.errstate(all="ignore"):

@@ -159,7 +159,7 @@ class GlobalView(Sliceable):
         active = lanes.active(access.mask)
         cells = active.of(elements)
         threads = self._by_cell(active.threads)
-        self._history().atomic(lanes, self._cells(cells), threads, access.line)
+        self._history().atomic(lanes, self._cells(cells), threads, access.line, access.taken)
         return self.flat, cells
 
     def _history(self) -> History:
