@@ -22,7 +22,7 @@ from course.engine.triton.compiling.functions import base_function
 from course.engine.triton.compiling.specialisation import source_of
 from course.engine.triton.passed import Reachable
 from course.engine.triton.running.space import Space
-from course.notebook import triton_launches
+from course.notebook import numba_launches, triton_launches
 from course.notebook.numba_launches import Configured
 from course.run import children, host
 from course.run.tensors import let_out, within_reach
@@ -213,7 +213,7 @@ def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
     triton_launches.whole_allocations = bounds == "allocation"
     mode = host.install(target)
     triton_launches.space = mode.space
-    mode.marks = unwritten == "told"
+    mode.marks = numba_launches.marks_unwritten = unwritten == "told"
     on_engine, of_numba = JITFunction.run, Configured.__call__
     tell_of_a_child = children.watch()
 
@@ -243,8 +243,9 @@ def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
         with mode.paused():
             names = self.dispatcher.py_func.__code__.co_varnames
             _require_within_reach(zip(names, args, strict=False), "Numba")
-            let_out(args)  # the engine of Numba's kernels marks nothing that they write
-            found.launch(lambda: of_numba(self, *args, **named), self.dispatcher.py_func)
+            # the engine of Numba's kernels marks nothing that they write of torch's
+            let_out(value for value in args if isinstance(value, torch.Tensor))
+            found.launch(lambda: of_numba(self, *args, **named), self.dispatcher.py_func, args)
             host.launched(self.dispatcher, args)
 
     JITFunction.run = run

@@ -197,6 +197,12 @@ SIMT: dict[str, tuple[str, str]] = {
         "Find the threads that should have written {array}[{index}]: who loads it, and is "
         "that load guarded away?",
     ),
+    "uninitialised_global": (
+        "Thread {thread} of block {block} {access} {array}[{index}], and nothing has written it: "
+        "memory from `cuda.device_array` starts as whatever was there before.",
+        "Let the host fill it, `cuda.to_device(np.zeros(n))`, or have a kernel write each element "
+        "before one reads it.",
+    ),
     "uninitialised_local": (
         "Thread {thread} of block {block} reads {array}[{index}] in its local array before it "
         "has written it.",

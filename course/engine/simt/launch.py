@@ -40,7 +40,13 @@ from course.engine.simt.lowering.types import (
 from course.engine.simt.running import arith
 from course.engine.simt.running.fences import Fences
 from course.engine.simt.running.lanes import Geometry, Lanes
-from course.engine.simt.running.memory import Allocation, GlobalView, by_field, without_fields
+from course.engine.simt.running.memory import (
+    Allocation,
+    GlobalView,
+    by_field,
+    owner_of,
+    without_fields,
+)
 from course.engine.simt.running.meter import Meter
 from course.engine.simt.running.races import History
 from course.engine.traffic import Traffic
@@ -169,6 +175,7 @@ def _few(
         return None
     for view in views.values():
         view.allocation.history = cast("History", sampling.Unwatched())
+        view.allocation.unwritten = None
     few = among.begin(function.name, geometry.grid, -(-geometry.threads // WARP_LANES))
     few.detail["turns"] = 0
     return few
@@ -471,9 +478,7 @@ def _by_bytes(array: np.ndarray) -> bool:
 
 
 def _allocated(array: np.ndarray, allocations: dict[tuple[int, int], Allocation]) -> Allocation:
-    owner = array
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
+    owner = owner_of(array)
     if owner.dtype != array.dtype and owner.dtype.kind not in "biufcV":
         owner = array
     low, high = np.lib.array_utils.byte_bounds(owner) if owner.size else (id(owner), 0)

@@ -402,7 +402,7 @@ def test_what_a_wrong_kernel_left_unwritten_is_told_once(tmp_path) -> None:
     assert (done.returncode, "to the end" in done.stdout) == (1, True), done.stderr
     found = json.loads((tmp_path / "out.json").read_text())
     told = [(one["kernel"], one["outcome"]) for one in found["findings"]]
-    kernels = ("added", "tiles", "through_a_table", "added")
+    kernels = ("added", "tiles", "through_a_table", "added", "doubled")
     assert told == [(kernel, UNWRITTEN) for kernel in kernels]
 
 
