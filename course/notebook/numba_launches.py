@@ -17,6 +17,7 @@ from typing import Any
 import numba
 import numpy as np
 from numba import cuda
+from numba.cuda import args as passing
 from numba.cuda.dispatcher import CUDADispatcher
 
 from course.engine.cell.numba import live_function
@@ -249,6 +250,14 @@ STAND_INS: dict[str, Any] = {
 }
 
 
+def _passed(argument: Any) -> Any:
+    """What a kernel gets: of `cuda.In(array)` a copy, of `cuda.Out` and `cuda.InOut` the array."""
+    if isinstance(argument, passing.ArgHint):
+        given = argument.value
+        return np.array(given) if isinstance(argument, passing.In) else given
+    return _as_device_array(argument) if tells_its_place(argument) else argument
+
+
 class Configured:
     """A kernel with its grid and block, ready to be launched."""
 
@@ -263,8 +272,13 @@ class Configured:
             )
         if self.chosen is not None:
             chosen = self.chosen
-            args = tuple(_as_device_array(a) if tells_its_place(a) else a for a in args)
-            run_on_engine(self.dispatcher, args, chosen.grid, chosen.block, chosen.shared_bytes)
+            run_on_engine(
+                self.dispatcher,
+                [*map(_passed, args)],
+                chosen.grid,
+                chosen.block,
+                chosen.shared_bytes,
+            )
 
 
 def kernel_name(dispatcher: Any) -> str:

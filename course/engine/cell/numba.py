@@ -25,6 +25,7 @@ import numpy as np
 from numba import cuda
 from numba.core import types
 from numba.core.registry import CPUDispatcher
+from numba.np.numpy_support import from_dtype
 
 from course.engine.cell.declared import VOID, NoSignature, signatures
 from course.engine.cell.source import (
@@ -470,7 +471,9 @@ def _live_value(value: Any) -> Any:
             return Ref(path)
     if value is types:
         return Ref("numba.types")
-    if isinstance(value, types.Number | types.Boolean | Ref | Function):
+    if isinstance(value, np.dtype):
+        value = from_dtype(value)
+    if isinstance(value, types.Number | types.Boolean | types.Record | Ref | Function):
         return value
     if isinstance(value, type) and issubclass(value, np.generic):
         return _COMPLEX.get(value.__name__) or numba_type(np.dtype(value))
@@ -522,6 +525,7 @@ def allowed() -> str:
 
 
 INSTEAD_OF_PATHS = {
+    "cuda.nanosleep": "`pass`: a pause changes no result, and no time is taken here",
     "numba.jit": "`from numba import cuda`, and `@cuda.jit`: `@jit` compiles for the CPU",
     "numba.njit": "`from numba import cuda`, and `@cuda.jit`: `@njit` compiles for the CPU",
     "numba.*": "`from numba import cuda, float32`, with the names that you use",

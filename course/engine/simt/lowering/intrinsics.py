@@ -221,11 +221,6 @@ def _fence(run: Run) -> Lower:
     return lower
 
 
-def _nanosleep(low: Lowering, node: ast.Call) -> Expr:
-    numbers(low, node, ("ns",))
-    return Expr(NONE, nothing)
-
-
 def _shuffle(path: str) -> Lower:
     def lower(low: Lowering, node: ast.Call) -> Expr:
         mask, value, other = numbers(low, node, SHUFFLES[path])
@@ -400,7 +395,6 @@ CALLS: dict[str, Lower] = {
     "cuda.threadfence": _fence(fence),
     "cuda.threadfence_block": _fence(nothing),
     "cuda.threadfence_system": _fence(fence),
-    "cuda.nanosleep": _nanosleep,
     **{path: _shuffle(path) for path in SHUFFLES},
     **{path: _vote(path) for path in VOTES},
     "cuda.match_any_sync": _match,
