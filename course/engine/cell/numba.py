@@ -102,10 +102,14 @@ IMPORTS = {
 }
 
 
+#: ``cuda.float32x4`` and its like, and their other names, ``cuda.float4``.
+_VECTORS = [f"cuda.{name}" for name, one in vars(cuda).items() if hasattr(one, "aliases")]
+
 #: What Numba compiles in kernels, and the engine does not run: names, and all below them.
 NOT_RUN = (
     *("cuda.libdevice", "cuda.fp16", "cuda.cg", "cuda.random", "cuda.nanosleep"),
     *("cuda.match_all_sync", "next", "cmath", "math.frexp", "math.modf"),
+    *_VECTORS,
 )
 
 
@@ -525,6 +529,7 @@ def allowed() -> str:
 
 
 INSTEAD_OF_PATHS = {
+    **dict.fromkeys(_VECTORS, "a number for each part, or a tuple (x, y, z)"),
     "cuda.nanosleep": "`pass`: a pause changes no result, and no time is taken here",
     "numba.jit": "`from numba import cuda`, and `@cuda.jit`: `@jit` compiles for the CPU",
     "numba.njit": "`from numba import cuda`, and `@cuda.jit`: `@njit` compiles for the CPU",

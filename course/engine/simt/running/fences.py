@@ -18,8 +18,9 @@ from course.engine.simt.running.lanes import Lanes
 if TYPE_CHECKING:
     from course.engine.simt.running.races import History
 
-#: A clock has 16 bytes a block, and each block one or two: beyond this nothing is ordered.
-MOST_BLOCKS = 2048
+#: A clock has 8 bytes a block of the launch, and each block of a batch may have one or two: beyond
+#: this fences order nothing.
+MOST_BLOCKS = 1 << 13
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,12 @@ class Fences:
 
     def __init__(self, blocks: int, threads: int) -> None:
         self._threads = threads
-        self._nothing = np.zeros((2, blocks), np.int64)
+        self._nothing = np.zeros((2, blocks), np.int32)
         self._fenced = np.zeros(blocks, np.int64)
         self._published: dict[tuple[History, int], np.ndarray] = {}
         self._last: dict[tuple[History, int], int] = {}
         self._known: dict[int, _Known] = {}
+        self._first = 0
 
     def fence(self, lanes: Lanes) -> None:
         """The active lanes fence."""
@@ -66,6 +68,9 @@ class Fences:
         Args:
             taken: whether the source looks at what they find.
         """
+        if lanes.first != self._first:  # blocks of the batches before have ended
+            self._known.clear()
+            self._first = lanes.first
         for cell, thread in zip(cells.tolist(), threads.tolist(), strict=True):
             at, block = (history, cell), thread // self._threads
             there = self._published.get(at)

@@ -66,6 +66,23 @@ def test_without_what_a_fence_needs_blocks_race(slip):
 
 
 @cuda.jit
+def last_block_adds(x, parts, count, out):
+    b = cuda.blockIdx.x
+    if cuda.threadIdx.x == 0:
+        parts[b] = x[b]
+        cuda.threadfence()
+        if cuda.atomic.add(count, 0, 1) == cuda.gridDim.x - 1:
+            for k in range(0, x.size, 500):
+                out[0] += parts[k]
+
+
+def test_a_grid_of_many_batches_meets_in_one_counter():
+    x, out = np.arange(5000, dtype=np.float32), np.zeros(1, np.float32)
+    last_block_adds[5000, 64](x, np.zeros_like(x), np.zeros(1, np.int32), out)
+    assert out[0] == x[::500].sum()
+
+
+@cuda.jit
 def handed_on(flag, x, y, fenced, waits):
     """Block 0 has a number for block 1, where thread 0 waits for it."""
     t = cuda.threadIdx.x
