@@ -17,6 +17,7 @@ from typing import Any
 import numba
 import numpy as np
 from numba import cuda
+from numba.cuda import args as passing
 from numba.cuda.dispatcher import CUDADispatcher
 
 from course.engine.cell.numba import live_function
@@ -30,10 +31,14 @@ from course.engine.simt.configuration import (
 )
 from course.engine.simt.launch import launch
 from course.engine.simt.lowering import signatures
+from course.engine.simt.running.memory import initialised, uninitialised
 from course.engine.traffic import Traffic
 from course.gpu.present import switched_off
 from course.notebook import numba_ufuncs
 from course.notebook.measure import measuring, note
+
+#: Whether a kernel is told of that loads what nothing has written (`course.run --unwritten`).
+marks_unwritten = True
 
 
 def has_gpu() -> bool:
@@ -115,6 +120,10 @@ class DeviceArray(np.ndarray):
         ary[...] = self
         return ary
 
+    def __setitem__(self, index: Any, values: Any) -> None:
+        super().__setitem__(index, values)
+        initialised(self)
+
     def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
         """Takes the values of `ary`."""
         self[...] = ary
@@ -176,6 +185,8 @@ def _device_array(
     array = np.empty(shape, dtype, order)  # type: ignore[call-overload]  # as Numba's signature
     if array.dtype.kind == "f":
         array.fill(np.nan)  # nobody has written it yet
+    if marks_unwritten and array.dtype.kind in "biuf":
+        uninitialised(array)
     return array.view(DeviceArray)
 
 
@@ -194,6 +205,8 @@ def _as_device_array(obj: Any, sync: bool = True) -> DeviceArray:
     """What another library has on a GPU: the same memory."""
     if hasattr(obj, "detach"):
         obj = obj.detach().numpy()
+    elif isinstance(obj, DeviceArray):
+        initialised(obj)  # another library may write it, unseen
     elif tells_its_place(obj):  # of memory here: there is no GPU
         told = SimpleNamespace(__array_interface__=dict(obj.__cuda_array_interface__), owner=obj)
         told.__array_interface__.pop("stream", None)
@@ -237,6 +250,14 @@ STAND_INS: dict[str, Any] = {
 }
 
 
+def _passed(argument: Any) -> Any:
+    """What a kernel gets: of `cuda.In(array)` a copy, of `cuda.Out` and `cuda.InOut` the array."""
+    if isinstance(argument, passing.ArgHint):
+        given = argument.value
+        return np.array(given) if isinstance(argument, passing.In) else given
+    return _as_device_array(argument) if tells_its_place(argument) else argument
+
+
 class Configured:
     """A kernel with its grid and block, ready to be launched."""
 
@@ -251,8 +272,13 @@ class Configured:
             )
         if self.chosen is not None:
             chosen = self.chosen
-            args = tuple(_as_device_array(a) if tells_its_place(a) else a for a in args)
-            run_on_engine(self.dispatcher, args, chosen.grid, chosen.block, chosen.shared_bytes)
+            run_on_engine(
+                self.dispatcher,
+                [*map(_passed, args)],
+                chosen.grid,
+                chosen.block,
+                chosen.shared_bytes,
+            )
 
 
 def kernel_name(dispatcher: Any) -> str:

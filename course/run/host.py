@@ -36,6 +36,7 @@ from course.engine.cell.numba import live_function
 from course.engine.simt.launch import MAX_GRID, most_together
 from course.engine.simt.lowering import signatures
 from course.engine.simt.lowering.lower import Lowering
+from course.engine.simt.running.memory import initialised
 from course.notebook import numba_launches
 from course.run import autocast, generators, gpus
 from course.run.tensors import CUDA, OnCuda
@@ -453,6 +454,7 @@ def _of_torch_cuda(known: Any) -> dict[str, Any]:
 
 def _interface(array: np.ndarray) -> dict[str, Any]:
     """How a device array tells other libraries where it lies (CUDA Array Interface, version 3)."""
+    initialised(array)
     return {
         "shape": array.shape,
         "strides": None if array.flags.c_contiguous else array.strides,

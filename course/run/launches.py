@@ -22,16 +22,15 @@ from course.engine.triton.compiling.functions import base_function
 from course.engine.triton.compiling.specialisation import source_of
 from course.engine.triton.passed import Reachable
 from course.engine.triton.running.space import Space
-from course.notebook import triton_launches
+from course.notebook import numba_launches, triton_launches
 from course.notebook.numba_launches import Configured
 from course.run import children, host
 from course.run.tensors import let_out, within_reach
 
 #: A grid of nothing: a learner hears of it, and on a GPU nothing runs, without a word.
 _OF_NO_PROGRAMS = "tile_zero_grid"
-#: From this compute capability on a descriptor is a tensor map in memory: its bytes, and to how
-#: many it is aligned.
-_OF_TENSOR_MAPS, _A_TENSOR_MAP = 90, (128, 128)
+#: From this compute capability on a descriptor is a tensor map in memory.
+_OF_TENSOR_MAPS = 90
 
 
 Tell = Callable[[KernelFault], None]
@@ -154,6 +153,16 @@ class Handle:
         """Bytes that a thread keeps in memory for want of registers."""
         return self._resources.spill_bytes
 
+    def ask_for_memory(self) -> None:
+        """As Triton's driver does before a launch that makes tensor maps: none is there but what
+        the program allocates. A branch that the compiler leaves out makes none.
+        """
+        if self._target >= _OF_TENSOR_MAPS and makes_descriptors(base_function(self._kernel)):
+            self.compile()
+            asked = self.metadata.global_scratch_size, self.metadata.global_scratch_align
+            if asked[0]:
+                _allocation._allocator.get()(*asked, None)
+
     def _init_handles(self) -> None:
         """On a GPU the kernel is loaded here."""
 
@@ -213,15 +222,12 @@ def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
     triton_launches.whole_allocations = bounds == "allocation"
     mode = host.install(target)
     triton_launches.space = mode.space
-    mode.marks = unwritten == "told"
+    mode.marks = numba_launches.marks_unwritten = unwritten == "told"
     on_engine, of_numba = JITFunction.run, Configured.__call__
     tell_of_a_child = children.watch()
 
     def run(self: Any, *args: Any, grid: Any, warmup: bool, **named: Any) -> Handle:
         __tracebackhide__ = True
-        if not warmup and target >= _OF_TENSOR_MAPS and makes_descriptors(base_function(self)):
-            # as Triton's driver does before such a launch: none but the program's is there
-            _allocation._allocator.get()(*_A_TENSOR_MAP, None)
         args = tuple(_pointed_at(mode.space, value) for value in args)
         named = {name: _pointed_at(mode.space, value) for name, value in named.items()}
         tell_of_a_child()
@@ -233,9 +239,13 @@ def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
             _require_within_reach(zip(self.arg_names, args, strict=False))
             _require_within_reach(named.items())
             passed = _reached((*args, *named.values()), mode.space)
-            found.launch(
-                lambda: on_engine(self, *args, grid=grid, warmup=False, **named), function, passed
-            )
+
+            def launch() -> None:
+                with mode.resumed():
+                    handle.ask_for_memory()
+                on_engine(self, *args, grid=grid, warmup=False, **named)
+
+            found.launch(launch, function, passed)
             return handle
 
     def call(self: Any, *args: Any, **named: Any) -> None:
@@ -243,8 +253,9 @@ def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
         with mode.paused():
             names = self.dispatcher.py_func.__code__.co_varnames
             _require_within_reach(zip(names, args, strict=False), "Numba")
-            let_out(args)  # the engine of Numba's kernels marks nothing that they write
-            found.launch(lambda: of_numba(self, *args, **named), self.dispatcher.py_func)
+            # the engine of Numba's kernels marks nothing that they write of torch's
+            let_out(value for value in args if isinstance(value, torch.Tensor))
+            found.launch(lambda: of_numba(self, *args, **named), self.dispatcher.py_func, args)
             host.launched(self.dispatcher, args)
 
     JITFunction.run = run

@@ -33,6 +33,10 @@ _POINTERS_IN_MEMORY = (
 )
 
 
+def _in_global_memory(fault: KernelFault) -> bool:
+    return fault.dialect == "triton" or fault.message_id == "uninitialised_global"
+
+
 def is_finding(fault: KernelFault) -> bool:
     """Whether the kernel is to blame; else the engine does not run it."""
     return fault.outcome is not Outcome.NOT_MEASURED
@@ -52,7 +56,7 @@ def in_words(fault: KernelFault) -> str:
         lines.append(_ONE_VALUE)
     if fault.message_id == "tile_no_tensor":
         lines.append(_POINTERS_IN_MEMORY)
-    elif fault.outcome is Outcome.UNINITIALISED and fault.dialect == "triton":
+    elif fault.outcome is Outcome.UNINITIALISED and _in_global_memory(fault):
         lines.append(_THROWN_AWAY)
     elif _is_of_a_view(fault) and fault.dialect == "triton":
         lines.append(_BEYOND_A_VIEW)

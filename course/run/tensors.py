@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
+from course.engine.simt.running.memory import initialised
 from course.engine.triton.running.space import Space
 from course.engine.triton.running.tensors import uninitialised
 from course.notebook import numba_launches
@@ -163,7 +164,10 @@ def _mark(tensor: torch.Tensor, on_cuda: bool, pinned: bool) -> None:
 
 
 def let_out(values: Iterable[Any]) -> None:
-    """What nothing had written in these tensors may be written from here on, unseen."""
+    """What nothing had written in these tensors and arrays may be written from here on, unseen."""
+    values = list(values)
+    for array in (value for value in values if isinstance(value, numba_launches.DeviceArray)):
+        initialised(array)
     for tensor in _tensors(values):
         storage = _storage(tensor)
         if getattr(storage, "_course_unwritten", None) is not None:

@@ -60,10 +60,10 @@ SIMT: dict[str, tuple[str, str]] = {
         "`return`.",
     ),
     "lock": (
-        "Threads wait here for a lock that another one has, and that is not run here: all threads "
-        "go in step, so the one that has it would wait for those that wait for it.",
+        "Threads wait here for another one, and that is not run here: all threads go in step, so "
+        "the one that they wait for may wait for them.",
         "A GPU may run this. Instead of a lock, let an atomic do the work: cuda.atomic.add, .max, "
-        ".cas.",
+        ".cas. Instead of a flag, make a second launch.",
     ),
     "array_choice": (
         "One name stands for several arrays, and that is not run here: {what}.",
@@ -196,6 +196,12 @@ SIMT: dict[str, tuple[str, str]] = {
         "thread has written it.",
         "Find the threads that should have written {array}[{index}]: who loads it, and is "
         "that load guarded away?",
+    ),
+    "uninitialised_global": (
+        "Thread {thread} of block {block} {access} {array}[{index}], and nothing has written it: "
+        "memory from `cuda.device_array` starts as whatever was there before.",
+        "Let the host fill it, `cuda.to_device(np.zeros(n))`, or have a kernel write each element "
+        "before one reads it.",
     ),
     "uninitialised_local": (
         "Thread {thread} of block {block} reads {array}[{index}] in its local array before it "

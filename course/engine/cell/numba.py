@@ -25,6 +25,7 @@ import numpy as np
 from numba import cuda
 from numba.core import types
 from numba.core.registry import CPUDispatcher
+from numba.np.numpy_support import from_dtype
 
 from course.engine.cell.declared import VOID, NoSignature, signatures
 from course.engine.cell.source import (
@@ -101,10 +102,14 @@ IMPORTS = {
 }
 
 
+#: ``cuda.float32x4`` and its like, and their other names, ``cuda.float4``.
+_VECTORS = [f"cuda.{name}" for name, one in vars(cuda).items() if hasattr(one, "aliases")]
+
 #: What Numba compiles in kernels, and the engine does not run: names, and all below them.
 NOT_RUN = (
     *("cuda.libdevice", "cuda.fp16", "cuda.cg", "cuda.random", "cuda.nanosleep"),
     *("cuda.match_all_sync", "next", "cmath", "math.frexp", "math.modf"),
+    *_VECTORS,
 )
 
 
@@ -470,7 +475,9 @@ def _live_value(value: Any) -> Any:
             return Ref(path)
     if value is types:
         return Ref("numba.types")
-    if isinstance(value, types.Number | types.Boolean | Ref | Function):
+    if isinstance(value, np.dtype):
+        value = from_dtype(value)
+    if isinstance(value, types.Number | types.Boolean | types.Record | Ref | Function):
         return value
     if isinstance(value, type) and issubclass(value, np.generic):
         return _COMPLEX.get(value.__name__) or numba_type(np.dtype(value))
@@ -522,6 +529,8 @@ def allowed() -> str:
 
 
 INSTEAD_OF_PATHS = {
+    **dict.fromkeys(_VECTORS, "a number for each part, or a tuple (x, y, z)"),
+    "cuda.nanosleep": "`pass`: a pause changes no result, and no time is taken here",
     "numba.jit": "`from numba import cuda`, and `@cuda.jit`: `@jit` compiles for the CPU",
     "numba.njit": "`from numba import cuda`, and `@cuda.jit`: `@njit` compiles for the CPU",
     "numba.*": "`from numba import cuda, float32`, with the names that you use",

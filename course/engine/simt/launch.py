@@ -38,8 +38,15 @@ from course.engine.simt.lowering.types import (
     numba_type,
 )
 from course.engine.simt.running import arith
+from course.engine.simt.running.fences import Fences
 from course.engine.simt.running.lanes import Geometry, Lanes
-from course.engine.simt.running.memory import Allocation, GlobalView, by_field, without_fields
+from course.engine.simt.running.memory import (
+    Allocation,
+    GlobalView,
+    by_field,
+    owner_of,
+    without_fields,
+)
 from course.engine.simt.running.meter import Meter
 from course.engine.simt.running.races import History
 from course.engine.traffic import Traffic
@@ -74,6 +81,8 @@ class Launch:
         self.dynamic_shared_bytes = dynamic_shared_bytes
         self.meter = Meter(requests)
         self.printed = printed
+        #: from the first `cuda.threadfence` on: what its blocks know of each other
+        self.fences: Fences | None = None
 
 
 def launch(
@@ -125,7 +134,8 @@ def launch(
     state = Launch(program, step_limit, shared_bytes, printed, requests)
     state.meter.shared_bytes = program.shared_bytes + shared_bytes
     threads = _of_warps(geometry.threads)
-    batch = geometry.blocks if program.whole_grid else max(1, BATCH_LANES // threads)
+    together = 1 if program.one_by_one else max(1, BATCH_LANES // threads)
+    batch = geometry.blocks if program.whole_grid else together
     few = _few(function, geometry, views)
     try:
         with np.errstate(all="ignore"):
@@ -165,6 +175,7 @@ def _few(
         return None
     for view in views.values():
         view.allocation.history = cast("History", sampling.Unwatched())
+        view.allocation.unwritten = None
     few = among.begin(function.name, geometry.grid, -(-geometry.threads // WARP_LANES))
     few.detail["turns"] = 0
     return few
@@ -467,9 +478,7 @@ def _by_bytes(array: np.ndarray) -> bool:
 
 
 def _allocated(array: np.ndarray, allocations: dict[tuple[int, int], Allocation]) -> Allocation:
-    owner = array
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
+    owner = owner_of(array)
     if owner.dtype != array.dtype and owner.dtype.kind not in "biufcV":
         owner = array
     low, high = np.lib.array_utils.byte_bounds(owner) if owner.size else (id(owner), 0)

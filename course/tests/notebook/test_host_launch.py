@@ -106,3 +106,16 @@ def test_a_direction_that_there_is_not_has_no_sectors() -> None:
         add_one[1, 32](np.zeros(32, np.float32), np.zeros(32, np.float32))
     with pytest.raises(ValueError, match="'loads'"):
         traffic.sectors("x", "loads")
+
+
+def test_arguments_that_say_which_way_they_go():
+    @cuda.jit
+    def added(a, b, out):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = a[i] + b[i]
+            a[i] = b[i] = 0
+
+    a, b, out = np.full(8, 1.0), np.full(8, 2.0), np.zeros(8)
+    added[1, 8](cuda.In(a), cuda.InOut(b), cuda.Out(out))
+    assert [one.sum() for one in (a, b, out)] == [8, 0, 24]

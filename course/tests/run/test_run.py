@@ -170,17 +170,27 @@ def test_a_program_that_does_not_come_to_its_end_says_why(tmp_path, text, said) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("target", "sets", "status"), [("sm_80", "", 0), ("sm_90", "", 2), ("sm_90", "set", 0)]
+    ("target", "makes", "sets", "status"),
+    [
+        ("sm_80", True, "", 0),
+        ("sm_90", True, "", 2),
+        ("sm_90", True, "set", 0),
+        ("sm_90", False, "", 0),
+    ],
 )
-def test_descriptors_want_an_allocator_where_triton_wants_one(tmp_path, target, sets, status):
-    lines = ["import torch, triton", "import triton.language as tl", "@triton.jit", "def zero(x):"]
-    lines += ["    d = tl.make_tensor_descriptor(x, [64], [1], [64])"]
-    lines += ["    d.store([0], tl.zeros((64,), tl.float32))"]
+def test_descriptors_want_an_allocator_where_triton_wants_one(
+    tmp_path, target, makes, sets, status
+):
+    lines = ["import torch, triton", "import triton.language as tl", "@triton.jit"]
+    lines += ["def zero(x, MAKES: tl.constexpr):", "    zeros = tl.zeros((64,), tl.float32)"]
+    lines += ["    if MAKES:", "        d = tl.make_tensor_descriptor(x, [64], [1], [64])"]
+    lines += ["        d.store([0], zeros)"]
+    lines += ["    else:", "        tl.store(x + tl.arange(0, 64), zeros)"]
     if sets:
         memory = "torch.empty(size, dtype=torch.int8, device='cuda')"
         lines += [f"triton.set_allocator(lambda size, alignment, stream: {memory})"]
-    lines += ["x = torch.ones(64, device='cuda')", "zero[(1,)](x)", "print(float(x.sum()))"]
-    (tmp_path / "program.py").write_text("\n".join(lines))
+    lines += ["x = torch.ones(64, device='cuda')", f"zero[(1,)](x, {makes})"]
+    (tmp_path / "program.py").write_text("\n".join([*lines, "print(float(x.sum()))"]))
     done = ran("--target", target, "program.py", folder=tmp_path)
     assert done.returncode == status, done.stderr
     assert ("no allocator was set" in done.stderr) == (status == 2)
@@ -402,7 +412,7 @@ def test_what_a_wrong_kernel_left_unwritten_is_told_once(tmp_path) -> None:
     assert (done.returncode, "to the end" in done.stdout) == (1, True), done.stderr
     found = json.loads((tmp_path / "out.json").read_text())
     told = [(one["kernel"], one["outcome"]) for one in found["findings"]]
-    kernels = ("added", "tiles", "through_a_table", "added")
+    kernels = ("added", "tiles", "through_a_table", "added", "doubled")
     assert told == [(kernel, UNWRITTEN) for kernel in kernels]
 
 

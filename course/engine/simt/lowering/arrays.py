@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numba.core import types
+from numba.np.numpy_support import as_dtype
 
 from course.engine.faults import does_not_compile, rejected, too_many_resources
 from course.engine.simt.lowering.arguments import arguments
@@ -22,6 +23,7 @@ from course.engine.simt.lowering.types import (
 )
 from course.engine.simt.running.lanes import Lanes
 from course.engine.simt.running.local import LocalArray
+from course.engine.simt.running.memory import without_fields
 from course.engine.simt.running.shared import SharedArray
 
 if TYPE_CHECKING:
@@ -62,11 +64,18 @@ def _constant_shape(low: Lowering, node: ast.Call, shape: Expr, what: str) -> tu
 def _elements(
     low: Lowering, node: ast.Call, dtype: Expr, extents: tuple[int, ...]
 ) -> tuple[Scalar, tuple[int, ...], tuple[str, ...]]:
-    """(type, shape, fields) of what an array holds: of complex numbers two floats each."""
+    """(type, shape, fields) of what an array holds: of complex numbers two floats each, of records
+    their fields, which are of one type.
+    """
     if isinstance(dtype.const, types.Complex):
         return dtype.const.underlying_float, (*extents, 2), COMPLEX_FIELDS
     if isinstance(dtype.const, types.Number | types.Boolean):
         return dtype.const, extents, ()
+    if isinstance(dtype.const, types.Record):
+        parts, fields = without_fields(np.empty(1, as_dtype(dtype.const)))
+        if not fields:
+            raise low.untyped(node, "its records have fields of several types")
+        return numba_type(parts.dtype), (*extents, len(fields)), fields
     if isinstance(dtype.const, str):  # a dtype's name, as NumPy has it
         with suppress(TypeError):
             return numba_type(np.dtype(dtype.const)), extents, ()

@@ -48,6 +48,7 @@ from course.engine.simt.lowering.types import (
 from course.engine.simt.running import arith
 from course.engine.simt.running.atomics import ATOMICS, atomic
 from course.engine.simt.running.barriers import syncthreads, syncwarp
+from course.engine.simt.running.fences import fence
 from course.engine.simt.running.lanes import Lanes
 from course.engine.simt.running.warps import SHUFFLES, VOTES, active_mask, match, shuffle, vote
 
@@ -211,10 +212,13 @@ def _syncwarp(low: Lowering, node: ast.Call) -> Expr:
     )
 
 
-def _threadfence(low: Lowering, node: ast.Call) -> Expr:
-    arguments(low, node, (), 0)
-    low.registers.clobber()
-    return Expr(NONE, nothing)
+def _fence(run: Run) -> Lower:
+    def lower(low: Lowering, node: ast.Call) -> Expr:
+        arguments(low, node, (), 0)
+        low.registers.clobber()
+        return Expr(NONE, run)
+
+    return lower
 
 
 def _shuffle(path: str) -> Lower:
@@ -388,9 +392,9 @@ CALLS: dict[str, Lower] = {
     "cuda.cg.this_grid": _this_grid,
     **{path: _syncthreads_of(path) for path in PREDICATES},
     "cuda.syncwarp": _syncwarp,
-    "cuda.threadfence": _threadfence,
-    "cuda.threadfence_block": _threadfence,
-    "cuda.threadfence_system": _threadfence,
+    "cuda.threadfence": _fence(fence),
+    "cuda.threadfence_block": _fence(nothing),
+    "cuda.threadfence_system": _fence(fence),
     **{path: _shuffle(path) for path in SHUFFLES},
     **{path: _vote(path) for path in VOTES},
     "cuda.match_any_sync": _match,

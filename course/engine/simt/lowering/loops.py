@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 
 MAX_LOOP_PASSES = 8
-#: A lane that does not have a lock after so many steps never gets it: all go in step, and those
-#: that have it wait behind the loop.
-STEPS_AT_A_LOCK = 10_000
+#: A lane that has waited for another one so many steps waits for ever: all go in step, and those
+#: that have what it waits for stand behind the loop.
+STEPS_OF_WAITING = 10_000
 #: An innermost loop of so many known turns is written out: what one of its turns loads from shared
 #: memory is in a register for the next. NVVM writes out nests of loops as well, and joins loops
 #: that follow each other, while they are small: that is its choice, and not the kernel's, and what
@@ -265,23 +265,25 @@ def while_loop(low: Lowering, node: ast.While) -> Statement:
             code, test, None if counts is None else _counter(low, counts)
         ),
     )
-    return _waiting(node, loop) if _waits_for_a_lock(node) else loop
-
-
-def _waits_for_a_lock(node: ast.While) -> bool:
-    """``while cuda.atomic.cas(lock, 0, 0, 1) != 0: pass``"""
-    called = [ast.unparse(n.func) for n in nodes(node.test, ast.Call)]
-    takes = any(name.endswith(("atomic.cas", "compare_and_swap", "exch")) for name in called)
-    return takes and all(isinstance(statement, ast.Pass | ast.Continue) for statement in node.body)
+    if not all(
+        isinstance(statement, ast.Pass | ast.Continue | ast.Expr) for statement in node.body
+    ):
+        return loop
+    asked = [ast.unparse(n.func) for n in nodes(node.test, ast.Call)]
+    if any(name.endswith(("atomic.cas", "compare_and_swap", "exch")) for name in asked):
+        low.one_by_one = True
+    return _waiting(node, loop) if any("atomic." in name for name in asked) else loop
 
 
 def _waiting(node: ast.While, loop: Statement) -> Statement:
-    """Threads go in step here: the one that has the lock waits for those that wait for it."""
+    """``while cuda.atomic.cas(lock, 0, 0, 1) != 0: pass``: threads go in step here, so that the one
+    that has the lock waits for those that wait for it.
+    """
 
     def execute(lanes: Lanes) -> None:
         launch = lanes.launch
         limit = launch.step_limit
-        launch.step_limit = min(limit, lanes.steps + STEPS_AT_A_LOCK)
+        launch.step_limit = min(limit, lanes.steps + STEPS_OF_WAITING)
         try:
             loop(lanes)
         except KernelFault as fault:

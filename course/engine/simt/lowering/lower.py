@@ -76,6 +76,8 @@ class Program:
     uses_dynamic_shared: bool
     #: whether its blocks wait for each other, so that all of them run at once
     whole_grid: bool
+    #: whether a block may have to wait for a lock, so that one runs after the other
+    one_by_one: bool
     #: operations that a lane makes for the statement of a line (see `work_of`)
     work_of: Mapping[int, int]
     #: what is wrong with it, if Numba does not compile it
@@ -90,7 +92,7 @@ class Lowering:
         self.constants: dict[int, ConstantArray] = {}
         self.shared_places: dict[Any, int] = {}
         self.shared_bytes = 0
-        self.uses_dynamic_shared = self.whole_grid = False
+        self.uses_dynamic_shared = self.whole_grid = self.one_by_one = False
         self.stored: set[str] = set()
         self.array_parameters: tuple[str, ...] = ()
         self.work_of: dict[int, int] = defaultdict(lambda: 1)
@@ -180,6 +182,7 @@ class Lowering:
             self.shared_bytes,
             self.uses_dynamic_shared,
             self.whole_grid,
+            self.one_by_one,
             self.work_of,
             self.doubt,
         )

@@ -96,7 +96,7 @@ def atomic(path: str) -> Callable[[Lowering, ast.Call], Expr]:
             view = base.run(lanes)
             active = lanes.active(lanes.mask)
             values = [active.of(operand.run(lanes)) for operand in operands]
-            memory, cells = view.update(lanes, made(lanes))
+            memory, cells = view.update(lanes, made(lanes)._replace(taken=not unused))
             if unused and isinstance(compute, np.ufunc):
                 compute.at(memory, cells, values[0])
                 return None

@@ -25,7 +25,8 @@ class Access(NamedTuple):
     `direction` is one of `course.engine.traffic.DIRECTIONS`, `indices` has one for each axis, and
     `place` is its line and column. `asking` says whether memory is asked for it now, or which lanes
     ask. `aggregated` says that the compiler makes one update of a whole warp's atomics on one
-    address: 'reduction' always, 'atomic' where the warp is full.
+    address: 'reduction' always, 'atomic' where the warp is full. `taken` says that the source looks
+    at what an atomic finds.
     """
 
     direction: str
@@ -34,6 +35,7 @@ class Access(NamedTuple):
     place: Place
     asking: bool | np.ndarray = True
     aggregated: str = ""
+    taken: bool = False
 
     @property
     def line(self) -> int:

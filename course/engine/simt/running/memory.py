@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
 from course.engine.equal_stores import hearing
+from course.engine.faults import KernelFault, Outcome
 from course.engine.simt.lowering.types import COMPLEX_FIELDS, ArrayType, TypingError, numba_type
-from course.engine.simt.running.bounds import Access, Index, check_bounds, written_index
+from course.engine.simt.running.bounds import VERBS, Access, Index, check_bounds, written_index
 from course.engine.simt.running.lanes import Lanes
 from course.engine.simt.running.races import History
 from course.engine.simt.running.views import Packed, Sliceable
@@ -20,6 +22,30 @@ from course.engine.traffic import ALLOCATION_ALIGNMENT_BYTES
 from course.plain.sectors import SECTOR_BYTES
 
 # ---------------------------------------------------------------- global memory
+
+#: By the array that has the memory: which of its bytes nothing has written yet.
+_UNWRITTEN: dict[int, np.ndarray] = {}
+
+
+def owner_of(array: np.ndarray) -> np.ndarray:
+    """The array that has the memory of a view."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def uninitialised(array: np.ndarray) -> np.ndarray:
+    """The array, in whose memory nothing is written yet."""
+    owner = owner_of(array)
+    _UNWRITTEN[id(owner)] = np.ones(owner.nbytes, np.bool_)
+    weakref.finalize(owner, _UNWRITTEN.pop, id(owner), None)
+    return array
+
+
+def initialised(array: np.ndarray) -> np.ndarray:
+    """The array, in whose memory all may be written now."""
+    _UNWRITTEN.pop(id(owner_of(array)), None)
+    return array
 
 
 class Allocation:
@@ -37,6 +63,8 @@ class Allocation:
         self.history: History | None = None
         #: the kernel may write it, so its accesses are remembered
         self.written = False
+        #: which bytes nothing has written
+        self.unwritten = _UNWRITTEN.get(id(owner))
         #: bytes of a cell of the history: no element of a view has a part of one
         self.cell_bytes = 0
         self._flat: dict[tuple[np.dtype[Any], int], np.ndarray] = {}
@@ -121,8 +149,10 @@ class GlobalView(Sliceable):
         elements = self.elements(access.indices)
         inside = elements if clean else np.where(lanes.full(access.mask), elements, 0)
         self._count(lanes, access, inside)
+        active = lanes.active(access.mask)
+        if self.allocation.unwritten is not None:
+            self._require_written(lanes, access, active.of(inside), active.threads)
         if self.tracked:
-            active = lanes.active(access.mask)
             cells, threads = self._cells(active.of(inside)), self._by_cell(active.threads)
             self._history().read(lanes, cells, threads, access.line)
         return self.flat.take(inside, mode="clip")
@@ -150,6 +180,8 @@ class GlobalView(Sliceable):
         threads, stored = self._by_cell(active.threads), self._by_cell(values)
         self._history().write(lanes, self._cells(cells), threads, access.line, stored, over)
         self.flat[cells] = values
+        if self.allocation.unwritten is not None:
+            self.allocation.unwritten[self._bytes(cells)] = False
 
     def update(self, lanes: Lanes, access: Access) -> tuple[np.ndarray, np.ndarray]:
         """An atomic's (flat memory, cells of the active lanes), after every check."""
@@ -158,9 +190,36 @@ class GlobalView(Sliceable):
         lanes.launch.meter.access(lanes, self, access, elements)
         active = lanes.active(access.mask)
         cells = active.of(elements)
+        if self.allocation.unwritten is not None:
+            self._require_written(lanes, access, cells, active.threads)
         threads = self._by_cell(active.threads)
-        self._history().atomic(lanes, self._cells(cells), threads, access.line)
+        self._history().atomic(lanes, self._cells(cells), threads, access.line, access.taken)
         return self.flat, cells
+
+    def _bytes(self, elements: np.ndarray) -> np.ndarray:
+        """The bytes of each of some elements, in a row of their own."""
+        first = elements * self.itemsize + self.misalignment_bytes
+        return first[:, None] + np.arange(self.itemsize)
+
+    def _require_written(
+        self, lanes: Lanes, access: Access, elements: np.ndarray, threads: np.ndarray
+    ) -> None:
+        marks = self.allocation.unwritten
+        missing = np.zeros(0) if marks is None else marks[self._bytes(elements)].any(axis=1)
+        if not missing.any():
+            return
+        where = np.flatnonzero(missing)
+        at = where[np.argmin(threads[where])]
+        byte = int(elements[at]) * self.itemsize + self.misalignment_bytes
+        raise KernelFault(
+            Outcome.UNINITIALISED,
+            "uninitialised_global",
+            access.line,
+            access=VERBS[access.direction],
+            array=self.name,
+            index=self._index_of(byte // max(1, self.allocation.cell_bytes)),
+            **lanes.place(int(threads[at]) % lanes.threads, int(threads[at]) // lanes.threads),
+        )
 
     def _history(self) -> History:
         """The allocation's, which names its cells as this view does."""

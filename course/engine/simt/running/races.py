@@ -1,8 +1,9 @@
 """Who touched each cell last: races are found by order, not by luck.
 
 Two accesses of one cell by different threads conflict where one of them writes and neither a
-barrier of their block or of the grid, nor a `syncwarp` of their warp, stands between. Lockstep
-would hide that, so each cell remembers its last writer and its readers since.
+barrier of their block or of the grid, nor a `syncwarp` of their warp, stands between, nor what
+fences and atomics tell (`fences.py`). Lockstep would hide that, so each cell remembers its last
+writer and its readers since.
 """
 
 from __future__ import annotations
@@ -145,14 +146,22 @@ class History:
             if kind in self.pasts:
                 self.pasts[kind].who[cells] = NOBODY
 
-    def atomic(self, lanes: Lanes, cells: np.ndarray, threads: np.ndarray, line: int) -> None:
-        """An atomic by `threads` on `cells`: conflicts only with plain accesses."""
+    def atomic(
+        self, lanes: Lanes, cells: np.ndarray, threads: np.ndarray, line: int, taken: bool = False
+    ) -> None:
+        """An atomic by `threads` on `cells`: conflicts only with plain accesses.
+
+        Args:
+            taken: whether the source looks at what it finds.
+        """
         if self.shared and self.since_barrier <= {"atomic"}:
             self._postpone(lanes, "atomic", cells, threads, line)
             return
         self.settle(lanes)
         self._check(lanes, cells, threads, line, write="atomic/plain", read="atomic/plain")
         self._remember(lanes, "atomic", cells, threads, self._event(lanes.now, line))
+        if not self.shared and lanes.launch.fences is not None:
+            lanes.launch.fences.atomic(lanes, self, cells, threads, taken)
 
     # ------------------------------------------------------------ order
 
@@ -181,6 +190,8 @@ class History:
             where = np.nonzero(suspect)[0]
             who, mine = who[where].astype(np.int64), threads[where]
             unordered = ~self._ordered(lanes, who, self._moments(past, cells[where]), mine)
+            if earlier == "atomic" and lanes.launch.fences is not None:
+                unordered &= ~lanes.launch.fences.made_last(self, cells[where], mine)
             if not unordered.any():
                 continue
             clash = np.zeros(len(cells), np.bool_)
@@ -217,7 +228,7 @@ class History:
         """Whether an earlier access by `who`, at a moment each, is before one by `mine` now."""
         my_warp, my_block = mine // WARP_LANES, mine // lanes.threads
         same_warp, same_block = _shared_with(lanes, who, my_warp, my_block)
-        return (
+        ordered: np.ndarray = (
             (moments < lanes.grid_barrier_at)
             | (same_block & (moments < _at(lanes.barrier_at, my_block - lanes.first)))
             | (
@@ -225,6 +236,9 @@ class History:
                 & (moments < _at(lanes.warp_barrier_at, my_warp - lanes.first * lanes.warps))
             )
         )
+        if lanes.launch.fences is not None:
+            ordered |= lanes.launch.fences.knows(lanes, who, moments, mine)
+        return ordered
 
     def _remember(
         self, lanes: Lanes, kind: str, cells: np.ndarray, threads: np.ndarray, event: int

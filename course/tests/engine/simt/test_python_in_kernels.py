@@ -899,3 +899,19 @@ def test_a_named_tuple_is_passed_and_a_default_of_a_kernel_is_a_number_that_is_p
     assert "item 1 of it is a tensor, and in a tuple Numba takes none" in str(fault)
     fault = fault_of(no_such_name, 1, 1, Line(3.0, points, 1), out)
     assert "`line` is tuple of 3 and has no `.steep`" in str(fault)
+
+
+@cuda.jit
+def of_vectors(out):
+    out[0] = cuda.float32x3(1, 2, 3).x
+
+
+@cuda.jit
+def of_vectors_by_another_name(out):
+    out[0] = cuda.float4(1, 2, 3, 4).w
+
+
+@pytest.mark.parametrize("kernel", [of_vectors, of_vectors_by_another_name])
+def test_vectors_that_numba_has_are_told_as_not_run(kernel):
+    fault = fault_of(kernel, 1, 1, np.zeros(1, np.float32))
+    assert (fault.outcome, fault.message_id) == (Outcome.NOT_MEASURED, "numba_has")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numba import cuda
+from numba import cuda, from_dtype
 
 import course
 from course.engine.faults import Outcome
@@ -243,3 +243,38 @@ def test_records_and_a_view_of_a_field_are_one_memory():
     fault = fault_of(numbers_and_their_halves, 2, 32, numbers, numbers.view(np.float32))
     assert (fault.outcome, fault.fields["array"]) == (Outcome.RACE, "narrow")
     assert fault.fields["index"] == "3"
+
+
+POINTS = np.dtype(ALIKE, align=True)
+OF_POINTS, OF_FLOATS, OF_SEVERAL = from_dtype(POINTS), np.dtype(np.float32), from_dtype(ALIGNED)
+
+
+@cuda.jit
+def turned_in_shared_memory(p, out):
+    t = cuda.threadIdx.x
+    shared = cuda.shared.array(32, POINTS)
+    ones = cuda.shared.array(32, OF_FLOATS)
+    private = cuda.local.array(2, OF_POINTS)
+    shared[t].x = p[t].x
+    shared[t]["y"] = p[t].y
+    ones[t] = 1
+    cuda.syncthreads()
+    private[1].x = shared[31 - t].x
+    private[1].y = shared[31 - t].y + ones[31 - t]
+    out[t].x = private[1].y
+    out[t].y = private[1].x
+
+
+@cuda.jit
+def of_several_types(out):
+    shared = cuda.shared.array(32, OF_SEVERAL)
+    shared[cuda.threadIdx.x].x = 1
+
+
+def test_shared_and_private_arrays_hold_records_whose_fields_are_alike():
+    p, out = np.zeros(32, POINTS), np.zeros(32, POINTS)
+    p["x"], p["y"] = np.arange(32), np.arange(32) * 2
+    turned_in_shared_memory[1, 32](p, out)
+    assert out["x"].tolist() == [2 * k + 1 for k in reversed(range(32))]
+    assert out["y"].tolist() == [*reversed(range(32))]
+    assert fault_of(of_several_types, 1, 32, p).outcome is Outcome.NOT_MEASURED

@@ -275,3 +275,39 @@ def test_local_cells_at_indices_that_differ_between_threads():
     reads[3] = 5
     fault = fault_of(kernel, 1, 8, eight(), reads)
     assert (fault.fields["index"], fault.fields["thread"]) == ("5", "3")
+
+
+@cuda.jit
+def counted(x, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        cuda.atomic.add(out, x[i], 1)
+
+
+@cuda.jit
+def filled(out, value):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = value
+
+
+def test_a_device_array_that_nothing_filled():
+    x = np.arange(8) % 4
+    fault = fault_of(counted, 1, 8, x, cuda.device_array(4, np.int32))
+    assert (fault.outcome, fault.message_id) == (Outcome.UNINITIALISED, "uninitialised_global")
+    assert [fault.fields[name] for name in ("access", "index", "thread")] == ["updates", "0", "0"]
+    out = cuda.device_array(6, np.int32)
+    filled[1, 8](out[:4], 7)
+    counted[1, 8](x, out[:4])
+    assert out[:4].copy_to_host().tolist() == [9, 9, 9, 9]
+    assert fault_of(counted, 1, 8, x + 1, out).fields["index"] == "4"
+
+
+def test_a_device_array_that_the_host_filled():
+    x, zeros = np.arange(8) % 4, np.zeros(4, np.int32)
+    by_index, by_copy, given = (cuda.device_array_like(zeros) for _ in range(3))
+    by_index[:] = 0
+    by_copy.copy_to_device(zeros)
+    for out in (by_index, by_copy, cuda.to_device(zeros, to=given)):
+        counted[1, 8](x, out)
+        assert out.copy_to_host().tolist() == [2, 2, 2, 2]

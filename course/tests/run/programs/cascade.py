@@ -3,6 +3,7 @@
 import torch
 import triton
 import triton.language as tl
+from numba import cuda
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 
@@ -23,6 +24,13 @@ def through_a_table(x_ptr, table_ptr, n, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     out_ptr = tl.load(table_ptr).to(tl.pointer_type(tl.float32))
     tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n), mask=at < n)
+
+
+@cuda.jit
+def doubled(x, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[i] = 2 * x[i]
 
 
 def empty(*shape):
@@ -47,4 +55,8 @@ through_a_table[(1,)](empty(64), table, 64, BLOCK=64)  # told
 added[(1,)](result, x, empty(64), 64, BLOCK=64)
 
 added[(1,)](x, empty(64), empty(64), 64, BLOCK=64)  # told: another mistake
+
+left = cuda.device_array(8)
+doubled[1, 8](cuda.device_array(8), left)  # told
+doubled[1, 8](left, cuda.device_array(8))
 print("to the end")
