@@ -229,6 +229,12 @@ SIMT: dict[str, tuple[str, str]] = {
         "{other_does} it|, on line {other_line}|. Nothing says who comes first|: {mixed}|.",
         _GLOBAL_NEXT,
     ),
+    "by_order": (
+        "{array}[{index}] is another number when the blocks arrive in another order. Nothing says "
+        "which block comes first.",
+        "What a block does must not depend on whether it is the second to arrive or the third: it "
+        "may find out that it is the last, or take a lock.",
+    ),
     "race_global_same_value": (
         "Thread {thread} of block {block} and {other} store the same value to {array}[{index}]. "
         "The result does not depend on who comes first, and it is a race all the same.",

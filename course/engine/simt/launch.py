@@ -137,19 +137,18 @@ def launch(
     together = 1 if program.one_by_one else max(1, BATCH_LANES // threads)
     batch = geometry.blocks if program.whole_grid else together
     few = _few(function, geometry, views)
+    stored = [views[name] for name in program.stored]
+    before = [view.flat.copy() for view in stored if program.fenced]
     try:
         with np.errstate(all="ignore"):
             for first, count in _batches(geometry, batch, few):
-                lanes = Lanes(geometry, first, count, state)
-                lanes.vars = dict(parameters)
-                lanes.watch = watch
-                lanes.told = getattr(watch, "told", None)
-                lanes.run(program.statements)
-                state.meter.batch_has_run(*lanes.longest_warp(), lanes.lane_work)
+                lanes = _run(state, geometry, first, count, parameters, watch)
                 if few is not None:
                     few.saw(state.meter.touched(), lanes.steps)
                     few.detail["turns"] += lanes.turn
                     few.detail["private_bytes"] = sum(a.bytes for a in lanes.local.values())
+            if state.fences is not None and few is None and watch is None:
+                _require_any_order(state, geometry, parameters, stored, before)
     except KernelFault as fault:
         fault.traffic = state.meter.traffic()
         raise
@@ -165,6 +164,56 @@ def launch(
         )
         few.end(traffic, {name: view.allocation.size_bytes for name, view in views.items()})
     return traffic
+
+
+def _run(
+    state: Launch,
+    geometry: Geometry,
+    first: int,
+    count: int,
+    parameters: Mapping[str, Any],
+    watch: Any = None,
+) -> Lanes:
+    """Runs so many blocks from the first on, in lockstep."""
+    lanes = Lanes(geometry, first, count, state)
+    lanes.vars = dict(parameters)
+    lanes.watch = watch
+    lanes.told = getattr(watch, "told", None)
+    lanes.run(state.program.statements)
+    state.meter.batch_has_run(*lanes.longest_warp(), lanes.lane_work)
+    return lanes
+
+
+def _require_any_order(
+    state: Launch,
+    geometry: Geometry,
+    parameters: Mapping[str, Any],
+    stored: Sequence[GlobalView],
+    before: Sequence[np.ndarray],
+) -> None:
+    """Holds what a launch with fences left to what it leaves where the last block comes first: what
+    a block finds of an earlier one may be there by their order alone.
+
+    Raises:
+        KernelFault: RACE, or what happens in that order. One that waits for an earlier block is
+            not run so.
+    """
+    after = [view.flat.copy() for view in stored]
+    for view, memory in zip(stored, before, strict=True):
+        view.flat[...] = memory
+        view.allocation.history = None
+    again = Launch(state.program, state.step_limit, state.dynamic_shared_bytes, Printed())
+    try:
+        for block in reversed(range(geometry.blocks)):
+            _run(again, geometry, block, 1, parameters)
+        for view, memory in zip(stored, after, strict=True):
+            view.require_alike(memory)
+    except KernelFault as fault:
+        if fault.outcome not in (Outcome.NOT_MEASURED, Outcome.TIMED_OUT):
+            raise
+    finally:
+        for view, memory in zip(stored, after, strict=True):
+            view.flat[...] = memory
 
 
 def _few(

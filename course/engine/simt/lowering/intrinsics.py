@@ -216,6 +216,7 @@ def _fence(run: Run) -> Lower:
     def lower(low: Lowering, node: ast.Call) -> Expr:
         arguments(low, node, (), 0)
         low.registers.clobber()
+        low.fenced |= run is fence
         return Expr(NONE, run)
 
     return lower

@@ -78,6 +78,8 @@ class Program:
     whole_grid: bool
     #: whether a block may have to wait for a lock, so that one runs after the other
     one_by_one: bool
+    #: whether a fence may order them
+    fenced: bool
     #: operations that a lane makes for the statement of a line (see `work_of`)
     work_of: Mapping[int, int]
     #: what is wrong with it, if Numba does not compile it
@@ -92,7 +94,8 @@ class Lowering:
         self.constants: dict[int, ConstantArray] = {}
         self.shared_places: dict[Any, int] = {}
         self.shared_bytes = 0
-        self.uses_dynamic_shared = self.whole_grid = self.one_by_one = False
+        self.uses_dynamic_shared = self.whole_grid = False
+        self.one_by_one = self.fenced = False
         self.stored: set[str] = set()
         self.array_parameters: tuple[str, ...] = ()
         self.work_of: dict[int, int] = defaultdict(lambda: 1)
@@ -183,6 +186,7 @@ class Lowering:
             self.uses_dynamic_shared,
             self.whole_grid,
             self.one_by_one,
+            self.fenced,
             self.work_of,
             self.doubt,
         )

@@ -3,7 +3,8 @@
 A thread that has fenced (`cuda.threadfence`) publishes with each atomic what it did before the
 fence, and what its block did before its last barrier. A later atomic on the same cell hears that,
 where the source looks at what it finds: an order that nobody looked at is a coincidence. Its thread
-has all of it behind it then, and the rest of its block from the next barrier on.
+has all of it behind it then, and the rest of its block from the next barrier on. (Whether what it
+does then hangs on what it found, a second run in another order tells: `simt.launch`.)
 """
 
 from __future__ import annotations
@@ -132,7 +133,8 @@ class Fences:
 def fence(lanes: Lanes) -> None:
     """`cuda.threadfence()` of the active lanes."""
     launch, blocks = lanes.launch, lanes.geometry.blocks
-    if launch.fences is None and blocks <= MOST_BLOCKS:
+    whole = launch.program.whole_grid  # its blocks meet at barriers of the grid
+    if launch.fences is None and blocks <= MOST_BLOCKS and not whole:
         launch.fences = Fences(blocks, lanes.threads)
     if launch.fences is not None:
         launch.fences.fence(lanes)

@@ -23,6 +23,8 @@ from course.plain.sectors import SECTOR_BYTES
 
 # ---------------------------------------------------------------- global memory
 
+#: Two runs' results that differ by more than this part of the largest are not the same.
+ORDER_MATTERS = 0.02
 #: By the array that has the memory: which of its bytes nothing has written yet.
 _UNWRITTEN: dict[int, np.ndarray] = {}
 
@@ -195,6 +197,22 @@ class GlobalView(Sliceable):
         threads = self._by_cell(active.threads)
         self._history().atomic(lanes, self._cells(cells), threads, access.line, access.taken)
         return self.flat, cells
+
+    def require_alike(self, other: np.ndarray) -> None:
+        """Holds its memory to what blocks in another order left, but for the order of sums.
+
+        Raises:
+            KernelFault: RACE, where it is not that.
+        """
+        if self.dtype.kind in "fc":
+            size = np.abs(other[np.isfinite(other)]).max(initial=0)
+            alike = np.isclose(self.flat, other, 0, ORDER_MATTERS * size, equal_nan=True)
+        else:
+            alike = self.flat == other
+        if not alike.all():
+            byte = int(np.argmin(alike)) * self.itemsize + self.misalignment_bytes
+            index = self._index_of(byte // max(1, self.allocation.cell_bytes))
+            raise KernelFault(Outcome.RACE, "by_order", None, array=self.name, index=index)
 
     def _bytes(self, elements: np.ndarray) -> np.ndarray:
         """The bytes of each of some elements, in a row of their own."""

@@ -113,6 +113,46 @@ def test_a_flag_is_heard_by_one_thread_and_behind_a_barrier_by_its_block(fenced,
 
 
 @cuda.jit
+def by_arrival(x, parts, count, out, checked):
+    """Each block takes in what those before it have published, as far as these came first."""
+    b = cuda.blockIdx.x
+    if cuda.threadIdx.x == 0:
+        parts[b] = x[b]
+        cuda.threadfence()
+        came = cuda.atomic.add(count, 0, 1)
+        if checked:
+            if came == cuda.gridDim.x - 1:
+                for k in range(cuda.gridDim.x):
+                    out[0] += parts[k]
+        elif came >= 0 and b > 0:
+            out[b] = parts[b - 1]
+
+
+def test_what_only_the_order_of_blocks_makes_right_is_a_race():
+    def arguments(checked):
+        return X, np.zeros(6, np.float32), np.zeros(1, np.int32), np.zeros(6, np.float32), checked
+
+    right = arguments(True)
+    by_arrival[6, 32](*right)
+    assert right[3][0] == X[:6].sum()
+    assert right[2][0] == 6
+    fault = fault_of(by_arrival, 6, 32, *arguments(False))
+    assert fault.outcome == Outcome.RACE
+
+
+@cuda.jit
+def places_by_arrival(place, count):
+    if cuda.threadIdx.x == 0:
+        cuda.threadfence()
+        place[cuda.blockIdx.x] = cuda.atomic.add(count, 0, 1)
+
+
+def test_places_in_the_order_of_arrival_are_no_result():
+    fault = fault_of(places_by_arrival, 6, 32, np.zeros(6, np.int32), np.zeros(1, np.int32))
+    assert (fault.outcome, fault.message_id) == (Outcome.RACE, "by_order")
+
+
+@cuda.jit
 def passed_along(flags, y):
     """Each block adds one to what the block before it has."""
     b = cuda.blockIdx.x
