@@ -64,7 +64,7 @@ class Order:
     Attributes:
         now: accesses so far.
         relied: whether two accesses were no race only because of what a program knew.
-        arrivals: whether an atomic found what another program's had left.
+        arrivals: whether an atomic came to what another program's had changed before.
         chain: what an atomic that is being made finds published, where it publishes it, too.
     """
 

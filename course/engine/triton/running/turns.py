@@ -83,7 +83,6 @@ class Turns:
         self.program = _Program(0)
         self.changes = 0
         self._versions: dict[int, int] = {}
-        self._changer: dict[int, int] = {}
         self._ready: deque[_Program] = deque()
         #: those that have let all others go first
         self._later: deque[_Program] = deque()
@@ -191,7 +190,6 @@ class Turns:
             if held is not None and not _changes(operation, held[0], given, wanted):
                 order.wait(address)
                 return self._found(held[0], pointer, held[1] if sem.acquires else None)
-        order.arrivals |= self._changer.get(address, self.program.number) != self.program.number
         heard = order.published(address)
         order.chain = heard if sem.acquires and sem.releases else None
         try:
@@ -245,7 +243,6 @@ class Turns:
     def _changed(self, address: int) -> None:
         self.changes += 1
         self._versions[address] = self._versions.get(address, 0) + 1
-        self._changer[address] = self.program.number
         self._moved.pop(address, None)
         self._moved[address] = None
 
