@@ -20,7 +20,11 @@ _PLACES = (
 )  # fmt: skip
 _FIELD = re.compile(r"\{(\w+)\}")
 #: what is wrong with a warp's mask: a lane is there and not named, or named and not there
-_MASKS = ("leaves out a thread that runs this line", "names a thread that does not run this line")
+_MASKS = {
+    "unnamed": "leaves out a thread that runs this line",
+    "absent": "names a thread that does not run this line",
+    "unlike": "names a thread whose own mask is another one",
+}
 SEVERAL = "several"
 _ELLIPSIS_AFTER = 12  # entries of a list that are shown
 
@@ -61,8 +65,8 @@ def filled(template: str, fields: Mapping[str, object]) -> str:
     letters = foreign_letters(values.get("name", ""))
     if letters:
         values["letters"] = letters
-    if "named" in values:
-        values["mask_problem"] = _MASKS[values["named"] == "True"]
+    if "mask_fault" in values:
+        values["mask_problem"] = _MASKS[values["mask_fault"]]
     parts = template.split("|")
     kept = [
         part

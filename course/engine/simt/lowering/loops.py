@@ -165,7 +165,10 @@ def _over_tuple(low: Lowering, node: ast.For, name: str, elements: list[Expr]) -
         place = f"%element{low.instances}.{position}"
         if element.const is UNKNOWN:
             kept.append((place, element))
-        values.append(low.versioned(element, variable(place)))
+        value = low.versioned(element, variable(place))
+        if isinstance(element.type, ArrayType):  # it comes out of memory, by the turn's number
+            value = replace(value, key=("turn's item", low.instances, position))
+        values.append(value)
     if nodes(node.body, ast.Break, ast.Continue):
         each_turn = _one_by_one(low, node, name, values)
     else:

@@ -1,4 +1,4 @@
-"""Atomics: every active lane's update happens, in order of the lanes."""
+"""Atomics: every active lane's update happens, in an order that nobody promised."""
 
 from __future__ import annotations
 

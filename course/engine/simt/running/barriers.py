@@ -8,6 +8,9 @@ from course.engine.faults import KernelFault, Outcome
 from course.engine.simt.running.lanes import Lanes
 from course.plain.sectors import WARP_LANES
 
+ALL_LANES = np.int64(0xFFFFFFFF)
+LANES = np.arange(WARP_LANES, dtype=np.int64)[None, :, None]
+
 
 def syncthreads(lanes: Lanes, barrier: str, line: int) -> np.ndarray:
     """Every thread of each block that is here has arrived; returns the lanes that live.
@@ -77,48 +80,60 @@ def sync_grid(lanes: Lanes, barrier: str, line: int) -> None:
     lanes.grid_barrier_at = lanes.now
 
 
-def check_members(lanes: Lanes, call: str, member: np.ndarray, line: int) -> None:
-    """Every lane that a warp's mask names must be here, and every lane here be named.
+def together(lanes: Lanes, call: str, member: np.ndarray, line: int) -> np.ndarray:
+    """With which lanes of its warp each lane makes a call, as bits: (threads, blocks or 1).
+
+    Every lane that its mask names must be here, pass the same mask, and so be named itself: a
+    warp may do this in groups, each with a mask of its own.
 
     Raises:
         KernelFault: BARRIER_DIVERGENCE otherwise.
     """
-    # each lane's own bit in the mask that it passes: (threads, blocks or 1)
-    named = (member >> (lanes.thread_numbers % WARP_LANES)) & 1 == 1
     active = lanes.full(lanes.mask)
-    if lanes.mask is None and named.all():
-        return
-    whole = (lanes.threads, max(named.shape[1], active.shape[1]))
-    active = np.broadcast_to(active, whole)
-    # The mask is the same in all lanes of a warp: take it from a lane that is here.
-    bits = np.where(active, np.broadcast_to(member, whole), 0)
-    per_warp = np.bitwise_or.reduce(lanes.in_warps(bits), axis=1, keepdims=True)
-    lane = np.arange(WARP_LANES)[None, :, None]
-    wanted = (per_warp >> lane) & 1 == 1
-    warp_here = lanes.in_warps(active).any(axis=1, keepdims=True)
+    if lanes.mask is None and (member & ALL_LANES == ALL_LANES).all():
+        return np.full((lanes.threads, 1), ALL_LANES)
+    whole = (lanes.threads, max(member.shape[1], active.shape[1]))
+    active = lanes.in_warps(np.broadcast_to(active, whole))
     alive = lanes.in_warps(np.broadcast_to(lanes.alive(), whole))
-    absent = (wanted & alive & ~lanes.in_warps(active) & warp_here).reshape(whole)
-    unnamed = active & ~named
-    for wrong in (absent, unnamed):
+    mask = lanes.in_warps(np.broadcast_to(member, whole)) & ALL_LANES
+    here = bits_of(active)
+    asked = np.where(active, mask & bits_of(alive), 0)
+    missing = np.bitwise_or.reduce(asked & ~here, axis=1, keepdims=True)
+    absent = (missing >> LANES) & 1 == 1
+    unnamed = active & ((mask >> LANES) & 1 == 0)
+    unlike = np.zeros_like(active)
+    for lane in range(WARP_LANES if member.shape[0] > 1 else 0):
+        unlike |= ((asked >> lane) & 1 == 1) & (mask != mask[:, lane : lane + 1])
+    for wrong, problem in ((absent, "absent"), (unnamed, "unnamed"), (unlike, "unlike")):
         if wrong.any():
+            lanes_wrong = wrong.reshape(whole)
             raise lanes.fault(
                 Outcome.BARRIER_DIVERGENCE,
                 "bad_mask",
                 line,
-                wrong,
+                lanes_wrong,
                 call=call,
-                lane=lanes.first_lane(wrong)[0] % WARP_LANES,
-                named=bool(wrong is absent),
+                lane=lanes.first_lane(lanes_wrong)[0] % WARP_LANES,
+                mask_fault=problem,
             )
+    return asked.reshape(whole)
+
+
+def bits_of(lanes_of_warps: np.ndarray) -> np.ndarray:
+    """(warps, 1, blocks): a bit for each lane of a warp for which it holds."""
+    bits = (lanes_of_warps.astype(np.int64) << LANES).sum(axis=1, keepdims=True)
+    return np.asarray(bits)
 
 
 def syncwarp(lanes: Lanes, line: int, member: np.ndarray | None) -> None:
-    """The lanes of each warp that is here wait for each other."""
+    """The lanes of each warp that is here wait for each other, group by group."""
     if member is None:
-        member = np.full((1, 1), 0xFFFFFFFF, np.int64)
-    check_members(lanes, "cuda.syncwarp()", member, line)
+        member = np.full((1, 1), ALL_LANES)
+    groups = together(lanes, "cuda.syncwarp()", member, line)
     lanes.now += 1
-    here = lanes.warps_with(lanes.full(lanes.mask))
+    groups = lanes.in_warps(groups)
+    alive = bits_of(lanes.in_warps(lanes.alive()))
+    here = (groups & alive == alive).any(axis=1)  # (warps, blocks or 1): all that live, in one
     if here.all():
         lanes.warp_barrier_at = lanes.now
         return
@@ -127,6 +142,8 @@ def syncwarp(lanes: Lanes, line: int, member: np.ndarray | None) -> None:
             array.part_ways(lanes)
     count = lanes.warps * lanes.blocks
     moments = np.broadcast_to(np.asarray(lanes.warp_barrier_at), (count,)).copy()
-    passed = np.broadcast_to(here, (lanes.warps, lanes.blocks)).T.ravel()
-    moments[passed] = lanes.now
+    moments[np.broadcast_to(here, (lanes.warps, lanes.blocks)).T.ravel()] = lanes.now
     lanes.warp_barrier_at = moments
+    of_a_part = np.where(here[:, None], 0, groups).reshape(lanes.threads, -1)
+    if of_a_part.any():
+        lanes.group_barrier(of_a_part)

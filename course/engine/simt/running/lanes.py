@@ -137,6 +137,9 @@ class Lanes:
         self.now = 0
         self.barrier_at: int | np.ndarray = 0
         self.warp_barrier_at: int | np.ndarray = 0
+        #: by thread of the batch and lane of its warp: when both last waited for each other, where
+        #: a mask named a part of the warp
+        self.group_barrier_at: np.ndarray | None = None
         self.grid_barrier_at = 0
         self.shared: dict[Any, Any] = {}
         #: of the loops that are not written out, counted through (see `SharedArray.load`)
@@ -227,6 +230,13 @@ class Lanes:
         return KernelFault(
             outcome, message_id, line, **fields, **self.place(*self.first_lane(mask))
         )
+
+    def group_barrier(self, groups: np.ndarray) -> None:
+        """Each lane has waited for the lanes of its warp of which it has a bit."""
+        if self.group_barrier_at is None:
+            self.group_barrier_at = np.zeros((self.threads * self.blocks, WARP_LANES), np.int64)
+        named = self.spread(groups).T.reshape(-1, 1) >> np.arange(WARP_LANES) & 1 == 1
+        self.group_barrier_at[named] = self.now
 
     # ------------------------------------------------------------ variables
 

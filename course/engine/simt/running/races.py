@@ -233,7 +233,10 @@ class History:
             | (same_block & (moments < _at(lanes.barrier_at, my_block - lanes.first)))
             | (
                 same_warp
-                & (moments < _at(lanes.warp_barrier_at, my_warp - lanes.first * lanes.warps))
+                & (
+                    (moments < _at(lanes.warp_barrier_at, my_warp - lanes.first * lanes.warps))
+                    | (moments < _at_group(lanes, who, mine))
+                )
             )
         )
         if lanes.launch.fences is not None:
@@ -334,6 +337,15 @@ def _shared_with(
     number = np.where(single, who // WARP_LANES, (-who - 2) // 3)
     of_block = np.where(kind == _WARP, number // lanes.warps, number)
     return (kind == _WARP) & (number == warp), (kind != _GRID) & (of_block == block)
+
+
+def _at_group(lanes: Lanes, who: np.ndarray, mine: np.ndarray) -> Any:
+    """When lanes last waited for one of their warp, or for all, where they wait in groups."""
+    if lanes.group_barrier_at is None:
+        return 0
+    waited = lanes.group_barrier_at[mine - lanes.first * lanes.threads]
+    lane = (who % WARP_LANES)[:, None]
+    return np.where(who >= 0, np.take_along_axis(waited, lane, axis=1)[:, 0], waited.min(axis=1))
 
 
 def _at(moments: int | np.ndarray, number: np.ndarray) -> Any:

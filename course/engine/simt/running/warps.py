@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from course.engine.faults import KernelFault, Outcome
-from course.engine.simt.running.barriers import check_members
+from course.engine.simt.running.barriers import bits_of, together
 from course.engine.simt.running.lanes import Lanes
 from course.plain.sectors import WARP_LANES
 
@@ -26,7 +26,7 @@ def shuffle(
     Raises:
         KernelFault: UNINITIALISED where that lane does not take part.
     """
-    check_members(lanes, f"{path}()", member, line)
+    groups = together(lanes, f"{path}()", member, line)
     lane = lanes.thread_numbers % WARP_LANES
     if path == "cuda.shfl_sync":
         source = other % WARP_LANES
@@ -36,65 +36,53 @@ def shuffle(
         source = np.where(lane + other < WARP_LANES, lane + other, lane)
     else:
         source = (lane ^ other) % WARP_LANES
-    blocks = max(source.shape[1], value.shape[1], 1 if lanes.mask is None else lanes.mask.shape[1])
+    blocks = max(source.shape[1], value.shape[1], groups.shape[1])
     shape = (lanes.threads, blocks)
     sources = lanes.in_warps(np.broadcast_to(source, shape)).astype(np.int64)
     values = lanes.in_warps(np.broadcast_to(value, shape))
-    if lanes.mask is not None:
-        active = lanes.in_warps(np.broadcast_to(lanes.mask, shape))
-        given = np.take_along_axis(active, sources, axis=1)
-        undefined = (active & ~given).reshape(shape)
-        if undefined.any():
-            thread, block = lanes.first_lane(undefined)
-            asked = int(sources.reshape(shape)[thread, (block - lanes.first) % blocks])
-            raise KernelFault(
-                Outcome.UNINITIALISED,
-                "bad_shuffle",
-                line,
-                call=f"{path}()",
-                lane=asked,
-                **lanes.place(thread, block),
-            )
+    groups = np.broadcast_to(groups, shape)
+    undefined = (groups != 0) & ((groups >> sources.reshape(shape)) & 1 == 0)
+    if undefined.any():
+        thread, block = lanes.first_lane(undefined)
+        asked = int(sources.reshape(shape)[thread, (block - lanes.first) % blocks])
+        raise KernelFault(
+            Outcome.UNINITIALISED,
+            "bad_shuffle",
+            line,
+            call=f"{path}()",
+            lane=asked,
+            **lanes.place(thread, block),
+        )
     return np.take_along_axis(values, sources, axis=1).reshape(shape)
 
 
 def vote(lanes: Lanes, path: str, member: np.ndarray, holds: np.ndarray, line: int) -> np.ndarray:
-    """What the active lanes of each warp say together."""
-    check_members(lanes, f"{path}()", member, line)
-    active = lanes.spread(lanes.full(lanes.mask))
-    yes = lanes.in_warps(np.broadcast_to(holds, active.shape) & active)
-    there = lanes.in_warps(active)
+    """What the lanes of each group say together."""
+    groups = lanes.spread(together(lanes, f"{path}()", member, line))
+    yes = groups & _for_all(lanes, bits_of(lanes.in_warps(lanes.spread(holds))))
     if path == "cuda.ballot_sync":
-        return _for_all(lanes, _bits(yes).astype(np.uint32).view(np.int32))
+        return yes.astype(np.uint32).view(np.int32)
     if path == "cuda.any_sync":
-        return _for_all(lanes, np.asarray(yes.any(axis=1, keepdims=True)))
-    every = np.asarray((yes | ~there).all(axis=1, keepdims=True))
-    if path == "cuda.eq_sync":
-        every = every | ~np.asarray(yes.any(axis=1, keepdims=True))
-    return _for_all(lanes, every)
+        return np.asarray(yes != 0)
+    return np.asarray((yes == groups) | ((path == "cuda.eq_sync") & (yes == 0)))
 
 
 def match(lanes: Lanes, member: np.ndarray, value: np.ndarray, line: int) -> np.ndarray:
-    """A bit for each active lane of the warp that has a lane's own value, to the bit."""
-    check_members(lanes, "cuda.match_any_sync()", member, line)
+    """A bit for each lane of the group that has a lane's own value, to the bit."""
+    groups = lanes.spread(together(lanes, "cuda.match_any_sync()", member, line))
     values = lanes.in_warps(lanes.spread(value.view(f"i{value.itemsize}")))
-    there = lanes.in_warps(lanes.spread(lanes.full(lanes.mask)))
     bits = np.zeros(values.shape, np.int64)
     for lane in range(WARP_LANES):
         one = slice(lane, lane + 1)
-        bits |= ((values == values[:, one]) & there[:, one]).astype(np.int64) << lane
-    return bits.astype(np.uint32).view(np.int32).reshape(lanes.threads, -1)
+        bits |= (values == values[:, one]).astype(np.int64) << lane
+    shared = bits.reshape(lanes.threads, -1) & groups
+    return shared.astype(np.uint32).view(np.int32)
 
 
 def active_mask(lanes: Lanes) -> np.ndarray:
     """A bit for each active lane of the warp."""
     active = lanes.in_warps(lanes.spread(lanes.full(lanes.mask)))
-    return _for_all(lanes, _bits(active).astype(np.uint32))
-
-
-def _bits(lanes_of_warps: np.ndarray) -> np.ndarray:
-    weights = np.int64(1) << np.arange(WARP_LANES, dtype=np.int64)[None, :, None]
-    return (lanes_of_warps * weights).sum(axis=1, keepdims=True)
+    return _for_all(lanes, bits_of(active).astype(np.uint32))
 
 
 def _for_all(lanes: Lanes, per_warp: np.ndarray) -> np.ndarray:

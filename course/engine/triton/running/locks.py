@@ -64,12 +64,14 @@ class Order:
     Attributes:
         now: accesses so far.
         relied: whether two accesses were no race only because of what a program knew.
+        arrivals: whether an atomic came to what another program's had changed before.
         chain: what an atomic that is being made finds published, where it publishes it, too.
     """
 
     def __init__(self, programs: int) -> None:
         self.now = 0
         self.relied = False
+        self.arrivals = False
         self.chain: np.ndarray | None = None
         self._locks: dict[int, _Lock] = {}
         self._published: dict[int, np.ndarray] = {}

@@ -244,6 +244,8 @@ class History:
                 self._read(run, view, cells, who, "updates")
             else:
                 marks[cells] = 0
+            if order is not None and not order.arrivals:
+                order.arrivals = bool(self.updater.others(cells, who, None).any())
             chain = None if order is None else order.chain
             self.updater.remember(cells, who, run.line, run.count > 1, order, chain)
 

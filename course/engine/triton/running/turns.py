@@ -41,6 +41,9 @@ class _Program:
         seen: how often that address had changed when it began to wait.
         seen_changes: how often any had.
         stuck: how many there were when nobody was left who could end its wait.
+        took: by address, an atomic that changed something: the question. One that asks the same
+            there again takes from a queue, and lets the others come as often before; `let` is
+            the access at which it did so last.
         woken: how often it was started again after a wait. Of those whose address has changed, one
             that was woken less goes first, and then the one that began to wait last: where turns
             are given in the order of programs and the last of them came first, it is the next
@@ -59,6 +62,9 @@ class _Program:
         self.seen = 0
         self.seen_changes = 0
         self.stuck: int | None = None
+        self.took: dict[int, Any] = {}
+        self.let = 0
+        self.lets = False
         self.woken = 0
 
 
@@ -78,6 +84,8 @@ class Turns:
         self.changes = 0
         self._versions: dict[int, int] = {}
         self._ready: deque[_Program] = deque()
+        #: those that have let all others go first
+        self._later: deque[_Program] = deque()
         #: by the address that they wait for
         self._waiting: dict[int, deque[_Program]] = {}
         #: those of the addresses that have changed since
@@ -108,12 +116,15 @@ class Turns:
                 if program.is_waiting:
                     self._waiting.setdefault(program.waits, deque()).append(program)
                 else:
-                    self._ready.append(program)
+                    (self._later if program.lets else self._ready).append(program)
+                program.lets = False
 
     def _next(self, begin: Iterator[int]) -> _Program | None:
         """Those that have not begun go before those that wait: more may have changed by then."""
         room = max(0, self.together - len(self._ready))
         self._ready.extend(map(_Program, islice(begin, room)))
+        if not self._ready and self._later:
+            self._ready.append(self._later.popleft())
         if not self._ready and self._waiting:
             self._ready.append(self._woken())
         return self._ready.popleft() if self._ready else None
@@ -171,6 +182,7 @@ class Turns:
         given = value.data.reshape(-1)
         question = (operation, given.tobytes(), None if wanted is None else wanted.tobytes())
         self._wait(address, question)
+        self._let(address, question)
         self._pause()
         order = self.order
         if operation in ("CAS", "XCHG"):
@@ -189,6 +201,7 @@ class Turns:
             order.publish(address)
         if _changes(operation, data, given, wanted):
             self._changed(address)
+            self.program.took[address] = question
             order.changed(address, given, operation in ("CAS", "XCHG"))
         else:
             self.program.asked[address] = (question, self._versions.get(address, 0))
@@ -207,6 +220,13 @@ class Turns:
             program.pauses += 1
             raise PutOff
         program.fresh = False
+
+    def _let(self, address: int, question: tuple[Any, ...]) -> None:
+        """Lets all others go first, where the program takes from a queue again."""
+        program = self.program
+        if program.took.get(address) == question and program.let != program.at:
+            program.let, program.lets = program.at, True
+            raise PutOff
 
     def _wait(self, address: int, question: tuple[Any, ...]) -> None:
         """Puts off a program that asks anew in a `while`, where nothing has changed since."""
