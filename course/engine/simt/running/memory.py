@@ -13,6 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from course.engine.equal_stores import hearing
 from course.engine.faults import KernelFault, Outcome
+from course.engine.rounds import rounds
 from course.engine.simt.lowering.types import COMPLEX_FIELDS, ArrayType, TypingError, numba_type
 from course.engine.simt.running.bounds import VERBS, Access, Index, check_bounds, written_index
 from course.engine.simt.running.lanes import Lanes
@@ -194,8 +195,9 @@ class GlobalView(Sliceable):
         cells = active.of(elements)
         if self.allocation.unwritten is not None:
             self._require_written(lanes, access, cells, active.threads)
-        threads = self._by_cell(active.threads)
-        self._history().atomic(lanes, self._cells(cells), threads, access.line, access.taken)
+        coming = slice(None) if lanes.launch.fences is None else np.concatenate(rounds(cells))
+        met, threads = self._cells(cells[coming]), self._by_cell(active.threads[coming])
+        self._history().atomic(lanes, met, threads, access.line, access.taken)
         return self.flat, cells
 
     def require_alike(self, other: np.ndarray) -> None:
