@@ -61,6 +61,11 @@ TROUBLES = {
         "the package index has no {package} for Python {python} on this machine. Try another "
         "Python from 3.11 to 3.14: make venv PYTHON=/path/to/python3.12.",
     ),
+    "conflict": (
+        r"ResolutionImpossible",
+        "what requirements.txt pins and what pip is told elsewhere exclude each other. Look for a "
+        "constraint: `pip config list`, PIP_CONSTRAINT.",
+    ),
 }
 
 
@@ -223,7 +228,7 @@ class SetUp:
             self._pip("install", "--no-deps", f"torch=={version}+cpu")
             return
         except PipError as error:
-            if error.cause != "missing":
+            if error.cause not in ("missing", "conflict"):
                 raise
         uv = pinned("uv", self.requirements.read_text())
         say("  PyTorch's CPU build, from PyTorch's own index")

@@ -265,6 +265,7 @@ def test_the_python_that_was_asked_for_is_the_one_that_is_refused(
         ("SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED]", "PIP_CERT"),
         ("ERROR: [Errno 13] Permission denied: '/x'", "chown"),
         ("ERROR: No matching distribution found for numba==0.68.1", "no numba==0.68.1 for Python"),
+        ("ERROR: ResolutionImpossible: for help visit https://pip.pypa.io", "PIP_CONSTRAINT"),
         ("Collecting x\nERROR: something new\nmore", "it stopped with: ERROR: something new"),
     ],
 )
@@ -296,6 +297,10 @@ class Rehearsal(venv.SetUp):
         ({}, ["pip torch==2.13.0+cpu"]),
         (
             {"pip torch==2.13.0+cpu": "missing"},
+            ["pip torch==2.13.0+cpu", "pip uv==0.8.0", "uv torch==2.13.0"],
+        ),
+        (
+            {"pip torch==2.13.0+cpu": "conflict"},
             ["pip torch==2.13.0+cpu", "pip uv==0.8.0", "uv torch==2.13.0"],
         ),
         (
