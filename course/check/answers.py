@@ -11,7 +11,7 @@ import contextlib
 import difflib
 import math
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -30,6 +30,8 @@ from course.words.verdict import Entry, Verdict
 
 #: What arithmetic on floats may lose where a question states no tolerance.
 ROUNDING = 1e-9
+#: What a number may lose on its way from a cell into a check, as a float32 say.
+_AS_PASSED = 1e-6
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,11 @@ def check_numbers(exercise: NumberExercise, answers: object) -> Verdict:
     try:
         source = assigning_cell(exercise.name)
         if source:
-            return check_number_source(exercise, source)
+            verdict = check_number_source(exercise, source)
+            unlike = _unlike(exercise, source, answers)
+            return (
+                refused(exercise, "number_elsewhere", unlike, source=source) if unlike else verdict
+            )
         if not isinstance(answers, Mapping):
             what = "`...`" if answers is ... else f"{shown(repr(answers))[:60]}"
             return refused(exercise, "not_a_dict", {"got": what})
@@ -108,57 +114,147 @@ def _read(
     formulas: Formulas,
 ) -> dict[str, Given]:
     """The entries, where the names in `put` have these values whatever the cell gives them."""
-    found: ast.expr | None = None
-    names: dict[str, Number] = {}
-    left = dict(put)
-    known: dict[str, Number] = {}
+    cell = _Cell(exercise.name, dict(put), formulas)
     for node in body:
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        if isinstance(node, ast.AnnAssign):
-            targets = [node.target]
-        if any(isinstance(t, ast.Name) and t.id == exercise.name for t in targets):
-            found, known = getattr(node, "value", None), dict(names)
-        else:
-            _keep(names, targets, getattr(node, "value", None), formulas, left)
-    if found is None:
-        raise rejected(None, "no_such_answers")
-    if not isinstance(found, ast.Dict):
-        if isinstance(found, ast.Constant) and found.value is ...:
-            raise KernelFault(Outcome.NOT_ATTEMPTED, "not_attempted_numbers")
-        got = f"`{ast.unparse(found)[:60]}`"
-        raise rejected(found, "not_a_dict", got=got)
-    entries: dict[str, Given] = {}
-    for key, value in zip(found.keys, found.values, strict=True):
-        if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
-            got = "an entry whose name is not a text in quotes"
-            raise rejected(value, "not_a_dict", got=got)
-        if key.value in entries:
-            raise rejected(key, "number_duplicate", key=shown(key.value))
-        entries[key.value] = _from_tree(value, known, formulas)
-    return entries
+        cell.read(node)
+    return cell.entries()
 
 
-def _keep(
-    names: dict[str, Number],
-    targets: list[ast.expr],
-    value: ast.expr | None,
-    formulas: Formulas,
-    put: dict[str, Number],
-) -> None:
-    """A number that the cell names, `T = 256`, for the entries below it.
+#: Methods of a dict that change it.
+_CHANGING = frozenset(("clear", "pop", "popitem", "setdefault", "update"))
+#: Whose names are their own.
+_SCOPES = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+)
 
-    In the place of the first that a name in `put` gets stands the number there.
+
+class _Cell:
+    """A cell's statements, read one after the other and never run.
+
+    Followed are the assignments in lines of their own: numbers with names, the dict, and what is
+    put into it afterwards. What any other statement sets has no value here, and one that changes
+    the dict is refused.
     """
-    for target in targets:
-        if not isinstance(target, ast.Name):
-            continue
-        before = dict(names) if target.id in names else names
-        names.pop(target.id, None)
-        if target.id in put:
-            names[target.id] = put.pop(target.id)
-        elif value is not None and not formulas.spent:
+
+    def __init__(self, name: str, put: dict[str, Number], formulas: Formulas) -> None:
+        self._name, self._put, self._formulas = name, put, formulas
+        self._numbers: dict[str, Number] = {}
+        self._dict: ast.expr | None = None
+        #: the numbers that the dict was made of, and what was put into it afterwards
+        self._known: dict[str, Number] = {}
+        self._later: list[tuple[str, Given]] = []
+
+    def read(self, node: ast.stmt) -> None:
+        """The next statement.
+
+        Raises:
+            KernelFault: REJECTED, where it changes the dict and is not followed.
+        """
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self._assign(target, value)
+            case ast.AnnAssign(target=target, value=value):
+                self._assign(target, value)
+            case ast.AugAssign(target=ast.Name(id=name), op=op, value=value) if name != self._name:
+                self._assign(node.target, ast.BinOp(ast.Name(name, ast.Load()), op, value))
+            case _:
+                self._skip(node)
+
+    def entries(self) -> dict[str, Given]:
+        """What the dict has in the end.
+
+        Raises:
+            KernelFault: REJECTED or NOT_ATTEMPTED, where there is no such dict.
+        """
+        found = self._dict
+        if found is None:
+            raise rejected(None, "no_such_answers")
+        if not isinstance(found, ast.Dict):
+            if isinstance(found, ast.Constant) and found.value is ...:
+                raise KernelFault(Outcome.NOT_ATTEMPTED, "not_attempted_numbers")
+            got = f"`{ast.unparse(found)[:60]}`"
+            raise rejected(found, "not_a_dict", got=got)
+        entries: dict[str, Given] = {}
+        for key, value in zip(found.keys, found.values, strict=True):
+            name = _key(key, value)
+            if name in entries:
+                raise rejected(key, "number_duplicate", key=shown(name))
+            entries[name] = _from_tree(value, self._known, self._formulas)
+        return entries | dict(self._later)
+
+    def _assign(self, target: ast.expr, value: ast.expr | None) -> None:
+        match target:
+            case ast.Name(id=self._name):
+                self._dict, self._known, self._later = value, dict(self._numbers), []
+            case ast.Name(id=name):
+                self._name_number(name, self._number(value))
+            case ast.Tuple(elts=targets) if all(isinstance(one, ast.Name) for one in targets):
+                values = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+                alike = len(values) == len(targets)
+                numbers = [self._number(one) for one in values] if alike else [None] * len(targets)
+                for one, number_ in zip(targets, numbers, strict=True):
+                    self._name_number(one.id, number_)  # type: ignore[attr-defined]  # a name
+            case ast.Subscript(value=ast.Name(id=self._name), slice=key) if self._dict and value:
+                given = _from_tree(value, self._numbers, self._formulas)
+                self._later.append((_key(key, value), given))
+            case _:
+                self._skip(target)
+
+    def _number(self, value: ast.expr | None) -> Number | None:
+        if value is not None and not self._formulas.spent:
             with contextlib.suppress(FormulaError):
-                names[target.id] = formulas.evaluate(value, before)
+                return self._formulas.evaluate(value, self._numbers)
+        return None
+
+    def _name_number(self, name: str, value: Number | None) -> None:
+        """A number that the cell names, `T = 256`, for the entries below it.
+
+        In the place of the first that a name in `put` gets stands the number there.
+        """
+        if name in self._put:
+            value = self._put.pop(name)
+        if value is None:
+            self._numbers.pop(name, None)
+        else:
+            self._numbers[name] = value
+
+    def _skip(self, node: ast.AST) -> None:
+        """A statement that is not followed: what it sets has no value any more."""
+        for part in _own(node):
+            match part:
+                case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                    names = [name]
+                case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+                    names = [name]
+                case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attribute)):
+                    names = [name] if attribute in _CHANGING else []
+                case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                    names = [name]
+                case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                    names = [one.asname or one.name for one in aliases]
+                case _:
+                    continue
+            if self._name in names:
+                raise rejected(node, "number_changed", name=self._name)
+            for name in names:
+                self._numbers.pop(name, None)
+
+
+def _own(node: ast.AST) -> Iterator[ast.AST]:
+    """A statement's parts, without those of functions and comprehensions in it."""
+    yield node
+    if not isinstance(node, _SCOPES):
+        for part in ast.iter_child_nodes(node):
+            yield from _own(part)
+
+
+def _key(key: ast.expr | None, value: ast.expr) -> str:
+    if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
+        got = "an entry whose name is not a text in quotes"
+        raise rejected(value, "not_a_dict", got=got)
+    return key.value
 
 
 def _from_tree(node: ast.expr, names: Mapping[str, Number], formulas: Formulas) -> Given:
@@ -174,6 +270,25 @@ def _from_tree(node: ast.expr, names: Mapping[str, Number], formulas: Formulas) 
 @lru_cache(maxsize=256)  # the same for each row of a table
 def _text(node: ast.expr) -> str:
     return ast.unparse(node)[:60]
+
+
+def _unlike(exercise: NumberExercise, source: str, answers: object) -> dict[str, object]:
+    """What the learner passed and the cell does not say, as a sentence's fields; or nothing."""
+    try:
+        cell = _read(exercise, parsed(with_plain_ends(source)).body, {}, Formulas())
+    except KernelFault:
+        return {}
+    passed = answers if isinstance(answers, Mapping) else {}
+    for key in dict.fromkeys([*cell, *map(str, passed)]):
+        there = cell.get(key, Given("no such entry"))
+        got = _from_value(passed[key]) if key in passed else Given("no such entry")
+        if None in (there.value, got.value):
+            differ = (key in cell) is not (key in passed)
+        else:
+            differ = not math.isclose(there.value, got.value, rel_tol=_AS_PASSED)  # type: ignore[arg-type]  # neither is None
+        if differ:
+            return {"key": repr(key), "got": got.text, "there": there.text}
+    return {}
 
 
 def _from_value(value: Any) -> Given:

@@ -400,6 +400,15 @@ _NUMBERS = {
         "`{name}` has the entry {key} twice.",
         "Keep one of the two.",
     ),
+    "number_changed": Words(
+        "This statement changes `{name}`, or may, and the check reads a cell without running it.",
+        "Write the numbers into the dict itself.",
+    ),
+    "number_elsewhere": Words(
+        "`{name}` in the newest cell that assigns it and what was passed to the check are not the "
+        "same. {key}: `{there}` in the cell, `{got}` passed.",
+        "The cell is what is graded: write the number there, run it, and pass `{name}` itself.",
+    ),
     "not_a_dict": Words(
         "`{name}` should be a dict with one entry a question; the check got {got}.",
         "Keep the form of the cell you were given: `{name} = {{...}}`.",

@@ -23,7 +23,7 @@ from course.words.sentences import (
 HEADLINES: dict[Outcome, tuple[str, str]] = {
     Outcome.PASS: ("✓", "right"),
     Outcome.NOT_ATTEMPTED: ("○", "not attempted yet"),
-    Outcome.REJECTED: ("✗", "not a kernel that this course can read"),
+    Outcome.REJECTED: ("✗", "not code that this course can read"),
     Outcome.DOES_NOT_COMPILE: ("✗", "does not compile"),
     Outcome.OUT_OF_BOUNDS: ("✗", "out of bounds"),
     Outcome.UNINITIALISED: ("✗", "read before it was written"),

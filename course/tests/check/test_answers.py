@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from course.check.answers import check_number_source, check_numbers
@@ -65,6 +66,62 @@ def test_the_last_assignment_counts():
     skeleton = 'waves = {"blocks": ..., "threads": ..., "share": ...}\n'
     assert outcome_of(skeleton + RIGHT) is Outcome.PASS
     assert outcome_of(RIGHT + skeleton) is Outcome.NOT_ATTEMPTED
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        RIGHT.replace("79,", "1,") + 'waves["blocks"] = 79\n',
+        "n = 78\nn += 1\n" + RIGHT.replace("79,", "n,"),
+        "n, m = 79, 1\n" + RIGHT.replace("79,", "n * m,"),
+        "n, m = 1, 79\nn, m = m, n\n" + RIGHT.replace("79,", "n,"),
+        "m = [n for n in ()]\nn: int = 79\n" + RIGHT.replace("79,", "n,"),
+    ],
+)
+def test_what_the_cell_sets_line_by_line_is_followed(source):
+    assert outcome_of(source) is Outcome.PASS
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for n in (79, 80):\n    pass",
+        "if True:\n    n = 79",
+        "n, m = (79, 80)[::-1]",
+        "def n(): 79",
+    ],
+)
+def test_what_is_not_followed_leaves_a_name_without_a_number(loop):
+    verdict = check_number_source(waves, f"n = 79\n{loop}\n" + RIGHT.replace("79,", "n,"))
+    assert verdict.message_id == "number_not_arithmetic"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "waves.update(blocks=1)\n",
+        "waves.clear()\n",
+        'del waves["blocks"]\n',
+        'waves["blocks"] += 1\n',
+        "waves |= {}\n",
+        'if True:\n    waves["blocks"] = 1\n',
+        "for waves in ():\n    pass\n",
+        "print(waves.pop('blocks'))\n",
+        "a, *waves = 1, 2\n",
+    ],
+)
+def test_a_change_of_the_dict_that_is_not_followed_is_refused_with_its_line(change):
+    verdict = check_number_source(waves, RIGHT + change)
+    assert (verdict.outcome, verdict.message_id) == (Outcome.REJECTED, "number_changed")
+    assert verdict.line == 2
+
+
+def test_what_is_passed_and_is_not_what_the_cell_says_is_no_answer(monkeypatch):
+    monkeypatch.setattr("course.check.answers.assigning_cell", lambda name: RIGHT)
+    right = {"blocks": 79, "threads": np.int64(79 * 256), "share": np.float32(0.99)}
+    assert check_numbers(waves, right).outcome is Outcome.PASS
+    for passed in ({}, {**right, "blocks": 78}, {**right, "more": 1}, 5):
+        assert check_numbers(waves, passed).message_id == "number_elsewhere"
 
 
 @pytest.mark.parametrize("source", ["", "waves = ...", 'waves = {"blocks": ..., "threads": ...}'])
