@@ -152,6 +152,7 @@ class _Ran(Struct, tag="ran", forbid_unknown_fields=True):
 
     traffic: _Traffic
     elsewhere: _Fault | None
+    tuned: Text
 
 
 class _Faulted(Struct, tag="fault", forbid_unknown_fields=True):
@@ -262,9 +263,8 @@ def encoded_ran(ran: Ran) -> bytes:
         for site in ran.traffic.sites
     ]
     elsewhere = None if ran.elsewhere is None else _plain(ran.elsewhere)
-    return _message(
-        _Ran(_Traffic(**counts), elsewhere), [array.tobytes() for array in ran.arrays.values()]
-    )
+    head = _Ran(_Traffic(**counts), elsewhere, plainly(ran.tuned))
+    return _message(head, [array.tobytes() for array in ran.arrays.values()])
 
 
 def encoded_plan(plan: dict[str, Any]) -> bytes:
@@ -310,7 +310,7 @@ def decoded_result(data: bytes, run: Run) -> Ran:
         rest = rest[size:]
     if len(rest):
         raise WireError(f"{len(rest)} bytes follow the last array")
-    return Ran(arrays, _traffic(head.traffic), _elsewhere(head.elsewhere))
+    return Ran(arrays, _traffic(head.traffic), _elsewhere(head.elsewhere), head.tuned)
 
 
 def decoded_plan(data: bytes, run: Run) -> bytes:

@@ -114,6 +114,7 @@ def run_of(
     constants: Mapping[str, int],
     source: str,
     arguments: Mapping[str, Any],
+    tuned: int = 0,
 ) -> Run:
     """The job of one case for a runner: the cell, its arguments, its launch, what is measured."""
     names = exercise.names(case, constants)
@@ -138,6 +139,7 @@ def run_of(
         elsewhere=case.traffic,
         binary=case.traffic
         and (exercise.registers is not None or exercise.most_spilled is not None),
+        tuned=tuned,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,8 @@ class Stages:
         self.case: Case | None = None
         self.number = 0
         self.count = 0
+        #: what autotune's configuration sets, by the number of a case that did not take the first
+        self._tuned: dict[int, str] = {}
         #: by a case's number, once its launch has ended
         self._outputs: dict[int, list[Compared]] = {}
         #: what the kernel prints, where a learner is to see it
@@ -87,10 +90,14 @@ class Stages:
         self._admitted()
         ordered = ordered_cases(self.exercise, cases)
         self.count = len(ordered)
+        # a GPU may take any of autotune's configurations: each has its turn where nothing is graded
+        turns = accumulate(not case.traffic for case in ordered)
         with self._ahead(ordered, seed, runner):
             results = [
-                self._launched(self.case, seed, runner)
-                for self.number, self.case in enumerate(ordered, start=1)
+                self._launched(self.case, seed, runner, 0 if self.case.traffic else turn)
+                for self.number, (self.case, turn) in enumerate(
+                    zip(ordered, turns, strict=True), start=1
+                )
             ]
         for self.number, self.case in enumerate(ordered, start=1):
             wrong = self._wrong(self.case, *results[self.number - 1])
@@ -136,18 +143,19 @@ class Stages:
         runs = map(self._run, graded, drawn)
         return runner.ahead(self.source, runs)
 
-    def _run(self, case: Case, arguments: Mapping[str, Any]) -> Run:
-        return run_of(self.exercise, case, self.constants, self.source, arguments)
+    def _run(self, case: Case, arguments: Mapping[str, Any], tuned: int = 0) -> Run:
+        return run_of(self.exercise, case, self.constants, self.source, arguments, tuned)
 
     def _launched(
-        self, case: Case, seed: int | Sequence[int], runner: Runner
+        self, case: Case, seed: int | Sequence[int], runner: Runner, tuned: int
     ) -> tuple[dict[str, Any], Ran]:
         """(arguments as they were drawn, what the launch left of a second copy of them)."""
         arguments = drawn_case(self.exercise, case, self.constants, seed)
         before = copied(arguments)
         if self.printed is not None:
             self.printed.prefix = f"case {self.number} ({case.told}), "
-        ran = runner(self._run(case, arguments))
+        ran = runner(self._run(case, arguments, tuned))
+        self._tuned[self.number] = ran.tuned
         learner_names = dict(zip(self.parameters, before, strict=True))
         return before, replace(ran, traffic=ran.traffic.renamed(learner_names))
 
@@ -207,7 +215,8 @@ class Stages:
     ) -> Verdict:
         """The verdict on the case that tells most, with what all cases say together."""
         of_a_part = self.exercise.finish is not None and wrong.message_id == "never_written"
-        if self.advice is None or wrong.message_id not in FOR_ALL_CASES or of_a_part:
+        apart = of_a_part or any(self._tuned.values())
+        if self.advice is None or wrong.message_id not in FOR_ALL_CASES or apart:
             return wrong
         numbered = list(enumerate(zip(ordered, results, strict=True), start=1))
         found = self.advice.of_answers(
@@ -315,6 +324,7 @@ class Stages:
         """The verdict on a fault of any stage."""
         name = self.exercise.name
         fields: dict[str, object] = {"name": name, "line": fault.line, **fault.fields}
+        self._tuned[self.number] = str(fault.fields.get("tuned", ""))
         lines = [n for n in (fault.line, fault.fields.get("other_line")) if isinstance(n, int)]
         if fault.outcome in (Outcome.REJECTED, Outcome.DOES_NOT_COMPILE):
             self.number, self.case = 0, None  # the case does not matter: no launch would do
@@ -399,7 +409,9 @@ class Stages:
     ) -> Verdict:
         exercise = self.exercise
         first, last = self.span if bill is not None or self.detailed else (1, 0)
-        step = next_step(message_id, fields, exercise.dialect)
+        steps = [next_step(message_id, fields, exercise.dialect)]
+        if tuned := self._tuned.get(self.number):
+            steps.insert(0, sentence("tile_tuned_other", {"tuned": tuned}, exercise.dialect))
         commands = [] if outcome is Outcome.PASS else [f"ex.{exercise.name}.hint()"]
         if bill is not None and not self.detailed:
             commands.append(f"ex.{exercise.name}.show({exercise.name})")
@@ -423,7 +435,7 @@ class Stages:
             extras=() if bill is None else bill.extras,
             credit=credit,
             max_points=exercise.points,
-            next_steps=(step,) if step else (),
+            next_steps=tuple(filter(None, steps)),
             commands=tuple(commands),
             detailed=self.detailed,
             wrong_at=_wrong_at(fields) if wrong else None,

@@ -68,6 +68,8 @@ class Run:
     elsewhere: bool = False
     #: whether registers and spills are asked for: they cost a run of the assembler
     binary: bool = False
+    #: which of autotune's configurations is taken, counted round: 0 is the first
+    tuned: int = 0
     #: properties of a GPU, by torch's names: the run is planned for it, and not made
     planned_for: Mapping[str, int | str] = field(default_factory=dict)
 
@@ -83,6 +85,8 @@ class Ran:
     traffic: Traffic
     #: what the compiler says against it for a GPU that it did not run on, where a grader asks
     elsewhere: KernelFault | None = None
+    #: what autotune's configuration sets, where it was not the first
+    tuned: str = ""
 
 
 Runner = Callable[[Run], Ran]

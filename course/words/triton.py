@@ -44,7 +44,7 @@ TILE: dict[str, tuple[str, str]] = {
         "`{construct}` cannot be read: of `@triton.autotune` a check takes `configs`, a list of "
         "`triton.Config`, and `key`; besides, prune_configs_by, reset_to_zero and restore_value.",
         'Write `configs=[triton.Config(dict(BLOCK=b), num_warps=4) for b in (64, 128)], key=["N"]`'
-        ": the check takes the first configuration, and times none.",
+        ": the check counts the first configuration, tries others, and times none.",
     ),
     "tile_heuristics": (
         "`{construct}` cannot be read: of `@triton.heuristics` a check takes a dict written out, "
@@ -63,6 +63,16 @@ TILE: dict[str, tuple[str, str]] = {
         "on a GPU Triton runs each of them to time it, and each run would add to the sums.",
         "Leave one configuration, or `@triton.jit` alone; or name each array that the atomics "
         "update in `reset_to_zero` or `restore_value`.",
+    ),
+    "tile_tuned_in_place": (
+        "`{kernel}` reads `{name}` and overwrites it, and `@triton.autotune` has several "
+        "configurations: on a GPU Triton runs each of them to time it, and all but the first "
+        "would find what the one before has left.",
+        "Name `{name}` in `restore_value`; or leave one configuration, or `@triton.jit` alone.",
+    ),
+    "tile_tuned_other": (
+        "This is with `{tuned}`: a GPU may take any configuration of `@triton.autotune`.",
+        "",
     ),
     "tile_tuned_reset": (
         "`reset_to_zero` of `{kernel}` names `{name}`, which does not hold zeros when the kernel "

@@ -86,22 +86,17 @@ def heuristics_of(kernel: Any) -> Heuristics | None:
     return found
 
 
-def with_computed(kernel: Any, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """A launch's arguments by name, with those of autotune's first configuration and what the
-    heuristics work out from all.
+def each_with_computed(
+    kernel: Any, args: Sequence[Any], named: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """A launch's arguments by name, with those of a configuration of autotune's and what the
+    heuristics work out from all: for each configuration, in order.
 
     Raises:
         KernelFault: DOES_NOT_COMPILE, where the launch gives one of these, too; WRONG_ANSWER,
             where an expression has no value; REJECTED, where it asks for what the launch does not
             pass, or as `with_tuned` does.
     """
-    return next(each_with_computed(kernel, args, named))
-
-
-def each_with_computed(
-    kernel: Any, args: Sequence[Any], named: Mapping[str, Any]
-) -> Iterator[dict[str, Any]]:
-    """The same for each configuration of autotune's, in order."""
     return (_computed(kernel, args, every) for every in with_tuned(kernel, args, named))
 
 

@@ -1,8 +1,9 @@
-"""`@triton.autotune` above a cell's kernel: read as data, and the first configuration is taken.
+"""`@triton.autotune` above a cell's kernel: read as data, and the first configuration is graded.
 
 On a GPU Triton times each configuration and keeps the fastest. A check has nothing to time, and
-the engine's counts differ from block to block: so it takes the first, of those that
-`early_config_prune` leaves, as a direct launch without a GPU does.
+the engine's counts differ from block to block: so it counts the first, of those that
+`early_config_prune` leaves and that have the resources. Cases of which nothing is counted take
+the others in turn: each has to be right.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from course.engine.faults import KernelFault, does_not_compile, rejected
 from course.engine.launcher import applied
 from course.engine.launcher.frames import Closure, Config
 from course.engine.launcher.names import text
+from course.engine.traffic import Traffic
 from course.engine.triton.compiling.functions import code_of, updated_parameters
 
 #: Where a kernel of a cell keeps what `@triton.autotune` says of it.
@@ -178,6 +180,54 @@ def _check_runs(kernel: Any, tuned: Tuned, given: Mapping[str, Any]) -> None:
             raise rejected(
                 code_of(kernel).first_line, "tile_tuned_reset", kernel=kernel.__name__, name=name
             )
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A launch of a kernel of several configurations: on a GPU a later one of many."""
+
+    kernel: Any
+    given: Mapping[str, torch.Tensor]
+    #: what those hold that Triton puts back
+    kept: Mapping[str, torch.Tensor]
+
+    @classmethod
+    def of(cls, kernel: Any, given: Mapping[str, torch.Tensor]) -> Timed | None:
+        """The launch that is to come; None where nothing is timed."""
+        tuned: Tuned | None = kernel.__dict__.get(TUNED)
+        if tuned is None or len(tuned.configs) < 2:
+            return None
+        back = given.keys() & {*tuned.restored, *tuned.reset}
+        kept = {name: given[name].clone() for name in back}
+        return cls(kernel, given, kept)
+
+    def require_repeatable(self, traffic: Traffic, launched: Callable[[], object]) -> None:
+        """Launches it again, where it stored to what it loads from: that has to change nothing.
+
+        Raises:
+            KernelFault: REJECTED, where it does.
+        """
+        memory = {name: one.untyped_storage().data_ptr() for name, one in self.given.items()}
+        done = {(memory.get(site.array), site.direction) for site in traffic.sites}
+        in_place = [
+            name for name, place in memory.items()
+            if {(place, "load"), (place, "store")} <= done and name not in self.kept
+        ]  # fmt: skip
+        left = {name: self.given[name].clone() for name in in_place}
+        if not in_place:
+            return
+        for name, tensor in self.kept.items():
+            self.given[name].copy_(tensor)
+        launched()
+        for name, tensor in left.items():
+            if not torch.equal(_bytes(tensor), _bytes(self.given[name])):
+                line = code_of(self.kernel).first_line
+                told = {"kernel": self.kernel.__name__, "name": name}
+                raise rejected(line, "tile_tuned_in_place", **told)
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.reshape(-1).view(torch.uint8)
 
 
 def _unreadable(node: ast.AST, construct: str) -> Exception:

@@ -6,14 +6,16 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
 from course.engine import stated_gpu
-from course.engine.cell.heuristics import with_computed
+from course.engine.cell.heuristics import each_with_computed
 from course.engine.cell.triton import TileCell, forget, read_cell
+from course.engine.cell.tuning import Timed
 from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.job import Output, Ran, Run
 from course.engine.launcher import call
@@ -114,7 +116,7 @@ class TritonEngine:
 
     def _begin(self, run: Run) -> None:
         def launched(kernel: Any, args: Sequence[Any], grid: Any, named: Any) -> None:
-            source = source_of(kernel, args, _options(kernel, args, named))
+            source = source_of(kernel, args, next(_options(kernel, args, named)))
             asked = key_of(source, CHECK_TARGET), run.binary
             if asked not in self.begun and len(self.begun) < _MOST_AHEAD:
                 compiling = gate.begin_ahead(source, CHECK_TARGET, run.binary)
@@ -165,7 +167,7 @@ class TritonEngine:
                 fault.line = fault.line or first_line(kernel)
                 raise
             arrays = launches.inputs()
-        return Ran(arrays, launches.traffic(), self.elsewhere)
+        return Ran(arrays, launches.traffic(), self.elsewhere, launches.tuned)
 
 
 class _Launches:
@@ -187,22 +189,20 @@ class _Launches:
         #: what was compiled for this run
         self._kernels: set[Any] = set()
         self.target = engine.target or run.target or CHECK_TARGET
+        #: what the last configuration sets that was not autotune's first
+        self.tuned = ""
 
     def make(self, kernel: Any, args: Sequence[Any], grid: Any, named: Mapping[str, Any]) -> None:
         """One launch: compiled for a GPU, run and measured; it runs while the compiler goes on."""
-        options = _options(kernel, args, named)
         function = base_function(kernel)
         if self.run.gluon and not function.is_gluon():
             line = first_line(kernel)
             raise rejected(line, "tile_not_gluon", name=function.__name__)
-        compiled = self._compiled(kernel, args, options)
+        options, compiled = self._fitting(kernel, args, named)
         given = bound(function, tuple(args), dict(options))
         self._alive.append(given)  # so that no storage is given away twice
-        storages = {
-            name: _storage(_tensor(value))
-            for name, value in given.items()
-            if _tensor(value) is not None
-        }
+        tensors = {name: found for name in given if (found := _tensor(given[name])) is not None}
+        storages = {name: _storage(tensor) for name, tensor in tensors.items()}
         cache = Cache(CHECK_L2_BYTES, CHECK_MULTIPROCESSORS) if self.run.cache else None
         # Gluon has no other form than the one that the compiler makes
         if (watch := self.engine.watch) is not None and not function.is_gluon():
@@ -210,21 +210,27 @@ class _Launches:
             follow(kernel, args, grid, options, watch, limit, self.engine.requests)
             self.made.append((Traffic(), storages))
             return
+        launched = partial(
+            launch,
+            kernel,
+            args,
+            grid,
+            options,
+            step_limit=self.run.step_limit,
+            printing=self.engine.printing,
+            together=self.engine.together if cache is None else cache.multiprocessors,
+            listener=None if cache is None else cache.access,
+            target=self.target,
+            requests=self.engine.requests,
+        )
+        timed = Timed.of(kernel, tensors)
         try:
-            traffic = launch(
-                kernel,
-                args,
-                grid,
-                options,
-                step_limit=self.run.step_limit,
-                printing=self.engine.printing,
-                together=self.engine.together if cache is None else cache.multiprocessors,
-                listener=None if cache is None else cache.access,
-                target=self.target,
-                requests=self.engine.requests,
-            )
+            traffic = launched()
+            if timed is not None:
+                timed.require_repeatable(traffic, launched)
         except KernelFault as fault:
             compiled()  # what the compiler refuses comes first
+            fault.fields["tuned"] = self.tuned
             if self.run.outputs:
                 self._say_which(fault, storages)
             if fault.outcome in (Outcome.OUT_OF_BOUNDS, Outcome.RACE):
@@ -238,6 +244,31 @@ class _Launches:
         if cache is not None:
             traffic.dram_bytes = cache.read_bytes
         self.made.append((traffic, storages))
+
+    def _fitting(
+        self, kernel: Any, args: Sequence[Any], named: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], Callable[[], Resources]]:
+        """A launch's options, and what waits for the compiler.
+
+        Of several configurations, as Triton does, the run's or the next that has the resources.
+        """
+        each = list(_options(kernel, args, named))
+        turn = self.run.tuned % len(each)
+        *others, last = (*each[turn:], *each[:turn])
+        for options in others:
+            try:
+                compiled = self._compiled(kernel, args, options)
+                compiled()
+                break
+            except KernelFault as fault:
+                if fault.outcome is not Outcome.TOO_MANY_RESOURCES:
+                    raise
+        else:
+            options, compiled = last, self._compiled(kernel, args, last)
+        if options is not each[0]:
+            own = ((name, value) for name, value in options.items() if name not in named)
+            self.tuned = ", ".join(f"{name}={value}" for name, value in own)
+        return options, compiled
 
     def _say_which(self, fault: KernelFault, storages: Mapping[str, int]) -> None:
         """A kernel's `B` is what the cell passed for it: the fault names the exercise's array."""
@@ -326,8 +357,12 @@ def _tensors(run: Run) -> dict[str, Any]:
     }
 
 
-def _options(kernel: Any, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    return {"num_warps": WARPS, **with_computed(kernel, args, named)}
+def _options(
+    kernel: Any, args: Sequence[Any], named: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """A launch's options in each configuration of autotune's."""
+    each = each_with_computed(kernel, args, named)
+    return ({"num_warps": WARPS, **options} for options in each)
 
 
 def returned(wanted: Sequence[Output], result: Any) -> dict[str, torch.Tensor]:

@@ -1,4 +1,6 @@
-"""`@triton.autotune` above the kernel of a checked cell: read as data, the first one taken."""
+"""`@triton.autotune` above the kernel of a checked cell: read as data, the first one graded."""
+
+from dataclasses import replace
 
 import pytest
 import triton
@@ -40,7 +42,9 @@ def test_the_first_configuration_is_taken():
 
 
 def test_the_grid_may_ask_for_what_is_tuned():
-    grid = TUNED.replace("kernel[(M,)]", "kernel[lambda meta: (M * meta['BLOCK'] // 256,)]")
+    grid = TUNED.replace(
+        "kernel[(M,)]", "kernel[lambda meta: (M * meta['BLOCK'] // meta['BLOCK'],)]"
+    )
     assert verdict(grid, SCALE).outcome is Outcome.PASS
 
 
@@ -101,10 +105,10 @@ def fitting(configs, named_args, **kwargs):
     "configs",
     [
         "[triton.Config({'BLOCK': b}, num_warps=w) for b in (256, 512) for w in WARPS]",
-        "[triton.Config(dict(BLOCK=b)) for b in range(128, 999, 128) if b % 256 == 0]",
+        "[triton.Config(dict(BLOCK=b)) for b in range(128, 600, 128) if b % 256 == 0]",
         "configs_of((256, 1024))",
         "list(filter(small, configs_of([1024, 256])))",
-        "[triton.Config({'BLOCK': b}, num_warps=w) for b, w in itertools.product((256, 9), WARPS)]",
+        "[triton.Config(dict(BLOCK=b), num_warps=w) for b, w in itertools.product((256,), WARPS)]",
         "[triton.Config(kwargs={'BLOCK': 1 << 8}, num_stages=3, pre_hook=None)]",
         "configs_of([1024, 256]), prune_configs_by={'early_config_prune': fitting}, warmup=5",
         "configs_of([256]), reset_to_zero=[], restore_value=None",
@@ -116,6 +120,66 @@ def test_configurations_may_be_worked_out(configs):
     found = verdict(cell.replace("import triton\n", "import triton\nimport itertools\n", 1), SCALE)
     assert found.outcome is Outcome.PASS, str(found)
     assert turns(found) == 2
+
+
+def test_where_nothing_is_graded_the_other_configurations_have_their_turn():
+    grid = TUNED.replace(
+        "kernel[(M,)]", "kernel[lambda meta: (triton.cdiv(M * 256, meta['BLOCK']),)]"
+    )
+    found = verdict(grid, SCALE)
+    assert (found.outcome, found.message_id) == (Outcome.WRONG_ANSWER, "never_written")
+    assert "num_warps=8, BLOCK=1024, num_stages=2" in found.next_steps[0]
+    assert found.case_number == 2
+    fault = TUNED.replace("mask=j < N)\n", "mask=(j < N) | (BLOCK == 1024))\n", 1)
+    found = verdict(fault, SCALE)
+    assert found.outcome is Outcome.OUT_OF_BOUNDS
+    assert "BLOCK=1024" in found.next_steps[0]
+
+
+def test_a_configuration_that_has_not_the_resources_is_left_out():
+    large = "configs=[triton.Config({'BLOCK': 1 << 16}), triton.Config({'BLOCK': 256})], key=['N']"
+    cell = TUNED.replace(CONFIGS, f"@triton.autotune({large})\n").replace(
+        "j < N)\n", "j < N, other=0)\n", 1
+    )
+    turned = "tl.gather(values, BLOCK - 1 - tl.arange(0, BLOCK), 0)"
+    cell = cell.replace("2 * values", f"2 * values + 0 * {turned}")
+    found = verdict(cell, SCALE)
+    assert found.outcome is Outcome.PASS, str(found)
+    alone = cell.replace(", triton.Config({'BLOCK': 256})", "")
+    assert verdict(alone, SCALE).outcome is Outcome.TOO_MANY_RESOURCES
+
+
+UNBUDGETED = replace(SCALE, budget=None)
+IN_PLACE = """
+@triton.autotune([triton.Config({}, num_warps=w) for w in (4, 8)], key=["N"])
+@triton.jit
+def double(out, N, BLOCK: tl.constexpr):
+    j = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + j, 2 * tl.load(out + j, mask=j < N), mask=j < N)
+
+
+def scale(x):
+    M, N = x.shape
+    out = torch.empty((M, N), dtype=x.dtype, device=x.device)
+    kernel[(M,)](x, out, x.stride(0), x.stride(1), N, BLOCK=BLOCK)
+    double[(triton.cdiv(out.numel(), 256),)](out, out.numel(), BLOCK=256)
+    return out
+"""
+
+
+def test_what_is_changed_in_place_has_to_be_put_back_before_the_next_configuration():
+    cell = SCALE_CELL.split("def scale")[0].replace("2 * values", "values") + IN_PLACE
+    found = verdict(cell, UNBUDGETED)
+    assert (found.outcome, found.message_id) == (Outcome.REJECTED, "tile_tuned_in_place")
+    assert "`out`" in found.message
+    restored = cell.replace('key=["N"]', 'key=["N"], restore_value=["out"]')
+    assert verdict(restored, UNBUDGETED).outcome is Outcome.PASS
+    assert verdict(cell.replace("(4, 8)", "(4,)"), UNBUDGETED).outcome is Outcome.PASS
+    scratch = cell.replace("2 * tl.load(out + j, mask=j < N)", "2.0").replace(
+        "mask=j < N)\n\n",
+        "mask=j < N)\n    tl.store(out + j, tl.load(out + j, mask=j < N), mask=j < N)\n\n",
+    )
+    assert verdict(scratch, UNBUDGETED).message_id != "tile_tuned_in_place"
 
 
 @pytest.mark.parametrize("more", ["reset_to_zero=['out']", "restore_value=['out']"])
