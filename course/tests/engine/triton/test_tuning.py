@@ -129,7 +129,7 @@ def test_where_nothing_is_graded_the_other_configurations_have_their_turn():
     found = verdict(grid, SCALE)
     assert (found.outcome, found.message_id) == (Outcome.WRONG_ANSWER, "never_written")
     assert "num_warps=8, BLOCK=1024, num_stages=2" in found.next_steps[0]
-    assert found.case_number == 2
+    assert found.case_number == 3
     fault = TUNED.replace("mask=j < N)\n", "mask=(j < N) | (BLOCK == 1024))\n", 1)
     found = verdict(fault, SCALE)
     assert found.outcome is Outcome.OUT_OF_BOUNDS
