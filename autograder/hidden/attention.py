@@ -1,14 +1,12 @@
 """Held-out ranges of lesson 10."""
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.exercises.attention import FAR_APART, FAR_BELOW, HALF, HUGE, ONE_SIGN, UNEVEN
+from course.exercises.attention import ABYSS, FAR_APART, FAR_BELOW, HALF, HUGE, ONE_SIGN, UNEVEN
 from course.spec.draws import FAINT, LARGE, integers, spread, uniform
 
 #: With D = 16 every score is near -3,000: below any number that might stand for the lowest one.
 _DEEP = {"q": integers(15, 18), "k": integers(-49, -46)}
-#: One key, and a score of -4e12, or of -4e9 in float16: it has all the weight, whatever the maximum
-#: begins with. A power of two times log2(e) is exact: no idiom of base 2 loses a digit.
-ABYSS = {"q": uniform(2.0**20, 2.0**20), "k": uniform(-(2.0**20), -(2.0**20)), "v": LARGE}
+#: The same, with a score of -4e9.
 _ABYSS_IN_HALF = {"q": uniform(2.0**15, 2.0**15), "k": uniform(-(2.0**15), -(2.0**15))}
 #: Scores that are 0, among others, whose keys are there all the same.
 SOME_ZERO = {"q": integers(-1, 2), "k": integers(-1, 2)}

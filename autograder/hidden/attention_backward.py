@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from autograder.hidden import Draws, between, choice, multiples
-from autograder.hidden.attention import ABYSS, LARGE_KEYS, LARGE_QUERIES, SOME_ZERO
+from autograder.hidden.attention import LARGE_KEYS, LARGE_QUERIES, SOME_ZERO
+from course.exercises.attention import ABYSS
 from course.exercises.attention_backward import (
     CLIMBING,
     FAR_ABOVE,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from course.spec.draws import Draw, described, spread, uniform
+from course.spec.draws import LARGE, Draw, described, spread, uniform
 from course.spec.exercise import (
     Array,
     Budget,
@@ -58,7 +58,13 @@ HUGE: dict[str, Draw] = dict.fromkeys(("q", "k"), spread(150.0, why=", scores be
 #: passes 65,504, and so do all that are longer.
 ONE_SIGN: dict[str, Draw] = {"q": uniform(-0.1, 0.1), "v": uniform(4096.0, 8192.0)}
 
-
+#: One key, and a score of -4e12: it has all the weight, whatever stands for the lowest number.
+#: A power of two times log2(e) is exact: no idiom of base 2 loses a digit.
+ABYSS: dict[str, Draw] = {
+    "q": described("2**20")(uniform(2.0**20, 2.0**20)),
+    "k": described("-2**20, a score below -1e9 and the like")(uniform(-(2.0**20), -(2.0**20))),
+    "v": LARGE,
+}
 #: Every score below -110: exp of each is 0, measured from a greatest score that begins at 0.
 FAR_BELOW: dict[str, Draw] = {
     "q": uniform(5.0, 6.0),
@@ -637,6 +643,7 @@ attend_one_query = KernelExercise(
     **_ONE_QUERY,
     cases=(
         case(H=1, N=1, D=16, GAP=0),
+        case(H=2, N=1, D=16, GAP=0, draws=ABYSS),
         case(H=2, N=37, D=32, GAP=3, draws=FAR_BELOW),
         case(H=2, N=300, D=64, GAP=8, dtypes=HALF),
         case(H=2, N=600, D=32, GAP=0, draws=FAR_APART),
@@ -710,6 +717,7 @@ flash_forward = KernelExercise(
     },
     cases=(
         case(H=1, N=1, D=16, GAP=0),
+        case(H=2, N=1, D=16, GAP=0, draws=ABYSS),
         case(H=2, N=37, D=32, GAP=3, draws=FAR_BELOW),
         case(H=2, N=100, D=64, GAP=8, dtypes=HALF),
         case(H=1, N=200, D=32, GAP=0, draws=FAR_APART),
@@ -767,6 +775,7 @@ flash_causal = KernelExercise(
     },
     cases=(
         case(H=1, N=1, D=16, GAP=0),
+        case(H=2, N=1, D=16, GAP=0, draws=ABYSS),
         case(H=2, N=37, D=32, GAP=3, draws=FAR_BELOW),
         case(H=2, N=100, D=64, GAP=8, dtypes=HALF, draws=HUGE),
         case(H=1, N=200, D=32, GAP=0, draws=FAR_APART),
@@ -818,6 +827,7 @@ flash_decode = KernelExercise(
     **_ONE_QUERY | {"slips": _ONE_QUERY["slips"] | _slips_of_chunks()},
     cases=(
         case(H=1, N=1, D=16, GAP=0),
+        case(H=2, N=1, D=16, GAP=0, draws=ABYSS),
         case(H=2, N=700, D=32, GAP=3, draws=FAR_BELOW),
         case(H=2, N=1000, D=64, GAP=8, dtypes=HALF, draws=HUGE),
         case(H=2, N=1700, D=32, GAP=0, draws=FAR_APART),
@@ -879,6 +889,7 @@ flash_gqa = KernelExercise(
     },
     cases=(
         case(G=1, R=1, N=1, D=16, GAP=0),
+        case(G=2, R=3, N=1, D=16, GAP=0, draws=ABYSS),
         case(G=2, R=3, N=37, D=32, GAP=3, draws=FAR_BELOW),
         case(G=2, R=8, N=300, D=64, GAP=8, dtypes=HALF, draws=HUGE),
         case(G=2, R=5, N=400, D=32, GAP=0, draws=UNEVEN),
