@@ -131,7 +131,7 @@ def run_of(
         target=exercise.target,
         gluon=exercise.gluon,
         outputs=tuple(
-            Output(a.name, exercise.shape(a, names), exercise.dtype(a, case).name)
+            Output(a.name, exercise.shape(a, names), exercise.dtype(a, case).name, a.contiguous)
             for a in exercise.returned
         ),
         unwritten=tuple(a.name for a in exercise.arrays if a.role is Role.OUT),

@@ -24,6 +24,7 @@ class Output:
     name: str
     shape: tuple[int, ...]
     dtype: str
+    contiguous: bool = False
 
 
 @dataclass(frozen=True)

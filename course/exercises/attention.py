@@ -601,7 +601,7 @@ _OF_ONE_QUERY = (
     Array("q", "H, D"),
     Array("k", "H, N, D", within="H, N + GAP, D + GAP"),
     Array("v", "H, N, D", within="H, N + GAP, D + GAP"),
-    Array("out", "H, D", Role.OUT),
+    Array("out", "H, D", Role.OUT, contiguous=True),
 )
 #: What the exercises with one query a head have in common.
 _ONE_QUERY: dict[str, Any] = {
@@ -671,7 +671,7 @@ _TILED: dict[str, Any] = {
     "full": case(dtypes=HALF, H=8, N=2048, D=64, GAP=0),
     "parameters": (
         *(Array(name, "H, N, D", within="H, N + GAP, D + GAP") for name in "qkv"),
-        Array("out", "H, N, D", Role.OUT),
+        Array("out", "H, N, D", Role.OUT, contiguous=True),
     ),
     "tolerance": TOLERANCE,
     "launch": Launcher(),
@@ -878,7 +878,7 @@ flash_gqa = KernelExercise(
         Array("q", "G * R, D"),
         Array("k", "G, N, D", within="G, N + GAP, D + GAP"),
         Array("v", "G, N, D", within="G, N + GAP, D + GAP"),
-        Array("out", "G * R, D", Role.OUT),
+        Array("out", "G * R, D", Role.OUT, contiguous=True),
     ),
     **_ONE_QUERY
     | {

@@ -864,8 +864,8 @@ rope_heads = KernelExercise(
         "y = x[n, h] / sqrt(mean of x[n, h]**2 + eps) * w, with w of 2 * R weights. Then it is "
         "rotated: the first half of y is a, the second half b, and they become "
         "a * cos[n] - b * sin[n] and b * cos[n] + a * sin[n], with tables of (N, R), which all "
-        "heads of a token share. Store it head by head: out[h, n] is the row, out is (H, N, 2 * R) "
-        "and has the dtype of x. x, w and out are float16 or float32, cos and sin float32: compute "
+        "heads of a token share. Store it head by head: out[h, n] is the row, out is contiguous, "
+        "(H, N, 2 * R), and has the dtype of x. x, w and out are float16 or float32, cos and sin float32: compute "
         "in float32. R is a power of two, at most 128; N and H are any. x, cos and sin are loaded "
         "once, out is stored once, and nothing else goes to memory. Kernel, tiles, grid and "
         "launcher are yours; a program takes 16 tokens at most."
@@ -886,7 +886,7 @@ rope_heads = KernelExercise(
         Array("w", "2 * R", draw=spread(0.3, 1.0)),
         Array("cos", "N, R", draw=uniform(-1.0, 1.0)),
         Array("sin", "N, R", computed=_sine),
-        Array("out", "H, N, 2 * R", Role.OUT),
+        Array("out", "H, N, 2 * R", Role.OUT, contiguous=True),
         Scalar("eps", "1e-5", "float32"),
     ),
     reference=_rope,

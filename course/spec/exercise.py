@@ -58,7 +58,7 @@ class Array:
     a view with gaps. In ``within="M, N + PAD"`` rows lie N + PAD elements apart.
     `draw` says how inputs are drawn; `start` fills an accumulator. `computed` makes an input of
     others: of the arrays before it, in float64, and the scalars, by name (what a forward pass left
-    to a backward one).
+    to a backward one). A `contiguous` output has its elements row after row.
     """
 
     name: str
@@ -69,6 +69,7 @@ class Array:
     start: float = 0.0
     within: str = ""
     computed: Callable[..., np.ndarray] | None = None
+    contiguous: bool = False
 
     @cached_property
     def axes(self) -> tuple[str, ...]:

@@ -97,6 +97,12 @@ TILE: dict[str, tuple[str, str]] = {
         "The launcher returns {name} as {got}; expected: {expected}.",
         "Check the size and the `dtype` where the output is made.",
     ),
+    "launcher_strides": (
+        "The launcher returns {name} with strides of {got}, and it has to be contiguous: its "
+        "elements row after row, with nothing between them.",
+        "Make it with `torch.empty` in the shape that is asked for, let the kernel store to where "
+        "each element belongs, and return the tensor itself, no view of it.",
+    ),
     "launcher_order": (
         "The launcher returns {name} as {got}; expected: {expected}. All that it returns would fit "
         "in another order.",

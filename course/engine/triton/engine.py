@@ -369,7 +369,7 @@ def returned(wanted: Sequence[Output], result: Any) -> dict[str, torch.Tensor]:
     """What a launcher returned, by the outputs' names.
 
     Raises:
-        KernelFault: WRONG_ANSWER, where the shapes and dtypes are others.
+        KernelFault: WRONG_ANSWER, where the shapes and dtypes are others, or it has gaps.
     """
     got = result if isinstance(result, tuple | list) and len(wanted) > 1 else (result,)
     if len(got) != len(wanted):
@@ -392,6 +392,9 @@ def returned(wanted: Sequence[Output], result: Any) -> dict[str, torch.Tensor]:
                 got=f"{_shape(shape)} {dtype}",
                 order=", ".join(one.name for one in wanted),
             )
+        if output.contiguous and not value.is_contiguous():
+            strides = ", ".join(map(str, value.stride()))
+            raise _wrong("launcher_strides", name=output.name, got=strides)
     return {output.name: value for output, value in zip(wanted, got, strict=True)}
 
 

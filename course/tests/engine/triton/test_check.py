@@ -173,7 +173,7 @@ SCALE = KernelExercise(
     minutes=1,
     difficulty=1,
     hints=("h",),
-    parameters=(Array("x", "M, N", within="M, N + PAD"), Array("out", "M, N", Role.OUT)),
+    parameters=(Array("x", "M, N", within="M, N + PAD"), Array("out", "M, N", Role.OUT, contiguous=True)),
     reference=lambda x: {"out": 2 * x},
     cases=(
         case(M=1, N=1, PAD=0),
@@ -220,6 +220,7 @@ def test_a_launcher_is_called_and_its_result_compared():
         ("return out", "return x", Outcome.WRONG_ANSWER, "launcher_returns_input"),
         ("return out", "return out.view(-1)", Outcome.WRONG_ANSWER, "launcher_shape"),
         ("dtype=x.dtype", "dtype=torch.float16", Outcome.WRONG_ANSWER, "launcher_shape"),
+        ("return out", "return out.view(N, M).T", Outcome.WRONG_ANSWER, "launcher_strides"),
         ("return out", "return torch.softmax(x)", Outcome.REJECTED, None),
         ("return out", "return x @ x", Outcome.REJECTED, None),
         ("    kernel[(M,)]", "    return out\n    kernel[(M,)]", Outcome.WRONG_ANSWER, None),
