@@ -87,6 +87,9 @@ def main() -> None:
     own = OwnData()
     own_bytes = own.bytes()
     close_in(kind)
+    # A library that looks for another asks the C compiler, in a file that it cannot make here
+    # (`ctypes.util.find_library`, which PyTorch's build with CUDA comes to): there is none.
+    os.environ["PATH"] = ""
     kept = scratch.mounted() if kind is Kind.BUBBLEWRAP else None
     seccomp.not_traceable()
     if kind is not Kind.NONE:

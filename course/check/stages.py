@@ -91,7 +91,7 @@ class Stages:
         ordered = ordered_cases(self.exercise, cases)
         self.count = len(ordered)
         # a GPU may take any of autotune's configurations: each has its turn where nothing is graded
-        turns = accumulate(not case.traffic for case in ordered)
+        turns = accumulate(int(not case.traffic) for case in ordered)
         with self._ahead(ordered, seed, runner):
             results = [
                 self._launched(self.case, seed, runner, 0 if self.case.traffic else turn)

@@ -230,7 +230,7 @@ class _Launches:
                 timed.require_repeatable(traffic, launched)
         except KernelFault as fault:
             compiled()  # what the compiler refuses comes first
-            fault.fields["tuned"] = self.tuned
+            fault.fields.update({"tuned": self.tuned} if self.tuned else {})
             if self.run.outputs:
                 self._say_which(fault, storages)
             if fault.outcome in (Outcome.OUT_OF_BOUNDS, Outcome.RACE):
