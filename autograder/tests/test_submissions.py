@@ -423,7 +423,7 @@ def test_a_link_that_a_person_named_is_followed(tmp_path: Path) -> None:
         (b'{"nbformat": 4, "cells": [NaN]}', "not_finite"),
         (b'{"nbformat": 4, "cells": [-Infinity]}', "not_finite"),
         (b'{"cells": ' + b"[" * 200_000, "too_deep"),
-        (b'{"nbformat": 4, "cells": ' + b"[" * 5000 + b"]" * 5000 + b"}", "too_deep"),
+        (b'{"nbformat": 4, "cells": ' + b"[" * 200_000 + b"]" * 200_000 + b"}", "too_deep"),
         (b"[]", "not_a_notebook"),
         (b"null", "not_a_notebook"),
         (b"{}", "not_a_notebook"),
