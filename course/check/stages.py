@@ -36,7 +36,7 @@ from course.engine.faults import KernelFault, Outcome
 from course.engine.job import Ran, Run, Runner
 from course.engine.printed import Printed
 from course.engine.runner import Engine
-from course.engine.traffic import Traffic
+from course.engine.traffic import MOST_IN_A_ROW, Traffic
 from course.plain.text import lines_of
 from course.spec import shares
 from course.spec.exercise import RIGHT_SHARE, Case, KernelExercise, Role
@@ -311,6 +311,9 @@ class Stages:
                 "limit": extra.limit,
                 "line": line,
                 "share": share,
+                "launches": bill.traffic.launches
+                if bill.traffic.launches > MOST_IN_A_ROW
+                else None,
             },
             credit=RIGHT_SHARE,
             bill=bill,

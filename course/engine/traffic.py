@@ -249,6 +249,8 @@ _SUMS = (
 _MOST = (
     "longest_warp", "shared_bytes", "registers", "spill_bytes", "program_bytes", "block_bytes",
 )  # fmt: skip
+#: Fields of which so many launches in a row may each have the most: one waits for the other.
+_CHAINED, MOST_IN_A_ROW = ("program_bytes", "block_bytes"), 8
 
 
 def busiest_line(counts: Mapping[int, int]) -> int | None:
@@ -280,6 +282,9 @@ def merged(parts: Iterable[Traffic]) -> Traffic:
             counts = [getattr(part, name) for part in parts]
             if known := [count for count in counts if count is not None]:
                 setattr(total, name, combined(known))
+    for name in _CHAINED:
+        chain = sum(getattr(part, name) for part in parts) // MOST_IN_A_ROW
+        setattr(total, name, max(getattr(total, name), chain))
     total.sites = list(sites.values())
     return total
 

@@ -865,10 +865,10 @@ rope_heads = KernelExercise(
         "rotated: the first half of y is a, the second half b, and they become "
         "a * cos[n] - b * sin[n] and b * cos[n] + a * sin[n], with tables of (N, R), which all "
         "heads of a token share. Store it head by head: out[h, n] is the row, out is contiguous, "
-        "(H, N, 2 * R), and has the dtype of x. x, w and out are float16 or float32, cos and sin float32: compute "
-        "in float32. R is a power of two, at most 128; N and H are any. x, cos and sin are loaded "
-        "once, out is stored once, and nothing else goes to memory. Kernel, tiles, grid and "
-        "launcher are yours; a program takes 16 tokens at most."
+        "(H, N, 2 * R), and has the dtype of x. x, w and out are float16 or float32, cos and sin "
+        "float32: compute in float32. R is a power of two, at most 128; N and H are any. x, cos "
+        "and sin are loaded once, out is stored once, and nothing else goes to memory. Kernel, "
+        "tiles, grid and launcher are yours; a program takes 16 tokens at most."
     ),
     points=12,
     minutes=75,

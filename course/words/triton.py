@@ -356,8 +356,9 @@ TILE: dict[str, tuple[str, str]] = {
         "kernel writes them? `torch.empty` stores nothing.",
     ),
     "program_too_busy": (
-        "The busiest program asks for {got} bytes|, the most in line {line}|. An even share of "
-        "the budget is {share}; the most here is {limit}.",
+        "The busiest program asks for {got} bytes|, the most in line {line}|. |{launches} launches "
+        "come one after the other: eight of them count as one program. |An even share of the "
+        "budget is {share}; the most here is {limit}.",
         "Spread the work over more programs: which loop could be an axis of the grid, or which "
         "tile could be smaller?",
     ),

@@ -145,15 +145,15 @@ def _only(body: Block) -> Operation | None:
 
 
 def tree(combine: Combine, data: list[Array], axis: int) -> list[Array]:
-    """Reduces arrays along one axis: neighbours first, in order, then pairs of pairs."""
-    while data[0].shape[axis] > 1:
-        length = data[0].shape[axis]
-        even = [_along(d, axis, slice(0, length - 1, 2)) for d in data]
-        odd = [_along(d, axis, slice(1, length, 2)) for d in data]
-        rest = [_along(d, axis, slice(length - 1, length)) for d in data] if length % 2 else None
-        data = combine(even, odd)
-        if rest is not None:
-            data = [np.concatenate(pair, axis=axis) for pair in zip(data, rest, strict=True)]
+    """Reduces arrays along one axis, each element with the one that lies half of them further.
+
+    So do lanes and warps, whichever elements a layout gives them: a function whose two operands
+    cannot change places gives what nobody meant there.
+    """
+    while (length := data[0].shape[axis]) > 1:
+        half = length // 2  # of a power of two
+        first = [_along(d, axis, slice(0, half)) for d in data]
+        data = combine(first, [_along(d, axis, slice(half, length)) for d in data])
     return [_along(d, axis, 0) for d in data]
 
 

@@ -173,7 +173,10 @@ SCALE = KernelExercise(
     minutes=1,
     difficulty=1,
     hints=("h",),
-    parameters=(Array("x", "M, N", within="M, N + PAD"), Array("out", "M, N", Role.OUT, contiguous=True)),
+    parameters=(
+        Array("x", "M, N", within="M, N + PAD"),
+        Array("out", "M, N", Role.OUT, contiguous=True),
+    ),
     reference=lambda x: {"out": 2 * x},
     cases=(
         case(M=1, N=1, PAD=0),

@@ -175,3 +175,21 @@ def test_a_fused_multiply_add_of_bfloat16_is_rounded_once():
     out = torch.zeros(1, dtype=torch.bfloat16)
     launch(multiplied_and_added, (x, y, z, out), (1,))
     assert out.item() == 193 / 128
+
+
+@triton.jit
+def whichever_is_there(a, there_a, b, there_b):
+    return tl.where(there_a != 0, a, b), there_a | there_b
+
+
+@triton.jit
+def first_of_all(out):
+    i = tl.arange(0, 64)
+    found, _ = tl.reduce((i, (i % 32 > 2).to(tl.int32)), 0, whichever_is_there)
+    tl.store(out, found)
+
+
+def test_a_combining_function_whose_operands_may_not_change_places_gives_no_first():
+    out = torch.empty(1, dtype=torch.int32)
+    launch(first_of_all, (out,), (1,), {}, target=90)
+    assert out[0] == 16  # lanes with lanes that are 16 apart before their neighbours
