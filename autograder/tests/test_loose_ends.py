@@ -56,6 +56,11 @@ def test_nothing_is_loose_in_solutions_and_honest_variants(stem: str) -> None:
         ("total = x[i]", "text_anew"),
         ("new = max(m, x[i])\n  total = total * exp(m - new) + exp(x[i] - new)\n  m = new", None),
         ("new = max(m, x[i])\n  total = total + exp(x[i] - new)\n  m = new", "text_not_rescaled"),
+        (
+            "new = max(m, x[i])\n  total = total * exp(m - new) + x[i]\n  p = exp(x[i] - new)\n"
+            "  p = p / total\n  p += p\n  m = new",
+            None,
+        ),
         ("new = max(m, x[i])\n  total = total * exp(new - m)\n  m = new", "text_exponent"),
         ("new = max(m, x[i])\n  total = total * exp(m - new) + exp(x[i] - new)", "text_unchanged"),
         ("out[1] = x[i]", "text_stored_anew"),

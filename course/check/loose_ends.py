@@ -258,10 +258,11 @@ def _not_rescaled(names: Bindings, loop: Loop) -> Cause | None:
             for side in (product.left, product.right)
             if isinstance(side, ast.Name)
         }
-        adds = isinstance(made, ast.AugAssign) or target.id in {
-            one.id for one in _names(grown, ast.Load)
-        }
-        if adds and target.id not in factors and _of_exp(names, grown):
+        kept = any(
+            one.id == target.id and names.origin(one.id, one).carried
+            for one in nodes(grown, ast.Name)
+        )
+        if kept and target.id not in factors and _of_exp(names, grown):
             return "text_not_rescaled", {"line": made.lineno, "name": target.id, "newer": newer}
     return None
 
