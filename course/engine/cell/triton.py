@@ -42,6 +42,7 @@ from course.engine.cell.tuning import CLEAR, TUNED, Tuned, read_tuning
 from course.engine.faults import KernelFault, rejected, rejected_syntax
 from course.engine.launcher import Constants, admit, admit_expression, gluon
 from course.engine.launcher.frames import Closure, Config
+from course.engine.launcher.gpu import NO_GRADIENTS
 from course.engine.launcher.names import ALLOCATOR, IMPORTS, MISSING, MODULES, Own, Ref, member
 from course.plain.arithmetic import Facts, NoValue, bounded, is_number
 from course.plain.text import lines_of
@@ -231,11 +232,11 @@ def _read_statement(statement: ast.stmt, cell: TileCell) -> None:
         cell.nodes[statement.name] = statement
         if _is_constexpr_function(statement, cell):
             _define(cell, statement.name, walked(statement, cell.filename, cell.names))
-        elif statement.decorator_list:
-            _define(cell, statement.name, _jitted(statement, cell))
-        else:
+        elif all(_keeps_no_gradients(one, cell) for one in statement.decorator_list):
             _settle_defaults(statement, cell)
             _define(cell, statement.name, statement)
+        else:
+            _define(cell, statement.name, _jitted(statement, cell))
     elif isinstance(statement, ast.Pass) or (
         isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
     ):
@@ -260,6 +261,11 @@ def _settle_defaults(statement: ast.FunctionDef, cell: TileCell) -> None:
 def _is_constexpr_function(statement: ast.FunctionDef, cell: TileCell) -> bool:
     paths = [_path(decorator, cell) for decorator in statement.decorator_list]
     return paths == ["triton.constexpr_function"] and takes_them()
+
+
+def _keeps_no_gradients(decorator: ast.expr, cell: TileCell) -> bool:
+    """`@torch.no_grad()` of a launcher, which computes the same with and without it."""
+    return _path(getattr(decorator, "func", decorator), cell) in NO_GRADIENTS
 
 
 def _sets_allocator(statement: ast.stmt, cell: TileCell) -> TypeGuard[ast.Expr]:
@@ -465,11 +471,16 @@ def _options(
                     return _JIT[_path(target, cell)], options
                 except ValueError:
                     pass
-        root = ast.unparse(target).partition(".")[0]
-        if root in IMPORTS and root not in cell.names:
-            raise rejected(decorator, "missing_import", name=root, imported=IMPORTS[root])
+        _check_imported(target, cell)
     shown = ", ".join(f"`@{ast.unparse(decorator)[:60]}`" for decorator in decorators)
     raise rejected(decorators[0], "tile_decorator", construct=shown)
+
+
+def _check_imported(node: ast.expr, cell: TileCell) -> None:
+    """Names the import that the module of a dotted name wants."""
+    root = ast.unparse(node).partition(".")[0]
+    if root in IMPORTS and root not in cell.names:
+        raise rejected(node, "missing_import", name=root, imported=IMPORTS[root])
 
 
 def _annotation(argument: ast.arg, cell: TileCell) -> Any:
@@ -486,6 +497,7 @@ def _annotation(argument: ast.arg, cell: TileCell) -> Any:
     value = _referred(argument.annotation, cell)
     if isinstance(value, tl.dtype):
         return value
+    _check_imported(argument.annotation, cell)
     raise rejected_syntax(
         argument.annotation,
         f"the annotation `{ast.unparse(argument.annotation)[:60]}`",
