@@ -8,7 +8,13 @@ import pytest
 from autograder.proof.witness import solutions_of, witnesses_of
 from course.check.kernel_text import Cause
 from course.check.launch_text import launch_cause
-from course.check.loose_ends import begun_anew, defined_twice, left_early, of_maximum
+from course.check.loose_ends import (
+    begun_anew,
+    compared_alone,
+    defined_twice,
+    left_early,
+    of_maximum,
+)
 from course.engine.faults import Outcome
 from course.exercises import lesson, stems
 from course.spec.exercise import KernelExercise
@@ -34,7 +40,7 @@ def found_in(source: str) -> list[Cause]:
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, int)
     }
-    rules = (begun_anew, of_maximum, defined_twice, left_early)
+    rules = (begun_anew, compared_alone, of_maximum, defined_twice, left_early)
     found = [launch_cause(tree, constants), *(rule(tree) for rule in rules)]
     return [one for one in found if one is not None]
 

@@ -36,6 +36,15 @@ def defined_twice(tree: ast.Module) -> Cause | None:
     return None
 
 
+def compared_alone(tree: ast.Module) -> Cause | None:
+    """``c[i] == a[i] + b[i]`` on a line of its own, which stores nothing."""
+    for made in nodes(_functions(tree), ast.Expr):
+        if isinstance(made.value, ast.Compare) and isinstance(made.value.ops[0], ast.Eq):
+            fields = {"line": made.lineno, "written": shown(made.value)}
+            return "text_compared", {**fields, "target": shown(made.value.left)}
+    return None
+
+
 def of_maximum(tree: ast.Module) -> Cause | None:
     """A running maximum by which sums are rescaled the wrong way round, or not at all."""
     for function in _functions(tree):
