@@ -28,7 +28,7 @@ from course.engine.cell.constexpr_functions import Walked, takes_them, walked
 from course.engine.cell.definition import MODULE, jitted
 from course.engine.cell.heuristics import COMPUTED, Heuristics, heuristics_of
 from course.engine.cell.namespaces import PATHS, behind
-from course.engine.cell.operations import INSTEAD
+from course.engine.cell.operations import INSTEAD, instead_of_cuda
 from course.engine.cell.solution import Solution, found, missing
 from course.engine.cell.source import (
     assigned,
@@ -61,6 +61,8 @@ _OF_PYTHON = ("int", "float", "bool")
 #: what the compiler made of it is found again (`course.engine.triton.compiling.gate`).
 _HELD: Counter[str] = Counter()
 _HOLDS_LIBDEVICE = ("triton.language.extra", "triton.language.extra.cuda")
+_LIBDEVICE = "tl.extra.libdevice"
+_MODULES = MODULES | {f"{holder}.libdevice": _LIBDEVICE for holder in _HOLDS_LIBDEVICE}
 #: Modules of which a cell takes names for its annotations, and nothing else.
 _OF_ANNOTATIONS = ("__future__", "typing", "collections.abc")
 
@@ -284,7 +286,7 @@ def _sets_allocator(statement: ast.stmt, cell: TileCell) -> TypeGuard[ast.Expr]:
 
 
 def _import_module(statement: ast.Import, alias: ast.alias, cell: TileCell) -> None:
-    path = MODULES.get(alias.name)
+    path = _MODULES.get(alias.name)
     if path is None:
         raise rejected(
             statement, "rejected_import", name=alias.name, instead=INSTEAD.get(alias.name)
@@ -298,13 +300,11 @@ def _import_module(statement: ast.Import, alias: ast.alias, cell: TileCell) -> N
 
 def _import_names(statement: ast.ImportFrom, cell: TileCell) -> None:
     module = statement.module or ""
-    path = MODULES.get(module)
+    path = _MODULES.get(module)
     if module in _HOLDS_LIBDEVICE and [a.name for a in statement.names] == ["libdevice"]:
         name = statement.names[0].asname or "libdevice"
-        _define(cell, name, Ref("tl.extra.libdevice"))
+        _define(cell, name, Ref(_LIBDEVICE))
         return
-    if module in [f"{holder}.libdevice" for holder in _HOLDS_LIBDEVICE]:
-        path = "tl.extra.libdevice"
     if module in _OF_ANNOTATIONS:
         return  # an annotation is not evaluated
     if path is None or statement.level:
@@ -319,7 +319,9 @@ def _import_names(statement: ast.ImportFrom, cell: TileCell) -> None:
             value = Ref(f"{path}.{alias.name}")
         if value is MISSING:
             full = f"{module}.{alias.name}"
-            raise rejected(statement, "rejected_import", name=full, instead=INSTEAD.get(full))
+            of_cuda = instead_of_cuda(alias.name) if path == _LIBDEVICE else None
+            instead = of_cuda or INSTEAD.get(full)
+            raise rejected(statement, "rejected_import", name=full, instead=instead)
         _define(cell, name, value)
 
 
