@@ -8,7 +8,13 @@ import pytest
 from autograder.proof.witness import solutions_of, witnesses_of
 from course.check.kernel_text import Cause
 from course.check.launch_text import launch_cause
-from course.check.loose_ends import begun_anew, defined_twice, left_early, of_maximum
+from course.check.loose_ends import (
+    begun_anew,
+    compared_alone,
+    defined_twice,
+    left_early,
+    of_maximum,
+)
 from course.engine.faults import Outcome
 from course.exercises import lesson, stems
 from course.spec.exercise import KernelExercise
@@ -34,7 +40,7 @@ def found_in(source: str) -> list[Cause]:
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, int)
     }
-    rules = (begun_anew, of_maximum, defined_twice, left_early)
+    rules = (begun_anew, compared_alone, of_maximum, defined_twice, left_early)
     found = [launch_cause(tree, constants), *(rule(tree) for rule in rules)]
     return [one for one in found if one is not None]
 
@@ -56,6 +62,11 @@ def test_nothing_is_loose_in_solutions_and_honest_variants(stem: str) -> None:
         ("total = x[i]", "text_anew"),
         ("new = max(m, x[i])\n  total = total * exp(m - new) + exp(x[i] - new)\n  m = new", None),
         ("new = max(m, x[i])\n  total = total + exp(x[i] - new)\n  m = new", "text_not_rescaled"),
+        (
+            "new = max(m, x[i])\n  total = total * exp(m - new) + x[i]\n  p = exp(x[i] - new)\n"
+            "  p = p / total\n  p += p\n  m = new",
+            None,
+        ),
         ("new = max(m, x[i])\n  total = total * exp(new - m)\n  m = new", "text_exponent"),
         ("new = max(m, x[i])\n  total = total * exp(m - new) + exp(x[i] - new)", "text_unchanged"),
         ("out[1] = x[i]", "text_stored_anew"),

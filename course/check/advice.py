@@ -28,6 +28,7 @@ from course.check.launch_text import launch_cause
 from course.check.loose_ends import (
     begun_anew,
     by_ones,
+    compared_alone,
     defined_twice,
     in_vain,
     left_early,
@@ -186,7 +187,8 @@ class Advice:
     def _of_text(self) -> Cause | None:
         """What the text alone shows, and what cannot be meant."""
         tree = self.cell.tree
-        return begun_anew(tree) or of_maximum(tree) or defined_twice(tree) or by_ones(tree)
+        finds = (compared_alone, begun_anew, of_maximum, defined_twice, by_ones)
+        return next(filter(None, (find(tree) for find in finds)), None)
 
     def _stepped_over(self, ordered: Sequence[Case], found: Told) -> Cause | None:
         """What no thread of a Numba kernel wrote, where the index goes past it."""

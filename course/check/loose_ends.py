@@ -36,6 +36,15 @@ def defined_twice(tree: ast.Module) -> Cause | None:
     return None
 
 
+def compared_alone(tree: ast.Module) -> Cause | None:
+    """``c[i] == a[i] + b[i]`` on a line of its own, which stores nothing."""
+    for made in nodes(_functions(tree), ast.Expr):
+        if isinstance(made.value, ast.Compare) and isinstance(made.value.ops[0], ast.Eq):
+            fields = {"line": made.lineno, "written": shown(made.value)}
+            return "text_compared", {**fields, "target": shown(made.value.left)}
+    return None
+
+
 def of_maximum(tree: ast.Module) -> Cause | None:
     """A running maximum by which sums are rescaled the wrong way round, or not at all."""
     for function in _functions(tree):
@@ -258,10 +267,11 @@ def _not_rescaled(names: Bindings, loop: Loop) -> Cause | None:
             for side in (product.left, product.right)
             if isinstance(side, ast.Name)
         }
-        adds = isinstance(made, ast.AugAssign) or target.id in {
-            one.id for one in _names(grown, ast.Load)
-        }
-        if adds and target.id not in factors and _of_exp(names, grown):
+        kept = any(
+            one.id == target.id and names.origin(one.id, one).carried
+            for one in nodes(grown, ast.Name)
+        )
+        if kept and target.id not in factors and _of_exp(names, grown):
             return "text_not_rescaled", {"line": made.lineno, "name": target.id, "newer": newer}
     return None
 

@@ -7,6 +7,7 @@ it uses, every other line left blank, so that line numbers stay those of the fil
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 import re
 import sys
@@ -25,7 +26,7 @@ _READ_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 def function_source(function: Any) -> str:
     """The source of the cell that defines a plain Python function, or '' where there is none."""
-    code = function.__code__
+    code = inspect.unwrap(function).__code__
     if not is_cell(code.co_filename):
         linecache.checkcache(code.co_filename)
     text = "".join(linecache.getlines(code.co_filename))

@@ -329,7 +329,8 @@ class Stages:
         fields: dict[str, object] = {"name": name, "line": fault.line, **fault.fields}
         self._tuned[self.number] = str(fault.fields.get("tuned", ""))
         lines = [n for n in (fault.line, fault.fields.get("other_line")) if isinstance(n, int)]
-        if fault.outcome in (Outcome.REJECTED, Outcome.DOES_NOT_COMPILE):
+        refused = fault.outcome in (Outcome.REJECTED, Outcome.DOES_NOT_COMPILE)
+        if refused and fault.message_id != "tile_one_is_constant":
             self.number, self.case = 0, None  # the case does not matter: no launch would do
         verdict = self._made(fault.outcome, fault.message_id, fields, line=fault.line, marked=lines)
         if self.advice is None or self.case is None:

@@ -83,7 +83,10 @@ class _Kernel(_Shown, KernelExercise):
         Of Numba's kernels all these ask for the same sectors, and the verdict says how many.
         """
         verdict = check_function(self, kernel)
-        if self.dialect != "triton" or verdict.credit == 0 or not verdict.case_number:
+        if self.dialect != "triton":
+            said = "All GPUs ask for the same sectors here: a table by GPU is for Triton's kernels."
+            return replace(verdict, next_steps=(*verdict.next_steps, said))
+        if verdict.credit == 0 or not verdict.case_number:
             return verdict
         from course.notebook.gpus import on_gpus  # Triton is not everywhere
 

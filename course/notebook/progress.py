@@ -12,6 +12,7 @@ import json
 import os
 from dataclasses import replace
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -148,8 +149,10 @@ def stem_named(lesson: str) -> str:
     """
     stem = str(lesson).strip().lower().lstrip("0123456789_ ").replace(" ", "_")
     if stem not in exercises.stems():
+        near = get_close_matches(stem, exercises.stems(), 1, 0.75)
+        meant = f"Did you mean {near[0]!r}? " if near else ""
         there = ", ".join(exercises.stems())
-        raise ValueError(f"There is no lesson named {str(lesson)!r}. There are: {there}.")
+        raise ValueError(f"There is no lesson named {str(lesson)!r}. {meant}There are: {there}.")
     return stem
 
 

@@ -34,6 +34,7 @@ from course.plain.arithmetic import (
     truth,
     unary,
 )
+from course.plain.text import shortened
 
 #: Expressions, and turns of comprehensions, after which a formula counts as endless.
 STEP_LIMIT = 4_000
@@ -67,7 +68,7 @@ class Frame:
 
 def text(node: ast.AST) -> str:
     """A construct as it stands in the source, cut to a length that a sentence bears."""
-    return ast.unparse(node).splitlines()[0][:60]
+    return shortened(ast.unparse(node).splitlines()[0], 60)
 
 
 def is_name(node: ast.AST, name: str) -> bool:

@@ -52,6 +52,11 @@ def lines_of(source: str) -> list[str]:
 def code_at(source: str, line: int, longest: int) -> str:
     """A line without its comment; three dots where it is longer."""
     code = lines_of(source)[line - 1].partition("#")[0].strip()
+    return shortened(code, longest)
+
+
+def shortened(code: str, longest: int) -> str:
+    """The code; three dots where it is longer."""
     return code if len(code) <= longest else f"{code[: longest - 3]}..."
 
 

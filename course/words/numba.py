@@ -26,6 +26,11 @@ SIMT: dict[str, tuple[str, str]] = {
         "Numba cannot compile this line: {detail}.",
         "Check the types on this line: what each value is, and what the operation takes.",
     ),
+    "float_index": (
+        "Numba cannot compile this line: the index `{index}` is {type}, not a whole number. Line "
+        "{made} makes `{name}` with `/`, which gives a float.",
+        "Write `//` on line {made}: of whole numbers it gives a whole number.",
+    ),
     "numba_compiles": (
         "Numba compiles this kernel, and this line is not run here|: {detail}|.",
         "Write the line another way, with numbers and elements of arrays, or ask your instructor.",

@@ -76,6 +76,10 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Has such a thread an element to store there? Put the work above the barrier under the "
         "opposite test, and let every thread go on.",
     ),
+    "text_compared": (
+        "Line {line}, `{written}`, compares with `==` and stores nothing.",
+        "Write one `=`: `{target} = ...`.",
+    ),
     "text_in_vain": (
         "Line {line} works out `{name}`, and no line uses it.",
         "Where does `{name}` belong: into an address, a mask, or the result?",

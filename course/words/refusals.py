@@ -286,6 +286,12 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "function calls itself, each time with another constant.",
         "Write the repetition as a loop.",
     ),
+    "tile_one_is_constant": (
+        "`{name}` is 1 in this launch, and of an integer argument that is 1 Triton makes a "
+        "constant: {detail}.",
+        "Write `tl.to_tensor({name})` for `{name}` there, or above the kernel "
+        '`@triton.jit(do_not_specialize=["{name}"])`.',
+    ),
     "tile_while_constant": (
         "`{construct}` has a condition that is a constant, so the loop would never end, or "
         "never begin; Triton does not compile it.",

@@ -78,6 +78,11 @@ _ADMISSION = {
         "`{name}` cannot be used in a kernel here.",
         "|Instead: {instead}.|",
     ),
+    "function_uncalled": Words(
+        "`{path}` alone does nothing.",
+        "Write `{path}(...)`, with what it takes between the brackets: `cuda.syncthreads()` takes "
+        "nothing.",
+    ),
     "rejected_foreign_name": Words(
         "`{name}` is not defined in this cell|: {letters}|.",
         "Move {name} into this cell: the check reads this cell alone, and so does the grader.",
@@ -163,7 +168,8 @@ _ADMISSION = {
     ),
     "rejected_jit_option": Words(
         "`@cuda.jit` has no option `{name}` here.",
-        "Write `@cuda.jit` alone, or `@cuda.jit(device=True)`.",
+        "Write `@cuda.jit` alone, types in a text, or one of these options with a value: "
+        "{options}.",
     ),
     "not_a_kernel": Words(
         "The check got {got}, not a kernel.",

@@ -52,7 +52,7 @@ MAX_CONSTANT_ELEMENTS = 16_384  # constant memory is 64 KB
 #: Expressions of all constants of a cell, of which each element of an array is one.
 MAX_CONSTANT_STEPS = 100_000
 
-JIT_OPTIONS = {"device", "fastmath", "inline", "lineinfo", "opt", "max_registers"}
+JIT_OPTIONS = ("device", "fastmath", "inline", "lineinfo", "opt", "max_registers")
 
 
 @dataclass
@@ -366,7 +366,9 @@ def _declared(
     if isinstance(decorator, ast.Call):
         for keyword in decorator.keywords:
             if keyword.arg not in JIT_OPTIONS or not isinstance(keyword.value, ast.Constant):
-                raise rejected(decorator, "rejected_jit_option", name=str(keyword.arg))
+                raise rejected(
+                    decorator, "rejected_jit_option", name=str(keyword.arg), options=JIT_OPTIONS
+                )
             options[keyword.arg] = keyword.value.value
         declares = _signatures(definition, decorator, bool(options.get("device")), names)
     return options, declares

@@ -28,7 +28,7 @@ from course.engine.cell.constexpr_functions import Walked, takes_them, walked
 from course.engine.cell.definition import MODULE, jitted
 from course.engine.cell.heuristics import COMPUTED, Heuristics, heuristics_of
 from course.engine.cell.namespaces import PATHS, behind
-from course.engine.cell.operations import INSTEAD
+from course.engine.cell.operations import INSTEAD, instead_of_cuda
 from course.engine.cell.solution import Solution, found, missing
 from course.engine.cell.source import (
     assigned,
@@ -42,6 +42,7 @@ from course.engine.cell.tuning import CLEAR, TUNED, Tuned, read_tuning
 from course.engine.faults import KernelFault, rejected, rejected_syntax
 from course.engine.launcher import Constants, admit, admit_expression, gluon
 from course.engine.launcher.frames import Closure, Config
+from course.engine.launcher.gpu import NO_GRADIENTS
 from course.engine.launcher.names import ALLOCATOR, IMPORTS, MISSING, MODULES, Own, Ref, member
 from course.plain.arithmetic import Facts, NoValue, bounded, is_number
 from course.plain.text import lines_of
@@ -60,6 +61,8 @@ _OF_PYTHON = ("int", "float", "bool")
 #: what the compiler made of it is found again (`course.engine.triton.compiling.gate`).
 _HELD: Counter[str] = Counter()
 _HOLDS_LIBDEVICE = ("triton.language.extra", "triton.language.extra.cuda")
+_LIBDEVICE = "tl.extra.libdevice"
+_MODULES = MODULES | {f"{holder}.libdevice": _LIBDEVICE for holder in _HOLDS_LIBDEVICE}
 #: Modules of which a cell takes names for its annotations, and nothing else.
 _OF_ANNOTATIONS = ("__future__", "typing", "collections.abc")
 
@@ -231,11 +234,11 @@ def _read_statement(statement: ast.stmt, cell: TileCell) -> None:
         cell.nodes[statement.name] = statement
         if _is_constexpr_function(statement, cell):
             _define(cell, statement.name, walked(statement, cell.filename, cell.names))
-        elif statement.decorator_list:
-            _define(cell, statement.name, _jitted(statement, cell))
-        else:
+        elif all(_keeps_no_gradients(one, cell) for one in statement.decorator_list):
             _settle_defaults(statement, cell)
             _define(cell, statement.name, statement)
+        else:
+            _define(cell, statement.name, _jitted(statement, cell))
     elif isinstance(statement, ast.Pass) or (
         isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
     ):
@@ -262,6 +265,11 @@ def _is_constexpr_function(statement: ast.FunctionDef, cell: TileCell) -> bool:
     return paths == ["triton.constexpr_function"] and takes_them()
 
 
+def _keeps_no_gradients(decorator: ast.expr, cell: TileCell) -> bool:
+    """`@torch.no_grad()` of a launcher, which computes the same with and without it."""
+    return _path(getattr(decorator, "func", decorator), cell) in NO_GRADIENTS
+
+
 def _sets_allocator(statement: ast.stmt, cell: TileCell) -> TypeGuard[ast.Expr]:
     """`triton.set_allocator(f)`, which a kernel that makes descriptors needs on a GPU."""
     call = statement.value if isinstance(statement, ast.Expr) else None
@@ -278,7 +286,7 @@ def _sets_allocator(statement: ast.stmt, cell: TileCell) -> TypeGuard[ast.Expr]:
 
 
 def _import_module(statement: ast.Import, alias: ast.alias, cell: TileCell) -> None:
-    path = MODULES.get(alias.name)
+    path = _MODULES.get(alias.name)
     if path is None:
         raise rejected(
             statement, "rejected_import", name=alias.name, instead=INSTEAD.get(alias.name)
@@ -292,13 +300,11 @@ def _import_module(statement: ast.Import, alias: ast.alias, cell: TileCell) -> N
 
 def _import_names(statement: ast.ImportFrom, cell: TileCell) -> None:
     module = statement.module or ""
-    path = MODULES.get(module)
+    path = _MODULES.get(module)
     if module in _HOLDS_LIBDEVICE and [a.name for a in statement.names] == ["libdevice"]:
         name = statement.names[0].asname or "libdevice"
-        _define(cell, name, Ref("tl.extra.libdevice"))
+        _define(cell, name, Ref(_LIBDEVICE))
         return
-    if module in [f"{holder}.libdevice" for holder in _HOLDS_LIBDEVICE]:
-        path = "tl.extra.libdevice"
     if module in _OF_ANNOTATIONS:
         return  # an annotation is not evaluated
     if path is None or statement.level:
@@ -313,7 +319,9 @@ def _import_names(statement: ast.ImportFrom, cell: TileCell) -> None:
             value = Ref(f"{path}.{alias.name}")
         if value is MISSING:
             full = f"{module}.{alias.name}"
-            raise rejected(statement, "rejected_import", name=full, instead=INSTEAD.get(full))
+            of_cuda = instead_of_cuda(alias.name) if path == _LIBDEVICE else None
+            instead = of_cuda or INSTEAD.get(full)
+            raise rejected(statement, "rejected_import", name=full, instead=instead)
         _define(cell, name, value)
 
 
@@ -465,11 +473,16 @@ def _options(
                     return _JIT[_path(target, cell)], options
                 except ValueError:
                     pass
-        root = ast.unparse(target).partition(".")[0]
-        if root in IMPORTS and root not in cell.names:
-            raise rejected(decorator, "missing_import", name=root, imported=IMPORTS[root])
+        _check_imported(target, cell)
     shown = ", ".join(f"`@{ast.unparse(decorator)[:60]}`" for decorator in decorators)
     raise rejected(decorators[0], "tile_decorator", construct=shown)
+
+
+def _check_imported(node: ast.expr, cell: TileCell) -> None:
+    """Names the import that the module of a dotted name wants."""
+    root = ast.unparse(node).partition(".")[0]
+    if root in IMPORTS and root not in cell.names:
+        raise rejected(node, "missing_import", name=root, imported=IMPORTS[root])
 
 
 def _annotation(argument: ast.arg, cell: TileCell) -> Any:
@@ -486,6 +499,7 @@ def _annotation(argument: ast.arg, cell: TileCell) -> Any:
     value = _referred(argument.annotation, cell)
     if isinstance(value, tl.dtype):
         return value
+    _check_imported(argument.annotation, cell)
     raise rejected_syntax(
         argument.annotation,
         f"the annotation `{ast.unparse(argument.annotation)[:60]}`",

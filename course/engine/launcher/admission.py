@@ -118,8 +118,9 @@ class _Admission:
         if id(node) in self.seen:
             return
         self.seen.add(id(node))
-        if node.decorator_list:
-            raise _foreign(node.decorator_list[0], "a decorator on a launcher", "a plain `def`")
+        for decorator in node.decorator_list:
+            if text(getattr(decorator, "func", decorator)) not in gpu.NO_GRADIENTS:
+                raise _foreign(decorator, "a decorator on a launcher", "a plain `def`")
         if getattr(node, "type_params", None):
             raise _foreign(node, "a type parameter", "leave it out")
         self._plain(node, node.name)

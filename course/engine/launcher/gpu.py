@@ -65,13 +65,10 @@ def _answers(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 ANSWERS = _answers(PROPERTIES)
+#: What may stand above a launcher as a decorator, too.
+NO_GRADIENTS = frozenset({"torch.no_grad", "torch.inference_mode"})
 #: What stands behind `with`, and changes nothing here.
-CONTEXTS = frozenset(
-    {
-        *("torch.cuda.device", "torch.cuda.device_of", "torch.no_grad", "torch.inference_mode"),
-        "contextlib.nullcontext",
-    }
-)
+CONTEXTS = NO_GRADIENTS | {*("torch.cuda.device", "torch.cuda.device_of", "contextlib.nullcontext")}
 PATHS = frozenset(
     {
         *ANSWERS, *CONTEXTS, "torch.cuda", "torch.device",
@@ -99,7 +96,7 @@ def answer(path: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any
         NoValue: for another device than the one that there is.
     """
     for given in (*arguments, *named.values()):
-        if not (is_device(given) or given is None or (given == 0 and is_whole(given))):
+        if not (is_device(given) or given is None):
             raise NoValue(f"there is one GPU, number 0, and not {kind(given)}")
     if len(arguments) + len(named) > 1 or not set(named) <= {"device"}:
         raise NoValue(f"`{path}` takes one device")
@@ -115,13 +112,12 @@ def device(arguments: Sequence[Any]) -> torch.device:
     """
     spelled: Callable[..., bool] = is_device
     if arguments and spelled(arguments[0]) and list(arguments[1:]) in ([], [0]):
-        name = str(arguments[0]) + (":0" if len(arguments) > 1 else "")
-        return torch.device(name)
+        return DEVICE if 0 in arguments else torch.device(arguments[0])
     raise NotHere("the one device here is a GPU, `torch.device('cuda')`")
 
 
 def is_device(value: Any) -> bool:
-    """Whether a value stands for the GPU: ``x.device``, ``'cuda'``, ``'cuda:0'``."""
+    """Whether a value stands for the GPU: ``x.device``, ``'cuda'``, ``'cuda:0'``, 0."""
     if isinstance(value, torch.device):
         return value.type == "cuda" and value.index in (None, 0)
-    return isinstance(value, str) and value in ("cuda", "cuda:0")
+    return value in ("cuda", "cuda:0") if isinstance(value, str) else is_whole(value) and value == 0

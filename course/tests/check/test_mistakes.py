@@ -61,7 +61,11 @@ MISTAKES = {
     "an import inside": ("    import math\n    c[0] = a[0]\n", "REJECTED", "rejected_syntax", 6),
     "whole arrays": ("    c = a + b\n", "DOES_NOT_COMPILE", "type_error", 6),
     "a float index": (
-        "    i = cuda.grid(1) / 1\n    c[i] = a[i]\n", "DOES_NOT_COMPILE", "type_error", 7),
+        "    i = cuda.grid(1) / 1\n    c[i] = a[i]\n", "DOES_NOT_COMPILE", "float_index", 7),
+    "a half by `/=`": (
+        GRID + "    i /= 2\n    c[i + 1] = a[i]\n", "DOES_NOT_COMPILE", "float_index", 8),
+    "a barrier without brackets": (
+        GRID + "    cuda.syncthreads\n", "REJECTED", "function_uncalled", 7),
     "two indices": (
         "    i, j = cuda.grid(2)\n    c[i, j] = a[i, j]\n", "DOES_NOT_COMPILE", "type_error", 7),
     "a bracket": ("    i = cuda.grid(1\n", "DOES_NOT_COMPILE", "syntax_error", 6),
@@ -112,6 +116,10 @@ def test_an_honest_kernel_passes_with_full_points(name):
         ("x = sqrt(a[0])", "Did you mean `math.sqrt`?"),
         ("x = 1 if a else 2", "take an element, such as a[i]"),
         ("x = a.shape and 2", "take one of its numbers, such as a.shape[0]"),
+        ("i = 3 / 2\n    x = a[i]", "Write `//` on line 6"),
+        ("cuda.syncwarp", "Write `cuda.syncwarp(...)`"),
+        ("return\n    c[0] == a[0]", "Write one `=`: `c[0] = ...`."),
+        ("pass\n@cuda.jit(debug=True)\ndef f(a):", "device, fastmath"),
         ("x = a[0, 0]", "`a` has 1 axis and gets 2 indices"),
     ],
 )

@@ -6,6 +6,7 @@ import types
 from typing import Any
 
 import pytest
+import torch
 from numba import cuda
 
 from course.check import source as sources
@@ -44,6 +45,14 @@ def test_a_function_in_a_file_comes_with_what_it_uses_on_its_own_lines():
     ]
     line = halve.py_func.__code__.co_firstlineno
     assert source.splitlines()[line - 1] == "@cuda.jit"
+
+
+def test_a_function_under_a_decorator_of_torch_comes_with_its_own_text():
+    @torch.no_grad()
+    def held():
+        return UNUSED
+
+    assert "return UNUSED" in function_source(held)
 
 
 def test_of_two_bindings_the_one_before_the_function_counts():

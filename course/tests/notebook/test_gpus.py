@@ -38,7 +38,9 @@ def test_a_gpu_that_has_too_little_room_says_so():
 
 def test_a_kernel_that_is_wrong_or_numbas_gets_its_verdict():
     assert ex.triton_add.gpus("x = 1").outcome is Outcome.REJECTED
-    assert ex.vector_add.gpus(None).outcome is Outcome.REJECTED
+    refused = ex.vector_add.gpus(None)
+    assert refused.outcome is Outcome.REJECTED
+    assert "is for Triton's kernels" in refused.next_steps[-1]
 
 
 def test_a_kernel_for_one_gpu_has_its_row_and_no_picture_of_another():

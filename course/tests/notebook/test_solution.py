@@ -84,6 +84,7 @@ def test_every_lesson_has_a_written_answer_and_its_last_exercise_says_so(progres
 
 
 def test_a_written_answer_of_no_lesson_and_one_that_is_not_here(tmp_path, monkeypatch):
+    assert "'thread'. Did you mean 'threads'? There are: start" in repr(course.answer("thread"))
     assert "There is no lesson named 'bread'. There are: start, threads" in repr(
         course.answer("bread")
     )

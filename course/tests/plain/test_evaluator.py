@@ -13,7 +13,7 @@ from course.check.check import check_source
 from course.engine.cell.numba import read_cell
 from course.engine.faults import KernelFault, Outcome
 from course.plain.arithmetic import NoValue
-from course.plain.evaluator import Evaluator
+from course.plain.evaluator import Evaluator, text
 from course.spec.formula import FormulaError, evaluate
 from course.tests.pace import within
 
@@ -133,6 +133,14 @@ def test_a_name_of_a_comprehension_ends_with_it() -> None:
 
 def test_a_name_of_ours_hides_a_function() -> None:
     assert evaluate("max + 1", {"max": 3}) == 4
+
+
+def test_a_long_construct_ends_in_dots_where_it_is_cut() -> None:
+    short = ast.parse("x + y", mode="eval").body
+    assert text(short) == "x + y"
+    long = ast.parse(" + ".join(["element"] * 9), mode="eval").body
+    assert len(text(long)) == 60
+    assert text(long).endswith("...")
 
 
 def test_an_evaluator_counts_its_steps() -> None:

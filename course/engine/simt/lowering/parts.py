@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course.engine.faults import rejected, rejected_syntax
+from course.engine.faults import does_not_compile, rejected, rejected_syntax
 from course.engine.simt.lowering.expr import Expr, Run, combined, converted, number, tuple_items
 from course.engine.simt.lowering.types import INT, ArrayType, TupleType, is_integer, is_scalar
 from course.engine.simt.running.lanes import Lanes
 from course.engine.simt.running.views import Extent, Span, span
+from course.plain.trees import nodes
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
@@ -69,9 +70,26 @@ def _index(low: Lowering, node: ast.expr, casts: bool = False) -> list[Expr]:
     items = (part.items or tuple_items(low, part)) if several else [part]
     for item in items:
         if not is_scalar(item.type) or not (casts or is_integer(item.type)):
+            if not several and (division := _division_of(low.frame.function.node, node)):
+                raise does_not_compile(node, "float_index", type=item.type, **division)
             wrong = f"has {item.type} in it" if several else f"is {item.type}, not a whole number"
             raise low.untyped(node, f"the index `{ast.unparse(node)}` {wrong}")
     return [converted(item, INT) for item in items]
+
+
+def _division_of(function: ast.FunctionDef, index: ast.expr) -> dict[str, object] | None:
+    """Which name in an index is a quotient by `/`, and on which line it is made."""
+    made: list[tuple[ast.expr, ast.operator, int]] = [
+        (one.target, one.op, one.lineno) for one in nodes(function, ast.AugAssign)
+    ]
+    for one in nodes(function, ast.Assign):
+        if isinstance(one.value, ast.BinOp):
+            made += [(target, one.value.op, one.lineno) for target in one.targets]
+    names = {one.id for one in nodes(index, ast.Name)}
+    for target, op, line in made:
+        if isinstance(op, ast.Div) and isinstance(target, ast.Name) and target.id in names:
+            return {"index": ast.unparse(index), "name": target.id, "made": line}
+    return None
 
 
 def parts_of(low: Lowering, array: ArrayType, node: ast.expr) -> list[Part]:

@@ -9,6 +9,7 @@ from course.engine.faults import rejected, rejected_syntax
 from course.engine.simt.lowering.complex_numbers import is_complex
 from course.engine.simt.lowering.elements import read, store, subscript
 from course.engine.simt.lowering.expr import Expr, as_written, describe, tuple_items, variable
+from course.engine.simt.lowering.intrinsics import CALLS
 from course.engine.simt.lowering.names import field_of, named
 from course.engine.simt.lowering.operators import binary
 from course.engine.simt.lowering.types import NONE, ArrayType, TupleType, is_scalar
@@ -17,6 +18,7 @@ from course.engine.simt.nvvm.unrolling import stored_names
 from course.engine.simt.running import control
 from course.engine.simt.running.control import Casts
 from course.engine.simt.running.lanes import Lanes, Statement
+from course.plain.evaluator import Ref
 from course.plain.trees import nodes
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ def expression_statement(low: Lowering, node: ast.Expr) -> Statement | None:
     low.registers.unused = not nodes(node.value, ast.Call)
     value = low.expression(node.value)
     low.unused, low.registers.unused = None, False
+    if isinstance(value.const, Ref) and value.const.path in CALLS:
+        raise rejected(node, "function_uncalled", path=value.const.path)
     if value.type is None:
         raise low.untyped(node, f"`{ast.unparse(node)}` does nothing")
     return _stepped(node.lineno, value.run)

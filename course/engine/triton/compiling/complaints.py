@@ -8,7 +8,7 @@ or the compiler met it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 #: What a kernel's front end calls the kinds of value that it cannot use.
 _KINDS = {
@@ -171,6 +171,15 @@ def of_the_compiler(
         return message_id, fields
     clearer, said = refusal(str(fields["detail"]), line)
     return (message_id, {**fields, **said}) if clearer == "triton_refuses" else (clearer, said)
+
+
+def constant_asked(detail: str, line: str, names: Iterable[str]) -> str | None:
+    """Which of these constants a line asks for what a number of the GPU's alone has."""
+    found = re.match(r"'(?:int|constexpr)' object has no attribute '(\w+)'", detail)
+    if found is None:
+        return None
+    asked = (n for n in names if re.search(rf"\b{n}\.{found[1]}\b|\w\({n}\b", line))
+    return next(asked, None)
 
 
 def _fields(message_id: str, groups: dict[str, str | None]) -> dict[str, object]:

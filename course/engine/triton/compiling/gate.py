@@ -27,7 +27,7 @@ from course.engine import stated_gpu
 from course.engine.faults import KernelFault, too_many_resources
 from course.engine.triton.compiling import asked, compiler, workplace
 from course.engine.triton.compiling.compiler import AssemblerError, AssemblerLateError
-from course.engine.triton.compiling.complaints import of_the_compiler
+from course.engine.triton.compiling.complaints import constant_asked, of_the_compiler
 from course.engine.triton.compiling.found import (
     Found,
     Resources,
@@ -49,7 +49,13 @@ from course.engine.triton.compiling.lowering import (
     tuples,
 )
 from course.engine.triton.compiling.shared import SharedAccess, shared_accesses
-from course.engine.triton.compiling.specialisation import Source, key_of, source_of, unspecialised
+from course.engine.triton.compiling.specialisation import (
+    Source,
+    key_of,
+    ones_of,
+    source_of,
+    unspecialised,
+)
 from course.plain.bounded import Say
 
 #: What a check compiles for at once, and what besides: the T4 of Colab, and Hopper.
@@ -138,7 +144,7 @@ def begin_ahead(source: Source, target: int, binary: bool) -> Compiling | None:
 def _accepted(source: Source, found: Found, target: int, binary: bool) -> Resources:
     """What was found of a kernel that a GPU of the target takes."""
     if isinstance(found, KernelFault):
-        raise in_words(found, source.function)
+        raise in_words(found, source)
     if not found.fits:
         raise too_many_resources(
             code_of(source.function).first_line,
@@ -168,7 +174,7 @@ def machine_code(source: Source, target: int) -> tuple[bytes, dict[str, Any]]:
     except AssemblerError as error:
         raise compiler.assembler_refused(source, error, target) from None
     except KernelFault as refused:
-        raise in_words(refused, source.function) from None
+        raise in_words(refused, source) from None
     said = made.metadata
     _accepted(source, Resources(target, said["num_warps"], said["shared"]), target, True)
     return found.binary, said
@@ -181,8 +187,9 @@ def passed() -> list[Source]:
     return sources
 
 
-def in_words(refused: KernelFault, function: Any) -> KernelFault:
+def in_words(refused: KernelFault, source: Source) -> KernelFault:
     """The compiler's refusal of a kernel, by a line that the learner wrote."""
+    function = source.function
     filename = refused.filename or code_of(function).filename
     line = linecache.getline(filename, refused.line or 0)
     message_id, fields = of_the_compiler(refused.message_id, refused.fields, line)
@@ -191,6 +198,10 @@ def in_words(refused: KernelFault, function: Any) -> KernelFault:
         if not is_assigned(function, name):
             message_id = "missing_prefix" if hasattr(tl, name) else "tile_undefined"
             fields = {"name": name, "path": f"tl.{name}"}
+    elif message_id == "triton_refuses" and not refused.function:
+        one = constant_asked(str(fields["detail"]), line, ones_of(source).values())
+        if one is not None:
+            message_id, fields = "tile_one_is_constant", {"name": one, **fields}
     fault = KernelFault(refused.outcome, message_id, refused.line, **fields)
     fault.happened_in(refused.function, refused.filename)
     return fault
@@ -270,7 +281,7 @@ def lower(source: Source, target: int, form: Form = Form.COMPILED) -> Lowered:
         if "fault" in answer:
             refused = from_plain(answer)
             assert isinstance(refused, KernelFault)
-            raise in_words(refused, source.function)
+            raise in_words(refused, source)
         found = lowered_of(answer, form, target)
     _keep_form(source, found)
     said = _said.setdefault(source.function, set())

@@ -66,13 +66,18 @@ def debugs(function: Any, named: dict[str, Any]) -> bool:
     return bool(named.get("debug", function.debug) or triton.knobs.runtime.debug)
 
 
-def unspecialised(source: Source) -> Source:
-    """The kernel as it would be if none of its numbers were 1 or a multiple of 16."""
-    ones = {
+def ones_of(source: Source) -> dict[tuple[int, ...], str]:
+    """Arguments that are 1, of which Triton makes constants: their places and names."""
+    return {
         (at,): parameter.name
         for at, parameter in enumerate(source.function.params)
         if not parameter.is_constexpr and source.constants.get((at,)) == 1
     }
+
+
+def unspecialised(source: Source) -> Source:
+    """The kernel as it would be if none of its numbers were 1 or a multiple of 16."""
+    ones = ones_of(source)
     signature = source.signature | dict.fromkeys(ones.values(), "i32")
     constants = {at: value for at, value in source.constants.items() if at not in ones}
     return replace(source, signature=signature, constants=constants, attributes={})

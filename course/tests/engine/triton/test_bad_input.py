@@ -732,8 +732,14 @@ def test_a_block_pointer_past_the_end_is_told_of_its_axes_and_not_of_a_mask(chec
     assert "mask=" not in " ".join(found.next_steps)
 
 
-def test_tritons_usual_import_of_libdevice_is_taken_in_a_cell():
-    head = "from triton.language.extra import libdevice"
+@pytest.mark.parametrize(
+    "head",
+    [
+        "from triton.language.extra import libdevice",
+        "import triton.language.extra.cuda.libdevice as libdevice",
+    ],
+)
+def test_tritons_usual_imports_of_libdevice_are_taken_in_a_cell(head):
     cell = ADD_CELL.replace("import triton\n", f"import triton\n{head}\n", 1)
     found = check_source(ADD, cell.replace("x + y", "libdevice.rint(x - x) + x + y"))
     assert found.outcome is Outcome.PASS, str(found)
@@ -741,3 +747,6 @@ def test_tritons_usual_import_of_libdevice_is_taken_in_a_cell():
     assert (found.outcome, found.line is not None) == (REJECTED, True), str(found)
     found = check_source(ADD, cell.replace(head, "from triton.language.extra import cuda"))
     assert found.outcome is REJECTED, str(found)
+    one = "from triton.language.extra.cuda.libdevice import fma"
+    found = check_source(ADD, cell.replace(head, one))
+    assert "Instead: `tl.fma`" in found.next_steps[0]

@@ -118,6 +118,8 @@ def test_parameters_with_values_of_their_own_may_follow_what_the_check_passes(de
         ("BLOCK = 512", "BLOCK = open('x')", Outcome.REJECTED, "rejected_constant", 6),
         ("BLOCK = 512", "print(1)", Outcome.REJECTED, "rejected_top_level", 6),
         ("@triton.jit", "@staticmethod", Outcome.REJECTED, "tile_decorator", 9),
+        ("import triton.language as tl", "", Outcome.REJECTED, "missing_import", 10),
+        ("triton.language as tl", "triton.language", Outcome.REJECTED, "missing_import", 10),
         (", n, BLOCK", ", n, m, BLOCK", Outcome.DOES_NOT_COMPILE, "parameter_count", 10),
         ("    mask = i < n", "    mask = i <", Outcome.DOES_NOT_COMPILE, "syntax_error", 12),
         ("x + y,", "tl.dot(x, y),", Outcome.DOES_NOT_COMPILE, None, 15),
@@ -213,6 +215,14 @@ def test_a_launcher_is_called_and_its_result_compared():
     assert found.outcome is Outcome.PASS, str(found)
     rows = {(row.array, row.direction): row.requested_bytes for row in found.rows}
     assert rows["x", "load"] == rows["out", "store"] == 4 * 512 * 4
+
+
+@pytest.mark.parametrize("decorator", ["@torch.no_grad()", "@torch.inference_mode()"])
+def test_a_launcher_may_say_that_it_keeps_no_gradients(decorator):
+    cell = SCALE_CELL.replace("def scale(", f"{decorator}\ndef scale(")
+    assert verdict(cell, SCALE).outcome is Outcome.PASS
+    found = verdict(cell.replace("import torch\n", ""), SCALE)
+    assert found.message_id == "missing_import", str(found)
 
 
 @pytest.mark.parametrize(

@@ -333,12 +333,13 @@ def test_a_stated_gpu_answers():
             properties["multiprocessor_count"],
             torch.cuda.get_device_capability(torch.cuda.current_device()),
             triton.runtime.driver.active.get_current_target().arch,
+            torch.empty(3, device=torch.cuda.current_device()).device == torch.device(0),
             torch.empty(3, device="cuda").device
             == triton.runtime.driver.active.get_active_torch_device(),
         )
     """
     found = walked(asked, matrix())
-    assert found == (108, stated_gpu.NAME, 108, (8, 0), gate.TARGET, True)
+    assert found == (108, stated_gpu.NAME, 108, (8, 0), gate.TARGET, True, True)
     assert stated_gpu.SHARED_LIMITS[gate.TARGET] == stated_gpu.SHARED_BYTES_OF_A_BLOCK
 
 

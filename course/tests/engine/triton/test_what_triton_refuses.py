@@ -48,6 +48,32 @@ def test_a_type_that_the_gpu_lacks_is_told_with_those_that_it_has():
     launch(*given, target=90)
 
 
+@triton.jit
+def counted(x, n):
+    tl.store(x, n.to(tl.float32))
+
+
+@triton.jit
+def hinted(x, n):
+    tl.store(x, tl.multiple_of(n, 16))
+
+
+@triton.jit
+def hinted_as_told(x, n):
+    tl.store(x, tl.multiple_of(tl.to_tensor(n), 16))
+
+
+@pytest.mark.parametrize("kernel", [counted, hinted])
+def test_an_argument_that_is_1_is_told_to_be_a_constant(kernel):
+    launch(kernel, (torch.zeros(1), 2), (1,))
+    fault = raised(launch, kernel, (torch.zeros(1), 1), (1,))
+    assert (fault.message_id, fault.fields["name"]) == ("tile_one_is_constant", "n")
+    told = hinted_as_told, triton.jit(do_not_specialize=["n"])(kernel.fn)
+    for other in told:
+        launch(other, (x := torch.zeros(1), 1), (1,))
+        assert x.tolist() == [1.0]
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_an_atomic_of_bits_takes_floats_by_their_bits(dtype):
     x, mask = torch.full((16,), -3.0, dtype=dtype), torch.full((16,), 3.0, dtype=dtype)
