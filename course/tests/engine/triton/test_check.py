@@ -233,7 +233,6 @@ def test_a_launcher_may_say_that_it_keeps_no_gradients(decorator):
         ("return out", "return x", Outcome.WRONG_ANSWER, "launcher_returns_input"),
         ("return out", "return out.view(-1)", Outcome.WRONG_ANSWER, "launcher_shape"),
         ("dtype=x.dtype", "dtype=torch.float16", Outcome.WRONG_ANSWER, "launcher_shape"),
-        ("return out", "return out.view(N, M).T", Outcome.WRONG_ANSWER, "launcher_strides"),
         ("return out", "return torch.softmax(x)", Outcome.REJECTED, None),
         ("return out", "return x @ x", Outcome.REJECTED, None),
         ("    kernel[(M,)]", "    return out\n    kernel[(M,)]", Outcome.WRONG_ANSWER, None),
@@ -250,6 +249,14 @@ def test_each_mistake_of_a_launcher_has_its_verdict(old, new, outcome, message_i
         assert found.outcome is outcome, str(found)
     if message_id is not None:
         assert found.message_id == message_id, str(found)
+
+
+def test_an_output_that_has_to_be_contiguous_is_no_view():
+    x, out = SCALE.parameters
+    exercise = replace(SCALE, parameters=(x, replace(out, contiguous=True)))
+    assert verdict(SCALE_CELL, exercise).outcome is Outcome.PASS
+    found = verdict(SCALE_CELL.replace("return out", "return out.view(N, M).T"), exercise)
+    assert (found.outcome, found.message_id) == (Outcome.WRONG_ANSWER, "launcher_strides")
 
 
 def test_a_temporary_of_the_launcher_is_traffic_without_a_budget():
