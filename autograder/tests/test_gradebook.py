@@ -198,6 +198,41 @@ def test_lateness_costs_its_share_of_a_mark_given_since(desk: Desk, tmp_path: Pa
     assert desk.dump() == before
 
 
+def test_what_a_student_reads_in_moodle_adds_up(desk: Desk) -> None:
+    desk.hand_in("deneb")
+    assert desk.grade() == grade.DONE
+    desk.mark("deneb", 1.5)
+    with Gradebook(desk.url) as book:
+        book.find_grade(f"{EXERCISES[0]}_check", LESSON, LESSON, "deneb").manual_score = 3.0
+        book.db.commit()
+    assert desk.exported()["deneb"]["late"] == LESSON
+    sheet = put(desk.root / "ws.csv", b"Identifier,Full name,Grade,Feedback comments\n1,deneb,,\n")
+    words = ["--from", desk.root / "grades", "--gradebook", desk.url, "--to", desk.root / "to.csv"]
+    command_line.main(list(map(str, ["grades", "moodle", "--fill", sheet, *words])))
+    with (desk.root / "to.csv").open(newline="") as file:
+        [row] = csv.DictReader(file)
+    first, *lines = row["Feedback comments"].split("<br>")
+    assert (row["Grade"], first) == ("3.60", f"{LESSON}: 3.6 of 24 points")
+    assert lines[0].startswith(f"{EXERCISES[0]}: PASS, 3 of 4. ")
+    assert lines[-2:] == [f"{WRITTEN}: 1.5 of 2", "Late submission: -0.9"]
+
+
+@pytest.mark.parametrize("text", ["", "yesterday evening\n"])
+def test_a_time_that_is_none_is_said_each_time(
+    desk: Desk, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    desk.hand_in("deneb", when="")
+    put(desk.root / "submitted" / "deneb" / LESSON / "timestamp.txt", text.encode())
+    for _ in range(2):
+        assert desk.grade() == grade.NOT_ALL
+        said = capsys.readouterr().err
+        assert "timestamp.txt' holds no time, so nothing counts as late. Expected a time" in said
+    desk.hand_in("deneb")
+    assert desk.grade() == grade.DONE
+    with Gradebook(desk.url) as book:
+        assert book.find_submission(LESSON, "deneb").late_submission_penalty == 0.8
+
+
 def test_where_no_grading_said_what_lateness_costs_a_penalty_stays(desk: Desk) -> None:
     desk.hand_in("deneb")
     assert desk.grade() == grade.DONE
